@@ -1,0 +1,110 @@
+"""What can go wrong because of something that a person gave us.
+
+::
+
+    MdbenchError
+    ├── UsageError          a name, option or combination that does not exist
+    ├── DataError           a data file that cannot be used
+    ├── MethodError         a method's folder that breaks its contract
+    ├── EquationError       an equation that may not be read
+    ├── RecordsError        a results file that cannot be read or written
+    └── UnavailableError    an environment that cannot be made on this machine
+
+An error names what was given, what is allowed, and what to do next.  Its text is shown to
+the user as it stands, without a traceback.  Anything else that is raised is our own mistake.
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = [
+    "DataError",
+    "EquationError",
+    "MdbenchError",
+    "MethodError",
+    "RecordsError",
+    "UnavailableError",
+    "UsageError",
+    "did_you_mean",
+]
+
+MOST_SHOWN = 20
+"""How many allowed names an error lists."""
+
+
+class MdbenchError(Exception):
+    """Base of every error that is meant for the user.
+
+    Parameters
+    ----------
+    message
+        What was given and what is wrong with it.
+    hint
+        What is allowed, or what to type next.
+    """
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message}\n  {self.hint}" if self.hint else self.message
+
+
+class UsageError(MdbenchError):
+    """A name, an option or a combination of options that does not exist."""
+
+
+class DataError(MdbenchError):
+    """A data file that cannot be used; names the file, the key and the value."""
+
+
+class MethodError(MdbenchError):
+    """A method's folder that breaks its contract; names the file and the key."""
+
+
+class EquationError(MdbenchError):
+    """A text that is no equation, or one that is not allowed."""
+
+
+class RecordsError(MdbenchError):
+    """A results file that cannot be read or written."""
+
+
+class UnavailableError(MdbenchError):
+    """An environment that cannot be made on this machine."""
+
+
+def did_you_mean(given: str, allowed: Iterable[str]) -> str:
+    """Say which of the allowed names are near the one given, or list them when none is.
+
+    Examples
+    --------
+    >>> did_you_mean("sindi", ["operon", "sindy"])
+    'Did you mean sindy?'
+    >>> did_you_mean("xyz", ["operon", "sindy"])
+    'There are: operon, sindy.'
+    >>> did_you_mean("xyz", [])
+    'There are none.'
+    """
+    names = sorted(allowed)
+    near = get_close_matches(given, names, n=3, cutoff=0.5)
+    near += [name for name in names if name not in near and _shares_a_word(given, name)]
+    if near:
+        return f"Did you mean {' or '.join(near[:3])}?"
+    if not names:
+        return "There are none."
+    more = f" and {len(names) - MOST_SHOWN} more" if len(names) > MOST_SHOWN else ""
+    return f"There are: {', '.join(names[:MOST_SHOWN])}{more}."
+
+
+def _shares_a_word(given: str, name: str) -> bool:
+    """Tell whether a part of a long name is what was meant: lorentz, lorenz-equations."""
+    words = name.replace("_", "-").split("-")
+    return bool(given) and (given in name or bool(get_close_matches(given, words, cutoff=0.75)))
