@@ -1,0 +1,201 @@
+"""The host's side of the protocol between bench and worker (docs/protocol.md).
+
+What a worker says is untrusted: every line is bounded and validated here before anyone
+looks at it.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+__all__ = [
+    "MAX_LINE",
+    "PROTOCOL",
+    "Broken",
+    "CandidateItem",
+    "Candidates",
+    "Ended",
+    "Failed",
+    "Fitted",
+    "Hello",
+    "JobOrder",
+    "Message",
+    "Predict",
+    "Predicted",
+    "ProtocolError",
+    "Refit",
+    "Started",
+    "Stop",
+    "parse_message",
+]
+
+PROTOCOL = 1
+"""Version of the protocol; a worker with another one is refused."""
+
+MAX_LINE = 32 * 2**20
+"""Bytes that one message of a worker may have."""
+
+
+class ProtocolError(Exception):
+    """A worker said something that is no message of the protocol."""
+
+
+class _Message(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class JobOrder(_Message):
+    """Host: fit.  The job's folder holds ``train.npz`` (and ``validation.npz`` for a grid)."""
+
+    type: Literal["job"] = "job"
+    job: str
+    folder: str
+    view: str
+    variables: tuple[str, ...]
+    targets: tuple[str, ...]
+    tuning: Literal["grid", "front", "none"]
+    hyperparameters: dict[str, Any]
+    grid: list[dict[str, Any]]
+    seed: int
+    threads: int
+    time_limit: float | None
+
+
+class Refit(_Message):
+    """Host: fit the chosen setting on ``refit.npz``."""
+
+    type: Literal["refit"] = "refit"
+    job: str
+    hyperparameters: dict[str, Any]
+
+
+class Predict(_Message):
+    """Host: predict on ``test.npz``, after choosing from the front where there is one."""
+
+    type: Literal["predict"] = "predict"
+    job: str
+    choose: list[int] | None = None
+
+
+class Stop(_Message):
+    """Host: no more jobs."""
+
+    type: Literal["stop"] = "stop"
+
+
+class Hello(_Message):
+    """Worker: the adapter is imported, jobs may come."""
+
+    type: Literal["hello"]
+    protocol: int
+    python: str = Field(max_length=50)
+    pid: int
+    forks: bool
+
+
+class Broken(_Message):
+    """Worker: the adapter cannot be imported."""
+
+    type: Literal["broken"]
+    error: str = Field(max_length=1000)
+
+
+class Started(_Message):
+    """Worker: the job has a process of its own."""
+
+    type: Literal["started"]
+    job: str
+    pid: int
+
+
+class CandidateItem(_Message):
+    """One candidate; its predictions are one slice of its message's array."""
+
+    equations: Annotated[tuple[str, ...], Field(max_length=1000)]
+    hyperparameters: dict[str, Any]
+    target: Annotated[int, Field(ge=0, le=10_000)] | None
+
+
+class Candidates(_Message):
+    """Worker: candidates, and the file with their predictions on the selection data."""
+
+    type: Literal["candidates"]
+    job: str
+    items: Annotated[list[CandidateItem], Field(max_length=100_000)]
+    predictions: Annotated[str, Field(pattern=r"^candidates-[0-9]{1,9}\.npy$")]
+
+
+class Fitted(_Message):
+    """Worker: a fit or refit is done; `failed` settings of a grid raised, the first `failure`."""
+
+    type: Literal["fitted"]
+    job: str
+    seconds: float
+    failed: Annotated[int, Field(ge=0)]
+    failure: str = Field(max_length=5000)
+
+
+class Predicted(_Message):
+    """Worker: the prediction is in the file."""
+
+    type: Literal["predicted"]
+    job: str
+    equations: Annotated[tuple[str, ...], Field(max_length=1000)]
+    predictions: Literal["predictions.npy"]
+    seconds: float
+
+
+class Failed(_Message):
+    """Worker: the adapter raised."""
+
+    type: Literal["failed"]
+    job: str
+    kind: Literal["failed", "unsupported", "out_of_memory"]
+    error: str = Field(max_length=5000)
+
+
+class Ended(_Message):
+    """Worker: the job's process has ended; `exit` is minus the signal that killed it."""
+
+    type: Literal["ended"]
+    job: str
+    exit: int
+    cpu_s: float
+    peak_memory_mb: float
+
+
+Message = Annotated[
+    Hello | Broken | Started | Candidates | Fitted | Predicted | Failed | Ended,
+    Field(discriminator="type"),
+]
+
+_MESSAGE: TypeAdapter[Message] = TypeAdapter(Message)
+
+
+def parse_message(line: bytes) -> Message:
+    """Read one line of a worker.
+
+    Raises
+    ------
+    ProtocolError
+        If it is too long, no JSON, or no message of the protocol.
+    """
+    if len(line) > MAX_LINE:
+        raise ProtocolError(f"a message of {len(line)} bytes; at most {MAX_LINE} are allowed")
+    try:
+        return _MESSAGE.validate_python(json.loads(line, parse_constant=_refuse_constant))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise ProtocolError(
+            f"a message that breaks the protocol at {where}: {first['msg']}"
+        ) from None
+    except (ValueError, RecursionError) as error:
+        raise ProtocolError(f"a line that is no JSON ({error}): {line[:80]!r}") from None
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")

@@ -1,0 +1,234 @@
+"""One job, seen from inside the method's environment.
+
+The order is the host's: fit (a grid, a front or once), perhaps a refit of the chosen setting,
+then a prediction on inputs that come only now.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .api import Candidate, Problem, Unsupported
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from .channel import Channel
+
+__all__ = ["Connection", "run_job"]
+
+_FLUSH_SECONDS = 0.25
+"""Candidates are sent at least this often, so that a job that is stopped has most of them."""
+
+
+class Connection:
+    """What a job says to the host: its messages, and arrays as files in its folder."""
+
+    def __init__(self, channel: Channel, message: dict[str, Any]) -> None:
+        self._channel = channel
+        self.order = message
+        self.folder = Path(message["folder"])
+
+    def send(self, type_: str, **content: Any) -> None:
+        """Send a message of this job."""
+        self._channel.send(type=type_, job=self.order["job"], **content)
+
+    def receive(self) -> dict[str, Any] | None:
+        """Wait for the host's next message."""
+        return self._channel.receive()
+
+    def problem(self, file: str) -> Problem:
+        """Read a problem from a file of the job's folder."""
+        with np.load(self.folder / file, allow_pickle=False) as arrays:
+            return Problem(
+                view=self.order["view"],
+                variables=tuple(self.order["variables"]),
+                targets=tuple(self.order["targets"]),
+                arrays={name: arrays[name] for name in arrays.files},
+                time_limit=self.order["time_limit"],
+            )
+
+    def save(self, file: str, array: Any) -> str:
+        """Write an array of numbers into the job's folder; give the file's name."""
+        np.save(self.folder / file, array, allow_pickle=False)
+        return file
+
+
+def run_job(adapter: type, host: Connection) -> None:
+    """Do one job from the first order to the prediction; every failure is told to the host."""
+    order = host.order
+    os.chdir(host.folder)
+    random.seed(order["seed"])
+    np.random.seed(order["seed"] % 2**32)  # noqa: NPY002 - for methods that use it
+    host.send("started", pid=os.getpid())
+    try:
+        fitted = _fit(adapter, host)
+        while True:
+            message = host.receive()
+            if message is None:
+                return
+            if message["type"] == "refit":
+                start = time.monotonic()
+                fitted = _make(adapter, order, message["hyperparameters"])
+                fitted.fit(host.problem("refit.npz"))
+                host.send("fitted", seconds=time.monotonic() - start, failed=0, failure="")
+            elif message["type"] == "predict":
+                _predict(fitted, host, message["choose"])
+                return
+    except Unsupported as reason:
+        host.send("failed", kind="unsupported", error=" ".join(str(reason).split())[:500])
+    except MemoryError:
+        traceback.print_exc()
+        host.send("failed", kind="out_of_memory", error="MemoryError")
+    except Exception as error:  # noqa: BLE001 - a method may raise anything
+        traceback.print_exc()
+        host.send("failed", kind="failed", error=describe(error))
+
+
+def _make(adapter: type, order: dict[str, Any], hyperparameters: dict[str, Any]) -> Any:
+    return adapter(
+        seed=order["seed"],
+        threads=order["threads"],
+        **{**order["hyperparameters"], **hyperparameters},
+    )
+
+
+def _fit(adapter: type, host: Connection) -> Any:
+    """Fit as the order's tuning says, sending candidates as they are found."""
+    start = time.monotonic()
+    order = host.order
+    train = host.problem("train.npz")
+    sender = _CandidateSender(host)
+    fitted = None
+    failures: list[str] = []
+    if order["tuning"] == "grid":
+        sender.send_all(_sweep(adapter, host, train, failures))
+        if failures and not sender.sent:
+            raise RuntimeError(
+                f"all {len(failures)} settings failed, the first with: {failures[0]}"
+            )
+    else:
+        fitted = _make(adapter, order, {})
+        fitted.fit(train)
+        if order["tuning"] == "front":
+            sender.send_all(fitted.candidates())
+    host.send(
+        "fitted",
+        seconds=time.monotonic() - start,
+        failed=len(failures),
+        failure=failures[0] if failures else "",
+    )
+    return fitted
+
+
+def _sweep(
+    adapter: Any, host: Connection, train: Problem, failures: list[str]
+) -> Iterator[Candidate]:
+    """Fit every setting of the grid, by the adapter's own sweep where it has one."""
+    order = host.order
+    validation = host.problem("validation.npz")
+    if hasattr(adapter, "sweep"):
+        yield from adapter.sweep(
+            train,
+            validation,
+            order["grid"],
+            seed=order["seed"],
+            threads=order["threads"],
+            **order["hyperparameters"],
+        )
+        return
+    for setting in order["grid"]:
+        try:
+            model = _make(adapter, order, setting)
+            model.fit(train)
+            predictions = model.predict(validation)
+            equations = tuple(model.equations())
+        except Unsupported:
+            raise
+        except Exception as error:  # noqa: BLE001 - one bad setting is no failed job
+            traceback.print_exc()
+            failures.append(f"{describe(error)} (with {setting})")
+            continue
+        yield Candidate(equations, predictions, setting)
+
+
+def _predict(fitted: Any, host: Connection, choose: list[int] | None) -> None:
+    start = time.monotonic()
+    if choose is not None:
+        fitted.choose(choose)
+    predictions = _numbers(fitted.predict(host.problem("test.npz")))
+    seconds = time.monotonic() - start
+    host.send(
+        "predicted",
+        equations=_texts(fitted.equations()),
+        predictions=host.save("predictions.npy", predictions),
+        seconds=seconds,
+    )
+
+
+class _CandidateSender:
+    """Sends candidates in batches of equal shape: a file of predictions and a message each."""
+
+    def __init__(self, host: Connection) -> None:
+        self._host = host
+        self._items: list[dict[str, Any]] = []
+        self._predictions: list[Any] = []
+        self._files = 0
+        self.sent = 0
+
+    def send_all(self, candidates: Iterable[Candidate]) -> None:
+        """Send the candidates, waiting only a little for more before each batch."""
+        last = time.monotonic()
+        for candidate in candidates:
+            predictions = _numbers(candidate.predictions)
+            if self._predictions and predictions.shape != self._predictions[0].shape:
+                self._flush()
+            self._predictions.append(predictions)
+            self._items.append(
+                {
+                    "equations": _texts(candidate.equations),
+                    "hyperparameters": dict(candidate.hyperparameters),
+                    "target": candidate.target,
+                }
+            )
+            if time.monotonic() - last > _FLUSH_SECONDS:
+                self._flush()
+                last = time.monotonic()
+        self._flush()
+
+    def _flush(self) -> None:
+        if not self._items:
+            return
+        file = self._host.save(f"candidates-{self._files}.npy", np.stack(self._predictions))
+        self._host.send("candidates", items=self._items, predictions=file)
+        self._files += 1
+        self.sent += len(self._items)
+        self._items, self._predictions = [], []
+
+
+def _numbers(values: Any) -> Any:
+    """Take what an adapter predicts as it stands: an array of floats of whatever shape."""
+    return np.asarray(values, dtype=np.float64)
+
+
+def _texts(equations: Sequence[str] | str) -> list[str]:
+    if isinstance(equations, str):
+        raise TypeError(
+            f"equations() gave one string, {equations[:80]!r}; "
+            "it must give a list, one for each target"
+        )
+    return [str(equation) for equation in equations]
+
+
+def describe(error: BaseException) -> str:
+    """Give an exception as one line of at most 500 characters."""
+    text = " ".join(str(error).split())
+    name = type(error).__name__
+    return f"{name}: {text}"[:500] if text else name

@@ -1,0 +1,154 @@
+"""The worker: imports an adapter once, then serves jobs, each in a forked child.
+
+The parent never computes, so that every job starts from the same pristine state.  It keeps
+the protocol's descriptors for itself: what a method prints goes to the standard error stream,
+which the host writes to the job's log.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import os
+import platform
+import resource
+import signal
+import sys
+import traceback
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from .channel import Channel
+from .job import Connection, describe, run_job
+
+__all__ = ["PROTOCOL", "main"]
+
+PROTOCOL = 1
+"""Version of the protocol between host and worker (docs/protocol.md)."""
+
+_PR_SET_PDEATHSIG = 1
+
+
+def main(arguments: list[str]) -> int:
+    """Serve jobs until the host closes the worker's standard input.
+
+    Returns
+    -------
+    int
+        0, or 1 if the adapter cannot be imported.
+    """
+    _die_with_parent()
+    folder = Path(arguments[0])
+    fork = "--no-fork" not in arguments[1:]
+    channel = _take_over_standard_streams()
+    try:
+        adapter = _import_adapter(folder)
+    except BaseException as error:  # noqa: BLE001 - a method may raise anything at import
+        traceback.print_exc()
+        channel.send(type="broken", error=describe(error))
+        return 1
+    channel.send(
+        type="hello",
+        protocol=PROTOCOL,
+        python=platform.python_version(),
+        pid=os.getpid(),
+        forks=fork,
+    )
+    while True:
+        message = channel.receive()
+        if message is None or message["type"] == "stop":
+            return 0
+        if fork:
+            _serve_in_child(adapter, channel, message)
+        else:
+            _serve_here(adapter, channel, message)
+            return 0
+
+
+def _serve_in_child(adapter: type, channel: Channel, message: dict[str, Any]) -> None:
+    pid = os.fork()
+    if pid == 0:
+        status = 1
+        try:
+            os.setsid()
+            _die_with_parent()
+            run_job(adapter, Connection(channel, message))
+            status = 0
+        except BaseException:  # noqa: BLE001 - nothing may run on in a copy of the parent
+            traceback.print_exc()
+        finally:
+            _flush()
+            os._exit(status)
+    _, wait_status, usage = os.wait4(pid, 0)
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)  # what the job started and left behind
+    code = os.waitstatus_to_exitcode(wait_status)
+    _report_end(channel, message["job"], code, usage)
+
+
+def _serve_here(adapter: type, channel: Channel, message: dict[str, Any]) -> None:
+    run_job(adapter, Connection(channel, message))
+    _report_end(channel, message["job"], 0, resource.getrusage(resource.RUSAGE_SELF))
+
+
+def _report_end(channel: Channel, job: str, exit_code: int, usage: resource.struct_rusage) -> None:
+    _flush()
+    os.write(2, end_of_log(job))
+    channel.send(
+        type="ended",
+        job=job,
+        exit=exit_code,
+        cpu_s=usage.ru_utime + usage.ru_stime,
+        peak_memory_mb=usage.ru_maxrss / 1024,
+    )
+
+
+def end_of_log(job: str) -> bytes:
+    """Give the mark that ends a job's output on the standard error stream."""
+    return b"\x00end of " + job.encode() + b"\x00\n"
+
+
+def _take_over_standard_streams() -> Channel:
+    """Keep the protocol's streams; let everything else read nothing and print to the log."""
+    channel = Channel(os.dup(0), os.dup(1))
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    os.dup2(2, 1)
+    sys.stdout = os.fdopen(1, "w", encoding="utf-8", errors="backslashreplace", buffering=1)
+    return channel
+
+
+def _import_adapter(folder: Path) -> type:
+    sys.path.insert(0, str(folder))
+    spec = importlib.util.spec_from_file_location("adapter", folder / "adapter.py")
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{folder / 'adapter.py'} cannot be loaded")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["adapter"] = module
+    spec.loader.exec_module(module)
+    try:
+        adapter = module.Adapter
+    except AttributeError:
+        raise ImportError(f"{folder / 'adapter.py'} has no class Adapter") from None
+    if not isinstance(adapter, type):
+        raise TypeError(f"Adapter in {folder / 'adapter.py'} is no class")
+    return adapter
+
+
+def _die_with_parent() -> None:
+    """Ask the kernel (Linux) to end this process when the one that started it ends."""
+    parent = os.getppid()
+    try:
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    except (OSError, AttributeError):
+        return
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
