@@ -1,0 +1,256 @@
+"""Methods: finds and validates the folders in ``algorithms/``."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import tomllib
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from mdbench.errors import MethodError, UsageError, did_you_mean
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["Limit", "Method", "MethodSpec", "Overrides", "discover", "find"]
+
+_NAME = r"^[a-z][a-z0-9_-]{0,39}$"
+_KEYS = "docs/adding-a-method.md lists all keys and the values allowed."
+_IGNORED = {"__pycache__", ".mypy_cache", ".ruff_cache"}
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Limit(_Table):
+    """Jobs that a method is known not to do; all keys given must match."""
+
+    reason: str = Field(min_length=1)
+    data_type: str | None = None
+    dataset: str | None = None
+    """A glob over names of datasets."""
+    max_dim: int | None = None
+    """The limit holds for systems of more equations than this."""
+
+    def covers(self, data_type: str, dataset: str, dim: int) -> bool:
+        """Tell whether the limit holds for a job."""
+        return (
+            (self.data_type is None or self.data_type == data_type)
+            and (self.dataset is None or fnmatchcase(dataset, self.dataset))
+            and (self.max_dim is None or dim > self.max_dim)
+        )
+
+
+class Overrides(_Table):
+    """What a method does otherwise under one protocol."""
+
+    hyperparameters: dict[str, Any] = {}
+    grid: dict[str, list[Any]] = {}
+
+
+class MethodSpec(_Table):
+    """The content of a ``method.toml`` (docs/adding-a-method.md)."""
+
+    schema_: Literal[1] = Field(alias="schema")
+    name: str = Field(pattern=_NAME)
+    title: str = Field(min_length=1)
+    family: Literal["linear", "genetic", "neural", "pretrained", "bayesian", "baseline"]
+    view: Literal["table", "trajectory", "field"]
+    data_types: tuple[str, ...] = Field(min_length=1)
+    python: str = ">=3.11"
+    system_packages: tuple[str, ...] = ()
+    tuning: Literal["grid", "front", "none"]
+    seedable: bool
+    fork_safe: bool = True
+    threads: int = Field(default=1, ge=1)
+    timeout: float = Field(default=43200.0, gt=0)
+    paper: str = ""
+    licence: str = Field(min_length=1)
+    hyperparameters: dict[str, Any] = {}
+    grid: dict[str, list[Any]] = {}
+    protocols: dict[Literal["strict", "published"], Overrides] = {}
+    check: Overrides = Overrides()
+    """What ``mdbench check`` overrides, so that a costly method is checked in seconds."""
+    limits: tuple[Limit, ...] = ()
+
+    @model_validator(mode="after")
+    def _grid_fits_tuning(self) -> MethodSpec:
+        if (self.tuning == "grid") != bool(self.grid):
+            raise ValueError(
+                "tuning = 'grid' and a [grid] table belong together: "
+                f"tuning is {self.tuning!r} and [grid] has {len(self.grid)} keys"
+            )
+        for name, values in self.grid.items():
+            if not values:
+                raise ValueError(f"grid.{name} is empty; give at least one value")
+        return self
+
+    def fixed(self, protocol: str) -> dict[str, Any]:
+        """Give the fixed hyperparameters under a protocol."""
+        overrides = self._overrides(protocol)
+        return self.hyperparameters | overrides.hyperparameters
+
+    def settings(self, protocol: str) -> list[dict[str, Any]]:
+        """Give all settings of the grid under a protocol: in order, the last key fastest."""
+        grid = self.grid | self._overrides(protocol).grid
+        if not grid:
+            return []
+        return [
+            dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())
+        ]
+
+    def _overrides(self, protocol: str) -> Overrides:
+        return {str(name): value for name, value in self.protocols.items()}.get(
+            protocol, Overrides()
+        )
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method under test: its folder and what the folder says of it."""
+
+    folder: Path
+    spec: MethodSpec
+
+    @property
+    def name(self) -> str:
+        """The name of the folder."""
+        return self.spec.name
+
+    @property
+    def adapter(self) -> Path:
+        """The file with the class ``Adapter``."""
+        return self.folder / "adapter.py"
+
+    @property
+    def lock(self) -> Path:
+        """The hashed requirements of the method's environment."""
+        return self.folder / "requirements.lock"
+
+    def lock_sha256(self) -> str:
+        """Give the SHA-256 of the lock.
+
+        Raises
+        ------
+        MethodError
+            If there is none.
+        """
+        try:
+            return hashlib.sha256(self.lock.read_bytes()).hexdigest()
+        except FileNotFoundError:
+            raise MethodError(
+                f"{self.lock} is missing.",
+                f"To make it from requirements.in: scripts/lock {self.name}",
+            ) from None
+
+    def fingerprint(self) -> str:
+        """Give the SHA-256 of all files of the folder but the lock, which has a key of its own."""
+        digest = hashlib.sha256()
+        for path in sorted(self.folder.rglob("*")):
+            relative = path.relative_to(self.folder)
+            if not path.is_file() or path == self.lock or _IGNORED & set(relative.parts):
+                continue
+            content = path.read_bytes()
+            digest.update(f"{relative.as_posix()}\0{len(content)}\0".encode())
+            digest.update(content)
+        return digest.hexdigest()
+
+
+def discover(algorithms: Path) -> dict[str, Method | MethodError]:
+    """Find all methods' folders; a broken one stands with its error.
+
+    Parameters
+    ----------
+    algorithms
+        The folder of methods; each folder in it with a ``method.toml`` is one.
+    """
+    found: dict[str, Method | MethodError] = {}
+    for file in sorted(algorithms.glob("*/method.toml")):
+        name = file.parent.name
+        try:
+            found[name] = load(file.parent)
+        except MethodError as error:
+            found[name] = error
+    return found
+
+
+def find(name: str, algorithms: Path) -> Method:
+    """Find one method.
+
+    Raises
+    ------
+    UsageError
+        If there is no such method.
+    MethodError
+        If its folder is broken.
+    """
+    if not (algorithms / name / "method.toml").is_file():
+        known = [file.parent.name for file in algorithms.glob("*/method.toml")]
+        raise UsageError(
+            f"There is no method {name!r} in {algorithms}.",
+            f"{did_you_mean(name, known)} To see them: mdbench list. To add it: mdbench new {name}",
+        )
+    return load(algorithms / name)
+
+
+def load(folder: Path) -> Method:
+    """Read and validate one method's folder.
+
+    Raises
+    ------
+    MethodError
+        If a file is missing or a key is wrong; names the file, the key, the value given and
+        the values allowed.
+    """
+    file = folder / "method.toml"
+    try:
+        content = tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise MethodError(
+            f"{file} is missing.", f"To make a method's folder: mdbench new {folder.name}"
+        ) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise MethodError(f"{file} is no valid TOML: {error}") from None
+    try:
+        spec = MethodSpec.model_validate(content)
+    except ValidationError as error:
+        raise _explain(file, error) from None
+    if spec.name != folder.name:
+        raise MethodError(
+            f"{file}: name is {spec.name!r}, but the folder is {folder.name!r}.",
+            "Give both the same name.",
+        )
+    if not (folder / "adapter.py").is_file():
+        raise MethodError(
+            f"{folder / 'adapter.py'} is missing.", "It holds the class Adapter of the method."
+        )
+    return Method(folder, spec)
+
+
+def _explain(file: Path, error: ValidationError) -> MethodError:
+    slips_first = sorted(
+        error.errors(include_url=False), key=lambda each: each["type"] != "extra_forbidden"
+    )
+    first, *others = slips_first  # a key that is misspelt is often the one that is missing
+    key = ".".join(str(part) for part in first["loc"])
+    where = f"{file}: key {key!r}" if key else str(file)
+    if first["type"] == "extra_forbidden":
+        names = [field.alias or name for name, field in MethodSpec.model_fields.items()]
+        message = f"{where} is not known"
+        hint = _KEYS if "." in key else did_you_mean(key, names)
+    elif first["type"] == "missing":
+        message = f"{where} is missing"
+        hint = _KEYS
+    else:
+        message = (
+            f"{where} is {first['input']!r}: {first['msg']}" if key else f"{where}: {first['msg']}"
+        )
+        hint = _KEYS
+    if others:
+        hint += f" ({len(others)} more keys are wrong.)"
+    return MethodError(message, hint)

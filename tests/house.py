@@ -1,0 +1,114 @@
+"""Throw-away workspaces and methods for the tests, made from strings."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import time
+from pathlib import Path
+from textwrap import dedent
+from typing import TYPE_CHECKING, ClassVar
+
+from mdbench.runtimes.base import Prepared
+from mdbench.runtimes.venv import VenvRuntime
+from mdbench.workspace import Workspace
+
+if TYPE_CHECKING:
+    from mdbench.methods import Method
+
+ROOT = Path(__file__).resolve().parent.parent
+
+METHOD = """
+schema = 1
+name = "{name}"
+title = "a throw-away method"
+family = "baseline"
+view = "table"
+data_types = ["ode"]
+tuning = "{tuning}"
+seedable = false
+licence = "MIT"
+{more}
+"""
+
+ZERO = """
+import numpy as np
+
+class Adapter:
+    def __init__(self, *, seed, threads): ...
+    def fit(self, problem):
+        self.targets = len(problem.targets)
+    def predict(self, problem):
+        return np.zeros((len(problem.X), self.targets))
+    def equations(self):
+        return ["0"] * self.targets
+"""
+"""A method that says zero; the simplest legal answer."""
+
+
+class HereRuntime(VenvRuntime):
+    """Runs workers by the interpreter of the tests: no environment is made."""
+
+    name: ClassVar[str] = "venv"
+
+    def __init__(self) -> None:
+        super().__init__(Path("/nonexistent"))
+
+    def prepare(self, method: Method) -> Prepared:
+        return Prepared((sys.executable,), method.lock_sha256(), platform.python_version())
+
+
+def workspace(tmp_path: Path, home: Path | None = None) -> Workspace:
+    """Make a workspace with the project's systems and no methods."""
+    root = tmp_path / "root"
+    (root / "algorithms").mkdir(parents=True)
+    (root / "datasets").symlink_to(ROOT / "datasets")
+    return Workspace(root, home or tmp_path / "home")
+
+
+def add_method(
+    place: Workspace, name: str, adapter: str = ZERO, *, tuning: str = "none", more: str = ""
+) -> Path:
+    """Add a method whose adapter is the given text."""
+    folder = place.algorithms / name
+    folder.mkdir()
+    toml = METHOD.format(name=name, tuning=tuning, more=dedent(more))
+    (folder / "method.toml").write_text(toml, encoding="utf-8")
+    (folder / "adapter.py").write_text(dedent(adapter), encoding="utf-8")
+    (folder / "requirements.in").write_text("numpy\n", encoding="utf-8")
+    (folder / "requirements.lock").write_text("# nothing\n", encoding="utf-8")
+    return folder
+
+
+def is_running(pid: int) -> bool:
+    """Tell whether a process is alive (a zombie is not)."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state not in "ZX"
+
+
+def wait_until(condition: object, seconds: float = 10.0) -> bool:
+    """Poll a condition; tell whether it came true in time."""
+    assert callable(condition)
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():
+            return True
+        time.sleep(0.02)
+    return bool(condition())
+
+
+def children() -> set[int]:
+    """Give the processes that this one has started and that still run."""
+    me = os.getpid()
+    found = set()
+    for task in Path(f"/proc/{me}/task").iterdir():
+        try:
+            text = (task / "children").read_text(encoding="ascii")
+        except OSError:
+            continue
+        found |= {int(pid) for pid in text.split()}
+    return {pid for pid in found if is_running(pid)}

@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from house import ROOT, add_method, workspace
+from mdbench import methods
+from mdbench.errors import MethodError, UsageError
+
+
+def test_finds_the_projects_own_methods() -> None:
+    found = methods.discover(ROOT / "algorithms")
+    assert {"sindy", "operon"} <= set(found)
+    assert not [str(error) for error in found.values() if isinstance(error, MethodError)]
+
+
+def test_unknown_method_shows_near_names(tmp_path: Path) -> None:
+    place = workspace(tmp_path)
+    add_method(place, "sindy")
+    with pytest.raises(UsageError, match="Did you mean sindy"):
+        methods.find("sindi", place.algorithms)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (("family =", "famly ="), ["'famly' is not known", "Did you mean family"]),
+        (('family = "baseline"', 'family = "magic"'), ["'family'", "'magic'", "'genetic'"]),
+        (('view = "table"\n', ""), ["'view'", "missing"]),
+        (("schema = 1", "schema = 99"), ["'schema'", "99"]),
+        (('tuning = "none"', 'tuning = "grid"'), ["tuning", "grid"]),
+        (('name = "broken"', 'name = "other"'), ["'other'", "'broken'", "same name"]),
+        (('title = "', "title = "), ["no valid TOML"]),
+        (("seedable = false", "seedable = false\ntimeout = -1"), ["'timeout'", "-1"]),
+        (('licence = "MIT"', 'licence = "MIT"\n[grid]\na = []'), ["grid"]),
+        (
+            ('licence = "MIT"', 'licence = "MIT"\n[[limits]]\ndata_type = "ode"'),
+            ["reason", "missing"],
+        ),
+    ],
+)
+def test_wrong_key_names_file_key_and_value(
+    change: tuple[str, str], words: list[str], tmp_path: Path
+) -> None:
+    place = workspace(tmp_path)
+    file = add_method(place, "broken") / "method.toml"
+    text = file.read_text(encoding="utf-8")
+    assert change[0] in text
+    file.write_text(text.replace(*change), encoding="utf-8")
+    with pytest.raises(MethodError) as caught:
+        methods.find("broken", place.algorithms)
+    for word in [str(file), *words]:
+        assert word in str(caught.value)
+
+
+def test_a_broken_method_does_not_hide_the_others(tmp_path: Path) -> None:
+    place = workspace(tmp_path)
+    add_method(place, "good")
+    (add_method(place, "bad") / "method.toml").write_text("schema = ", encoding="utf-8")
+    (add_method(place, "bare") / "adapter.py").unlink()
+    found = methods.discover(place.algorithms)
+    assert isinstance(found["good"], methods.Method)
+    assert isinstance(found["bad"], MethodError)
+    assert "adapter.py is missing" in str(found["bare"])
+
+
+def test_settings_are_in_order_and_the_last_key_is_fastest(tmp_path: Path) -> None:
+    place = workspace(tmp_path)
+    more = """
+        [hyperparameters]
+        kind = "new"
+        [grid]
+        z = [1, 2]
+        a = ["x", "y"]
+        [protocols.published.hyperparameters]
+        kind = "old"
+        [protocols.published.grid]
+        z = [3]
+    """
+    add_method(place, "m", tuning="grid", more=more)
+    spec = methods.find("m", place.algorithms).spec
+    assert [(s["z"], s["a"]) for s in spec.settings("strict")] == [
+        (1, "x"),
+        (1, "y"),
+        (2, "x"),
+        (2, "y"),
+    ]
+    assert [(s["z"], s["a"]) for s in spec.settings("published")] == [(3, "x"), (3, "y")]
+    assert spec.fixed("strict") == {"kind": "new"}
+    assert spec.fixed("published") == {"kind": "old"}
+
+
+def test_fingerprint_covers_every_file_but_the_lock(tmp_path: Path) -> None:
+    place = workspace(tmp_path)
+    folder = add_method(place, "m")
+    prints = [methods.find("m", place.algorithms).fingerprint()]
+
+    def now() -> str:
+        return methods.find("m", place.algorithms).fingerprint()
+
+    (folder / "requirements.lock").write_text("# other\n", encoding="utf-8")
+    (folder / "__pycache__").mkdir()
+    (folder / "__pycache__" / "x.pyc").write_bytes(b"1")
+    assert now() == prints[0]
+    (folder / "extra.py").write_text("x = 1\n", encoding="utf-8")
+    prints.append(now())
+    (folder / "extra.py").rename(folder / "renamed.py")
+    prints.append(now())
+    with (folder / "adapter.py").open("a", encoding="utf-8") as file:
+        file.write("# a word\n")
+    prints.append(now())
+    assert len(set(prints)) == 4
+
+
+def test_limit_needs_all_its_keys_to_match() -> None:
+    limit = methods.Limit(reason="slow", dataset="lorenz*", max_dim=2)
+    assert limit.covers("ode", "lorenz-equations", 3)
+    assert not limit.covers("ode", "lorenz-equations", 2)
+    assert not limit.covers("ode", "rc-circuit", 3)
+    assert methods.Limit(reason="never").covers("pde", "kdv", 1)
+
+
+def test_missing_lock_says_what_to_type(tmp_path: Path) -> None:
+    place = workspace(tmp_path)
+    (add_method(place, "m") / "requirements.lock").unlink()
+    with pytest.raises(MethodError, match="scripts/lock m"):
+        methods.find("m", place.algorithms).lock_sha256()
