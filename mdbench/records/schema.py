@@ -1,0 +1,267 @@
+"""What a record says: one model, and the JSON line that it becomes.
+
+Every key is explained in ``docs/records.md``; a test keeps the document and the model alike.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from datetime import UTC
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, TypeAlias
+
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    model_validator,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = [
+    "ANSWERED",
+    "RERUN_ALWAYS",
+    "SCHEMA",
+    "Budget",
+    "FrontEntry",
+    "Machine",
+    "Measured",
+    "Provenance",
+    "Record",
+    "Runtime",
+    "Selection",
+    "Status",
+    "comparable",
+    "key_of",
+]
+
+SCHEMA: Final = 1
+"""The number of the format that is written; `mdbench.records.upgrades` reads the older ones."""
+
+LONGEST_REASON = 500
+"""Characters of a reason that are kept; the job's log has the whole story."""
+
+
+class Status(StrEnum):
+    """Why a job ended."""
+
+    OK = "ok"
+    """The method answered within its budget, and the answer was scored."""
+    PARTIAL = "partial"
+    """The budget ran out, and the best of the answers given by then was scored."""
+    TIMEOUT = "timeout"
+    """The bench stopped the method at its time limit, and there was no answer."""
+    OUT_OF_MEMORY = "out_of_memory"
+    """The method was stopped at its memory limit, and there was no answer."""
+    CRASHED = "crashed"
+    """The method's process ended by a signal, or left without an answer."""
+    FAILED = "failed"
+    """The method, or the preparation of its data, raised an error."""
+    INVALID_OUTPUT = "invalid_output"
+    """The method answered, and nothing in the answer may be scored."""
+    UNSUPPORTED = "unsupported"
+    """The method declares that it cannot do this problem."""
+    UNAVAILABLE = "unavailable"
+    """The method's environment cannot be made on this machine."""
+    INTERRUPTED = "interrupted"
+    """The run was stopped by its user before the job had ended."""
+
+
+ANSWERED: Final = frozenset({Status.OK, Status.PARTIAL})
+"""With these there are equations and scores."""
+
+RERUN_ALWAYS: Final = frozenset({Status.INTERRUPTED, Status.UNAVAILABLE})
+"""What is run again without being asked: these say nothing about the method."""
+
+
+def _finite(value: float) -> float | None:
+    # float() turns NumPy's subclass into the plain number that reading the line gives back.
+    return float(value) if math.isfinite(value) else None
+
+
+def _encodable(value: Any) -> Any:
+    # Names of files and what a method sends may hold lone surrogates, which UTF-8 has not.
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+
+
+def _one_line(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    line = " ".join(_encodable(value).split())
+    return line if len(line) <= LONGEST_REASON else line[: LONGEST_REASON - 1] + "…"
+
+
+def _strict_json(value: Any) -> Any:
+    if isinstance(value, float):
+        return _finite(value)
+    if isinstance(value, dict):
+        return {_encodable(name): _strict_json(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_strict_json(part) for part in value]
+    return _encodable(value)
+
+
+# A record must be written whatever a method did, so these mend what JSON cannot hold.
+Number: TypeAlias = Annotated[float, AfterValidator(_finite)] | None
+Text: TypeAlias = Annotated[str, BeforeValidator(_encodable)]
+Line: TypeAlias = Annotated[str, BeforeValidator(_one_line)]
+JsonObject: TypeAlias = Annotated[dict[str, JsonValue], BeforeValidator(_strict_json)]
+Utc: TypeAlias = Annotated[AwareDatetime, AfterValidator(lambda time: time.astimezone(UTC))]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Selection(_Model):
+    """How the answer was chosen among the candidates."""
+
+    loss: Number
+    fitness: Number
+    candidates: int
+    invalid: int
+
+
+class FrontEntry(_Model):
+    """One of the candidates that the answer was chosen from."""
+
+    equations: tuple[Text, ...]
+    target: int | None = None
+    hyperparameters: JsonObject | None = None
+    loss: Number
+    complexity: int | None
+    fitness: Number
+
+
+class Budget(_Model):
+    """What a job may use."""
+
+    timeout_s: Number
+    threads: int
+
+
+class Runtime(_Model):
+    """How the method was isolated."""
+
+    name: str
+    details: JsonObject = {}
+
+
+class Machine(_Model):
+    """Where the job ran."""
+
+    cpu: str
+    cores: int
+    memory_mb: int
+    os: str
+
+
+class Provenance(_Model):
+    """What the result was made with: the method's environment, the core's and the machine."""
+
+    python: str | None = None
+    packages: dict[str, str] = {}
+    lock_sha256: str | None = None
+    environment: str | None = None
+    core: dict[str, str] = {}
+    machine: Machine
+
+
+class Measured(_Model):
+    """All that may differ between two runs of the same job."""
+
+    started: Utc
+    wall_s: Number = None
+    fit_s: Number = None
+    predict_s: Number = None
+    cpu_s: Number = None
+    peak_memory_mb: Number = None
+
+
+class Record(_Model):
+    """The one line that a job leaves, whatever happened.
+
+    Numbers that are not finite become None, text becomes valid Unicode, and `reason` becomes
+    one line of at most 500 characters: a record that is made is a record that can be written.
+
+    Raises
+    ------
+    pydantic.ValidationError
+        If a key is missing, unknown or of the wrong type, or if there is not one equation for
+        each target.
+    """
+
+    schema_number: Literal[1] = Field(default=SCHEMA, alias="schema")
+    mdbench: str
+    key: str = Field(pattern="^[0-9a-f]{64}$")
+    key_parts: dict[str, str]
+    algorithm: str
+    data_type: str
+    dataset: Text
+    dataset_path: Text | None = None
+    dim: int | None = None
+    snr_db: Number = None
+    seed: int
+    protocol: str
+    view: str
+    targets: tuple[Text, ...] = ()
+    truth: tuple[Text, ...] | None = None
+    target_source: str | None = None
+
+    status: Status
+    reason: Line = ""
+    log: Text | None = None
+    equations: tuple[Text, ...] | None = None
+    hyperparameters: JsonObject | None = None
+    metrics: dict[str, Number] = {}
+    complexity: int | None = None
+    selection: Selection | None = None
+    agreement: Number = None
+    front: tuple[FrontEntry, ...] | None = None
+
+    budget: Budget
+    runtime: Runtime
+    provenance: Provenance
+    measured: Measured
+
+    @model_validator(mode="after")
+    def _one_equation_per_target(self) -> Self:
+        if self.equations is not None and len(self.equations) != len(self.targets):
+            raise ValueError(f"{len(self.equations)} equations for the targets {self.targets}")
+        return self
+
+    def to_line(self) -> str:
+        """Write the record as one line of strict JSON, without the newline."""
+        return self.model_dump_json(by_alias=True)
+
+
+def key_of(key_parts: Mapping[str, str]) -> str:
+    """Hash all that could change a result.
+
+    Returns
+    -------
+    str
+        SHA-256, in hexadecimal, of the parts as JSON with sorted names; the order in which they
+        are given makes no difference.
+    """
+    text = json.dumps(dict(key_parts), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def comparable(record: Record) -> dict[str, Any]:
+    """Give all of a record that must be equal when the same job is run twice.
+
+    Returns
+    -------
+    dict
+        The record as JSON values, without the section ``measured``.
+    """
+    return record.model_dump(mode="json", by_alias=True, exclude={"measured"})

@@ -1,0 +1,341 @@
+"""A results file: JSON lines, one writer at a time, every record whole or not there at all."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+from weakref import WeakSet
+
+from pydantic import ValidationError
+
+from mdbench.errors import RecordsError
+from mdbench.records.schema import Record
+from mdbench.records.upgrades import upgrade
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+__all__ = ["RecordStore", "RecordWriter"]
+
+LINE_START = b'{"schema":'
+"""How every line begins: what is no piece of this at the file's end was not torn by us."""
+
+HINTS = {
+    errno.ENOSPC: "Make room and give the same command again; the records before this are whole.",
+    errno.EDQUOT: "Make room and give the same command again; the records before this are whole.",
+    errno.EFBIG: "The records before this are whole; go on in another folder with --result-dir.",
+}
+OTHER_FOLDER = "Choose another folder with --result-dir."
+
+
+class RecordStore:
+    """One results file.
+
+    Parameters
+    ----------
+    path
+        The file; neither it nor its folder need exist yet.  A symbolic link is followed.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def read(self) -> list[Record]:
+        """Read all records, oldest first; none where there is no file.
+
+        A last line that was torn in the writing is passed over.  Nothing is changed.
+
+        Raises
+        ------
+        RecordsError
+            If the file cannot be read, or if a line is no record or one of a newer schema; it
+            names the line.
+        """
+        records, _ = _parse(self.path, _read_bytes(self.path))
+        return records
+
+    def latest(self) -> dict[str, Record]:
+        """Read the newest record of each key.
+
+        Raises
+        ------
+        RecordsError
+            As `read`.
+        """
+        return {record.key: record for record in self.read()}
+
+    @contextlib.contextmanager
+    def open_for_writing(self) -> Iterator[RecordWriter]:
+        """Open the file for this process alone, and mend a torn last line.
+
+        Folders and the file are made if need be.  Where the file cannot be understood, nothing
+        in it is changed.
+
+        Raises
+        ------
+        RecordsError
+            If another process is writing the file, if it may not be written, or as `read`.
+        """
+        writer = RecordWriter(self.path)
+        try:
+            yield writer
+        finally:
+            writer.close()
+
+
+class RecordWriter:
+    """The one writer of a results file, which many threads may share.
+
+    It is made by `RecordStore.open_for_writing`.
+
+    Attributes
+    ----------
+    earlier
+        The newest record of each key that the file held when it was opened.
+    dropped_bytes
+        The length of the torn last line that was cut off at opening, or 0.
+    """
+
+    earlier: Mapping[str, Record]
+    dropped_bytes: int
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._mutex = threading.Lock()
+        self._file = _open_locked(path)
+        _WRITERS.add(self)
+        try:
+            self._mend_and_read()
+        except OSError as error:
+            self.close()
+            raise _explain(path, "cannot be prepared for writing", error) from error
+        except BaseException:
+            self.close()
+            raise
+
+    def _mend_and_read(self) -> None:
+        with os.fdopen(self._file, "rb", closefd=False) as file:
+            content = file.read()
+        records, whole = _parse(self._path, content)
+        self.earlier = {record.key: record for record in records}
+        self.dropped_bytes = len(content) - whole
+        self._length = whole
+        self._unsure = self.dropped_bytes > 0
+        self._roll_back()
+        if whole and content[whole - 1 : whole] != b"\n":
+            self._write(b"\n")
+
+    def append(self, record: Record) -> None:
+        """Add a record at the end, and return when it is on the disk.
+
+        Raises
+        ------
+        RecordsError
+            If it cannot be written, in which case nothing of it stays in the file; or if the
+            file was removed, replaced or changed by somebody else since it was opened.
+        ValueError
+            If the writer is closed.
+        """
+        line = record.to_line().encode() + b"\n"
+        with self._mutex:
+            if self._file < 0:
+                raise ValueError(f"the writer of {self._path} is closed")
+            try:
+                self._roll_back()
+                self._refuse_changes_by_others()
+                self._write(line)
+            except OSError as error:
+                raise _explain(self._path, "could not take a record", error) from error
+
+    def close(self) -> None:
+        """Let others write the file; closing twice does no harm."""
+        with self._mutex:
+            self._forget()
+
+    def _write(self, data: bytes) -> None:
+        self._unsure = True
+        try:
+            rest = memoryview(data)
+            while rest:
+                rest = rest[os.write(self._file, rest) :]
+            os.fsync(self._file)
+            self._length += len(data)
+            self._unsure = False
+        except BaseException:  # Ctrl-C between two writes must not leave half a line either
+            with contextlib.suppress(OSError):  # if it fails, the next append or start tries again
+                self._roll_back()
+            raise
+
+    def _roll_back(self) -> None:
+        if self._unsure:
+            os.ftruncate(self._file, self._length)
+            os.fsync(self._file)
+            self._unsure = False
+
+    def _refuse_changes_by_others(self) -> None:
+        # Without this, the records of a run whose file was deleted would go nowhere unnoticed.
+        ours = os.fstat(self._file)
+        try:
+            there = self._path.stat()
+        except FileNotFoundError:
+            what = "was removed"
+        else:
+            if os.path.samestat(ours, there) and ours.st_size == self._length:
+                return
+            what = "was replaced or changed by another program"
+        raise RecordsError(
+            f"{self._path} {what} while records were being written to it",
+            "Give the same command again: jobs whose records are not in the file are run again.",
+        )
+
+    def _forget(self) -> None:
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+
+_WRITERS: WeakSet[RecordWriter] = WeakSet()
+
+
+def _forget_in_child() -> None:
+    # A forked child shares the lock: if it kept the descriptor and outlived its parent, nobody
+    # could write the file.  (A started program does not get the descriptor in the first place.)
+    for writer in _WRITERS:
+        writer._forget()  # noqa: SLF001 - close() may wait for a lock whose thread was not forked
+
+
+os.register_at_fork(after_in_child=_forget_in_child)
+
+
+def _open_locked(path: Path) -> int:
+    _refuse_other_than_file(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        raise _explain(path, "cannot be opened for writing", error) from error
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _sync_folder(path.parent)
+    except BlockingIOError as error:
+        holder = _holder_of_lock(file)
+        os.close(file)
+        who = f"process {holder}" if holder else "another process"
+        raise RecordsError(
+            f"{path} is being written by {who}",
+            f"Wait until that run has ended, or stop it. {OTHER_FOLDER}",
+        ) from error
+    except OSError as error:
+        os.close(file)
+        raise _explain(path, "cannot be locked", error) from error
+    return file
+
+
+def _sync_folder(folder: Path) -> None:
+    # A new file's name is on the disk only when its folder is.
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _holder_of_lock(file: int) -> int | None:
+    """Look up in Linux's table of locks which process holds the one on a file."""
+    found = os.fstat(file)
+    place = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
+    try:
+        lines = Path("/proc/locks").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return None
+    for line in lines:
+        match line.split():  # 7: FLOCK ADVISORY WRITE 4711 08:01:123456 0 EOF
+            case [_, "FLOCK", _, _, pid, where, *_] if where == place:
+                return int(pid) if pid.isdigit() and pid != "0" else None  # 0: another container's
+    return None
+
+
+def _refuse_other_than_file(path: Path) -> None:
+    try:
+        other = path.exists() and not path.is_file()
+    except OSError as error:
+        raise _explain(path, "cannot be looked at", error) from error
+    if other:
+        what = "is a folder" if path.is_dir() else "is no regular file"
+        raise RecordsError(f"{path} {what}, and records are kept in a file", OTHER_FOLDER)
+
+
+def _read_bytes(path: Path) -> bytes:
+    _refuse_other_than_file(path)
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return b""
+    except OSError as error:
+        raise _explain(path, "cannot be read", error) from error
+
+
+def _parse(path: Path, content: bytes) -> tuple[list[Record], int]:
+    """Give the records, and the length of the content without a torn last line."""
+    *lines, tail = content.split(b"\n")
+    whole = len(content)
+    if _is_torn(tail):
+        whole -= len(tail)
+    else:
+        lines.append(tail)
+    records = []
+    for number, line in enumerate(lines, start=1):
+        if line and not line.isspace():
+            try:
+                records.append(_parse_line(line))
+            except RecordsError as error:
+                raise RecordsError(f"{path}, line {number}: {error.message}", error.hint) from error
+            except ValueError as error:
+                raise RecordsError(
+                    f"{path}, line {number} is damaged: {error}",
+                    "Nothing was changed. Mend the line, or delete it (after a copy of the file): "
+                    "the job that it came from is then run again.",
+                ) from error
+    return records, whole
+
+
+def _is_torn(tail: bytes) -> bool:
+    """Tell a piece of a line from a whole one whose newline is missing, and from foreign text."""
+    piece = tail.rstrip(b"\0")  # some file systems leave zeros after a power cut
+    if not (piece.startswith(LINE_START) or LINE_START.startswith(piece)):
+        return False
+    try:
+        json.loads(piece)
+    except ValueError:
+        return True
+    return False
+
+
+def _parse_line(line: bytes) -> Record:
+    try:
+        return Record.model_validate_json(line)  # quick: no Python objects in between
+    except ValidationError:
+        data = json.loads(line.decode())
+    if not isinstance(data, dict):
+        raise ValueError(f"a record is an object, and this is {line[:40]!r}")  # noqa: TRY004
+    try:
+        return Record.model_validate(upgrade(data))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"])) or "the record"
+        raise ValueError(f"{where}: {first['msg']}") from error
+
+
+def _explain(path: Path, what: str, error: OSError) -> RecordsError:
+    reason = (error.strerror or str(error)).lower()
+    if error.filename not in (None, str(path)):
+        reason = f"{error.filename}: {reason}"
+    if os.path.islink(path):  # noqa: PTH114 - Path.is_symlink raises where it may not look
+        what = f"(a link to {path.readlink()}) {what}"
+    return RecordsError(f"{path} {what}: {reason}", HINTS.get(error.errno or 0, OTHER_FOLDER))

@@ -1,0 +1,7 @@
+"""What is shown of records."""
+
+from __future__ import annotations
+
+from mdbench.reports.table import failures, run_table, summary
+
+__all__ = ["failures", "run_table", "summary"]

@@ -1,0 +1,238 @@
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from rich.console import Console
+
+from mdbench.records import Record, Status
+from mdbench.reports import failures, run_table, summary
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+GOLDEN = Path(__file__).parent / "golden" / "records" / "schema-1.jsonl"
+EXAMPLE = json.loads(GOLDEN.read_text(encoding="utf-8").splitlines()[0])
+NOTHING = {"equations": None, "metrics": {}, "complexity": None, "selection": None, "front": None}
+
+
+def record(
+    dataset: str = "lotka-volterra", *, wall_s: float | None = 1.25, **changes: Any
+) -> Record:
+    measured = {**EXAMPLE["measured"], "wall_s": wall_s}
+    return Record.model_validate({**EXAMPLE, "dataset": dataset, "measured": measured, **changes})
+
+
+def failure(dataset: str, status: str, reason: str, **changes: Any) -> Record:
+    return record(dataset, status=status, reason=reason, **{**NOTHING, **changes})
+
+
+def shown(renderable: RenderableType, width: int = 80) -> list[str]:
+    """Render as into a pipe: no colour, no terminal; give the lines that are not blank."""
+    console = Console(file=io.StringIO(), record=True, width=width)
+    console.print(renderable)
+    text = console.export_text()
+    assert "\x1b" not in text
+    lines = text.splitlines()
+    assert max(map(len, lines), default=0) <= width
+    return [line.rstrip() for line in lines if line.strip(" ─")]
+
+
+def rows(renderable: RenderableType, width: int = 80) -> list[str]:
+    """Give the rows of a table without its head and its caption."""
+    lines = shown(renderable, width)
+    (head,) = (number for number, line in enumerate(lines) if "status" in line)
+    return lines[head + 1 : -1]
+
+
+def test_a_small_run_looks_like_this() -> None:
+    answers = [
+        record("rössler", metrics={"nmse": 0.0}, complexity=120, wall_s=0.0423),
+        record("lotka-volterra"),
+        failure("chua", "timeout", "stopped after 60 s, no answer", wall_s=3725.0),
+    ]
+    assert shown(run_table(answers, ["lotka-volterra", "rössler", "chua"])) == [
+        " dataset        status     NMSE cplx  time equations",
+        " lotka-volterra ok      1.5e-13   18  1.2s 1.84*u0 - 1.45*u0*u1; 1.62*u0*u1 - …",
+        " rössler        ok            0  120  42ms 1.84*u0 - 1.45*u0*u1; 1.62*u0*u1 - …",
+        " chua           timeout       -    - 1h02m stopped after 60 s, no answer",
+        "cplx: complexity, the number of nodes of all the equations",
+    ]
+    assert shown(summary(answers)) == [
+        "                   NMSE  NMSE  NMSE   cplx  time",
+        " method jobs ok  median <0.01 <1e-6 median total not ok",
+        " sindy     3  2 1.5e-13   66%   66%     69 1h02m 1 timeout",
+        "NMSE: a job without an answer counts as worse than any answer",
+    ]
+    assert shown(failures(answers)) == [
+        "sindy, 1 timeout: stopped after 60 s, no answer",
+        "  on chua; log: logs/sindy/lotka-volterra.log",
+    ]
+
+
+def test_sixty_three_systems_take_a_line_each_at_every_width() -> None:
+    names = [f"a-system-with-quite-a-long-name-number-{number}" for number in range(63)]
+    equations = [" + ".join(f"{n}.123456789*u0**{n}" for n in range(40))] * 2
+    statuses = list(Status)
+    records = [
+        record(name, status=statuses[number % 10], reason="r" * 500, equations=equations)
+        for number, name in enumerate(names)
+    ]
+    for width in (60, 80, 130, 250):
+        lines = rows(run_table(records, names), width)
+        assert len(lines) == 63
+        assert all(line.startswith(" a-system") for line in lines)
+        assert all(line.endswith("…") for line in lines)
+
+
+def test_rows_follow_the_given_order_then_noise_then_seed() -> None:
+    wanted = [
+        ("sindy", "b", None, 0),
+        ("sindy", "b", None, 1),
+        ("sindy", "b", 40.0, 0),
+        ("sindy", "b", 10.0, 0),
+        ("sindy", "a", None, 0),
+        ("sindy", "not in the order", None, 0),
+        ("zindy", "b", 20.0, 0),
+    ]
+    records = [
+        record(dataset, algorithm=algorithm, snr_db=snr_db, seed=seed)
+        for algorithm, dataset, snr_db, seed in reversed(wanted)
+    ]
+    lines = rows(run_table(records, ["b", "a"]), width=120)
+    expected = [
+        f"{algorithm} {dataset} {'clean' if snr_db is None else f'{snr_db:g} dB'} {seed} ok"
+        for algorithm, dataset, snr_db, seed in wanted
+    ]
+    assert [" ".join(line.split()) for line in lines] == [
+        f"{start} 1.5e-13 18 1.2s 1.84*u0 - 1.45*u0*u1; 1.62*u0*u1 - 3*u1" for start in expected
+    ]
+
+
+def test_columns_that_would_say_the_same_are_left_out() -> None:
+    head = " ".join(shown(run_table([record("a"), record("b")]))[0].split())
+    assert head == "dataset status NMSE cplx time equations"
+    head = " ".join(shown(run_table([record("a"), record("a", seed=1)]))[0].split())
+    assert head == "dataset seed status NMSE cplx time equations"
+
+
+@pytest.mark.parametrize(
+    ("equation", "expected"),
+    [
+        ("0.43478260869*u0 - 1.0000001*u1", "0.435*u0 - 1*u1"),
+        ("123456.789*u0**2 + 1.5e-07*u10", "1.23e+05*u0**2 + 1.5e-07*u10"),
+        ("2*u0**10 + 1e5*x2", "2*u0**10 + 1e+05*x2"),
+        ("u1.5", "u1.5"),
+        ("exp(-0.3333333*u0)", "exp(-0.333*u0)"),
+    ],
+)
+def test_numbers_in_equations_are_shown_with_three_digits(equation: str, expected: str) -> None:
+    shown_row = rows(run_table([record(equations=[equation] * 2)]), width=150)[0]
+    assert shown_row.endswith(f" {expected}; {expected}")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [
+        (None, "-"),
+        (0.0, "0ms"),
+        (0.0994, "99ms"),
+        (0.0996, "0.1s"),
+        (59.94, "59.9s"),
+        (59.96, "1m00s"),
+        (3599.4, "59m59s"),
+        (3599.6, "1h00m"),
+        (360000.0, "100h00m"),
+    ],
+)
+def test_times_are_short(seconds: float | None, expected: str) -> None:
+    assert f" {expected} " in rows(run_table([record(wall_s=seconds)]))[0]
+
+
+def test_what_a_method_says_can_neither_style_nor_steer_the_terminal() -> None:
+    attack = "[bold]no[/] [/] \x1b[2J\x07 \u202edlrow :warning:"
+    records = [
+        failure(attack, "failed", attack, log=attack),
+        record("b", equations=[attack, attack], status="partial"),
+    ]
+    for renderable in (run_table(records), summary(records), failures(records)):
+        text = "\n".join(shown(renderable, width=300))
+        assert "\x07" not in text
+        assert "\u202e" not in text
+    assert "[bold]no[/] [/] �[2J� �dlrow :warning:" in shown(failures(records), width=300)[0]
+
+
+def test_failures_show_their_reason_even_beside_equations() -> None:
+    line = rows(run_table([record(status="failed", reason="the reason")]))[0]
+    assert line.endswith("the reason")
+
+
+def test_the_summary_counts_a_job_without_an_answer_as_the_worst() -> None:
+    losses = [1e-9, 1e-5, 0.5]
+    answers = [record(str(n), metrics={"nmse": loss}) for n, loss in enumerate(losses)]
+    lost = [failure(str(n), "crashed", "signal 11") for n in range(2)]
+    # Five jobs: the median is the third, and one in five is below 1e-6.
+    assert shown(summary(answers + lost))[2].split()[:7] == [
+        *("sindy", "5", "3", "5.0e-01", "40%", "20%", "18"),
+    ]
+    more = [failure(str(n), "timeout", "") for n in range(2, 4)]
+    assert shown(summary(answers + lost + more))[2].split()[3:6] == ["-", "28%", "14%"]
+
+
+def test_the_summary_leaves_out_what_says_nothing_about_the_method() -> None:
+    records = [
+        record("a", metrics={"nmse": 1e-7}),
+        record("b", metrics={"nmse": 1e-3}, status="partial"),
+        failure("c", "interrupted", ""),
+        failure("d", "unavailable", "", wall_s=None),
+    ]
+    lines = shown(summary(records))
+    expected = ["sindy", "4", "1", "5.0e-04", "100%", "50%", "18", "3.8s", "1", "partial"]
+    assert lines[2].split() == expected
+    assert [line.strip() for line in lines[3:5]] == ["1 unavailable", "1 interrupted"]
+    lines = shown(summary(records[2:]))
+    assert lines[2].split() == ["sindy", "2", "0", "-", "-", "-", "-", "1.2s", "1", "unavailable"]
+
+
+def test_the_summary_has_a_row_for_each_method_and_noise() -> None:
+    records = [
+        record(str(number), algorithm=algorithm, snr_db=snr_db)
+        for number in range(3)
+        for snr_db in (10.0, None, 40.0)
+        for algorithm in ("sindy", "operon")
+    ]
+    lines = [line.split() for line in shown(summary(records))]
+    noise = [["clean"], ["40", "dB"], ["10", "dB"]]
+    assert [line[: len(level) + 2] for line, level in zip(lines[2:8], noise * 2, strict=True)] == [
+        [algorithm, *level, "3"] for algorithm in ("operon", "sindy") for level in noise
+    ]
+
+
+def test_failures_of_a_kind_are_told_of_together() -> None:
+    records = [failure(f"d{n}", "unavailable", "no uv here", log=None) for n in range(5)]
+    records += [failure("d0", "unavailable", "no uv here", log=None, seed=1)]
+    records += [failure("d9", "failed", "ValueError: x", algorithm="operon"), record("fine")]
+    assert shown(failures(records)) == [
+        "sindy, 6 unavailable: no uv here",
+        "  on d0, d1, d2 and 2 more",
+        "operon, 1 failed: ValueError: x",
+        "  on d9; log: logs/sindy/lotka-volterra.log",
+    ]
+    assert not failures([record()])
+
+
+def test_no_records_make_empty_tables() -> None:
+    assert rows(run_table([])) == []
+    assert len(shown(summary([]))) == 3
+    assert not failures([])
+
+
+def test_tables_can_be_written_where_only_ascii_can() -> None:
+    raw = io.BytesIO()
+    console = Console(file=io.TextIOWrapper(raw, encoding="ascii", errors="replace"), width=80)
+    console.print(run_table([record("rössler", equations=["u0" * 100] * 2)]))
+    console.file.flush()
+    assert b"-----" in raw.getvalue()
