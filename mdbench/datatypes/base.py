@@ -1,0 +1,177 @@
+"""The seam of data types: how a kind of problem tells the bench all that it needs to know.
+
+A data type is one module in this folder with a class that is named by the module's
+``DATA_TYPE``, plus its data files under ``datasets/<name>/``.  Nothing outside knows which
+data types there are.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, ClassVar
+
+from mdbench.metrics.regression import nmse
+from mdbench.metrics.selection import fitness
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+__all__ = ["DataType", "Dataset", "Part", "Protocol", "Source", "Task"]
+
+
+class Protocol(StrEnum):
+    """The rules of a benchmark run."""
+
+    STRICT = "strict"
+    """Every split on its own: no sample of a later one influences an earlier one."""
+    PUBLISHED = "published"
+    """The pipeline behind the published tables, slips included."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One split of a dataset, in one view.
+
+    Attributes
+    ----------
+    inputs
+        The arrays of the view without its targets, by name.
+    target_name
+        The name of the targets in the view: ``Y`` for a table, else ``du``.
+    targets
+        What is to be predicted; the last axis runs over the targets.
+    columns
+        For each variable of the equations its values, shaped like one target: what an
+        equation is evaluated on by the bench itself.
+    """
+
+    inputs: Mapping[str, Array] = field(repr=False)
+    target_name: str
+    targets: Array = field(repr=False)
+    columns: Mapping[str, Array] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Task:
+    """A dataset cut for one job: what a method of some view is given, and what it is scored on.
+
+    `train` and `validation` serve a ``grid`` method's tuning, `refit` its last fit and the one
+    fit of the others, `test` the score.  The targets of `test` never leave the host.
+    """
+
+    variables: tuple[str, ...]
+    targets: tuple[str, ...]
+    train: Part
+    validation: Part
+    refit: Part
+    test: Part
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Arrays sampled from a system at one noise level; data types add their own arrays.
+
+    Attributes
+    ----------
+    name
+        The name by which it is asked for.
+    dim
+        The number of equations.
+    snr_db
+        The noise level in dB, or None for clean data.
+    truth
+        The true right-hand sides with their constants put in, or None where nobody knows them.
+    target_source
+        Where the test targets come from: ``equations``, ``file`` or ``finite differences``.
+    fingerprint
+        SHA-256 of all that the dataset's bytes are; two datasets with equal ones are equal.
+    """
+
+    name: str
+    dim: int
+    snr_db: float | None
+    truth: tuple[str, ...] | None
+    target_source: str
+    fingerprint: str
+
+
+class Source(ABC):
+    """A set of named datasets: the project's own systems, or the user's files."""
+
+    @abstractmethod
+    def names(self) -> Sequence[str]:
+        """Give the names of all datasets, in the order in which they are run."""
+
+    @abstractmethod
+    def title(self, name: str) -> str:
+        """Say in a few words what the dataset is."""
+
+    @abstractmethod
+    def load(self, name: str, *, snr_db: float | None, seed: int, protocol: Protocol) -> Dataset:
+        """Make or read one dataset at one noise level.
+
+        Raises
+        ------
+        DataError
+            If the data cannot be used; it names the file, the key and the value.
+        """
+
+
+class DataType(ABC):
+    """A kind of problem.
+
+    Parameters
+    ----------
+    systems
+        The folder with the data files of its systems.
+    cache
+        A folder for arrays that are made on first use; need not exist yet.
+    """
+
+    name: ClassVar[str]
+    views: ClassVar[tuple[str, ...]]
+    """The views in which its datasets can be given to a method."""
+    check_datasets: ClassVar[tuple[str, ...]]
+    """Small datasets of its own on which ``mdbench check`` tries a method."""
+
+    def __init__(self, systems: Path, cache: Path) -> None:
+        self.systems = systems
+        self.cache = cache
+
+    @abstractmethod
+    def source(self, path: Path | None = None) -> Source:
+        """Open the project's own systems, or the user's data at `path`.
+
+        Raises
+        ------
+        DataError
+            If there is nothing at `path` that this data type can read.
+        """
+
+    @abstractmethod
+    def task(self, dataset: Dataset, view: str, protocol: Protocol) -> Task:
+        """Cut a dataset by the protocol's rules and show it in one of the `views`."""
+
+    @abstractmethod
+    def write_all(self, out: Path, *, with_noise: bool = False, seed: int = 0) -> int:
+        """Write all datasets below `out` in upstream's file format; give the number of files."""
+
+    def loss(self, predictions: Array, targets: Array) -> float:
+        """Compare predictions with targets when a candidate is selected; lower is better."""
+        return nmse(predictions, targets)
+
+    def fitness(self, loss: float, complexity: int) -> float:
+        """Weigh accuracy against simplicity when a candidate is selected; higher is better."""
+        return fitness(loss, complexity)
+
+    def metrics(self, predictions: Array, targets: Array) -> dict[str, float]:
+        """Score predictions on the test split."""
+        return {"nmse": nmse(predictions, targets)}

@@ -1,0 +1,390 @@
+"""One job: the conversation with a worker, and the judgement of what comes back."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+import numpy as np
+
+from mdbench import expressions
+from mdbench.errors import EquationError
+from mdbench.records import Status
+from mdbench.runs.choice import Candidates
+from mdbench.runtimes.base import WorkerGoneError, WorkerTimeoutError
+from mdbench.runtimes.protocol import (
+    Candidates as CandidatesMessage,
+)
+from mdbench.runtimes.protocol import (
+    Ended,
+    Failed,
+    Fitted,
+    JobOrder,
+    Predict,
+    Predicted,
+    ProtocolError,
+    Refit,
+    Started,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from mdbench.datatypes.base import DataType, Part, Task
+    from mdbench.methods import Method
+    from mdbench.runs.choice import Choice, Offer
+    from mdbench.runs.plan import Job
+    from mdbench.runtimes.base import Worker
+    from mdbench.runtimes.protocol import Message
+
+__all__ = ["Attempt", "Outcome", "Setting"]
+
+_M = TypeVar("_M", Fitted, Predicted)
+
+_END_SECONDS = 5.0
+"""How long a job's process may go on after its last message."""
+_NPY_HEADER = 4096
+"""Bytes that an .npy file may have beyond its numbers."""
+
+
+@dataclass
+class Outcome:
+    """What a job came to."""
+
+    status: Status
+    reason: str = ""
+    equations: tuple[expressions.Equation, ...] | None = None
+    complexity: int | None = None
+    hyperparameters: dict[str, Any] | None = None
+    choice: Choice | None = None
+    front: list[Offer] | None = None
+    came: int = 0
+    invalid: int = 0
+    metrics: dict[str, float] = field(default_factory=dict)
+    agreement: float | None = None
+    fit_s: float | None = None
+    predict_s: float | None = None
+    cpu_s: float | None = None
+    peak_memory_mb: float | None = None
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The hyperparameters of a job: the fixed ones, and the grid that is searched."""
+
+    fixed: dict[str, Any]
+    grid: list[dict[str, Any]]
+
+    @classmethod
+    def of(cls, method: Method, job: Job) -> Setting:
+        """Take what the method's folder says for the job's protocol."""
+        return cls(method.spec.fixed(job.protocol), method.spec.settings(job.protocol))
+
+
+class _StopError(Exception):
+    def __init__(self, status: Status, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
+        self.reason = reason
+
+
+class Attempt:
+    """One attempt at one job.
+
+    Parameters
+    ----------
+    folder
+        The job's own folder, seen by the worker; empty.
+    """
+
+    def __init__(
+        self,
+        job: Job,
+        method: Method,
+        data_type: DataType,
+        task: Task,
+        setting: Setting,
+        *,
+        worker: Worker,
+        folder: Path,
+        identity: str,
+    ) -> None:
+        self._job = job
+        self._method = method
+        self._data_type = data_type
+        self._task = task
+        self._setting = setting
+        self._worker = worker
+        self._folder = folder
+        self._identity = identity
+        self._deadline = time.monotonic() + job.timeout_s
+        self._pid: int | None = None
+        self._ended: Ended | None = None
+        self._fit_s = 0.0
+        self._settings_failed = 0
+        self._first_failure = ""
+        tuning = method.spec.tuning
+        self._candidates = Candidates(
+            data_type,
+            task.validation if tuning == "grid" else task.refit,
+            task.variables,
+            job.protocol,
+        )
+
+    def run(self) -> Outcome:
+        """Do the job; whatever happens, there is an outcome."""
+        outcome = self._outcome()
+        if self._ended is not None:
+            outcome.cpu_s = self._ended.cpu_s
+            outcome.peak_memory_mb = self._ended.peak_memory_mb
+        outcome.came = self._candidates.came
+        outcome.invalid = self._candidates.invalid + self._settings_failed
+        if outcome.fit_s is None and self._fit_s:
+            outcome.fit_s = self._fit_s
+        if self._job.save_pareto and self._method.spec.tuning != "none":
+            outcome.front = self._candidates.offers
+        return outcome
+
+    def _outcome(self) -> Outcome:
+        try:
+            outcome = self._converse()
+            self._await_end()
+        except _StopError as stop:
+            outcome = Outcome(stop.status, stop.reason)
+            self._await_end()
+        except WorkerTimeoutError:
+            outcome = self._best_so_far()
+            self._kill()
+        except ProtocolError as error:
+            outcome = Outcome(Status.INVALID_OUTPUT, f"the worker sent {error}")
+            self._worker.interrupt()
+        except WorkerGoneError as gone:
+            outcome = Outcome(Status.CRASHED, _death(gone.exit_code))
+        return outcome
+
+    def _converse(self) -> Outcome:
+        self._order_fit()
+        self._await(Fitted)
+        choice = None
+        tuning = self._method.spec.tuning
+        if tuning != "none":
+            choice = self._candidates.choose()
+            if choice is None:
+                self._nothing_to_choose()
+        if tuning == "grid" and choice is not None:
+            self._save("refit.npz", self._task.refit, with_targets=True)
+            self._worker.send(Refit(job=self._identity, hyperparameters=choice.hyperparameters))
+            self._await(Fitted)
+        self._save("test.npz", self._task.test, with_targets=False)
+        indices = choice.indices if tuning == "front" and choice is not None else None
+        self._worker.send(Predict(job=self._identity, choose=indices))
+        predicted = self._await(Predicted)
+        outcome = self._judge(predicted)
+        outcome.choice = choice
+        outcome.hyperparameters = choice.hyperparameters if choice is not None else {}
+        return outcome
+
+    def _order_fit(self) -> None:
+        spec = self._method.spec
+        grid = spec.tuning == "grid"
+        self._save("train.npz", self._task.train if grid else self._task.refit, with_targets=True)
+        if grid:
+            self._save("validation.npz", self._task.validation, with_targets=False)
+        self._worker.send(
+            JobOrder(
+                job=self._identity,
+                folder=str(self._folder),
+                view=spec.view,
+                variables=self._task.variables,
+                targets=self._task.targets,
+                tuning=spec.tuning,
+                hyperparameters=self._setting.fixed,
+                grid=self._setting.grid,
+                seed=self._job.seed,
+                threads=self._job.threads,
+                time_limit=self._job.timeout_s,
+            )
+        )
+
+    def _save(self, file: str, part: Part, *, with_targets: bool) -> None:
+        arrays = dict(part.inputs)
+        if with_targets:
+            arrays[part.target_name] = part.targets
+        np.savez(self._folder / file, allow_pickle=False, **arrays)
+
+    def _await(self, wanted: type[_M]) -> _M:
+        """Take messages until the one wanted comes; candidates are judged as they arrive."""
+        while True:
+            message = self._receive(self._deadline - time.monotonic())
+            if isinstance(message, wanted):
+                if isinstance(message, Fitted):
+                    self._fit_s += message.seconds
+                    self._settings_failed += message.failed
+                    self._first_failure = self._first_failure or message.failure
+                return message
+            if isinstance(message, CandidatesMessage):
+                self._take(message)
+            elif isinstance(message, Started):
+                self._pid = message.pid
+            elif isinstance(message, Failed):
+                raise _StopError(Status(message.kind), message.error)
+            elif isinstance(message, Ended):
+                self._ended = message
+                raise _StopError(Status.CRASHED, _death(message.exit))
+            else:
+                raise ProtocolError(f"{message.type!r} where {wanted.__name__} was due")
+
+    def _receive(self, timeout: float) -> Message:
+        message = self._worker.receive(max(0.0, timeout))
+        if getattr(message, "job", self._identity) != self._identity:
+            raise ProtocolError(f"a {message.type!r} message of another job")
+        return message
+
+    def _take(self, message: CandidatesMessage) -> None:
+        target = message.items[0].target if message.items else None
+        shape = (len(message.items), *self._candidates.shape(target))
+        try:
+            predictions = self._read(message.predictions, shape)
+        except _StopError as stop:
+            self._candidates.refuse(message.items, stop.reason)
+            return
+        for item, values in zip(message.items, predictions, strict=True):
+            if item.target is not target and item.target != target:
+                self._candidates.refuse([item], "candidates for one and for all targets, mixed")
+            else:
+                self._candidates.add(item, values)
+
+    def _judge(self, predicted: Predicted) -> Outcome:
+        test = self._task.test
+        predictions = self._read(predicted.predictions, test.targets.shape)
+        if not np.isfinite(predictions).all():
+            bad = int(np.size(predictions) - np.isfinite(predictions).sum())
+            _invalid(f"{bad} of {predictions.size} predictions are not finite")
+        if len(predicted.equations) != len(self._task.targets):
+            _invalid(f"{len(predicted.equations)} equations; {len(self._task.targets)} expected")
+        try:
+            equations = tuple(
+                expressions.parse(text, self._task.variables) for text in predicted.equations
+            )
+            complexity = sum(equation.complexity for equation in equations)
+        except EquationError as error:
+            _invalid(error.message)
+        return Outcome(
+            Status.OK,
+            equations=equations,
+            complexity=complexity,
+            metrics=self._data_type.metrics(predictions, test.targets),
+            agreement=expressions.agreement(equations, predictions, test.columns),
+            fit_s=self._fit_s,
+            predict_s=predicted.seconds,
+        )
+
+    def _best_so_far(self) -> Outcome:
+        """Score a job that ran out of time by its best candidate, evaluated by the bench."""
+        late = f"ran longer than {self._job.timeout_s:g} s"
+        choice = self._candidates.choose()
+        if choice is None:
+            return Outcome(Status.TIMEOUT, late)
+        test = self._task.test
+        predictions = np.stack([e.evaluate(test.columns) for e in choice.equations], axis=-1)
+        if not np.isfinite(predictions).all():
+            return Outcome(Status.TIMEOUT, f"{late}; its best candidate is not finite on test data")
+        return Outcome(
+            Status.PARTIAL,
+            f"{late}; scored from the best of {self._candidates.came} candidates",
+            equations=choice.equations,
+            complexity=choice.complexity,
+            hyperparameters=choice.hyperparameters,
+            choice=choice,
+            metrics=self._data_type.metrics(predictions, test.targets),
+        )
+
+    def _nothing_to_choose(self) -> NoReturn:
+        found = self._candidates
+        if not found.came:
+            failure = self._first_failure or "no candidate came"
+            raise _StopError(Status.INVALID_OUTPUT, failure)
+        _invalid(f"none of {found.came} candidates is valid, the first: {found.first_reason}")
+
+    def _read(self, file: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
+        """Read an array that the worker wrote, if it is what it must be."""
+        wanted = f"{shape} expected"
+        try:
+            descriptor = os.open(self._folder / file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        except OSError as error:
+            _invalid(f"{file} cannot be read: {error.strerror}")
+        with os.fdopen(descriptor, "rb") as stream:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                _invalid(f"{file} is no plain file")
+            try:
+                version = np.lib.format.read_magic(stream)
+                header = {
+                    (1, 0): np.lib.format.read_array_header_1_0,
+                    (2, 0): np.lib.format.read_array_header_2_0,
+                }[version]
+                found, _, dtype = header(stream)
+            except (ValueError, KeyError):
+                _invalid(f"{file} is no array of numbers")
+            if found != shape:
+                _invalid(f"predictions of shape {found}; {wanted}")
+            if dtype != np.float64 or status.st_size > 8 * int(np.prod(shape)) + _NPY_HEADER:
+                _invalid(f"{file} is no array of float64")
+            stream.seek(0)
+            try:
+                array: NDArray[np.float64] = np.lib.format.read_array(stream, allow_pickle=False)
+            except ValueError:
+                _invalid(f"{file} is cut short")
+        return array
+
+    def _kill(self) -> None:
+        if self._pid is None:
+            self._worker.interrupt()
+            return
+        self._worker.kill_job(self._pid)
+        self._await_end()
+
+    def _await_end(self) -> None:
+        """Wait for the end of the job's process, which is killed if it stays."""
+        if self._ended is not None:
+            return
+        end = time.monotonic() + _END_SECONDS
+        killed = False
+        while True:
+            try:
+                message = self._receive(end - time.monotonic())
+            except WorkerTimeoutError:
+                if killed or self._pid is None:
+                    self._worker.interrupt()
+                    return
+                self._worker.kill_job(self._pid)
+                end, killed = time.monotonic() + _END_SECONDS, True
+            except (WorkerGoneError, ProtocolError):
+                self._worker.interrupt()
+                return
+            else:
+                if isinstance(message, Ended):
+                    self._ended = message
+                    return
+
+
+def _invalid(reason: str) -> NoReturn:
+    raise _StopError(Status.INVALID_OUTPUT, reason)
+
+
+def _death(code: int | None) -> str:
+    """Say how a process ended, from its exit code (minus the signal that killed it)."""
+    if code is None:
+        return "the worker's process was lost"
+    if code < 0:
+        try:
+            return f"killed by signal {-code} ({signal.Signals(-code).name})"
+        except ValueError:
+            return f"killed by signal {-code}"
+    return f"ended with exit status {code} before its answer"

@@ -1,0 +1,203 @@
+"""From what the user asks for to the list of jobs; nothing is run, made or written here."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from mdbench import datatypes, methods
+from mdbench.datatypes.base import Protocol
+from mdbench.errors import MethodError, UsageError, did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mdbench.datatypes.base import DataType, Source
+    from mdbench.methods import Method
+    from mdbench.records import Status
+    from mdbench.workspace import Workspace
+
+__all__ = ["NOISE_LEVELS", "Job", "Plan", "RunOptions", "make_plan"]
+
+_T = TypeVar("_T")
+
+NOISE_LEVELS: tuple[float | None, ...] = (None, 40.0, 30.0, 20.0, 10.0)
+"""The levels of ``--with-noise``: clean, then SNR in dB (MDBench, section 4)."""
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What ``mdbench run`` was asked for, one attribute an option."""
+
+    algorithms: tuple[str, ...]
+    data_type: str
+    datasets: tuple[str, ...] = ()
+    dataset_path: Path | None = None
+    result_dir: Path = Path("results")
+    with_noise: bool = False
+    snr: tuple[float | None, ...] = ()
+    n_jobs: int | None = None
+    timeout: float | None = None
+    seeds: tuple[int, ...] = (0,)
+    save_pareto: bool = False
+    protocol: Protocol = Protocol.STRICT
+    rerun: frozenset[Status] = frozenset()
+
+
+@dataclass(frozen=True)
+class Job:
+    """Method x dataset x noise level x seed under one budget."""
+
+    algorithm: str
+    data_type: str
+    dataset: str
+    snr_db: float | None
+    seed: int
+    protocol: Protocol
+    timeout_s: float
+    threads: int
+    save_pareto: bool
+
+    @property
+    def noise(self) -> str:
+        """The noise level in words."""
+        return "clean" if self.snr_db is None else f"{self.snr_db:g} dB"
+
+    def __str__(self) -> str:
+        return f"{self.algorithm} · {self.dataset} · {self.noise} · seed {self.seed}"
+
+    @property
+    def file_name(self) -> str:
+        """A name for the job's files: the dataset's own name, its noise and its seed."""
+        noise = "" if self.snr_db is None else f"_snr_{self.snr_db:g}"
+        return f"{self.dataset.replace('/', '-')}{noise}_seed_{self.seed}"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All jobs of one command, and how they are to be run."""
+
+    jobs: tuple[Job, ...]
+    methods: dict[str, Method]
+    data_type: DataType = field(compare=False)
+    source: Source = field(compare=False)
+    dataset_path: Path | None
+    result_dir: Path
+    n_jobs: int
+    rerun: frozenset[Status]
+
+    def result_file(self, algorithm: str) -> Path:
+        """The file that a method's records go to."""
+        return self.result_dir / f"{algorithm}-{self.data_type.name}.jsonl"
+
+
+def make_plan(options: RunOptions, workspace: Workspace) -> Plan:
+    """Turn options into jobs, in the order: method, noise level, seed, dataset.
+
+    Raises
+    ------
+    UsageError
+        If a name does not exist or options contradict each other.
+    MethodError
+        If a method's folder is broken or does not do this data type.
+    DataError
+        If the user's own data cannot be read.
+    """
+    data_type = datatypes.find(
+        options.data_type,
+        workspace.datasets / options.data_type,
+        workspace.arrays / options.data_type,
+    )
+    if not options.algorithms:
+        raise UsageError("No method was given.", "Say which: --algorithm operon")
+    chosen = {name: methods.find(name, workspace.algorithms) for name in options.algorithms}
+    for method in chosen.values():
+        _check_method(method, data_type)
+    source = data_type.source(options.dataset_path)
+    names = select_names(source.names(), options.datasets)
+    threads = max(method.spec.threads for method in chosen.values())
+    jobs = tuple(
+        Job(
+            algorithm=method.name,
+            data_type=data_type.name,
+            dataset=name,
+            snr_db=snr_db,
+            seed=seed,
+            protocol=options.protocol,
+            timeout_s=method.spec.timeout if options.timeout is None else options.timeout,
+            threads=method.spec.threads,
+            save_pareto=options.save_pareto,
+        )
+        for method in chosen.values()
+        for snr_db in _noise_levels(options)
+        for seed in _unique(options.seeds)
+        for name in names
+    )
+    return Plan(
+        jobs=jobs,
+        methods=chosen,
+        data_type=data_type,
+        source=source,
+        dataset_path=options.dataset_path,
+        result_dir=options.result_dir,
+        n_jobs=_slots(options.n_jobs, threads),
+        rerun=options.rerun,
+    )
+
+
+def select_names(names: Sequence[str], patterns: Sequence[str]) -> list[str]:
+    """Pick the names that a pattern names or matches, in their own order.
+
+    Raises
+    ------
+    UsageError
+        If a pattern matches nothing; shows near names.
+    """
+    if not patterns:
+        return list(names)
+    picked: set[str] = set()
+    for pattern in patterns:
+        matching = [name for name in names if name == pattern or fnmatchcase(name, pattern)]
+        if not matching:
+            raise UsageError(
+                f"--dataset {pattern!r} matches none of the {len(names)} datasets.",
+                f"{did_you_mean(pattern, names)} To see all: mdbench list --datasets",
+            )
+        picked.update(matching)
+    return [name for name in names if name in picked]
+
+
+def _check_method(method: Method, data_type: DataType) -> None:
+    if data_type.name not in method.spec.data_types:
+        raise UsageError(
+            f"{method.name} does not do {data_type.name}; its method.toml says "
+            f"data_types = {list(method.spec.data_types)}.",
+            "To see which method does what: mdbench list",
+        )
+    if method.spec.view not in data_type.views:
+        raise MethodError(
+            f"{method.folder / 'method.toml'}: key 'view' is {method.spec.view!r}, "
+            f"but {data_type.name} has only: {', '.join(data_type.views)}."
+        )
+
+
+def _noise_levels(options: RunOptions) -> tuple[float | None, ...]:
+    if options.with_noise and options.snr:
+        raise UsageError(
+            "--with-noise and --snr were both given.",
+            "--with-noise means clean, 40, 30, 20 and 10 dB; --snr names single levels, "
+            "e.g. --snr clean --snr 25.",
+        )
+    levels = options.snr or (NOISE_LEVELS if options.with_noise else (None,))
+    return tuple(_unique(levels))
+
+
+def _unique(values: Sequence[_T]) -> list[_T]:
+    return list(dict.fromkeys(values))
+
+
+def _slots(n_jobs: int | None, threads: int) -> int:
+    return n_jobs or max(1, len(os.sched_getaffinity(0)) // threads)

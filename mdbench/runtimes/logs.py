@@ -1,0 +1,111 @@
+"""What a method prints: read for ever, kept up to a cap."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import TYPE_CHECKING, BinaryIO
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["LOG_CAP", "LogSink"]
+
+LOG_CAP = 2**20
+"""Bytes of a job's log that are kept; what is printed beyond is counted and dropped."""
+
+_STRAY_CAP = 4000
+_PATIENCE = 2.0
+"""Seconds to wait for the end mark of a job whose worker has said that it ended."""
+
+
+class LogSink:
+    """Drains a worker's standard error stream into one log a job.
+
+    The worker ends each job's output with a mark that names the job (docs/protocol.md), so
+    that no line of one job stands in the log of the next.
+
+    Attributes
+    ----------
+    stray
+        The last bytes that were printed outside of any job.
+    """
+
+    def __init__(self) -> None:
+        self.stray = b""
+        self._file: BinaryIO | None = None
+        self._mark = b""
+        self._kept = 0
+        self._dropped = 0
+        self._closed = False
+        self._changed = threading.Condition()
+
+    def begin(self, path: Path, job: str) -> None:
+        """Keep what comes from now on in the file at `path`, up to the job's end mark."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with self._changed:
+            self._file = path.open("wb")
+            self._mark = b"\x00end of " + job.encode() + b"\x00\n"
+            self._kept = self._dropped = 0
+
+    def end(self) -> None:
+        """Wait until all that the job printed is in its log."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._file is None or self._closed, _PATIENCE)
+            self._finish()
+
+    def pump(self, descriptor: int) -> None:
+        """Read `descriptor` to its end; run in a thread of its own."""
+        pending = b""
+        while block := _read(descriptor):
+            with self._changed:
+                pending = self._take(pending + block)
+        with self._changed:
+            self._keep(pending)
+            self._closed = True
+            self._changed.notify_all()
+
+    def _take(self, data: bytes) -> bytes:
+        """Keep all of `data` but an end of it that may be the beginning of the mark."""
+        if self._file is not None:
+            before, mark, after = data.partition(self._mark)
+            if mark:
+                self._keep(before)
+                self._finish()
+                self._changed.notify_all()
+                data = after
+            elif tail := _overlap(data, self._mark):
+                self._keep(data[:-tail])
+                return data[-tail:]
+        self._keep(data)
+        return b""
+
+    def _keep(self, data: bytes) -> None:
+        if self._file is None:
+            self.stray = (self.stray + data)[-_STRAY_CAP:]
+            return
+        kept = data[: LOG_CAP - self._kept]
+        self._file.write(kept)
+        self._kept += len(kept)
+        self._dropped += len(data) - len(kept)
+
+    def _finish(self) -> None:
+        if self._file is None:
+            return
+        if self._dropped:
+            self._file.write(f"\n[{self._dropped} more bytes were printed and dropped]\n".encode())
+        self._file.close()
+        self._file = None
+
+
+def _read(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, 65536)
+    except OSError:
+        return b""
+
+
+def _overlap(data: bytes, mark: bytes) -> int:
+    """Give how many of the last bytes of `data` are the first ones of `mark`."""
+    longest = min(len(data), len(mark) - 1)
+    return next((n for n in range(longest, 0, -1) if data.endswith(mark[:n])), 0)

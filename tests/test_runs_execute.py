@@ -1,0 +1,571 @@
+"""Whole runs with throw-away methods: statuses, records, resume, interruption."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from house import ROOT, HereRuntime, add_method, children, is_running, wait_until, workspace
+
+from mdbench.datatypes.base import Protocol
+from mdbench.errors import MdbenchError, RecordsError, UnavailableError
+from mdbench.records import Record, RecordStore, Status, comparable
+from mdbench.runs.execute import Summary, execute
+from mdbench.runs.plan import Job, RunOptions, make_plan
+
+if TYPE_CHECKING:
+    from mdbench.workspace import Workspace
+
+
+class Quiet:
+    """An observer that remembers."""
+
+    def __init__(self) -> None:
+        self.messages: list[str] = []
+        self.started: list[Job] = []
+        self.ended: list[Record] = []
+        self.counts = (0, 0)
+
+    def message(self, text: str) -> None:
+        self.messages.append(text)
+
+    def prepared(self, to_run: int, done: int) -> None:
+        self.counts = (to_run, done)
+
+    def job_started(self, job: Job) -> None:
+        self.started.append(job)
+
+    def job_ended(self, job: Job, record: Record) -> None:
+        assert job in self.started
+        self.ended.append(record)
+
+
+@pytest.fixture
+def place(tmp_path: Path, data_home: Path) -> Workspace:
+    return workspace(tmp_path, data_home)
+
+
+@pytest.fixture(scope="session")
+def data_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("home")
+
+
+def run(
+    place: Workspace, *algorithms: str, observer: Quiet | None = None, **changes: Any
+) -> Summary:
+    options = RunOptions(
+        algorithms=algorithms,
+        data_type="ode",
+        datasets=("rc-circuit",),
+        result_dir=place.root / "results",
+        n_jobs=1,
+        timeout=20.0,
+    )
+    plan = make_plan(replace(options, **changes), place)
+    summary = execute(plan, HereRuntime(), observer or Quiet())
+    assert not children()
+    return summary
+
+
+def only(summary: Summary) -> Record:
+    (record,) = summary.records
+    return record
+
+
+def log_of(place: Workspace, record: Record) -> bytes:
+    assert record.log is not None
+    return (place.root / "results" / record.log).read_bytes()
+
+
+def adapter(
+    fit: str = "pass", predict: str = "np.zeros((len(p.X), 1))", equations: str = "['0']"
+) -> str:
+    return f"""
+import ctypes, os, signal, subprocess, sys, time
+import numpy as np
+from mdbench.worker import Candidate, Unsupported
+
+class Adapter:
+    def __init__(self, *, seed, threads): ...
+    def fit(self, p):
+        {fit}
+    def predict(self, p):
+        return {predict}
+    def equations(self):
+        return {equations}
+"""
+
+
+def test_zero_is_a_legal_answer(place: Workspace) -> None:
+    add_method(place, "zero")
+    record = only(run(place, "zero"))
+    assert record.status is Status.OK
+    assert record.reason == ""
+    assert record.equations == ("0",)
+    assert record.complexity == 1
+    assert record.metrics["nmse"] == pytest.approx(1.0)
+    assert record.agreement == 0.0
+    assert record.truth is not None
+    assert record.target_source == "equations"
+    assert record.measured.wall_s is not None
+    assert record.measured.wall_s < 10
+    assert record.measured.peak_memory_mb is not None
+
+
+BAD = {
+    "raises at fit": (
+        adapter(fit="raise ValueError('no luck')"),
+        Status.FAILED,
+        "ValueError: no luck",
+    ),
+    "cannot": (adapter(fit="raise Unsupported('too short')"), Status.UNSUPPORTED, "too short"),
+    "no memory": (adapter(fit="raise MemoryError"), Status.OUT_OF_MEMORY, "MemoryError"),
+    "NaN": (
+        adapter(predict="np.full((len(p.X), 1), np.nan)"),
+        Status.INVALID_OUTPUT,
+        "30 of 30 predictions are not finite",
+    ),
+    "one infinity": (
+        adapter(predict="np.array([[np.inf]] + [[0.0]] * (len(p.X) - 1))"),
+        Status.INVALID_OUTPUT,
+        "1 of 30 predictions are not finite",
+    ),
+    "a flat shape": (
+        adapter(predict="np.zeros(len(p.X))"),
+        Status.INVALID_OUTPUT,
+        "predictions of shape (30,); (30, 1) expected",
+    ),
+    "too many rows": (
+        adapter(predict="np.zeros((10 * len(p.X), 1))"),
+        Status.INVALID_OUTPUT,
+        "predictions of shape (300, 1)",
+    ),
+    "text for numbers": (adapter(predict="'hello'"), Status.FAILED, "could not convert"),
+    "two equations": (
+        adapter(equations="['0', '1']"),
+        Status.INVALID_OUTPUT,
+        "2 equations; 1 expected",
+    ),
+    "a string of equations": (adapter(equations="'u0'"), Status.FAILED, "it must give a list"),
+    "no equation": (adapter(equations="['hello world']"), Status.INVALID_OUTPUT, ""),
+    "an unknown name": (adapter(equations="['u7']"), Status.INVALID_OUTPUT, "u7"),
+    "an attack": (
+        adapter(equations='[\'__import__("os").system("touch /tmp/mdbench-was-attacked")\']'),
+        Status.INVALID_OUTPUT,
+        "",
+    ),
+    "a tower": (adapter(equations="['9**9**9**9']"), Status.INVALID_OUTPUT, ""),
+    "a megabyte": (adapter(equations="['u0+' * 350_000 + '1']"), Status.INVALID_OUTPUT, ""),
+    "exits": (adapter(fit="os._exit(3)"), Status.CRASHED, "exit status 3"),
+    "exits with success": (adapter(fit="os._exit(0)"), Status.CRASHED, "exit status 0"),
+    "is killed": (adapter(fit="os.kill(os.getpid(), 9)"), Status.CRASHED, "SIGKILL"),
+    "segfaults": (adapter(fit="ctypes.string_at(0)"), Status.CRASHED, "SIGSEGV"),
+    "aborts": (adapter(fit="os.abort()"), Status.CRASHED, "SIGABRT"),
+    "raises KeyboardInterrupt": (
+        adapter(fit="raise KeyboardInterrupt"),
+        Status.CRASHED,
+        "exit status 1",
+    ),
+    "kills its worker": (
+        adapter(fit="os.kill(os.getppid(), 9); time.sleep(5)"),
+        Status.CRASHED,
+        "SIGKILL",
+    ),
+    "raises at import": (
+        "raise RuntimeError('at import')",
+        Status.FAILED,
+        "RuntimeError: at import",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", sorted(BAD))
+def test_every_failure_has_its_cause(name: str, place: Workspace) -> None:
+    text, status, reason = BAD[name]
+    add_method(place, "bad", text)
+    add_method(place, "zero")
+    start = time.monotonic()
+    summary = run(place, "bad", "zero", datasets=("rc-circuit", "velocity-falling-object"))
+    assert time.monotonic() - start < 15
+    bad, again, *good = summary.records
+    assert (bad.status, again.status) == (status, status), bad.reason
+    assert reason in bad.reason
+    assert bad.equations is None
+    assert "nmse" not in bad.metrics
+    assert [record.status for record in good] == [Status.OK, Status.OK]
+    assert not Path("/tmp/mdbench-was-attacked").exists()
+
+
+def test_timeout_is_enforced_on_a_loop_that_ignores_signals(place: Workspace) -> None:
+    add_method(
+        place,
+        "stubborn",
+        adapter(
+            fit="[signal.signal(s, signal.SIG_IGN) for s in (2, 15)]\n"
+            "        child = subprocess.Popen(['sleep', '1000'])\n"
+            "        print(os.getpid(), child.pid, flush=True)\n"
+            "        while True: pass"
+        ),
+    )
+    start = time.monotonic()
+    record = only(run(place, "stubborn", timeout=1.0))
+    assert time.monotonic() - start < 4
+    assert record.status is Status.TIMEOUT
+    assert record.reason == "ran longer than 1 s"
+    pids = [int(pid) for pid in log_of(place, record).split()]
+    assert len(pids) == 2
+    assert wait_until(lambda: not any(map(is_running, pids)))
+
+
+FRONT = """
+import time
+import numpy as np
+from mdbench.worker import Candidate
+
+class Adapter:
+    def __init__(self, *, seed, threads): ...
+    def fit(self, p):
+        self.p = p
+    def candidates(self):
+        for slope in {slopes}:
+            yield Candidate((f"{{slope}}*u0",), slope * self.p.X)
+            time.sleep({pause})
+    def choose(self, indices):
+        (self.index,) = indices
+    def predict(self, p):
+        return {slopes}[self.index] * p.X
+    def equations(self):
+        return [f"{{{slopes}[self.index]}}*u0"]
+"""
+
+
+def test_job_that_runs_out_of_time_is_scored_from_its_best(place: Workspace) -> None:
+    slopes = [0.5, -0.36, 2.0, 3.0]
+    add_method(place, "slow", FRONT.format(slopes=slopes, pause=0.5), tuning="front")
+    record = only(run(place, "slow", timeout=1.8, datasets=("harmonic-oscillator",)))
+    assert record.status is Status.TIMEOUT  # its one equation is no answer for two targets
+    record = only(run(place, "slow", timeout=1.8))
+    assert record.status is Status.PARTIAL
+    assert record.equations == ("-0.36*u0",)
+    assert record.selection is not None
+    assert 2 <= record.selection.candidates <= 4
+    assert record.metrics["nmse"] is not None
+
+
+def test_front_is_picked_by_fitness_and_kept_on_request(place: Workspace) -> None:
+    slopes = [0.5, -0.36, 2.0]
+    add_method(place, "front", FRONT.format(slopes=slopes, pause=0), tuning="front")
+    plain = only(run(place, "front"))
+    assert plain.equations == ("-0.36*u0",)
+    assert plain.front is None
+    kept = only(run(place, "front", save_pareto=True))
+    assert kept.front is not None
+    assert [entry.equations for entry in kept.front] == [("-0.36*u0",)]
+    assert kept.equations == plain.equations
+
+
+GRID = """
+import numpy as np
+
+class Adapter:
+    def __init__(self, *, seed, threads, slope):
+        if slope == 7.0:
+            raise ValueError("not seven")
+        self.slope = slope
+    def fit(self, p):
+        print("fit on", len(p.X))
+        assert set(p.arrays) == {"X", "Y"}
+    def predict(self, p):
+        print("predict", len(p.X))
+        assert set(p.arrays) == {"X"}
+        return self.slope * p.X if self.slope != 8.0 else np.full(p.X.shape, np.nan)
+    def equations(self):
+        return [f"{self.slope}*u0"]
+"""
+
+
+def test_grid_tunes_on_train_and_refits_on_both(place: Workspace) -> None:
+    add_method(place, "grid", GRID, tuning="grid", more="[grid]\nslope = [7.0, 1.0, -0.4, 8.0]")
+    record = only(run(place, "grid"))
+    assert record.status is Status.OK
+    assert record.hyperparameters == {"slope": -0.4}
+    assert record.selection is not None
+    assert (record.selection.candidates, record.selection.invalid) == (3, 2)
+    assert log_of(place, record).decode().splitlines()[-2:] == ["fit on 120", "predict 30"]
+    assert log_of(place, record).count(b"fit on 90\n") == 3
+
+
+def test_all_settings_failing_is_a_failure_with_the_first_cause(place: Workspace) -> None:
+    add_method(place, "grid", GRID, tuning="grid", more="[grid]\nslope = [7.0, 7.0]")
+    record = only(run(place, "grid"))
+    assert record.status is Status.FAILED
+    assert "all 2 settings failed, the first with: ValueError: not seven" in record.reason
+
+
+def test_zero_never_wins_under_the_published_protocol(place: Workspace) -> None:
+    text = GRID.replace('f"{self.slope}*u0"', '"0" if self.slope == 0.0 else f"{self.slope}*u0"')
+    add_method(place, "grid", text, tuning="grid", more="[grid]\nslope = [0.0]")
+    assert only(run(place, "grid")).equations == ("0",)
+    record = only(run(place, "grid", protocol=Protocol.PUBLISHED))
+    assert record.status is Status.INVALID_OUTPUT
+    assert "zero" in record.reason
+
+
+def test_loud_method_costs_a_capped_log(place: Workspace) -> None:
+    add_method(
+        place,
+        "loud",
+        adapter(fit="[sys.stdout.write('x' * 999_999 + chr(10)) for _ in range(100)]"),
+    )
+    record = only(run(place, "loud"))
+    assert record.status is Status.OK
+    log = log_of(place, record)
+    assert len(log) < 2**20 + 200
+    assert log.endswith(b"more bytes were printed and dropped]\n")
+
+
+def test_logs_hold_their_own_jobs_words(place: Workspace) -> None:
+    add_method(place, "talker", adapter(fit="print('rows', len(p.X), 'first', float(p.X[0, 0]))"))
+    summary = run(place, "talker", datasets=("rc-circuit", "autocatalysis", "glider"))
+    firsts = {log_of(place, r) for r in summary.records if r.status is Status.OK}
+    assert len(firsts) == 2  # the glider has two states, and so fails
+    assert all(text.count(b"rows 120") == 1 for text in firsts)
+
+
+def test_same_command_twice_runs_nothing_again(place: Workspace) -> None:
+    add_method(place, "zero")
+    observer = Quiet()
+    names = ("rc-circuit", "autocatalysis")
+    first = run(place, "zero", datasets=names)
+    second = run(place, "zero", datasets=names, observer=observer)
+    assert (first.ran, second.ran, second.skipped) == (2, 0, 2)
+    assert not observer.started
+    assert observer.counts == (0, 2)
+    assert second.records == first.records
+
+
+def test_same_seed_gives_identical_records_but_for_times(place: Workspace) -> None:
+    add_method(place, "grid", GRID, tuning="grid", more="[grid]\nslope = [1.0, -0.4]")
+    changes: dict[str, Any] = {"with_noise": True, "seeds": (0, 1), "save_pareto": True}
+    one = run(place, "grid", result_dir=place.root / "a", **changes)
+    two = run(place, "grid", result_dir=place.root / "b", n_jobs=2, **changes)
+    assert [comparable(r) for r in one.records] == [comparable(r) for r in two.records]
+    assert len(one.records) == 10
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["adapter", "lock", "seed", "timeout", "snr", "protocol", "dataset"],
+)
+def test_all_that_could_change_a_result_is_in_its_key(change: str, place: Workspace) -> None:
+    folder = add_method(place, "zero")
+    before = only(run(place, "zero"))
+    changes: dict[str, Any] = {}
+    if change == "adapter":
+        with (folder / "adapter.py").open("a", encoding="utf-8") as file:
+            file.write("# another\n")
+    elif change == "lock":
+        (folder / "requirements.lock").write_text("# another\n", encoding="utf-8")
+    else:
+        changes = {
+            "seed": {"seeds": (1,)},
+            "timeout": {"timeout": 19.0},
+            "snr": {"snr": (40.0,)},
+            "protocol": {"protocol": Protocol.PUBLISHED},
+            "dataset": {"datasets": ("autocatalysis",)},
+        }[change]
+    summary = run(place, "zero", **changes)
+    assert summary.ran == 1
+    after = only(summary)
+    differing = {k for k in after.key_parts if after.key_parts[k] != before.key_parts.get(k)}
+    expected = {"lock": "environment", "timeout": "timeout_s", "snr": "snr_db"}.get(change, change)
+    assert expected in differing
+    assert after.key != before.key
+
+
+def test_failures_are_run_again_only_on_request(place: Workspace, tmp_path: Path) -> None:
+    flag = tmp_path / "flag"
+    add_method(place, "moody", adapter(fit=f"assert os.path.exists({str(flag)!r}), 'not yet'"))
+    assert only(run(place, "moody")).status is Status.FAILED
+    flag.touch()
+    assert run(place, "moody").ran == 0
+    assert run(place, "moody", rerun=frozenset({Status.TIMEOUT})).ran == 0
+    again = run(place, "moody", rerun=frozenset({Status.FAILED}))
+    assert (again.ran, only(again).status) == (1, Status.OK)
+    stored = RecordStore(place.root / "results" / "moody-ode.jsonl").read()
+    assert [record.status for record in stored] == [Status.FAILED, Status.OK]
+
+
+def test_unavailable_environment_is_tried_again(
+    place: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_method(place, "zero")
+
+    def refuse(*_: object) -> None:
+        raise UnavailableError("no Julia here", "install Julia")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(HereRuntime, "prepare", refuse)
+        record = only(run(place, "zero"))
+    assert record.status is Status.UNAVAILABLE
+    assert "no Julia here" in record.reason
+    again = run(place, "zero")
+    assert only(again).status is Status.OK
+    assert len(again.records) == 1
+
+
+def test_declared_limit_is_not_run(place: Workspace) -> None:
+    limits = """
+        [[limits]]
+        dataset = "rc-*"
+        reason = "circuits are not for it"
+    """
+    add_method(place, "zero", more=limits)
+    record = only(run(place, "zero"))
+    assert record.status is Status.UNSUPPORTED
+    assert record.reason == "circuits are not for it"
+    assert record.log is None
+
+
+def test_fork_unsafe_method_gets_a_fresh_worker_each_job(place: Workspace) -> None:
+    add_method(place, "fresh", adapter(fit="print(os.getpid())"), more="fork_safe = false")
+    summary = run(place, "fresh", datasets=("rc-circuit", "autocatalysis"))
+    pids = {log_of(place, record) for record in summary.records}
+    assert [r.status for r in summary.records] == [Status.OK, Status.OK]
+    assert len(pids) == 2
+
+
+def test_jobs_of_a_slot_share_one_worker(place: Workspace) -> None:
+    add_method(place, "warm", adapter(fit="print(os.getppid(), os.getpid())"))
+    summary = run(place, "warm", datasets=("rc-circuit", "autocatalysis", "landau-equation"))
+    words = [log_of(place, record).split() for record in summary.records]
+    assert len({parent for parent, _ in words}) == 1
+    assert len({child for _, child in words}) == 3
+
+
+def test_interrupt_leaves_whole_records_and_the_same_command_goes_on(place: Workspace) -> None:
+    add_method(
+        place,
+        "slow",
+        adapter(fit="time.sleep(0.3 if p.X[0, 0] != 3.5 else 0.0)"),
+    )
+    observer = Quiet()
+    main = threading.main_thread().ident
+    assert main is not None
+
+    def press_ctrl_c() -> None:
+        wait_until(lambda: len(observer.ended) >= 2)
+        time.sleep(0.1)
+        signal.pthread_kill(main, signal.SIGINT)
+
+    names = ("rc-circuit", "autocatalysis", "landau-equation", "overdamped-bead", "photons*")
+    thread = threading.Thread(target=press_ctrl_c)
+    thread.start()
+    summary = run(place, "slow", datasets=names, observer=observer)
+    thread.join()
+    assert summary.interrupted
+    assert 2 <= summary.ran <= 4
+    assert summary.left >= 1
+    assert observer.ended[-1].status is Status.INTERRUPTED
+    rest = run(place, "slow", datasets=names)
+    assert rest.left == 0
+    assert rest.skipped == len([r for r in observer.ended if r.status is Status.OK])
+    assert [record.status for record in rest.records] == [Status.OK] * 5
+
+
+def test_kill_9_of_the_bench_leaves_nothing_running(place: Workspace, tmp_path: Path) -> None:
+    pids = tmp_path / "pids"
+    add_method(
+        place,
+        "long",
+        adapter(
+            fit=f"open({str(pids)!r}, 'w').write(f'{{os.getpid()}} {{os.getppid()}} .')\n"
+            "        time.sleep(1000)"
+        ),
+    )
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "from pathlib import Path\n"
+        "from house import HereRuntime\n"
+        "from test_runs_execute import Quiet\n"
+        "from mdbench.runs.execute import execute\n"
+        "from mdbench.runs.plan import RunOptions, make_plan\n"
+        "from mdbench.workspace import Workspace\n"
+        "place = Workspace(Path(sys.argv[2]), Path(sys.argv[3]))\n"
+        "options = RunOptions(('long',), 'ode', ('rc-circuit',), result_dir=place.root / 'r')\n"
+        "execute(make_plan(options, place), HereRuntime(), Quiet())\n"
+    )
+    bench = subprocess.Popen(
+        [sys.executable, "-c", code, str(ROOT / "tests"), str(place.root), str(place.home)],
+        cwd=ROOT,
+    )
+    try:
+        assert wait_until(lambda: pids.exists() and pids.read_text().endswith("."), 30)
+    finally:
+        bench.kill()
+        bench.wait()
+    left = [int(pid) for pid in pids.read_text().split()[:2]]
+    assert wait_until(lambda: not any(map(is_running, left)))
+    add_method(place, "zero")
+    assert only(run(place, "zero")).status is Status.OK
+
+
+def test_two_runs_on_one_results_file(place: Workspace) -> None:
+    add_method(place, "zero")
+    file = place.root / "results" / "zero-ode.jsonl"
+    with RecordStore(file).open_for_writing(), pytest.raises(RecordsError, match=str(os.getpid())):
+        run(place, "zero")
+    assert only(run(place, "zero")).status is Status.OK
+
+
+def test_torn_tail_is_mended_and_its_job_run_again(place: Workspace) -> None:
+    add_method(place, "zero")
+    names = ("rc-circuit", "autocatalysis")
+    run(place, "zero", datasets=names)
+    file = place.root / "results" / "zero-ode.jsonl"
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-20])
+    observer = Quiet()
+    summary = run(place, "zero", datasets=names, observer=observer)
+    assert summary.ran == 1
+    assert "torn last line" in observer.messages[0]
+    assert len(file.read_bytes().splitlines()) == 2
+    for line in file.read_bytes().splitlines():
+        json.loads(line)
+
+
+def test_newer_schema_is_left_alone(place: Workspace) -> None:
+    add_method(place, "zero")
+    run(place, "zero")
+    file = place.root / "results" / "zero-ode.jsonl"
+    newer = file.read_bytes().replace(b'{"schema":1', b'{"schema":999')
+    file.write_bytes(newer)
+    with pytest.raises(RecordsError, match="999"):
+        run(place, "zero")
+    assert file.read_bytes() == newer
+
+
+def test_bad_data_stops_before_anything_is_run(place: Workspace, tmp_path: Path) -> None:
+    add_method(place, "zero")
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    t = np.linspace(0, 1, 60)
+    np.savez(folder / "good.npz", t=t, u=t[:, None], du=np.ones((60, 1)))
+    np.savez(folder / "bad.npz", t=t, u=np.full((60, 1), np.nan), du=np.ones((60, 1)))
+    with pytest.raises(MdbenchError, match=r"bad\.npz"):
+        run(place, "zero", datasets=(), dataset_path=folder)
+    assert RecordStore(place.root / "results" / "zero-ode.jsonl").read() == []
+    record = only(run(place, "zero", datasets=("good",), dataset_path=folder))
+    assert record.truth is None
+    assert record.target_source == "file"
+    assert record.dataset_path == str(folder)

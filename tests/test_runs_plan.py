@@ -1,0 +1,141 @@
+"""Every option changes the plan, or is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from house import add_method, workspace
+
+from mdbench.datatypes.base import Protocol
+from mdbench.errors import DataError, MethodError, UsageError
+from mdbench.records import Status
+from mdbench.runs.plan import Plan, RunOptions, make_plan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+PLAIN = RunOptions(algorithms=("one",), data_type="ode")
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Callable[..., Plan]:
+    place = workspace(tmp_path)
+    add_method(place, "one")
+    add_method(place, "two", more="threads = 2")
+    add_method(place, "no-ode", more="")
+    toml = place.algorithms / "no-ode" / "method.toml"
+    toml.write_text(
+        toml.read_text(encoding="utf-8").replace('["ode"]', '["pde"]'), encoding="utf-8"
+    )
+    add_method(place, "field")
+    toml = place.algorithms / "field" / "method.toml"
+    toml.write_text(
+        toml.read_text(encoding="utf-8").replace('"table"', '"field"'), encoding="utf-8"
+    )
+
+    def make(**changes: Any) -> Plan:
+        return make_plan(replace(PLAIN, **changes), place)
+
+    return make
+
+
+def test_plain_plan_is_all_clean_systems(plan: Callable[..., Plan]) -> None:
+    jobs = plan().jobs
+    assert len(jobs) == 63
+    assert jobs[0].dataset == "rc-circuit"
+    assert {(j.algorithm, j.snr_db, j.seed, j.protocol) for j in jobs} == {
+        ("one", None, 0, "strict")
+    }
+
+
+def csv(folder: Path) -> Path:
+    t = np.linspace(0, 1, 50)
+    file = folder / "mine.csv"
+    np.savetxt(file, np.column_stack([t, np.exp(-t)]), delimiter=",", header="t,x", comments="")
+    return file
+
+
+TOGGLES: dict[str, Callable[[Plan, Plan], bool]] = {
+    "algorithms": lambda _, new: {j.algorithm for j in new.jobs} == {"one", "two"},
+    "datasets": lambda _, new: {j.dataset for j in new.jobs} == {"lorenz-equations-chaotic"},
+    "dataset_path": lambda _, new: {j.dataset for j in new.jobs} == {"mine"},
+    "result_dir": lambda _, new: new.result_file("one") == Path("elsewhere/one-ode.jsonl"),
+    "with_noise": lambda _, new: len(new.jobs) == 63 * 5,
+    "snr": lambda _, new: {j.snr_db for j in new.jobs} == {None, 25.0},
+    "n_jobs": lambda old, new: new.n_jobs == 7 != old.n_jobs,
+    "timeout": lambda _, new: {j.timeout_s for j in new.jobs} == {3.5},
+    "seeds": lambda _, new: {j.seed for j in new.jobs} == {3, 4},
+    "save_pareto": lambda _, new: all(j.save_pareto for j in new.jobs),
+    "protocol": lambda _, new: {j.protocol for j in new.jobs} == {Protocol.PUBLISHED},
+    "rerun": lambda _, new: new.rerun == {Status.TIMEOUT},
+}
+
+VALUES: dict[str, Any] = {
+    "algorithms": ("one", "two"),
+    "datasets": ("lorenz*chaotic",),
+    "result_dir": Path("elsewhere"),
+    "with_noise": True,
+    "snr": (None, 25.0),
+    "n_jobs": 7,
+    "timeout": 3.5,
+    "seeds": (3, 4),
+    "save_pareto": True,
+    "protocol": Protocol.PUBLISHED,
+    "rerun": frozenset({Status.TIMEOUT}),
+}
+
+
+@pytest.mark.parametrize("option", sorted(TOGGLES))
+def test_every_option_changes_the_plan(
+    option: str, plan: Callable[..., Plan], tmp_path: Path
+) -> None:
+    value = VALUES[option] if option in VALUES else csv(tmp_path)
+    old, new = plan(), plan(**{option: value})
+    assert old != new
+    assert TOGGLES[option](old, new)
+
+
+def test_no_option_is_left_out_of_the_test() -> None:
+    assert set(TOGGLES) | {"data_type"} == set(RunOptions.__dataclass_fields__)
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "words"),
+    [
+        ({"data_type": "odes"}, UsageError, "Did you mean ode"),
+        ({"algorithms": ("on",)}, UsageError, "one"),
+        ({"algorithms": ()}, UsageError, "--algorithm"),
+        ({"algorithms": ("no-ode",)}, UsageError, "does not do ode"),
+        ({"algorithms": ("field",)}, MethodError, "'view' is 'field'"),
+        ({"datasets": ("lorentz",)}, UsageError, "Did you mean lorenz"),
+        ({"datasets": ("rc-circuit", "xyz*")}, UsageError, "'xyz\\*' matches none"),
+        ({"with_noise": True, "snr": (40.0,)}, UsageError, "both"),
+        ({"dataset_path": Path("/nowhere/at/all.csv")}, DataError, "/nowhere/at/all.csv"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    changes: dict[str, Any], error: type[Exception], words: str, plan: Callable[..., Plan]
+) -> None:
+    with pytest.raises(error, match=words):
+        plan(**changes)
+
+
+def test_order_is_method_noise_seed_dataset(plan: Callable[..., Plan]) -> None:
+    jobs = plan(
+        algorithms=("two", "one"),
+        datasets=("lorenz*", "rc-circuit"),
+        snr=(None, 20.0),
+        seeds=(1, 0),
+    ).jobs
+    assert [(j.algorithm, j.snr_db, j.seed) for j in jobs[::4]] == [
+        (a, s, n) for a in ("two", "one") for s in (None, 20.0) for n in (1, 0)
+    ]
+    assert next(j.dataset for j in jobs[:4]) == "rc-circuit"
+
+
+def test_names_repeated_are_run_once(plan: Callable[..., Plan]) -> None:
+    assert len(plan(datasets=("rc-circuit", "rc-circuit", "rc-c*t")).jobs) == 1

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+from typing import TYPE_CHECKING
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mdbench.runtimes import logs
+from mdbench.runtimes.logs import LOG_CAP, LogSink
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+
+def pump(sink: LogSink, blocks: list[bytes]) -> None:
+    read, write = os.pipe()
+    thread = threading.Thread(target=sink.pump, args=(read,))
+    thread.start()
+    for block in blocks:
+        os.write(write, block)
+    os.close(write)
+    thread.join()
+    os.close(read)
+
+
+def mark(job: str) -> bytes:
+    return b"\0end of " + job.encode() + b"\0\n"
+
+
+def test_words_of_a_job_end_at_its_mark(tmp_path: Path) -> None:
+    sink = LogSink()
+    sink.begin(tmp_path / "deep" / "log", "one")
+    pump(sink, [b"before", b" and more" + mark("one") + b"after"])
+    sink.end()
+    assert (tmp_path / "deep" / "log").read_bytes() == b"before and more"
+    assert sink.stray == b"after"
+
+
+@given(
+    words=st.binary(max_size=40),
+    cuts=st.sets(st.integers(0, 60)),
+)
+def test_mark_is_found_however_the_stream_is_cut(words: bytes, cuts: set[int]) -> None:
+    sink = LogSink()
+    whole = words + mark("job-7") + b"rest"
+    sink._mark = mark("job-7")
+    kept: list[bytes] = []
+
+    class File:
+        def write(self, data: bytes) -> None:
+            kept.append(data)
+
+        def close(self) -> None: ...
+
+    sink._file = File()  # type: ignore[assignment]
+    pending = b""
+    edges = sorted({0, len(whole), *(cut for cut in cuts if cut < len(whole))})
+    for start, stop in itertools.pairwise(edges):
+        with sink._changed:
+            pending = sink._take(pending + whole[start:stop])
+    assert b"".join(kept) == words
+    assert sink.stray + pending == b"rest"
+
+
+def test_another_jobs_mark_is_only_words(tmp_path: Path) -> None:
+    sink = LogSink()
+    sink.begin(tmp_path / "log", "one")
+    pump(sink, [mark("two") + mark("one")])
+    sink.end()
+    assert (tmp_path / "log").read_bytes() == mark("two")
+
+
+def test_cap_counts_what_is_dropped(tmp_path: Path) -> None:
+    sink = LogSink()
+    sink.begin(tmp_path / "log", "one")
+    pump(sink, [b"x" * 60_000] * 20 + [mark("one")])
+    sink.end()
+    content = (tmp_path / "log").read_bytes()
+    assert content.startswith(b"x" * LOG_CAP)
+    assert content.endswith(
+        f"[{20 * 60_000 - LOG_CAP} more bytes were printed and dropped]\n".encode()
+    )
+
+
+def test_end_does_not_wait_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sink = LogSink()
+    sink.begin(tmp_path / "log", "one")
+    monkeypatch.setattr(logs, "_PATIENCE", 0.05)
+    sink.end()
+    assert (tmp_path / "log").read_bytes() == b""
