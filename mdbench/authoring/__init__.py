@@ -1,0 +1,1 @@
+"""For authors of methods: a folder to begin with, and the check of the contract."""

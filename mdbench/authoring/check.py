@@ -1,0 +1,247 @@
+"""The check of a method's contract: what an author must get right, tried one by one."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from mdbench import datatypes, methods
+from mdbench.datatypes.base import Part, Protocol, Task
+from mdbench.errors import MdbenchError, MethodError, UsageError
+from mdbench.records import Status
+from mdbench.runs.attempt import Attempt, Outcome, Setting
+from mdbench.runs.plan import Job
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mdbench.datatypes.base import DataType
+    from mdbench.methods import Method
+    from mdbench.runtimes.base import Prepared, Runtime, Worker
+    from mdbench.workspace import Workspace
+
+__all__ = ["Finding", "check_method"]
+
+_SECONDS = 120.0
+"""Time for each try; a method that needs more gives [check.hyperparameters]."""
+_AGREEMENT = 1e-6
+"""NMSE that is allowed between a method's predictions and its own equation."""
+_REFUSALS = (Status.FAILED, Status.UNSUPPORTED, Status.INVALID_OUTPUT)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One point of the contract, and whether the method keeps it."""
+
+    point: str
+    passed: bool
+    explanation: str = ""
+
+
+class _BrokenError(Exception):
+    """A point without which the later ones cannot be tried."""
+
+
+def check_method(name: str, workspace: Workspace, runtime: Runtime) -> Iterator[Finding]:
+    """Try the method on small problems of every data type that it claims.
+
+    Yields
+    ------
+    Finding
+        One a point, as soon as it is known; after a broken foundation no more come.
+    """
+    try:
+        method = methods.find(name, workspace.algorithms)
+        yield Finding("method.toml is valid", passed=True)
+        method.lock_sha256()
+        prepared = runtime.prepare(method)
+        yield Finding("the environment can be made", passed=True)
+    except UsageError:
+        raise
+    except MdbenchError as error:
+        point = (
+            "method.toml is valid"
+            if isinstance(error, MethodError)
+            else "the environment can be made"
+        )
+        yield Finding(point, passed=False, explanation=str(error))
+        return
+    with _Trials(method, runtime, prepared) as trials:
+        try:
+            trials.worker()
+        except MethodError as error:
+            yield Finding("adapter.py can be imported", passed=False, explanation=str(error))
+            return
+        yield Finding("adapter.py can be imported", passed=True)
+        for kind in method.spec.data_types:
+            try:
+                data_type = datatypes.find(kind, workspace.datasets / kind, workspace.arrays / kind)
+            except UsageError as error:
+                yield Finding(f"data type {kind} exists", passed=False, explanation=str(error))
+                continue
+            yield from _check_data_type(trials, data_type)
+
+
+def _check_data_type(trials: _Trials, data_type: DataType) -> Iterator[Finding]:
+    view = trials.method.spec.view
+    if view not in data_type.views:
+        yield Finding(
+            f"{data_type.name} can be given as {view}",
+            passed=False,
+            explanation=f"the views of {data_type.name} are: {', '.join(data_type.views)}",
+        )
+        return
+    source = data_type.source()
+    task = None
+    for dataset in data_type.check_datasets:
+        where = f"{data_type.name} {dataset}"
+        loaded = source.load(dataset, snr_db=None, seed=0, protocol=Protocol.STRICT)
+        task = data_type.task(loaded, view, Protocol.STRICT)
+        first = trials.run(data_type, task, dataset)
+        if first.status is Status.UNSUPPORTED:
+            yield Finding(
+                f"{where}: declared as unsupported", passed=True, explanation=first.reason
+            )
+            continue
+        yield Finding(
+            f"{where}: fit, predict and equations work",
+            passed=first.status is Status.OK,
+            explanation=f"{first.status}: {first.reason}",
+        )
+        if first.status is not Status.OK:
+            continue
+        yield _agreement(where, first)
+        yield _repeatable(where, first, trials.run(data_type, task, dataset))
+    if task is not None:
+        yield _refuses_nan(trials, data_type, task)
+        yield _refuses_unknown(trials, data_type, task)
+
+
+def _agreement(where: str, outcome: Outcome) -> Finding:
+    far = outcome.agreement if outcome.agreement is not None else float("inf")
+    return Finding(
+        f"{where}: the equations say what predict() gives",
+        passed=far <= _AGREEMENT,
+        explanation=f"they differ by an NMSE of {far:.1e} on the test inputs, and {_AGREEMENT:.0e} "
+        "is allowed: write coefficients with all their digits (repr), and mind scaling",
+    )
+
+
+def _repeatable(where: str, first: Outcome, second: Outcome) -> Finding:
+    before = [e.text for e in first.equations or ()]
+    after = [e.text for e in second.equations or ()]
+    return Finding(
+        f"{where}: the same seed gives the same answer",
+        passed=before == after,
+        explanation=f"first {before}, then {after}: pass the seed on to all that draws numbers",
+    )
+
+
+def _refuses_nan(trials: _Trials, data_type: DataType, task: Task) -> Finding:
+    broken = replace(
+        task,
+        train=_with_nan(task.train),
+        validation=_with_nan(task.validation),
+        refit=_with_nan(task.refit),
+    )
+    outcome = trials.run(data_type, broken, "nan")
+    return Finding(
+        f"{data_type.name}: data with NaN are refused",
+        passed=outcome.status in _REFUSALS,
+        explanation=f"it came to {outcome.status}: raise an error, or Unsupported with the reason",
+    )
+
+
+def _refuses_unknown(trials: _Trials, data_type: DataType, task: Task) -> Finding:
+    outcome = trials.run(data_type, task, "unknown", {"no_such_hyperparameter": 1})
+    return Finding(
+        f"{data_type.name}: an unknown hyperparameter is refused",
+        passed=outcome.status in _REFUSALS,
+        explanation=f"it came to {outcome.status}: name each hyperparameter in __init__ (and in "
+        "sweep), so that a slip in method.toml is noticed",
+    )
+
+
+def _with_nan(part: Part) -> Part:
+    inputs = {
+        name: np.full_like(array, np.nan) if array.ndim > 1 else array
+        for name, array in part.inputs.items()
+    }
+    return replace(part, inputs=inputs, targets=np.full_like(part.targets, np.nan))
+
+
+class _Trials:
+    """Runs small jobs of one method in a warm worker, leaving no records."""
+
+    def __init__(self, method: Method, runtime: Runtime, prepared: Prepared) -> None:
+        self.method = method
+        self._runtime = runtime
+        self._prepared = prepared
+        self._held: Worker | None = None
+        self._folder = Path(tempfile.mkdtemp(prefix="mdbench-check-"))
+        self._count = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._held is not None:
+            self._held.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def worker(self) -> Worker:
+        """Give a worker that can serve a job."""
+        if self._held is not None and not self._held.alive:
+            self._held.close()
+            self._held = None
+        if self._held is None:
+            self._held = self._runtime.start(
+                self.method, self._prepared, threads=self.method.spec.threads
+            )
+        return self._held
+
+    def run(
+        self,
+        data_type: DataType,
+        task: Task,
+        dataset: str,
+        more: dict[str, object] | None = None,
+    ) -> Outcome:
+        """Do one job under the check's own budget."""
+        spec = self.method.spec
+        job = Job(
+            algorithm=self.method.name,
+            data_type=data_type.name,
+            dataset=dataset,
+            snr_db=None,
+            seed=0,
+            protocol=Protocol.STRICT,
+            timeout_s=min(spec.timeout, _SECONDS),
+            threads=spec.threads,
+            save_pareto=False,
+        )
+        setting = Setting.of(self.method, job)
+        setting = Setting(setting.fixed | spec.check.hyperparameters | (more or {}), setting.grid)
+        self._count += 1
+        folder = self._folder / str(self._count)
+        folder.mkdir()
+        worker = self.worker()
+        worker.begin_log(folder / "log", str(self._count))
+        try:
+            return Attempt(
+                job,
+                self.method,
+                data_type,
+                task,
+                setting,
+                worker=worker,
+                folder=folder,
+                identity=str(self._count),
+            ).run()
+        finally:
+            worker.end_log()

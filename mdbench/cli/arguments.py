@@ -1,0 +1,63 @@
+"""Spellings of arguments that are accepted beside the documented ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+__all__ = ["spread"]
+
+_SEVERAL = {"--algorithm", "--dataset", "--seeds", "--snr", "--rerun"}
+
+
+def spread(arguments: Sequence[str]) -> list[str]:
+    """Write ``--dataset a b`` and ``--dataset a,b`` as ``--dataset a --dataset b``.
+
+    Names with underscores become those with hyphens, as in ``--data_type``.
+
+    Examples
+    --------
+    >>> spread(["run", "--algorithm", "sindy", "operon", "--data_type=ode"])
+    ['run', '--algorithm', 'sindy', '--algorithm', 'operon', '--data-type=ode']
+    >>> spread(["--seeds", "1,2"])
+    ['--seeds', '1', '--seeds', '2']
+    """
+    return list(_spread(arguments))
+
+
+def _spread(arguments: Sequence[str]) -> Iterator[str]:
+    several = None
+    first = False
+    for argument in arguments:
+        if argument.startswith("--"):
+            name, equals, value = argument.partition("=")
+            name = name.replace("_", "-")
+            several = name if name in _SEVERAL else None
+            first = True
+            if several is None:
+                yield name + equals + value
+            elif equals:
+                for part in value.split(","):
+                    yield f"{name}={part}"
+                several = None
+            else:
+                yield name
+        elif several is None or (argument.startswith("-") and not _is_number(argument)):
+            several = None
+            yield argument
+        else:
+            for part in argument.split(","):
+                if not first:
+                    yield several
+                first = False
+                yield part
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,36 @@
+"""``mdbench check``: shows each point of the contract as it is tried."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.markup import escape
+
+from mdbench.authoring.check import check_method
+from mdbench.runtimes.venv import VenvRuntime
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from mdbench.workspace import Workspace
+
+__all__ = ["check"]
+
+
+def check(name: str, workspace: Workspace, console: Console) -> int:
+    """Print every finding; 0 if the method keeps its contract, else 1."""
+    runtime = VenvRuntime(
+        workspace.home, on_line=lambda line: console.print(escape(line), style="dim")
+    )
+    failed = 0
+    for finding in check_method(name, workspace, runtime):
+        mark = "[green]ok[/]    " if finding.passed else "[red]broken[/]"
+        console.print(f"{mark} {escape(finding.point)}", soft_wrap=True)
+        if not finding.passed:
+            failed += 1
+            console.print(f"       {escape(finding.explanation)}", soft_wrap=True)
+    if failed:
+        console.print(f"{name} breaks {failed} point(s) of its contract.")
+        return 1
+    console.print(f"{name} keeps its contract.")
+    return 0

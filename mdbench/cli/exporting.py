@@ -1,0 +1,33 @@
+"""``mdbench data``: the project's datasets as files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.markup import escape
+
+from mdbench import datatypes
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rich.console import Console
+
+    from mdbench.workspace import Workspace
+
+__all__ = ["export"]
+
+
+def export(
+    workspace: Workspace,
+    console: Console,
+    data_type: str,
+    out: Path,
+    *,
+    with_noise: bool,
+    seed: int,
+) -> None:
+    """Write all datasets of a data type below `out`."""
+    kind = datatypes.find(data_type, workspace.datasets / data_type, workspace.arrays / data_type)
+    count = kind.write_all(out, with_noise=with_noise, seed=seed)
+    console.print(f"{count} files in {escape(str(out))}", soft_wrap=True)

@@ -1,0 +1,46 @@
+"""``mdbench list``: the methods and the datasets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.markup import escape
+from rich.table import Table
+
+from mdbench import datatypes, methods
+from mdbench.errors import MethodError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from mdbench.workspace import Workspace
+
+__all__ = ["show"]
+
+
+def show(workspace: Workspace, console: Console, data_type: str | None, *, names: bool) -> None:
+    """Print all methods, then the datasets of each data type (by name if `names`)."""
+    table = Table(box=box.SIMPLE_HEAD, title="Methods", title_justify="left")
+    for column in ("name", "what it is", "data types", "view", "tuning"):
+        table.add_column(column)
+    for name, method in methods.discover(workspace.algorithms).items():
+        if isinstance(method, MethodError):
+            table.add_row(escape(name), f"[red]broken:[/] {escape(str(method))}", "", "", "")
+        elif data_type is None or data_type in method.spec.data_types:
+            spec = method.spec
+            table.add_row(
+                name, escape(spec.title), ", ".join(spec.data_types), spec.view, spec.tuning
+            )
+    console.print(table)
+    for kind in datatypes.names() if data_type is None else [data_type]:
+        source = datatypes.find(kind, workspace.datasets / kind, workspace.arrays / kind).source()
+        found = source.names()
+        console.print(f"[bold]Datasets of data type {kind}:[/] {len(found)}")
+        if names:
+            grid = Table(box=None, show_header=False, padding=(0, 2))
+            for name in found:
+                grid.add_row(escape(name), escape(source.title(name)))
+            console.print(grid)
+        else:
+            console.print(escape(", ".join(found)))

@@ -1,0 +1,207 @@
+"""The verbs: thin, each a call of the library and a print of what it gives."""
+
+from __future__ import annotations
+
+import sys
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from mdbench import __version__
+from mdbench.cli.arguments import spread
+from mdbench.errors import MdbenchError, UsageError
+
+__all__ = ["main"]
+
+app = typer.Typer(
+    name="mdbench",
+    help="The benchmark bench for equation discovery.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+EXIT_ERROR = 2
+EXIT_INTERRUPTED = 130
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command line and give its exit status.
+
+    0: done, whatever the jobs came to.  2: the command could not be done; the message says
+    why.  130: interrupted with Ctrl-C; records are whole and the same command goes on.
+    """
+    given = sys.argv[1:] if arguments is None else arguments
+    if isinstance(sys.stdout, TextIOWrapper):  # names such as rössler on a terminal without UTF-8
+        sys.stdout.reconfigure(errors="replace")
+    try:
+        code = app(args=spread(given), standalone_mode=False)
+    except MdbenchError as error:
+        complain(error)
+        return EXIT_ERROR
+    except (typer.Abort, KeyboardInterrupt):
+        return EXIT_INTERRUPTED
+    except Exception as error:
+        if hasattr(error, "format_message"):  # the parser's own errors
+            complain(UsageError(error.format_message(), "To see all options: mdbench run --help"))
+            return EXIT_ERROR
+        raise
+    return int(code or 0)
+
+
+def complain(error: MdbenchError) -> None:
+    """Show an error: what is wrong, and below it what to do."""
+    console = Console(stderr=True, highlight=False)
+    console.print(f"[bold red]error:[/] {escape(error.message)}", soft_wrap=True)
+    if error.hint:
+        console.print(f"  {escape(error.hint)}", soft_wrap=True)
+
+
+@app.callback(invoke_without_command=True)
+def _version(
+    version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
+) -> None:
+    if version:
+        print(f"mdbench {__version__}")
+        raise typer.Exit
+
+
+@app.command()
+def run(
+    algorithm: Annotated[list[str], typer.Option(help="Method; several allowed.")],
+    data_type: Annotated[str, typer.Option(help="Kind of problem, e.g. ode.")],
+    dataset: Annotated[
+        list[str] | None, typer.Option(help="Exact name or glob; several allowed.  Default: all.")
+    ] = None,
+    dataset_path: Annotated[
+        Path | None, typer.Option(help="Your own data: a CSV, an NPZ, or a folder of NPZ.")
+    ] = None,
+    result_dir: Annotated[Path, typer.Option(help="Where records and logs go.")] = Path("results"),
+    with_noise: Annotated[
+        bool, typer.Option("--with-noise", help="Clean and 40, 30, 20, 10 dB.")
+    ] = False,
+    snr: Annotated[
+        list[str] | None, typer.Option(help="Noise level in dB, or 'clean'; several allowed.")
+    ] = None,
+    n_jobs: Annotated[
+        str | None, typer.Option(help="Jobs at a time; -1: one a core, the default.")
+    ] = None,
+    timeout: Annotated[
+        str | None, typer.Option(help="Seconds a job may take.  Default: the method's own.")
+    ] = None,
+    seed: Annotated[str | None, typer.Option(help="Seed of noise and method.  Default: 0.")] = None,
+    seeds: Annotated[list[str] | None, typer.Option(help="Several seeds: 0,1,2 or 0-9.")] = None,
+    save_pareto: Annotated[
+        bool, typer.Option("--save-pareto", help="Keep the front of candidates in the records.")
+    ] = False,
+    protocol: Annotated[str, typer.Option(help="strict or published.")] = "strict",
+    rerun: Annotated[
+        list[str] | None,
+        typer.Option(help="Run again what ended so: e.g. timeout,failed; or all."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="List the jobs and do nothing.")
+    ] = False,
+) -> int:
+    """Run methods on datasets; every job leaves a record, and the same command goes on."""
+    from mdbench.cli import options, running
+
+    asked = options.run_options(
+        algorithm=algorithm,
+        data_type=data_type,
+        dataset=dataset or [],
+        dataset_path=dataset_path,
+        result_dir=result_dir,
+        with_noise=with_noise,
+        snr=snr or [],
+        n_jobs=n_jobs,
+        timeout=timeout,
+        seed=seed,
+        seeds=seeds or [],
+        save_pareto=save_pareto,
+        protocol=protocol,
+        rerun=rerun or [],
+    )
+    return running.run(asked, dry_run=dry_run, console=Console(highlight=False))
+
+
+@app.command("list")
+def list_(
+    datasets: Annotated[
+        bool, typer.Option("--datasets", help="Show every dataset by name.")
+    ] = False,
+    data_type: Annotated[str | None, typer.Option(help="Only this kind of problem.")] = None,
+) -> None:
+    """Show the methods and the datasets."""
+    from mdbench.cli import listing
+    from mdbench.workspace import Workspace
+
+    listing.show(Workspace.find(), Console(highlight=False), data_type, names=datasets)
+
+
+@app.command()
+def install(
+    method: Annotated[list[str] | None, typer.Argument(help="Methods.  Default: all.")] = None,
+) -> int:
+    """Prepare the environments of methods ahead of a run."""
+    from mdbench.cli import installing
+    from mdbench.workspace import Workspace
+
+    return installing.install(method or [], Workspace.find(), Console(highlight=False))
+
+
+@app.command()
+def new(name: Annotated[str, typer.Argument(help="The method's name.")]) -> None:
+    """Make a method's folder that runs as it stands."""
+    from mdbench.authoring.new import make_method
+    from mdbench.workspace import Workspace
+
+    workspace = Workspace.find()
+    folder = make_method(name, workspace.algorithms)
+    shown = _short(folder)
+    print(f"Made {shown}: a method that runs as it stands (a linear fit).")
+    print(f"  1. Put your method into {shown}/adapter.py and its facts into method.toml.")
+    print(f"  2. Name its packages in {shown}/requirements.in, then: scripts/lock {name}")
+    print(f"  3. mdbench check {name}")
+    print(f"  4. ./run.sh --algorithm {name} --data-type ode")
+
+
+@app.command()
+def check(
+    name: Annotated[str, typer.Argument(help="The method's name.")],
+) -> int:
+    """Check that a method keeps its contract; explains each failure."""
+    from mdbench.cli import checking
+    from mdbench.workspace import Workspace
+
+    return checking.check(name, Workspace.find(), Console(highlight=False))
+
+
+@app.command()
+def data(
+    data_type: Annotated[str, typer.Option(help="Kind of problem, e.g. ode.")],
+    out: Annotated[Path, typer.Option(help="Folder to write into.")],
+    with_noise: Annotated[
+        bool, typer.Option("--with-noise", help="The noisy files too: 40, 30, 20, 10 dB.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Seed of the noise.")] = 0,
+) -> None:
+    """Write the project's datasets as NPZ files in the layout that MDBench reads."""
+    from mdbench.cli import exporting
+    from mdbench.workspace import Workspace
+
+    exporting.export(
+        Workspace.find(), Console(highlight=False), data_type, out, with_noise=with_noise, seed=seed
+    )
+
+
+def _short(path: Path) -> str:
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)

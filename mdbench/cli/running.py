@@ -1,0 +1,161 @@
+"""``mdbench run``: shows a run as it goes on, and its table at the end."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Self
+
+from rich.markup import escape
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from mdbench.records import Status
+from mdbench.reports.table import failures, run_table, summary
+from mdbench.runs.execute import execute
+from mdbench.runs.plan import make_plan
+from mdbench.runtimes.venv import VenvRuntime
+from mdbench.workspace import Workspace
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from rich.console import Console
+
+    from mdbench.records import Record
+    from mdbench.runs.execute import Summary
+    from mdbench.runs.plan import Job, Plan, RunOptions
+
+__all__ = ["run"]
+
+EXIT_INTERRUPTED = 130
+LARGEST_TABLE = 400
+"""Records beyond which the end of a run shows only the summary."""
+
+
+def run(options: RunOptions, *, dry_run: bool, console: Console) -> int:
+    """Plan, execute and show; gives the exit status."""
+    workspace = Workspace.find()
+    plan = make_plan(options, workspace)
+    if dry_run:
+        for job in plan.jobs:
+            console.print(escape(str(job)), soft_wrap=True)
+        console.print(f"{len(plan.jobs)} jobs, {plan.n_jobs} at a time. Nothing was done.")
+        return 0
+    with Display(console, plan) as display:
+        runtime = VenvRuntime(workspace.home, on_line=display.message)
+        result = execute(plan, runtime, display)
+    _show_end(result, plan, console)
+    return EXIT_INTERRUPTED if result.interrupted else 0
+
+
+class Display:
+    """The live view of a run: a line for each job that ends, and a bar below them."""
+
+    def __init__(self, console: Console, plan: Plan) -> None:
+        self._console = console
+        self._plan = plan
+        self._live = console.is_terminal
+        self._running: dict[Job, float] = {}
+        self._lock = threading.Lock()
+        self._ended = 0
+        self._to_run = 0
+        self._task: TaskID | None = None
+        self._progress = Progress(
+            BarColumn(bar_width=24),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(elapsed_when_finished=False),
+            TextColumn("{task.description}"),
+            console=console,
+            transient=True,
+            disable=not self._live,
+        )
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._progress.stop()
+
+    def message(self, text: str) -> None:
+        """Show a line that a person should see."""
+        self._progress.console.print(escape(text), style="dim", soft_wrap=True)
+
+    def prepared(self, to_run: int, done: int) -> None:
+        """Show how much there is to do."""
+        self._to_run = to_run
+        if done:
+            self.message(f"{done} of {done + to_run} jobs have their record already.")
+        self._task = self._progress.add_task("", total=to_run)
+
+    def job_started(self, job: Job) -> None:
+        """Name the job beside the bar."""
+        with self._lock:
+            self._running[job] = time.monotonic()
+        self._describe()
+
+    def job_ended(self, job: Job, record: Record) -> None:
+        """Show what the job came to."""
+        with self._lock:
+            self._running.pop(job, None)
+            self._ended += 1
+            count = self._ended
+        self._progress.console.print(
+            f"[dim]{count:>{len(str(self._to_run))}}/{self._to_run}[/] "
+            f"{escape(str(job))}  {_result(record)}",
+            soft_wrap=True,
+        )
+        if self._task is not None:
+            self._progress.advance(self._task)
+        self._describe()
+
+    def _describe(self) -> None:
+        if self._task is None:
+            return
+        with self._lock:
+            running = list(self._running)
+        text = escape(", ".join(f"{job.algorithm} {job.dataset}" for job in running))
+        self._progress.update(self._task, description=text)
+
+
+def _result(record: Record) -> str:
+    seconds = record.measured.wall_s or 0.0
+    if record.status in (Status.OK, Status.PARTIAL):
+        nmse = record.metrics.get("nmse")
+        score = "" if nmse is None else f"NMSE {nmse:.1e} "
+        colour = "green" if record.status is Status.OK else "yellow"
+        return f"[{colour}]{record.status}[/] {score}complexity {record.complexity} {seconds:.1f} s"
+    first = escape(record.reason.splitlines()[0] if record.reason else "")
+    return f"[red]{record.status}[/] {first} {seconds:.1f} s"
+
+
+def _show_end(result: Summary, plan: Plan, console: Console) -> None:
+    if result.records:
+        if len(result.records) <= LARGEST_TABLE:
+            console.print(run_table(result.records, plan.source.names()))
+        console.print(summary(result.records))
+        if found := failures(result.records):
+            console.print(found)
+    for name in plan.methods:
+        console.print(f"Results: {escape(str(plan.result_file(name)))}", soft_wrap=True)
+    if result.left:
+        console.print(
+            f"[yellow]{result.left} of {len(plan.jobs)} jobs are left.[/] "
+            "The same command goes on from here.",
+            soft_wrap=True,
+        )

@@ -1,0 +1,118 @@
+"""A new method runs as it stands, and the check explains what is broken."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from house import HereRuntime, add_method, children, workspace
+
+from mdbench import methods
+from mdbench.authoring.check import Finding, check_method
+from mdbench.authoring.new import make_method
+from mdbench.errors import UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mdbench.workspace import Workspace
+
+GOOD = """
+import numpy as np
+
+class Adapter:
+    def __init__(self, *, seed, threads):
+        self.rng = np.random.default_rng(seed)
+    def fit(self, problem):
+        if not np.isfinite(problem.X).all():
+            raise ValueError("not finite")
+        self.value = float({draw})
+        self.targets = len(problem.targets)
+    def predict(self, problem):
+        return np.full((len(problem.X), self.targets), self.value)
+    def equations(self):
+        return [{equation}] * self.targets
+"""
+
+
+def good(draw: str = "self.rng.normal()", equation: str = "repr(self.value)") -> str:
+    return GOOD.format(draw=draw, equation=equation)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Workspace:
+    return workspace(tmp_path)
+
+
+def broken(place: Workspace, name: str = "m") -> list[Finding]:
+    findings = list(check_method(name, place, HereRuntime()))
+    assert findings
+    assert not children()
+    return [finding for finding in findings if not finding.passed]
+
+
+def test_new_method_keeps_the_contract_as_it_stands(place: Workspace) -> None:
+    folder = make_method("my-method", place.algorithms)
+    assert {file.name for file in folder.iterdir()} == {
+        "method.toml",
+        "adapter.py",
+        "requirements.in",
+        "requirements.lock",
+    }
+    assert methods.find("my-method", place.algorithms).spec.name == "my-method"
+    findings = list(check_method("my-method", place, HereRuntime()))
+    assert [finding.point for finding in findings if not finding.passed] == []
+    assert len(findings) == 3 + 2 * 3 + 2
+
+
+@pytest.mark.parametrize("name", ["", "My", "1st", "a b", "a/b", "../up", "x" * 41, "é"])
+def test_names_that_are_none(name: str, place: Workspace) -> None:
+    with pytest.raises(UsageError, match="is no name"):
+        make_method(name, place.algorithms)
+    assert not list(place.algorithms.iterdir())
+
+
+def test_existing_folder_is_never_touched(place: Workspace) -> None:
+    folder = add_method(place, "mine")
+    before = (folder / "adapter.py").read_bytes()
+    with pytest.raises(UsageError, match="exists already"):
+        make_method("mine", place.algorithms)
+    assert (folder / "adapter.py").read_bytes() == before
+
+
+def test_good_method_passes(place: Workspace) -> None:
+    add_method(place, "m", good())
+    assert broken(place) == []
+
+
+@pytest.mark.parametrize(
+    ("adapter", "point", "words"),
+    [
+        ("import nothing_like_it", "adapter.py can be imported", "nothing_like_it"),
+        (good(draw="np.random.default_rng().normal()"), "the same seed", "pass the seed on"),
+        (good(equation="f'{self.value:.2f}'"), "the equations say", "repr"),
+        (good(equation="'what?'"), "fit, predict and equations work", "invalid_output"),
+        (good().replace("raise ValueError", "ValueError"), "data with NaN", "ok"),
+        (good().replace("threads):", "threads, **more):"), "unknown hyperparameter", "__init__"),
+    ],
+)
+def test_each_breach_is_explained(adapter: str, point: str, words: str, place: Workspace) -> None:
+    add_method(place, "m", adapter)
+    findings = broken(place)
+    assert findings
+    assert all(point in finding.point for finding in findings)
+    assert words in findings[0].explanation
+
+
+def test_metadata_come_first(place: Workspace) -> None:
+    (add_method(place, "m") / "method.toml").write_text("schema = 1", encoding="utf-8")
+    (finding,) = broken(place)
+    assert finding.point == "method.toml is valid"
+
+
+def test_unknown_data_type_is_a_finding(place: Workspace) -> None:
+    file = add_method(place, "m", good()) / "method.toml"
+    text = file.read_text(encoding="utf-8").replace('["ode"]', '["ode", "odd"]')
+    file.write_text(text, encoding="utf-8")
+    (finding,) = broken(place)
+    assert "odd" in finding.point

@@ -1,0 +1,175 @@
+"""The command line: spellings, exit statuses, and errors without tracebacks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from house import HereRuntime, add_method, workspace
+from hypothesis import given
+from hypothesis import strategies as st
+
+import mdbench
+from mdbench.cli import checking, main, running
+from mdbench.cli.arguments import spread
+from mdbench.records import RecordStore, Status
+
+if TYPE_CHECKING:
+    from mdbench.workspace import Workspace
+
+Output = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    made = workspace(tmp_path)
+    monkeypatch.setenv("MDBENCH_ROOT", str(made.root))
+    monkeypatch.setenv("MDBENCH_HOME", str(made.home))
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(running, "VenvRuntime", lambda *_, **__: HereRuntime())
+    add_method(made, "zero")
+    return made
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ("run --algorithm a b --data_type ode", "run --algorithm a --algorithm b --data-type ode"),
+        ("run --algorithm a,b --with_noise", "run --algorithm a --algorithm b --with-noise"),
+        ("--dataset=a,b c", "--dataset=a --dataset=b c"),
+        ("--snr -5 10 --n_jobs -1", "--snr -5 --snr 10 --n-jobs -1"),
+        ("--seeds 0 1 --save_pareto", "--seeds 0 --seeds 1 --save-pareto"),
+        ("--rerun timeout,failed", "--rerun timeout --rerun failed"),
+        ("--result_dir my_results", "--result-dir my_results"),
+        ("new my_method", "new my_method"),
+    ],
+)
+def test_spellings(given: str, wanted: str) -> None:
+    assert spread(given.split()) == wanted.split()
+
+
+@given(st.lists(st.sampled_from(["--a-b", "--dataset", "x", "y_z", "-1", "run"])))
+def test_spread_leaves_what_is_spelt_out_already(arguments: list[str]) -> None:
+    once = spread(arguments)
+    assert spread(once) == once
+
+
+def test_version(capsys: Output) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"mdbench {mdbench.__version__}\n"
+
+
+def test_list_shows_methods_and_datasets(place: Workspace, capsys: Output) -> None:
+    (add_method(place, "bad") / "method.toml").write_text("x = ", encoding="utf-8")
+    assert main(["list"]) == 0
+    text = capsys.readouterr().out
+    assert "a throw-away method" in text
+    assert "broken:" in text
+    assert "Datasets of data type ode: 63" in text
+    assert "rössler-attractor-chaotic" in text
+    assert main(["list", "--datasets", "--data_type", "ode"]) == 0
+    assert "lorenz-equations-chaotic" in capsys.readouterr().out
+
+
+def test_dry_run_lists_the_jobs_and_does_nothing(place: Workspace, capsys: Output) -> None:
+    line = "run --algorithm zero --data_type ode --dataset rc-c* glider --with_noise --dry_run"
+    assert main(line.split()) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "zero · rc-circuit · clean · seed 0"
+    assert len(lines) == 3 * 5 + 1  # two circuits and the glider
+    assert lines[-1].endswith("Nothing was done.")
+    assert not Path("results").exists()
+    assert not place.home.exists()
+
+
+@pytest.mark.usefixtures("place")
+def test_run_ends_with_a_table_and_the_path(capsys: Output) -> None:
+    line = ["run", "--algorithm", "zero", "--data-type", "ode", "--dataset", "rc-circuit"]
+    assert main(line) == 0
+    text = capsys.readouterr().out
+    assert "1/1 zero · rc-circuit · clean · seed 0  ok NMSE 1.0e+00 complexity 1" in text
+    assert "Results: results/zero-ode.jsonl" in text
+    assert main(line) == 0
+    assert "1 of 1 jobs have their record already." in capsys.readouterr().out
+    (record,) = RecordStore(Path("results/zero-ode.jsonl")).read()
+    assert record.status is Status.OK
+
+
+@pytest.mark.usefixtures("place")
+def test_users_own_csv(capsys: Output) -> None:
+    t = np.linspace(0, 3, 80)
+    table = np.column_stack([t, np.exp(-t), np.cos(t)])
+    np.savetxt("decay.csv", table, delimiter=",", header="time,a,b", comments="")
+    line = "run --algorithm zero --data-type ode --dataset-path decay.csv"
+    assert main(line.split()) == 0
+    (record,) = RecordStore(Path("results/zero-ode.jsonl")).read()
+    assert (record.truth, record.target_source) == (None, "finite differences")
+    assert record.dataset == "decay"
+    assert "decay" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("run --algorithm zeros --data-type ode", "Did you mean zero?"),
+        ("run --algorithm zero --data-type odd", "Did you mean ode?"),
+        ("run --algorithm zero --data-type ode --dataset rc-circus", "Did you mean rc-circuit"),
+        ("run --algorithm zero", "--data-type"),
+        ("run --algorithm zero --data-type ode --no-such-option", "--no-such-option"),
+        ("run --algorithm zero --data-type ode --timeout 0", "--timeout is '0'"),
+        ("run --algorithm zero --data-type ode --timeout soon", "soon"),
+        ("run --algorithm zero --data-type ode --snr loud", "--snr is 'loud'"),
+        ("run --algorithm zero --data-type ode --seeds 5-2", "5-2"),
+        ("run --algorithm zero --data-type ode --seeds x", "no whole number"),
+        ("run --algorithm zero --data-type ode --seed 1 --seeds 2", "both"),
+        ("run --algorithm zero --data-type ode --rerun slow", "is no status"),
+        ("run --algorithm zero --data-type ode --protocol loose", "strict"),
+        ("run --algorithm zero --data-type ode --n-jobs 0", "--n-jobs is '0'"),
+        ("run --algorithm zero --data-type ode --n-jobs -2", "--n-jobs is '-2'"),
+        ("run --algorithm zero --data-type ode --seed -1", "no whole number"),
+        ("run --algorithm zero --data-type ode --dataset-path nowhere.csv", "nowhere.csv"),
+        ("run --algorithm zero --data-type ode --result-dir a-file", "a-file"),
+        ("data --data-type odd --out x", "ode"),
+        ("check zeros", "Did you mean zero?"),
+        ("new Zero", "is no name"),
+        ("new zero", "exists already"),
+        ("install zeros", "Did you mean zero?"),
+        ("fly", "fly"),
+    ],
+)
+@pytest.mark.usefixtures("place")
+def test_errors_say_what_to_do_and_show_no_traceback(line: str, words: str, capsys: Output) -> None:
+    Path("a-file").touch()
+    assert main(line.split()) == 2
+    captured = capsys.readouterr()
+    assert words in captured.err
+    assert "Traceback" not in captured.err + captured.out
+    assert "error:" in captured.err
+    assert not Path("results").exists()
+
+
+def test_new_then_check(place: Workspace, capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checking, "VenvRuntime", lambda *_, **__: HereRuntime())
+    assert main(["new", "my_method"]) == 0
+    assert "scripts/lock my_method" in capsys.readouterr().out
+    assert main(["check", "my_method"]) == 0
+    assert "my_method keeps its contract." in capsys.readouterr().out
+    adapter = place.algorithms / "my_method" / "adapter.py"
+    adapter.write_text(adapter.read_text(encoding="utf-8").replace("{value!r}", "{value:.1f}"))
+    assert main(["check", "my_method"]) == 1
+    assert "breaks" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("place")
+def test_data_are_exported_in_upstreams_layout(capsys: Output) -> None:
+    assert main(["data", "--data-type", "ode", "--out", "out", "--with_noise"]) == 0
+    assert "315 files in out" in capsys.readouterr().out
+    with np.load("out/rössler-fixed-point/rössler-fixed-point_snr_40.npz") as arrays:
+        assert {name: arrays[name].shape for name in arrays.files} == {
+            "t": (150,),
+            "u": (150, 3),
+            "du": (150, 3),
+        }
