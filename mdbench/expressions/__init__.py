@@ -1,0 +1,11 @@
+"""Text to equation, safely: reading, evaluating, and counting complexity.
+
+What a method calls an equation is untrusted.  It is read by a small grammar of our own with
+limits on everything, and never given to ``eval`` or to SymPy's parser.  Importing this room
+does not import SymPy.
+"""
+
+from .agreement import agreement
+from .equation import Equation, parse
+
+__all__ = ["Equation", "agreement", "parse"]

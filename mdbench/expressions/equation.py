@@ -1,0 +1,146 @@
+"""An equation that may be trusted: one that has been read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import counter
+from .grammar import check, read
+from .linear import linear_complexity
+from .tree import Node, Number, Variable, value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from numpy.typing import NDArray
+
+__all__ = ["Equation", "parse"]
+
+
+def parse(text: str, variables: Iterable[str]) -> Equation:
+    """Read the right-hand side of an equation from a text that nobody vouches for.
+
+    The text is Python's notation for ``+ - * / **``, brackets, decimal numbers, ``pi``, ``E``,
+    the variables, and calls of ``sin cos tan cot asin acos atan sinh cosh tanh asinh acosh
+    atanh exp log sqrt abs sign square cube min max`` (and of aliases such as ``ln``, ``Abs``,
+    ``arcsin``).  ``^`` is a power, as in ``**``.  Nothing else is read, and nothing is executed.
+
+    Parameters
+    ----------
+    text
+        The right-hand side, in ASCII.
+    variables
+        The names it may use.
+
+    Raises
+    ------
+    EquationError
+        If the text is no such equation, or if it is too long, too deep, or has numbers or
+        constant parts that are too large; it says which limit, what was given and what is
+        allowed.
+
+    Examples
+    --------
+    >>> equation = parse("1.5*u0*u1 - sin(u0)**2", ["u0", "u1"])
+    >>> equation.complexity
+    11
+    >>> equation.evaluate({"u0": np.array([0.0, 1.0]), "u1": np.array([2.0, 2.0])}).round(3)
+    array([0.   , 2.292])
+    """
+    return Equation(text, tuple(variables))
+
+
+@dataclass(frozen=True)
+class Equation:
+    """A right-hand side that has been read; see `parse`.
+
+    Attributes
+    ----------
+    text
+        As it was given.
+    variables
+        The names that it may use, whether it does or not.
+    """
+
+    text: str
+    variables: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        check(self.text)
+        # A linear combination is known to be legal; anything else is so if it can be read.
+        if self._linear is None:
+            self._tree  # noqa: B018
+
+    @cached_property
+    def _linear(self) -> int | None:
+        return linear_complexity(self.text, self.variables)
+
+    @cached_property
+    def _tree(self) -> Node:
+        return read(self.text, self.variables)
+
+    def evaluate(self, columns: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
+        """Work the equation out on arrays.
+
+        Parameters
+        ----------
+        columns
+            The values of each variable, all of one shape.
+
+        Returns
+        -------
+        NDArray
+            A new array of that shape, float64, for a constant equation too.  NaN or infinite
+            where the equation is undefined or too large, without a warning.
+
+        Raises
+        ------
+        KeyError
+            If a variable that the equation uses has no values.
+        """
+        arrays = {name: np.asarray(column, np.float64) for name, column in columns.items()}
+        shape = np.broadcast_shapes(*(array.shape for array in arrays.values()))
+        with np.errstate(all="ignore"):
+            return np.array(np.broadcast_to(value(self._tree, arrays), shape))
+
+    @cached_property
+    def complexity(self) -> int:
+        """Number of nodes in a pre-order walk of the expression that SymPy makes of the text.
+
+        What SymPy simplifies by itself counts simplified: ``u0 + u0`` is ``2*u0``.  Sums and
+        products count once however many terms they have, ``a - b`` is ``a + (-1)*b``, and a
+        zero equation has complexity 1.
+
+        Raises
+        ------
+        EquationError
+            If SymPy fails on the equation, or needs too much time or memory.
+        """
+        if self._linear is not None:
+            return self._linear
+        if isinstance(self._tree, Number | Variable):
+            return 1
+        return counter.complexity(self.text, self.variables)
+
+    def to_sympy(self, *, real: bool = False) -> Any:
+        """Make a SymPy expression, simplified as far as SymPy does it by itself.
+
+        Parameters
+        ----------
+        real
+            Whether the symbols are declared real.
+
+        Notes
+        -----
+        Imports SymPy, and runs in this process without a bound on time or memory.
+        """
+        from sympy import Symbol  # noqa: PLC0415 - 0.6 s that most runs can do without
+
+        from .symbolic import to_sympy  # noqa: PLC0415 - as above
+
+        assumptions = {"real": True} if real else {}
+        return to_sympy(self._tree, {name: Symbol(name, **assumptions) for name in self.variables})

@@ -1,0 +1,69 @@
+"""The functions and constants that an equation may use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["CONSTANTS", "FUNCTIONS", "Function"]
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function of real numbers, as NumPy evaluates it and as SymPy names it."""
+
+    numpy: Callable[..., Any]
+    sympy: str
+    arity: int = 1
+
+
+def _cot(x: Any) -> Any:
+    return 1.0 / np.tan(x)
+
+
+_NAMED = {
+    "abs": Function(np.abs, "Abs"),
+    "acos": Function(np.arccos, "acos"),
+    "acosh": Function(np.arccosh, "acosh"),
+    "asin": Function(np.arcsin, "asin"),
+    "asinh": Function(np.arcsinh, "asinh"),
+    "atan": Function(np.arctan, "atan"),
+    "atanh": Function(np.arctanh, "atanh"),
+    "cos": Function(np.cos, "cos"),
+    "cosh": Function(np.cosh, "cosh"),
+    "cot": Function(_cot, "cot"),
+    "exp": Function(np.exp, "exp"),
+    "log": Function(np.log, "log"),
+    "max": Function(np.maximum, "Max", arity=2),
+    "min": Function(np.minimum, "Min", arity=2),
+    "sign": Function(np.sign, "sign"),
+    "sin": Function(np.sin, "sin"),
+    "sinh": Function(np.sinh, "sinh"),
+    "sqrt": Function(np.sqrt, "sqrt"),
+    "tan": Function(np.tan, "tan"),
+    "tanh": Function(np.tanh, "tanh"),
+}
+
+_ALIASES = {
+    "Abs": "abs",
+    "Max": "max",
+    "Min": "min",
+    "arccos": "acos",
+    "arccosh": "acosh",
+    "arcsin": "asin",
+    "arcsinh": "asinh",
+    "arctan": "atan",
+    "arctanh": "atanh",
+    "ln": "log",
+}
+
+FUNCTIONS = _NAMED | {alias: _NAMED[name] for alias, name in _ALIASES.items()}
+"""The functions by every name that they may have in a text, natural logarithm included."""
+
+CONSTANTS = {"pi": np.float64(np.pi), "E": np.float64(np.e)}
+"""Numbers that have a name, which is SymPy's name for them too."""

@@ -1,0 +1,287 @@
+"""The grammar of equations: untrusted text in, a tree or an `EquationError` out.
+
+::
+
+    sum     = product {("+" | "-") product}
+    product = factor {("*" | "/") factor}
+    factor  = ("+" | "-") factor | power
+    power   = atom [("**" | "^") factor]
+    atom    = number | name | name "(" sum {"," sum} ")" | "(" sum ")"
+
+It is Python's grammar for these operators, except that ``^`` is a power as well.  The reader
+is our own rather than Python's, which normalises look-alike letters, warns, or gives up with
+`MemoryError` or `RecursionError` on hostile text; here each limit is a number below.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mdbench.errors import EquationError, did_you_mean
+
+from .functions import CONSTANTS, FUNCTIONS
+from .tree import Call, Chain, Negation, Node, Number, Power, Variable, value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+__all__ = ["MAX_DEPTH", "MAX_DIGITS", "MAX_EXPONENT", "MAX_LENGTH", "MAX_NODES", "check", "read"]
+
+MAX_LENGTH = 50_000
+"""Characters of a text."""
+MAX_NODES = 20_000
+"""Numbers, names, operators and calls of a text."""
+MAX_DEPTH = 64
+"""Nested brackets, signs, powers and calls."""
+MAX_DIGITS = 100
+"""Characters of one number."""
+MAX_EXPONENT = 1_000
+"""Size of a constant exponent."""
+
+_POWERS = {"square": "2", "cube": "3"}
+"""Functions that are a short way to write a power."""
+
+_TOKEN = re.compile(
+    r"""[ \t\r\n]*(?:
+        (?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)
+      | (?P<name>[A-Za-z_][A-Za-z_0-9]*)
+      | (?P<symbol>\*\*|[-+*/^(),])
+      | (?P<end>\Z)
+      | (?P<other>.)
+    )""",
+    re.VERBOSE | re.DOTALL,
+)
+_SHOWN = 40
+"""Characters of a text that a message quotes."""
+_ALLOWED = "Allowed are numbers, the problem's names, functions, + - * / ** ( ) and commas."
+
+
+def check(text: object) -> None:
+    """Refuse what need not even be read: no text, a long one, or one that is not ASCII.
+
+    Raises
+    ------
+    EquationError
+        If it is no text, too long, or has characters that no equation has.
+    """
+    if not isinstance(text, str):
+        raise EquationError(f"an equation is a text, and this is of type {type(text).__name__}")
+    if len(text) > MAX_LENGTH:
+        raise EquationError(
+            f"an equation of {len(text):,} characters is too long: {_shown(text)}",
+            f"At most {MAX_LENGTH:,} characters are allowed.",
+        )
+    if not text.isascii():
+        position = next(i for i, character in enumerate(text) if not character.isascii())
+        raise EquationError(
+            f"character {text[position]!a} at position {position + 1} is not ASCII: "
+            f"{_shown(text, position)}",
+            _ALLOWED,
+        )
+
+
+def read(text: str, variables: Collection[str]) -> Node:
+    """Read a text that has passed `check`.
+
+    Parameters
+    ----------
+    text
+        The equation's right-hand side.
+    variables
+        The names it may use; they come before constants of the same name.
+
+    Raises
+    ------
+    EquationError
+        If the text breaks the grammar or a limit, names what does not exist, or has a constant
+        part without a finite real value.
+    """
+    with np.errstate(all="ignore"):
+        return _Reader(text, variables).read()
+
+
+def _shown(text: str, position: int = 0) -> str:
+    """Quote the surroundings of a position, with everything unprintable escaped."""
+    start = max(0, position - _SHOWN // 2)
+    part = ascii(text[start : start + _SHOWN])
+    return f"{'...' if start else ''}{part}{'...' if start + _SHOWN < len(text) else ''}"
+
+
+class _Reader:
+    """Recursive descent over the tokens of one text, with a method for each rule."""
+
+    def __init__(self, text: str, variables: Collection[str]) -> None:
+        self.text = text
+        self.variables = variables
+        self.nodes = 0
+        self.depth = 0
+        self.tokens = _TOKEN.finditer(text)
+        self.next = next(self.tokens)
+
+    def read(self) -> Node:
+        tree = self.sum()
+        if self.next.lastgroup != "end":
+            raise self.error("expected an operator or the end, and found")
+        return tree
+
+    def sum(self) -> Node:
+        return self.chain(self.product, ("+", "-"))
+
+    def product(self) -> Node:
+        return self.chain(self.factor, ("*", "/"))
+
+    def chain(self, operand: Callable[[], Node], operators: tuple[str, str]) -> Node:
+        first = operand()
+        rest = []
+        while self.symbol in operators:
+            rest.append((self.take(), operand()))
+        if not rest:
+            return first
+        self.count(len(rest))
+        return self.settled(Chain(None, first, tuple(rest)), first, *(node for _, node in rest))
+
+    def factor(self) -> Node:
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise self.error(
+                "the equation is nested too deep at",
+                f"At most {MAX_DEPTH} nested brackets, signs, powers and calls are allowed.",
+            )
+        if self.symbol in {"+", "-"}:
+            negative = self.take() == "-"
+            node = self.factor()
+            if negative:
+                self.count()
+                node = self.settled(Negation(None, node), node)
+        else:
+            node = self.power()
+        self.depth -= 1
+        return node
+
+    def power(self) -> Node:
+        base = self.atom()
+        if self.symbol not in {"**", "^"}:
+            return base
+        self.take()
+        return self.raised(base, self.factor())
+
+    def raised(self, base: Node, exponent: Node) -> Node:
+        if exponent.constant is not None and abs(exponent.constant) > MAX_EXPONENT:
+            raise EquationError(
+                f"the exponent {exponent.constant:g} is too large in {_shown(self.text)}",
+                f"Constant exponents are from -{MAX_EXPONENT:,} to {MAX_EXPONENT:,}.",
+            )
+        self.count()
+        return self.settled(Power(None, base, exponent), base, exponent)
+
+    def atom(self) -> Node:
+        match self.next.lastgroup:
+            case "number":
+                return self.number()
+            case "name":
+                name = self.take()
+                return self.call(name) if self.symbol == "(" else self.named(name)
+        if self.symbol != "(":
+            raise self.error("expected a number, a name or a bracket, and found")
+        self.take()
+        node = self.sum()
+        self.expect(")")
+        return node
+
+    def number(self) -> Number:
+        text = self.next["number"]
+        if len(text) > MAX_DIGITS:
+            raise self.error(
+                f"a number of {len(text):,} characters is too long:",
+                f"At most {MAX_DIGITS} are allowed.",
+            )
+        constant = np.float64(text)
+        if not math.isfinite(constant):
+            raise self.error("too large for a number is", "Numbers are below 1.8e308.")
+        self.take()
+        self.count()
+        return Number(constant, text)
+
+    def named(self, name: str) -> Node:
+        self.count()
+        if name in self.variables:
+            return Variable(None, name)
+        if name in CONSTANTS:
+            return Number(CONSTANTS[name], name)
+        if name in FUNCTIONS or name in _POWERS:
+            raise EquationError(f"the function {name} is not called", f"Write {name}(...).")
+        raise EquationError(
+            f"unknown name {_shown(name)} in {_shown(self.text)}",
+            did_you_mean(name, [*self.variables, *CONSTANTS]),
+        )
+
+    def call(self, name: str) -> Node:
+        if name not in FUNCTIONS and name not in _POWERS:
+            raise EquationError(
+                f"unknown function {_shown(name)} in {_shown(self.text)}",
+                did_you_mean(name, [*FUNCTIONS, *_POWERS]),
+            )
+        self.take()
+        arguments = [self.sum()]
+        while self.symbol == ",":
+            self.take()
+            arguments.append(self.sum())
+        self.expect(")")
+        arity = FUNCTIONS[name].arity if name in FUNCTIONS else 1
+        if len(arguments) != arity:
+            raise EquationError(
+                f"{name} is given {len(arguments)} arguments in {_shown(self.text)}",
+                f"It takes {arity}.",
+            )
+        if name in _POWERS:
+            return self.raised(arguments[0], Number(np.float64(_POWERS[name]), _POWERS[name]))
+        self.count()
+        return self.settled(Call(None, name, tuple(arguments)), *arguments)
+
+    @property
+    def symbol(self) -> str | None:
+        """The operator, bracket or comma that comes next, if one does."""
+        return self.next["symbol"]
+
+    def take(self) -> str:
+        """Go on to the next token, and give the text of the one left behind."""
+        taken = self.next
+        self.next = next(self.tokens)
+        return taken[str(taken.lastgroup)]
+
+    def expect(self, symbol: str) -> None:
+        if self.symbol != symbol:
+            raise self.error(f"expected {symbol!r}, and found")
+        self.take()
+
+    def count(self, nodes: int = 1) -> None:
+        self.nodes += nodes
+        if self.nodes > MAX_NODES:
+            raise EquationError(
+                f"an equation of more than {MAX_NODES:,} nodes is too large: {_shown(self.text)}",
+                f"At most {MAX_NODES:,} numbers, names, operators and calls are allowed.",
+            )
+
+    def settled(self, node: Node, *parts: Node) -> Node:
+        """Work a node out at once if all its parts are constant."""
+        if any(part.constant is None for part in parts):
+            return node
+        constant = np.float64(value(node, {}))
+        if not math.isfinite(constant):
+            raise self.error(
+                "a constant part has no finite real value; it ends before",
+                "Constants are worked out in double precision.",
+            )
+        return replace(node, constant=constant)
+
+    def error(self, message: str, hint: str = _ALLOWED) -> EquationError:
+        """Point at the token that comes next."""
+        start = self.next.start(str(self.next.lastgroup))
+        if self.next.lastgroup == "end":
+            return EquationError(f"{message} the end of {_shown(self.text, start)}", hint)
+        return EquationError(f"{message} {_shown(self.text[start:])} at position {start + 1}", hint)

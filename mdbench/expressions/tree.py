@@ -1,0 +1,112 @@
+"""The tree of an equation, and its value on arrays."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from .functions import FUNCTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["OPERATORS", "Call", "Chain", "Negation", "Node", "Number", "Power", "Variable", "value"]
+
+OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+}
+"""The left-associative operators, for NumPy and for SymPy alike."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What all nodes have: their value, worked out once, where no variable is in them."""
+
+    constant: np.float64 | None
+
+
+@dataclass(frozen=True, slots=True)
+class Number(_Part):
+    """A literal, or the name of a constant; the text is kept, as SymPy wants every digit."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Variable(_Part):
+    """A name whose values are given at evaluation."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chain(_Part):
+    """A run of operators of one rank, worked out from the left: ``a + b - c`` or ``a * b / c``.
+
+    One node however long it is, so that a sum of a thousand terms is not a thousand deep.
+    """
+
+    first: Node
+    rest: tuple[tuple[str, Node], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Negation(_Part):
+    """A unary minus."""
+
+    operand: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Power(_Part):
+    """A base and its exponent."""
+
+    base: Node
+    exponent: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Call(_Part):
+    """A function of one or two arguments."""
+
+    function: str
+    arguments: tuple[Node, ...]
+
+
+Node: TypeAlias = Number | Variable | Chain | Negation | Power | Call
+
+
+def value(
+    node: Node, columns: Mapping[str, NDArray[np.float64]]
+) -> NDArray[np.float64] | np.float64:
+    """Work out a tree in float64; what is undefined or too large becomes NaN or infinite.
+
+    Without ``np.errstate(all="ignore")`` around it, NumPy warns of these.
+    """
+    if node.constant is not None:
+        return node.constant
+    result: Any
+    match node:
+        case Variable():
+            result = columns[node.name]
+        case Chain():
+            result = value(node.first, columns)
+            for symbol, operand in node.rest:
+                result = OPERATORS[symbol](result, value(operand, columns))
+        case Negation():
+            result = -value(node.operand, columns)
+        case Power():
+            result = value(node.base, columns) ** value(node.exponent, columns)
+        case Call():
+            arguments = (value(argument, columns) for argument in node.arguments)
+            result = FUNCTIONS[node.function].numpy(*arguments)
+        case Number():
+            raise AssertionError("a number is constant")
+    return result  # type: ignore[no-any-return]
