@@ -6,14 +6,18 @@ then a prediction on inputs that come only now.
 
 from __future__ import annotations
 
+# What a job needs is imported here, once, or else it is after the fork, in every job.
+import encodings.cp437  # noqa: F401 - for zipfile
 import os
 import random
 import time
 import traceback
+import zipfile  # noqa: F401 - for NumPy's .npz files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.random
 
 from .api import Candidate, Problem, Unsupported
 

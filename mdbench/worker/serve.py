@@ -8,6 +8,7 @@ which the host writes to the job's log.
 from __future__ import annotations
 
 import ctypes
+import gc
 import importlib.util
 import os
 import platform
@@ -55,6 +56,8 @@ def main(arguments: list[str]) -> int:
         pid=os.getpid(),
         forks=fork,
     )
+    gc.collect()
+    gc.freeze()  # a child's garbage collector would else touch, and so copy, every page
     while True:
         message = channel.receive()
         if message is None or message["type"] == "stop":
