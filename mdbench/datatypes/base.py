@@ -161,7 +161,14 @@ class DataType(ABC):
         """Cut a dataset by the protocol's rules and show it in one of the `views`."""
 
     @abstractmethod
-    def write_all(self, out: Path, *, with_noise: bool = False, seed: int = 0) -> int:
+    def write_all(
+        self,
+        out: Path,
+        *,
+        with_noise: bool = False,
+        seed: int = 0,
+        protocol: Protocol = Protocol.STRICT,
+    ) -> int:
         """Write all datasets below `out` in upstream's file format; give the number of files."""
 
     def loss(self, predictions: Array, targets: Array) -> float:

@@ -1,0 +1,1 @@
+"""Arrays: files, noise, derivatives, splits, and the cache of what was generated."""

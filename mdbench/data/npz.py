@@ -1,0 +1,80 @@
+"""Trajectories in NPZ files, in the layout of MDBench's own datasets."""
+
+from __future__ import annotations
+
+from typing import IO, TYPE_CHECKING
+from zipfile import BadZipFile
+from zlib import error as ZlibError  # noqa: N812 - zlib calls it just "error"
+
+import numpy as np
+
+from mdbench.data.trajectory import Trajectory
+from mdbench.errors import DataError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+__all__ = ["read_npz", "write_npz"]
+
+_KEYS = ("t", "u", "du")
+_UNREADABLE = (OSError, ValueError, EOFError, BadZipFile, ZlibError, MemoryError)
+_EXPECTED = "An NPZ file with the arrays t (n,), u (n, d) and du (n, d) is expected."
+
+
+def read_npz(path: Path) -> Trajectory:
+    """Read and check a trajectory.
+
+    Raises
+    ------
+    DataError
+        If the file is missing, damaged, holds pickled objects, lacks a key, or its arrays cannot
+        be used; it names the file, the key and the value.
+    """
+    try:
+        # Opened here, because np.load leaves a damaged file open.
+        with path.open("rb") as file:
+            archive = np.load(file, allow_pickle=False)
+            if not isinstance(archive, np.lib.npyio.NpzFile):
+                raise DataError(f"{path} is a single array", _EXPECTED)
+            arrays = {key: _array(archive, path, key) for key in _KEYS}
+    except _UNREADABLE as error:
+        raise DataError(f"{path} cannot be read: {_reason(error)}", _EXPECTED) from error
+    trajectory = Trajectory(**arrays)
+    trajectory.check(path)
+    return trajectory
+
+
+def write_npz(file: IO[bytes] | Path, trajectory: Trajectory) -> None:
+    """Write a trajectory, not compressed; `trajectory.du` has to be there."""
+    if trajectory.du is None:
+        raise ValueError("this layout has derivatives")
+    np.savez(file, t=trajectory.t, u=trajectory.u, du=trajectory.du)
+
+
+def _array(archive: np.lib.npyio.NpzFile, path: Path, key: str) -> Array:
+    if key not in archive.files:
+        raise DataError(
+            f"{path}: key {key!r} is missing; it has {', '.join(archive.files) or 'none'}",
+            "Where derivatives are not known, give the data as CSV." if key == "du" else _EXPECTED,
+        )
+    try:
+        array = np.asarray(archive[key])
+    except _UNREADABLE as error:
+        raise DataError(f"{path}: {key} cannot be read: {_reason(error)}", _EXPECTED) from error
+    if array.dtype.kind not in "fiu":
+        raise DataError(f"{path}: {key} is of type {array.dtype}", "Real numbers are expected.")
+    return array.astype(np.float64, copy=False)
+
+
+def _reason(error: BaseException) -> str:
+    if "allow_pickle" in str(error):
+        return (
+            "it holds pickled objects, which are refused since they can run code, or is no NPZ file"
+        )
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return str(error) or type(error).__name__

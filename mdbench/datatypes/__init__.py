@@ -1,0 +1,49 @@
+"""The kinds of problems, found by looking at the modules of this folder.
+
+A module that is neither ``base`` nor has a leading underscore is a data type of its own name; its
+``DATA_TYPE`` is the class.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING
+
+from mdbench.errors import UsageError, did_you_mean
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mdbench.datatypes.base import DataType
+
+__all__ = ["find", "names"]
+
+
+def names() -> list[str]:
+    """Give the names of all data types, without importing any."""
+    modules = (module.name for module in iter_modules(__path__))
+    return sorted(name for name in modules if name != "base" and not name.startswith("_"))
+
+
+def find(name: str, systems: Path, cache: Path) -> DataType:
+    """Open a data type by its name.
+
+    Parameters
+    ----------
+    name
+        One of `names`.
+    systems
+        The folder with the data files of its systems.
+    cache
+        A folder for arrays that are made on first use; need not exist yet.
+
+    Raises
+    ------
+    UsageError
+        If there is no such data type; shows near names.
+    """
+    if name not in names():
+        raise UsageError(f"There is no data type {name!r}.", did_you_mean(name, names()))
+    data_type: type[DataType] = import_module(f"{__name__}.{name}").DATA_TYPE
+    return data_type(systems, cache)

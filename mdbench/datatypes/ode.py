@@ -1,0 +1,307 @@
+"""Ordinary differential equations: the 63 systems of ODEBench, and trajectories of the user's."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+from mdbench.data import splits
+from mdbench.data.cache import load_or_make, write_whole
+from mdbench.data.csv import read_csv
+from mdbench.data.derivatives import time_derivative
+from mdbench.data.noise import SNR_LEVELS_DB, add_noise, add_published_noise
+from mdbench.data.npz import read_npz, write_npz
+from mdbench.data.trajectory import Trajectory
+from mdbench.datatypes.base import Dataset, DataType, Part, Protocol, Source, Task
+from mdbench.errors import DataError, UsageError, did_you_mean
+from mdbench.solvers.ode import N_POINTS, integrate, read_system
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from mdbench.solvers.ode import System
+
+    Array = NDArray[np.float64]
+
+_T = TypeVar("_T")
+
+__all__ = ["DATA_TYPE", "Ode", "OdeDataset"]
+
+
+@dataclass(frozen=True, eq=False)
+class OdeDataset(Dataset):
+    """A trajectory at one noise level.
+
+    Attributes
+    ----------
+    given
+        What a method may see: times and states, noise included.
+    clean
+        The same without the noise that was added here.  Its derivatives are the targets of the
+        test; where it has none, they are finite differences of its states.
+    """
+
+    given: Trajectory = field(repr=False)
+    clean: Trajectory = field(repr=False)
+
+
+class Ode(DataType):
+    """Systems ``du/dt = f(u)``, known by one sampled trajectory."""
+
+    name = "ode"
+    views = ("table", "trajectory")
+    check_datasets = ("rc-circuit", "harmonic-oscillator")
+
+    def source(self, path: Path | None = None) -> Source:
+        """Open the 63 systems; or an NPZ or CSV file of the user's, or a folder of them."""
+        return _Systems(self.systems, self.cache) if path is None else _Files(path)
+
+    def task(self, dataset: Dataset, view: str, protocol: Protocol) -> Task:
+        """Cut a trajectory by time.
+
+        Under `strict` the training and the validation samples are differentiated each on their
+        own, under `published` the whole noisy series is.  The targets of the test are clean.
+
+        Raises
+        ------
+        UsageError
+            If there is no such view.
+        """
+        if not isinstance(dataset, OdeDataset):
+            raise TypeError(f"a {type(dataset).__name__} is no dataset of {self.name}")
+        if view not in self.views:
+            raise UsageError(f"{self.name} has no view {view!r}.", did_you_mean(view, self.views))
+        t, u = dataset.given.t, dataset.given.u
+        clean = dataset.clean
+        if protocol is Protocol.STRICT:
+            cut = splits.chronological(len(t))
+            each = (cut.train, cut.validation)
+            du = np.concatenate([time_derivative(t[rows], u[rows]) for rows in each])
+        else:
+            cut = splits.published(len(t))
+            du = time_derivative(t, u)
+        if clean.du is None:
+            test_du = time_derivative(t[cut.test], clean.u[cut.test])
+        else:
+            test_du = clean.du[cut.test]
+        variables = tuple(f"u{i}" for i in range(dataset.dim))
+        return Task(
+            variables=variables,
+            targets=tuple(f"{variable}_t" for variable in variables),
+            train=_part(view, t[cut.train], u[cut.train], du[cut.train]),
+            validation=_part(view, t[cut.validation], u[cut.validation], du[cut.validation]),
+            refit=_part(view, t[cut.refit], u[cut.refit], du[cut.refit]),
+            test=_part(view, t[cut.test], u[cut.test], test_du),
+        )
+
+    def write_all(
+        self,
+        out: Path,
+        *,
+        with_noise: bool = False,
+        seed: int = 0,
+        protocol: Protocol = Protocol.STRICT,
+    ) -> int:
+        """Write all systems as NPZ files in MDBench's layout; give the number of files.
+
+        Parameters
+        ----------
+        out
+            The folder for ``<name>/<name>.npz`` and ``<name>/<name>_snr_40.npz`` and so on.
+        with_noise
+            Whether to write the four noisy files of each system, too.
+        seed, protocol
+            The noise; seed 0 under `published` gives the published files.
+
+        Raises
+        ------
+        DataError
+            If a file cannot be written.
+        """
+        source = _Systems(self.systems, self.cache)
+        levels = (None, *SNR_LEVELS_DB) if with_noise else (None,)
+        for name in source.names():
+            for snr_db in levels:
+                dataset = source.load(name, snr_db=snr_db, seed=seed, protocol=protocol)
+                series = Trajectory(dataset.given.t, dataset.given.u, dataset.clean.du)
+                path = out / name / f"{name}{_suffix(snr_db)}.npz"
+                write_whole(path, partial(write_npz, trajectory=series))
+        return len(source.names()) * len(levels)
+
+
+DATA_TYPE = Ode
+
+
+class _Systems(Source):
+    """The project's own systems; their clean arrays are made on first use."""
+
+    def __init__(self, folder: Path, cache: Path) -> None:
+        self.folder = folder
+        self.cache = cache
+
+    @cached_property
+    def systems(self) -> Mapping[str, System]:
+        """All systems by name, in the order of their ids."""
+        systems = [read_system(path) for path in self.folder.glob("*.toml")]
+        if not systems:
+            raise DataError(f"{self.folder} has no systems: no file ends in .toml")
+        return {system.name: system for system in sorted(systems, key=_order)}
+
+    def names(self) -> list[str]:
+        return list(self.systems)
+
+    def title(self, name: str) -> str:
+        return _named(name, self.systems).description
+
+    def load(self, name: str, *, snr_db: float | None, seed: int, protocol: Protocol) -> OdeDataset:
+        system = _named(name, self.systems)
+        path = self.cache / f"{name}-{system.recipe[:16]}.npz"
+        clean = load_or_make(path, lambda: Trajectory(*integrate(system)))
+        u = clean.u if snr_db is None else self._noisy(name, clean.u, snr_db, seed, protocol)
+        return OdeDataset(
+            name=name,
+            dim=system.dim,
+            snr_db=snr_db,
+            truth=system.truth,
+            target_source="equations",
+            fingerprint=_fingerprint(u, clean, snr_db, protocol.value, seed),
+            given=Trajectory(clean.t, u),
+            clean=clean,
+        )
+
+    def _noisy(self, name: str, u: Array, snr_db: float, seed: int, protocol: Protocol) -> Array:
+        if protocol is Protocol.STRICT:
+            return add_noise(u, name=name, snr_db=snr_db, seed=seed)
+        order = list(self.systems)
+        before = sum(self.systems[each].dim for each in order[: order.index(name)])
+        return add_published_noise(u, snr_db=snr_db, seed=seed, entries_before=N_POINTS * before)
+
+
+class _Files(Source):
+    """Trajectories in files of the user's, whose truth nobody has told.
+
+    Every NPZ or CSV file in the folder, and in the folders in it, is a dataset of the file's
+    name.  A name that ends in ``_snr_40`` and the like is a noisy version of the dataset beside it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        if path.is_dir():
+            files = [file for file in (*path.glob("*"), *path.glob("*/*")) if _is_data(file)]
+        elif path.exists():
+            files = [path] if _is_data(path) else []
+        else:
+            raise DataError(f"There is nothing at {path}.")
+        if not files:
+            raise DataError(
+                f"{path} has no data of this type.",
+                "Give an .npz file (arrays t, u, du), a .csv file (time, then states; the first "
+                "line names them), or a folder of such files.",
+            )
+        self.paths: dict[str, Path] = {}
+        stems = {(file.parent, file.stem) for file in files}
+        for file in sorted(files):
+            noisy = re.fullmatch(r"(.+)_snr_\d+(\.\d+)?", file.stem)
+            if noisy and (file.parent, noisy[1]) in stems:
+                continue
+            name = unicodedata.normalize("NFC", file.stem)
+            if name in self.paths:
+                raise DataError(
+                    f"{self.paths[name]} and {file} have the same name.",
+                    "The name is that of the dataset; rename one of them.",
+                )
+            self.paths[name] = file
+
+    def names(self) -> list[str]:
+        return list(self.paths)
+
+    def title(self, name: str) -> str:
+        path = _named(name, self.paths)
+        if _is_npz(path):
+            return str(path)
+        _, states = read_csv(path)
+        return f"{path} ({', '.join(f'u{i}: {state}' for i, state in enumerate(states))})"
+
+    def load(
+        self,
+        name: str,
+        *,
+        snr_db: float | None,
+        seed: int,
+        protocol: Protocol,  # noqa: ARG002 - published noise exists for published systems only
+    ) -> OdeDataset:
+        path = _named(name, self.paths)
+        noisy = path.with_name(f"{path.stem}{_suffix(snr_db)}.npz")
+        if snr_db is not None and noisy.exists():
+            clean = read_npz(noisy)
+            u, noise = clean.u, "file"
+        else:
+            clean = read_npz(path) if _is_npz(path) else read_csv(path)[0]
+            u, noise = clean.u, Protocol.STRICT.value
+            if snr_db is not None:
+                u = add_noise(u, name=name, snr_db=snr_db, seed=seed)
+        return OdeDataset(
+            name=name,
+            dim=u.shape[1],
+            snr_db=snr_db,
+            truth=None,
+            target_source="finite differences" if clean.du is None else "file",
+            fingerprint=_fingerprint(u, clean, snr_db, noise, seed),
+            given=Trajectory(clean.t, u),
+            clean=clean,
+        )
+
+
+def _part(view: str, t: Array, u: Array, du: Array) -> Part:
+    u, du = np.ascontiguousarray(u), np.ascontiguousarray(du)
+    columns = {f"u{i}": np.ascontiguousarray(column) for i, column in enumerate(u.T)}
+    if view == "table":
+        return Part({"X": u}, "Y", du, columns)
+    return Part({"t": np.ascontiguousarray(t), "u": u}, "du", du, columns)
+
+
+def _fingerprint(u: Array, clean: Trajectory, snr_db: float | None, noise: str, seed: int) -> str:
+    """Hash the values, shapes and types of all arrays, and where the noise comes from."""
+    arrays = {"t": clean.t, "u": u, "clean u": clean.u}
+    if clean.du is not None:
+        arrays["du"] = clean.du
+    sha256 = hashlib.sha256()
+    for key, array in arrays.items():
+        sha256.update(f"{key} {array.dtype.str} {array.shape}\n".encode())
+        sha256.update(array.tobytes())
+    if snr_db is not None:
+        sha256.update(f"{noise} {snr_db:g} {seed if noise != 'file' else ''}".encode())
+    return sha256.hexdigest()
+
+
+def _named(name: str, entries: Mapping[str, _T]) -> _T:
+    if name not in entries:
+        raise UsageError(f"There is no dataset {name!r}.", did_you_mean(name, entries))
+    return entries[name]
+
+
+def _order(system: System) -> tuple[str, int]:
+    """Sort I2 before I10."""
+    letters = system.id.rstrip("0123456789")
+    return letters, int(system.id.removeprefix(letters) or 0)
+
+
+def _suffix(snr_db: float | None) -> str:
+    return "" if snr_db is None else f"_snr_{snr_db:g}"
+
+
+def _is_npz(path: Path) -> bool:
+    return path.suffix.lower() == ".npz"
+
+
+def _is_data(path: Path) -> bool:
+    hidden = path.name.startswith(".")
+    return path.suffix.lower() in {".npz", ".csv"} and path.is_file() and not hidden

@@ -1,0 +1,1 @@
+"""What turns a system into arrays."""

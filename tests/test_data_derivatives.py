@@ -1,0 +1,86 @@
+"""Derivatives against closed forms and against NumPy's own differences."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mdbench.data.derivatives import time_derivative
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+STEPS = st.lists(st.floats(0.05, 1.0), min_size=2, max_size=40)
+
+
+def times(steps: list[float], start: float = 0.0) -> Array:
+    return start + np.concatenate([[0.0], np.cumsum(steps)])
+
+
+@settings(deadline=None)
+@given(steps=STEPS, a=st.floats(-3, 3), b=st.floats(-3, 3), c=st.floats(-3, 3))
+def test_quadratics_are_exact_on_any_times(
+    steps: list[float], a: float, b: float, c: float
+) -> None:
+    for t in (times(steps), np.linspace(0.0, 3.0, len(steps) + 1)):
+        u = np.stack([a * t**2 + b * t + c, c * t - a], axis=1)
+        exact = np.stack([2 * a * t + b, np.full_like(t, c)], axis=1)
+        tolerance = 1e-11 * (1 + np.abs(u).max()) / np.diff(t).min()
+        np.testing.assert_allclose(time_derivative(t, u), exact, rtol=0, atol=tolerance)
+
+
+@settings(deadline=None)
+@given(steps=STEPS, seed=st.integers(0, 1000), d=st.integers(1, 3))
+def test_three_point_stencils_are_unique_so_numpy_has_the_same(
+    steps: list[float], seed: int, d: int
+) -> None:
+    for t in (times(steps), np.linspace(-1.0, 2.0, len(steps) + 1)):
+        u = np.random.default_rng(seed).normal(size=(len(t), d))
+        expected = np.gradient(u, t, axis=0, edge_order=2)
+        np.testing.assert_allclose(time_derivative(t, u), expected, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("uniform", [True, False])
+def test_halving_the_steps_quarters_the_error(uniform: bool) -> None:
+    def error(n: int) -> float:
+        s = np.linspace(0.0, 1.0, n)
+        t = s if uniform else s + 0.1 * np.sin(2 * np.pi * s)
+        return np.abs(time_derivative(t, np.exp(2 * t)[:, None])[:, 0] - 2 * np.exp(2 * t)).max()
+
+    orders = [np.log2(error(n) / error(2 * n - 1)) for n in (41, 81, 161)]
+    assert orders == pytest.approx([2, 2, 2], abs=0.15)
+
+
+def test_nearly_uniform_times_count_as_they_are() -> None:
+    t = np.linspace(0.0, 1.0, 21)
+    t[10] += 1e-5
+    u = (t**2)[:, None]
+    np.testing.assert_allclose(time_derivative(t, u)[:, 0], 2 * t, atol=1e-12)
+
+
+def test_dates_as_times_lose_no_more_than_their_own_rounding() -> None:
+    t = 1.7e9 + np.arange(30.0)
+    np.testing.assert_allclose(time_derivative(t, (t - t[0])[:, None] ** 2)[:, 0], 2 * (t - t[0]))
+
+
+@settings(deadline=None)
+@given(n=st.integers(3, 30), k=st.integers(0, 29))
+def test_a_sample_moves_only_its_neighbours_derivatives(n: int, k: int) -> None:
+    t = np.linspace(0.0, 1.0, n)
+    u = np.random.default_rng(n).normal(size=(n, 1))
+    other = u.copy()
+    other[k % n] += 1.0
+    moved = np.flatnonzero(time_derivative(t, u) != time_derivative(t, other))
+    assert np.abs(moved - k % n).max() <= 2
+
+
+def test_memory_layout_makes_no_difference() -> None:
+    t = np.linspace(0.0, 1.0, 20)
+    u = np.random.default_rng(0).normal(size=(20, 3))
+    np.testing.assert_array_equal(time_derivative(t, np.asfortranarray(u)), time_derivative(t, u))
