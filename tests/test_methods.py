@@ -1,12 +1,15 @@
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-
 from house import ROOT, add_method, workspace
+
 from mdbench import methods
 from mdbench.errors import MethodError, UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def test_finds_the_projects_own_methods() -> None:

@@ -262,6 +262,43 @@ def test_job_that_runs_out_of_time_is_scored_from_its_best(place: Workspace) -> 
     assert record.metrics["nmse"] is not None
 
 
+PER_TARGET = """
+import numpy as np
+from mdbench.worker import Candidate
+
+class Adapter:
+    OFFERS = [(0, "2.0*u0"), (0, "u1"), (0, "0"), (1, "-2.1*u0"), (1, "u1 + u0")]
+    def __init__(self, *, seed, threads): ...
+    def fit(self, p):
+        self.X = p.X
+    def values(self, X, text):
+        return eval(text, {"u0": X[:, 0], "u1": X[:, 1]}) * np.ones(len(X))
+    def candidates(self):
+        for target, text in self.OFFERS:
+            yield Candidate((text,), self.values(self.X, text), target=target)
+    def choose(self, indices):
+        self.texts = [self.OFFERS[index][1] for index in indices]
+    def predict(self, p):
+        return np.column_stack([self.values(p.X, text) for text in self.texts])
+    def equations(self):
+        return self.texts
+"""
+
+
+def test_each_target_has_a_front_of_its_own(place: Workspace) -> None:
+    add_method(place, "front", PER_TARGET, tuning="front")
+    record = only(run(place, "front", datasets=("harmonic-oscillator",), save_pareto=True))
+    assert record.equations == ("u1", "-2.1*u0")
+    assert record.selection is not None
+    assert (record.selection.candidates, record.selection.invalid) == (5, 0)
+    assert record.front is not None
+    assert {(entry.target, entry.equations) for entry in record.front} == {
+        (0, ("u1",)),
+        (1, ("-2.1*u0",)),
+    }
+    assert record.agreement == pytest.approx(0.0, abs=1e-20)
+
+
 def test_front_is_picked_by_fitness_and_kept_on_request(place: Workspace) -> None:
     slopes = [0.5, -0.36, 2.0]
     add_method(place, "front", FRONT.format(slopes=slopes, pause=0), tuning="front")

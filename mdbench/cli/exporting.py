@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from mdbench.datatypes.base import Protocol
     from mdbench.workspace import Workspace
 
 __all__ = ["export"]
@@ -26,8 +27,9 @@ def export(
     *,
     with_noise: bool,
     seed: int,
+    protocol: Protocol,
 ) -> None:
     """Write all datasets of a data type below `out`."""
     kind = datatypes.find(data_type, workspace.datasets / data_type, workspace.arrays / data_type)
-    count = kind.write_all(out, with_noise=with_noise, seed=seed)
+    count = kind.write_all(out, with_noise=with_noise, seed=seed, protocol=protocol)
     console.print(f"{count} files in {escape(str(out))}", soft_wrap=True)

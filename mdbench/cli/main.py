@@ -45,6 +45,7 @@ def main(arguments: list[str] | None = None) -> int:
         complain(error)
         return EXIT_ERROR
     except (typer.Abort, KeyboardInterrupt):
+        print("Interrupted. The same command goes on from here.", file=sys.stderr)
         return EXIT_INTERRUPTED
     except Exception as error:
         if hasattr(error, "format_message"):  # the parser's own errors
@@ -190,13 +191,22 @@ def data(
         bool, typer.Option("--with-noise", help="The noisy files too: 40, 30, 20, 10 dB.")
     ] = False,
     seed: Annotated[int, typer.Option(help="Seed of the noise.")] = 0,
+    protocol: Annotated[
+        str, typer.Option(help="strict, or published for MDBench's own noise.")
+    ] = "strict",
 ) -> None:
     """Write the project's datasets as NPZ files in the layout that MDBench reads."""
-    from mdbench.cli import exporting
+    from mdbench.cli import exporting, options
     from mdbench.workspace import Workspace
 
     exporting.export(
-        Workspace.find(), Console(highlight=False), data_type, out, with_noise=with_noise, seed=seed
+        Workspace.find(),
+        Console(highlight=False),
+        data_type,
+        out,
+        with_noise=with_noise,
+        seed=seed,
+        protocol=options.parse_protocol(protocol),
     )
 
 

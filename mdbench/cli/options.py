@@ -14,7 +14,7 @@ from mdbench.runs.plan import RunOptions
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["run_options"]
+__all__ = ["parse_protocol", "run_options"]
 
 _MAX_SEEDS = 10_000
 _MAX_SEED = 2**32 - 1
@@ -44,8 +44,6 @@ def run_options(
     UsageError
         If a value is not one of those allowed.
     """
-    if protocol not in list(Protocol):
-        raise UsageError(f"--protocol is {protocol!r}.", "It is strict (the default) or published.")
     return RunOptions(
         algorithms=tuple(dict.fromkeys(algorithm)),
         data_type=data_type,
@@ -58,9 +56,22 @@ def run_options(
         timeout=_timeout(timeout),
         seeds=_seeds(seed, seeds),
         save_pareto=save_pareto,
-        protocol=Protocol(protocol),
+        protocol=parse_protocol(protocol),
         rerun=_statuses(rerun),
     )
+
+
+def parse_protocol(text: str) -> Protocol:
+    """Read the value of ``--protocol``.
+
+    Raises
+    ------
+    UsageError
+        If there is no such protocol.
+    """
+    if text not in list(Protocol):
+        raise UsageError(f"--protocol is {text!r}.", "It is strict (the default) or published.")
+    return Protocol(text)
 
 
 def _snr(text: str) -> float | None:

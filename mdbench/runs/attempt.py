@@ -255,7 +255,7 @@ class Attempt:
             self._candidates.refuse(message.items, stop.reason)
             return
         for item, values in zip(message.items, predictions, strict=True):
-            if item.target is not target and item.target != target:
+            if (item.target is None) != (target is None):
                 self._candidates.refuse([item], "candidates for one and for all targets, mixed")
             else:
                 self._candidates.add(item, values)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from mdbench import datatypes, methods
+from mdbench.data.noise import SNR_LEVELS_DB
 from mdbench.datatypes.base import Protocol
 from mdbench.errors import MethodError, UsageError, did_you_mean
 
@@ -24,7 +25,7 @@ __all__ = ["NOISE_LEVELS", "Job", "Plan", "RunOptions", "make_plan"]
 
 _T = TypeVar("_T")
 
-NOISE_LEVELS: tuple[float | None, ...] = (None, 40.0, 30.0, 20.0, 10.0)
+NOISE_LEVELS: tuple[float | None, ...] = (None, *SNR_LEVELS_DB)
 """The levels of ``--with-noise``: clean, then SNR in dB (MDBench, section 4)."""
 
 
