@@ -1,0 +1,150 @@
+"""The library of terms that SINDy chooses from.
+
+One ordered list of terms holds every library of a grid: a smaller library is a choice of its
+columns that keeps their order.  So one feature matrix serves the whole grid.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations_with_replacement, groupby
+from math import comb
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mdbench.worker import Unsupported
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+__all__ = ["FUNCTIONS", "LIBRARIES", "Library", "Term", "feature_matrix", "list_terms"]
+
+LIBRARIES = ("cross", "powers")
+FUNCTIONS = {"sin": np.sin, "cos": np.cos}
+_MOST_TERMS = 2000
+
+
+@dataclass(frozen=True)
+class Term:
+    """One column of the feature matrix.
+
+    Attributes
+    ----------
+    factors
+        Indices of the states that are multiplied, ascending; none for the constant term.
+    function
+        ``sin`` or ``cos`` of the one factor, or empty for a monomial.
+    """
+
+    factors: tuple[int, ...]
+    function: str = ""
+
+    def text(self, variables: Sequence[str]) -> str:
+        """Write the term in Python syntax; the constant term is empty."""
+        if self.function:
+            return f"{self.function}({variables[self.factors[0]]})"
+        powers = [(variables[state], len(list(group))) for state, group in groupby(self.factors)]
+        return "*".join(name if power == 1 else f"{name}**{power}" for name, power in powers)
+
+
+@dataclass(frozen=True)
+class Library:
+    """Which terms a setting may use.
+
+    Attributes
+    ----------
+    kind
+        ``cross``: all monomials up to a total degree; ``powers``: powers of single states.
+    basis
+        ``polynomial``, followed by the functions of single states: ``polynomial+sin+cos``.
+    order
+        The highest degree of a monomial, at least 1.
+
+    Raises
+    ------
+    ValueError
+        If one of them is not as described.
+    """
+
+    kind: str
+    basis: str
+    order: int
+
+    def __post_init__(self) -> None:
+        if self.kind not in LIBRARIES:
+            raise ValueError(f"library is {self.kind!r}; it must be one of {', '.join(LIBRARIES)}")
+        first, *functions = self.basis.split("+")
+        if first != "polynomial" or not set(functions) <= FUNCTIONS.keys():
+            raise ValueError(
+                f"basis is {self.basis!r}; it must be 'polynomial', followed by any of "
+                + ", ".join(f"'+{name}'" for name in FUNCTIONS)
+            )
+        if self.order < 1:
+            raise ValueError(f"order is {self.order}; it must be 1 or more")
+
+    def __contains__(self, term: Term) -> bool:
+        if term.function:
+            return term.function in self.basis.split("+")
+        single = len(set(term.factors)) <= 1
+        return len(term.factors) <= self.order and (single or self.kind == "cross")
+
+
+def list_terms(libraries: Sequence[Library], n_states: int) -> list[Term]:
+    """List the terms of all the libraries once, in the order that all of them share.
+
+    That order is the constant, the monomials by degree, then sin and then cos of each state.
+
+    Raises
+    ------
+    Unsupported
+        If there are too many terms for a whole grid to be fitted in a sensible time.
+    """
+    order = max(library.order for library in libraries)
+    cross = any(library.kind == "cross" for library in libraries)
+    count = (comb(n_states + order, order) if cross else 1 + n_states * order) + 2 * n_states
+    if count > _MOST_TERMS:
+        raise Unsupported(
+            f"the library of order {order} has {count} terms for {n_states} states, and "
+            f"{_MOST_TERMS} are the most; take a lower order or library 'powers'"
+        )
+    monomials = [Term(())]
+    for degree in range(1, order + 1):
+        if cross:
+            monomials += map(Term, combinations_with_replacement(range(n_states), degree))
+        else:
+            monomials += [Term((state,) * degree) for state in range(n_states)]
+    functions = [Term((state,), name) for name in FUNCTIONS for state in range(n_states)]
+    return [term for term in monomials + functions if any(term in library for library in libraries)]
+
+
+def feature_matrix(terms: Sequence[Term], u: Array) -> Array:
+    """Evaluate terms on states `u` (n, d); gives (n, len(terms)).
+
+    Raises
+    ------
+    ValueError
+        If a value overflows: the equations could not be evaluated either.
+    """
+    columns: dict[tuple[int, ...], Array] = {(): np.ones(len(u))}
+    matrix = np.empty((len(u), len(terms)))
+    with np.errstate(over="ignore", invalid="ignore"):
+        for k, term in enumerate(terms):
+            if term.function:
+                matrix[:, k] = FUNCTIONS[term.function](u[:, term.factors[0]])
+            else:
+                matrix[:, k] = _monomial(term.factors, u, columns)
+    if not np.isfinite(matrix).all():
+        raise ValueError("the terms of the library overflow on these data; scale the states")
+    return matrix
+
+
+def _monomial(factors: tuple[int, ...], u: Array, columns: dict[tuple[int, ...], Array]) -> Array:
+    """Multiply states, from the monomial of one degree less where it is there already."""
+    if factors not in columns:
+        columns[factors] = _monomial(factors[:-1], u, columns) * u[:, factors[-1]]
+    return columns[factors]
