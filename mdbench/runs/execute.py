@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from mdbench.errors import MdbenchError, MethodError, UnavailableError
 from mdbench.records import RERUN_ALWAYS, RecordStore, Status, key_of
 from mdbench.runs.attempt import Attempt, Outcome, Setting
-from mdbench.runs.keys import key_parts
+from mdbench.runs.keys import key_parts, method_parts
 from mdbench.runs.write import Stopwatch, make_record
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def execute(plan: Plan, runtime: Runtime, observer: Observer) -> Summary:
                     f"{plan.result_file(name)}: a torn last line of {writer.dropped_bytes} bytes "
                     "was cut off; its job is run again."
                 )
-        ready = [_Ready(job, _key_parts(plan, job)) for job in plan.jobs]
+        ready = _make_ready(plan)
         to_run = [one for one in ready if _is_due(one, writers[one.job.algorithm], plan)]
         observer.prepared(len(to_run), len(ready) - len(to_run))
         run = _Run(plan, runtime, observer, writers)
@@ -112,8 +112,15 @@ def execute(plan: Plan, runtime: Runtime, observer: Observer) -> Summary:
     return summary
 
 
-def _key_parts(plan: Plan, job: Job) -> dict[str, str]:
-    return key_parts(job, plan.methods[job.algorithm], _load(plan, job))
+def _make_ready(plan: Plan) -> list[_Ready]:
+    shared = {name: method_parts(method) for name, method in plan.methods.items()}
+    return [
+        _Ready(
+            job,
+            key_parts(job, plan.methods[job.algorithm], shared[job.algorithm], _load(plan, job)),
+        )
+        for job in plan.jobs
+    ]
 
 
 def _load(plan: Plan, job: Job) -> Dataset:

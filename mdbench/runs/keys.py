@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from mdbench.methods import Method
     from mdbench.runs.plan import Job
 
-__all__ = ["SCORING", "key_parts"]
+__all__ = ["SCORING", "key_parts", "method_parts"]
 
 SCORING = "1"
 """Version of all that lies between a method's answer and its score.
@@ -19,11 +19,21 @@ To be raised whenever a change in `data`, `datatypes`, `expressions`, `metrics`,
 """
 
 
-def key_parts(job: Job, method: Method, dataset: Dataset) -> dict[str, str]:
+def method_parts(method: Method) -> dict[str, str]:
+    """Give the parts of a key that all jobs of a method share.
+
+    Raises
+    ------
+    MethodError
+        If the method has no lock.
+    """
+    return {"adapter": method.fingerprint(), "environment": method.lock_sha256()}
+
+
+def key_parts(job: Job, method: Method, shared: dict[str, str], dataset: Dataset) -> dict[str, str]:
     """Give what the key is made of, by name: what differs says why a job is run again."""
     return {
-        "adapter": method.fingerprint(),
-        "environment": method.lock_sha256(),
+        **shared,
         "data_type": job.data_type,
         "dataset": dataset.fingerprint,
         "view": method.spec.view,
