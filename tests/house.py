@@ -16,6 +16,8 @@ from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
     from mdbench.methods import Method
+    from mdbench.records import Record
+    from mdbench.runs.plan import Job
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -57,6 +59,29 @@ class HereRuntime(VenvRuntime):
 
     def prepare(self, method: Method) -> Prepared:
         return Prepared((sys.executable,), method.lock_sha256(), platform.python_version())
+
+
+class Quiet:
+    """An observer that remembers."""
+
+    def __init__(self) -> None:
+        self.messages: list[str] = []
+        self.started: list[Job] = []
+        self.ended: list[Record] = []
+        self.counts = (0, 0)
+
+    def message(self, text: str) -> None:
+        self.messages.append(text)
+
+    def prepared(self, to_run: int, done: int) -> None:
+        self.counts = (to_run, done)
+
+    def job_started(self, job: Job) -> None:
+        self.started.append(job)
+
+    def job_ended(self, job: Job, record: Record) -> None:
+        assert job in self.started
+        self.ended.append(record)
 
 
 def workspace(tmp_path: Path, home: Path | None = None) -> Workspace:

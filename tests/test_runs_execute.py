@@ -15,39 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from house import ROOT, HereRuntime, add_method, children, is_running, wait_until, workspace
+from house import ROOT, HereRuntime, Quiet, add_method, children, is_running, wait_until, workspace
 
 from mdbench.datatypes.base import Protocol
 from mdbench.errors import MdbenchError, RecordsError, UnavailableError
 from mdbench.records import Record, RecordStore, Status, comparable
 from mdbench.runs.execute import Summary, execute
-from mdbench.runs.plan import Job, RunOptions, make_plan
+from mdbench.runs.plan import RunOptions, make_plan
 
 if TYPE_CHECKING:
     from mdbench.workspace import Workspace
-
-
-class Quiet:
-    """An observer that remembers."""
-
-    def __init__(self) -> None:
-        self.messages: list[str] = []
-        self.started: list[Job] = []
-        self.ended: list[Record] = []
-        self.counts = (0, 0)
-
-    def message(self, text: str) -> None:
-        self.messages.append(text)
-
-    def prepared(self, to_run: int, done: int) -> None:
-        self.counts = (to_run, done)
-
-    def job_started(self, job: Job) -> None:
-        self.started.append(job)
-
-    def job_ended(self, job: Job, record: Record) -> None:
-        assert job in self.started
-        self.ended.append(record)
 
 
 @pytest.fixture
@@ -533,8 +510,7 @@ def test_kill_9_of_the_bench_leaves_nothing_running(place: Workspace, tmp_path: 
     code = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
         "from pathlib import Path\n"
-        "from house import HereRuntime\n"
-        "from test_runs_execute import Quiet\n"
+        "from house import HereRuntime, Quiet\n"
         "from mdbench.runs.execute import execute\n"
         "from mdbench.runs.plan import RunOptions, make_plan\n"
         "from mdbench.workspace import Workspace\n"
