@@ -99,6 +99,19 @@ def test_run_ends_with_a_table_and_the_path(capsys: Output) -> None:
 
 
 @pytest.mark.usefixtures("place")
+def test_why_says_what_would_be_run(capsys: Output) -> None:
+    options = ["--algorithm", "zero", "--data_type", "ode", "--dataset", "rc-circuit", "glider"]
+    assert main(["run", *options[:-1]]) == 0
+    capsys.readouterr()
+    assert main(["why", *options]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "zero · rc-circuit · clean · seed 0  not run: its record is up to date",
+        "zero · glider · clean · seed 0  run: it has no record",
+        "1 of 2 jobs would be run.",
+    ]
+
+
+@pytest.mark.usefixtures("place")
 def test_users_own_csv(capsys: Output) -> None:
     t = np.linspace(0, 3, 80)
     table = np.column_stack([t, np.exp(-t), np.cos(t)])

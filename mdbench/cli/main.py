@@ -26,6 +26,39 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
+Algorithm = Annotated[list[str], typer.Option(metavar="NAME", help="Method; several allowed.")]
+DataType = Annotated[str, typer.Option(metavar="NAME", help="Kind of problem, e.g. ode.")]
+Datasets = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME", help="Exact name or glob; several allowed.  Default: all."),
+]
+DatasetPath = Annotated[
+    Path | None,
+    typer.Option(metavar="PATH", help="Your own data: a CSV, an NPZ, or a folder of them."),
+]
+ResultDir = Annotated[Path, typer.Option(metavar="DIR", help="Where records and logs go.")]
+WithNoise = Annotated[bool, typer.Option("--with-noise", help="Clean and 40, 30, 20, 10 dB.")]
+Snr = Annotated[
+    list[str] | None,
+    typer.Option(metavar="DB", help="Noise level in dB, or 'clean'; several allowed."),
+]
+Timeout = Annotated[
+    str | None,
+    typer.Option(metavar="SECONDS", help="Seconds a job may take.  Default: the method's own."),
+]
+Seed = Annotated[
+    str | None, typer.Option(metavar="N", help="Seed of noise and method.  Default: 0.")
+]
+Seeds = Annotated[list[str] | None, typer.Option(metavar="N", help="Several seeds: 0,1,2 or 0-9.")]
+SavePareto = Annotated[
+    bool, typer.Option("--save-pareto", help="Keep the front of candidates in the records.")
+]
+ProtocolName = Annotated[str, typer.Option(metavar="NAME", help="strict or published.")]
+Rerun = Annotated[
+    list[str] | None,
+    typer.Option(metavar="STATUS", help="Run again what ended so: e.g. timeout,failed; or all."),
+]
+
 EXIT_ERROR = 2
 EXIT_INTERRUPTED = 130
 
@@ -74,37 +107,22 @@ def _version(
 
 @app.command()
 def run(
-    algorithm: Annotated[list[str], typer.Option(help="Method; several allowed.")],
-    data_type: Annotated[str, typer.Option(help="Kind of problem, e.g. ode.")],
-    dataset: Annotated[
-        list[str] | None, typer.Option(help="Exact name or glob; several allowed.  Default: all.")
-    ] = None,
-    dataset_path: Annotated[
-        Path | None, typer.Option(help="Your own data: a CSV, an NPZ, or a folder of NPZ.")
-    ] = None,
-    result_dir: Annotated[Path, typer.Option(help="Where records and logs go.")] = Path("results"),
-    with_noise: Annotated[
-        bool, typer.Option("--with-noise", help="Clean and 40, 30, 20, 10 dB.")
-    ] = False,
-    snr: Annotated[
-        list[str] | None, typer.Option(help="Noise level in dB, or 'clean'; several allowed.")
-    ] = None,
+    algorithm: Algorithm,
+    data_type: DataType,
+    dataset: Datasets = None,
+    dataset_path: DatasetPath = None,
+    result_dir: ResultDir = Path("results"),
+    with_noise: WithNoise = False,
+    snr: Snr = None,
     n_jobs: Annotated[
-        str | None, typer.Option(help="Jobs at a time; -1: one a core, the default.")
+        str | None, typer.Option(metavar="N", help="Jobs at a time; -1: one a core, the default.")
     ] = None,
-    timeout: Annotated[
-        str | None, typer.Option(help="Seconds a job may take.  Default: the method's own.")
-    ] = None,
-    seed: Annotated[str | None, typer.Option(help="Seed of noise and method.  Default: 0.")] = None,
-    seeds: Annotated[list[str] | None, typer.Option(help="Several seeds: 0,1,2 or 0-9.")] = None,
-    save_pareto: Annotated[
-        bool, typer.Option("--save-pareto", help="Keep the front of candidates in the records.")
-    ] = False,
-    protocol: Annotated[str, typer.Option(help="strict or published.")] = "strict",
-    rerun: Annotated[
-        list[str] | None,
-        typer.Option(help="Run again what ended so: e.g. timeout,failed; or all."),
-    ] = None,
+    timeout: Timeout = None,
+    seed: Seed = None,
+    seeds: Seeds = None,
+    save_pareto: SavePareto = False,
+    protocol: ProtocolName = "strict",
+    rerun: Rerun = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="List the jobs and do nothing.")
     ] = False,
@@ -131,12 +149,52 @@ def run(
     return running.run(asked, dry_run=dry_run, console=Console(highlight=False))
 
 
+@app.command()
+def why(
+    algorithm: Algorithm,
+    data_type: DataType,
+    dataset: Datasets = None,
+    dataset_path: DatasetPath = None,
+    result_dir: ResultDir = Path("results"),
+    with_noise: WithNoise = False,
+    snr: Snr = None,
+    timeout: Timeout = None,
+    seed: Seed = None,
+    seeds: Seeds = None,
+    save_pareto: SavePareto = False,
+    protocol: ProtocolName = "strict",
+    rerun: Rerun = None,
+) -> None:
+    """Say why the same options given to run would run a job again, or not."""
+    from mdbench.cli import options, running
+
+    asked = options.run_options(
+        algorithm=algorithm,
+        data_type=data_type,
+        dataset=dataset or [],
+        dataset_path=dataset_path,
+        result_dir=result_dir,
+        with_noise=with_noise,
+        snr=snr or [],
+        n_jobs=None,
+        timeout=timeout,
+        seed=seed,
+        seeds=seeds or [],
+        save_pareto=save_pareto,
+        protocol=protocol,
+        rerun=rerun or [],
+    )
+    running.why(asked, console=Console(highlight=False))
+
+
 @app.command("list")
 def list_(
     datasets: Annotated[
         bool, typer.Option("--datasets", help="Show every dataset by name.")
     ] = False,
-    data_type: Annotated[str | None, typer.Option(help="Only this kind of problem.")] = None,
+    data_type: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Only this kind of problem.")
+    ] = None,
 ) -> None:
     """Show the methods and the datasets."""
     from mdbench.cli import listing
@@ -185,14 +243,14 @@ def check(
 
 @app.command()
 def data(
-    data_type: Annotated[str, typer.Option(help="Kind of problem, e.g. ode.")],
-    out: Annotated[Path, typer.Option(help="Folder to write into.")],
+    data_type: DataType,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder to write into.")],
     with_noise: Annotated[
         bool, typer.Option("--with-noise", help="The noisy files too: 40, 30, 20, 10 dB.")
     ] = False,
-    seed: Annotated[int, typer.Option(help="Seed of the noise.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the noise.")] = 0,
     protocol: Annotated[
-        str, typer.Option(help="strict, or published for MDBench's own noise.")
+        str, typer.Option(metavar="NAME", help="strict, or published for MDBench's own noise.")
     ] = "strict",
 ) -> None:
     """Write the project's datasets as NPZ files in the layout that MDBench reads."""

@@ -1,4 +1,4 @@
-"""``mdbench run``: shows a run as it goes on, and its table at the end."""
+"""``mdbench run`` and ``mdbench why``: a run as it goes on, its table, and what is left to do."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from rich.progress import (
 
 from mdbench.records import Status
 from mdbench.reports.table import failures, run_table, summary
+from mdbench.runs.due import explain
 from mdbench.runs.execute import execute
 from mdbench.runs.plan import make_plan
 from mdbench.runtimes.venv import VenvRuntime
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from mdbench.runs.execute import Summary
     from mdbench.runs.plan import Job, Plan, RunOptions
 
-__all__ = ["run"]
+__all__ = ["run", "why"]
 
 EXIT_INTERRUPTED = 130
 LARGEST_TABLE = 400
@@ -54,6 +55,17 @@ def run(options: RunOptions, *, dry_run: bool, console: Console) -> int:
         result = execute(plan, runtime, display)
     _show_end(result, plan, console)
     return EXIT_INTERRUPTED if result.interrupted else 0
+
+
+def why(options: RunOptions, *, console: Console) -> None:
+    """Print for each job why it would be run, or that it would not."""
+    plan = make_plan(options, Workspace.find())
+    due = 0
+    for job, reason in explain(plan):
+        due += bool(reason)
+        says = f"run: {reason}" if reason else "not run: its record is up to date"
+        console.print(escape(f"{job}  {says}"), soft_wrap=True)
+    console.print(f"{due} of {len(plan.jobs)} jobs would be run.")
 
 
 class Display:

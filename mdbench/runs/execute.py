@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from mdbench.errors import MdbenchError, MethodError, UnavailableError
-from mdbench.records import RERUN_ALWAYS, RecordStore, Status, key_of
+from mdbench.records import RecordStore, Status
 from mdbench.runs.attempt import Attempt, Outcome, Setting
-from mdbench.runs.keys import key_parts, method_parts
+from mdbench.runs.due import Ready, is_due, load_dataset, make_ready
 from mdbench.runs.write import Stopwatch, make_record
 
 if TYPE_CHECKING:
@@ -62,18 +62,6 @@ class Summary:
     interrupted: bool = False
 
 
-@dataclass(frozen=True)
-class _Ready:
-    """A job whose data could be loaded, and so has a key."""
-
-    job: Job
-    parts: dict[str, str]
-
-    @property
-    def key(self) -> str:
-        return key_of(self.parts)
-
-
 def execute(plan: Plan, runtime: Runtime, observer: Observer) -> Summary:
     """Run all jobs of a plan that have no record yet; safe to call again after any end.
 
@@ -93,8 +81,8 @@ def execute(plan: Plan, runtime: Runtime, observer: Observer) -> Summary:
                     f"{plan.result_file(name)}: a torn last line of {writer.dropped_bytes} bytes "
                     "was cut off; its job is run again."
                 )
-        ready = _make_ready(plan)
-        to_run = [one for one in ready if _is_due(one, writers[one.job.algorithm], plan)]
+        ready = make_ready(plan)
+        to_run = [one for one in ready if is_due(one, writers[one.job.algorithm].earlier, plan)]
         observer.prepared(len(to_run), len(ready) - len(to_run))
         run = _Run(plan, runtime, observer, writers)
         interrupted = run.all(to_run)
@@ -112,31 +100,6 @@ def execute(plan: Plan, runtime: Runtime, observer: Observer) -> Summary:
     return summary
 
 
-def _make_ready(plan: Plan) -> list[_Ready]:
-    shared = {name: method_parts(method) for name, method in plan.methods.items()}
-    return [
-        _Ready(
-            job,
-            key_parts(job, plan.methods[job.algorithm], shared[job.algorithm], _load(plan, job)),
-        )
-        for job in plan.jobs
-    ]
-
-
-def _load(plan: Plan, job: Job) -> Dataset:
-    return plan.source.load(job.dataset, snr_db=job.snr_db, seed=job.seed, protocol=job.protocol)
-
-
-def _is_due(one: _Ready, writer: RecordWriter, plan: Plan) -> bool:
-    record = writer.earlier.get(one.key)
-    return (
-        record is None
-        or record.status in RERUN_ALWAYS
-        or record.status in plan.rerun
-        or (one.job.save_pareto and record.front is None and record.selection is not None)
-    )
-
-
 class _Run:
     """The state that the slots of one run share."""
 
@@ -148,7 +111,7 @@ class _Run:
         self._observer = observer
         self._writers = writers
         self._stop = threading.Event()
-        self._queue: queue.SimpleQueue[_Ready] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[Ready] = queue.SimpleQueue()
         self._ended: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._environments = _Environments(runtime)
         self._workers: set[Worker] = set()
@@ -157,7 +120,7 @@ class _Run:
         self.written: dict[str, dict[str, Record]] = {}
         self.count = 0
 
-    def all(self, to_run: list[_Ready]) -> bool:
+    def all(self, to_run: list[Ready]) -> bool:
         """Run the jobs in the plan's slots; tell whether the user interrupted it."""
         for one in to_run:
             self._queue.put(one)
@@ -216,12 +179,12 @@ class _Run:
                 self._release(holding)
             self._ended.put(None)
 
-    def _do(self, one: _Ready, holding: _Holding | None) -> _Holding | None:
+    def _do(self, one: Ready, holding: _Holding | None) -> _Holding | None:
         job = one.job
         method = self._plan.methods[job.algorithm]
         watch = Stopwatch()
         self._observer.job_started(job)
-        dataset = _load(self._plan, job)
+        dataset = load_dataset(self._plan, job)
         task = self._plan.data_type.task(dataset, method.spec.view, job.protocol)
         prepared: Prepared | None = None
         log = self._plan.result_dir / "logs" / f"{job.algorithm}-{job.data_type}"
@@ -274,7 +237,7 @@ class _Run:
                 worker.interrupt()
         return _Holding(job, worker)
 
-    def _attempt(self, one: _Ready, task: Task, worker: Worker, log: Path) -> Outcome:
+    def _attempt(self, one: Ready, task: Task, worker: Worker, log: Path) -> Outcome:
         folder = Path(tempfile.mkdtemp(prefix="mdbench-job-"))
         worker.begin_log(log, one.key)
         try:

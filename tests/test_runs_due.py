@@ -1,0 +1,72 @@
+"""Why a job is run, or not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from house import HereRuntime, Quiet, add_method, workspace
+
+from mdbench.datatypes.base import Protocol
+from mdbench.records import Status
+from mdbench.runs.due import explain
+from mdbench.runs.execute import execute
+from mdbench.runs.plan import Plan, RunOptions, make_plan
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mdbench.workspace import Workspace
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Workspace:
+    made = workspace(tmp_path)
+    add_method(made, "zero")
+    return made
+
+
+def plan(place: Workspace, **changes: Any) -> Plan:
+    options = RunOptions(("zero",), "ode", ("rc-circuit",), result_dir=place.root / "results")
+    return make_plan(replace(options, **changes), place)
+
+
+def why(place: Workspace, **changes: Any) -> str:
+    ((_, reason),) = explain(plan(place, **changes))
+    return reason
+
+
+def test_a_job_without_record_and_one_with(place: Workspace) -> None:
+    assert why(place) == "it has no record"
+    execute(plan(place), HereRuntime(), Quiet())
+    assert why(place) == ""
+    assert why(place, datasets=("autocatalysis",)) == "it has no record"
+    assert why(place, snr=(20.0,)) == "it has no record"
+    assert why(place, protocol=Protocol.PUBLISHED) == "it has no record"
+
+
+def test_what_changed_is_named(place: Workspace) -> None:
+    execute(plan(place), HereRuntime(), Quiet())
+    assert why(place, timeout=7.0).startswith("timeout_s changed (43200 -> 7) since its record of ")
+    adapter = place.algorithms / "zero" / "adapter.py"
+    adapter.write_text(adapter.read_text(encoding="utf-8") + "\n# a word\n", encoding="utf-8")
+    assert why(place).startswith("adapter changed (")
+    (place.algorithms / "zero" / "requirements.lock").write_text("# new\n", encoding="utf-8")
+    reason = why(place)
+    assert "adapter changed" in reason
+    assert "environment changed" in reason
+
+
+def test_rerun_and_front(place: Workspace) -> None:
+    folder = place.algorithms / "zero" / "adapter.py"
+    folder.write_text("raise RuntimeError('no')", encoding="utf-8")
+    execute(plan(place), HereRuntime(), Quiet())
+    assert why(place) == ""
+    assert why(place, rerun=frozenset({Status.TIMEOUT})) == ""
+    assert "--rerun asks for" in why(place, rerun=frozenset({Status.FAILED}))
+
+
+def test_explaining_writes_no_results(place: Workspace) -> None:
+    why(place)
+    assert not (place.root / "results").exists()
