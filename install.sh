@@ -1,0 +1,14 @@
+#!/bin/sh
+# Prepares environments ahead of the first run, or removes them:
+#   ./install.sh                   the core's, .venv, and those of all methods
+#   ./install.sh sindy operon      the core's and those of some methods
+#   ./install.sh --clean           removes all that were made here
+set -eu
+root=$(dirname -- "$(readlink -f -- "$0")")
+. "$root/scripts/environment.sh"
+if [ "$*" = --clean ]; then
+    find_python
+    exec "$python" "$root/scripts/bootstrap.py" --clean
+fi
+environment .venv requirements.lock
+exec "$root/.venv/bin/mdbench" install "$@"

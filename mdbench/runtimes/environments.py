@@ -1,0 +1,309 @@
+"""The methods' own environments: made by uv, each from its hashed lock, once."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import re
+import subprocess
+import sys
+import sysconfig
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import Version
+from uv import find_uv_bin
+
+from mdbench.errors import MethodError, UnavailableError
+from mdbench.runtimes.installing import (
+    compile_bytecode,
+    make_once,
+    method_environments,
+    run_uv,
+    split_requirements,
+)
+from mdbench.runtimes.pip_settings import read_pip_settings, uv_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from mdbench.runtimes.pip_settings import UvSettings
+
+__all__ = ["Environment", "lock_requirements", "prepare"]
+
+_ANSWER_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A virtual environment that is whole.
+
+    Attributes
+    ----------
+    prefix
+        Its folder.
+    python
+        Its interpreter.
+    lock_sha256
+        SHA-256 of the lock that it was made from.
+    python_version
+        The version of its interpreter, such as ``3.11.7``.
+    packages
+        The versions of all installed packages, by name.
+    """
+
+    prefix: Path
+    python: Path
+    lock_sha256: str
+    python_version: str
+    packages: dict[str, str] = field(repr=False)
+
+
+def prepare(
+    method_name: str,
+    lock: Path,
+    requires_python: str,
+    home: Path,
+    *,
+    on_line: Callable[[str], None] | None = None,
+) -> Environment:
+    """Make a method's environment, or find it made.
+
+    It lies at ``<home>/envs/<method>-<hash>``, where the hash covers the lock and the Python:
+    a lock that was edited gets a new environment, and the old one stays as it is.
+
+    Parameters
+    ----------
+    method_name
+        The method's name.
+    lock
+        Its ``requirements.lock``.
+    requires_python
+        The Pythons that it runs on, such as ``>=3.11``.
+    home
+        Folder below which environments are made.
+    on_line
+        Told what is being done, a line at a time; not called where there is nothing to do.
+
+    Raises
+    ------
+    MethodError
+        If the lock is missing, has no hashes or lacks NumPy, which the worker needs, or if
+        `requires_python` cannot be read.
+    UnavailableError
+        If the environment cannot be made on this machine; holds what uv said.
+    """
+    lock_sha256 = hashlib.sha256(_read_lock(method_name, lock)).hexdigest()
+    wanted = _specifiers(method_name, requires_python)
+    here_fits = wanted.contains(platform.python_version())
+    minor = sysconfig.get_python_version() if here_fits else "another"
+    key = f"{lock_sha256} {requires_python} {minor} {sysconfig.get_platform()}"
+    short_hash = hashlib.sha256(key.encode()).hexdigest()[:12]
+    prefix = method_environments(home) / f"{method_name}-{short_hash}"
+    say = on_line or _ignore
+
+    def make() -> None:
+        say(f"making the environment of {method_name} in {prefix}")
+        settings = _settings()
+
+        def uv(arguments: list[str], failure: str) -> None:
+            run_uv(
+                find_uv_bin(),
+                arguments,
+                settings=settings,
+                cwd=prefix,
+                failure=failure,
+                on_line=say,
+            )
+
+        found = _running_python() if here_fits else _find_python(wanted)
+        # Only the path of a real interpreter is safe: uv gives up at a pyenv shim on PATH.
+        choice = ["--python", str(found)] if found else ["--managed-python", "-p", requires_python]
+        uv(
+            ["venv", "--no-project", "--allow-existing", *choice, str(prefix)],
+            f"{method_name} needs Python {requires_python}, which cannot be had",
+        )
+        options = ["--require-hashes", "--python", str(_python(prefix))]
+        uv(
+            ["pip", "sync", *options, str(lock.absolute())],
+            f"The environment of {method_name} cannot be made",
+        )
+        compile_bytecode(prefix)
+
+    make_once(prefix, key, make, say)
+    return Environment(
+        prefix=prefix,
+        python=_python(prefix),
+        lock_sha256=lock_sha256,
+        python_version=_python_version(prefix),
+        packages=_packages(prefix),
+    )
+
+
+def lock_requirements(
+    requirements_in: Path,
+    output: Path,
+    requires_python: str,
+    *,
+    options: Sequence[str] = (),
+) -> None:
+    """Pin requirements and all that they need, with hashes, for every platform.
+
+    What `output` pins already stays where it can.  Only the default index is asked at first:
+    an extra one that has a few files of a package would hide the hashes of all its others.
+
+    Parameters
+    ----------
+    requirements_in
+        The requirements, or a ``pyproject.toml``.
+    output
+        The lock to write; it names no host.
+    requires_python
+        The Pythons that it is to hold for; must have a lower bound.
+    options
+        More options of ``uv pip compile``.
+
+    Raises
+    ------
+    MethodError
+        If there are no requirements, or if `requires_python` has no lower bound.
+    UnavailableError
+        If no set of packages fits, or the index cannot be reached.
+    """
+    if not requirements_in.is_file():
+        raise MethodError(
+            f"{requirements_in} is missing.", "Write a package a line into it; numpy is needed."
+        )
+    folder = requirements_in.absolute().parent
+    arguments = ["pip", "compile", "--quiet", "--universal", "--generate-hashes"]
+    arguments += ["--python-version", _lowest_python(requires_python, requirements_in)]
+    arguments += ["--python", str(_running_python())]
+    arguments += ["--output-file", os.path.relpath(output.absolute(), folder)]
+    arguments += [*options, requirements_in.name]
+    settings = _settings()
+
+    def compile_lock(**indexes: str) -> None:
+        origin = {"UV_CUSTOM_COMPILE_COMMAND": "scripts/lock"}
+        environment = {**settings.environment, **origin, **indexes}
+        run_uv(
+            find_uv_bin(),
+            arguments,
+            settings=replace(settings, environment=environment),
+            cwd=folder,
+            failure=f"{requirements_in} cannot be locked",
+        )
+
+    try:
+        compile_lock(UV_INDEX="", UV_FIND_LINKS="")
+    except UnavailableError:
+        compile_lock()
+
+
+def _settings() -> UvSettings:
+    return uv_settings(read_pip_settings(sys.executable), os.environ)
+
+
+def _read_lock(method_name: str, lock: Path) -> bytes:
+    source = lock.with_suffix(".in")
+    type_this = f"type: scripts/lock {method_name}"
+    try:
+        content = lock.read_bytes()
+    except FileNotFoundError:
+        raise MethodError(
+            f"{lock} is missing.",
+            f"To make it from {source.name}, {type_this}"
+            if source.is_file()
+            else f"Write a package a line into {source}, numpy among them; then {type_this}",
+        ) from None
+    requirements = split_requirements(content.decode(errors="replace"))
+    if "numpy" not in requirements:
+        raise MethodError(
+            f"{lock} has no numpy, which the worker of every method needs.",
+            f"Add numpy to {source.name}; then {type_this}",
+        )
+    bare = [name for name, lines in requirements.items() if "--hash=" not in lines]
+    if bare:
+        raise MethodError(
+            f"{lock} has no hashes for {', '.join(bare)}.",
+            f"A lock is made from {source.name}, not written by hand; {type_this}",
+        )
+    return content
+
+
+def _specifiers(method_name: str, requires_python: str) -> SpecifierSet:
+    try:
+        return SpecifierSet(requires_python, prereleases=True)
+    except InvalidSpecifier:
+        raise MethodError(
+            f"{method_name}: python = {requires_python!r} is no range of Pythons.",
+            "Write it like '>=3.11' or '>=3.9,<3.12' in method.toml.",
+        ) from None
+
+
+def _lowest_python(requires_python: str, where: Path) -> str:
+    bounds = re.findall(r"(?:>=|==|~=)\s*(\d+\.\d+)", requires_python)
+    if not bounds:
+        raise MethodError(
+            f"{where} cannot be locked: {requires_python!r} has no lowest Python.",
+            "Give the range a lower bound, like '>=3.11'.",
+        )
+    return str(max(map(Version, bounds)))
+
+
+def _running_python() -> Path:
+    """Give the interpreter below the environment that we run in.
+
+    Links are resolved, so that an environment notices when its interpreter is replaced by one
+    of another version.
+    """
+    return Path(getattr(sys, "_base_executable", sys.executable)).resolve()
+
+
+def _find_python(wanted: SpecifierSet) -> Path | None:
+    """Look for the newest fitting interpreter on PATH; one that does not answer is passed over."""
+    for minor in range(20, 7, -1):
+        for folder in os.get_exec_path():
+            candidate = Path(folder) / f"python3.{minor}"
+            if candidate.is_file() and os.access(candidate, os.X_OK):
+                version, _, path = _ask(candidate).partition(" ")
+                if path and wanted.contains(version):
+                    return Path(path).resolve()
+    return None
+
+
+def _ask(candidate: Path) -> str:
+    question = "import platform, sys; print(platform.python_version(), sys._base_executable)"
+    try:
+        return subprocess.run(
+            [candidate, "-I", "-c", question],
+            capture_output=True,
+            text=True,
+            timeout=_ANSWER_SECONDS,
+            check=True,
+        ).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return ""
+
+
+def _python(prefix: Path) -> Path:
+    return prefix / "bin" / "python"
+
+
+def _python_version(prefix: Path) -> str:
+    text = (prefix / "pyvenv.cfg").read_text(encoding="utf-8")
+    found = re.search(r"^version(?:_info)?\s*=\s*(\S+)", text, re.MULTILINE)
+    return found[1] if found else ""
+
+
+def _packages(prefix: Path) -> dict[str, str]:
+    """Read names and versions off the names of the ``dist-info`` folders."""
+    names = [path.name for path in prefix.glob("lib/python*/site-packages/*.dist-info")]
+    pairs = [name.removesuffix(".dist-info").rpartition("-") for name in names]
+    return {name.replace("_", "-").lower(): version for name, _, version in sorted(pairs)}
+
+
+def _ignore(_line: str) -> None:
+    pass

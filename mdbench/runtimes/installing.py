@@ -1,0 +1,238 @@
+"""Folders that are made once, and uv.
+
+What the set-up of the core environment (scripts/bootstrap.py) and the methods' environments
+share.  The set-up runs before anything is installed, hence this module needs the standard
+library only.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import shutil
+import subprocess
+from collections import deque
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from mdbench.errors import UnavailableError
+from mdbench.runtimes.pip_settings import redact
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from mdbench.runtimes.pip_settings import UvSettings
+
+__all__ = [
+    "STAMP",
+    "compile_bytecode",
+    "discard",
+    "make_once",
+    "method_environments",
+    "run_uv",
+    "split_requirements",
+]
+
+STAMP = ".mdbench-stamp"
+"""Marks an environment as ours; says what it was made for once it is whole."""
+_TAIL_LINES = 12
+_HIDDEN_FROM_UV = ("VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONHOME", "PYTHONPATH", "UV_PYTHON")
+"""Variables by which another environment that is active would get in the way."""
+_PLAIN_OUTPUT = {"UV_NO_PROGRESS": "1", "UV_NO_WRAP": "1", "NO_COLOR": "1"}
+
+
+def make_once(
+    prefix: Path, key: str, make: Callable[[], None], on_line: Callable[[str], None]
+) -> None:
+    """Fill a folder with a virtual environment, unless that was done for the same key before.
+
+    What an interrupted attempt left is cleared away.  Of several processes one makes the
+    environment, and the others wait for it.
+
+    Parameters
+    ----------
+    prefix
+        The folder.
+    key
+        All that the content depends on; a different key makes it anew.
+    make
+        Fills the folder, which is empty but for the stamp.
+    on_line
+        Told that another process is being waited for.
+
+    Raises
+    ------
+    UnavailableError
+        If the folder is there, but was not made by us.
+    """
+    if _is_whole(prefix, key):
+        return
+    prefix.parent.mkdir(parents=True, exist_ok=True)
+    with _claimed(prefix, on_line):
+        if _is_whole(prefix, key):
+            return
+        stamp = prefix / STAMP
+        if prefix.is_dir() and any(prefix.iterdir()) and not stamp.is_file():
+            raise UnavailableError(
+                f"{prefix} is in the way: it was not made by mdbench.",
+                "Move it away or remove it, then run the same command again.",
+            )
+        prefix.mkdir(exist_ok=True)
+        stamp.write_text("", encoding="utf-8")
+        _empty(prefix)
+        make()
+        stamp.write_text(key, encoding="utf-8")
+
+
+def discard(prefix: Path, on_line: Callable[[str], None]) -> bool:
+    """Remove an environment that `make_once` made, whole or not; tell whether it was one."""
+    if not (prefix / STAMP).is_file():
+        return False
+    with _claimed(prefix, on_line):
+        _empty(prefix)
+        shutil.rmtree(prefix)
+        _lock_file(prefix).unlink()
+    return True
+
+
+def method_environments(home: Path) -> Path:
+    """Give the folder below a home folder where the methods' environments are."""
+    return home.absolute() / "envs"
+
+
+def run_uv(
+    uv: str | Path,
+    arguments: Sequence[str | Path],
+    *,
+    settings: UvSettings,
+    cwd: Path,
+    failure: str,
+    on_line: Callable[[str], None] | None = None,
+) -> None:
+    """Run uv.
+
+    Parameters
+    ----------
+    uv
+        The program.
+    arguments
+        Its arguments.
+    settings
+        What it is told besides.
+    cwd
+        Where it runs; relative names in `arguments` start here.
+    failure
+        What it means if uv fails, for the error.
+    on_line
+        Told each line that uv prints, without passwords.
+
+    Raises
+    ------
+    UnavailableError
+        If uv fails; holds the last lines that it printed.
+    """
+    inherited = {name: value for name, value in os.environ.items() if name not in _HIDDEN_FROM_UV}
+    command = [str(uv), *map(str, arguments)]
+    if command[1] == "pip":
+        command += settings.arguments
+    tail: deque[str] = deque(maxlen=_TAIL_LINES)
+    with subprocess.Popen(
+        command,
+        cwd=cwd,
+        env=inherited | settings.environment | _PLAIN_OUTPUT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        encoding="utf-8",
+        errors="replace",
+    ) as process:
+        assert process.stdout is not None  # noqa: S101 - for the type checker
+        for line in process.stdout:
+            shown = redact(line.rstrip())
+            if shown:
+                tail.append(shown)
+                if on_line:
+                    on_line(shown)
+    if process.returncode != 0:
+        raise UnavailableError(
+            "\n    ".join([f"{failure}; uv says:", *tail]),
+            "Check the network and pip's settings (python3 -m pip config list), "
+            "then run the same command again.",
+        )
+
+
+def compile_bytecode(prefix: Path) -> None:
+    """Write the bytecode of all that is installed in an environment.
+
+    Workers write none, nor does a user who has set PYTHONDONTWRITEBYTECODE, and without it
+    SymPy alone takes 2 s to import instead of 0.5 s.  Tests, half of what there is to compile,
+    are left out, which uv's own option cannot do.
+    """
+    processes = min(8, len(os.sched_getaffinity(0)))
+    options = ["-q", "-j", str(processes), "-x", "/site-packages/.*/tests?/"]
+    # Isolated, lest PYTHONPYCACHEPREFIX put it elsewhere.  A package may ship a file that is
+    # no valid Python, so the exit status says nothing.
+    subprocess.run(
+        [str(prefix / "bin" / "python"), "-I", "-m", "compileall", *options, str(prefix / "lib")],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        check=False,
+    )
+
+
+def split_requirements(text: str) -> dict[str, str]:
+    r"""Split the text of a lock into its requirements with their hashes, by package.
+
+    A package that is pinned differently for different Pythons keeps all its requirements.
+
+    Examples
+    --------
+    >>> split_requirements("numpy==2.0.0 \\\n    --hash=sha256:12\n    # via scipy\n")
+    {'numpy': 'numpy==2.0.0 \\\n    --hash=sha256:12\n'}
+    """
+    found: dict[str, str] = {}
+    name = ""
+    for line in text.splitlines(keepends=True):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        if not line[0].isspace():
+            name = re.split(r"[^\w.-]", line, maxsplit=1)[0].lower()
+        found[name] = found.get(name, "") + line
+    return found
+
+
+def _is_whole(prefix: Path, key: str) -> bool:
+    try:
+        made_for = (prefix / STAMP).read_text(encoding="utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    # A dangling link: the interpreter that it was made with has gone.
+    return made_for == key and (prefix / "bin" / "python").exists()
+
+
+@contextmanager
+def _claimed(prefix: Path, on_line: Callable[[str], None]) -> Iterator[None]:
+    with _lock_file(prefix).open("a", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            on_line(f"waiting for another process that makes {prefix.name}")
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _lock_file(prefix: Path) -> Path:
+    return prefix.with_name(f"{prefix.name}.lock")
+
+
+def _empty(prefix: Path) -> None:
+    """Remove all but the stamp, so that a removal that is cut short can be taken up again."""
+    for path in prefix.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        elif path.name != STAMP:
+            path.unlink()

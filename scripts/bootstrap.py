@@ -1,0 +1,152 @@
+"""Makes an environment at the repository's root from its hashed lock, or removes all of them.
+
+    bootstrap.py FOLDER LOCK KEY      as scripts/environment.sh calls it
+    bootstrap.py --clean              as install.sh calls it
+
+Nothing is installed yet when this runs: standard library only.  pip is used to fetch one
+package, uv, and uv installs the rest, which takes a sixth of the time.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from mdbench.errors import MdbenchError, UnavailableError  # noqa: E402 - not installed yet
+from mdbench.runtimes.installing import (  # noqa: E402
+    compile_bytecode,
+    discard,
+    make_once,
+    method_environments,
+    run_uv,
+    split_requirements,
+)
+from mdbench.runtimes.pip_settings import read_pip_settings, redact, uv_settings  # noqa: E402
+from mdbench.workspace import Workspace  # noqa: E402
+
+
+def main(arguments: list[str]) -> int:
+    """Do what the arguments say, and give the exit status."""
+    try:
+        if arguments == ["--clean"]:
+            clean()
+        else:
+            folder, lock, key = arguments
+            prefix = ROOT / folder
+            make_once(prefix, key, partial(make, prefix, ROOT / lock), say)
+    except MdbenchError as error:
+        say(str(error))
+        return 2
+    except KeyboardInterrupt:
+        say("interrupted; the same command starts afresh")
+        return 130
+    return 0
+
+
+def clean() -> None:
+    """Remove all environments that were made here, the methods' too."""
+    methods = method_environments(Workspace.find().home)
+    prefixes = [ROOT / ".venv", ROOT / ".venv-dev", *methods.glob("*")]
+    for prefix in prefixes:
+        if discard(prefix, say):
+            say(f"removed {prefix}")
+
+
+def make(prefix: Path, lock: Path) -> None:
+    """Make the environment: an empty one, then uv, then all else."""
+    # Resolved, so that an interpreter that is replaced by another version is noticed.
+    base = Path(getattr(sys, "_base_executable", sys.executable)).resolve()
+    say(f"making {prefix.name} from {lock.name} with {base} (once, for half a minute)")
+    uv_only = prefix / "uv.lock"
+    requirements = split_requirements(lock.read_text(encoding="utf-8"))
+    uv_only.write_text(requirements["uv"], encoding="utf-8")
+    install_uv(str(prefix), str(base), str(uv_only))
+    python = str(prefix / "bin" / "python")
+    settings = uv_settings(
+        read_pip_settings(sys.executable) or read_pip_settings(python), os.environ
+    )
+    for step in (
+        ["sync", "--require-hashes", str(lock)],
+        ["install", "--no-deps", "--no-build-isolation", "--editable", "."],
+    ):
+        run_uv(
+            prefix / "bin" / "uv",
+            ["pip", *step, "--python", python],
+            settings=settings,
+            cwd=ROOT,
+            failure=f"{prefix.name} cannot be made",
+        )
+    compile_bytecode(prefix)
+
+
+def install_uv(prefix: str, base: str, uv_only: str) -> None:
+    """Install uv into a new environment, in the first way that this machine has.
+
+    Raises
+    ------
+    UnavailableError
+        If there is no way, or if the installation itself fails.
+    """
+    python = f"{prefix}/bin/python"
+    install = ["install", "--quiet", "--require-hashes", "--no-deps", "--requirement", uv_only]
+    empty = [base, "-m", "venv", "--without-pip", prefix]
+    pip_outside = [sys.executable, "-m", "pip", "--python", python]
+    pip_inside = [python, "-m", "pip"]
+    uv_venv = ["uv", "venv", "--quiet", "--no-project", "--allow-existing"]
+    ways = [
+        ([empty, [*pip_outside, "--version"]], [*pip_outside, *install]),
+        ([empty, [python, "-m", "ensurepip"]], [*pip_inside, *install]),
+        ([["virtualenv", "--quiet", "--python", base, prefix]], [*pip_inside, *install]),
+        ([[*uv_venv, "--python", base, prefix]], ["uv", "pip", *install, "--python", python]),
+    ]
+    for preparation, installation in ways:
+        if all(run(command).returncode == 0 for command in preparation):
+            done = run(installation)
+            if done.returncode != 0:
+                raise UnavailableError(
+                    f"{prefix} cannot be made; pip says:\n    {redact(done.stdout.strip())}",
+                    "Check the network and pip's settings (python3 -m pip config list), "
+                    "then run the same command again.",
+                )
+            return
+    raise UnavailableError(
+        f"{base} cannot make a virtual environment: it lacks pip, or venv with ensurepip, "
+        "and there is no virtualenv and no uv on PATH.",
+        "Install one of them (on Debian and Ubuntu: apt install python3-venv), "
+        "or name another Python: MDBENCH_PYTHON=/path/to/python3.",
+    )
+
+
+def run(command: list[str]) -> subprocess.CompletedProcess[str]:
+    """Run a program; one that does not exist has failed."""
+    program = shutil.which(command[0])
+    if program is None:
+        return subprocess.CompletedProcess([], 127, "")
+    return subprocess.run(
+        [program, *command[1:]],
+        cwd=ROOT,
+        # Settings that pip is given for the user's other work would misplace the package.
+        env=os.environ | {"PIP_USER": "0", "PIP_DISABLE_PIP_VERSION_CHECK": "1"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+
+
+def say(line: str) -> None:
+    """Tell the user."""
+    print(f"mdbench: {line}", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,35 @@
+# Makes the environments at the repository's root; sourced by scripts that have set $root.
+
+# Sets $python to an interpreter that is new enough, or ends the script.
+find_python() {
+    for python in ${MDBENCH_PYTHON:+"$MDBENCH_PYTHON"} \
+        python3 python3.11 python3.12 python3.13 python3.14 python3.15; do
+        # An interpreter that does not answer, such as a pyenv shim without a version, is none.
+        if "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+            return
+        fi
+        if [ "$python" = "${MDBENCH_PYTHON-}" ]; then
+            echo "mdbench: MDBENCH_PYTHON is '$python', which is no Python 3.11 or newer." >&2
+            exit 2
+        fi
+    done
+    if python=$(uv python find '>=3.11' 2>/dev/null); then
+        return
+    fi
+    echo "mdbench: no Python 3.11 or newer was found (python3 here: $(python3 -V 2>&1 || true))." >&2
+    echo "  Install one, or say where it is: MDBENCH_PYTHON=/path/to/python3.12 ./run.sh ..." >&2
+    exit 2
+}
+
+# environment FOLDER LOCK: makes $root/FOLDER from $root/LOCK, unless that was done before.
+environment() {
+    # All that the environment depends on; whether it is whole is seen without starting Python.
+    key=$(cd "$root" && cat -- "$2" pyproject.toml scripts/bootstrap.py | cksum)
+    key="$key ${MDBENCH_PYTHON-} $root"
+    stamp=$root/$1/.mdbench-stamp
+    if [ -x "$root/$1/bin/python" ] && [ "$(cat -- "$stamp" 2>/dev/null)" = "$key" ]; then
+        return
+    fi
+    find_python
+    "$python" "$root/scripts/bootstrap.py" "$1" "$2" "$key"
+}

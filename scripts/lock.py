@@ -1,0 +1,51 @@
+"""Writes the hashed locks of the core, of its development and of the methods; see scripts/lock."""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from pathlib import Path
+
+from mdbench.errors import MdbenchError
+from mdbench.methods import discover, find
+from mdbench.runtimes.environments import lock_requirements
+
+ROOT = Path(__file__).resolve().parent.parent
+ALGORITHMS = ROOT / "algorithms"
+
+
+def main(arguments: list[str]) -> int:
+    """Lock the methods that are named, or else everything; give the exit status."""
+    options = [argument for argument in arguments if argument.startswith("-")]
+    names = [argument for argument in arguments if not argument.startswith("-")]
+    try:
+        if not names:
+            lock_core(options)
+        for name in names or discover(ALGORITHMS):
+            lock_method(name, options)
+    except MdbenchError as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0
+
+
+def lock_core(options: list[str]) -> None:
+    """Lock the core and its development environment; where both have a package, they agree."""
+    project = ROOT / "pyproject.toml"
+    python = tomllib.loads(project.read_text(encoding="utf-8"))["project"]["requires-python"]
+    core = ROOT / "requirements.lock"
+    build = ["--group", "build", *options]
+    lock_requirements(project, core, python, options=build)
+    development = ["--group", "dev", "--constraint", core.name, *build]
+    lock_requirements(project, ROOT / "requirements-dev.lock", python, options=development)
+
+
+def lock_method(name: str, options: list[str]) -> None:
+    """Lock one method's requirements."""
+    method = find(name, ALGORITHMS)
+    source = method.lock.with_suffix(".in")
+    lock_requirements(source, method.lock, method.spec.python, options=options)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

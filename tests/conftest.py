@@ -1,0 +1,40 @@
+"""What holds for all tests: on a CI machine a test is skipped for a stated reason, or fails."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, TypeVar
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+ALLOWED_SKIPS = ("no image registry", "no Julia", "no model hub", "no GPU")
+"""How the reason of a skip may begin: what a CI machine cannot be expected to have."""
+
+_Report = TypeVar("_Report", pytest.TestReport, pytest.CollectReport)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    return _refuse_unstated_skip((yield))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    return _refuse_unstated_skip((yield))
+
+
+def _refuse_unstated_skip(report: _Report) -> _Report:
+    if os.environ.get("CI") != "true" or not report.skipped or hasattr(report, "wasxfail"):
+        return report
+    assert isinstance(report.longrepr, tuple)
+    reason = report.longrepr[2].removeprefix("Skipped: ")
+    if not reason.startswith(ALLOWED_SKIPS):
+        report.outcome = "failed"
+        report.longrepr = (
+            f"skipped on a CI machine: {reason}\n"
+            f"The reason of a skip must begin with one of: {', '.join(ALLOWED_SKIPS)}."
+        )
+    return report

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+pytest_plugins = ["pytester"]
+CONFTEST = (Path(__file__).parent / "conftest.py").read_text(encoding="utf-8")
+TESTS = {
+    "in a test": """
+        import pytest
+        def test_it():
+            pytest.skip({reason!r})
+    """,
+    "by a mark": """
+        import pytest
+        @pytest.mark.skipif(True, reason={reason!r})
+        def test_it(): ...
+    """,
+    "of a module": """
+        import pytest
+        pytest.skip({reason!r}, allow_module_level=True)
+    """,
+}
+
+
+@pytest.fixture
+def run(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[str, str, str], pytest.RunResult]:
+    def run(test: str, reason: str, ci: str) -> pytest.RunResult:
+        monkeypatch.setenv("CI", ci)
+        pytester.makeconftest(CONFTEST)
+        pytester.makepyfile(TESTS[test].format(reason=reason))
+        return pytester.runpytest_inprocess("-ra", "-p", "no:cacheprovider")
+
+    return run
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_an_unstated_skip_fails_on_a_ci_machine(
+    run: Callable[[str, str, str], pytest.RunResult], test: str
+) -> None:
+    result = run(test, "it is Monday", "true")
+    assert result.ret != 0
+    result.stdout.fnmatch_lines(["*skipped on a CI machine: it is Monday"])
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_a_stated_skip_passes_on_a_ci_machine_and_its_reason_is_printed(
+    run: Callable[[str, str, str], pytest.RunResult], test: str
+) -> None:
+    result = run(test, "no GPU: nvidia-smi does not answer", "true")
+    assert result.ret in (0, pytest.ExitCode.NO_TESTS_COLLECTED)
+    result.stdout.fnmatch_lines(["SKIPPED*no GPU: nvidia-smi does not answer"])
+
+
+def test_any_skip_passes_elsewhere(
+    run: Callable[[str, str, str], pytest.RunResult],
+) -> None:
+    assert run("in a test", "it is Monday", "").ret == 0

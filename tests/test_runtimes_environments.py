@@ -1,0 +1,215 @@
+"""Environments are made here from one tiny wheel that calls itself numpy: no network."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import subprocess
+import sysconfig
+from base64 import urlsafe_b64encode
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from zipfile import ZipFile
+
+import pytest
+
+from mdbench.errors import MethodError, UnavailableError
+from mdbench.runtimes import environments
+from mdbench.runtimes.environments import Environment, lock_requirements, prepare
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HERE = f"=={sysconfig.get_python_version()}.*"
+ELSEWHERE = "==3.8.*"
+
+
+@dataclass
+class Shop:
+    """A folder with a wheel, a method's folder and a home."""
+
+    root: Path
+    sha256: str
+
+    @property
+    def lock(self) -> Path:
+        return self.root / "m" / "requirements.lock"
+
+    @property
+    def home(self) -> Path:
+        return self.root / "home folder"
+
+    def prepare(self, requires_python: str = HERE) -> tuple[Environment, list[str]]:
+        lines: list[str] = []
+        made = prepare("m", self.lock, requires_python, self.home, on_line=lines.append)
+        return made, lines
+
+    def write_lock(self, text: str) -> None:
+        self.lock.write_text(text, encoding="utf-8")
+
+
+def make_wheel(folder: Path) -> str:
+    files = {
+        "numpy.py": b"pi = 3\n",
+        "numpy-9.9.dist-info/METADATA": b"Metadata-Version: 2.1\nName: numpy\nVersion: 9.9\n",
+        "numpy-9.9.dist-info/WHEEL": (
+            b"Wheel-Version: 1.0\nGenerator: hand\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        ),
+    }
+    record = [
+        f"{name},sha256={urlsafe_b64encode(hashlib.sha256(data).digest()).decode().rstrip('=')},"
+        f"{len(data)}"
+        for name, data in files.items()
+    ]
+    path = folder / "numpy-9.9-py3-none-any.whl"
+    with ZipFile(path, "w") as wheel:
+        for name, data in files.items():
+            wheel.writestr(name, data)
+        wheel.writestr(
+            "numpy-9.9.dist-info/RECORD", "\n".join([*record, "numpy-9.9.dist-info/RECORD,,\n"])
+        )
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shop:
+    for name in os.environ:
+        if name.startswith(("PIP_", "UV_")):
+            monkeypatch.delenv(name)
+    wheels = tmp_path / "wheels"
+    wheels.mkdir()
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", f"{wheels} {tmp_path / 'missing'}")
+    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("UV_PYTHON_DOWNLOADS", "never")
+    (tmp_path / "m").mkdir()
+    shop = Shop(tmp_path, make_wheel(wheels))
+    shop.write_lock(f"numpy==9.9 --hash=sha256:{shop.sha256}\n")
+    return shop
+
+
+def test_an_environment_is_made_from_the_lock(shop: Shop) -> None:
+    made, lines = shop.prepare()
+    assert made.prefix.parent == shop.home / "envs"
+    assert made.prefix.name.startswith("m-")
+    assert made.lock_sha256 == hashlib.sha256(shop.lock.read_bytes()).hexdigest()
+    assert made.python_version == platform.python_version()
+    assert made.packages == {"numpy": "9.9"}
+    assert lines[0].startswith("making the environment of m")
+    answer = subprocess.check_output([made.python, "-c", "import numpy; print(numpy.pi)"])
+    assert answer == b"3\n"
+    assert list(made.prefix.glob("lib/*/site-packages/__pycache__/numpy.*.pyc"))
+
+
+def test_what_is_made_is_found_again_without_uv(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, _ = shop.prepare()
+    monkeypatch.setattr(environments, "run_uv", None)
+    assert shop.prepare() == (made, [])
+
+
+def test_another_lock_or_python_makes_another_environment(shop: Shop) -> None:
+    made, _ = shop.prepare()
+    again, _ = shop.prepare(f">={sysconfig.get_python_version()}")
+    shop.write_lock(shop.lock.read_text(encoding="utf-8") + "# edited\n")
+    edited, _ = shop.prepare()
+    assert len({made.prefix, again.prefix, edited.prefix}) == 3
+    assert made.python.exists()
+
+
+def test_a_wheel_whose_hash_differs_is_refused(shop: Shop) -> None:
+    shop.write_lock(f"numpy==9.9 --hash=sha256:{'0' * 64}\n")
+    with pytest.raises(UnavailableError, match="environment of m cannot be made; uv says:") as why:
+        shop.prepare()
+    assert "numpy==9.9" in str(why.value)
+
+
+@pytest.mark.parametrize(
+    ("lock", "message"),
+    [
+        ("", "has no numpy.*\n.*Add numpy to requirements.in; then type: scripts/lock m"),
+        ("scipy==1.0 --hash=sha256:00\n", "has no numpy"),
+        ("numpy==9.9\n", "no hashes for numpy"),
+        (None, "is missing.*\n.*Write a package a line .*then type: scripts/lock m"),
+    ],
+)
+def test_a_lock_that_cannot_be_used_is_explained(
+    shop: Shop, lock: str | None, message: str
+) -> None:
+    if lock is None:
+        shop.lock.unlink()
+    else:
+        shop.write_lock(lock)
+    with pytest.raises(MethodError, match=message):
+        shop.prepare()
+    assert not shop.home.exists()
+
+
+def test_a_lock_still_to_be_made_is_named(shop: Shop) -> None:
+    shop.lock.rename(shop.lock.with_suffix(".in"))
+    with pytest.raises(MethodError, match=r"make it from requirements\.in, type: scripts/lock m"):
+        shop.prepare()
+
+
+def test_a_range_of_pythons_must_be_one(shop: Shop) -> None:
+    with pytest.raises(MethodError, match="'three' is no range"):
+        shop.prepare("three")
+
+
+def test_a_python_that_cannot_be_had_makes_it_unavailable(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    silent = tmp_path / "python3.8"
+    silent.write_text("#!/bin/sh\necho 'shim: no version is set' >&2\nexit 127\n", encoding="utf-8")
+    silent.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("UV_PYTHON_INSTALL_DIR", str(tmp_path / "none"))
+    with pytest.raises(UnavailableError, match=r"m needs Python ==3\.8\.\*"):
+        shop.prepare(ELSEWHERE)
+
+
+def test_another_python_is_looked_for_on_path(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    real = tmp_path / "opt" / "python"
+    real.parent.mkdir()
+    real.touch()
+    answering = tmp_path / "python3.8"
+    answering.write_text(f"#!/bin/sh\necho 3.8.20 '{real}'\n", encoding="utf-8")
+    answering.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    asked: list[list[str]] = []
+
+    def pretend(_uv: str, arguments: list[str], **_: object) -> None:
+        asked.append(arguments)
+
+    monkeypatch.setattr(environments, "run_uv", pretend)
+    with pytest.raises(FileNotFoundError):
+        shop.prepare(ELSEWHERE)
+    assert asked[0][asked[0].index("--python") + 1] == str(real)
+
+
+def test_requirements_are_locked_with_hashes_and_without_hosts(shop: Shop) -> None:
+    source = shop.lock.with_suffix(".in")
+    source.write_text("numpy>=9\n", encoding="utf-8")
+    shop.lock.unlink()
+    lock_requirements(source, shop.lock, HERE)
+    text = shop.lock.read_text(encoding="utf-8")
+    assert "scripts/lock" in text
+    assert f"numpy==9.9 \\\n    --hash=sha256:{shop.sha256}\n" in text
+    assert "://" not in text
+    assert str(shop.root) not in text
+    assert shop.prepare()[0].packages == {"numpy": "9.9"}
+
+
+def test_what_cannot_be_locked_is_explained(shop: Shop) -> None:
+    source = shop.lock.with_suffix(".in")
+    with pytest.raises(MethodError, match=r"requirements\.in is missing"):
+        lock_requirements(source, shop.lock, HERE)
+    source.write_text("numpy>=10\n", encoding="utf-8")
+    with pytest.raises(MethodError, match="'<4' has no lowest Python"):
+        lock_requirements(source, shop.lock, "<4")
+    with pytest.raises(UnavailableError, match=r"requirements.in cannot be locked; uv says:"):
+        lock_requirements(source, shop.lock, HERE)

@@ -1,0 +1,210 @@
+from __future__ import annotations
+
+import multiprocessing
+import shutil
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mdbench.errors import UnavailableError
+from mdbench.runtimes.installing import (
+    STAMP,
+    compile_bytecode,
+    discard,
+    make_once,
+    run_uv,
+    split_requirements,
+)
+from mdbench.runtimes.pip_settings import UvSettings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class Maker:
+    """Makes an environment of one file, and counts."""
+
+    def __init__(self, prefix: Path) -> None:
+        self.prefix = prefix
+        self.count = 0
+
+    def __call__(self) -> None:
+        assert [path.name for path in self.prefix.iterdir()] == [STAMP]
+        self.count += 1
+        (self.prefix / "bin").mkdir()
+        (self.prefix / "bin" / "python").symlink_to(self.prefix.parent / "python")
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Maker:
+    (tmp_path / "python").touch()
+    maker = Maker(tmp_path / "env")
+    make_once(maker.prefix, "key", maker, print)
+    return maker
+
+
+def test_an_environment_is_made_once(made: Maker) -> None:
+    make_once(made.prefix, "key", made, print)
+    assert made.count == 1
+
+
+def test_another_key_makes_it_anew(made: Maker) -> None:
+    make_once(made.prefix, "other", made, print)
+    assert made.count == 2
+
+
+def test_an_interpreter_that_has_gone_makes_it_anew(made: Maker) -> None:
+    (made.prefix.parent / "python").unlink()
+    make_once(made.prefix, "key", made, print)
+    assert made.count == 2
+
+
+def test_what_was_interrupted_is_made_anew(made: Maker) -> None:
+    def interrupted() -> None:
+        (made.prefix / "half").mkdir()
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        make_once(made.prefix, "other", interrupted, print)
+    for key in ("key", ""):
+        make_once(made.prefix, key, made, print)
+    assert made.count == 3
+
+
+def test_a_folder_of_the_user_is_left_alone(tmp_path: Path) -> None:
+    prefix = tmp_path / "env"
+    prefix.mkdir()
+    (prefix / "thesis.tex").touch()
+    with pytest.raises(UnavailableError, match="in the way"):
+        make_once(prefix, "key", Maker(prefix), print)
+    assert not discard(prefix, print)
+    assert (prefix / "thesis.tex").is_file()
+
+
+def test_an_empty_folder_may_be_filled(tmp_path: Path) -> None:
+    prefix = tmp_path / "env"
+    prefix.mkdir()
+    maker = Maker(prefix)
+    make_once(prefix, "key", maker, print)
+    assert maker.count == 1
+
+
+def test_discard_leaves_nothing(made: Maker) -> None:
+    assert discard(made.prefix, print)
+    assert [path.name for path in made.prefix.parent.iterdir()] == ["python"]
+    assert not discard(made.prefix, print)
+
+
+def make_slowly(folder: Path) -> None:
+    prefix = folder / "env"
+
+    def make() -> None:
+        with (folder / "makers").open("a", encoding="utf-8") as file:
+            file.write("made\n")
+        time.sleep(0.3)
+        (prefix / "bin").mkdir()
+        shutil.copy(folder / "makers", prefix / "bin" / "python")
+
+    make_once(prefix, "key", make, print)
+    assert (prefix / "bin" / "python").is_file()
+
+
+def test_of_several_processes_one_makes_it_and_all_have_it(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    processes = [context.Process(target=make_slowly, args=(tmp_path,)) for _ in range(3)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0, 0, 0]
+    assert (tmp_path / "makers").read_text(encoding="utf-8") == "made\n"
+
+
+def test_bytecode_is_written_of_all_but_tests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    monkeypatch.setenv("PYTHONPYCACHEPREFIX", str(tmp_path / "elsewhere"))
+    # The environment may itself be in a folder of tests.
+    prefix = tmp_path / "tests" / "env"
+    package = prefix / "lib" / "python3" / "site-packages" / "package"
+    (package / "tests").mkdir(parents=True)
+    for path in (package / "module.py", package / "tests" / "module.py"):
+        path.write_text("x = 1\n", encoding="utf-8")
+    (package / "template.py").write_text("no {{ Python }}\n", encoding="utf-8")
+    (prefix / "bin").mkdir()
+    (prefix / "bin" / "python").symlink_to(sys.executable)
+    compile_bytecode(prefix)
+    assert [path.parent.parent for path in prefix.rglob("*.pyc")] == [package]
+
+
+def fake_uv(folder: Path, script: str) -> Path:
+    program = folder / "uv"
+    program.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    program.chmod(0o755)
+    return program
+
+
+def test_uv_is_told_the_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VIRTUAL_ENV", "/other")
+    program = fake_uv(tmp_path, 'echo "$* $UV_INDEX ${VIRTUAL_ENV-none}"')
+    settings = UvSettings({"UV_INDEX": "https://u:p@a.example"}, ("--no-index",))
+    lines: list[str] = []
+
+    def run(*arguments: str) -> None:
+        run_uv(
+            program, arguments, settings=settings, cwd=tmp_path, failure="", on_line=lines.append
+        )
+
+    run("pip", "sync")
+    run("venv")
+    assert lines == [
+        "pip sync --no-index https://***@a.example none",
+        "venv https://***@a.example none",
+    ]
+
+
+def test_a_failure_of_uv_is_told_with_its_last_lines(tmp_path: Path) -> None:
+    script = "seq 100; echo 'error: https://me:secret@a.example refused' >&2; exit 2"
+    with pytest.raises(UnavailableError) as caught:
+        run_uv(
+            fake_uv(tmp_path, script),
+            ["pip"],
+            settings=UvSettings({}),
+            cwd=tmp_path,
+            failure="It cannot be made",
+        )
+    text = str(caught.value)
+    assert text.startswith("It cannot be made; uv says:\n")
+    assert "error: https://***@a.example refused" in text
+    assert "100" in text
+    assert "50" not in text
+    assert "secret" not in text
+    assert "pip config list" in text
+
+
+def test_requirements_are_split_by_package() -> None:
+    lock = (
+        "# made by a program\n"
+        "numpy==2.0.0 ; python_full_version < '3.12' \\\n"
+        "    --hash=sha256:aa \\\n"
+        "    --hash=sha256:bb\n"
+        "    # via scipy\n"
+        "numpy==2.1.0 ; python_full_version >= '3.12' \\\n"
+        "    --hash=sha256:cc\n"
+        "\n"
+        "PyYAML>=6\n"
+    )
+    assert split_requirements(lock) == {
+        "numpy": (
+            "numpy==2.0.0 ; python_full_version < '3.12' \\\n"
+            "    --hash=sha256:aa \\\n"
+            "    --hash=sha256:bb\n"
+            "numpy==2.1.0 ; python_full_version >= '3.12' \\\n"
+            "    --hash=sha256:cc\n"
+        ),
+        "pyyaml": "PyYAML>=6\n",
+    }
+    assert split_requirements("") == {}
