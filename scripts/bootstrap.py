@@ -4,7 +4,7 @@
     bootstrap.py --clean              as install.sh calls it
 
 Nothing is installed yet when this runs: standard library only.  pip is used to fetch one
-package, uv, and uv installs the rest, which takes a sixth of the time.
+package, uv, and uv installs the rest, which takes a third of the time.
 """
 
 from __future__ import annotations

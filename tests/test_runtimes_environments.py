@@ -186,7 +186,7 @@ def test_another_python_is_looked_for_on_path(
         asked.append(arguments)
 
     monkeypatch.setattr(environments, "run_uv", pretend)
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(UnavailableError, match="bin/python"):
         shop.prepare(ELSEWHERE)
     assert asked[0][asked[0].index("--python") + 1] == str(real)
 

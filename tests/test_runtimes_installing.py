@@ -83,6 +83,13 @@ def test_a_folder_of_the_user_is_left_alone(tmp_path: Path) -> None:
     assert (prefix / "thesis.tex").is_file()
 
 
+def test_a_place_that_cannot_be_written_is_explained(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    prefix = tmp_path / "file" / "env"
+    with pytest.raises(UnavailableError, match=r"env cannot be made: .*\n.*may be written"):
+        make_once(prefix, "key", Maker(prefix), print)
+
+
 def test_an_empty_folder_may_be_filled(tmp_path: Path) -> None:
     prefix = tmp_path / "env"
     prefix.mkdir()

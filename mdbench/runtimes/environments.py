@@ -123,7 +123,7 @@ def prepare(
         # Only the path of a real interpreter is safe: uv gives up at a pyenv shim on PATH.
         choice = ["--python", str(found)] if found else ["--managed-python", "-p", requires_python]
         uv(
-            ["venv", "--no-project", "--allow-existing", *choice, str(prefix)],
+            ["venv", "--quiet", "--no-project", "--allow-existing", *choice, str(prefix)],
             f"{method_name} needs Python {requires_python}, which cannot be had",
         )
         options = ["--require-hashes", "--python", str(_python(prefix))]

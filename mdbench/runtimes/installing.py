@@ -65,25 +65,20 @@ def make_once(
     Raises
     ------
     UnavailableError
-        If the folder is there, but was not made by us.
+        If the folder cannot be written, or is there and was not made by us.
     """
     if _is_whole(prefix, key):
         return
-    prefix.parent.mkdir(parents=True, exist_ok=True)
-    with _claimed(prefix, on_line):
-        if _is_whole(prefix, key):
-            return
-        stamp = prefix / STAMP
-        if prefix.is_dir() and any(prefix.iterdir()) and not stamp.is_file():
-            raise UnavailableError(
-                f"{prefix} is in the way: it was not made by mdbench.",
-                "Move it away or remove it, then run the same command again.",
-            )
-        prefix.mkdir(exist_ok=True)
-        stamp.write_text("", encoding="utf-8")
-        _empty(prefix)
-        make()
-        stamp.write_text(key, encoding="utf-8")
+    try:
+        prefix.parent.mkdir(parents=True, exist_ok=True)
+        with _claimed(prefix, on_line):
+            if not _is_whole(prefix, key):
+                _make(prefix, key, make)
+    except OSError as error:
+        raise UnavailableError(
+            f"{prefix} cannot be made: {error}.",
+            "See to it that the disk has space and that the folder may be written.",
+        ) from error
 
 
 def discard(prefix: Path, on_line: Callable[[str], None]) -> bool:
@@ -203,6 +198,20 @@ def split_requirements(text: str) -> dict[str, str]:
             name = re.split(r"[^\w.-]", line, maxsplit=1)[0].lower()
         found[name] = found.get(name, "") + line
     return found
+
+
+def _make(prefix: Path, key: str, make: Callable[[], None]) -> None:
+    stamp = prefix / STAMP
+    if prefix.is_dir() and any(prefix.iterdir()) and not stamp.is_file():
+        raise UnavailableError(
+            f"{prefix} is in the way: it was not made by mdbench.",
+            "Move it away or remove it, then run the same command again.",
+        )
+    prefix.mkdir(exist_ok=True)
+    stamp.write_text("", encoding="utf-8")
+    _empty(prefix)
+    make()
+    stamp.write_text(key, encoding="utf-8")
 
 
 def _is_whole(prefix: Path, key: str) -> bool:
