@@ -8,6 +8,7 @@ from __future__ import annotations
 
 # What a job needs is imported here, once, or else it is after the fork, in every job.
 import encodings.cp437  # noqa: F401 - for zipfile
+import io
 import os
 import random
 import time
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from .channel import Channel
 
-__all__ = ["Connection", "run_job"]
+__all__ = ["Connection", "describe", "rehearse", "run_job"]
 
 _FLUSH_SECONDS = 0.25
 """Candidates are sent at least this often, so that a job that is stopped has most of them."""
@@ -94,6 +95,15 @@ def run_job(adapter: type, host: Connection) -> None:
     except Exception as error:  # noqa: BLE001 - a method may raise anything
         traceback.print_exc()
         host.send("failed", kind="failed", error=describe(error))
+
+
+def rehearse() -> None:
+    """Write and read arrays once, so that a fresh child has its pages before its job comes."""
+    memory = io.BytesIO()
+    np.savez(memory, allow_pickle=False, X=np.zeros((1, 1)))
+    memory.seek(0)
+    with np.load(memory, allow_pickle=False) as arrays:
+        np.save(io.BytesIO(), arrays["X"], allow_pickle=False)
 
 
 def _make(adapter: type, order: dict[str, Any], hyperparameters: dict[str, Any]) -> Any:

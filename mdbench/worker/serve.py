@@ -18,10 +18,10 @@ import sys
 import traceback
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import NoReturn
 
 from .channel import Channel
-from .job import Connection, describe, run_job
+from .job import Connection, describe, rehearse, run_job
 
 __all__ = ["PROTOCOL", "main"]
 
@@ -56,41 +56,63 @@ def main(arguments: list[str]) -> int:
         pid=os.getpid(),
         forks=fork,
     )
+    if not fork:
+        _serve_here(adapter, channel)
+        return 0
     gc.collect()
     gc.freeze()  # a child's garbage collector would else touch, and so copy, every page
-    while True:
-        message = channel.receive()
-        if message is None or message["type"] == "stop":
-            return 0
-        if fork:
-            _serve_in_child(adapter, channel, message)
-        else:
-            _serve_here(adapter, channel, message)
-            return 0
+    while _serve_in_child(adapter, channel):
+        pass
+    return 0
 
 
-def _serve_in_child(adapter: type, channel: Channel, message: dict[str, Any]) -> None:
+def _serve_in_child(adapter: type, channel: Channel) -> bool:
+    """Fork the child that waits for the next job and does it; tell whether there was one.
+
+    The child is there before its job: what a fork costs is paid while the host still scores
+    the last job.
+    """
+    read_end, write_end = os.pipe()
     pid = os.fork()
     if pid == 0:
-        status = 1
-        try:
-            os.setsid()
-            _die_with_parent()
-            run_job(adapter, Connection(channel, message))
-            status = 0
-        except BaseException:  # noqa: BLE001 - nothing may run on in a copy of the parent
-            traceback.print_exc()
-        finally:
-            _flush()
-            os._exit(status)
+        os.close(read_end)
+        _be_the_child(adapter, channel, write_end)
+    os.close(write_end)
+    with os.fdopen(read_end, "rb") as pipe:
+        job = pipe.read().decode()
     _, wait_status, usage = os.wait4(pid, 0)
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGKILL)  # what the job started and left behind
     code = os.waitstatus_to_exitcode(wait_status)
-    _report_end(channel, message["job"], code, usage)
+    if job:
+        _report_end(channel, job, code, usage)
+    return bool(job) or code != 0
 
 
-def _serve_here(adapter: type, channel: Channel, message: dict[str, Any]) -> None:
+def _be_the_child(adapter: type, channel: Channel, told: int) -> NoReturn:
+    """Wait for a job, tell the parent its name, do it, and end; nothing runs on from here."""
+    status = 1
+    try:
+        os.setsid()
+        _die_with_parent()
+        rehearse()
+        message = channel.receive()
+        if message is not None and message["type"] == "job":
+            os.write(told, message["job"].encode())
+            os.close(told)
+            run_job(adapter, Connection(channel, message))
+        status = 0
+    except BaseException:  # noqa: BLE001 - nothing may run on in a copy of the parent
+        traceback.print_exc()
+    finally:
+        _flush()
+        os._exit(status)
+
+
+def _serve_here(adapter: type, channel: Channel) -> None:
+    message = channel.receive()
+    if message is None or message["type"] != "job":
+        return
     run_job(adapter, Connection(channel, message))
     _report_end(channel, message["job"], 0, resource.getrusage(resource.RUSAGE_SELF))
 
