@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import mdbench
 from mdbench.cli import checking, main, running
 from mdbench.cli.arguments import spread
+from mdbench.errors import UnavailableError
 from mdbench.records import RecordStore, Status
 
 if TYPE_CHECKING:
@@ -96,6 +97,19 @@ def test_run_ends_with_a_table_and_the_path(capsys: Output) -> None:
     assert "1 of 1 jobs have their record already." in capsys.readouterr().out
     (record,) = RecordStore(Path("results/zero-ode.jsonl")).read()
     assert record.status is Status.OK
+
+
+@pytest.mark.usefixtures("place")
+def test_environment_that_cannot_be_made_is_no_success(
+    capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise UnavailableError("no index answers", "check the network")
+
+    monkeypatch.setattr(HereRuntime, "prepare", refuse)
+    line = ["run", "--algorithm", "zero", "--data-type", "ode", "--dataset", "rc-circuit"]
+    assert main(line) == 1
+    assert "no index answers" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("place")

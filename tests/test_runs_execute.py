@@ -19,6 +19,7 @@ from house import ROOT, HereRuntime, Quiet, add_method, children, is_running, wa
 
 from mdbench.datatypes.base import Protocol
 from mdbench.errors import MdbenchError, RecordsError, UnavailableError
+from mdbench.expressions import counter
 from mdbench.records import Record, RecordStore, Status, comparable
 from mdbench.runs.execute import Summary, execute
 from mdbench.runs.plan import RunOptions, make_plan
@@ -237,6 +238,37 @@ def test_job_that_runs_out_of_time_is_scored_from_its_best(place: Workspace) -> 
     assert record.selection is not None
     assert 2 <= record.selection.candidates <= 4
     assert record.metrics["nmse"] is not None
+
+
+def test_judging_candidates_takes_of_the_jobs_time(
+    place: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Each of these keeps SymPy at work until its limit; a hundred would for minutes.
+    impatient = counter._Child(seconds=1)
+    monkeypatch.setattr(counter, "_child", impatient)
+    nested = "'tanh(' * 62 + 'u0' + ')' * 62"
+    add_method(
+        place,
+        "costly",
+        f"""
+        import numpy as np
+        from mdbench.worker import Candidate
+
+        class Adapter:
+            def __init__(self, *, seed, threads): ...
+            def fit(self, p):
+                self.zeros = np.zeros(p.Y.shape)
+            def candidates(self):
+                for number in range(100):
+                    yield Candidate((f"{{number}} + " + {nested},), self.zeros)
+        """,
+        tuning="front",
+    )
+    start = time.monotonic()
+    record = only(run(place, "costly", timeout=1.0))
+    impatient.end()
+    assert record.status is Status.TIMEOUT
+    assert time.monotonic() - start < 60
 
 
 PER_TARGET = """

@@ -66,8 +66,9 @@ EXIT_INTERRUPTED = 130
 def main(arguments: list[str] | None = None) -> int:
     """Run one command line and give its exit status.
 
-    0: done, whatever the jobs came to.  2: the command could not be done; the message says
-    why.  130: interrupted with Ctrl-C; records are whole and the same command goes on.
+    0: done, whatever the jobs came to.  1: done, but an environment could not be made, or a
+    check failed.  2: the command could not be done; the message says why.  130: interrupted with
+    Ctrl-C; records are whole and the same command goes on.
     """
     given = sys.argv[1:] if arguments is None else arguments
     if isinstance(sys.stdout, TextIOWrapper):  # names such as rössler on a terminal without UTF-8

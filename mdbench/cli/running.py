@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["run", "why"]
 
+EXIT_UNAVAILABLE = 1
 EXIT_INTERRUPTED = 130
 LARGEST_TABLE = 400
 """Records beyond which the end of a run shows only the summary."""
@@ -54,7 +55,10 @@ def run(options: RunOptions, *, dry_run: bool, console: Console) -> int:
         runtime = VenvRuntime(workspace.home, on_line=display.message)
         result = execute(plan, runtime, display)
     _show_end(result, plan, console)
-    return EXIT_INTERRUPTED if result.interrupted else 0
+    if result.interrupted:
+        return EXIT_INTERRUPTED
+    unavailable = any(record.status is Status.UNAVAILABLE for record in result.records)
+    return EXIT_UNAVAILABLE if unavailable else 0
 
 
 def why(options: RunOptions, *, console: Console) -> None:

@@ -255,6 +255,8 @@ class Attempt:
             self._candidates.refuse(message.items, stop.reason)
             return
         for item, values in zip(message.items, predictions, strict=True):
+            if time.monotonic() > self._deadline:  # judging takes of the job's time too
+                raise WorkerTimeoutError
             if (item.target is None) != (target is None):
                 self._candidates.refuse([item], "candidates for one and for all targets, mixed")
             else:
