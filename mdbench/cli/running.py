@@ -16,6 +16,7 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.table import Column
 
 from mdbench.records import Status
 from mdbench.reports.table import failures, run_table, summary
@@ -38,6 +39,8 @@ __all__ = ["run", "why"]
 
 EXIT_UNAVAILABLE = 1
 EXIT_INTERRUPTED = 130
+ESTIMATE_SECONDS = 24 * 3600.0
+"""The time left is estimated from the jobs of so long ago: single ones may take hours."""
 LARGEST_TABLE = 400
 """Records beyond which the end of a run shows only the summary."""
 
@@ -90,8 +93,13 @@ class Display:
             TimeElapsedColumn(),
             TextColumn("left"),
             TimeRemainingColumn(elapsed_when_finished=False),
-            TextColumn("{task.description}"),
+            TextColumn(
+                "{task.description}",
+                table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1),
+            ),
             console=console,
+            expand=True,
+            speed_estimate_period=ESTIMATE_SECONDS,
             transient=True,
             disable=not self._live,
         )
