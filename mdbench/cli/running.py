@@ -80,7 +80,8 @@ class Display:
 
     def __init__(self, console: Console, plan: Plan) -> None:
         self._console = console
-        self._plan = plan
+        self._many_levels = len({job.snr_db for job in plan.jobs}) > 1
+        self._many_seeds = len({job.seed for job in plan.jobs}) > 1
         self._live = console.is_terminal
         self._running: dict[Job, float] = {}
         self._lock = threading.Lock()
@@ -141,12 +142,21 @@ class Display:
             count = self._ended
         self._progress.console.print(
             f"[dim]{count:>{len(str(self._to_run))}}/{self._to_run}[/] "
-            f"{escape(str(job))}  {_result(record)}",
+            f"{escape(self._name(job))}  {_result(record)}",
             soft_wrap=True,
         )
         if self._task is not None:
             self._progress.advance(self._task)
         self._describe()
+
+    def _name(self, job: Job) -> str:
+        """Name a job by what tells it from the others of the run."""
+        parts = [job.algorithm, job.dataset]
+        if self._many_levels:
+            parts.append(job.noise)
+        if self._many_seeds:
+            parts.append(f"seed {job.seed}")
+        return " · ".join(parts)
 
     def _describe(self) -> None:
         if self._task is None:
