@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from typing import TYPE_CHECKING, Self
 
 from rich.markup import escape
@@ -79,11 +78,9 @@ class Display:
     """The live view of a run: a line for each job that ends, and a bar below them."""
 
     def __init__(self, console: Console, plan: Plan) -> None:
-        self._console = console
         self._many_levels = len({job.snr_db for job in plan.jobs}) > 1
         self._many_seeds = len({job.seed for job in plan.jobs}) > 1
-        self._live = console.is_terminal
-        self._running: dict[Job, float] = {}
+        self._running: list[Job] = []
         self._lock = threading.Lock()
         self._ended = 0
         self._to_run = 0
@@ -102,7 +99,7 @@ class Display:
             expand=True,
             speed_estimate_period=ESTIMATE_SECONDS,
             transient=True,
-            disable=not self._live,
+            disable=not console.is_terminal,
         )
 
     def __enter__(self) -> Self:
@@ -131,13 +128,13 @@ class Display:
     def job_started(self, job: Job) -> None:
         """Name the job beside the bar."""
         with self._lock:
-            self._running[job] = time.monotonic()
+            self._running.append(job)
         self._describe()
 
     def job_ended(self, job: Job, record: Record) -> None:
         """Show what the job came to."""
         with self._lock:
-            self._running.pop(job, None)
+            self._running.remove(job)
             self._ended += 1
             count = self._ended
         self._progress.console.print(
