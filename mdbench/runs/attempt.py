@@ -49,6 +49,8 @@ _M = TypeVar("_M", Fitted, Predicted)
 
 _END_SECONDS = 5.0
 """How long a job's process may go on after its last message."""
+_JUDGING_SECONDS = 120.0
+"""Time for reading all candidates of a job; usual ones take milliseconds."""
 _NPY_HEADER = 4096
 """Bytes that an .npy file may have beyond its numbers."""
 
@@ -159,8 +161,8 @@ class Attempt:
             outcome = Outcome(stop.status, stop.reason)
             self._await_end()
         except WorkerTimeoutError:
-            outcome = self._best_so_far()
             self._kill()
+            outcome = self._best_so_far()
         except ProtocolError as error:
             outcome = Outcome(Status.INVALID_OUTPUT, f"the worker sent {error}")
             self._worker.interrupt()
@@ -174,7 +176,7 @@ class Attempt:
         choice = None
         tuning = self._method.spec.tuning
         if tuning != "none":
-            choice = self._candidates.choose()
+            choice = self._choose()
             if choice is None:
                 self._nothing_to_choose()
         if tuning == "grid" and choice is not None:
@@ -189,6 +191,13 @@ class Attempt:
         outcome.choice = choice
         outcome.hyperparameters = choice.hyperparameters if choice is not None else {}
         return outcome
+
+    def _choose(self) -> Choice | None:
+        """Judge the candidates, while the job's clock stands still, and pick the best."""
+        start = time.monotonic()
+        self._candidates.judge(_JUDGING_SECONDS)
+        self._deadline += time.monotonic() - start
+        return self._candidates.choose()
 
     def _order_fit(self) -> None:
         spec = self._method.spec
@@ -219,7 +228,7 @@ class Attempt:
         np.savez(self._folder / file, allow_pickle=False, **arrays)
 
     def _await(self, wanted: type[_M]) -> _M:
-        """Take messages until the one wanted comes; candidates are judged as they arrive."""
+        """Take messages until the one wanted comes; candidates are heard as they arrive."""
         while True:
             message = self._receive(self._deadline - time.monotonic())
             if isinstance(message, wanted):
@@ -255,12 +264,10 @@ class Attempt:
             self._candidates.refuse(message.items, stop.reason)
             return
         for item, values in zip(message.items, predictions, strict=True):
-            if time.monotonic() > self._deadline:  # judging takes of the job's time too
-                raise WorkerTimeoutError
             if (item.target is None) != (target is None):
                 self._candidates.refuse([item], "candidates for one and for all targets, mixed")
             else:
-                self._candidates.add(item, values)
+                self._candidates.hear(item, values)
 
     def _judge(self, predicted: Predicted) -> Outcome:
         test = self._task.test
@@ -290,7 +297,7 @@ class Attempt:
     def _best_so_far(self) -> Outcome:
         """Score a job that ran out of time by its best candidate, evaluated by the bench."""
         late = f"ran longer than {self._job.timeout_s:g} s"
-        choice = self._candidates.choose()
+        choice = self._choose()
         if choice is None:
             return Outcome(Status.TIMEOUT, late)
         test = self._task.test

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -71,9 +72,21 @@ class Choice:
         return float(np.mean([offer.loss for offer in self.offers]))
 
 
+@dataclass(frozen=True)
+class _Heard:
+    """A candidate whose predictions were compared, and whose equations nobody has read yet."""
+
+    index: int
+    item: CandidateItem
+    loss: float
+
+
 @dataclass
 class Candidates:
-    """All candidates of a job so far.
+    """All candidates of a job.
+
+    They are heard while the method runs, which is cheap, and judged when it waits: an equation
+    may cost seconds to count, and that time is not the method's.
 
     Parameters
     ----------
@@ -91,6 +104,7 @@ class Candidates:
     came: int = 0
     invalid: int = 0
     first_reason: str = ""
+    _heard: list[_Heard] = field(default_factory=list)
 
     @property
     def targets(self) -> int:
@@ -103,23 +117,35 @@ class Candidates:
         return whole if target is None else whole[:-1]
 
     def refuse(self, items: list[CandidateItem], reason: str) -> None:
-        """Count candidates that cannot win, and keep the first reason."""
+        """Count candidates that have come and cannot win."""
         self.came += len(items)
-        self.invalid += len(items)
-        self.first_reason = self.first_reason or reason
+        self._refuse(len(items), reason)
 
-    def add(self, item: CandidateItem, predictions: NDArray[np.float64]) -> None:
-        """Judge one candidate by its predictions on the selection data."""
-        try:
-            offer = self._judge(item, predictions)
-        except EquationError as error:
-            self.refuse([item], error.message)
+    def hear(self, item: CandidateItem, predictions: NDArray[np.float64]) -> None:
+        """Take one candidate, and its predictions on the selection data (of the right shape)."""
+        fault = self._fault(item, predictions)
+        if fault:
+            self.refuse([item], fault)
             return
-        except _InvalidError as error:
-            self.refuse([item], str(error))
-            return
+        truth = self.part.targets
+        if item.target is not None:
+            truth = truth[..., item.target : item.target + 1]
+            predictions = predictions[..., None]
+        self._heard.append(_Heard(self.came, item, self.data_type.loss(predictions, truth)))
         self.came += 1
-        self.offers.append(offer)
+
+    def judge(self, seconds: float) -> None:
+        """Read the equations of all that was heard; what is not read in time cannot win."""
+        end = time.monotonic() + seconds
+        heard, self._heard = self._heard, []
+        for number, one in enumerate(heard):
+            if time.monotonic() > end:
+                self._refuse(len(heard) - number, f"not read within {seconds:g} s")
+                return
+            try:
+                self.offers.append(self._read(one))
+            except EquationError as error:
+                self._refuse(1, error.message)
 
     def choose(self) -> Choice | None:
         """Pick the fittest candidate, of each target's where they came one by one."""
@@ -143,33 +169,31 @@ class Candidates:
             winners.append(group[best])
         return Choice(tuple(winners))
 
-    def _judge(self, item: CandidateItem, predictions: NDArray[np.float64]) -> Offer:
+    def _refuse(self, count: int, reason: str) -> None:
+        self.invalid += count
+        self.first_reason = self.first_reason or reason
+
+    def _fault(self, item: CandidateItem, predictions: NDArray[np.float64]) -> str:
         wanted = self.targets if item.target is None else 1
         if len(item.equations) != wanted:
-            raise _InvalidError(f"{len(item.equations)} equations; {wanted} expected")
+            return f"{len(item.equations)} equations; {wanted} expected"
         if item.target is not None and item.target >= self.targets:
-            raise _InvalidError(f"target {item.target}; there are {self.targets}, counted from 0")
+            return f"target {item.target}; there are {self.targets}, counted from 0"
         if not np.isfinite(predictions).all():
-            raise _InvalidError("predictions that are not finite")
-        equations = tuple(expressions.parse(text, self.variables) for text in item.equations)
-        if self.protocol is Protocol.PUBLISHED and any(e.text.strip() == "0" for e in equations):
-            raise _InvalidError("an equation is zero, which the published pipeline refuses")
-        truth = self.part.targets
-        if item.target is not None:
-            truth = truth[..., item.target : item.target + 1]
-            predictions = predictions[..., None]
-        loss = self.data_type.loss(predictions, truth)
+            return "predictions that are not finite"
+        if self.protocol is Protocol.PUBLISHED and "0" in map(str.strip, item.equations):
+            return "an equation is zero, which the published pipeline refuses"
+        return ""
+
+    def _read(self, one: _Heard) -> Offer:
+        equations = tuple(expressions.parse(text, self.variables) for text in one.item.equations)
         complexity = sum(equation.complexity for equation in equations)
         return Offer(
-            index=self.came,
+            index=one.index,
             equations=equations,
-            hyperparameters=item.hyperparameters,
-            target=item.target,
-            loss=loss,
+            hyperparameters=one.item.hyperparameters,
+            target=one.item.target,
+            loss=one.loss,
             complexity=complexity,
-            fitness=self.data_type.fitness(loss, complexity),
+            fitness=self.data_type.fitness(one.loss, complexity),
         )
-
-
-class _InvalidError(Exception):
-    """A candidate that breaks the contract."""

@@ -191,9 +191,10 @@ class _Run:
         log /= f"{job.file_name}_{one.key[:8]}.log"
         try:
             _refuse_limits(method, job, dataset)
-            prepared = self._environments.get(method)
-            if holding is None:
-                holding = self._start(method, prepared, job)
+            with watch.stopped():  # made once and kept warm: not this job's time
+                prepared = self._environments.get(method)
+                if holding is None:
+                    holding = self._start(method, prepared, job)
             outcome = self._attempt(one, task, holding.worker, log)
         except _LimitError as limit:
             outcome = Outcome(Status.UNSUPPORTED, limit.reason)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import time
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cache
 from importlib import metadata
@@ -26,7 +27,7 @@ from mdbench.records import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from mdbench.datatypes.base import Dataset
     from mdbench.runs.attempt import Outcome
@@ -45,6 +46,15 @@ class Stopwatch:
     def __init__(self) -> None:
         self.started = datetime.now(UTC)
         self._start = time.monotonic()
+
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        """Leave out what is done meanwhile."""
+        begin = time.monotonic()
+        try:
+            yield
+        finally:
+            self._start += time.monotonic() - begin
 
     @property
     def seconds(self) -> float:

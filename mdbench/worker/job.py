@@ -11,6 +11,7 @@ import encodings.cp437  # noqa: F401 - for zipfile
 import io
 import os
 import random
+import threading
 import time
 import traceback
 import zipfile  # noqa: F401 - for NumPy's .npz files
@@ -188,36 +189,59 @@ def _predict(fitted: Any, host: Connection, choose: list[int] | None) -> None:
 
 
 class _CandidateSender:
-    """Sends candidates in batches of equal shape: a file of predictions and a message each."""
+    """Sends candidates in batches of equal shape: a file of predictions and a message each.
+
+    A batch goes out when it is `_FLUSH_SECONDS` old, also where the method has stalled since.
+    """
 
     def __init__(self, host: Connection) -> None:
         self._host = host
         self._items: list[dict[str, Any]] = []
         self._predictions: list[Any] = []
         self._files = 0
+        self._lock = threading.RLock()
+        self._timer: threading.Timer | None = None
+        self._error: BaseException | None = None
         self.sent = 0
 
     def send_all(self, candidates: Iterable[Candidate]) -> None:
         """Send the candidates, waiting only a little for more before each batch."""
-        last = time.monotonic()
         for candidate in candidates:
-            predictions = _numbers(candidate.predictions)
-            if self._predictions and predictions.shape != self._predictions[0].shape:
+            with self._lock:
+                self._add(candidate)
+        with self._lock:
+            self._flush()
+        if self._error is not None:
+            raise self._error
+
+    def _add(self, candidate: Candidate) -> None:
+        predictions = _numbers(candidate.predictions)
+        if self._predictions and predictions.shape != self._predictions[0].shape:
+            self._flush()
+        self._predictions.append(predictions)
+        self._items.append(
+            {
+                "equations": _texts(candidate.equations),
+                "hyperparameters": dict(candidate.hyperparameters),
+                "target": candidate.target,
+            }
+        )
+        if self._timer is None:
+            self._timer = threading.Timer(_FLUSH_SECONDS, self._flush_in_time)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def _flush_in_time(self) -> None:
+        try:
+            with self._lock:
                 self._flush()
-            self._predictions.append(predictions)
-            self._items.append(
-                {
-                    "equations": _texts(candidate.equations),
-                    "hyperparameters": dict(candidate.hyperparameters),
-                    "target": candidate.target,
-                }
-            )
-            if time.monotonic() - last > _FLUSH_SECONDS:
-                self._flush()
-                last = time.monotonic()
-        self._flush()
+        except BaseException as error:  # noqa: BLE001 - raised where the method runs
+            self._error = error
 
     def _flush(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         if not self._items:
             return
         file = self._host.save(f"candidates-{self._files}.npy", np.stack(self._predictions))
