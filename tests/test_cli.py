@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from house import HereRuntime, add_method, workspace
+from house import ROOT, HereRuntime, add_method, wait_until, workspace
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -200,3 +204,36 @@ def test_data_are_exported_in_upstreams_layout(capsys: Output) -> None:
             "u": (150, 3),
             "du": (150, 3),
         }
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_run_that_is_stopped_leaves_whole_records(place: Workspace, number: int) -> None:
+    slow = add_method(place, "slow") / "adapter.py"
+    text = slow.read_text(encoding="utf-8").replace("def fit(", "def fit_now(")
+    slow.write_text(
+        f"{text}\n    def fit(self, problem):\n        import time\n        time.sleep(0.2)\n"
+        "        self.fit_now(problem)\n",
+        encoding="utf-8",
+    )
+    code = (
+        "import sys\nfrom house import HereRuntime\nfrom mdbench.cli import main, running\n"
+        "running.VenvRuntime = lambda *_, **__: HereRuntime()\nsys.exit(main(sys.argv[1:]))\n"
+    )
+    options = ["--algorithm", "slow", "--data-type", "ode", "--n-jobs", "1"]
+    bench = subprocess.Popen(
+        [sys.executable, "-c", code, "run", *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "tests")},
+    )
+    results = Path("results/slow-ode.jsonl")
+    assert wait_until(lambda: results.exists() and results.stat().st_size > 0, 30)
+    bench.send_signal(number)
+    out, err = bench.communicate(timeout=30)
+    assert bench.returncode == 130
+    assert err == ""
+    records = RecordStore(results).read()
+    left = 63 - sum(record.status is Status.OK for record in records)
+    assert records[-1].status is Status.INTERRUPTED
+    assert f"{left} of 63 jobs are left" in out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from io import TextIOWrapper
 from pathlib import Path
@@ -227,7 +228,7 @@ def new(name: Annotated[str, typer.Argument(help="The method's name.")]) -> None
     print(f"Made {shown}: a method that runs as it stands (a linear fit).")
     print(f"  1. Put your method into {shown}/adapter.py and its facts into method.toml.")
     print(f"  2. Name its packages in {shown}/requirements.in, then: scripts/lock {name}")
-    print(f"  3. mdbench check {name}")
+    print(f"  3. {_program()} check {name}")
     print(f"  4. ./run.sh --algorithm {name} --data-type ode")
 
 
@@ -267,6 +268,11 @@ def data(
         seed=seed,
         protocol=options.parse_protocol(protocol),
     )
+
+
+def _program() -> str:
+    """Give this command as the user can type it from here."""
+    return "mdbench" if shutil.which("mdbench") else _short(Path(sys.argv[0]).absolute())
 
 
 def _short(path: Path) -> str:

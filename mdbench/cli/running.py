@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 from typing import TYPE_CHECKING, Self
 
@@ -53,6 +54,7 @@ def run(options: RunOptions, *, dry_run: bool, console: Console) -> int:
             console.print(escape(str(job)), soft_wrap=True)
         console.print(f"{len(plan.jobs)} jobs, {plan.n_jobs} at a time. Nothing was done.")
         return 0
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # how a cluster asks to stop
     with Display(console, plan) as display:
         runtime = VenvRuntime(workspace.home, on_line=display.message)
         result = execute(plan, runtime, display)
