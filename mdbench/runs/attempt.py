@@ -328,10 +328,11 @@ class Attempt:
             descriptor = os.open(self._folder / file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         except OSError as error:
             _invalid(f"{file} cannot be read: {error.strerror}")
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            os.close(descriptor)
+            _invalid(f"{file} is no plain file")
         with os.fdopen(descriptor, "rb") as stream:
-            status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode):
-                _invalid(f"{file} is no plain file")
             try:
                 version = np.lib.format.read_magic(stream)
                 header = {

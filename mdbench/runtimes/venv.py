@@ -196,7 +196,7 @@ class VenvWorker(Worker):
             self._buffer += block
 
     def kill_job(self, pid: int) -> None:
-        if pid != self._process.pid and _session_of(pid) == pid:
+        if pid in _children_of(self._process.pid):  # a job may name any process as its own
             _kill_group(pid)
         else:
             self.interrupt()
@@ -227,13 +227,6 @@ class VenvWorker(Worker):
         except subprocess.TimeoutExpired:
             return WorkerGoneError("the worker closed its output")
         return WorkerGoneError(f"the worker ended with exit status {code}", code)
-
-
-def _session_of(pid: int) -> int | None:
-    try:
-        return os.getsid(pid)
-    except OSError:
-        return None
 
 
 def _kill_group(pid: int) -> None:

@@ -1,0 +1,145 @@
+"""What a worker hands over is untrusted: adapters here reach into the worker and forge it."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+from house import HereRuntime, Quiet, add_method, children, workspace
+
+from mdbench.records import Record, Status
+from mdbench.runs.execute import execute
+from mdbench.runs.plan import RunOptions, make_plan
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mdbench.workspace import Workspace
+
+FORGER = """
+import io
+import os
+import numpy as np
+import mdbench.worker.job as job
+
+class Adapter:
+    def __init__(self, *, seed, threads): ...
+    def fit(self, problem): ...
+    def predict(self, problem):
+        return np.zeros((len(problem.X), 1))
+    def equations(self):
+        return ["0"]
+
+def forge(self, file, array):
+    path = self.folder / file
+    {forge}
+    return file
+
+job.Connection.save = forge
+"""
+
+TALKER = """
+import os
+import numpy as np
+import mdbench.worker.job as job
+
+class Adapter:
+    def __init__(self, *, seed, threads): ...
+    def fit(self, problem): ...
+    def predict(self, problem):
+        return np.zeros((len(problem.X), 1))
+    def equations(self):
+        return ["0"]
+
+honest = job.Connection.send
+
+def send(self, type_, **content):
+    {talk}
+    honest(self, type_, **content)
+
+job.Connection.send = send
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Workspace:
+    return workspace(tmp_path)
+
+
+def run(place: Workspace, adapter: str) -> tuple[Record, Record]:
+    """Run the method on one system, and an honest one after it."""
+    add_method(place, "liar", adapter)
+    add_method(place, "zero")
+    options = RunOptions(
+        ("liar", "zero"),
+        "ode",
+        ("rc-circuit",),
+        n_jobs=1,
+        timeout=10.0,
+        result_dir=place.root / "r",
+    )
+    records = execute(make_plan(options, place), HereRuntime(), Quiet()).records
+    assert not children()
+    liar, honest = records
+    assert honest.status is Status.OK
+    return liar, honest
+
+
+@pytest.mark.parametrize(
+    ("forge", "reason"),
+    [
+        ("os.symlink('/etc/passwd', path)", "cannot be read"),
+        ("os.mkfifo(path)", "no plain file"),
+        ("os.mkdir(path)", "no plain file"),
+        ("pass", "cannot be read"),
+        ("path.write_bytes(b'')", "no array of numbers"),
+        ("path.write_bytes(b'hello' * 100)", "no array of numbers"),
+        ("np.save(path, array.astype(np.float32))", "no array of float64"),
+        ("np.save(path, array.astype(complex))", "no array of float64"),
+        ("np.save(path, np.array([object()] * 30)[:, None])", "no array of float64"),
+        ("np.save(path, array); os.truncate(path, os.stat(path).st_size - 8)", "cut short"),
+        ("np.save(path, array); os.truncate(path, 2**40)", "no array of float64"),
+        ("np.save(path, np.zeros((30, 2)))", "shape (30, 2); (30, 1) expected"),
+        ("np.save(path, np.zeros(()))", "shape (); (30, 1) expected"),
+    ],
+)
+def test_files_that_are_no_predictions(place: Workspace, forge: str, reason: str) -> None:
+    liar, _ = run(place, FORGER.format(forge=forge))
+    assert liar.status is Status.INVALID_OUTPUT
+    assert reason in liar.reason
+    assert liar.metrics == {}
+
+
+@pytest.mark.parametrize(
+    ("talk", "reason"),
+    [
+        ("os.write(self._channel._write_fd, b'nonsense\\n')", "no JSON"),
+        ("os.write(self._channel._write_fd, b'\\xff\\xfe\\n')", "no JSON"),
+        ("honest(self, 'hello')", "breaks the protocol"),
+        ("honest(self, type_, **content, extra=1)", "breaks the protocol"),
+        ("self.order = {**self.order, 'job': 'another'}", "of another job"),
+        ("honest(self, 'ended', exit=0, cpu_s=0.0, peak_memory_mb=1.0)", "exit status 0"),
+        ("os.write(self._channel._write_fd, b'x' * (33 * 2**20))", "more than"),
+    ],
+)
+def test_lines_that_are_no_messages(place: Workspace, talk: str, reason: str) -> None:
+    liar, _ = run(place, TALKER.format(talk=talk))
+    assert liar.status in {Status.INVALID_OUTPUT, Status.CRASHED}
+    assert reason in liar.reason
+    assert liar.metrics == {}
+
+
+def test_the_process_that_is_killed_is_never_another_ones(place: Workspace) -> None:
+    # The job names a process of ours as its own, and then runs out of time.
+    talk = f"content = {{**content, 'pid': {os.getpid()}}} if type_ == 'started' else content"
+    adapter = TALKER.format(talk=talk).replace(
+        "fit(self, problem): ...", "fit(self, problem):\n        import time; time.sleep(60)"
+    )
+    add_method(place, "liar", adapter)
+    options = RunOptions(
+        ("liar",), "ode", ("rc-circuit",), timeout=0.5, result_dir=place.root / "r"
+    )
+    (record,) = execute(make_plan(options, place), HereRuntime(), Quiet()).records
+    assert record.status is Status.TIMEOUT
+    assert not children()
