@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import io
 import itertools
 import os
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hypothesis import given
@@ -12,8 +14,6 @@ from mdbench.runtimes import logs
 from mdbench.runtimes.logs import LOG_CAP, LogSink
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import pytest
 
 
@@ -51,13 +51,12 @@ def test_mark_is_found_however_the_stream_is_cut(words: bytes, cuts: set[int]) -
     sink._mark = mark("job-7")
     kept: list[bytes] = []
 
-    class File:
-        def write(self, data: bytes) -> None:
-            kept.append(data)
+    class File(io.BytesIO):
+        def close(self) -> None:
+            kept.append(self.getvalue())
+            super().close()
 
-        def close(self) -> None: ...
-
-    sink._file = File()  # type: ignore[assignment]
+    sink._file = File()
     pending = b""
     edges = sorted({0, len(whole), *(cut for cut in cuts if cut < len(whole))})
     for start, stop in itertools.pairwise(edges):
@@ -93,3 +92,11 @@ def test_end_does_not_wait_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(logs, "_PATIENCE", 0.05)
     sink.end()
     assert (tmp_path / "log").read_bytes() == b""
+
+
+def test_full_disk_costs_the_log_and_nothing_else() -> None:
+    sink = LogSink()
+    sink.begin(Path("/dev/full"), "one")
+    pump(sink, [b"words", mark("one"), b"after"])
+    sink.end()
+    assert sink.stray == b"after"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import stat
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
@@ -15,6 +13,7 @@ from mdbench import expressions
 from mdbench.errors import EquationError
 from mdbench.records import Status
 from mdbench.runs.choice import Candidates
+from mdbench.runs.handover import HandoverError, read_predictions
 from mdbench.runtimes.base import WorkerGoneError, WorkerTimeoutError
 from mdbench.runtimes.protocol import (
     Candidates as CandidatesMessage,
@@ -34,8 +33,6 @@ from mdbench.runtimes.protocol import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from numpy.typing import NDArray
-
     from mdbench.datatypes.base import DataType, Part, Task
     from mdbench.methods import Method
     from mdbench.runs.choice import Choice, Offer
@@ -51,8 +48,6 @@ _END_SECONDS = 5.0
 """How long a job's process may go on after its last message."""
 _JUDGING_SECONDS = 120.0
 """Time for reading all candidates of a job; usual ones take milliseconds."""
-_NPY_HEADER = 4096
-"""Bytes that an .npy file may have beyond its numbers."""
 
 
 @dataclass
@@ -259,9 +254,9 @@ class Attempt:
         target = message.items[0].target if message.items else None
         shape = (len(message.items), *self._candidates.shape(target))
         try:
-            predictions = self._read(message.predictions, shape)
-        except _StopError as stop:
-            self._candidates.refuse(message.items, stop.reason)
+            predictions = read_predictions(self._folder / message.predictions, shape)
+        except HandoverError as error:
+            self._candidates.refuse(message.items, str(error))
             return
         for item, values in zip(message.items, predictions, strict=True):
             if (item.target is None) != (target is None):
@@ -271,7 +266,10 @@ class Attempt:
 
     def _judge(self, predicted: Predicted) -> Outcome:
         test = self._task.test
-        predictions = self._read(predicted.predictions, test.targets.shape)
+        try:
+            predictions = read_predictions(self._folder / predicted.predictions, test.targets.shape)
+        except HandoverError as error:
+            _invalid(str(error))
         if not np.isfinite(predictions).all():
             bad = int(np.size(predictions) - np.isfinite(predictions).sum())
             _invalid(f"{bad} of {predictions.size} predictions are not finite")
@@ -320,38 +318,6 @@ class Attempt:
             failure = self._first_failure or "no candidate came"
             raise _StopError(Status.INVALID_OUTPUT, failure)
         _invalid(f"none of {found.came} candidates is valid, the first: {found.first_reason}")
-
-    def _read(self, file: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
-        """Read an array that the worker wrote, if it is what it must be."""
-        wanted = f"{shape} expected"
-        try:
-            descriptor = os.open(self._folder / file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        except OSError as error:
-            _invalid(f"{file} cannot be read: {error.strerror}")
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            os.close(descriptor)
-            _invalid(f"{file} is no plain file")
-        with os.fdopen(descriptor, "rb") as stream:
-            try:
-                version = np.lib.format.read_magic(stream)
-                header = {
-                    (1, 0): np.lib.format.read_array_header_1_0,
-                    (2, 0): np.lib.format.read_array_header_2_0,
-                }[version]
-                found, _, dtype = header(stream)
-            except (ValueError, KeyError):
-                _invalid(f"{file} is no array of numbers")
-            if found != shape:
-                _invalid(f"predictions of shape {found}; {wanted}")
-            if dtype != np.float64 or status.st_size > 8 * int(np.prod(shape)) + _NPY_HEADER:
-                _invalid(f"{file} is no array of float64")
-            stream.seek(0)
-            try:
-                array: NDArray[np.float64] = np.lib.format.read_array(stream, allow_pickle=False)
-            except ValueError:
-                _invalid(f"{file} is cut short")
-        return array
 
     def _kill(self) -> None:
         if self._pid is None:

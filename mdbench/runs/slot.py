@@ -8,7 +8,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from mdbench.errors import MdbenchError, MethodError, UnavailableError
+from mdbench.errors import DataError, MdbenchError, MethodError, UnavailableError
 from mdbench.records import Status
 from mdbench.runs.attempt import Attempt, Outcome, Setting
 from mdbench.runs.due import load_dataset
@@ -100,7 +100,7 @@ class Slot:
         Raises
         ------
         DataError
-            If the dataset cannot be loaded any more.
+            If the dataset cannot be loaded any more, or if the job's files cannot be written.
         """
         job = one.job
         method = self._plan.methods[job.algorithm]
@@ -160,10 +160,20 @@ class Slot:
         return worker
 
     def _attempt(self, one: Ready, task: Task, worker: Worker, log: Path) -> Outcome:
+        try:
+            return self._attempt_in_folder(one, task, worker, log)
+        except OSError as error:
+            raise DataError(
+                f"The files of a job cannot be written: {error}.",
+                f"Make room in {tempfile.gettempdir()} (or set TMPDIR) and in "
+                f"{self._plan.result_dir}, and give the same command again.",
+            ) from error
+
+    def _attempt_in_folder(self, one: Ready, task: Task, worker: Worker, log: Path) -> Outcome:
         method = self._plan.methods[one.job.algorithm]
         folder = Path(tempfile.mkdtemp(prefix="mdbench-job-"))
-        worker.begin_log(log, one.key)
         try:
+            worker.begin_log(log, one.key)
             return Attempt(
                 one.job,
                 method,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING, BinaryIO
 
 if TYPE_CHECKING:
@@ -85,16 +86,20 @@ class LogSink:
             self.stray = (self.stray + data)[-_STRAY_CAP:]
             return
         kept = data[: LOG_CAP - self._kept]
-        self._file.write(kept)
+        try:
+            self._file.write(kept)
+            self._file.flush()
+        except OSError:  # a full disk may cost the log, and never the job
+            kept = b""
         self._kept += len(kept)
         self._dropped += len(data) - len(kept)
 
     def _finish(self) -> None:
         if self._file is None:
             return
-        if self._dropped:
-            self._file.write(f"\n[{self._dropped} more bytes were printed and dropped]\n".encode())
-        self._file.close()
+        with suppress(OSError), self._file as file:
+            if self._dropped:
+                file.write(f"\n[{self._dropped} more bytes were printed and dropped]\n".encode())
         self._file = None
 
 

@@ -1,0 +1,49 @@
+"""A full disk stops a run with a clear error, and what was recorded stays."""
+
+from __future__ import annotations
+
+import errno
+import os
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from house import HereRuntime, Quiet, add_method, children, workspace
+
+from mdbench.errors import DataError
+from mdbench.records import RecordStore, Status
+from mdbench.runs.execute import execute
+from mdbench.runs.plan import RunOptions, make_plan
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = workspace(tmp_path)
+    add_method(place, "zero")
+    options = RunOptions(
+        ("zero",),
+        "ode",
+        ("rc-circuit", "autocatalysis", "landau-equation"),
+        n_jobs=1,
+        result_dir=place.root / "results",
+    )
+    plan = make_plan(options, place)
+    observer = Quiet()
+
+    def full(*args: object, **arrays: object) -> None:
+        if observer.ended:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        savez(*args, **arrays)  # type: ignore[arg-type]
+
+    savez = np.savez
+    with monkeypatch.context() as patch:
+        patch.setattr(np, "savez", full)
+        with pytest.raises(DataError, match="No space left on device"):
+            execute(plan, HereRuntime(), observer)
+    assert not children()
+    stored = RecordStore(plan.result_file("zero")).read()
+    assert [record.status for record in stored] == [Status.OK]
+    summary = execute(plan, HereRuntime(), Quiet())
+    assert (summary.ran, summary.skipped, summary.left) == (2, 1, 0)
