@@ -631,3 +631,38 @@ def test_bad_data_stops_before_anything_is_run(place: Workspace, tmp_path: Path)
     assert record.truth is None
     assert record.target_source == "file"
     assert record.dataset_path == str(folder)
+
+
+def test_test_data_are_sealed_until_the_last_fit_is_done(place: Workspace) -> None:
+    look = "print(sorted((f, sorted(np.load(f).files)) for f in os.listdir('.') if f[-1] == 'z'))"
+    add_method(
+        place,
+        "curious",
+        f"""
+        import os
+        import numpy as np
+
+        class Adapter:
+            def __init__(self, *, seed, threads, slope):
+                self.slope = slope
+            def fit(self, p):
+                {look}
+            def predict(self, p):
+                {look}
+                return self.slope * p.X
+            def equations(self):
+                return [f"{{self.slope}}*u0"]
+        """,
+        tuning="grid",
+        more="[grid]\nslope = [-0.4]",
+    )
+    record = only(run(place, "curious"))
+    assert record.status is Status.OK
+    train, validation = "('train.npz', ['X', 'Y'])", "('validation.npz', ['X'])"
+    refit, test = "('refit.npz', ['X', 'Y'])", "('test.npz', ['X'])"
+    assert log_of(place, record).decode().splitlines() == [
+        f"[{train}, {validation}]",
+        f"[{train}, {validation}]",
+        f"[{refit}, {train}, {validation}]",
+        f"[{refit}, {test}, {train}, {validation}]",
+    ]

@@ -1,0 +1,96 @@
+"""What the documents say and what the code does are held together."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+
+import pytest
+from house import ROOT
+
+import mdbench
+from mdbench.cli import main
+from mdbench.methods import Limit, MethodSpec
+from mdbench.runtimes import protocol
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+AUTHORS = (ROOT / "docs" / "adding-a-method.md").read_text(encoding="utf-8")
+PROTOCOL = (ROOT / "docs" / "protocol.md").read_text(encoding="utf-8")
+
+MODULES = sorted(
+    module.name
+    for module in pkgutil.walk_packages(mdbench.__path__, "mdbench.")
+    if not module.name.endswith("__main__") and ".template" not in module.name
+)
+
+
+def rows(text: str) -> dict[str, str]:
+    """Give the tables' rows: the names in the first cell, and the rest."""
+    found = {}
+    for line in text.splitlines():
+        if line.startswith("| `"):
+            first, _, rest = line.strip("| ").partition(" | ")
+            for name in re.findall(r"`([^`]+)`", first):
+                found[name] = rest
+    return found
+
+
+def test_options_of_the_readme_are_those_of_run(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--help"]) == 0
+    offered = set(re.findall(r"^ +(--[a-z-]+)", capsys.readouterr().out, re.MULTILINE))
+    named = {name.split()[0] for name in rows(README) if name.startswith("--")}
+    assert named == offered - {"--help"}
+
+
+def test_verbs_of_the_readme_are_those_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    offered = set(re.findall(r"^  ([a-z]+)  ", capsys.readouterr().out, re.MULTILINE))
+    sentence = README[README.index("is the command with all verbs") : README.index("## Your own")]
+    assert set(re.findall(r"`([a-z]+)`", sentence)) == offered
+
+
+@pytest.mark.parametrize("file", ["README.md", *sorted(p.name for p in ROOT.glob("docs/*.md"))])
+def test_links_lead_somewhere(file: str) -> None:
+    path = ROOT / file if file == "README.md" else ROOT / "docs" / file
+    for target in re.findall(r"\]\(([^)#]+)\)", path.read_text(encoding="utf-8")):
+        assert (path.parent / target).exists(), target
+
+
+def test_every_key_of_a_method_is_explained() -> None:
+    explained = rows(AUTHORS)
+    named = {re.sub(r"[\[\]]", "", name).split(".")[0] for name in explained}
+    keys = {field.alias or name for name, field in MethodSpec.model_fields.items()}
+    assert keys <= named, keys - named
+    for key in Limit.model_fields:
+        assert f"`{key}`" in explained["[[limits]]"]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        protocol.JobOrder,
+        protocol.Refit,
+        protocol.Predict,
+        protocol.Hello,
+        protocol.Broken,
+        protocol.Started,
+        protocol.Candidates,
+        protocol.Fitted,
+        protocol.Predicted,
+        protocol.Failed,
+        protocol.Ended,
+    ],
+)
+def test_every_message_is_explained_with_its_keys(message: type[protocol.JobOrder]) -> None:
+    (kind,) = message.model_fields["type"].annotation.__args__  # type: ignore[union-attr]
+    explained = rows(PROTOCOL)[kind]
+    for key in message.model_fields:
+        assert key == "type" or f"`{key}`" in explained, key
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_public_names_are_there(name: str) -> None:
+    module = importlib.import_module(name)
+    for public in getattr(module, "__all__", ()):
+        assert hasattr(module, public), public
