@@ -14,6 +14,7 @@ from rich.markup import escape
 
 from mdbench import __version__
 from mdbench.cli.arguments import spread
+from mdbench.cli.exits import Exit
 from mdbench.errors import MdbenchError, UsageError
 
 __all__ = ["main"]
@@ -43,6 +44,9 @@ Snr = Annotated[
     list[str] | None,
     typer.Option(metavar="DB", help="Noise level in dB, or 'clean'; several allowed."),
 ]
+NJobs = Annotated[
+    str | None, typer.Option(metavar="N", help="Jobs at a time; -1: one a core, the default.")
+]
 Timeout = Annotated[
     str | None,
     typer.Option(metavar="SECONDS", help="Seconds a job may take.  Default: the method's own."),
@@ -60,17 +64,9 @@ Rerun = Annotated[
     typer.Option(metavar="STATUS", help="Run again what ended so: e.g. timeout,failed; or all."),
 ]
 
-EXIT_ERROR = 2
-EXIT_INTERRUPTED = 130
-
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command line and give its exit status.
-
-    0: done, whatever the jobs came to.  1: done, but an environment could not be made, or a
-    check failed.  2: the command could not be done; the message says why.  130: interrupted with
-    Ctrl-C; records are whole and the same command goes on.
-    """
+    """Run one command line and give its exit status, an `Exit`."""
     given = sys.argv[1:] if arguments is None else arguments
     if isinstance(sys.stdout, TextIOWrapper):  # names such as rössler on a terminal without UTF-8
         sys.stdout.reconfigure(errors="replace")
@@ -78,14 +74,14 @@ def main(arguments: list[str] | None = None) -> int:
         code = app(args=spread(given), standalone_mode=False)
     except MdbenchError as error:
         complain(error)
-        return EXIT_ERROR
+        return Exit.ERROR
     except (typer.Abort, KeyboardInterrupt):
         print("Interrupted. The same command goes on from here.", file=sys.stderr)
-        return EXIT_INTERRUPTED
+        return Exit.INTERRUPTED
     except Exception as error:
         if hasattr(error, "format_message"):  # the parser's own errors
             complain(UsageError(error.format_message(), "To see all options: mdbench run --help"))
-            return EXIT_ERROR
+            return Exit.ERROR
         raise
     return int(code or 0)
 
@@ -116,9 +112,7 @@ def run(
     result_dir: ResultDir = Path("results"),
     with_noise: WithNoise = False,
     snr: Snr = None,
-    n_jobs: Annotated[
-        str | None, typer.Option(metavar="N", help="Jobs at a time; -1: one a core, the default.")
-    ] = None,
+    n_jobs: NJobs = None,
     timeout: Timeout = None,
     seed: Seed = None,
     seeds: Seeds = None,
@@ -187,6 +181,20 @@ def why(
         rerun=rerun or [],
     )
     running.why(asked, console=Console(highlight=False))
+
+
+@app.command()
+def reproduce(
+    results: Annotated[Path, typer.Argument(help="A results file of mdbench run.")],
+    dataset: Datasets = None,
+    n_jobs: NJobs = None,
+) -> int:
+    """Run the jobs of a results file again, and compare the records."""
+    from mdbench.cli import options, reproducing
+
+    return reproducing.reproduce(
+        results, dataset or [], options.parse_n_jobs(n_jobs), Console(highlight=False)
+    )
 
 
 @app.command("list")

@@ -14,7 +14,7 @@ from mdbench.runs.plan import RunOptions
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["parse_protocol", "run_options"]
+__all__ = ["parse_n_jobs", "parse_protocol", "run_options"]
 
 _MAX_SEEDS = 10_000
 _MAX_SEED = 2**32 - 1
@@ -52,7 +52,7 @@ def run_options(
         result_dir=result_dir,
         with_noise=with_noise,
         snr=tuple(_snr(text) for text in snr),
-        n_jobs=_n_jobs(n_jobs),
+        n_jobs=parse_n_jobs(n_jobs),
         timeout=_timeout(timeout),
         seeds=_seeds(seed, seeds),
         save_pareto=save_pareto,
@@ -86,7 +86,14 @@ def _snr(text: str) -> float | None:
     return value
 
 
-def _n_jobs(text: str | None) -> int | None:
+def parse_n_jobs(text: str | None) -> int | None:
+    """Read the value of ``--n-jobs``; None for one a core.
+
+    Raises
+    ------
+    UsageError
+        If it is no number of jobs.
+    """
     if text is None or text == "-1":
         return None
     if not re.fullmatch(r"[0-9]{1,6}", text) or int(text) == 0:

@@ -18,6 +18,7 @@ from rich.progress import (
 )
 from rich.table import Column
 
+from mdbench.cli.exits import Exit
 from mdbench.records import Status
 from mdbench.reports.table import failures, run_table, summary
 from mdbench.runs.due import explain
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
 
 __all__ = ["run", "why"]
 
-EXIT_UNAVAILABLE = 1
-EXIT_INTERRUPTED = 130
 ESTIMATE_SECONDS = 24 * 3600.0
 """The time left is estimated from the jobs of so long ago: single ones may take hours."""
 LARGEST_TABLE = 400
@@ -53,16 +52,16 @@ def run(options: RunOptions, *, dry_run: bool, console: Console) -> int:
         for job in plan.jobs:
             console.print(escape(str(job)), soft_wrap=True)
         console.print(f"{len(plan.jobs)} jobs, {plan.n_jobs} at a time. Nothing was done.")
-        return 0
+        return Exit.DONE
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # how a cluster asks to stop
     with Display(console, plan) as display:
         runtime = VenvRuntime(workspace.home, on_line=display.message)
         result = execute(plan, runtime, display)
     _show_end(result, plan, console)
     if result.interrupted:
-        return EXIT_INTERRUPTED
+        return Exit.INTERRUPTED
     unavailable = any(record.status is Status.UNAVAILABLE for record in result.records)
-    return EXIT_UNAVAILABLE if unavailable else 0
+    return Exit.NOT_AS_WISHED if unavailable else Exit.DONE
 
 
 def why(options: RunOptions, *, console: Console) -> None:

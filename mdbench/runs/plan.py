@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mdbench.records import Status
     from mdbench.workspace import Workspace
 
-__all__ = ["NOISE_LEVELS", "Job", "Plan", "RunOptions", "make_plan"]
+__all__ = ["NOISE_LEVELS", "Job", "Plan", "RunOptions", "make_plan", "select_names", "slots"]
 
 _T = TypeVar("_T")
 
@@ -144,7 +144,7 @@ def make_plan(options: RunOptions, workspace: Workspace) -> Plan:
         source=source,
         dataset_path=options.dataset_path,
         result_dir=options.result_dir,
-        n_jobs=_slots(options.n_jobs, threads),
+        n_jobs=slots(options.n_jobs, threads),
         rerun=options.rerun,
     )
 
@@ -200,5 +200,6 @@ def _unique(values: Sequence[_T]) -> list[_T]:
     return list(dict.fromkeys(values))
 
 
-def _slots(n_jobs: int | None, threads: int) -> int:
+def slots(n_jobs: int | None, threads: int) -> int:
+    """Give how many jobs run at a time: as asked for, or as many as fit the cores."""
     return n_jobs or max(1, len(os.sched_getaffinity(0)) // threads)

@@ -1,0 +1,79 @@
+"""``mdbench reproduce``: jobs run again, and their records held against the old ones."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.markup import escape
+
+from mdbench.cli.running import Display
+from mdbench.errors import UsageError
+from mdbench.records import RecordStore
+from mdbench.runs.execute import execute
+from mdbench.runs.reproduce import RESULT, differences, plans_of
+from mdbench.runtimes.venv import VenvRuntime
+from mdbench.workspace import Workspace
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from mdbench.records import Record
+
+__all__ = ["reproduce"]
+
+EXIT_DIFFERENT = 1
+EXIT_INTERRUPTED = 130
+
+
+def reproduce(results: Path, patterns: list[str], n_jobs: int | None, console: Console) -> int:
+    """Run again, compare and print; 0 if every result is the same."""
+    if not results.is_file():
+        raise UsageError(f"There is no results file {results}.", "E.g. results/sindy-ode.jsonl")
+    workspace = Workspace.find()
+    records = list(RecordStore(results).latest().values())
+    before = {_question(record): record for record in records}
+    same = different = 0
+    with tempfile.TemporaryDirectory(prefix="mdbench-reproduce-") as folder:
+        for plan in plans_of(records, patterns, workspace, result_dir=Path(folder), n_jobs=n_jobs):
+            with Display(console, plan) as display:
+                runtime = VenvRuntime(workspace.home, on_line=display.message)
+                summary = execute(plan, runtime, display)
+            if summary.interrupted:
+                return EXIT_INTERRUPTED
+            for record in summary.records:
+                found = differences(before[_question(record)], record)
+                changed = {name: pair for name, pair in found.items() if name in RESULT}
+                same, different = same + (not changed), different + bool(changed)
+                _show(record, found, changed, console)
+    console.print(f"{same} of {same + different} records were reproduced.")
+    return EXIT_DIFFERENT if different else 0
+
+
+def _question(record: Record) -> tuple[object, ...]:
+    return (
+        record.algorithm,
+        record.dataset,
+        record.dataset_path,
+        record.snr_db,
+        record.seed,
+        record.protocol,
+        record.budget.timeout_s,
+    )
+
+
+def _show(
+    record: Record,
+    found: dict[str, tuple[object, object]],
+    changed: dict[str, tuple[object, object]],
+    console: Console,
+) -> None:
+    noise = "clean" if record.snr_db is None else f"{record.snr_db:g} dB"
+    name = f"{record.algorithm} · {record.dataset} · {noise} · seed {record.seed}"
+    verdict = "[red]another result[/]" if changed else "[green]the same result[/]"
+    console.print(f"{escape(name)}  {verdict}", soft_wrap=True)
+    for key, (old, new) in changed.items():
+        console.print(escape(f"    {key}: {old} -> {new}"), soft_wrap=True)
+    if others := sorted(found.keys() - changed.keys()):
+        console.print(f"    made with another: {', '.join(others)}", soft_wrap=True)

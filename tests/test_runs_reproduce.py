@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from house import HereRuntime, add_method, workspace
+
+from mdbench.cli import main, reproducing, running
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mdbench.workspace import Workspace
+
+CONSTANT = """
+import numpy as np
+
+class Adapter:
+    def __init__(self, *, seed, threads):
+        self.value = {value}
+    def fit(self, p): ...
+    def predict(self, p):
+        return np.full((len(p.X), 1), self.value)
+    def equations(self):
+        return [repr(float(self.value))]
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    made = workspace(tmp_path)
+    monkeypatch.setenv("MDBENCH_ROOT", str(made.root))
+    monkeypatch.setenv("MDBENCH_HOME", str(made.home))
+    monkeypatch.chdir(tmp_path)
+    for module in (running, reproducing):
+        monkeypatch.setattr(module, "VenvRuntime", lambda *_, **__: HereRuntime())
+    return made
+
+
+def run(*more: str) -> None:
+    line = ["--algorithm", "m", "--data-type", "ode", "--dataset", "rc-circuit", "autocatalysis"]
+    assert main(["run", *line, *more]) == 0
+
+
+def last_lines(capsys: pytest.CaptureFixture[str], code: int, *more: str) -> str:
+    capsys.readouterr()
+    assert main(["reproduce", "results/m-ode.jsonl", *more]) == code
+    return capsys.readouterr().out
+
+
+def test_the_same_again(place: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
+    add_method(place, "m", CONSTANT.format(value="seed"))
+    run("--with-noise", "--seeds", "0,3", "--timeout", "9")
+    text = last_lines(capsys, 0)
+    assert "20 of 20 records were reproduced." in text
+    assert "another" not in text
+
+
+def test_another_result_is_shown(place: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = add_method(place, "m", CONSTANT.format(value="0.5"))
+    run()
+    (folder / "adapter.py").write_text(CONSTANT.format(value="0.25"), encoding="utf-8")
+    text = last_lines(capsys, 1, "--dataset", "rc-circuit")
+    assert "rc-circuit · clean · seed 0  another result" in text
+    assert "equations: ['0.5'] -> ['0.25']" in text
+    assert re.search(r"made with another: key, key_parts", text)
+    assert "0 of 1 records were reproduced." in text
+
+
+def test_another_environment_with_the_same_result(
+    place: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = add_method(place, "m", CONSTANT.format(value="0.5"))
+    run()
+    (folder / "requirements.lock").write_text("# newer\n", encoding="utf-8")
+    text = last_lines(capsys, 0)
+    assert "2 of 2 records were reproduced." in text
+    assert "made with another: key, key_parts, provenance" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["nowhere.jsonl"], "There is no results file nowhere.jsonl"),
+        (["results/m-ode.jsonl", "--dataset", "glider"], "'glider' matches none"),
+    ],
+)
+def test_nothing_to_reproduce(
+    place: Workspace, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
+) -> None:
+    add_method(place, "m", CONSTANT.format(value="0.5"))
+    run()
+    assert main(["reproduce", *arguments]) == 2
+    assert words in capsys.readouterr().err
