@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 
 from mdbench.authoring.check import check_method
+from mdbench.cli.exits import Exit
 from mdbench.runtimes.venv import VenvRuntime
 
 if TYPE_CHECKING:
@@ -31,6 +32,6 @@ def check(name: str, workspace: Workspace, console: Console) -> int:
             console.print(f"       {escape(finding.explanation)}", soft_wrap=True)
     if failed:
         console.print(f"{name} breaks {failed} point(s) of its contract.")
-        return 1
+        return Exit.NOT_AS_WISHED
     console.print(f"{name} keeps its contract.")
-    return 0
+    return Exit.DONE

@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from mdbench import methods
+from mdbench.cli.exits import Exit
 from mdbench.errors import MdbenchError, MethodError
 from mdbench.runtimes.venv import VenvRuntime
 
@@ -47,4 +48,4 @@ def install(names: list[str], workspace: Workspace, console: Console) -> int:
             result = f"[red]cannot be made:[/] {escape(str(error))}"
         table.add_row(name, result, f"{time.monotonic() - start:.1f}")
     console.print(table)
-    return 1 if broken else 0
+    return Exit.NOT_AS_WISHED if broken else Exit.DONE

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from rich.markup import escape
 
+from mdbench.cli.exits import Exit
 from mdbench.cli.running import Display
 from mdbench.errors import UsageError
 from mdbench.records import RecordStore
@@ -23,32 +24,30 @@ if TYPE_CHECKING:
 
 __all__ = ["reproduce"]
 
-EXIT_DIFFERENT = 1
-EXIT_INTERRUPTED = 130
-
 
 def reproduce(results: Path, patterns: list[str], n_jobs: int | None, console: Console) -> int:
     """Run again, compare and print; 0 if every result is the same."""
     if not results.is_file():
         raise UsageError(f"There is no results file {results}.", "E.g. results/sindy-ode.jsonl")
     workspace = Workspace.find()
-    records = list(RecordStore(results).latest().values())
-    before = {_question(record): record for record in records}
+    before = {_question(record): record for record in RecordStore(results).read()}
     same = different = 0
     with tempfile.TemporaryDirectory(prefix="mdbench-reproduce-") as folder:
-        for plan in plans_of(records, patterns, workspace, result_dir=Path(folder), n_jobs=n_jobs):
+        for plan in plans_of(
+            before.values(), patterns, workspace, result_dir=Path(folder), n_jobs=n_jobs
+        ):
             with Display(console, plan) as display:
                 runtime = VenvRuntime(workspace.home, on_line=display.message)
                 summary = execute(plan, runtime, display)
             if summary.interrupted:
-                return EXIT_INTERRUPTED
+                return Exit.INTERRUPTED
             for record in summary.records:
                 found = differences(before[_question(record)], record)
                 changed = {name: pair for name, pair in found.items() if name in RESULT}
                 same, different = same + (not changed), different + bool(changed)
                 _show(record, found, changed, console)
     console.print(f"{same} of {same + different} records were reproduced.")
-    return EXIT_DIFFERENT if different else 0
+    return Exit.NOT_AS_WISHED if different else Exit.DONE
 
 
 def _question(record: Record) -> tuple[object, ...]:
