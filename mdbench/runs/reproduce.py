@@ -1,4 +1,4 @@
-"""Does the same job give the same record again?"""
+"""Jobs of a results file run again, and their records compared."""
 
 from __future__ import annotations
 
@@ -65,14 +65,13 @@ def plans_of(
     for (data_type, path), group in groupby(sorted(chosen, key=_source), key=_source):
         jobs = tuple(_job(record) for record in group)
         place = Path(path) if path else None
+        names = dict.fromkeys(job.algorithm for job in jobs)
         kind = datatypes.find(
             data_type, workspace.datasets / data_type, workspace.arrays / data_type
         )
         yield Plan(
             jobs=jobs,
-            methods={
-                job.algorithm: methods.find(job.algorithm, workspace.algorithms) for job in jobs
-            },
+            methods={name: methods.find(name, workspace.algorithms) for name in names},
             data_type=kind,
             source=kind.source(place),
             dataset_path=place,
