@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import json
 import tomllib
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -88,6 +89,9 @@ class MethodSpec(_Table):
         for name, values in self.grid.items():
             if not values:
                 raise ValueError(f"grid.{name} is empty; give at least one value")
+        tables: list[MethodSpec | Overrides] = [self, self.check, *self.protocols.values()]
+        for table in tables:
+            _refuse_what_is_no_json(table.hyperparameters | table.grid)
         return self
 
     def fixed(self, protocol: str) -> dict[str, Any]:
@@ -108,6 +112,17 @@ class MethodSpec(_Table):
         return {str(name): value for name, value in self.protocols.items()}.get(
             protocol, Overrides()
         )
+
+
+def _refuse_what_is_no_json(values: dict[str, Any]) -> None:
+    for name, value in values.items():
+        try:
+            json.dumps(value, allow_nan=False)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"hyperparameter {name} is {value!r}; it must be made of finite numbers, texts, "
+                "booleans, lists and tables"
+            ) from None
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,6 @@ def pump(sink: LogSink, blocks: list[bytes]) -> None:
         os.write(write, block)
     os.close(write)
     thread.join()
-    os.close(read)
 
 
 def mark(job: str) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mdbench.runtimes.launch import WORKER_COMMAND, lay_out_worker
 from mdbench.worker import Problem
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -81,16 +83,15 @@ class Driver:
         (folder / "adapter.py").write_text(dedent(adapter), encoding="utf-8")
         self.folder = folder
         self.log = (folder / "log").open("w+b")
-        command = [
-            sys.executable,
-            "-s",
-            "-B",
-            str(ROOT / "mdbench" / "worker"),
-            str(folder),
-            *options,
-        ]
+        command = [sys.executable, *WORKER_COMMAND, str(folder), *options]
+        environment = os.environ | {"PYTHONPATH": str(lay_out_worker(folder))}
         self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, cwd=folder
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.log,
+            cwd=folder,
+            env=environment,
         )
 
     def send(self, message: dict[str, Any]) -> None:

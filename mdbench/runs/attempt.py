@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import signal
 import time
 from dataclasses import dataclass, field
@@ -46,6 +48,8 @@ _M = TypeVar("_M", Fitted, Predicted)
 
 _END_SECONDS = 5.0
 """How long a job's process may go on after its last message."""
+_METHODS_DOING = {errno.ENOENT, errno.EEXIST, errno.ENOTDIR, errno.EACCES, errno.ELOOP}
+"""What a method can cause in its folder; other errors, such as a full disk, are the machine's."""
 _JUDGING_SECONDS = 120.0
 """Time for reading all candidates of a job; usual ones take milliseconds."""
 
@@ -163,6 +167,13 @@ class Attempt:
             self._worker.interrupt()
         except WorkerGoneError as gone:
             outcome = Outcome(Status.CRASHED, _death(gone.exit_code))
+        except (ValueError, TypeError, RecursionError) as error:
+            # A net below the checks: no answer of one method may end the run of the others.
+            outcome = Outcome(
+                Status.INVALID_OUTPUT,
+                f"the answer cannot be used: {type(error).__name__}: {error}",
+            )
+            self._worker.interrupt()
         return outcome
 
     def _converse(self) -> Outcome:
@@ -190,7 +201,7 @@ class Attempt:
     def _choose(self) -> Choice | None:
         """Judge the candidates, while the job's clock stands still, and pick the best."""
         start = time.monotonic()
-        self._candidates.judge(_JUDGING_SECONDS)
+        self._candidates.judge(_JUDGING_SECONDS, lambda: not self._worker.alive)
         self._deadline += time.monotonic() - start
         return self._candidates.choose()
 
@@ -220,7 +231,17 @@ class Attempt:
         arrays = dict(part.inputs)
         if with_targets:
             arrays[part.target_name] = part.targets
-        np.savez(self._folder / file, allow_pickle=False, **arrays)
+        try:
+            new = os.open(self._folder / file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+            with os.fdopen(new, "wb") as stream:
+                np.savez(stream, allow_pickle=False, **arrays)
+        except OSError as error:
+            if self._pid is None or error.errno not in _METHODS_DOING:
+                raise
+            raise _StopError(
+                Status.INVALID_OUTPUT,
+                f"the method changed its job's folder: {file}: {error.strerror}",
+            ) from error
 
     def _await(self, wanted: type[_M]) -> _M:
         """Take messages until the one wanted comes; candidates are heard as they arrive."""

@@ -14,6 +14,8 @@ from mdbench.errors import EquationError
 from mdbench.metrics.selection import select
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from mdbench.datatypes.base import DataType, Part
@@ -134,12 +136,12 @@ class Candidates:
         self._heard.append(_Heard(self.came, item, self.data_type.loss(predictions, truth)))
         self.came += 1
 
-    def judge(self, seconds: float) -> None:
+    def judge(self, seconds: float, stopped: Callable[[], bool]) -> None:
         """Read the equations of all that was heard; what is not read in time cannot win."""
         end = time.monotonic() + seconds
         heard, self._heard = self._heard, []
         for number, one in enumerate(heard):
-            if time.monotonic() > end:
+            if time.monotonic() > end or stopped():
                 self._refuse(len(heard) - number, f"not read within {seconds:g} s")
                 return
             try:

@@ -119,31 +119,36 @@ class _Run:
             threading.Thread(target=self._serve, args=(slot,))
             for slot in self._slots[: len(to_run)]
         ]
-        for thread in threads:
-            thread.start()
         interrupted = False
         try:
-            self._wait_for(len(threads))
+            for thread in threads:
+                thread.start()
+            self._wait_for(threads)
         except KeyboardInterrupt:
             interrupted = True
             self._observer.message("Stopping: the jobs that are running are ended.")
-        finally:
-            self._stop.set()
-            for slot in self._slots:
-                slot.interrupt()
-            for thread in threads:
-                thread.join()
+        self._end_all()
+        while True:
+            try:
+                self._wait_for(threads)
+                break
+            except KeyboardInterrupt:
+                self._observer.message("Stopping already: the last records are being written.")
         if self._error is not None:
             raise self._error
         return interrupted
 
-    def _wait_for(self, threads: int) -> None:
+    def _wait_for(self, threads: list[threading.Thread]) -> None:
         # Not by Thread.join: where Ctrl-C breaks into it, Python before 3.13 takes the thread
         # for ended while it still runs.
-        while threads:
+        while any(thread.is_alive() for thread in threads):
             with suppress(queue.Empty):
-                self._ended.get(timeout=0.5)  # with a limit, so that Ctrl-C is seen
-                threads -= 1
+                self._ended.get(timeout=0.2)  # with a limit, so that Ctrl-C is seen
+
+    def _end_all(self) -> None:
+        self._stop.set()
+        for slot in self._slots:
+            slot.interrupt()
 
     def _serve(self, slot: Slot) -> None:
         """Take jobs until there are none: the work of one thread."""
@@ -155,9 +160,7 @@ class _Run:
             pass
         except BaseException as error:  # noqa: BLE001 - raised again by the main thread
             self._error = self._error or error
-            self._stop.set()
-            for other in self._slots:
-                other.interrupt()
+            self._end_all()
         finally:
             self._ended.put(None)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import os
 import stat
@@ -62,8 +63,9 @@ def read_predictions(path: Path, shape: tuple[int, ...]) -> NDArray[np.float64]:
 
 
 def _read_header(stream: BinaryIO, name: str) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
+    beginning = io.BytesIO(stream.read(_MOST_HEADER))  # a header may claim to be of any length
     try:
-        shape, _, dtype = _HEADERS[np.lib.format.read_magic(stream)](stream)
-    except (ValueError, KeyError):
+        shape, _, dtype = _HEADERS[np.lib.format.read_magic(beginning)](beginning)
+    except Exception:  # noqa: BLE001 - NumPy reads the header as Python, which may fail in any way
         raise HandoverError(f"{name} is no array of numbers") from None
     return shape, dtype

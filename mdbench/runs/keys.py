@@ -35,6 +35,7 @@ def key_parts(job: Job, method: Method, shared: dict[str, str], dataset: Dataset
     return {
         **shared,
         "data_type": job.data_type,
+        "name": job.dataset,
         "dataset": dataset.fingerprint,
         "view": method.spec.view,
         "protocol": job.protocol.value,

@@ -8,7 +8,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from mdbench.errors import DataError, MdbenchError, MethodError, UnavailableError
+from mdbench.errors import DataError, MdbenchError, MethodError, UnavailableError, UsageError
 from mdbench.records import Status
 from mdbench.runs.attempt import Attempt, Outcome, Setting
 from mdbench.runs.due import load_dataset
@@ -33,6 +33,7 @@ class Environments:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self._made: dict[str, Prepared | MdbenchError] = {}
+        self._worked: set[str] = set()
         self._lock = threading.Lock()
 
     def get(self, method: Method) -> Prepared:
@@ -54,10 +55,16 @@ class Environments:
             raise made
         return made
 
-    def give_up(self, method: Method, error: MethodError) -> None:
-        """Remember that the method's adapter cannot be imported."""
+    def imported(self, method: Method) -> None:
+        """Remember that the method's adapter can be imported."""
         with self._lock:
-            self._made[method.name] = error
+            self._worked.add(method.name)
+
+    def not_imported(self, method: Method, error: MethodError) -> None:
+        """Remember that it cannot, unless it could before: then only this job has failed."""
+        with self._lock:
+            if method.name not in self._worked:
+                self._made[method.name] = error
 
 
 class Slot:
@@ -113,8 +120,14 @@ class Slot:
             _refuse_limits(method, job, dataset)
             with watch.stopped():  # made once and kept warm: not this job's time
                 prepared = self._environments.get(method)
-                worker = self._warm_worker(method, prepared, job)
+                worker = self._warm_worker(method, prepared, one)
             outcome = self._attempt(one, task, worker, log)
+        except OSError as error:
+            raise DataError(
+                f"The files of a job cannot be written: {error}.",
+                f"Make room in {tempfile.gettempdir()} (or set TMPDIR) and in "
+                f"{self._plan.result_dir}, and give the same command again.",
+            ) from error
         except _LimitError as limit:
             outcome = Outcome(Status.UNSUPPORTED, limit.reason)
         except UnavailableError as error:
@@ -141,35 +154,39 @@ class Slot:
         folder = self._plan.result_dir / "logs" / f"{job.algorithm}-{job.data_type}"
         return folder / f"{job.file_name}_{one.key[:8]}.log"
 
-    def _warm_worker(self, method: Method, prepared: Prepared, job: Job) -> Worker:
+    def _warm_worker(self, method: Method, prepared: Prepared, one: Ready) -> Worker:
         """Give the worker that is held, if it can serve the job, or else a new one."""
+        job = one.job
         wanted = (job.algorithm, job.threads)
         reusable = method.spec.fork_safe and wanted == self._serves
         if self._worker is not None and reusable and self._worker.alive:
             return self._worker
         self._release()
+        if method.fingerprint() != one.parts["adapter"]:
+            raise UsageError(
+                f"{method.folder} was edited while the run was going on.",
+                "Give the same command again: its jobs are run with the files as they are now.",
+            )
         try:
-            worker = self._runtime.start(method, prepared, threads=job.threads)
+            worker = self._runtime.start(
+                method, prepared, threads=job.threads, on_launch=self._hold
+            )
         except MethodError as error:
-            self._environments.give_up(method, error)
+            self._worker = None
+            if not self._interrupted:
+                self._environments.not_imported(method, error)
             raise
-        with self._lock:
-            self._worker, self._serves = worker, wanted
-            if self._interrupted:
-                worker.interrupt()
+        self._environments.imported(method)
+        self._serves = wanted
         return worker
 
-    def _attempt(self, one: Ready, task: Task, worker: Worker, log: Path) -> Outcome:
-        try:
-            return self._attempt_in_folder(one, task, worker, log)
-        except OSError as error:
-            raise DataError(
-                f"The files of a job cannot be written: {error}.",
-                f"Make room in {tempfile.gettempdir()} (or set TMPDIR) and in "
-                f"{self._plan.result_dir}, and give the same command again.",
-            ) from error
+    def _hold(self, worker: Worker) -> None:
+        with self._lock:
+            self._worker = worker
+            if self._interrupted:
+                worker.interrupt()
 
-    def _attempt_in_folder(self, one: Ready, task: Task, worker: Worker, log: Path) -> Outcome:
+    def _attempt(self, one: Ready, task: Task, worker: Worker, log: Path) -> Outcome:
         method = self._plan.methods[one.job.algorithm]
         folder = Path(tempfile.mkdtemp(prefix="mdbench-job-"))
         try:

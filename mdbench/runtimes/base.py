@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
     from types import TracebackType
 
@@ -136,8 +136,20 @@ class Runtime(ABC):
         """
 
     @abstractmethod
-    def start(self, method: Method, prepared: Prepared, *, threads: int) -> Worker:
+    def start(
+        self,
+        method: Method,
+        prepared: Prepared,
+        *,
+        threads: int,
+        on_launch: Callable[[Worker], None] | None = None,
+    ) -> Worker:
         """Start a worker and wait until its adapter is imported.
+
+        Parameters
+        ----------
+        on_launch
+            Given the worker before the wait, so that it can be interrupted.
 
         Raises
         ------

@@ -56,11 +56,12 @@ class LogSink:
             self._finish()
 
     def pump(self, descriptor: int) -> None:
-        """Read `descriptor` to its end; run in a thread of its own."""
+        """Read `descriptor` to its end and close it; run in a thread of its own."""
         pending = b""
         while block := _read(descriptor):
             with self._changed:
                 pending = self._take(pending + block)
+        os.close(descriptor)
         with self._changed:
             self._keep(pending)
             self._closed = True

@@ -186,7 +186,10 @@ def parse_message(line: bytes) -> Message:
     if len(line) > MAX_LINE:
         raise ProtocolError(f"a message of {len(line)} bytes; at most {MAX_LINE} are allowed")
     try:
-        return _MESSAGE.validate_python(json.loads(line, parse_constant=_refuse_constant))
+        content = json.loads(line.decode(), parse_constant=_refuse_constant)
+        if b"\\ud" in line.lower():
+            content = _encodable(content)
+        return _MESSAGE.validate_python(content)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(str(part) for part in first["loc"])
@@ -195,6 +198,17 @@ def parse_message(line: bytes) -> Message:
         ) from None
     except (ValueError, RecursionError) as error:
         raise ProtocolError(f"a line that is no JSON ({error}): {line[:80]!r}") from None
+
+
+def _encodable(value: Any) -> Any:
+    """Replace halves of surrogate pairs, which names of files may hold and UTF-8 cannot."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, list):
+        return [_encodable(part) for part in value]
+    if isinstance(value, dict):
+        return {_encodable(name): _encodable(part) for name, part in value.items()}
+    return value
 
 
 def _refuse_constant(name: str) -> None:

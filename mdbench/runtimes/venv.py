@@ -22,6 +22,7 @@ from mdbench.runtimes.base import (
     WorkerGoneError,
     WorkerTimeoutError,
 )
+from mdbench.runtimes.launch import WORKER_COMMAND, lay_out_worker
 from mdbench.runtimes.logs import LogSink
 from mdbench.runtimes.protocol import (
     MAX_LINE,
@@ -43,9 +44,10 @@ if TYPE_CHECKING:
 
 __all__ = ["VenvRuntime", "VenvWorker"]
 
-_WORKER = Path(__file__).resolve().parent.parent / "worker"
 _START_SECONDS = 120.0
 """How long an adapter may take to be imported."""
+_LOOK_SECONDS = 1.0
+"""How often a worker that says nothing is looked at."""
 _THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
@@ -84,11 +86,20 @@ class VenvRuntime(Runtime):
             packages=made.packages,
         )
 
-    def start(self, method: Method, prepared: Prepared, *, threads: int) -> VenvWorker:
-        command = [*prepared.command, "-s", "-B", str(_WORKER), str(method.folder)]
+    def start(
+        self,
+        method: Method,
+        prepared: Prepared,
+        *,
+        threads: int,
+        on_launch: Callable[[Worker], None] | None = None,
+    ) -> VenvWorker:
+        command = [*prepared.command, *WORKER_COMMAND, str(method.folder)]
         if not method.spec.fork_safe:
             command.append("--no-fork")
         worker = VenvWorker(command, threads=threads)
+        if on_launch is not None:
+            on_launch(worker)
         try:
             message = worker.receive(_START_SECONDS)
         except WorkerTimeoutError:
@@ -119,12 +130,16 @@ class VenvWorker(Worker):
     """A worker process on this machine, in a session of its own."""
 
     def __init__(self, command: list[str], *, threads: int) -> None:
-        self._scratch = tempfile.TemporaryDirectory(prefix="mdbench-worker-")
+        # A process that a method left behind may still write there while it is removed.
+        self._scratch = tempfile.TemporaryDirectory(
+            prefix="mdbench-worker-", ignore_cleanup_errors=True
+        )
         environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
         environment |= dict.fromkeys(_THREAD_VARIABLES, str(threads))
         environment |= {
             "HOME": self._scratch.name,
             "TMPDIR": self._scratch.name,
+            "PYTHONPATH": str(lay_out_worker(Path(self._scratch.name))),
             "PYTHONHASHSEED": "0",
             "PYTHONUTF8": "1",
         }
@@ -146,9 +161,10 @@ class VenvWorker(Worker):
         self._buffer = bytearray()
         self._log = LogSink()
         self._interrupted = False
-        self._pump = threading.Thread(
-            target=self._log.pump, args=(self._process.stderr.fileno(),), daemon=True
-        )
+        # The pump has a descriptor of its own: it may outlive the worker, where a process that
+        # the method left behind still holds the other end.
+        log = os.dup(self._process.stderr.fileno())
+        self._pump = threading.Thread(target=self._log.pump, args=(log,), daemon=True)
         self._pump.start()
 
     @property
@@ -188,12 +204,18 @@ class VenvWorker(Worker):
             left = None if deadline is None else deadline - time.monotonic()
             if left is not None and left <= 0:
                 raise WorkerTimeoutError
-            if not select.select([self._output], [], [], left)[0]:
+            if not self._readable(_LOOK_SECONDS if left is None else min(left, _LOOK_SECONDS)):
+                # Its output may be held open by a process that it has started.
+                if self._process.poll() is not None and not self._readable(0):
+                    raise self._gone()
                 continue
             block = os.read(self._output, 2**20)
             if not block:
                 raise self._gone()
             self._buffer += block
+
+    def _readable(self, seconds: float) -> bool:
+        return bool(select.select([self._output], [], [], seconds)[0])
 
     def kill_job(self, pid: int) -> None:
         if pid in _children_of(self._process.pid):  # a job may name any process as its own
@@ -203,6 +225,8 @@ class VenvWorker(Worker):
 
     def interrupt(self) -> None:
         self._interrupted = True
+        if self._process.poll() is not None:
+            return  # its number may be another process's by now
         for pid in _children_of(self._process.pid):
             _kill_group(pid)
         _kill_group(self._process.pid)
@@ -215,7 +239,7 @@ class VenvWorker(Worker):
             pass
         self.interrupt()
         self._process.wait()
-        self._pump.join(2.0)
+        self._pump.join(0.5)
         for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
             if stream is not None:
                 stream.close()

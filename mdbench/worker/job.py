@@ -11,6 +11,7 @@ import encodings.cp437  # noqa: F401 - for zipfile
 import io
 import os
 import random
+import tempfile
 import threading
 import time
 import traceback
@@ -70,7 +71,7 @@ class Connection:
 def run_job(adapter: type, host: Connection) -> None:
     """Do one job from the first order to the prediction; every failure is told to the host."""
     order = host.order
-    os.chdir(host.folder)
+    _move_into(host.folder)
     random.seed(order["seed"])
     np.random.seed(order["seed"] % 2**32)  # noqa: NPY002 - for methods that use it
     host.send("started", pid=os.getpid())
@@ -96,6 +97,15 @@ def run_job(adapter: type, host: Connection) -> None:
     except Exception as error:  # noqa: BLE001 - a method may raise anything
         traceback.print_exc()
         host.send("failed", kind="failed", error=describe(error))
+
+
+def _move_into(folder: Path) -> None:
+    """Make the job's folder the working directory, and its `scratch` the home of other files."""
+    os.chdir(folder)
+    scratch = folder / "scratch"
+    scratch.mkdir(exist_ok=True)
+    os.environ["HOME"] = os.environ["TMPDIR"] = str(scratch)
+    tempfile.tempdir = None  # as if nobody had asked for it before
 
 
 def rehearse() -> None:
@@ -163,8 +173,8 @@ def _sweep(
         try:
             model = _make(adapter, order, setting)
             model.fit(train)
-            predictions = model.predict(validation)
-            equations = tuple(model.equations())
+            predictions = _numbers(model.predict(validation))
+            equations = tuple(_texts(model.equations()))
         except Unsupported:
             raise
         except Exception as error:  # noqa: BLE001 - one bad setting is no failed job
@@ -202,6 +212,7 @@ class _CandidateSender:
         self._lock = threading.RLock()
         self._timer: threading.Timer | None = None
         self._error: BaseException | None = None
+        self._flushed = time.monotonic()
         self.sent = 0
 
     def send_all(self, candidates: Iterable[Candidate]) -> None:
@@ -226,7 +237,9 @@ class _CandidateSender:
                 "target": candidate.target,
             }
         )
-        if self._timer is None:
+        if time.monotonic() - self._flushed > _FLUSH_SECONDS:
+            self._flush()  # now, since the next setting may not let the timer's thread run
+        elif self._timer is None:
             self._timer = threading.Timer(_FLUSH_SECONDS, self._flush_in_time)
             self._timer.daemon = True
             self._timer.start()
@@ -249,10 +262,13 @@ class _CandidateSender:
         self._files += 1
         self.sent += len(self._items)
         self._items, self._predictions = [], []
+        self._flushed = time.monotonic()
 
 
 def _numbers(values: Any) -> Any:
     """Take what an adapter predicts as it stands: an array of floats of whatever shape."""
+    if np.ma.isMaskedArray(values) or np.iscomplexobj(values):
+        raise TypeError("predictions are real numbers without a mask")
     return np.asarray(values, dtype=np.float64)
 
 
@@ -267,6 +283,6 @@ def _texts(equations: Sequence[str] | str) -> list[str]:
 
 def describe(error: BaseException) -> str:
     """Give an exception as one line of at most 500 characters."""
-    text = " ".join(str(error).split())
+    text = " ".join(str(error).encode("utf-8", "backslashreplace").decode().split())
     name = type(error).__name__
     return f"{name}: {text}"[:500] if text else name

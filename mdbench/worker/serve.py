@@ -85,7 +85,8 @@ def _serve_in_child(adapter: type, channel: Channel) -> bool:
         os.killpg(pid, signal.SIGKILL)  # what the job started and left behind
     code = os.waitstatus_to_exitcode(wait_status)
     if job:
-        _report_end(channel, job, code, usage)
+        cpu_s = usage.ru_utime + usage.ru_stime
+        _report_end(channel, job, code, cpu_s=cpu_s, peak_kb=usage.ru_maxrss)
     return bool(job) or code != 0
 
 
@@ -97,6 +98,8 @@ def _be_the_child(adapter: type, channel: Channel, told: int) -> NoReturn:
         _die_with_parent()
         rehearse()
         message = channel.receive()
+        while message is not None and message["type"] not in {"job", "stop"}:
+            message = channel.receive()  # it was for a job that has died meanwhile
         if message is not None and message["type"] == "job":
             os.write(told, message["job"].encode())
             os.close(told)
@@ -114,19 +117,21 @@ def _serve_here(adapter: type, channel: Channel) -> None:
     if message is None or message["type"] != "job":
         return
     run_job(adapter, Connection(channel, message))
-    _report_end(channel, message["job"], 0, resource.getrusage(resource.RUSAGE_SELF))
+    own = resource.getrusage(resource.RUSAGE_SELF)
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    _report_end(
+        channel,
+        message["job"],
+        0,
+        cpu_s=own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime,
+        peak_kb=max(own.ru_maxrss, children.ru_maxrss),
+    )
 
 
-def _report_end(channel: Channel, job: str, exit_code: int, usage: resource.struct_rusage) -> None:
+def _report_end(channel: Channel, job: str, exit_code: int, *, cpu_s: float, peak_kb: int) -> None:
     _flush()
     os.write(2, end_of_log(job))
-    channel.send(
-        type="ended",
-        job=job,
-        exit=exit_code,
-        cpu_s=usage.ru_utime + usage.ru_stime,
-        peak_memory_mb=usage.ru_maxrss / 1024,
-    )
+    channel.send(type="ended", job=job, exit=exit_code, cpu_s=cpu_s, peak_memory_mb=peak_kb / 1024)
 
 
 def end_of_log(job: str) -> bytes:
