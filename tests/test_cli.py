@@ -48,6 +48,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
         ("--snr -5 10 --n_jobs -1", "--snr -5 --snr 10 --n-jobs -1"),
         ("--seeds 0 1 --save_pareto", "--seeds 0 --seeds 1 --save-pareto"),
         ("--rerun timeout,failed", "--rerun timeout --rerun failed"),
+        ("--result-dir .", "--result-dir ."),
         ("--result_dir my_results", "--result-dir my_results"),
         ("new my_method", "new my_method"),
     ],
@@ -56,7 +57,7 @@ def test_spellings(given: str, wanted: str) -> None:
     assert spread(given.split()) == wanted.split()
 
 
-@given(st.lists(st.sampled_from(["--a-b", "--dataset", "x", "y_z", "-1", "run"])))
+@given(st.lists(st.sampled_from(["--snr", "--dataset", "x", "y_z", "-1", "run"])))
 def test_spread_leaves_what_is_spelt_out_already(arguments: list[str]) -> None:
     once = spread(arguments)
     assert spread(once) == once
@@ -163,6 +164,9 @@ def test_users_own_csv(capsys: Output) -> None:
         ("run --algorithm zero --data-type ode --seed -1", "no whole number"),
         ("run --algorithm zero --data-type ode --dataset-path nowhere.csv", "nowhere.csv"),
         ("run --algorithm zero --data-type ode --result-dir a-file", "a-file"),
+        ("run --algorithm zero --data-type ode --seed 1 --seed 2", "--seed was given 2 times"),
+        ("run --algorithm zero --data-type ode --result-dir=", "--result-dir has an empty value"),
+        ("data --data-type ode --out x --seed 5", "Add --with-noise"),
         ("data --data-type odd --out x", "ode"),
         ("check zeros", "Did you mean zero?"),
         ("new Zero", "is no name"),

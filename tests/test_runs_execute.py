@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from house import ROOT, HereRuntime, Quiet, add_method, children, is_running, wait_until, workspace
 
+from mdbench import datatypes
 from mdbench.datatypes.base import Protocol
 from mdbench.errors import MdbenchError, RecordsError, UnavailableError
 from mdbench.expressions import counter
@@ -666,3 +667,181 @@ def test_test_data_are_sealed_until_the_last_fit_is_done(place: Workspace) -> No
         f"[{refit}, {train}, {validation}]",
         f"[{refit}, {test}, {train}, {validation}]",
     ]
+
+
+def write_npz(path: Path) -> None:
+    t = np.linspace(0, 1, 60)
+    np.savez(path, t=t, u=np.exp(-t)[:, None], du=-np.exp(-t)[:, None])
+
+
+def test_equal_data_under_two_names_are_two_jobs(place: Workspace, tmp_path: Path) -> None:
+    add_method(place, "zero")
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    names = {"a", "b", "x" * 240, "new\nline"}
+    for name in names:
+        write_npz(folder / f"{name}.npz")
+    summary = run(place, "zero", datasets=(), dataset_path=folder)
+    assert {r.dataset for r in summary.records} == names
+    assert len({r.key for r in summary.records}) == 4
+    assert {r.status for r in summary.records} == {Status.OK}
+    again = run(place, "zero", datasets=("b",), dataset_path=folder)
+    assert (again.ran, only(again).dataset) == (0, "b")
+
+
+def test_exported_data_have_a_key_of_their_own(place: Workspace, tmp_path: Path) -> None:
+    add_method(place, "zero")
+    own = only(run(place, "zero"))
+    datatypes.find("ode", place.datasets / "ode", place.arrays / "ode").write_all(tmp_path / "out")
+    exported = only(run(place, "zero", dataset_path=tmp_path / "out" / "rc-circuit"))
+    assert own.key != exported.key
+    assert (exported.truth, exported.target_source) == (None, "file")
+
+
+def test_all_bad_files_are_named_at_once(place: Workspace, tmp_path: Path) -> None:
+    add_method(place, "zero")
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    write_npz(folder / "good.npz")
+    for name in ("bad", "worse"):
+        (folder / f"{name}.npz").write_bytes(b"no data")
+    with pytest.raises(MdbenchError, match=r"2 datasets cannot be used(.|\n)*bad(.|\n)*worse"):
+        run(place, "zero", datasets=(), dataset_path=folder)
+
+
+LIAR = """
+import numpy as np
+from mdbench.worker import Candidate
+
+class Adapter:
+    def __init__(self, *, seed, threads): ...
+    def fit(self, p):
+        self.stopped_early = {early}
+        self.zeros = np.zeros(p.Y.shape)
+    def candidates(self):
+        yield Candidate(("0",), self.zeros)
+    def choose(self, indices): ...
+    def predict(self, p):
+        return np.full((len(p.X), 1), {value}.0)
+    def equations(self):
+        return ["{value}"]
+"""
+
+
+def test_the_answer_must_be_the_candidate_chosen(place: Workspace) -> None:
+    add_method(place, "liar", LIAR.format(value=7, early=False), tuning="front")
+    record = only(run(place, "liar"))
+    assert record.status is Status.INVALID_OUTPUT
+    assert record.reason == "the answer is not the candidate chosen: 0"
+
+
+def test_a_fit_that_ended_early_is_partial(place: Workspace) -> None:
+    add_method(place, "early", LIAR.format(value=0, early=True), tuning="front")
+    record = only(run(place, "early"))
+    assert record.status is Status.PARTIAL
+    assert "ended its fit early, for the limit of 20 s" in record.reason
+    assert record.metrics["nmse"] == pytest.approx(1.0)
+
+
+def test_a_job_that_dies_while_it_waits_harms_no_other(place: Workspace) -> None:
+    add_method(
+        place,
+        "mortal",
+        """
+        import os, signal, threading
+        import numpy as np
+        from mdbench.worker import Candidate
+
+        SLOW = " + ".join(f"tanh(u0*{k})" for k in range(1, 200))
+
+        class Adapter:
+            def __init__(self, *, seed, threads): ...
+            def fit(self, p):
+                self.zeros = np.zeros(p.Y.shape)
+                if p.X[0, 0] == 10.0:
+                    threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGSEGV)).start()
+            def candidates(self):
+                yield Candidate((SLOW,), self.zeros)
+            def choose(self, indices): ...
+            def predict(self, p):
+                return np.zeros((len(p.X), 1))
+            def equations(self):
+                return [SLOW]
+        """,
+        tuning="front",
+    )
+    names = ("rc-circuit", "autocatalysis", "landau-equation")
+    first, *others = run(place, "mortal", datasets=names).records
+    assert (first.status, "SIGSEGV" in first.reason) == (Status.CRASHED, True)
+    assert [record.status for record in others] == [Status.OK, Status.OK]
+
+
+def test_jobs_share_no_home(place: Workspace) -> None:
+    add_method(
+        place,
+        "nest",
+        adapter(
+            fit="import pathlib, tempfile\n"
+            "        home = pathlib.Path.home() / 'cache'\n"
+            "        print(home.exists(), len(os.listdir(tempfile.gettempdir())))\n"
+            "        home.write_text('x'); tempfile.mkdtemp()"
+        ),
+    )
+    summary = run(place, "nest", datasets=("rc-circuit", "autocatalysis"))
+    assert [log_of(place, record) for record in summary.records] == [b"False 0\n"] * 2
+
+
+@pytest.mark.parametrize("pool", ["spawn", "fork"])
+def test_processes_of_a_method_find_the_workers_module(place: Workspace, pool: str) -> None:
+    add_method(
+        place,
+        "pool",
+        f"""
+        import multiprocessing
+        import numpy as np
+        from concurrent.futures import ProcessPoolExecutor
+        from mdbench.worker import Unsupported
+
+        def square(x):
+            return x * x
+
+        class Adapter:
+            def __init__(self, *, seed, threads): ...
+            def fit(self, p):
+                context = multiprocessing.get_context("{pool}")
+                with ProcessPoolExecutor(2, mp_context=context) as executor:
+                    assert list(executor.map(square, [2, 3])) == [4, 9]
+            def predict(self, p):
+                return np.zeros((len(p.X), 1))
+            def equations(self):
+                return ["0"]
+        """,
+    )
+    record = only(run(place, "pool"))
+    assert record.status is Status.OK, record.reason
+
+
+def test_a_method_that_removes_its_folder_harms_no_other(place: Workspace) -> None:
+    add_method(place, "wild", adapter(fit="import shutil; shutil.rmtree(os.getcwd())"))
+    add_method(place, "zero")
+    wild, zero = run(place, "wild", "zero").records
+    assert wild.status is Status.INVALID_OUTPUT
+    assert "changed its job's folder" in wild.reason
+    assert zero.status is Status.OK
+
+
+def test_an_adapter_that_is_edited_during_the_run_stops_it(place: Workspace) -> None:
+    folder = add_method(place, "edited", adapter(fit="EDIT"), more="fork_safe = false")
+    file = folder / "adapter.py"
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text.replace("EDIT", f"open({str(folder / 'new.py')!r}, 'w').close()"))
+    with pytest.raises(MdbenchError, match="was edited while the run was going on"):
+        run(place, "edited", datasets=("rc-circuit", "autocatalysis"))
+
+
+@pytest.mark.parametrize(
+    "bad", ["np.ma.masked_array(np.zeros((len(p.X), 1)), True)", "np.zeros((len(p.X), 1)) + 1j"]
+)
+def test_predictions_that_are_no_plain_numbers(place: Workspace, bad: str) -> None:
+    add_method(place, "odd", adapter(predict=bad))
+    assert only(run(place, "odd")).status is Status.FAILED

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _SHARE_OF_TIME = 0.95
 """Of the time that is left; the rest is for evaluating the fronts and handing them over."""
+_NEARLY = 0.98
+"""A run that lasted so much of its limit was ended by it: the limit is kept to some 20 ms."""
 _DECIMALS = 60
 """Enough for every digit of a single-precision constant down to about 1e-50."""
 _LARGEST = float(np.sqrt(np.finfo(np.float32).max))
@@ -70,13 +72,17 @@ class Adapter:
         start = time.monotonic()
         _refuse_large(problem)
         self._members: list[_Member] = []
+        self.stopped_early = False
         for target, name in enumerate(problem.targets):
             parameters = dict(self._parameters)
             if problem.time_limit is not None:
                 left = problem.time_limit - (time.monotonic() - start)
                 share = _SHARE_OF_TIME * left / (len(problem.targets) - target)
                 parameters["max_time"] = max(1, int(share))
+            begin = time.monotonic()
             regressor = SymbolicRegressor(**parameters).fit(problem.X, problem.Y[:, target])
+            limit = parameters.get("max_time", float("inf"))
+            self.stopped_early |= time.monotonic() - begin >= _NEARLY * limit
             members = list(_front(regressor, target, problem))
             if not members:
                 raise RuntimeError(f"Operon's front for {name} has no finite member")

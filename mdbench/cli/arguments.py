@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
+
+from mdbench.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -17,6 +20,11 @@ def spread(arguments: Sequence[str]) -> list[str]:
 
     Names with underscores become those with hyphens, as in ``--data_type``.
 
+    Raises
+    ------
+    UsageError
+        If an option that takes one value was given more often.
+
     Examples
     --------
     >>> spread(["run", "--algorithm", "sindy", "operon", "--data_type=ode"])
@@ -24,7 +32,15 @@ def spread(arguments: Sequence[str]) -> list[str]:
     >>> spread(["--seeds", "1,2"])
     ['--seeds', '1', '--seeds', '2']
     """
-    return list(_spread(arguments))
+    found = list(_spread(arguments))
+    for option, value in pairwise([*found, "-"]):
+        if option.startswith("--") and (value == "" or option.endswith("=")):
+            raise UsageError(f"{option.rstrip('=')} has an empty value.", "Give it one.")
+    options = [word.partition("=")[0] for word in found if word.startswith("--")]
+    for option in options:
+        if option not in _SEVERAL and options.count(option) > 1:
+            raise UsageError(f"{option} was given {options.count(option)} times.", "Give it once.")
+    return found
 
 
 def _spread(arguments: Sequence[str]) -> Iterator[str]:

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 
 from mdbench import datatypes
+from mdbench.datatypes.base import Protocol
+from mdbench.errors import UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from rich.console import Console
 
-    from mdbench.datatypes.base import Protocol
     from mdbench.workspace import Workspace
 
 __all__ = ["export"]
@@ -30,6 +31,11 @@ def export(
     protocol: Protocol,
 ) -> None:
     """Write all datasets of a data type below `out`."""
+    if not with_noise and (seed or protocol is not Protocol.STRICT):
+        raise UsageError(
+            "--seed and --protocol say which noise, and no noise was asked for.",
+            "Add --with-noise.",
+        )
     kind = datatypes.find(data_type, workspace.datasets / data_type, workspace.arrays / data_type)
     count = kind.write_all(out, with_noise=with_noise, seed=seed, protocol=protocol)
     console.print(f"{count} files in {escape(str(out))}", soft_wrap=True)

@@ -71,7 +71,7 @@ def main(arguments: list[str] | None = None) -> int:
     if isinstance(sys.stdout, TextIOWrapper):  # names such as rössler on a terminal without UTF-8
         sys.stdout.reconfigure(errors="replace")
     try:
-        code = app(args=spread(given), standalone_mode=False)
+        code = app(args=spread(given) or ["--help"], standalone_mode=False)
     except MdbenchError as error:
         complain(error)
         return Exit.ERROR

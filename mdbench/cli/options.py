@@ -138,7 +138,7 @@ def _seeds(seed: str | None, texts: list[str]) -> tuple[int, ...]:
 
 
 def _statuses(texts: list[str]) -> frozenset[Status]:
-    if texts == ["all"]:
+    if "all" in texts:
         return frozenset(Status)
     for text in texts:
         if text not in list(Status):

@@ -207,10 +207,13 @@ class _Files(Source):
                 "line names them), or a folder of such files.",
             )
         self.paths: dict[str, Path] = {}
+        self.noisy: dict[tuple[str, float], Path] = {}
         stems = {(file.parent, file.stem) for file in files}
         for file in sorted(files):
-            noisy = re.fullmatch(r"(.+)_snr_\d+(\.\d+)?", file.stem)
+            noisy = re.fullmatch(r"(.+)_snr_(-?\d+(\.\d+)?)", file.stem)
             if noisy and (file.parent, noisy[1]) in stems:
+                clean = unicodedata.normalize("NFC", noisy[1])
+                self.noisy[clean, float(noisy[2])] = file
                 continue
             name = unicodedata.normalize("NFC", file.stem)
             if name in self.paths:
@@ -239,12 +242,12 @@ class _Files(Source):
         protocol: Protocol,  # noqa: ARG002 - published noise exists for published systems only
     ) -> OdeDataset:
         path = _named(name, self.paths)
-        noisy = path.with_name(f"{path.stem}{_suffix(snr_db)}.npz")
-        if snr_db is not None and noisy.exists():
-            clean = read_npz(noisy)
+        noisy = None if snr_db is None else self.noisy.get((name, snr_db))
+        if noisy is not None:
+            clean = _read(noisy)
             u, noise = clean.u, "file"
         else:
-            clean = read_npz(path) if _is_npz(path) else read_csv(path)[0]
+            clean = _read(path)
             u, noise = clean.u, Protocol.STRICT.value
             if snr_db is not None:
                 u = add_noise(u, name=name, snr_db=snr_db, seed=seed)
@@ -296,6 +299,10 @@ def _order(system: System) -> tuple[str, int]:
 
 def _suffix(snr_db: float | None) -> str:
     return "" if snr_db is None else f"_snr_{snr_db:g}"
+
+
+def _read(path: Path) -> Trajectory:
+    return read_npz(path) if _is_npz(path) else read_csv(path)[0]
 
 
 def _is_npz(path: Path) -> bool:

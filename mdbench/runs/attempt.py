@@ -128,6 +128,7 @@ class Attempt:
         self._pid: int | None = None
         self._ended: Ended | None = None
         self._fit_s = 0.0
+        self._stopped_early = False
         self._settings_failed = 0
         self._first_failure = ""
         tuning = method.spec.tuning
@@ -193,7 +194,16 @@ class Attempt:
         indices = choice.indices if tuning == "front" and choice is not None else None
         self._worker.send(Predict(job=self._identity, choose=indices))
         predicted = self._await(Predicted)
+        if indices is not None and choice is not None:
+            chosen = tuple(equation.text for equation in choice.equations)
+            if predicted.equations != chosen:
+                _invalid(f"the answer is not the candidate chosen: {' ; '.join(chosen)}")
         outcome = self._judge(predicted)
+        if self._stopped_early:
+            outcome.status = Status.PARTIAL
+            outcome.reason = (
+                f"the method ended its fit early, for the limit of {self._job.timeout_s:g} s"
+            )
         outcome.choice = choice
         outcome.hyperparameters = choice.hyperparameters if choice is not None else {}
         return outcome
@@ -250,6 +260,7 @@ class Attempt:
             if isinstance(message, wanted):
                 if isinstance(message, Fitted):
                     self._fit_s += message.seconds
+                    self._stopped_early |= message.stopped_early
                     self._settings_failed += message.failed
                     self._first_failure = self._first_failure or message.failure
                 return message

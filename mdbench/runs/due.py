@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mdbench.errors import MOST_SHOWN, DataError
 from mdbench.records import RERUN_ALWAYS, RecordStore, Status, key_of
 from mdbench.runs.keys import key_parts, method_parts
 
@@ -51,18 +52,30 @@ def make_ready(plan: Plan) -> list[Ready]:
         If data or a method's folder cannot be used.
     """
     shared = {name: method_parts(method) for name, method in plan.methods.items()}
-    return [
-        Ready(
-            job,
-            key_parts(
-                job,
-                plan.methods[job.algorithm],
-                shared[job.algorithm],
-                load_dataset(plan, job),
-            ),
-        )
-        for job in plan.jobs
-    ]
+    ready = []
+    errors: dict[str, DataError] = {}
+    for job in plan.jobs:
+        try:
+            dataset = load_dataset(plan, job)
+        except DataError as error:
+            errors.setdefault(error.message, error)
+            continue
+        parts = key_parts(job, plan.methods[job.algorithm], shared[job.algorithm], dataset)
+        ready.append(Ready(job, parts))
+    if errors:
+        raise _all_of(list(errors.values()))
+    return ready
+
+
+def _all_of(errors: list[DataError]) -> DataError:
+    """Tell of all bad files at once, so that they can be mended in one go."""
+    if len(errors) == 1:
+        return errors[0]
+    lines = "".join(f"\n  {error.message}" for error in errors[:MOST_SHOWN])
+    return DataError(
+        f"{len(errors)} datasets cannot be used:{lines}",
+        "Mend them, or name the others with --dataset.",
+    )
 
 
 def is_due(one: Ready, records: Mapping[str, Record], plan: Plan) -> bool:

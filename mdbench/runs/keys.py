@@ -37,6 +37,7 @@ def key_parts(job: Job, method: Method, shared: dict[str, str], dataset: Dataset
         "data_type": job.data_type,
         "name": job.dataset,
         "dataset": dataset.fingerprint,
+        "target_source": dataset.target_source,
         "view": method.spec.view,
         "protocol": job.protocol.value,
         "snr_db": "clean" if job.snr_db is None else f"{job.snr_db:g}",

@@ -72,9 +72,14 @@ class Job:
 
     @property
     def file_name(self) -> str:
-        """A name for the job's files: the dataset's own name, its noise and its seed."""
+        """A name for the job's files: the dataset's own name, its noise and its seed.
+
+        Of names that no file could have, what matters is left; a key makes it unique.
+        """
         noise = "" if self.snr_db is None else f"_snr_{self.snr_db:g}"
-        return f"{self.dataset.replace('/', '-')}{noise}_seed_{self.seed}"
+        plain = "".join(letter if letter.isprintable() else "-" for letter in self.dataset)
+        short = plain.replace("/", "-").encode()[:100].decode(errors="ignore")
+        return f"{short}{noise}_seed_{self.seed}"
 
 
 @dataclass(frozen=True)

@@ -134,6 +134,7 @@ class Fitted(_Message):
     type: Literal["fitted"]
     job: str
     seconds: float
+    stopped_early: bool
     failed: Annotated[int, Field(ge=0)]
     failure: str = Field(max_length=5000)
 

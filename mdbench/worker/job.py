@@ -85,7 +85,13 @@ def run_job(adapter: type, host: Connection) -> None:
                 start = time.monotonic()
                 fitted = _make(adapter, order, message["hyperparameters"])
                 fitted.fit(host.problem("refit.npz"))
-                host.send("fitted", seconds=time.monotonic() - start, failed=0, failure="")
+                host.send(
+                    "fitted",
+                    seconds=time.monotonic() - start,
+                    stopped_early=_stopped_early(fitted),
+                    failed=0,
+                    failure="",
+                )
             elif message["type"] == "predict":
                 _predict(fitted, host, message["choose"])
                 return
@@ -147,10 +153,15 @@ def _fit(adapter: type, host: Connection) -> Any:
     host.send(
         "fitted",
         seconds=time.monotonic() - start,
+        stopped_early=_stopped_early(fitted),
         failed=len(failures),
         failure=failures[0] if failures else "",
     )
     return fitted
+
+
+def _stopped_early(fitted: Any) -> bool:
+    return bool(getattr(fitted, "stopped_early", False))
 
 
 def _sweep(
