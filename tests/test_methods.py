@@ -35,6 +35,7 @@ def test_unknown_method_shows_near_names(tmp_path: Path) -> None:
         (('tuning = "none"', 'tuning = "grid"'), ["tuning", "grid"]),
         (('name = "broken"', 'name = "other"'), ["'other'", "'broken'", "same name"]),
         (('title = "', "title = "), ["no valid TOML"]),
+        (('licence = "MIT"', 'licence = "MIT"\n[hyperparameters]\na = inf'), ["a is inf"]),
         (("seedable = false", "seedable = false\ntimeout = -1"), ["'timeout'", "-1"]),
         (('licence = "MIT"', 'licence = "MIT"\n[grid]\na = []'), ["grid"]),
         (

@@ -100,6 +100,7 @@ def run(place: Workspace, adapter: str) -> tuple[Record, Record]:
         ("np.save(path, np.array([object()] * 30)[:, None])", "no array of float64"),
         ("np.save(path, array); os.truncate(path, os.stat(path).st_size - 8)", "cut short"),
         ("np.save(path, array); os.truncate(path, 2**40)", "no array of float64"),
+        (r"path.write_bytes(b'\x93NUMPY\x01\x00\x02\x00{(')", "no array of numbers"),
         ("np.save(path, np.zeros((30, 2)))", "shape (30, 2); (30, 1) expected"),
         ("np.save(path, np.zeros(()))", "shape (); (30, 1) expected"),
     ],
@@ -120,6 +121,10 @@ def test_files_that_are_no_predictions(place: Workspace, forge: str, reason: str
         ("honest(self, type_, **content, extra=1)", "breaks the protocol"),
         ("self.order = {**self.order, 'job': 'another'}", "of another job"),
         ("honest(self, 'ended', exit=0, cpu_s=0.0, peak_memory_mb=1.0)", "exit status 0"),
+        (
+            r"content = content | {'equations': ['\udcff']} if 'equations' in content else content",
+            "",
+        ),
         ("os.write(self._channel._write_fd, b'x' * (33 * 2**20))", "more than"),
     ],
 )
