@@ -239,5 +239,5 @@ def test_a_run_that_is_stopped_leaves_whole_records(place: Workspace, number: in
     assert err == ""
     records = RecordStore(results).read()
     left = 63 - sum(record.status is Status.OK for record in records)
-    assert records[-1].status is Status.INTERRUPTED
+    assert {record.status for record in records} <= {Status.OK, Status.INTERRUPTED}
     assert f"{left} of 63 jobs are left" in out
