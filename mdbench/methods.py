@@ -70,6 +70,7 @@ class MethodSpec(_Table):
     fork_safe: bool = True
     threads: int = Field(default=1, ge=1)
     timeout: float = Field(default=43200.0, gt=0)
+    memory_mb: int | None = Field(default=None, ge=64)
     paper: str = ""
     licence: str = Field(min_length=1)
     hyperparameters: dict[str, Any] = {}

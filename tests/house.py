@@ -54,8 +54,8 @@ class HereRuntime(VenvRuntime):
 
     name: ClassVar[str] = "venv"
 
-    def __init__(self) -> None:
-        super().__init__(Path("/nonexistent"))
+    def __init__(self, *, wrapped: bool | None = None) -> None:
+        super().__init__(Path("/nonexistent"), wrapped=wrapped)
 
     def prepare(self, method: Method) -> Prepared:
         return Prepared((sys.executable,), method.lock_sha256(), platform.python_version())

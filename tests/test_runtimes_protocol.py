@@ -18,7 +18,6 @@ HOST = {
     "job": protocol.JobOrder,
     "refit": protocol.Refit,
     "predict": protocol.Predict,
-    "stop": protocol.Stop,
 }
 
 

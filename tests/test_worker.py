@@ -196,7 +196,6 @@ def test_arrays_of_the_golden_grid(tmp_path: Path) -> None:
     driver.send({"type": "predict", "job": "j", "choose": None})
     assert driver.receive()["type"] == "predicted"
     assert np.allclose(np.load(job / "predictions.npy"), [[4.0]])
-    driver.send({"type": "stop"})
     assert driver.close() == 0
 
 
@@ -206,7 +205,6 @@ def test_prints_go_to_the_log_and_end_with_the_mark(tmp_path: Path) -> None:
     driver.receive()
     driver.send(order(tmp_path, job="loud", hyperparameters={"how": "raise"}))
     assert [driver.receive()["type"] for _ in range(3)] == ["started", "failed", "ended"]
-    driver.send({"type": "stop"})
     driver.close()
     printed = (tmp_path / "log").read_bytes()
     assert printed.startswith(b"a method's own words\nTraceback")
@@ -295,7 +293,6 @@ def test_every_job_starts_from_the_same_state(tmp_path: Path) -> None:
         errors.append(driver.receive()["error"])
         driver.receive()
     assert errors[0] == errors[1]
-    driver.send({"type": "stop"})
     driver.close()
 
 

@@ -16,6 +16,7 @@ from mdbench.errors import MdbenchError, MethodError, UsageError
 from mdbench.records import Status
 from mdbench.runs.attempt import Attempt, Outcome, Setting
 from mdbench.runs.plan import Job
+from mdbench.runtimes.base import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -183,7 +184,7 @@ class _Trials:
         self._runtime = runtime
         self._prepared = prepared
         self._held: Worker | None = None
-        self._folder = Path(tempfile.mkdtemp(prefix="mdbench-check-"))
+        self._logs = Path(tempfile.mkdtemp(prefix="mdbench-check-"))
         self._count = 0
 
     def __enter__(self) -> Self:
@@ -192,7 +193,7 @@ class _Trials:
     def __exit__(self, *_: object) -> None:
         if self._held is not None:
             self._held.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        shutil.rmtree(self._logs, ignore_errors=True)
 
     def worker(self) -> Worker:
         """Give a worker that can serve a job."""
@@ -200,9 +201,8 @@ class _Trials:
             self._held.close()
             self._held = None
         if self._held is None:
-            self._held = self._runtime.start(
-                self.method, self._prepared, threads=self.method.spec.threads
-            )
+            limits = Limits(self.method.spec.threads, self.method.spec.memory_mb)
+            self._held = self._runtime.start(self.method, self._prepared, limits)
         return self._held
 
     def run(
@@ -224,14 +224,14 @@ class _Trials:
             timeout_s=min(spec.timeout, _SECONDS),
             threads=spec.threads,
             save_pareto=False,
+            memory_mb=spec.memory_mb,
         )
         setting = Setting.of(self.method, job)
         setting = Setting(setting.fixed | spec.check.hyperparameters | (more or {}), setting.grid)
         self._count += 1
-        folder = self._folder / str(self._count)
-        folder.mkdir()
         worker = self.worker()
-        worker.begin_log(folder / "log", str(self._count))
+        folder = worker.make_folder()
+        worker.begin_log(self._logs / str(self._count), str(self._count))
         try:
             return Attempt(
                 job,
@@ -245,3 +245,4 @@ class _Trials:
             ).run()
         finally:
             worker.end_log()
+            worker.remove_folder(folder)

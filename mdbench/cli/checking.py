@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from rich.markup import escape
 
 from mdbench.authoring.check import check_method
 from mdbench.cli.exits import Exit
-from mdbench.runtimes.venv import VenvRuntime
+from mdbench.runtimes.choose import open_runtime
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,18 +19,20 @@ if TYPE_CHECKING:
 __all__ = ["check"]
 
 
-def check(name: str, workspace: Workspace, console: Console) -> int:
+def check(name: str, workspace: Workspace, console: Console, runtime_name: str = "auto") -> int:
     """Print every finding; 0 if the method keeps its contract, else 1."""
-    runtime = VenvRuntime(
-        workspace.home, on_line=lambda line: console.print(escape(line), style="dim")
-    )
+
+    def say(line: str) -> None:
+        console.print(escape(line), style="dim")
+
     failed = 0
-    for finding in check_method(name, workspace, runtime):
-        mark = "[green]ok[/]    " if finding.passed else "[red]broken[/]"
-        console.print(f"{mark} {escape(finding.point)}", soft_wrap=True)
-        if not finding.passed:
-            failed += 1
-            console.print(f"       {escape(finding.explanation)}", soft_wrap=True)
+    with closing(open_runtime(runtime_name, workspace.home, say)) as runtime:
+        for finding in check_method(name, workspace, runtime):
+            mark = "[green]ok[/]    " if finding.passed else "[red]broken[/]"
+            console.print(f"{mark} {escape(finding.point)}", soft_wrap=True)
+            if not finding.passed:
+                failed += 1
+                console.print(f"       {escape(finding.explanation)}", soft_wrap=True)
     if failed:
         console.print(f"{name} breaks {failed} point(s) of its contract.")
         return Exit.NOT_AS_WISHED

@@ -59,6 +59,26 @@ SavePareto = Annotated[
     bool, typer.Option("--save-pareto", help="Keep the front of candidates in the records.")
 ]
 ProtocolName = Annotated[str, typer.Option(metavar="NAME", help="strict or published.")]
+Threads = Annotated[
+    str | None, typer.Option(metavar="N", help="Threads a job may use.  Default: the method's own.")
+]
+Memory = Annotated[str | None, typer.Option(metavar="SIZE", help="Memory a job may use, e.g. 4G.")]
+MaxProcesses = Annotated[
+    str | None, typer.Option(metavar="N", help="Processes and threads of a job.  Default: 256.")
+]
+MaxOutput = Annotated[
+    str | None, typer.Option(metavar="SIZE", help="What a job may write.  Default: 2G.")
+]
+RuntimeName = Annotated[
+    str,
+    typer.Option(
+        "--runtime", metavar="NAME", envvar="MDBENCH_RUNTIME", help="auto, venv or docker."
+    ),
+]
+Require = Annotated[
+    list[str] | None,
+    typer.Option(metavar="WHAT=LEVEL", help="Refuse to run with less, e.g. network=hard."),
+]
 Rerun = Annotated[
     list[str] | None,
     typer.Option(metavar="STATUS", help="Run again what ended so: e.g. timeout,failed; or all."),
@@ -118,6 +138,12 @@ def run(
     seeds: Seeds = None,
     save_pareto: SavePareto = False,
     protocol: ProtocolName = "strict",
+    threads: Threads = None,
+    memory: Memory = None,
+    max_processes: MaxProcesses = None,
+    max_output: MaxOutput = None,
+    runtime: RuntimeName = "auto",
+    require: Require = None,
     rerun: Rerun = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="List the jobs and do nothing.")
@@ -125,6 +151,7 @@ def run(
 ) -> int:
     """Run methods on datasets; every job leaves a record, and the same command goes on."""
     from mdbench.cli import options, running
+    from mdbench.runtimes.choose import parse_requirements
 
     asked = options.run_options(
         algorithm=algorithm,
@@ -140,9 +167,19 @@ def run(
         seeds=seeds or [],
         save_pareto=save_pareto,
         protocol=protocol,
+        threads=threads,
+        memory=memory,
+        max_processes=max_processes,
+        max_output=max_output,
         rerun=rerun or [],
     )
-    return running.run(asked, dry_run=dry_run, console=Console(highlight=False))
+    return running.run(
+        asked,
+        dry_run=dry_run,
+        console=Console(highlight=False),
+        runtime_name=runtime,
+        require=parse_requirements(require or []),
+    )
 
 
 @app.command()
@@ -159,6 +196,11 @@ def why(
     seeds: Seeds = None,
     save_pareto: SavePareto = False,
     protocol: ProtocolName = "strict",
+    threads: Threads = None,
+    memory: Memory = None,
+    max_processes: MaxProcesses = None,
+    max_output: MaxOutput = None,
+    runtime: RuntimeName = "auto",
     rerun: Rerun = None,
 ) -> None:
     """Say why the same options given to run would run a job again, or not."""
@@ -178,9 +220,13 @@ def why(
         seeds=seeds or [],
         save_pareto=save_pareto,
         protocol=protocol,
+        threads=threads,
+        memory=memory,
+        max_processes=max_processes,
+        max_output=max_output,
         rerun=rerun or [],
     )
-    running.why(asked, console=Console(highlight=False))
+    running.why(asked, console=Console(highlight=False), runtime_name=runtime)
 
 
 @app.command()
@@ -216,12 +262,20 @@ def list_(
 @app.command()
 def install(
     method: Annotated[list[str] | None, typer.Argument(help="Methods.  Default: all.")] = None,
+    runtime: RuntimeName = "auto",
+    n_jobs: NJobs = None,
 ) -> int:
-    """Prepare the environments of methods ahead of a run."""
-    from mdbench.cli import installing
+    """Prepare the environments of methods ahead of a run, several at a time."""
+    from mdbench.cli import installing, options
     from mdbench.workspace import Workspace
 
-    return installing.install(method or [], Workspace.find(), Console(highlight=False))
+    return installing.install(
+        method or [],
+        Workspace.find(),
+        Console(highlight=False),
+        runtime_name=runtime,
+        n_jobs=options.parse_n_jobs(n_jobs),
+    )
 
 
 @app.command()
@@ -243,12 +297,13 @@ def new(name: Annotated[str, typer.Argument(help="The method's name.")]) -> None
 @app.command()
 def check(
     name: Annotated[str, typer.Argument(help="The method's name.")],
+    runtime: RuntimeName = "auto",
 ) -> int:
     """Check that a method keeps its contract; explains each failure."""
     from mdbench.cli import checking
     from mdbench.workspace import Workspace
 
-    return checking.check(name, Workspace.find(), Console(highlight=False))
+    return checking.check(name, Workspace.find(), Console(highlight=False), runtime)
 
 
 @app.command()

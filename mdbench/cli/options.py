@@ -10,12 +10,15 @@ from mdbench.datatypes.base import Protocol
 from mdbench.errors import UsageError, did_you_mean
 from mdbench.records import Status
 from mdbench.runs.plan import RunOptions
+from mdbench.runtimes.base import OUTPUT_MB, PROCESSES
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = ["parse_n_jobs", "parse_protocol", "run_options"]
 
+SMALLEST_MEMORY_MB = 64
+"""A worker that has imported NumPy takes half of that."""
 _MAX_SEEDS = 10_000
 _MAX_SEED = 2**32 - 1
 
@@ -35,6 +38,10 @@ def run_options(
     seeds: list[str],
     save_pareto: bool,
     protocol: str,
+    threads: str | None,
+    memory: str | None,
+    max_processes: str | None,
+    max_output: str | None,
     rerun: list[str],
 ) -> RunOptions:
     """Check and combine the options of ``mdbench run``.
@@ -57,6 +64,10 @@ def run_options(
         seeds=_seeds(seed, seeds),
         save_pareto=save_pareto,
         protocol=parse_protocol(protocol),
+        threads=_count("--threads", threads),
+        memory_mb=_size_mb("--memory", memory, least=SMALLEST_MEMORY_MB),
+        processes=_count("--max-processes", max_processes) or PROCESSES,
+        output_mb=_size_mb("--max-output", max_output, least=1) or OUTPUT_MB,
         rerun=_statuses(rerun),
     )
 
@@ -101,6 +112,27 @@ def parse_n_jobs(text: str | None) -> int | None:
             f"--n-jobs is {text!r}.", "Give the number of jobs at a time, or -1 for one a core."
         )
     return int(text)
+
+
+def _count(option: str, text: str | None) -> int | None:
+    if text is None:
+        return None
+    if not re.fullmatch(r"[0-9]{1,6}", text) or int(text) == 0:
+        raise UsageError(f"{option} is {text!r}.", "Give a whole number from 1 on.")
+    return int(text)
+
+
+def _size_mb(option: str, text: str | None, *, least: int) -> int | None:
+    """Read a size such as ``512M`` or ``4G`` (powers of 1024), in MiB."""
+    if text is None:
+        return None
+    match = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)([MGT])i?B?", text, re.IGNORECASE)
+    if match is None:
+        raise UsageError(f"{option} is {text!r}.", "Give a size with its unit, e.g. 512M or 4G.")
+    size = int(float(match[1]) * {"M": 1, "G": 2**10, "T": 2**20}[match[2].upper()])
+    if size < least:
+        raise UsageError(f"{option} is {text!r}.", f"It must be at least {least}M.")
+    return size
 
 
 def _timeout(text: str | None) -> float | None:

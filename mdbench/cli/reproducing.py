@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from mdbench.errors import UsageError
 from mdbench.records import RecordStore
 from mdbench.runs.execute import execute
 from mdbench.runs.reproduce import RESULT, differences, plans_of
-from mdbench.runtimes.venv import VenvRuntime
+from mdbench.runtimes.choose import open_runtime
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -33,11 +34,15 @@ def reproduce(results: Path, patterns: list[str], n_jobs: int | None, console: C
     before = {_question(record): record for record in RecordStore(results).read()}
     same = different = 0
     with tempfile.TemporaryDirectory(prefix="mdbench-reproduce-") as folder:
-        for plan in plans_of(
+        for runtime_name, plan in plans_of(
             before.values(), patterns, workspace, result_dir=Path(folder), n_jobs=n_jobs
         ):
-            with Display(console, plan) as display:
-                runtime = VenvRuntime(workspace.home, on_line=display.message)
+            with (
+                Display(console, plan) as display,
+                closing(
+                    open_runtime(runtime_name, workspace.home, on_line=display.message)
+                ) as runtime,
+            ):
                 summary = execute(plan, runtime, display)
             if summary.interrupted:
                 return Exit.INTERRUPTED
@@ -59,6 +64,7 @@ def _question(record: Record) -> tuple[object, ...]:
         record.seed,
         record.protocol,
         record.budget.timeout_s,
+        record.runtime.name,
     )
 
 

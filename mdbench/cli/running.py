@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+from contextlib import closing
 from typing import TYPE_CHECKING, Self
 
 from rich.markup import escape
@@ -24,10 +25,11 @@ from mdbench.reports.table import failures, run_table, summary
 from mdbench.runs.due import explain
 from mdbench.runs.execute import execute
 from mdbench.runs.plan import make_plan
-from mdbench.runtimes.venv import VenvRuntime
+from mdbench.runtimes.choose import open_runtime
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from types import TracebackType
 
     from rich.console import Console
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from mdbench.records import Record
     from mdbench.runs.execute import Summary
     from mdbench.runs.plan import Job, Plan, RunOptions
+    from mdbench.runtimes.base import Level
 
 __all__ = ["run", "why"]
 
@@ -44,7 +47,14 @@ LARGEST_TABLE = 400
 """Records beyond which the end of a run shows only the summary."""
 
 
-def run(options: RunOptions, *, dry_run: bool, console: Console) -> int:
+def run(
+    options: RunOptions,
+    *,
+    dry_run: bool,
+    console: Console,
+    runtime_name: str = "auto",
+    require: Mapping[str, Level] | None = None,
+) -> int:
     """Plan, execute and show; gives the exit status."""
     workspace = Workspace.find()
     plan = make_plan(options, workspace)
@@ -54,8 +64,12 @@ def run(options: RunOptions, *, dry_run: bool, console: Console) -> int:
         console.print(f"{len(plan.jobs)} jobs, {plan.n_jobs} at a time. Nothing was done.")
         return Exit.DONE
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # how a cluster asks to stop
-    with Display(console, plan) as display:
-        runtime = VenvRuntime(workspace.home, on_line=display.message)
+    with (
+        Display(console, plan) as display,
+        closing(
+            open_runtime(runtime_name, workspace.home, display.message, require=require)
+        ) as runtime,
+    ):
         result = execute(plan, runtime, display)
     _show_end(result, plan, console)
     if result.interrupted:
@@ -64,14 +78,16 @@ def run(options: RunOptions, *, dry_run: bool, console: Console) -> int:
     return Exit.NOT_AS_WISHED if unavailable else Exit.DONE
 
 
-def why(options: RunOptions, *, console: Console) -> None:
+def why(options: RunOptions, *, console: Console, runtime_name: str = "auto") -> None:
     """Print for each job why it would be run, or that it would not."""
-    plan = make_plan(options, Workspace.find())
+    workspace = Workspace.find()
+    plan = make_plan(options, workspace)
     due = 0
-    for job, reason in explain(plan):
-        due += bool(reason)
-        says = f"run: {reason}" if reason else "not run: its record is up to date"
-        console.print(escape(f"{job}  {says}"), soft_wrap=True)
+    with closing(open_runtime(runtime_name, workspace.home)) as runtime:
+        for job, reason in explain(plan, runtime):
+            due += bool(reason)
+            says = f"run: {reason}" if reason else "not run: its record is up to date"
+            console.print(escape(f"{job}  {says}"), soft_wrap=True)
     console.print(f"{due} of {len(plan.jobs)} jobs would be run.")
 
 

@@ -43,7 +43,7 @@ __all__ = [
     "key_of",
 ]
 
-SCHEMA: Final = 1
+SCHEMA: Final = 2
 """The number of the format that is written; `mdbench.records.upgrades` reads the older ones."""
 
 LONGEST_REASON = 500
@@ -146,6 +146,9 @@ class Budget(_Model):
 
     timeout_s: Number
     threads: int
+    memory_mb: int | None = None
+    processes: int | None = None
+    output_mb: int | None = None
 
 
 class Runtime(_Model):
@@ -199,7 +202,7 @@ class Record(_Model):
         each target.
     """
 
-    schema_number: Literal[1] = Field(default=SCHEMA, alias="schema")
+    schema_number: Literal[2] = Field(default=SCHEMA, alias="schema")
     mdbench: str
     key: str = Field(pattern="^[0-9a-f]{64}$")
     key_parts: dict[str, str]

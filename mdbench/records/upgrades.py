@@ -13,7 +13,14 @@ __all__ = ["UPGRADES", "upgrade"]
 
 Step: TypeAlias = Callable[[dict[str, Any]], dict[str, Any]]
 
-UPGRADES: Mapping[int, Step] = {}
+
+def _limits_in_the_budget(data: dict[str, Any]) -> dict[str, Any]:
+    """From 1 to 2: a budget says what a job may use besides time and threads; nothing was kept."""
+    none = {"memory_mb": None, "processes": None, "output_mb": None}
+    return {**data, "budget": {**data["budget"], **none}}
+
+
+UPGRADES: Mapping[int, Step] = {1: _limits_in_the_budget}
 """By schema number, what makes the next number's record of it; ``schema`` itself is seen to."""
 
 

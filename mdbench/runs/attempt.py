@@ -13,7 +13,7 @@ import numpy as np
 
 from mdbench import expressions
 from mdbench.errors import EquationError
-from mdbench.records import Status
+from mdbench.records import ANSWERED, Status
 from mdbench.runs.choice import Candidates
 from mdbench.runs.handover import HandoverError, read_predictions
 from mdbench.runtimes.base import WorkerGoneError, WorkerTimeoutError
@@ -33,13 +33,11 @@ from mdbench.runtimes.protocol import (
 )
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from mdbench.datatypes.base import DataType, Part, Task
     from mdbench.methods import Method
     from mdbench.runs.choice import Choice, Offer
     from mdbench.runs.plan import Job
-    from mdbench.runtimes.base import Worker
+    from mdbench.runtimes.base import JobFolder, Worker
     from mdbench.runtimes.protocol import Message
 
 __all__ = ["Attempt", "Outcome", "Setting"]
@@ -48,8 +46,16 @@ _M = TypeVar("_M", Fitted, Predicted)
 
 _END_SECONDS = 5.0
 """How long a job's process may go on after its last message."""
+_LAST_WORDS_SECONDS = 1.0
+"""How long a job may still send candidates once its time is up, before it is killed."""
+_DYING_SECONDS = 0.5
+"""How long a job that was killed may take to be gone, before its worker is killed too."""
+_LOOK_SECONDS = 1.0
+"""How often the size of a job's folder is looked at."""
 _METHODS_DOING = {errno.ENOENT, errno.EEXIST, errno.ENOTDIR, errno.EACCES, errno.ELOOP}
 """What a method can cause in its folder; other errors, such as a full disk, are the machine's."""
+_NOT_BY_A_LIMIT = {Status.TIMEOUT, Status.UNSUPPORTED, Status.UNAVAILABLE}
+_BREACHES = {"memory": Status.OUT_OF_MEMORY, "processes": Status.CRASHED}
 _JUDGING_SECONDS = 120.0
 """Time for reading all candidates of a job; usual ones take milliseconds."""
 
@@ -101,7 +107,7 @@ class Attempt:
     Parameters
     ----------
     folder
-        The job's own folder, seen by the worker; empty.
+        The job's own folder; empty.
     """
 
     def __init__(
@@ -113,7 +119,7 @@ class Attempt:
         setting: Setting,
         *,
         worker: Worker,
-        folder: Path,
+        folder: JobFolder,
         identity: str,
     ) -> None:
         self._job = job
@@ -122,7 +128,8 @@ class Attempt:
         self._task = task
         self._setting = setting
         self._worker = worker
-        self._folder = folder
+        self._place = folder
+        self._folder = folder.here
         self._identity = identity
         self._deadline = time.monotonic() + job.timeout_s
         self._pid: int | None = None
@@ -141,7 +148,7 @@ class Attempt:
 
     def run(self) -> Outcome:
         """Do the job; whatever happens, there is an outcome."""
-        outcome = self._outcome()
+        outcome = self._within_limits(self._outcome())
         if self._ended is not None:
             outcome.cpu_s = self._ended.cpu_s
             outcome.peak_memory_mb = self._ended.peak_memory_mb
@@ -161,13 +168,17 @@ class Attempt:
             outcome = Outcome(stop.status, stop.reason)
             self._await_end()
         except WorkerTimeoutError:
-            self._kill()
+            self._finish()
             outcome = self._best_so_far()
         except ProtocolError as error:
             outcome = Outcome(Status.INVALID_OUTPUT, f"the worker sent {error}")
             self._worker.interrupt()
         except WorkerGoneError as gone:
-            outcome = Outcome(Status.CRASHED, _death(gone.exit_code))
+            outcome = (
+                Outcome(Status.UNAVAILABLE, str(gone))
+                if gone.lost
+                else Outcome(Status.CRASHED, _death(gone.exit_code))
+            )
         except (ValueError, TypeError, RecursionError) as error:
             # A net below the checks: no answer of one method may end the run of the others.
             outcome = Outcome(
@@ -224,7 +235,7 @@ class Attempt:
         self._worker.send(
             JobOrder(
                 job=self._identity,
-                folder=str(self._folder),
+                folder=self._place.inside,
                 view=spec.view,
                 variables=self._task.variables,
                 targets=self._task.targets,
@@ -256,7 +267,7 @@ class Attempt:
     def _await(self, wanted: type[_M]) -> _M:
         """Take messages until the one wanted comes; candidates are heard as they arrive."""
         while True:
-            message = self._receive(self._deadline - time.monotonic())
+            message = self._next()
             if isinstance(message, wanted):
                 if isinstance(message, Fitted):
                     self._fit_s += message.seconds
@@ -275,6 +286,23 @@ class Attempt:
                 raise _StopError(Status.CRASHED, _death(message.exit))
             else:
                 raise ProtocolError(f"{message.type!r} where {wanted.__name__} was due")
+
+    def _next(self) -> Message:
+        """Wait for a message until the job's time is up, with an eye on what it writes."""
+        while True:
+            left = self._deadline - time.monotonic()
+            try:
+                return self._receive(min(left, _LOOK_SECONDS))
+            except WorkerTimeoutError:
+                if left <= _LOOK_SECONDS:
+                    raise
+            size = self._worker.folder_mb(self._place)
+            if size > self._job.output_mb:
+                self._worker.kill_job()
+                raise _StopError(
+                    Status.CRASHED,
+                    f"killed: wrote {size:.0f} MiB; {self._job.output_mb} MiB are allowed",
+                )
 
     def _receive(self, timeout: float) -> Message:
         message = self._worker.receive(max(0.0, timeout))
@@ -351,35 +379,58 @@ class Attempt:
             raise _StopError(Status.INVALID_OUTPUT, failure)
         _invalid(f"none of {found.came} candidates is valid, the first: {found.first_reason}")
 
-    def _kill(self) -> None:
+    def _finish(self) -> None:
+        """End a job whose time is up, within two seconds, and hear what it still has to say."""
         if self._pid is None:
             self._worker.interrupt()
             return
-        self._worker.kill_job(self._pid)
-        self._await_end()
+        self._worker.ask_to_finish()
+        self._listen(_LAST_WORDS_SECONDS)
+        self._end(0.0)
 
     def _await_end(self) -> None:
         """Wait for the end of the job's process, which is killed if it stays."""
-        if self._ended is not None:
-            return
-        end = time.monotonic() + _END_SECONDS
-        killed = False
-        while True:
+        self._end(_END_SECONDS)
+
+    def _end(self, patience: float) -> None:
+        if not self._listen(patience) and self._pid is not None:
+            self._worker.kill_job()
+            self._listen(_DYING_SECONDS)
+        if self._ended is None:
+            self._worker.interrupt()
+
+    def _listen(self, seconds: float) -> bool:
+        """Hear candidates for some time; tell whether the job has ended meanwhile."""
+        end = time.monotonic() + seconds
+        while self._ended is None:
             try:
                 message = self._receive(end - time.monotonic())
             except WorkerTimeoutError:
-                if killed or self._pid is None:
-                    self._worker.interrupt()
-                    return
-                self._worker.kill_job(self._pid)
-                end, killed = time.monotonic() + _END_SECONDS, True
+                return False
             except (WorkerGoneError, ProtocolError):
                 self._worker.interrupt()
-                return
-            else:
-                if isinstance(message, Ended):
-                    self._ended = message
-                    return
+                return False
+            if isinstance(message, CandidatesMessage):
+                self._take(message)
+            elif isinstance(message, Ended):
+                self._ended = message
+        return True
+
+    def _within_limits(self, outcome: Outcome) -> Outcome:
+        """Tell of the limit that a job broke, where it was ended for it or got away with it."""
+        answered = outcome.status in ANSWERED
+        if not answered and outcome.status not in _NOT_BY_A_LIMIT:
+            breach = self._worker.breach()
+            if breach is not None:
+                return Outcome(_BREACHES[breach.limit], f"killed: {breach.reason}")
+        most = self._job.memory_mb
+        peak = 0.0 if self._ended is None else self._ended.peak_memory_mb
+        if answered and most is not None and peak > most:
+            return Outcome(
+                Status.OUT_OF_MEMORY,
+                f"used {peak:.0f} MiB of memory; {most} MiB are allowed",
+            )
+        return outcome
 
 
 def _invalid(reason: str) -> NoReturn:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from mdbench.datatypes.base import Dataset
     from mdbench.records import Record
     from mdbench.runs.plan import Job, Plan
+    from mdbench.runtimes.base import Runtime
 
 __all__ = ["Ready", "explain", "is_due", "load_dataset", "make_ready"]
 
@@ -43,7 +44,7 @@ def load_dataset(plan: Plan, job: Job) -> Dataset:
     return plan.source.load(job.dataset, snr_db=job.snr_db, seed=job.seed, protocol=job.protocol)
 
 
-def make_ready(plan: Plan) -> list[Ready]:
+def make_ready(plan: Plan, runtime: Runtime) -> list[Ready]:
     """Load every dataset of a plan once, to know the keys of its jobs.
 
     Raises
@@ -51,7 +52,7 @@ def make_ready(plan: Plan) -> list[Ready]:
     DataError, MethodError
         If data or a method's folder cannot be used.
     """
-    shared = {name: method_parts(method) for name, method in plan.methods.items()}
+    shared = {name: method_parts(method, runtime) for name, method in plan.methods.items()}
     ready = []
     errors: dict[str, DataError] = {}
     for job in plan.jobs:
@@ -83,7 +84,7 @@ def is_due(one: Ready, records: Mapping[str, Record], plan: Plan) -> bool:
     return bool(_reason(one, records, plan))
 
 
-def explain(plan: Plan) -> Iterator[tuple[Job, str]]:
+def explain(plan: Plan, runtime: Runtime) -> Iterator[tuple[Job, str]]:
     """Say for each job why it will be run; an empty text where it will not be.
 
     Nothing is run or written but datasets that are made on first use.
@@ -94,7 +95,7 @@ def explain(plan: Plan) -> Iterator[tuple[Job, str]]:
         If data, a method's folder or the results file cannot be used.
     """
     stored = {name: RecordStore(plan.result_file(name)).latest() for name in plan.methods}
-    for one in make_ready(plan):
+    for one in make_ready(plan, runtime):
         records = stored[one.job.algorithm]
         reason = _reason(one, records, plan)
         if reason == _NO_RECORD and (nearest := _nearest(one, records.values())):

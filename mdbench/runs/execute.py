@@ -75,7 +75,7 @@ def execute(plan: Plan, runtime: Runtime, observer: Observer) -> Summary:
                     f"{plan.result_file(name)}: a torn last line of {writer.dropped_bytes} bytes "
                     "was cut off; its job is run again."
                 )
-        ready = make_ready(plan)
+        ready = make_ready(plan, runtime)
         to_run = [one for one in ready if is_due(one, writers[one.job.algorithm].earlier, plan)]
         observer.prepared(len(to_run), len(ready) - len(to_run))
         run = _Run(plan, runtime, observer, writers)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mdbench.runtimes.base import OUTPUT_MB, PROCESSES
+
 if TYPE_CHECKING:
     from mdbench.datatypes.base import Dataset
     from mdbench.methods import Method
     from mdbench.runs.plan import Job
+    from mdbench.runtimes.base import Runtime
 
 __all__ = ["SCORING", "key_parts", "method_parts"]
 
@@ -19,20 +22,21 @@ To be raised whenever a change in `data`, `datatypes`, `expressions`, `metrics`,
 """
 
 
-def method_parts(method: Method) -> dict[str, str]:
-    """Give the parts of a key that all jobs of a method share.
+def method_parts(method: Method, runtime: Runtime) -> dict[str, str]:
+    """Give the parts of a key that all jobs of a method share under a runtime.
 
     Raises
     ------
     MethodError
         If the method has no lock.
     """
-    return {"adapter": method.fingerprint(), "environment": method.lock_sha256()}
+    parts = {"adapter": method.fingerprint(), "environment": method.lock_sha256()}
+    return parts | runtime.identity(method)
 
 
 def key_parts(job: Job, method: Method, shared: dict[str, str], dataset: Dataset) -> dict[str, str]:
     """Give what the key is made of, by name: what differs says why a job is run again."""
-    return {
+    parts = {
         **shared,
         "data_type": job.data_type,
         "name": job.dataset,
@@ -46,3 +50,11 @@ def key_parts(job: Job, method: Method, shared: dict[str, str], dataset: Dataset
         "threads": str(job.threads),
         "scoring": SCORING,
     }
+    # Not there unless they were asked for: what nobody limits changes nothing.
+    if job.memory_mb is not None:
+        parts["memory_mb"] = str(job.memory_mb)
+    if job.processes != PROCESSES:
+        parts["processes"] = str(job.processes)
+    if job.output_mb != OUTPUT_MB:
+        parts["output_mb"] = str(job.output_mb)
+    return parts

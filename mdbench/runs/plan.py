@@ -12,6 +12,7 @@ from mdbench import datatypes, methods
 from mdbench.data.noise import SNR_LEVELS_DB
 from mdbench.datatypes.base import Protocol
 from mdbench.errors import MethodError, UsageError, did_you_mean
+from mdbench.runtimes.base import OUTPUT_MB, PROCESSES, Limits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,6 +46,10 @@ class RunOptions:
     seeds: tuple[int, ...] = (0,)
     save_pareto: bool = False
     protocol: Protocol = Protocol.STRICT
+    threads: int | None = None
+    memory_mb: int | None = None
+    processes: int = PROCESSES
+    output_mb: int = OUTPUT_MB
     rerun: frozenset[Status] = frozenset()
 
 
@@ -61,6 +66,14 @@ class Job:
     timeout_s: float
     threads: int
     save_pareto: bool
+    memory_mb: int | None = None
+    processes: int = PROCESSES
+    output_mb: int = OUTPUT_MB
+
+    @property
+    def limits(self) -> Limits:
+        """What the job may use besides time."""
+        return Limits(self.threads, self.memory_mb, self.processes, self.output_mb)
 
     @property
     def noise(self) -> str:
@@ -124,7 +137,7 @@ def make_plan(options: RunOptions, workspace: Workspace) -> Plan:
         _check_method(method, data_type)
     source = data_type.source(options.dataset_path)
     names = select_names(source.names(), options.datasets)
-    threads = max(method.spec.threads for method in chosen.values())
+    threads = options.threads or max(method.spec.threads for method in chosen.values())
     jobs = tuple(
         Job(
             algorithm=method.name,
@@ -134,8 +147,11 @@ def make_plan(options: RunOptions, workspace: Workspace) -> Plan:
             seed=seed,
             protocol=options.protocol,
             timeout_s=method.spec.timeout if options.timeout is None else options.timeout,
-            threads=method.spec.threads,
+            threads=options.threads or method.spec.threads,
             save_pareto=options.save_pareto,
+            memory_mb=options.memory_mb or method.spec.memory_mb,
+            processes=options.processes,
+            output_mb=options.output_mb,
         )
         for method in chosen.values()
         for snr_db in _noise_levels(options)

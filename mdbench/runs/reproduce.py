@@ -11,6 +11,7 @@ from mdbench.datatypes.base import Protocol
 from mdbench.errors import UsageError
 from mdbench.records import RERUN_ALWAYS, comparable
 from mdbench.runs.plan import Job, Plan, select_names, slots
+from mdbench.runtimes.base import OUTPUT_MB, PROCESSES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -46,8 +47,13 @@ def plans_of(
     *,
     result_dir: Path,
     n_jobs: int | None,
-) -> Iterator[Plan]:
+) -> Iterator[tuple[str, Plan]]:
     """Plan the jobs that left these records once more, with results in another folder.
+
+    Yields
+    ------
+    tuple[str, Plan]
+        The name of the runtime that isolated the jobs, and their plan.
 
     Records of jobs that were interrupted, or whose environment could not be made, are passed
     over: there is nothing to compare.
@@ -62,22 +68,25 @@ def plans_of(
     chosen = [record for record in done if record.dataset in wanted]
     if not chosen:
         raise UsageError("There is no record to reproduce.", "Give a results file of mdbench run.")
-    for (data_type, path), group in groupby(sorted(chosen, key=_source), key=_source):
+    for (runtime, data_type, path), group in groupby(sorted(chosen, key=_source), key=_source):
         jobs = tuple(_job(record) for record in group)
         place = Path(path) if path else None
         names = dict.fromkeys(job.algorithm for job in jobs)
         kind = datatypes.find(
             data_type, workspace.datasets / data_type, workspace.arrays / data_type
         )
-        yield Plan(
-            jobs=jobs,
-            methods={name: methods.find(name, workspace.algorithms) for name in names},
-            data_type=kind,
-            source=kind.source(place),
-            dataset_path=place,
-            result_dir=result_dir,
-            n_jobs=slots(n_jobs, max(job.threads for job in jobs)),
-            rerun=frozenset(),
+        yield (
+            runtime,
+            Plan(
+                jobs=jobs,
+                methods={name: methods.find(name, workspace.algorithms) for name in names},
+                data_type=kind,
+                source=kind.source(place),
+                dataset_path=place,
+                result_dir=result_dir,
+                n_jobs=slots(n_jobs, max(job.threads for job in jobs)),
+                rerun=frozenset(),
+            ),
         )
 
 
@@ -94,8 +103,8 @@ def differences(before: Record, after: Record) -> dict[str, tuple[Any, Any]]:
     }
 
 
-def _source(record: Record) -> tuple[str, str]:
-    return record.data_type, record.dataset_path or ""
+def _source(record: Record) -> tuple[str, str, str]:
+    return record.runtime.name, record.data_type, record.dataset_path or ""
 
 
 def _job(record: Record) -> Job:
@@ -110,5 +119,8 @@ def _job(record: Record) -> Job:
         protocol=Protocol(record.protocol),
         timeout_s=record.budget.timeout_s,
         threads=record.budget.threads,
+        memory_mb=record.budget.memory_mb,
+        processes=record.budget.processes or PROCESSES,
+        output_mb=record.budget.output_mb or OUTPUT_MB,
         save_pareto=record.front is not None,
     )

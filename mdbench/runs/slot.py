@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 import threading
-from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from mdbench.errors import DataError, MdbenchError, MethodError, UnavailableError, UsageError
@@ -15,6 +13,7 @@ from mdbench.runs.due import load_dataset
 from mdbench.runs.write import Stopwatch, make_record
 
 if TYPE_CHECKING:
+    from pathlib import Path
     from types import TracebackType
 
     from mdbench.datatypes.base import Dataset, Task
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from mdbench.records import Record
     from mdbench.runs.due import Ready
     from mdbench.runs.plan import Job, Plan
-    from mdbench.runtimes.base import Prepared, Runtime, Worker
+    from mdbench.runtimes.base import Limits, Prepared, Runtime, Worker
 
 __all__ = ["Environments", "Slot"]
 
@@ -79,7 +78,7 @@ class Slot:
         self._runtime = runtime
         self._environments = environments
         self._worker: Worker | None = None
-        self._serves: tuple[str, int] | None = None
+        self._serves: tuple[str, Limits] | None = None
         self._lock = threading.Lock()
         self._interrupted = False
 
@@ -143,7 +142,7 @@ class Slot:
             key_parts=one.parts,
             targets=task.targets,
             dataset_path=self._plan.dataset_path,
-            runtime=self._runtime.name,
+            runtime=self._runtime,
             prepared=prepared,
             log=str(log.relative_to(self._plan.result_dir)) if log.exists() else None,
             watch=watch,
@@ -157,7 +156,7 @@ class Slot:
     def _warm_worker(self, method: Method, prepared: Prepared, one: Ready) -> Worker:
         """Give the worker that is held, if it can serve the job, or else a new one."""
         job = one.job
-        wanted = (job.algorithm, job.threads)
+        wanted = (job.algorithm, job.limits)
         reusable = method.spec.fork_safe and wanted == self._serves
         if self._worker is not None and reusable and self._worker.alive:
             return self._worker
@@ -168,9 +167,7 @@ class Slot:
                 "Give the same command again: its jobs are run with the files as they are now.",
             )
         try:
-            worker = self._runtime.start(
-                method, prepared, threads=job.threads, on_launch=self._hold
-            )
+            worker = self._runtime.start(method, prepared, job.limits, on_launch=self._hold)
         except MethodError as error:
             self._worker = None
             if not self._interrupted:
@@ -188,7 +185,7 @@ class Slot:
 
     def _attempt(self, one: Ready, task: Task, worker: Worker, log: Path) -> Outcome:
         method = self._plan.methods[one.job.algorithm]
-        folder = Path(tempfile.mkdtemp(prefix="mdbench-job-"))
+        folder = worker.make_folder()
         try:
             worker.begin_log(log, one.key)
             return Attempt(
@@ -203,7 +200,7 @@ class Slot:
             ).run()
         finally:
             worker.end_log()
-            shutil.rmtree(folder, ignore_errors=True)
+            worker.remove_folder(folder)
 
     def _release(self) -> None:
         with self._lock:

@@ -10,9 +10,10 @@ from datetime import UTC, datetime
 from functools import cache
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mdbench import __version__
+from mdbench.errors import UnavailableError
 from mdbench.metrics.selection import best_by_complexity
 from mdbench.records import (
     Budget,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from mdbench.runs.choice import Offer
     from mdbench.runs.plan import Job
     from mdbench.runtimes.base import Prepared
+    from mdbench.runtimes.base import Runtime as IsolatedBy
 
 __all__ = ["Stopwatch", "make_record"]
 
@@ -70,7 +72,7 @@ def make_record(
     key_parts: dict[str, str],
     targets: tuple[str, ...],
     dataset_path: Path | None,
-    runtime: str,
+    runtime: IsolatedBy,
     prepared: Prepared | None,
     log: str | None,
     watch: Stopwatch,
@@ -110,8 +112,14 @@ def make_record(
         ),
         agreement=outcome.agreement,
         front=None if outcome.front is None else tuple(_front(outcome.front)),
-        budget=Budget(timeout_s=job.timeout_s, threads=job.threads),
-        runtime=Runtime(name=runtime),
+        budget=Budget(
+            timeout_s=job.timeout_s,
+            threads=job.threads,
+            memory_mb=job.memory_mb,
+            processes=job.processes,
+            output_mb=job.output_mb,
+        ),
+        runtime=Runtime(name=runtime.name, details=_details(runtime, prepared)),
         provenance=Provenance(
             python=None if prepared is None else prepared.python,
             packages={} if prepared is None else dict(prepared.packages),
@@ -129,6 +137,14 @@ def make_record(
             peak_memory_mb=outcome.peak_memory_mb,
         ),
     )
+
+
+def _details(runtime: IsolatedBy, prepared: Prepared | None) -> dict[str, Any]:
+    try:
+        enforced = runtime.probe().details()
+    except UnavailableError as error:
+        enforced = {"unavailable": error.message}
+    return enforced | ({} if prepared is None else dict(prepared.details))
 
 
 def _texts(outcome: Outcome) -> tuple[str, ...] | None:

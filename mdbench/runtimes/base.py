@@ -1,10 +1,14 @@
-"""The seam of runtimes: how a worker is launched and held."""
+"""The seam of runtimes: how a worker is launched, limited and held.
+
+A runtime isolates methods in one way.  It says which limits it keeps and how hard; what a limit
+is, and what it means for a job's status when one is broken, is the same for all runtimes.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -16,19 +20,115 @@ if TYPE_CHECKING:
     from mdbench.methods import Method
     from mdbench.runtimes.protocol import Message
 
-__all__ = ["Prepared", "Runtime", "Worker", "WorkerGoneError", "WorkerTimeoutError"]
+__all__ = [
+    "ENFORCED",
+    "LEVELS",
+    "OUTPUT_MB",
+    "PROCESSES",
+    "Breach",
+    "Enforcement",
+    "JobFolder",
+    "Level",
+    "Limits",
+    "Prepared",
+    "Runtime",
+    "Worker",
+    "WorkerGoneError",
+    "WorkerTimeoutError",
+]
+
+ENFORCED = ("network", "files", "memory", "processes")
+"""What a runtime may keep a method from: the net, files that are not its own, and using too much
+memory or too many processes."""
+
+Level: TypeAlias = Literal["none", "soft", "hard"]
+LEVELS: tuple[Level, ...] = ("none", "soft", "hard")
+"""From weak to strong.  ``hard``: the kernel keeps it.  ``soft``: the bench looks often, and ends
+what is over.  ``none``: nobody looks."""
+
+PROCESSES = 256
+"""Processes and threads that a job may have at a time, unless it is said otherwise."""
+OUTPUT_MB = 2048
+"""MiB that a job may write, unless it is said otherwise."""
 
 
 class WorkerGoneError(Exception):
-    """The worker has ended; `exit_code` is minus the signal that killed it, None if unknown."""
+    """The worker has ended.
 
-    def __init__(self, message: str, exit_code: int | None = None) -> None:
+    Attributes
+    ----------
+    exit_code
+        Its exit status, or minus the signal that killed it; None if unknown.
+    lost
+        Whether it was lost by no doing of the method: what ran it has gone.
+    """
+
+    def __init__(self, message: str, exit_code: int | None = None, *, lost: bool = False) -> None:
         super().__init__(message)
         self.exit_code = exit_code
+        self.lost = lost
 
 
 class WorkerTimeoutError(Exception):
     """The worker did not answer in time."""
+
+
+@dataclass(frozen=True)
+class Enforcement:
+    """What a runtime enforces on this machine.
+
+    Attributes
+    ----------
+    levels
+        How each of `ENFORCED` is kept.
+    how
+        By what means, for people.
+    """
+
+    levels: Mapping[str, Level]
+    how: str
+
+    def details(self) -> dict[str, Any]:
+        """Give what a record says of it."""
+        return {"enforces": dict(self.levels), "how": self.how}
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the jobs of a worker may use; all but `threads` are of the whole tree.
+
+    Attributes
+    ----------
+    threads
+        Threads that numerical libraries are told to use.
+    memory_mb
+        Resident memory, in MiB; None for all that the machine has.
+    processes
+        Processes and threads at a time.
+    output_mb
+        Bytes that a job may leave in its folder, in MiB.
+    """
+
+    threads: int = 1
+    memory_mb: int | None = None
+    processes: int = PROCESSES
+    output_mb: int = OUTPUT_MB
+
+
+@dataclass(frozen=True)
+class Breach:
+    """A limit that a job broke and was ended for."""
+
+    limit: Literal["memory", "processes"]
+    reason: str
+
+
+@dataclass(frozen=True)
+class JobFolder:
+    """A job's own folder, as the host names it and as the worker does."""
+
+    here: Path
+    inside: str
 
 
 @dataclass(frozen=True)
@@ -40,27 +140,42 @@ class Prepared:
     command
         How a worker is started; what it means is the runtime's affair.
     identity
-        What the environment is made of: part of every record's key.
+        What the environment is made of.
     python, packages
         The versions inside it.
+    details
+        What else a record should say of it.
     """
 
     command: tuple[str, ...]
     identity: str
     python: str
     packages: Mapping[str, str] = field(default_factory=dict)
+    details: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Worker(ABC):
-    """A running worker: one process inside a method's environment that serves jobs.
+    """A running worker: a process inside a method's environment that serves jobs.
 
-    Start and use it from one thread; `interrupt` may be called from any.
+    Use it from one thread; `interrupt` may be called from any.
     """
 
     @property
     @abstractmethod
     def alive(self) -> bool:
         """Whether the worker can serve another job."""
+
+    @abstractmethod
+    def make_folder(self) -> JobFolder:
+        """Make an empty folder that both sides can write."""
+
+    @abstractmethod
+    def remove_folder(self, folder: JobFolder) -> None:
+        """Remove a job's folder, whatever the job did to it."""
+
+    @abstractmethod
+    def folder_mb(self, folder: JobFolder) -> float:
+        """Give the space that the files in a job's folder take, in MiB."""
 
     @abstractmethod
     def begin_log(self, path: Path, job: str) -> None:
@@ -95,8 +210,16 @@ class Worker(ABC):
         """
 
     @abstractmethod
-    def kill_job(self, pid: int) -> None:
-        """Kill the job's process and all that it started in its session, at once."""
+    def ask_to_finish(self) -> None:
+        """Tell the job that its time is up: what it has found should be sent now."""
+
+    @abstractmethod
+    def kill_job(self) -> None:
+        """Kill the job's process and all that it started, at once; the worker goes on."""
+
+    @abstractmethod
+    def breach(self) -> Breach | None:
+        """Give the limit that the current or last job was ended for, if there is one."""
 
     @abstractmethod
     def interrupt(self) -> None:
@@ -104,7 +227,7 @@ class Worker(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """End the worker; no process of it is left afterwards."""
+        """End the worker; no process and no file of it is left afterwards."""
 
     def __enter__(self) -> Self:
         return self
@@ -124,6 +247,33 @@ class Runtime(ABC):
     name: ClassVar[str]
 
     @abstractmethod
+    def probe(self) -> Enforcement:
+        """Say what is enforced on this machine.
+
+        Raises
+        ------
+        UnavailableError
+            If the runtime does not work here at all; says why, and what to do.
+        """
+
+    def missing(self) -> str:
+        """Say what has to be fetched or made before any method can run; empty for nothing."""
+        return ""
+
+    def close(self) -> None:  # noqa: B027 - most hold nothing
+        """Let go of what the runtime holds; its workers have been closed."""
+
+    @abstractmethod
+    def identity(self, method: Method) -> dict[str, str]:
+        """Give what a job's key must say beyond the method's folder and lock.
+
+        Raises
+        ------
+        UnavailableError
+            If it cannot be told, since the runtime does not work here.
+        """
+
+    @abstractmethod
     def prepare(self, method: Method) -> Prepared:
         """Make the method's environment, or find it made.
 
@@ -136,12 +286,16 @@ class Runtime(ABC):
         """
 
     @abstractmethod
+    def size_mb(self, prepared: Prepared) -> float:
+        """Give the space that an environment takes on the disk, in MiB."""
+
+    @abstractmethod
     def start(
         self,
         method: Method,
         prepared: Prepared,
+        limits: Limits,
         *,
-        threads: int,
         on_launch: Callable[[Worker], None] | None = None,
     ) -> Worker:
         """Start a worker and wait until its adapter is imported.
@@ -155,4 +309,6 @@ class Runtime(ABC):
         ------
         MethodError
             If the adapter cannot be imported; says why.
+        UnavailableError
+            If the runtime does not work any more.
         """

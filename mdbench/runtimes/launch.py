@@ -1,25 +1,147 @@
-"""How the worker's code gets into a method's environment."""
+"""What every worker is launched with, and how its launch is answered."""
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
-__all__ = ["WORKER_COMMAND", "lay_out_worker"]
+from mdbench.errors import MethodError
+from mdbench.runtimes.base import WorkerGoneError, WorkerTimeoutError
+from mdbench.runtimes.protocol import PROTOCOL, Broken, Hello, ProtocolError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mdbench.methods import Method
+    from mdbench.runtimes.lines import LineWorker
+
+__all__ = [
+    "WORKER_COMMAND",
+    "WORKER_PACKAGE",
+    "await_hello",
+    "from_lasting_thread",
+    "lay_out_worker",
+    "worker_environment",
+    "worker_options",
+]
 
 WORKER_COMMAND = ("-s", "-B", "-m", "mdbench.worker")
 """Arguments of the method's Python: no user site, no bytecode written, and the worker's module."""
 
-_WORKER = Path(__file__).resolve().parent.parent / "worker"
+WORKER_PACKAGE = Path(__file__).resolve().parent.parent / "worker"
+"""The folder of the worker's code."""
+
+_START_SECONDS = 120.0
+"""How long an adapter may take to be imported."""
+_THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+)
+_T = TypeVar("_T")
 
 
-def lay_out_worker(folder: Path) -> Path:
+def lay_out_worker(folder: Path, *, linked: bool = True) -> Path:
     """Make a folder for PYTHONPATH from which ``mdbench.worker`` is imported, and nothing else.
 
     It is a real folder, so that processes which a method starts find the module too.
+
+    Parameters
+    ----------
+    folder
+        Where to make it.
+    linked
+        Whether the worker's code is linked to; else there is an empty folder in its place.
     """
     path = folder / "path"
     package = path / "mdbench"
     package.mkdir(parents=True)
     (package / "__init__.py").touch()
-    (package / "worker").symlink_to(_WORKER)
+    if linked:
+        (package / "worker").symlink_to(WORKER_PACKAGE)
+    else:
+        (package / "worker").mkdir()
     return path
+
+
+def worker_environment(threads: int, *, home: str, path: str) -> dict[str, str]:
+    """Give the variables of a worker that are the same everywhere.
+
+    Parameters
+    ----------
+    threads
+        Threads that numerical libraries are to use.
+    home
+        Folder for what a method writes outside of any job.
+    path
+        Folder from which ``mdbench.worker`` is imported.
+    """
+    return dict.fromkeys(_THREAD_VARIABLES, str(threads)) | {
+        "HOME": home,
+        "TMPDIR": home,
+        "PYTHONPATH": path,
+        "PYTHONHASHSEED": "0",
+        "PYTHONUTF8": "1",
+    }
+
+
+def worker_options(method: Method, output_mb: int) -> list[str]:
+    """Give the worker's options that come from the method and its limits."""
+    options = [f"--output-mb={output_mb}"]
+    if not method.spec.fork_safe:
+        options.append("--no-fork")
+    return options
+
+
+def await_hello(worker: LineWorker, method: Method) -> None:
+    """Wait until a new worker has imported its adapter; it is closed where it does not.
+
+    Raises
+    ------
+    MethodError
+        If the adapter cannot be imported; says why.
+    """
+    try:
+        message = worker.receive(_START_SECONDS)
+    except WorkerTimeoutError:
+        worker.close()
+        raise MethodError(
+            f"{method.adapter} was not imported within {_START_SECONDS:.0f} s",
+            "Move slow work from import time into fit().",
+        ) from None
+    except (WorkerGoneError, ProtocolError) as error:
+        breach = worker.breach()
+        worker.close()
+        tail = worker.log.stray.decode(errors="replace").strip()
+        raise MethodError(
+            f"{method.adapter} cannot be imported: {breach.reason if breach else error}"
+            + (f"\n{tail}" if tail else ""),
+            f"To see more: mdbench check {method.name}",
+        ) from None
+    if isinstance(message, Broken):
+        worker.close()
+        raise MethodError(
+            f"{method.adapter} cannot be imported: {message.error}",
+            f"Mend the adapter, then: mdbench check {method.name}",
+        )
+    if not isinstance(message, Hello) or message.protocol != PROTOCOL:
+        worker.close()
+        raise MethodError(f"{method.adapter}: its worker speaks another protocol: {message!r}")
+
+
+def from_lasting_thread(call: Callable[[], _T]) -> _T:
+    """Call from a thread that lives as long as this process, and give the result.
+
+    The kernel ends a process that asked to die with its parent when the *thread* that started
+    it ends.
+    """
+    return _launcher().submit(call).result()
+
+
+@cache
+def _launcher() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(1, thread_name_prefix="mdbench-launcher")

@@ -35,6 +35,7 @@ class LogSink:
     def __init__(self) -> None:
         self.stray = b""
         self._file: BinaryIO | None = None
+        self._pending = b""
         self._mark = b""
         self._kept = 0
         self._dropped = 0
@@ -57,13 +58,21 @@ class LogSink:
 
     def pump(self, descriptor: int) -> None:
         """Read `descriptor` to its end and close it; run in a thread of its own."""
-        pending = b""
         while block := _read(descriptor):
-            with self._changed:
-                pending = self._take(pending + block)
+            self.feed(block)
         os.close(descriptor)
+        self.close()
+
+    def feed(self, block: bytes) -> None:
+        """Take what was printed next."""
         with self._changed:
-            self._keep(pending)
+            self._pending = self._take(self._pending + block)
+
+    def close(self) -> None:
+        """Take note that no more will come."""
+        with self._changed:
+            self._keep(self._pending)
+            self._pending = b""
             self._closed = True
             self._changed.notify_all()
 

@@ -28,7 +28,6 @@ __all__ = [
     "ProtocolError",
     "Refit",
     "Started",
-    "Stop",
     "parse_message",
 ]
 
@@ -78,12 +77,6 @@ class Predict(_Message):
     type: Literal["predict"] = "predict"
     job: str
     choose: list[int] | None = None
-
-
-class Stop(_Message):
-    """Host: no more jobs."""
-
-    type: Literal["stop"] = "stop"
 
 
 class Hello(_Message):

@@ -1,4 +1,8 @@
-"""The runtime ``venv``: each method in a virtual environment of its own."""
+"""The runtime ``venv``: each method in a virtual environment of its own.
+
+Where bubblewrap works, its workers run in a room of their own (`bubblewrap`); else as plain
+processes, whose descendants are found and ended, and which can see the machine.
+"""
 
 from __future__ import annotations
 
@@ -6,56 +10,38 @@ import os
 import select
 import signal
 import subprocess
-import tempfile
 import threading
-import time
+import uuid
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from mdbench.errors import MethodError
-from mdbench.runtimes import environments
-from mdbench.runtimes.base import (
-    Prepared,
-    Runtime,
-    Worker,
-    WorkerGoneError,
-    WorkerTimeoutError,
+from mdbench.runtimes import bubblewrap, environments, processes
+from mdbench.runtimes.base import Enforcement, Prepared, Runtime, WorkerGoneError
+from mdbench.runtimes.launch import (
+    WORKER_COMMAND,
+    WORKER_PACKAGE,
+    await_hello,
+    from_lasting_thread,
+    lay_out_worker,
+    worker_environment,
+    worker_options,
 )
-from mdbench.runtimes.launch import WORKER_COMMAND, lay_out_worker
-from mdbench.runtimes.logs import LogSink
-from mdbench.runtimes.protocol import (
-    MAX_LINE,
-    PROTOCOL,
-    Broken,
-    Hello,
-    ProtocolError,
-    Stop,
-    parse_message,
-)
+from mdbench.runtimes.lines import LineWorker
+from mdbench.runtimes.scratch import Scratch, folder_mb, remove_left_over
+from mdbench.runtimes.watchdog import PERIOD_SECONDS, Watchdog
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from pydantic import BaseModel
+    from collections.abc import Callable, Sequence
 
     from mdbench.methods import Method
-    from mdbench.runtimes.protocol import Message
+    from mdbench.runtimes.base import Breach, Limits, Worker
 
 __all__ = ["VenvRuntime", "VenvWorker"]
 
-_START_SECONDS = 120.0
-"""How long an adapter may take to be imported."""
-_LOOK_SECONDS = 1.0
-"""How often a worker that says nothing is looked at."""
-_THREAD_VARIABLES = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
-    "VECLIB_MAXIMUM_THREADS",
-)
 _PASSED_ON = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH")
+_STOP_SECONDS = 0.5
+_MILLISECONDS = f"{1000 * PERIOD_SECONDS:.0f} ms"
 
 
 class VenvRuntime(Runtime):
@@ -67,13 +53,38 @@ class VenvRuntime(Runtime):
         Folder below which the environments are made.
     on_line
         Told what is being done, a line at a time.
+    wrapped
+        Whether to use bubblewrap; None for where it works.
     """
 
     name: ClassVar[str] = "venv"
 
-    def __init__(self, home: Path, on_line: Callable[[str], None] | None = None) -> None:
+    def __init__(
+        self,
+        home: Path,
+        on_line: Callable[[str], None] | None = None,
+        *,
+        wrapped: bool | None = None,
+    ) -> None:
         self._home = home
         self._on_line = on_line
+        self._wrapped = not bubblewrap.trouble() if wrapped is None else wrapped
+        remove_left_over()
+
+    def probe(self) -> Enforcement:
+        look = f"memory and processes looked at every {_MILLISECONDS}"
+        if self._wrapped:
+            return Enforcement(
+                {"network": "hard", "files": "hard", "memory": "soft", "processes": "soft"},
+                f"bubblewrap; {look}",
+            )
+        return Enforcement(
+            {"network": "none", "files": "none", "memory": "soft", "processes": "soft"},
+            f"plain processes ({bubblewrap.trouble() or 'bubblewrap not wanted'}); {look}",
+        )
+
+    def identity(self, method: Method) -> dict[str, str]:  # noqa: ARG002 - of the seam
+        return {}
 
     def prepare(self, method: Method) -> Prepared:
         made = environments.prepare(
@@ -86,181 +97,213 @@ class VenvRuntime(Runtime):
             packages=made.packages,
         )
 
+    def size_mb(self, prepared: Prepared) -> float:
+        return folder_mb(Path(prepared.command[0]).parent.parent)
+
     def start(
         self,
         method: Method,
         prepared: Prepared,
+        limits: Limits,
         *,
-        threads: int,
         on_launch: Callable[[Worker], None] | None = None,
     ) -> VenvWorker:
-        command = [*prepared.command, *WORKER_COMMAND, str(method.folder)]
-        if not method.spec.fork_safe:
-            command.append("--no-fork")
-        worker = VenvWorker(command, threads=threads)
+        options = worker_options(method, limits.output_mb)
+        worker = VenvWorker(prepared.command, method.folder, options, limits, wrapped=self._wrapped)
         if on_launch is not None:
             on_launch(worker)
-        try:
-            message = worker.receive(_START_SECONDS)
-        except WorkerTimeoutError:
-            worker.close()
-            raise MethodError(
-                f"{method.adapter} was not imported within {_START_SECONDS:.0f} s",
-                "Move slow work from import time into fit().",
-            ) from None
-        except (WorkerGoneError, ProtocolError) as error:
-            worker.close()
-            raise MethodError(
-                f"{method.adapter} cannot be imported: {error}{worker.last_words()}",
-                f"Try it: {prepared.command[0]} {method.adapter}",
-            ) from None
-        if isinstance(message, Broken):
-            worker.close()
-            raise MethodError(
-                f"{method.adapter} cannot be imported: {message.error}",
-                f"Mend the adapter, then: mdbench check {method.name}",
-            )
-        if not isinstance(message, Hello) or message.protocol != PROTOCOL:
-            worker.close()
-            raise MethodError(f"{method.adapter}: its worker speaks another protocol: {message!r}")
+        await_hello(worker, method)
         return worker
 
 
-class VenvWorker(Worker):
-    """A worker process on this machine, in a session of its own."""
+class VenvWorker(LineWorker):
+    """A worker process on this machine.
 
-    def __init__(self, command: list[str], *, threads: int) -> None:
-        # A process that a method left behind may still write there while it is removed.
-        self._scratch = tempfile.TemporaryDirectory(
-            prefix="mdbench-worker-", ignore_cleanup_errors=True
+    Parameters
+    ----------
+    python
+        The command of the environment's interpreter.
+    adapter
+        The method's folder.
+    options
+        Further options of the worker.
+    limits
+        What its jobs may use.
+    wrapped
+        Whether it gets a room of its own.
+    """
+
+    def __init__(
+        self,
+        python: Sequence[str],
+        adapter: Path,
+        options: Sequence[str],
+        limits: Limits,
+        *,
+        wrapped: bool,
+    ) -> None:
+        scratch = Scratch()
+        super().__init__(scratch, f"{bubblewrap.INSIDE}/jobs" if wrapped else str(scratch.jobs))
+        self._wrapped = wrapped
+        self._mark = uuid.uuid4().hex
+        self._found: int | None = None
+        self._interrupted = False
+        command, environment = (self._in_a_room if wrapped else self._in_the_open)(
+            python, adapter, options, limits.threads
         )
-        environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
-        environment |= dict.fromkeys(_THREAD_VARIABLES, str(threads))
-        environment |= {
-            "HOME": self._scratch.name,
-            "TMPDIR": self._scratch.name,
-            "PYTHONPATH": str(lay_out_worker(Path(self._scratch.name))),
-            "PYTHONHASHSEED": "0",
-            "PYTHONUTF8": "1",
-        }
-        self._process = subprocess.Popen(
-            command,
-            bufsize=0,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=self._scratch.name,
-            env=environment,
-            start_new_session=True,
+        self._process = from_lasting_thread(
+            lambda: subprocess.Popen(
+                command,
+                bufsize=0,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd=scratch.path,
+                env=environment,
+                start_new_session=True,
+            )
         )
         assert self._process.stdin is not None  # noqa: S101 - for the type checker
         assert self._process.stdout is not None  # noqa: S101
         assert self._process.stderr is not None  # noqa: S101
         self._input = self._process.stdin.fileno()
         self._output = self._process.stdout.fileno()
-        self._buffer = bytearray()
-        self._log = LogSink()
-        self._interrupted = False
         # The pump has a descriptor of its own: it may outlive the worker, where a process that
         # the method left behind still holds the other end.
         log = os.dup(self._process.stderr.fileno())
-        self._pump = threading.Thread(target=self._log.pump, args=(log,), daemon=True)
+        self._pump = threading.Thread(target=self.log.pump, args=(log,), daemon=True)
         self._pump.start()
+        self._watchdog = Watchdog(self._root, limits, self.kill_job)
+        self._watchdog.start()
+
+    def _in_a_room(
+        self, python: Sequence[str], adapter: Path, options: Sequence[str], threads: int
+    ) -> tuple[list[str], dict[str, str]]:
+        inside = bubblewrap.INSIDE
+        folder = f"{inside}/method/{adapter.name}"
+        command = bubblewrap.wrap(
+            [*python, *WORKER_COMMAND, folder, "--own-pids", *options],
+            read_only={
+                f"{inside}/path": lay_out_worker(self._scratch.path, linked=False),
+                f"{inside}/path/mdbench/worker": WORKER_PACKAGE,
+                folder: adapter,
+            },
+            writable={f"{inside}/jobs": self._scratch.jobs},
+            environment=self._passed_on()
+            | worker_environment(threads, home="/tmp", path=f"{inside}/path"),  # noqa: S108
+            same_place=_interpreter_folders(python[0]),
+        )
+        return command, self._passed_on()
+
+    def _in_the_open(
+        self, python: Sequence[str], adapter: Path, options: Sequence[str], threads: int
+    ) -> tuple[list[str], dict[str, str]]:
+        path = str(self._scratch.path)
+        environment = self._passed_on() | worker_environment(
+            threads, home=path, path=str(lay_out_worker(self._scratch.path))
+        )
+        return [*python, *WORKER_COMMAND, str(adapter), *options], environment
+
+    def _passed_on(self) -> dict[str, str]:
+        passed = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+        return passed | {processes.TREE_MARK: self._mark}
 
     @property
     def alive(self) -> bool:
         return not self._interrupted and self._process.poll() is None
 
     def begin_log(self, path: Path, job: str) -> None:
-        self._log.begin(path, job)
+        self._watchdog.forget()
+        super().begin_log(path, job)
 
-    def end_log(self) -> None:
-        self._log.end()
+    def ask_to_finish(self) -> None:
+        root = self._root()
+        if root is not None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(root, signal.SIGUSR1)
 
-    def last_words(self) -> str:
-        """Give the last lines that the worker printed outside of any job."""
-        self._pump.join(1.0)
-        tail = self._log.stray.decode(errors="replace").strip()
-        return f"\n{tail}" if tail else ""
+    def kill_job(self) -> None:
+        root = self._root()
+        if root is not None:
+            processes.kill_tree(root)
 
-    def send(self, message: BaseModel) -> None:
-        line = message.model_dump_json().encode() + b"\n"
-        view = memoryview(line)
-        try:
-            while view:
-                view = view[os.write(self._input, view) :]
-        except OSError:
-            raise self._gone() from None
-
-    def receive(self, timeout: float | None) -> Message:
-        deadline = None if timeout is None else time.monotonic() + timeout
-        while True:
-            line, found, rest = self._buffer.partition(b"\n")
-            if found:
-                self._buffer = rest
-                return parse_message(bytes(line))
-            if len(self._buffer) > MAX_LINE:
-                raise ProtocolError(f"a message of more than {MAX_LINE} bytes")
-            left = None if deadline is None else deadline - time.monotonic()
-            if left is not None and left <= 0:
-                raise WorkerTimeoutError
-            if not self._readable(_LOOK_SECONDS if left is None else min(left, _LOOK_SECONDS)):
-                # Its output may be held open by a process that it has started.
-                if self._process.poll() is not None and not self._readable(0):
-                    raise self._gone()
-                continue
-            block = os.read(self._output, 2**20)
-            if not block:
-                raise self._gone()
-            self._buffer += block
-
-    def _readable(self, seconds: float) -> bool:
-        return bool(select.select([self._output], [], [], seconds)[0])
-
-    def kill_job(self, pid: int) -> None:
-        if pid in _children_of(self._process.pid):  # a job may name any process as its own
-            _kill_group(pid)
-        else:
-            self.interrupt()
+    def breach(self) -> Breach | None:
+        return self._watchdog.breach
 
     def interrupt(self) -> None:
         self._interrupted = True
         if self._process.poll() is not None:
             return  # its number may be another process's by now
-        for pid in _children_of(self._process.pid):
-            _kill_group(pid)
-        _kill_group(self._process.pid)
+        if self._wrapped:
+            # With the first process of a room the kernel ends all the others.
+            first = processes.children(self._process.pid)
+            for pid in first or [self._process.pid]:
+                _kill(pid)
+            return
+        _kill(self._process.pid, signal.SIGSTOP)
+        processes.kill_tree(self._process.pid)
+        _kill(self._process.pid)
 
     def close(self) -> None:
         try:
-            self.send(Stop())
-            self._process.wait(timeout=0.5)
-        except (WorkerGoneError, subprocess.TimeoutExpired):
+            assert self._process.stdin is not None  # noqa: S101 - for the type checker
+            self._process.stdin.close()  # the worker's lease: it ends all that is left
+            self._process.wait(timeout=_STOP_SECONDS)
+        except (OSError, subprocess.TimeoutExpired):
             pass
+        self._watchdog.stop()
         self.interrupt()
         self._process.wait()
+        if not self._wrapped:
+            processes.kill_marked(self._mark)
         self._pump.join(0.5)
-        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
+        for stream in (self._process.stdout, self._process.stderr):
             if stream is not None:
                 stream.close()
-        self._scratch.cleanup()
+        self._scratch.remove()
+
+    def _root(self) -> int | None:
+        """Give the worker's own process, which is below bubblewrap's two where it is used."""
+        if self._process.poll() is not None:
+            return None
+        if not self._wrapped:
+            return self._process.pid
+        if self._found is None:
+            for first in processes.children(self._process.pid):
+                self._found = next(iter(processes.children(first)), None)
+        return self._found
+
+    def _write(self, data: memoryview) -> int:
+        return os.write(self._input, data)
+
+    def _read(self, seconds: float) -> bytes | None:
+        if not select.select([self._output], [], [], seconds)[0]:
+            return None
+        return os.read(self._output, 2**20)
+
+    def _has_ended(self) -> bool:
+        return self._process.poll() is not None
 
     def _gone(self) -> WorkerGoneError:
         try:
-            code = self._process.wait(timeout=5)
+            code = self._process.wait(timeout=2)
         except subprocess.TimeoutExpired:
             return WorkerGoneError("the worker closed its output")
+        self._pump.join(1.0)  # its last words
+        if self._wrapped and code > 128:  # noqa: PLR2004 - as a shell gives a signal
+            code = 128 - code
         return WorkerGoneError(f"the worker ended with exit status {code}", code)
 
 
-def _kill_group(pid: int) -> None:
+def _interpreter_folders(python: str) -> list[Path]:
+    """Give the folders that an interpreter needs: its environment, and the Python below it."""
+    prefix = Path(python).parent.parent
+    base = Path(python).resolve().parent.parent
+    libraries = os.environ.get("LD_LIBRARY_PATH", "").split(":")
+    found = [prefix, base, *map(Path, filter(None, libraries))]
+    return [path for path in dict.fromkeys(found) if path.is_dir() and path != Path("/usr")]
+
+
+def _kill(pid: int, number: int = signal.SIGKILL) -> None:
     with suppress(ProcessLookupError, PermissionError):
-        os.killpg(pid, signal.SIGKILL)
-
-
-def _children_of(pid: int) -> list[int]:
-    try:
-        text = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii")
-    except OSError:
-        return []
-    return [int(child) for child in text.split()]
+        os.kill(pid, number)

@@ -1,4 +1,4 @@
-"""Start a worker: ``python -m mdbench.worker ADAPTER_FOLDER [--no-fork]``.
+"""Start a worker: ``python -m mdbench.worker ADAPTER_FOLDER [OPTION ...]`` (docs/protocol.md).
 
 Run by the interpreter of a method's environment, in which mdbench is not installed: the host
 puts a folder on the path that holds this package below an empty ``mdbench``.  So an adapter, and

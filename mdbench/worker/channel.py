@@ -18,7 +18,7 @@ class Channel:
     """
 
     def __init__(self, read_fd: int, write_fd: int) -> None:
-        self._read_fd = read_fd
+        self.read_fd = read_fd
         self._write_fd = write_fd
         self._buffer = b""
 
@@ -32,7 +32,7 @@ class Channel:
     def receive(self) -> dict[str, Any] | None:
         """Read one message; None when the host has gone."""
         while b"\n" not in self._buffer:
-            block = os.read(self._read_fd, 65536)
+            block = os.read(self.read_fd, 65536)
             if not block:
                 return None
             self._buffer += block

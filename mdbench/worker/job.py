@@ -11,15 +11,18 @@ import encodings.cp437  # noqa: F401 - for zipfile
 import io
 import os
 import random
+import signal
 import tempfile
 import threading
 import time
 import traceback
 import zipfile  # noqa: F401 - for NumPy's .npz files
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.ma  # NumPy imports it when it is first used: 20 ms
 import numpy.random
 
 from .api import Candidate, Problem, Unsupported
@@ -35,6 +38,41 @@ _FLUSH_SECONDS = 0.25
 """Candidates are sent at least this often, so that a job that is stopped has most of them."""
 
 
+class TimeUp(BaseException):
+    """The host has said that the job's time is up: not an error that a method may catch."""
+
+
+class _Alarm:
+    """Raises `TimeUp` in the main thread, but never in the middle of a message."""
+
+    def __init__(self) -> None:
+        self._held = 0
+        self._rang = False
+
+    def ring(self, _number: int, _frame: object) -> None:
+        """Take the signal."""
+        self._rang = True
+        if not self._held:
+            raise TimeUp
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Let nothing be raised until the end."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        self._held += 1
+        try:
+            yield
+        finally:
+            self._held -= 1
+        if self._rang and not self._held:
+            raise TimeUp
+
+
+_alarm = _Alarm()
+
+
 class Connection:
     """What a job says to the host: its messages, and arrays as files in its folder."""
 
@@ -45,7 +83,8 @@ class Connection:
 
     def send(self, type_: str, **content: Any) -> None:
         """Send a message of this job."""
-        self._channel.send(type=type_, job=self.order["job"], **content)
+        with _alarm.held():
+            self._channel.send(type=type_, job=self.order["job"], **content)
 
     def receive(self) -> dict[str, Any] | None:
         """Wait for the host's next message."""
@@ -75,26 +114,11 @@ def run_job(adapter: type, host: Connection) -> None:
     random.seed(order["seed"])
     np.random.seed(order["seed"] % 2**32)  # noqa: NPY002 - for methods that use it
     host.send("started", pid=os.getpid())
+    signal.signal(signal.SIGUSR1, _alarm.ring)
     try:
-        fitted = _fit(adapter, host)
-        while True:
-            message = host.receive()
-            if message is None:
-                return
-            if message["type"] == "refit":
-                start = time.monotonic()
-                fitted = _make(adapter, order, message["hyperparameters"])
-                fitted.fit(host.problem("refit.npz"))
-                host.send(
-                    "fitted",
-                    seconds=time.monotonic() - start,
-                    stopped_early=_stopped_early(fitted),
-                    failed=0,
-                    failure="",
-                )
-            elif message["type"] == "predict":
-                _predict(fitted, host, message["choose"])
-                return
+        _answer(adapter, host)
+    except TimeUp:
+        pass  # the host has what was sent
     except Unsupported as reason:
         host.send("failed", kind="unsupported", error=" ".join(str(reason).split())[:500])
     except MemoryError:
@@ -103,6 +127,30 @@ def run_job(adapter: type, host: Connection) -> None:
     except Exception as error:  # noqa: BLE001 - a method may raise anything
         traceback.print_exc()
         host.send("failed", kind="failed", error=describe(error))
+
+
+def _answer(adapter: type, host: Connection) -> None:
+    """Fit, and answer what the host asks, up to the prediction."""
+    order = host.order
+    fitted = _fit(adapter, host)
+    while True:
+        message = host.receive()
+        if message is None:
+            return
+        if message["type"] == "refit":
+            start = time.monotonic()
+            fitted = _make(adapter, order, message["hyperparameters"])
+            fitted.fit(host.problem("refit.npz"))
+            host.send(
+                "fitted",
+                seconds=time.monotonic() - start,
+                stopped_early=_stopped_early(fitted),
+                failed=0,
+                failure="",
+            )
+        elif message["type"] == "predict":
+            _predict(fitted, host, message["choose"])
+            return
 
 
 def _move_into(folder: Path) -> None:
@@ -135,21 +183,24 @@ def _fit(adapter: type, host: Connection) -> Any:
     """Fit as the order's tuning says, sending candidates as they are found."""
     start = time.monotonic()
     order = host.order
-    train = host.problem("train.npz")
     sender = _CandidateSender(host)
     fitted = None
     failures: list[str] = []
-    if order["tuning"] == "grid":
-        sender.send_all(_sweep(adapter, host, train, failures))
-        if failures and not sender.sent:
-            raise RuntimeError(
-                f"all {len(failures)} settings failed, the first with: {failures[0]}"
-            )
-    else:
-        fitted = _make(adapter, order, {})
-        fitted.fit(train)
-        if order["tuning"] == "front":
-            sender.send_all(fitted.candidates())
+    try:
+        train = host.problem("train.npz")
+        if order["tuning"] == "grid":
+            sender.send_all(_sweep(adapter, host, train, failures))
+        else:
+            fitted = _make(adapter, order, {})
+            fitted.fit(train)
+            if order["tuning"] == "front":
+                sender.send_all(fitted.candidates())
+    except TimeUp:
+        signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+        _send_the_last(sender, fitted if order["tuning"] == "front" else None)
+        raise
+    if failures and not sender.sent:
+        raise RuntimeError(f"all {len(failures)} settings failed, the first with: {failures[0]}")
     host.send(
         "fitted",
         seconds=time.monotonic() - start,
@@ -158,6 +209,12 @@ def _fit(adapter: type, host: Connection) -> Any:
         failure=failures[0] if failures else "",
     )
     return fitted
+
+
+def _send_the_last(sender: _CandidateSender, fitted: Any) -> None:
+    """Send what there is; a front that was stopped half-way may have none to give."""
+    with suppress(Exception):
+        sender.send_all(() if fitted is None or sender.sent else fitted.candidates())
 
 
 def _stopped_early(fitted: Any) -> bool:
@@ -229,9 +286,9 @@ class _CandidateSender:
     def send_all(self, candidates: Iterable[Candidate]) -> None:
         """Send the candidates, waiting only a little for more before each batch."""
         for candidate in candidates:
-            with self._lock:
+            with _alarm.held(), self._lock:
                 self._add(candidate)
-        with self._lock:
+        with _alarm.held(), self._lock:
             self._flush()
         if self._error is not None:
             raise self._error

@@ -7,7 +7,7 @@ which the host writes to the job's log.
 
 from __future__ import annotations
 
-import ctypes
+import argparse
 import gc
 import importlib.util
 import os
@@ -17,18 +17,24 @@ import signal
 import sys
 import traceback
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from .channel import Channel
 from .job import Connection, describe, rehearse, run_job
+from .supervise import Supervisor, die_with_parent, outlive_parent
+
+if TYPE_CHECKING:
+    from .supervise import End
 
 __all__ = ["PROTOCOL", "main"]
 
 PROTOCOL = 1
 """Version of the protocol between host and worker (docs/protocol.md)."""
 
-_PR_SET_PDEATHSIG = 1
+_MOST_IN_VAIN = 10
+"""Children in a row that may die before they are given a job."""
 
 
 def main(arguments: list[str]) -> int:
@@ -39,68 +45,75 @@ def main(arguments: list[str]) -> int:
     int
         0, or 1 if the adapter cannot be imported.
     """
-    _die_with_parent()
-    folder = Path(arguments[0])
-    fork = "--no-fork" not in arguments[1:]
+    die_with_parent()
+    options = _parse(arguments)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     channel = _take_over_standard_streams()
-    try:
-        adapter = _import_adapter(folder)
-    except BaseException as error:  # noqa: BLE001 - a method may raise anything at import
-        traceback.print_exc()
-        channel.send(type="broken", error=describe(error))
-        return 1
-    channel.send(
-        type="hello",
-        protocol=PROTOCOL,
-        python=platform.python_version(),
-        pid=os.getpid(),
-        forks=fork,
-    )
-    if not fork:
-        _serve_here(adapter, channel)
-        return 0
-    gc.collect()
-    gc.freeze()  # a child's garbage collector would else touch, and so copy, every page
-    while _serve_in_child(adapter, channel):
-        pass
-    return 0
+    fork = not options.no_fork
+    adapter = None
+    if fork:
+        adapter = _import_or_say(options, channel, forks=True)
+        if adapter is None:
+            return 1
+        gc.collect()
+        gc.freeze()  # a child's garbage collector would else touch, and so copy, every page
+    outlive_parent()
+    supervisor = Supervisor(channel.read_fd, own_pids=options.own_pids)
+    in_vain = 0
+    while in_vain < _MOST_IN_VAIN:
+        read_end, write_end = os.pipe()
+        child = partial(_be_the_child, options, adapter, channel, (read_end, write_end))
+        end = supervisor.run(child)
+        if end is None:
+            return 0
+        os.close(write_end)
+        with os.fdopen(read_end, "rb") as pipe:
+            job = pipe.read().decode()
+        if job:
+            _report_end(channel, job, end)
+        if not fork or not (job or end.exit):
+            return 0 if job or not end.exit else 1
+        in_vain = 0 if job else in_vain + 1
+    return 1
 
 
-def _serve_in_child(adapter: type, channel: Channel) -> bool:
-    """Fork the child that waits for the next job and does it; tell whether there was one.
+def _parse(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="mdbench.worker")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--no-fork", action="store_true")
+    parser.add_argument("--own-pids", action="store_true")
+    parser.add_argument("--output-mb", type=int, default=None)
+    return parser.parse_args(arguments)
+
+
+def _be_the_child(
+    options: argparse.Namespace,
+    adapter: type | None,
+    channel: Channel,
+    pipe: tuple[int, int],
+) -> NoReturn:
+    """Wait for a job, tell the parent its name, do it, and end; nothing runs on from here.
 
     The child is there before its job: what a fork costs is paid while the host still scores
     the last job.
     """
-    read_end, write_end = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        os.close(read_end)
-        _be_the_child(adapter, channel, write_end)
-    os.close(write_end)
-    with os.fdopen(read_end, "rb") as pipe:
-        job = pipe.read().decode()
-    _, wait_status, usage = os.wait4(pid, 0)
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(pid, signal.SIGKILL)  # what the job started and left behind
-    code = os.waitstatus_to_exitcode(wait_status)
-    if job:
-        cpu_s = usage.ru_utime + usage.ru_stime
-        _report_end(channel, job, code, cpu_s=cpu_s, peak_kb=usage.ru_maxrss)
-    return bool(job) or code != 0
-
-
-def _be_the_child(adapter: type, channel: Channel, told: int) -> NoReturn:
-    """Wait for a job, tell the parent its name, do it, and end; nothing runs on from here."""
     status = 1
+    read_end, told = pipe
     try:
+        os.close(read_end)
         os.setsid()
-        _die_with_parent()
+        die_with_parent()
+        _limit_output(options.output_mb)
+        _be_the_first_to_go()
+        if adapter is None:
+            adapter = _import_or_say(options, channel, forks=False)
+            if adapter is None:
+                os._exit(1)
         rehearse()
         message = channel.receive()
-        while message is not None and message["type"] not in {"job", "stop"}:
+        while message is not None and message["type"] != "job":
             message = channel.receive()  # it was for a job that has died meanwhile
-        if message is not None and message["type"] == "job":
+        if message is not None:
             os.write(told, message["job"].encode())
             os.close(told)
             run_job(adapter, Connection(channel, message))
@@ -112,31 +125,34 @@ def _be_the_child(adapter: type, channel: Channel, told: int) -> NoReturn:
         os._exit(status)
 
 
-def _serve_here(adapter: type, channel: Channel) -> None:
-    message = channel.receive()
-    if message is None or message["type"] != "job":
-        return
-    run_job(adapter, Connection(channel, message))
-    own = resource.getrusage(resource.RUSAGE_SELF)
-    children = resource.getrusage(resource.RUSAGE_CHILDREN)
-    _report_end(
-        channel,
-        message["job"],
-        0,
-        cpu_s=own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime,
-        peak_kb=max(own.ru_maxrss, children.ru_maxrss),
-    )
-
-
-def _report_end(channel: Channel, job: str, exit_code: int, *, cpu_s: float, peak_kb: int) -> None:
+def _report_end(channel: Channel, job: str, end: End) -> None:
     _flush()
     os.write(2, end_of_log(job))
-    channel.send(type="ended", job=job, exit=exit_code, cpu_s=cpu_s, peak_memory_mb=peak_kb / 1024)
+    channel.send(
+        type="ended",
+        job=job,
+        exit=end.exit,
+        cpu_s=end.cpu_s,
+        peak_memory_mb=end.peak_kb / 1024,
+    )
 
 
 def end_of_log(job: str) -> bytes:
     """Give the mark that ends a job's output on the standard error stream."""
     return b"\x00end of " + job.encode() + b"\x00\n"
+
+
+def _limit_output(megabytes: int | None) -> None:
+    """Let no file grow beyond the limit; a write beyond it fails, with errno EFBIG."""
+    if megabytes is not None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (megabytes * 2**20, megabytes * 2**20))
+
+
+def _be_the_first_to_go() -> None:
+    """Have the kernel end this process, and neither worker nor bench, where memory runs out."""
+    with suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:  # noqa: PTH123
+        file.write("1000")
 
 
 def _take_over_standard_streams() -> Channel:
@@ -148,6 +164,24 @@ def _take_over_standard_streams() -> Channel:
     os.dup2(2, 1)
     sys.stdout = os.fdopen(1, "w", encoding="utf-8", errors="backslashreplace", buffering=1)
     return channel
+
+
+def _import_or_say(options: argparse.Namespace, channel: Channel, *, forks: bool) -> type | None:
+    """Import the adapter and say hello, or say why it cannot be imported."""
+    try:
+        adapter = _import_adapter(options.folder)
+    except BaseException as error:  # noqa: BLE001 - a method may raise anything at import
+        traceback.print_exc()
+        channel.send(type="broken", error=describe(error))
+        return None
+    channel.send(
+        type="hello",
+        protocol=PROTOCOL,
+        python=platform.python_version(),
+        pid=os.getpid(),
+        forks=forks,
+    )
+    return adapter
 
 
 def _import_adapter(folder: Path) -> type:
@@ -165,17 +199,6 @@ def _import_adapter(folder: Path) -> type:
     if not isinstance(adapter, type):
         raise TypeError(f"Adapter in {folder / 'adapter.py'} is no class")
     return adapter
-
-
-def _die_with_parent() -> None:
-    """Ask the kernel (Linux) to end this process when the one that started it ends."""
-    parent = os.getppid()
-    try:
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    except (OSError, AttributeError):
-        return
-    if os.getppid() != parent:
-        os._exit(1)
 
 
 def _flush() -> None:

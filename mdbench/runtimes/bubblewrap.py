@@ -1,0 +1,112 @@
+"""bubblewrap: a room without network, other processes or other people's files.
+
+Inside, the method's folder, the worker's code and the folder of the jobs lie below `INSIDE`; of
+the machine there is what a program needs to run, and none of it can be written.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+__all__ = ["INSIDE", "trouble", "wrap"]
+
+INSIDE = "/mdbench"
+"""The folder that holds what is ours, inside."""
+
+_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+_SETTINGS = (
+    "/etc/ld.so.cache",
+    "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d",
+    "/etc/alternatives",
+    "/etc/localtime",
+    "/etc/passwd",
+    "/etc/group",
+    "/etc/nsswitch.conf",
+    "/etc/ssl",
+    "/etc/fonts",
+)
+_ROOM_FOR_FILES = 256 * 2**20
+"""Bytes that may be written outside of a job's folder, which is memory."""
+_TRY_SECONDS = 10.0
+
+
+@cache
+def trouble() -> str:
+    """Say why bubblewrap cannot be used here; empty if it can.
+
+    Tried once, with all that a worker is given.
+    """
+    program = shutil.which("bwrap")
+    if program is None:
+        return "bubblewrap (bwrap) is not installed"
+    command = wrap(["/bin/sh", "-c", ":"], read_only={}, writable={}, environment={})
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            timeout=_TRY_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"bubblewrap does not start: {error}"
+    if done.returncode == 0:
+        return ""
+    said = done.stdout.strip().splitlines()
+    return f"bubblewrap does not work here: {said[-1] if said else done.returncode}"
+
+
+def wrap(
+    command: list[str],
+    *,
+    read_only: Mapping[str, Path],
+    writable: Mapping[str, Path],
+    environment: Mapping[str, str],
+    same_place: Iterable[Path] = (),
+) -> list[str]:
+    """Give the command that runs another one in a room of its own.
+
+    Parameters
+    ----------
+    command
+        What to run, as it is named inside.
+    read_only, writable
+        Folders of the machine, by what they are called inside.
+    environment
+        All variables that the command is to have.
+    same_place
+        Folders that may be read and are called inside as they are outside.
+    """
+    options = ["--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
+    options += ["--clearenv"]
+    for name, value in environment.items():
+        options += ["--setenv", name, value]
+    for place in _SYSTEM:
+        if Path(place).is_symlink():
+            options += ["--symlink", str(Path(place).readlink()), place]
+        else:
+            options += ["--ro-bind-try", place, place]
+    for place in _SETTINGS:
+        options += ["--ro-bind-try", place, place]
+    options += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", INSIDE]
+    for place in ("/dev/shm", "/tmp"):  # noqa: S108 - the room's own
+        options += ["--size", str(_ROOM_FOR_FILES), "--tmpfs", place]
+    for path in same_place:
+        options += ["--ro-bind", str(path), str(path)]
+    for inside, path in read_only.items():
+        options += ["--ro-bind", str(path), inside]
+    for inside, path in writable.items():
+        options += ["--bind", str(path), inside]
+    options += ["--remount-ro", INSIDE, "--remount-ro", "/", "--chdir", "/tmp"]  # noqa: S108
+    return [shutil.which("bwrap") or "bwrap", *options, "--", *command]

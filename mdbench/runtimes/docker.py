@@ -1,0 +1,509 @@
+"""The runtime ``docker``: each method in an image of its own, each worker in a container.
+
+Images are built by `images`; here containers are run, through the engine's API.  A container is
+warm: it serves one job after the other, spoken to over its standard streams.  It goes when its
+standard input is closed, so a bench that is killed leaves none.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import docker
+import requests
+from docker.errors import APIError, DockerException, ImageNotFound, NotFound
+from docker.types import LogConfig, Ulimit
+
+from mdbench.errors import UnavailableError
+from mdbench.runtimes.base import Breach, Enforcement, JobFolder, Prepared, Runtime, WorkerGoneError
+from mdbench.runtimes.cores import Cores
+from mdbench.runtimes.images import Images
+from mdbench.runtimes.launch import (
+    WORKER_COMMAND,
+    await_hello,
+    worker_environment,
+    worker_options,
+)
+from mdbench.runtimes.lines import LineWorker
+from mdbench.runtimes.protocol import MAX_LINE
+from mdbench.runtimes.scratch import Scratch, remove_left_over
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from docker import APIClient
+
+    from mdbench.methods import Method
+    from mdbench.runtimes.base import Level, Limits, Worker
+
+__all__ = ["DockerRuntime", "DockerWorker"]
+
+INSIDE = "/mdbench"
+"""The folder that holds what is ours, inside."""
+PYTHON = "/opt/env/bin/python"
+
+_OWNER = "mdbench.owner"
+_NOBODY = 65534
+_TMP_MB = 256
+"""What may be written outside of a job's folder, which is memory."""
+_ENGINE_SECONDS = 30.0
+_STOP_SECONDS = 1.0
+_NEWS_SECONDS = 0.5
+"""How long the engine may take to tell that memory ran out."""
+_HEADER = struct.Struct(">BxxxL")
+_STDERR = 2
+_UNREACHABLE = (requests.exceptions.RequestException, DockerException, OSError)
+"""What the engine's library raises when the engine does not answer; some is not its own."""
+_START_IT = "Start the engine: sudo systemctl start docker. Without it: --runtime venv"
+
+
+class DockerRuntime(Runtime):
+    """Runs workers in containers of a Docker engine on this machine.
+
+    Parameters
+    ----------
+    home
+        Folder for what is kept of images.
+    on_line
+        Told what is being done, a line at a time.
+    """
+
+    name: ClassVar[str] = "docker"
+
+    def __init__(self, home: Path, on_line: Callable[[str], None] | None = None) -> None:
+        self._images = Images(home, on_line)
+        self._enforcement: Enforcement | None = None
+        self._sizes: dict[str, float] = {}
+
+    def probe(self) -> Enforcement:
+        if self._enforcement is None:
+            self._enforcement = _look_at(_client())
+            remove_left_over()
+            _remove_orphans()
+        return self._enforcement
+
+    def missing(self) -> str:
+        if self._images.base_at_hand():
+            return ""
+        return "there is no base image for methods yet; scripts/base-image makes one"
+
+    def identity(self, method: Method) -> dict[str, str]:
+        try:
+            made_of = self._images.identity(
+                method.name, method.lock, method.spec.system_packages
+            )
+        except UnavailableError as error:
+            made_of = f"unavailable: {error.message}"[:200]
+        return {"image": made_of}
+
+    def prepare(self, method: Method) -> Prepared:
+        made = self._images.build(method)
+        self._sizes[made.id] = made.size_mb
+        return Prepared(
+            command=(made.id,),
+            identity=made.id,
+            python=made.python,
+            packages=made.packages,
+            details={"image": made.id, "image_tag": made.tag, "base_image": made.base},
+        )
+
+    def size_mb(self, prepared: Prepared) -> float:
+        return self._sizes[prepared.command[0]]
+
+    def start(
+        self,
+        method: Method,
+        prepared: Prepared,
+        limits: Limits,
+        *,
+        on_launch: Callable[[Worker], None] | None = None,
+    ) -> DockerWorker:
+        worker = DockerWorker(
+            prepared.command[0],
+            [f"{INSIDE}/method/{method.name}", *worker_options(method, limits.output_mb)],
+            limits,
+        )
+        if on_launch is not None:
+            on_launch(worker)
+        await_hello(worker, method)
+        return worker
+
+
+class DockerWorker(LineWorker):
+    """A worker in a container.
+
+    Parameters
+    ----------
+    image
+        The image's id.
+    arguments
+        The worker's arguments.
+    limits
+        What its jobs may use.
+
+    Raises
+    ------
+    UnavailableError
+        If the container cannot be started.
+    """
+
+    def __init__(self, image: str, arguments: list[str], limits: Limits) -> None:
+        scratch = Scratch()
+        super().__init__(scratch, f"{INSIDE}/jobs")
+        self._limits = limits
+        self._user = os.getuid() or _NOBODY
+        self._group = os.getgid() or _NOBODY
+        self._give(scratch.jobs)
+        self._cores = Cores(limits.threads)
+        self._said = bytearray()
+        self._ended = False
+        self._interrupted = False
+        self._began = time.time()
+        self._changed = threading.Condition()
+        self._calls = threading.Lock()
+        self._client = _client()
+        self._id = ""
+        try:
+            self._id = self._create(image, arguments)
+            self._socket = self._attach()
+            self._client.start(self._id)
+        except ImageNotFound as error:
+            self._abandon()
+            raise UnavailableError(
+                f"The image {image[:19]} is not there any more.",
+                "Build it anew: ./install.sh --runtime docker",
+            ) from error
+        except _UNREACHABLE as error:
+            self._abandon()
+            raise UnavailableError(
+                f"A container cannot be started: {_explain(error)}.", _START_IT
+            ) from error
+        self._pump = threading.Thread(target=self._drain, daemon=True)
+        self._pump.start()
+
+    def _create(self, image: str, arguments: list[str]) -> str:
+        limits = self._limits
+        memory = None if limits.memory_mb is None else limits.memory_mb * 2**20
+        output = limits.output_mb * 2**20
+        cores = self._cores.numbers
+        created = self._client.create_container(
+            image,
+            command=[PYTHON, *WORKER_COMMAND, *arguments, "--own-pids"],
+            environment=worker_environment(limits.threads, home="/tmp", path=f"{INSIDE}/path"),  # noqa: S108
+            user=f"{self._user}:{self._group}",
+            working_dir="/tmp",  # noqa: S108
+            stdin_open=True,
+            labels={"mdbench": "1", _OWNER: _owner()},
+            host_config=self._client.create_host_config(
+                auto_remove=True,
+                init=True,
+                network_mode="none",
+                read_only=True,
+                binds={str(self._scratch.jobs): {"bind": f"{INSIDE}/jobs", "mode": "rw"}},
+                tmpfs={"/tmp": f"size={_TMP_MB}m,mode=1777,nosuid,nodev"},  # noqa: S108
+                shm_size=f"{_TMP_MB}m",
+                cap_drop=["ALL"],
+                security_opt=["no-new-privileges"],
+                pids_limit=limits.processes,
+                mem_limit=memory,
+                memswap_limit=memory,
+                cpuset_cpus=",".join(map(str, cores)) or None,
+                nano_cpus=None if cores else limits.threads * 10**9,
+                ulimits=[
+                    Ulimit(name="fsize", soft=output, hard=output),
+                    Ulimit(name="core", soft=0, hard=0),
+                ],
+                log_config=LogConfig(type="none"),
+            ),
+        )
+        return str(created["Id"])
+
+    def _attach(self) -> socket.socket:
+        attached = self._client.attach_socket(
+            self._id, params={"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
+        )
+        plain: socket.socket = getattr(attached, "_sock", attached)
+        plain.settimeout(None)
+        return plain
+
+    @property
+    def alive(self) -> bool:
+        return not self._interrupted and not self._ended
+
+    def make_folder(self) -> JobFolder:
+        folder = super().make_folder()
+        self._give(folder.here)
+        return folder
+
+    def begin_log(self, path: Path, job: str) -> None:
+        self._began = time.time()
+        super().begin_log(path, job)
+
+    def ask_to_finish(self) -> None:
+        self._signal("SIGUSR1")
+
+    def kill_job(self) -> None:
+        self._signal("SIGUSR2")
+
+    def breach(self) -> Breach | None:
+        if self._limits.memory_mb is None:
+            return None
+        end = time.monotonic() + _NEWS_SECONDS
+        while True:
+            if self._news("oom"):
+                # The mark stays with the container: the next job gets another one.
+                self._interrupted = True
+                return Breach(
+                    "memory", f"used more than the {self._limits.memory_mb} MiB that are allowed"
+                )
+            if time.monotonic() > end:
+                return None
+            time.sleep(0.05)
+
+    def interrupt(self) -> None:
+        self._interrupted = True
+        self._signal("SIGKILL")
+
+    def close(self) -> None:
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_WR)  # the worker's lease
+        with self._changed:
+            self._changed.wait_for(lambda: self._ended, _STOP_SECONDS)
+        if not self._ended:
+            self.interrupt()
+        self._await_removal()
+        with suppress(OSError):
+            self._socket.close()
+        self._pump.join(_STOP_SECONDS)
+        self._abandon()
+
+    def _await_removal(self) -> None:
+        try:
+            with self._calls:
+                self._client.wait(self._id, timeout=_ENGINE_SECONDS, condition="removed")
+        except NotFound:
+            pass
+        except _UNREACHABLE:
+            with suppress(*_UNREACHABLE), self._calls:
+                self._client.remove_container(self._id, force=True)
+
+    def _abandon(self) -> None:
+        """Let go of all but the container, and of one that was never started."""
+        if self._id:
+            with suppress(*_UNREACHABLE):
+                self._client.remove_container(self._id, force=True)
+        with suppress(*_UNREACHABLE):
+            self._client.close()
+        self._cores.release()
+        self._scratch.remove()
+
+    def _give(self, folder: Path) -> None:
+        """Let the container's user write a folder, where that is another user than this one."""
+        if os.getuid() == 0:
+            os.chown(folder, self._user, self._group)
+
+    def _signal(self, name: str) -> None:
+        with suppress(*_UNREACHABLE), self._calls:
+            self._client.kill(self._id, signal=name)
+
+    def _news(self, event: str) -> list[dict[str, Any]]:
+        """Ask the engine what has happened to the container since the job began."""
+        try:
+            with self._calls:
+                found = self._client.events(
+                    since=f"{self._began - 0.001:.6f}",
+                    until=f"{time.time():.6f}",
+                    filters={"container": self._id, "event": event},
+                    decode=True,
+                )
+                return list(found)
+        except _UNREACHABLE:
+            return []
+
+    def _write(self, data: memoryview) -> int:
+        return self._socket.send(data)
+
+    def _read(self, seconds: float) -> bytes | None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._said or self._ended, max(0.0, seconds))
+            if self._said:
+                block = bytes(self._said)
+                self._said.clear()
+                return block
+            return b"" if self._ended else None
+
+    def _has_ended(self) -> bool:
+        return self._ended
+
+    def _gone(self) -> WorkerGoneError:
+        with self._changed:
+            self._changed.wait_for(lambda: self._ended, 2.0)
+        try:
+            with self._calls:
+                self._client.ping()
+        except _UNREACHABLE:
+            return WorkerGoneError("the Docker engine does not answer any more", lost=True)
+        end = time.monotonic() + _NEWS_SECONDS
+        while not (died := self._news("die")) and time.monotonic() < end:
+            time.sleep(0.02)
+        if not died:
+            return WorkerGoneError("the worker's container was lost", lost=True)
+        code = int(died[-1]["Actor"]["Attributes"].get("exitCode", "0"))
+        if code > 128:  # noqa: PLR2004 - as a shell gives a signal
+            code = 128 - code
+        return WorkerGoneError(f"the worker ended with exit status {code}", code)
+
+    def _drain(self) -> None:
+        """Read both streams to their end, always: an engine that cannot write cannot kill."""
+        stream = _Frames(self._socket)
+        while (frame := stream.next()) is not None:
+            kind, data = frame
+            if kind == _STDERR:
+                self.log.feed(data)
+                continue
+            with self._changed:
+                if len(self._said) <= 2 * MAX_LINE:
+                    self._said += data
+                self._changed.notify_all()
+                flooded = len(self._said) > 2 * MAX_LINE and not self._interrupted
+            if flooded:
+                self.interrupt()
+        self.log.close()
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
+
+
+class _Frames:
+    """The two streams that the engine sends over one connection, in frames."""
+
+    def __init__(self, source: socket.socket) -> None:
+        self._source = source
+        self._left = 0
+        self._kind = 0
+
+    def next(self) -> tuple[int, bytes] | None:
+        """Give the number of a stream and some bytes of it; None at the end."""
+        try:
+            if not self._left:
+                header = self._exactly(_HEADER.size)
+                if header is None:
+                    return None
+                self._kind, self._left = _HEADER.unpack(header)
+                if not self._left:
+                    return self._kind, b""
+            data = self._source.recv(min(self._left, 2**20))
+        except OSError:
+            return None
+        if not data:
+            return None
+        self._left -= len(data)
+        return self._kind, data
+
+    def _exactly(self, size: int) -> bytes | None:
+        found = b""
+        while len(found) < size:
+            block = self._source.recv(size - len(found))
+            if not block:
+                return None
+            found += block
+        return found
+
+
+def _client() -> APIClient:
+    """Connect to the engine.
+
+    Raises
+    ------
+    UnavailableError
+        If it does not answer, or is another machine's.
+    """
+    try:
+        client = docker.from_env(timeout=_ENGINE_SECONDS).api
+        client.ping()
+    except _UNREACHABLE as error:
+        raise UnavailableError(f"No Docker engine answers: {_explain(error)}.", _START_IT) from None
+    if not client.base_url.startswith("http+docker://"):
+        raise UnavailableError(
+            f"The Docker engine at {client.base_url} is not on this machine, so it cannot read "
+            "the files of jobs.",
+            "Unset DOCKER_HOST, or use --runtime venv.",
+        )
+    return client
+
+
+def _look_at(client: APIClient) -> Enforcement:
+    try:
+        info = client.info()
+    except _UNREACHABLE as error:
+        raise UnavailableError(f"No Docker engine answers: {_explain(error)}.", _START_IT) from None
+    finally:
+        client.close()
+
+    def kept(name: str) -> Level:
+        return "hard" if info.get(name) else "none"
+
+    return Enforcement(
+        {
+            "network": "hard",
+            "files": "hard",
+            "memory": kept("MemoryLimit"),
+            "processes": kept("PidsLimit"),
+        },
+        f"Docker Engine {info.get('ServerVersion', '')}, cgroup v{info.get('CgroupVersion', 1)}",
+    )
+
+
+def _remove_orphans() -> None:
+    """Remove containers of benches on this machine that have died."""
+    client = _client()
+    try:
+        for one in client.containers(all=True, filters={"label": _OWNER}):
+            if _is_orphan(one["Labels"].get(_OWNER, "")):
+                with suppress(*_UNREACHABLE):
+                    client.remove_container(one["Id"], force=True)
+    except _UNREACHABLE:
+        pass
+    finally:
+        client.close()
+
+
+def _owner() -> str:
+    """Name this process, so that no other one will ever have the name."""
+    return f"{_machine()} {os.getpid()} {_start_of(os.getpid())}"
+
+
+def _is_orphan(owner: str) -> bool:
+    machine, _, rest = owner.partition(" ")
+    pid, _, start = rest.partition(" ")
+    return machine == _machine() and pid.isdigit() and _start_of(int(pid)) != start
+
+
+def _machine() -> str:
+    """Name the machine since it was started, and the process namespace that numbers are of."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        return f"{boot}:{Path('/proc/self/ns/pid').stat().st_ino}"
+    except OSError:
+        return socket.gethostname()
+
+
+def _start_of(pid: int) -> str:
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    return text.rpartition(")")[2].split()[19]
+
+
+def _explain(error: BaseException) -> str:
+    if isinstance(error, APIError) and error.explanation:
+        return str(error.explanation).strip().rstrip(".")
+    return " ".join(str(error).split())[:300].rstrip(".")

@@ -1,0 +1,126 @@
+"""A worker that is spoken to in lines, over whatever carries bytes."""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from typing import TYPE_CHECKING
+
+from mdbench.runtimes.base import JobFolder, Worker, WorkerGoneError, WorkerTimeoutError
+from mdbench.runtimes.logs import LogSink
+from mdbench.runtimes.protocol import MAX_LINE, ProtocolError, parse_message
+from mdbench.runtimes.scratch import folder_mb, remove_tree
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pydantic import BaseModel
+
+    from mdbench.runtimes.protocol import Message
+    from mdbench.runtimes.scratch import Scratch
+
+__all__ = ["LineWorker"]
+
+_LOOK_SECONDS = 1.0
+"""How often a worker that says nothing is looked at."""
+
+
+class LineWorker(Worker):
+    """What is the same for workers of all runtimes: lines, logs and folders.
+
+    Parameters
+    ----------
+    scratch
+        The worker's folder, which it owns from now on.
+    jobs_inside
+        What the worker calls the folder of its jobs' folders.
+
+    Attributes
+    ----------
+    log
+        Where what the method prints goes.
+    """
+
+    def __init__(self, scratch: Scratch, jobs_inside: str) -> None:
+        self.log = LogSink()
+        self._scratch = scratch
+        self._jobs_inside = jobs_inside
+        self._buffer = bytearray()
+        self._searched = 0
+
+    @abstractmethod
+    def _write(self, data: memoryview) -> int:
+        """Write some of the data to the worker's standard input; give how much.
+
+        Raises
+        ------
+        OSError
+            If nobody reads it any more.
+        """
+
+    @abstractmethod
+    def _read(self, seconds: float) -> bytes | None:
+        """Read what the worker says: None if nothing comes in time, empty if nothing will."""
+
+    @abstractmethod
+    def _has_ended(self) -> bool:
+        """Tell whether the worker's process has ended."""
+
+    @abstractmethod
+    def _gone(self) -> WorkerGoneError:
+        """Say how the worker ended, after waiting a little for the news."""
+
+    def make_folder(self) -> JobFolder:
+        here = self._scratch.make_folder()
+        return JobFolder(here, f"{self._jobs_inside}/{here.name}")
+
+    def remove_folder(self, folder: JobFolder) -> None:
+        remove_tree(folder.here)
+
+    def folder_mb(self, folder: JobFolder) -> float:
+        return folder_mb(folder.here)
+
+    def begin_log(self, path: Path, job: str) -> None:
+        self.log.begin(path, job)
+
+    def end_log(self) -> None:
+        self.log.end()
+
+    def send(self, message: BaseModel) -> None:
+        view = memoryview(message.model_dump_json().encode() + b"\n")
+        try:
+            while view:
+                view = view[self._write(view) :]
+        except OSError:
+            raise self._gone() from None
+
+    def receive(self, timeout: float | None) -> Message:
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while True:
+            line = self._next_line()
+            if line is not None:
+                return parse_message(line)
+            if len(self._buffer) > MAX_LINE:
+                raise ProtocolError(f"a message of more than {MAX_LINE} bytes")
+            left = None if deadline is None else deadline - time.monotonic()
+            if left is not None and left <= 0:
+                raise WorkerTimeoutError
+            # Its output may be held open by a process that it has started: asked before the
+            # reading, so that nothing that it said last is missed.
+            ended = self._has_ended()
+            block = self._read(_LOOK_SECONDS if left is None else min(left, _LOOK_SECONDS))
+            if block is None and not ended:
+                continue
+            if not block:
+                raise self._gone()
+            self._buffer += block
+
+    def _next_line(self) -> bytes | None:
+        end = self._buffer.find(b"\n", self._searched)
+        if end < 0:
+            self._searched = len(self._buffer)
+            return None
+        line = bytes(self._buffer[:end])
+        del self._buffer[: end + 1]
+        self._searched = 0
+        return line

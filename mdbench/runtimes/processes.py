@@ -1,0 +1,100 @@
+"""Processes and their children, as Linux's /proc tells of them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from contextlib import suppress
+from pathlib import Path
+
+__all__ = ["TREE_MARK", "children", "kill_marked", "kill_tree", "memory_mb", "threads", "tree"]
+
+TREE_MARK = "MDBENCH_TREE"
+"""An environment variable that all processes of a worker inherit: its value names the worker."""
+
+_PAGE_MB = os.sysconf("SC_PAGE_SIZE") / 2**20
+_KILL_SECONDS = 1.0
+
+
+def children(pid: int) -> list[int]:
+    """Give the processes that one has started, or was given when their parent ended."""
+    found: list[int] = []
+    try:
+        tasks = os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return found
+    for task in tasks:
+        with suppress(OSError):
+            text = Path(f"/proc/{pid}/task/{task}/children").read_text(encoding="ascii")
+            found.extend(int(child) for child in text.split())
+    return found
+
+
+def tree(pid: int) -> list[int]:
+    """Give all that descend from a process, without itself."""
+    found: list[int] = []
+    pending = [pid]
+    while pending:
+        below = children(pending.pop())
+        found.extend(below)
+        pending.extend(below)
+    return found
+
+
+def memory_mb(pid: int) -> float:
+    """Give the resident memory of a process, in MiB; 0 if it has ended."""
+    try:
+        text = Path(f"/proc/{pid}/statm").read_text(encoding="ascii")
+        return int(text.split()[1]) * _PAGE_MB
+    except (OSError, IndexError):
+        return 0.0
+
+
+def threads(pid: int) -> int:
+    """Give how many threads a process has; 0 if it has ended."""
+    try:
+        return len(os.listdir(f"/proc/{pid}/task"))
+    except OSError:
+        return 0
+
+
+def kill_tree(root: int) -> None:
+    """Kill all that descend from a process, until nothing is left of it; not the process."""
+    end = time.monotonic() + _KILL_SECONDS
+    while (below := [pid for pid in tree(root) if _runs(pid)]) and time.monotonic() < end:
+        _kill(below)
+
+
+def kill_marked(mark: str) -> None:
+    """Kill every process of ours that carries a worker's mark, wherever it has gone."""
+    end = time.monotonic() + _KILL_SECONDS
+    while (found := _marked(mark)) and time.monotonic() < end:
+        _kill(found)
+
+
+def _runs(pid: int) -> bool:
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return text.rpartition(")")[2].split()[0] not in "ZX"
+
+
+def _marked(mark: str) -> list[int]:
+    wanted = f"{TREE_MARK}={mark}".encode()
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            with suppress(OSError):
+                if wanted in Path(f"/proc/{name}/environ").read_bytes().split(b"\0"):
+                    found.append(int(name))
+    return found
+
+
+def _kill(pids: list[int]) -> None:
+    for number in (signal.SIGSTOP, signal.SIGKILL):  # stopped first, so that none forks on
+        for pid in pids:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, number)
+    time.sleep(0.002)

@@ -1,0 +1,101 @@
+"""Folders of a running bench: claimed while it lives, cleared away after it was killed."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import stat
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Scratch", "folder_mb", "remove_left_over", "remove_tree"]
+
+_PREFIX = "mdbench-worker-"
+_CLAIM = ".claim"
+
+
+class Scratch:
+    """A worker's folder below the machine's temporary folder.
+
+    Attributes
+    ----------
+    path
+        The folder; ``jobs`` in it is for the folders of jobs.
+    """
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        # Held open for as long as the folder is needed; the kernel lets go when we die.
+        self._claim = os.open(self.path / _CLAIM, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(self._claim, fcntl.LOCK_EX)
+        self.jobs = self.path / "jobs"
+        self.jobs.mkdir()
+
+    def make_folder(self) -> Path:
+        """Make an empty folder for a job."""
+        return Path(tempfile.mkdtemp(prefix="job-", dir=self.jobs))
+
+    def remove(self) -> None:
+        """Remove the folder with all that is in it."""
+        remove_tree(self.path)
+        with suppress(OSError):
+            os.close(self._claim)
+
+
+def remove_left_over() -> list[Path]:
+    """Remove the folders of benches that were killed; gives those that were."""
+    removed = []
+    for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        try:
+            if path.is_symlink() or path.stat().st_uid != os.getuid():
+                continue
+            claim = os.open(path / _CLAIM, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError:
+            continue  # just made, or just removed
+        try:
+            fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            continue  # its bench is running
+        else:
+            remove_tree(path)
+            removed.append(path)
+        finally:
+            os.close(claim)
+    return removed
+
+
+def remove_tree(folder: Path) -> None:
+    """Remove a folder, also where rights were taken from it or files come and go meanwhile."""
+
+    def retry(call: Callable[..., Any], path: str, _error: object) -> None:
+        with suppress(OSError):
+            for each in (Path(path).parent, Path(path)):
+                if stat.S_ISDIR(each.lstat().st_mode):
+                    each.chmod(0o700)
+            if call in {os.rmdir, os.unlink}:
+                call(path)
+            else:
+                shutil.rmtree(path, ignore_errors=True)
+
+    shutil.rmtree(folder, onerror=retry)
+
+
+def folder_mb(folder: Path) -> float:
+    """Give the space that a folder's files take, in MiB; links are not followed."""
+    size = 0
+    pending = [folder]
+    while pending:
+        with suppress(OSError), os.scandir(pending.pop()) as entries:
+            for entry in entries:
+                with suppress(OSError):
+                    if entry.is_dir(follow_symlinks=False):
+                        pending.append(Path(entry.path))
+                    else:
+                        size += entry.stat(follow_symlinks=False).st_blocks * 512
+    return size / 2**20

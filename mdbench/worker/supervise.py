@@ -1,0 +1,224 @@
+"""The worker's own side of a job: it forks the job's process, waits for its end, and clears up.
+
+The worker adopts what a job leaves behind (it is a "subreaper"), so all that descends from a job
+is found and ended, wherever it has gone.  Its standard input is a lease: when the host closes it,
+or dies, the worker ends everything and itself.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import select
+import shutil
+import signal
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+__all__ = ["End", "Supervisor", "die_with_parent", "outlive_parent"]
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+_CLEAR_SECONDS = 2.0
+_ROOM = ("/tmp", "/dev/shm")  # noqa: S108 - emptied only where they are the worker's own
+_GONE = select.POLLHUP | select.POLLERR | select.POLLNVAL
+
+# Loaded once, before any fork: in a fresh child it would take milliseconds.
+_LIBC = ctypes.CDLL(None)
+
+
+@dataclass
+class End:
+    """How a job's process ended, and what it used with all that it started.
+
+    Attributes
+    ----------
+    exit
+        Its exit status, or minus the signal that killed it.
+    cpu_s
+        CPU seconds of the process and of all others of the job that have ended.
+    peak_kb
+        The largest resident memory that one of them had, in KiB.
+    """
+
+    exit: int
+    cpu_s: float = 0.0
+    peak_kb: int = 0
+
+    def add(self, usage: Any) -> None:
+        """Count one more process in, by its resource usage."""
+        self.cpu_s += usage.ru_utime + usage.ru_stime
+        self.peak_kb = max(self.peak_kb, usage.ru_maxrss)
+
+
+class Supervisor:
+    """Runs one job's process at a time.
+
+    Parameters
+    ----------
+    lease
+        A descriptor; when its other end is closed, the worker has to go.
+    own_pids
+        Whether the worker is alone with its jobs in a process namespace and with the folders for
+        temporary files: then it ends every process that it sees, and empties those folders.
+    """
+
+    def __init__(self, lease: int, *, own_pids: bool) -> None:
+        # A mistake here would end all that the user runs.
+        self._own_pids = own_pids and os.getppid() == 1
+        self._lease = lease
+        self._pid = 0
+        with suppress(AttributeError):
+            _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        self._woken, self._waker = os.pipe()
+        os.set_blocking(self._woken, False)
+        os.set_blocking(self._waker, False)
+        signal.set_wakeup_fd(self._waker, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, _wake)
+        signal.signal(signal.SIGUSR1, self._pass_on)
+        signal.signal(signal.SIGUSR2, self._kill)
+        self._poll = select.poll()
+        self._poll.register(self._woken, select.POLLIN)
+        self._poll.register(lease, 0)
+
+    def run(self, child: Callable[[], None]) -> End | None:
+        """Fork, call `child` there, and wait until nothing of it is left; None to end the worker.
+
+        `child` must not return.
+        """
+        pid = os.fork()
+        if pid == 0:
+            self._become_a_child()
+            child()
+            os._exit(70)  # not reached
+        self._pid = pid
+        end: End | None = None
+        while end is None:
+            end = self._reap()
+            if end is None and not self._wait():
+                self._clear(End(0), all_=True)
+                return None
+        self._pid = 0
+        self._clear(end, all_=False)
+        return end
+
+    def _become_a_child(self) -> None:
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+        signal.signal(signal.SIGUSR2, signal.SIG_DFL)
+        os.close(self._woken)
+        os.close(self._waker)
+
+    def _wait(self) -> bool:
+        """Wait until a child has ended; False if the host has gone."""
+        for descriptor, events in self._poll.poll():
+            if descriptor == self._lease and events & _GONE:
+                return False
+            if descriptor == self._woken:
+                with suppress(BlockingIOError):
+                    os.read(self._woken, 4096)
+        return True
+
+    def _reap(self) -> End | None:
+        """Take leave of all children that have ended; give the end of the job's process."""
+        end = None
+        others = []
+        while True:
+            try:
+                pid, status, usage = os.wait4(-1, os.WNOHANG)
+            except ChildProcessError:
+                break
+            if pid == 0:
+                break
+            if pid == self._pid:
+                end = End(os.waitstatus_to_exitcode(status))
+                end.add(usage)
+            else:
+                others.append(usage)
+        for usage in others:
+            if end is not None:
+                end.add(usage)
+        return end
+
+    def _clear(self, end: End, *, all_: bool) -> None:
+        """End all that a job has left, and empty the folders that it could write."""
+        until = time.monotonic() + _CLEAR_SECONDS
+        while time.monotonic() < until:
+            try:
+                pid, _, usage = os.wait4(-1, os.WNOHANG)
+            except ChildProcessError:
+                break
+            if pid:
+                end.add(usage)
+            else:
+                self._kill_all()
+                time.sleep(0.001)
+        else:
+            os._exit(71)  # what does not die is the host's to end, with this worker
+        if self._own_pids and not all_:
+            for folder in _ROOM:
+                _empty(folder)
+
+    def _kill_all(self) -> None:
+        if self._own_pids:
+            with suppress(ProcessLookupError):
+                os.kill(-1, signal.SIGKILL)  # all in this namespace but its first and this one
+            return
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in _children():
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, number)
+
+    def _pass_on(self, number: int, _frame: object) -> None:
+        if self._pid:
+            with suppress(ProcessLookupError):
+                os.kill(self._pid, number)
+
+    def _kill(self, _number: int, _frame: object) -> None:
+        if self._pid:
+            with suppress(ProcessLookupError):
+                os.kill(self._pid, signal.SIGKILL)
+
+
+def die_with_parent() -> None:
+    """Ask the kernel (Linux) to end this process when the thread that started it ends."""
+    parent = os.getppid()
+    with suppress(AttributeError):
+        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != parent:
+            os._exit(1)
+
+
+def outlive_parent() -> None:
+    """Take that back: the lease ends this process, after it has ended all others."""
+    with suppress(AttributeError):
+        _LIBC.prctl(_PR_SET_PDEATHSIG, 0, 0, 0, 0)
+
+
+def _wake(_number: int, _frame: object) -> None:
+    """Do nothing: the descriptor for waking has been written."""
+
+
+def _children() -> list[int]:
+    found: list[int] = []
+    for task in os.listdir("/proc/self/task"):
+        with suppress(OSError), open(f"/proc/self/task/{task}/children", encoding="ascii") as file:  # noqa: PTH123
+            found.extend(int(pid) for pid in file.read().split())
+    return found
+
+
+def _empty(folder: str) -> None:
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                shutil.rmtree(entry.path, ignore_errors=True)
+            else:
+                with suppress(OSError):
+                    os.unlink(entry.path)  # noqa: PTH108
