@@ -192,7 +192,7 @@ def follow(
     try:
         process = subprocess.Popen(
             command,
-            env=os.environ | _PLAIN | environment,
+            env={**os.environ, **_PLAIN, **environment},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -204,7 +204,12 @@ def follow(
     except OSError as error:
         raise _no_program(error) from None
     late = threading.Event()
-    timer = threading.Timer(timeout, lambda: (late.set(), _kill(process)))
+
+    def end() -> None:
+        late.set()
+        _kill(process)
+
+    timer = threading.Timer(timeout, end)
     timer.daemon = True
     timer.start()
     tail: deque[str] = deque(maxlen=_TAIL_LINES)

@@ -199,7 +199,7 @@ class Images:
             return False
 
     def base(self) -> Base:
-        """Give the base image: ``$MDBENCH_BASE_IMAGE``, else ``mdbench-base``, else an official one.
+        """Give the base image: what MDBENCH_BASE_IMAGE names, else mdbench-base, else the official.
 
         Raises
         ------
@@ -435,8 +435,10 @@ class Images:
             pass
         # By its id: an engine never asks a registry for that.
         answer = docker_cli.docker(
-            ["run", "--rm", "--network=none", "--entrypoint=python3", "--label=mdbench=1"]
-            + [image_id, "-I", "-c", _QUESTION],
+            [
+                *("run", "--rm", "--label=mdbench=1", "--network=none", "--entrypoint=python3"),
+                *(image_id, "-I", "-c", _QUESTION),
+            ],
             f"The base image {reference} has no Python 3 with pip's wheel in it",
         )
         try:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-__all__ = ["Target", "download", "pip_arguments", "pins", "wanted"]
+__all__ = ["Target", "download", "pins", "pip_arguments", "wanted"]
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def wanted(lock: str, target: Target) -> str:
 
 def pins(lock: str) -> dict[str, str]:
     """Give the versions that a lock without markers pins, by name."""
-    found = {}
+    found: dict[str, str] = {}
     for line in lock.splitlines():
         requirement = _parse(line.partition(" --hash=")[0])
         found[canonicalize_name(requirement.name)] = str(requirement.specifier).lstrip("=")
