@@ -57,6 +57,27 @@ def clean() -> None:
     for prefix in prefixes:
         if discard(prefix, say):
             say(f"removed {prefix}")
+    clean_engine()
+
+
+def clean_engine() -> None:
+    """Remove our containers and images, the base too, where a Docker engine answers."""
+    label = "--filter=label=mdbench=1"
+    containers = ask_docker("ps", "--all", "--quiet", label)
+    if containers:
+        ask_docker("rm", "--force", "--volumes", *containers)
+    # Labels are inherited: an image that somebody made from ours, under a name of theirs, stays.
+    images = ask_docker("image", "ls", label, "--format={{.Repository}}:{{.Tag}}")
+    # A method's image first; the environment and the base under it have names that sort before.
+    for name in sorted((name for name in images if name.startswith("mdbench-")), reverse=True):
+        if ask_docker("image", "rm", name):
+            say(f"removed the image {name}")
+
+
+def ask_docker(*arguments: str) -> list[str]:
+    """Run a docker command and give the words that it prints, none where it fails."""
+    done = run(["docker", *arguments], seconds=60)
+    return done.stdout.split() if done.returncode == 0 else []
 
 
 def make(prefix: Path, lock: Path) -> None:
@@ -124,23 +145,27 @@ def install_uv(prefix: str, base: str, uv_only: str) -> None:
     )
 
 
-def run(command: list[str]) -> subprocess.CompletedProcess[str]:
-    """Run a program; one that does not exist has failed."""
+def run(command: list[str], seconds: float | None = None) -> subprocess.CompletedProcess[str]:
+    """Run a program; one that does not exist, or does not end in time, has failed."""
     program = shutil.which(command[0])
     if program is None:
         return subprocess.CompletedProcess([], 127, "")
-    return subprocess.run(
-        [program, *command[1:]],
-        cwd=ROOT,
-        # Settings that pip is given for the user's other work would misplace the package.
-        env=os.environ | {"PIP_USER": "0", "PIP_DISABLE_PIP_VERSION_CHECK": "1"},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        check=False,
-    )
+    try:
+        return subprocess.run(
+            [program, *command[1:]],
+            cwd=ROOT,
+            # Settings that pip is given for the user's other work would misplace the package.
+            env=os.environ | {"PIP_USER": "0", "PIP_DISABLE_PIP_VERSION_CHECK": "1"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            timeout=seconds,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return subprocess.CompletedProcess([], 124, "")
 
 
 def say(line: str) -> None:

@@ -1,0 +1,582 @@
+"""The methods' images: an environment from the lock, and on it the worker and the method.
+
+Two images a method, so that an edit of the adapter is built in a second: ``mdbench-env-NAME``
+(docker/environment.Dockerfile) and ``mdbench-NAME`` (docker/method.Dockerfile).  The tag ends
+in a hash of all that the image is made of; what is there is not built again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import sys
+import tempfile
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from packaging.version import InvalidVersion
+
+import mdbench
+from mdbench.errors import MethodError, UnavailableError
+from mdbench.runtimes import docker_cli, wheels
+from mdbench.runtimes.environments import _read_lock, _specifiers
+from mdbench.runtimes.installing import _claimed
+from mdbench.runtimes.pip_settings import read_pip_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from mdbench.methods import Method
+
+__all__ = ["IMAGE_PYTHON", "METHODS_IN_IMAGE", "PATH_IN_IMAGE", "Base", "Images", "MethodImage"]
+
+IMAGE_PYTHON = "/opt/env/bin/python"
+"""The method's interpreter in its image."""
+PATH_IN_IMAGE = "/mdbench/path"
+"""What PYTHONPATH must be there, so that the worker is found."""
+METHODS_IN_IMAGE = "/mdbench/method"
+"""The folder there that holds the method's folder and those that it uses."""
+
+_PACKAGE = Path(mdbench.__file__).resolve().parent
+_DOCKERFILES = _PACKAGE.parent / "docker"
+_OWN_BASE = "mdbench-base"
+_PULL_SECONDS = 1800.0
+_IGNORED = {"__pycache__", ".mypy_cache", ".ruff_cache", ".git"}
+_QUESTION = """
+import glob, json, os, platform, sys, sysconfig
+try:
+    import pip
+except ImportError:
+    bundled = os.path.join(sysconfig.get_path("stdlib"), "ensurepip", "_bundled")
+    for folder in (bundled, "/usr/share/python-wheels"):
+        sys.path += sorted(glob.glob(os.path.join(folder, "pip-*.whl")))
+from pip._vendor.packaging import markers, tags
+found = list(tags.sys_tags())
+print(json.dumps({
+    "python": platform.python_version(),
+    "implementation": found[0].interpreter[:2],
+    "abi": found[0].abi,
+    "platforms": list(dict.fromkeys(t.platform for t in found if t.platform != "any")),
+    "markers": markers.default_environment(),
+}))
+"""
+"""What a container's Python is asked about itself."""
+
+
+@dataclass(frozen=True)
+class Base:
+    """The image that methods' images start from.
+
+    Attributes
+    ----------
+    reference
+        Its name.
+    id
+        Its id.
+    content
+        SHA-256 of its layers and settings: unlike the id, which covers the time of its making,
+        it is the same when the same base is made again.
+    target
+        Its Python.
+    layers
+        The digests of its layers.
+    """
+
+    reference: str
+    id: str
+    content: str
+    target: wheels.Target
+    layers: tuple[str, ...] = field(repr=False)
+
+    @property
+    def python(self) -> str:
+        """The version of its Python."""
+        return self.target.python
+
+    @property
+    def platforms(self) -> tuple[str, ...]:
+        """The platforms that it takes wheels for, the best first."""
+        return self.target.platforms
+
+    @property
+    def markers(self) -> Mapping[str, str]:
+        """Its marker environment (PEP 508)."""
+        return self.target.markers
+
+
+@dataclass(frozen=True)
+class MethodImage:
+    """A method's image that is there.
+
+    Attributes
+    ----------
+    id
+        Its id, ``sha256:...``.
+    tag
+        Its name.
+    identity
+        What its environment is made of, as `Images.identity` gives it.
+    python, packages
+        The versions inside it.
+    size_mb
+        Its size, the base included, in MB.
+    base
+        The id of the base image that it was made from.
+    """
+
+    id: str
+    tag: str
+    identity: str
+    python: str
+    packages: dict[str, str] = field(repr=False)
+    size_mb: float
+    base: str
+
+
+@dataclass(frozen=True)
+class _Recipe:
+    """What an environment is made of."""
+
+    method: str
+    base: Base
+    lock: str
+    system_packages: tuple[str, ...]
+    dockerfile: str
+
+    @property
+    def identity(self) -> str:
+        return _sha256(
+            self.base.content, self.dockerfile, self.lock, "\n".join(self.system_packages)
+        )
+
+    @property
+    def tag(self) -> str:
+        return f"mdbench-env-{_docker_name(self.method)}:{self.identity[:12]}"
+
+    def labels(self, kind: str) -> dict[str, str]:
+        return {
+            "mdbench": "1",
+            "mdbench.kind": kind,
+            "mdbench.method": self.method,
+            "mdbench.identity": self.identity,
+            "mdbench.base": self.base.id,
+            "mdbench.lock": hashlib.sha256(self.lock.encode()).hexdigest(),
+            "mdbench.python": self.base.python,
+            "mdbench.version": mdbench.__version__,
+        }
+
+
+class Images:
+    """Makes and finds methods' images, by the docker command line.
+
+    Parameters
+    ----------
+    home
+        Folder below which is kept what was learned of base images.
+    on_line
+        Told what is being done, a line at a time.
+    """
+
+    def __init__(self, home: Path, on_line: Callable[[str], None] | None = None) -> None:
+        self._folder = home.absolute() / "images"
+        self._say = on_line or _ignore
+        self._base: Base | None = None
+
+    def trouble(self) -> str | None:
+        """Say why no engine can be used here and what to type, or None where one answers."""
+        return docker_cli.engine_trouble()
+
+    def base_at_hand(self) -> bool:
+        """Tell whether there is a base image without asking a registry."""
+        try:
+            return _local_base() is not None
+        except UnavailableError:
+            return False
+
+    def base(self) -> Base:
+        """Give the base image: what MDBENCH_BASE_IMAGE names, else mdbench-base, else the official.
+
+        Raises
+        ------
+        UnavailableError
+            If there is none and none can be had, or if it has no Python that can be used.
+        """
+        if self._base is None:
+            reference = _local_base() or self._pull(_base_names()[-1])
+            found = docker_cli.image(reference)
+            if found is None:
+                raise UnavailableError(f"The base image {reference} has gone.", _BASE_HINT)
+            layers = tuple(found["RootFS"].get("Layers") or ())
+            settings = {
+                name: found["Config"].get(name) for name in ("Env", "User", "Shell", "OnBuild")
+            }
+            self._base = Base(
+                reference=reference,
+                id=found["Id"],
+                content=_sha256(*layers, json.dumps(settings, sort_keys=True)),
+                target=self._ask(reference, found["Id"]),
+                layers=layers,
+            )
+        return self._base
+
+    def identity(self, method_name: str, lock: Path, system_packages: Sequence[str]) -> str:
+        """Say what a method's environment would be made of, without making it.
+
+        The hash covers the base image's content, the Dockerfile, the part of the lock that the
+        base's Python takes, and the system packages.
+
+        Raises
+        ------
+        UnavailableError
+            If there is no base image.
+        MethodError
+            If the lock cannot be used.
+        """
+        return self._recipe(method_name, lock, system_packages).identity
+
+    def build(self, method: Method) -> MethodImage:
+        """Build a method's images, or find them built.
+
+        Raises
+        ------
+        UnavailableError
+            If they cannot be built on this machine; says why.
+        MethodError
+            If the method's folder lacks what it takes.
+        """
+        _check_python(method, self.base())
+        recipe = self._recipe(method.name, method.lock, method.spec.system_packages)
+        self._once(recipe.tag, recipe.identity, lambda: self._environment(recipe))
+        dockerfile = _dockerfile("method")
+        files = _files_of(method)
+        content = _sha256(recipe.identity, dockerfile, _fingerprint(files))
+        tag = f"mdbench-{_docker_name(method.name)}:{content[:12]}"
+        made = self._once(
+            tag, content, lambda: self._method(recipe, tag, content, dockerfile, files)
+        )
+        return MethodImage(
+            id=made["Id"],
+            tag=tag,
+            identity=recipe.identity,
+            python=recipe.base.python,
+            packages=wheels.pins(recipe.lock),
+            size_mb=round(made["Size"] / 1e6, 1),
+            base=made["Config"]["Labels"]["mdbench.base"],
+        )
+
+    def remove_all(self) -> list[str]:
+        """Remove all images that were built here but the base; give their tags.
+
+        One that a container still uses stays.
+
+        Raises
+        ------
+        UnavailableError
+            If no engine answers.
+        """
+        removed = []
+        for kind in ("method", "environment"):
+            filters = ["--filter=label=mdbench=1", f"--filter=label=mdbench.kind={kind}"]
+            names = docker_cli.docker(
+                ["image", "ls", *filters, "--format={{.Repository}}:{{.Tag}}"],
+                "The images cannot be listed",
+            ).split()
+            # Labels are inherited: an image that somebody made from ours is theirs.
+            for name in sorted(name for name in names if name.startswith("mdbench-")):
+                try:
+                    docker_cli.docker(["image", "rm", name], f"{name} cannot be removed")
+                except UnavailableError as error:
+                    self._say(str(error))
+                else:
+                    removed.append(name)
+        return removed
+
+    def _recipe(self, name: str, lock: Path, system_packages: Sequence[str]) -> _Recipe:
+        base = self.base()
+        text = _read_lock(name, lock).decode(errors="replace")
+        bad = [package for package in system_packages if not re.fullmatch(_PACKAGE_NAME, package)]
+        if bad:
+            raise MethodError(
+                f"{name}: system_packages has {bad[0]!r}, which is no name of a Debian package.",
+                "Write it like 'libgomp1' in method.toml.",
+            )
+        return _Recipe(
+            method=name,
+            base=base,
+            lock=wheels.wanted(text, base.target),
+            system_packages=tuple(sorted(system_packages)),
+            dockerfile=_dockerfile("environment"),
+        )
+
+    def _once(self, tag: str, content: str, make: Callable[[], None]) -> dict[str, Any]:
+        """Make an image unless it is there; of several processes one makes it."""
+        found = _image_of(tag, content)
+        if found is None:
+            try:
+                self._folder.mkdir(parents=True, exist_ok=True)
+                with _claimed(self._folder / tag.replace(":", "-"), self._say):
+                    found = _image_of(tag, content)
+                    if found is None:
+                        make()
+                        found = _image_of(tag, content)
+            except OSError as error:
+                raise UnavailableError(
+                    f"The image {tag} cannot be made: {error}.",
+                    "See to it that the disk has space and that the folder may be written.",
+                ) from error
+        if found is None:
+            raise UnavailableError(f"The image {tag} was built, but the engine does not have it.")
+        return found
+
+    def _environment(self, recipe: _Recipe) -> None:
+        self._say(f"building the image {recipe.tag} on {recipe.base.reference}")
+        with _context(recipe.dockerfile) as folder:
+            lock = folder / "requirements.lock"
+            lock.write_text(recipe.lock, encoding="utf-8")
+            (folder / "wheels").mkdir()
+            wheels.download(recipe.method, lock, folder / "wheels", recipe.base.target, self._say)
+            _write_apt(folder / "apt", recipe.system_packages)
+            _open_to_all(folder)
+            labels = recipe.labels("environment") | {"mdbench.content": recipe.identity}
+            try:
+                docker_cli.build(
+                    folder,
+                    recipe.tag,
+                    arguments={"BASE_IMAGE": recipe.base.reference, "BUILD": recipe.identity},
+                    labels=labels,
+                    network=bool(recipe.system_packages),
+                    proxies=_proxies() if recipe.system_packages else {},
+                    on_line=self._say,
+                )
+            finally:
+                self._prune(recipe.identity)
+        self._check_base(recipe)
+
+    def _method(
+        self,
+        recipe: _Recipe,
+        tag: str,
+        content: str,
+        dockerfile: str,
+        files: Mapping[str, Path],
+    ) -> None:
+        self._say(f"building the image {tag}")
+        with _context(dockerfile) as folder:
+            for name, source in files.items():
+                target = folder / name
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(source, target)
+            (folder / "mdbench/path/mdbench/__init__.py").touch()
+            _open_to_all(folder)
+            docker_cli.build(
+                folder,
+                tag,
+                arguments={"ENVIRONMENT": recipe.tag},
+                labels=recipe.labels("method") | {"mdbench.content": content},
+                network=False,
+                proxies={},
+                on_line=_ignore,
+            )
+
+    def _prune(self, identity: str) -> None:
+        """Remove the stages that the older builder leaves, with all wheels in them."""
+        try:
+            docker_cli.docker(
+                ["image", "prune", "--force", f"--filter=label=mdbench.stage={identity}"],
+                "The stages of the build cannot be removed",
+            )
+        except UnavailableError as error:
+            self._say(str(error))
+
+    def _check_base(self, recipe: _Recipe) -> None:
+        """Refuse an image that was built while its base's name moved on to another image.
+
+        The name it must be: BuildKit asks a registry for an id.
+        """
+        made = docker_cli.image(recipe.tag)
+        layers = tuple(made["RootFS"].get("Layers") or ()) if made else ()
+        if layers[: len(recipe.base.layers)] != recipe.base.layers:
+            if made:
+                docker_cli.docker(["image", "rm", recipe.tag], f"{recipe.tag} cannot be removed")
+            self._base = None
+            raise UnavailableError(
+                f"The base image {recipe.base.reference} was replaced during the build.",
+                "Run the same command again.",
+            )
+
+    def _pull(self, reference: str) -> str:
+        self._say(f"fetching the base image {reference}")
+        try:
+            docker_cli.docker(
+                ["pull", "--quiet", reference],
+                f"The base image {reference} cannot be fetched",
+                timeout=_PULL_SECONDS,
+            )
+        except UnavailableError as error:
+            if docker_cli.engine_trouble():
+                raise
+            raise UnavailableError(
+                f"No image registry was reached, and there is no base image here. {error.message}",
+                _BASE_HINT,
+            ) from None
+        return reference
+
+    def _ask(self, reference: str, image_id: str) -> wheels.Target:
+        """Ask the Python of a base image what it is, once for each image."""
+        file = self._folder / f"{image_id.rpartition(':')[2]}.json"
+        try:
+            return _target(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError, KeyError, TypeError):
+            pass
+        # By its id: an engine never asks a registry for that.
+        answer = docker_cli.docker(
+            [
+                *("run", "--rm", "--label=mdbench=1", "--network=none", "--entrypoint=python3"),
+                *(image_id, "-I", "-c", _QUESTION),
+            ],
+            f"The base image {reference} has no Python 3 with pip's wheel in it",
+        )
+        try:
+            target = _target(answer)
+        except (ValueError, KeyError, TypeError):
+            raise UnavailableError(
+                f"The Python of the base image {reference} answers {answer[:200]!r}."
+            ) from None
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            file.write_text(answer, encoding="utf-8")
+        except OSError as error:
+            raise UnavailableError(f"{file} cannot be written: {error}.") from None
+        return target
+
+
+_PACKAGE_NAME = r"[a-z0-9][a-z0-9+.-]+"
+_BASE_HINT = (
+    "To make a base image from Debian packages: scripts/base-image. "
+    "To name one that is here: MDBENCH_BASE_IMAGE=NAME"
+)
+
+
+def _base_names() -> list[str]:
+    """Give the names that a base image may have, the first choice first."""
+    if named := os.environ.get("MDBENCH_BASE_IMAGE"):
+        return [named]
+    found = re.search(r"^ARG BASE_IMAGE=(\S+)", _dockerfile("environment"), re.MULTILINE)
+    return [_OWN_BASE, found[1]] if found else [_OWN_BASE]
+
+
+def _local_base() -> str | None:
+    return next((name for name in _base_names() if docker_cli.image(name) is not None), None)
+
+
+def _check_python(method: Method, base: Base) -> None:
+    wanted = _specifiers(method.name, method.spec.python)
+    try:
+        fits = wanted.contains(base.python.rstrip("+"))
+    except InvalidVersion:
+        fits = False
+    if not fits:
+        raise UnavailableError(
+            f"{method.name} needs Python {method.spec.python}, but the base image "
+            f"{base.reference} has Python {base.python}.",
+            "Name a base image with such a Python: MDBENCH_BASE_IMAGE=python:3.X-slim",
+        )
+
+
+def _image_of(tag: str, content: str) -> dict[str, Any] | None:
+    """Give an image if it is what its tag promises."""
+    found = docker_cli.image(tag)
+    labels = (found["Config"].get("Labels") or {}) if found else {}
+    return found if labels.get("mdbench.content") == content else None
+
+
+def _dockerfile(name: str) -> str:
+    file = _DOCKERFILES / f"{name}.Dockerfile"
+    try:
+        return file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UnavailableError(
+            f"{file} cannot be read: {error.strerror}.",
+            "Images are built from a copy of the repository: run mdbench from there.",
+        ) from None
+
+
+def _files_of(method: Method) -> dict[str, Path]:
+    """Give the files of a method's image by their names in the build's folder."""
+    inside = METHODS_IN_IMAGE.lstrip("/")
+    places = {f"{PATH_IN_IMAGE.lstrip('/')}/mdbench/worker": _PACKAGE / "worker"}
+    for folder in (*getattr(method, "used", ()), method.folder):
+        places[f"{inside}/{folder.name}"] = folder
+    return {
+        f"{place}/{path.relative_to(folder).as_posix()}": path
+        for place, folder in places.items()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not _IGNORED & set(path.relative_to(folder).parts)
+    }
+
+
+def _fingerprint(files: Mapping[str, Path]) -> str:
+    return _sha256(
+        *(f"{name} {hashlib.sha256(path.read_bytes()).hexdigest()}" for name, path in files.items())
+    )
+
+
+@contextmanager
+def _context(dockerfile: str) -> Iterator[Path]:
+    """Make the folder that is sent to the engine, for as long as it is needed."""
+    with tempfile.TemporaryDirectory(prefix="mdbench-build-") as name:
+        folder = Path(name)
+        (folder / "Dockerfile").write_text(dockerfile, encoding="utf-8")
+        yield folder
+
+
+def _open_to_all(folder: Path) -> None:
+    """Let every user read what goes into an image, whatever our umask is."""
+    for path in folder.rglob("*"):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+
+
+def _write_apt(folder: Path, packages: Sequence[str]) -> None:
+    folder.mkdir()
+    (folder / "packages").write_text("".join(f"{each}\n" for each in packages), encoding="utf-8")
+    authority = read_pip_settings(sys.executable).get("cert") or os.environ.get("SSL_CERT_FILE")
+    if packages and authority and Path(authority).expanduser().is_file():
+        shutil.copyfile(Path(authority).expanduser(), folder / "ca.pem")
+
+
+def _proxies() -> dict[str, str]:
+    names = ("http_proxy", "https_proxy", "no_proxy")
+    found = {name: os.environ.get(name) or os.environ.get(name.upper(), "") for name in names}
+    proxy = read_pip_settings(sys.executable).get("proxy", "")
+    if proxy and not (found["http_proxy"] or found["https_proxy"]):
+        found["http_proxy"] = found["https_proxy"] = proxy if "://" in proxy else f"http://{proxy}"
+    return {name: value for name, value in found.items() if value}
+
+
+def _target(answer: str) -> wheels.Target:
+    content = json.loads(answer)
+    return wheels.Target(
+        python=str(content["python"]),
+        implementation=str(content["implementation"]),
+        abi=str(content["abi"]),
+        platforms=tuple(map(str, content["platforms"])),
+        markers={str(name): str(value) for name, value in content["markers"].items()},
+    )
+
+
+def _docker_name(method_name: str) -> str:
+    """Give the part of a tag: unlike a method's name it may not end in a hyphen."""
+    return re.sub(r"[^a-z0-9]+", "-", method_name).strip("-")
+
+
+def _sha256(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _ignore(_line: str) -> None:
+    pass
