@@ -16,11 +16,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import docker
 import requests
 from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 from docker.types import LogConfig, Ulimit
 
+import docker
 from mdbench.errors import UnavailableError
 from mdbench.runtimes.base import Breach, Enforcement, JobFolder, Prepared, Runtime, WorkerGoneError
 from mdbench.runtimes.cores import Cores
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from docker import APIClient
-
     from mdbench.methods import Method
     from mdbench.runtimes.base import Level, Limits, Worker
 
@@ -53,7 +52,7 @@ _OWNER = "mdbench.owner"
 _NOBODY = 65534
 _TMP_MB = 256
 """What may be written outside of a job's folder, which is memory."""
-_ENGINE_SECONDS = 30.0
+_ENGINE_SECONDS = 30
 _STOP_SECONDS = 1.0
 _NEWS_SECONDS = 0.5
 """How long the engine may take to tell that memory ran out."""
@@ -96,9 +95,7 @@ class DockerRuntime(Runtime):
 
     def identity(self, method: Method) -> dict[str, str]:
         try:
-            made_of = self._images.identity(
-                method.name, method.lock, method.spec.system_packages
-            )
+            made_of = self._images.identity(method.name, method.lock, method.spec.system_packages)
         except UnavailableError as error:
             made_of = f"unavailable: {error.message}"[:200]
         return {"image": made_of}
@@ -317,7 +314,8 @@ class DockerWorker(LineWorker):
         """Ask the engine what has happened to the container since the job began."""
         try:
             with self._calls:
-                found = self._client.events(
+                # To the microsecond, which the engine takes and the types do not know.
+                found = self._client.events(  # type: ignore[call-overload]
                     since=f"{self._began - 0.001:.6f}",
                     until=f"{time.time():.6f}",
                     filters={"container": self._id, "event": event},
