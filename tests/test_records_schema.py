@@ -23,7 +23,7 @@ from mdbench.records import (
     key_of,
 )
 
-GOLDEN = Path(__file__).parent / "golden" / "records" / "schema-1.jsonl"
+GOLDEN = Path(__file__).parent / "golden" / "records" / "schema-2.jsonl"
 DOCUMENT = Path(__file__).parents[1] / "docs" / "records.md"
 EXAMPLE = json.loads(GOLDEN.read_text(encoding="utf-8").splitlines()[0])
 

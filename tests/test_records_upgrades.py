@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mdbench.errors import RecordsError
-from mdbench.records import SCHEMA, upgrade
+from mdbench.records import SCHEMA, Record, upgrade
 from mdbench.records.upgrades import UPGRADES
 
 
@@ -18,6 +20,18 @@ def colour_in_lower_case(data: dict[str, Any]) -> dict[str, Any]:
 
 
 STEPS = {1: rename_colour, 2: colour_in_lower_case}
+
+
+GOLDEN = Path(__file__).parent / "golden" / "records"
+
+
+def test_records_of_every_older_schema_are_read() -> None:
+    for number in range(1, SCHEMA):
+        lines = (GOLDEN / f"schema-{number}.jsonl").read_text(encoding="utf-8").splitlines()
+        for line in lines:
+            record = Record.model_validate(upgrade(json.loads(line)))
+            assert record.schema_number == SCHEMA
+            assert record.budget.memory_mb is None
 
 
 def test_there_is_a_step_from_every_older_schema() -> None:

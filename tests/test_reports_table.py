@@ -14,7 +14,7 @@ from mdbench.reports import failures, run_table, summary
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-GOLDEN = Path(__file__).parent / "golden" / "records" / "schema-1.jsonl"
+GOLDEN = Path(__file__).parent / "golden" / "records" / "schema-2.jsonl"
 EXAMPLE = json.loads(GOLDEN.read_text(encoding="utf-8").splitlines()[0])
 NOTHING = {"equations": None, "metrics": {}, "complexity": None, "selection": None, "front": None}
 

@@ -33,7 +33,7 @@ def plan(place: Workspace, **changes: Any) -> Plan:
 
 
 def why(place: Workspace, **changes: Any) -> str:
-    ((_, reason),) = explain(plan(place, **changes))
+    ((_, reason),) = explain(plan(place, **changes), HereRuntime())
     return reason
 
 

@@ -41,7 +41,11 @@ def data_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(
-    place: Workspace, *algorithms: str, observer: Quiet | None = None, **changes: Any
+    place: Workspace,
+    *algorithms: str,
+    observer: Quiet | None = None,
+    wrapped: bool | None = None,
+    **changes: Any,
 ) -> Summary:
     options = RunOptions(
         algorithms=algorithms,
@@ -52,7 +56,7 @@ def run(
         timeout=20.0,
     )
     plan = make_plan(replace(options, **changes), place)
-    summary = execute(plan, HereRuntime(), observer or Quiet())
+    summary = execute(plan, HereRuntime(wrapped=wrapped), observer or Quiet())
     assert not children()
     return summary
 
@@ -198,7 +202,7 @@ def test_timeout_is_enforced_on_a_loop_that_ignores_signals(place: Workspace) ->
         ),
     )
     start = time.monotonic()
-    record = only(run(place, "stubborn", timeout=1.0))
+    record = only(run(place, "stubborn", timeout=1.0, wrapped=False))
     assert time.monotonic() - start < 4
     assert record.status is Status.TIMEOUT
     assert record.reason == "ran longer than 1 s"
@@ -460,11 +464,11 @@ def test_all_that_could_change_a_result_is_in_its_key(change: str, place: Worksp
 def test_failures_are_run_again_only_on_request(place: Workspace, tmp_path: Path) -> None:
     flag = tmp_path / "flag"
     add_method(place, "moody", adapter(fit=f"assert os.path.exists({str(flag)!r}), 'not yet'"))
-    assert only(run(place, "moody")).status is Status.FAILED
+    assert only(run(place, "moody", wrapped=False)).status is Status.FAILED
     flag.touch()
     assert run(place, "moody").ran == 0
     assert run(place, "moody", rerun=frozenset({Status.TIMEOUT})).ran == 0
-    again = run(place, "moody", rerun=frozenset({Status.FAILED}))
+    again = run(place, "moody", rerun=frozenset({Status.FAILED}), wrapped=False)
     assert (again.ran, only(again).status) == (1, Status.OK)
     stored = RecordStore(place.root / "results" / "moody-ode.jsonl").read()
     assert [record.status for record in stored] == [Status.FAILED, Status.OK]
@@ -503,7 +507,7 @@ def test_declared_limit_is_not_run(place: Workspace) -> None:
 
 def test_fork_unsafe_method_gets_a_fresh_worker_each_job(place: Workspace) -> None:
     add_method(place, "fresh", adapter(fit="print(os.getpid())"), more="fork_safe = false")
-    summary = run(place, "fresh", datasets=("rc-circuit", "autocatalysis"))
+    summary = run(place, "fresh", datasets=("rc-circuit", "autocatalysis"), wrapped=False)
     pids = {log_of(place, record) for record in summary.records}
     assert [r.status for r in summary.records] == [Status.OK, Status.OK]
     assert len(pids) == 2
@@ -566,7 +570,7 @@ def test_kill_9_of_the_bench_leaves_nothing_running(place: Workspace, tmp_path: 
         "from mdbench.workspace import Workspace\n"
         "place = Workspace(Path(sys.argv[2]), Path(sys.argv[3]))\n"
         "options = RunOptions(('long',), 'ode', ('rc-circuit',), result_dir=place.root / 'r')\n"
-        "execute(make_plan(options, place), HereRuntime(), Quiet())\n"
+        "execute(make_plan(options, place), HereRuntime(wrapped=False), Quiet())\n"
     )
     bench = subprocess.Popen(
         [sys.executable, "-c", code, str(ROOT / "tests"), str(place.root), str(place.home)],
@@ -611,7 +615,7 @@ def test_newer_schema_is_left_alone(place: Workspace) -> None:
     add_method(place, "zero")
     run(place, "zero")
     file = place.root / "results" / "zero-ode.jsonl"
-    newer = file.read_bytes().replace(b'{"schema":1', b'{"schema":999')
+    newer = file.read_bytes().replace(b'{"schema":2', b'{"schema":999')
     file.write_bytes(newer)
     with pytest.raises(RecordsError, match="999"):
         run(place, "zero")
@@ -836,7 +840,7 @@ def test_an_adapter_that_is_edited_during_the_run_stops_it(place: Workspace) -> 
     text = file.read_text(encoding="utf-8")
     file.write_text(text.replace("EDIT", f"open({str(folder / 'new.py')!r}, 'w').close()"))
     with pytest.raises(MdbenchError, match="was edited while the run was going on"):
-        run(place, "edited", datasets=("rc-circuit", "autocatalysis"))
+        run(place, "edited", datasets=("rc-circuit", "autocatalysis"), wrapped=False)
 
 
 @pytest.mark.parametrize(

@@ -71,6 +71,10 @@ TOGGLES: dict[str, Callable[[Plan, Plan], bool]] = {
     "seeds": lambda _, new: {j.seed for j in new.jobs} == {3, 4},
     "save_pareto": lambda _, new: all(j.save_pareto for j in new.jobs),
     "protocol": lambda _, new: {j.protocol for j in new.jobs} == {Protocol.PUBLISHED},
+    "threads": lambda _, new: {j.limits.threads for j in new.jobs} == {3},
+    "memory_mb": lambda _, new: {j.limits.memory_mb for j in new.jobs} == {512},
+    "processes": lambda _, new: {j.limits.processes for j in new.jobs} == {9},
+    "output_mb": lambda _, new: {j.limits.output_mb for j in new.jobs} == {77},
     "rerun": lambda _, new: new.rerun == {Status.TIMEOUT},
 }
 
@@ -85,6 +89,10 @@ VALUES: dict[str, Any] = {
     "seeds": (3, 4),
     "save_pareto": True,
     "protocol": Protocol.PUBLISHED,
+    "threads": 3,
+    "memory_mb": 512,
+    "processes": 9,
+    "output_mb": 77,
     "rerun": frozenset({Status.TIMEOUT}),
 }
 

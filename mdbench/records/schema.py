@@ -60,7 +60,7 @@ class Status(StrEnum):
     TIMEOUT = "timeout"
     """The bench stopped the method at its time limit, and there was no answer."""
     OUT_OF_MEMORY = "out_of_memory"
-    """The method ran out of memory, and there was no answer."""
+    """The job used more memory than it may, or said that there was none left."""
     CRASHED = "crashed"
     """The method's process ended by a signal, or left without an answer."""
     FAILED = "failed"
@@ -70,7 +70,7 @@ class Status(StrEnum):
     UNSUPPORTED = "unsupported"
     """The method declares that it cannot do this problem."""
     UNAVAILABLE = "unavailable"
-    """The method's environment cannot be made on this machine."""
+    """The method's environment cannot be made here, or what runs it has gone."""
     INTERRUPTED = "interrupted"
     """The run was stopped by its user before the job had ended."""
 

@@ -17,7 +17,8 @@ Step: TypeAlias = Callable[[dict[str, Any]], dict[str, Any]]
 def _limits_in_the_budget(data: dict[str, Any]) -> dict[str, Any]:
     """From 1 to 2: a budget says what a job may use besides time and threads; nothing was kept."""
     none = {"memory_mb": None, "processes": None, "output_mb": None}
-    return {**data, "budget": {**data["budget"], **none}}
+    budget = data.get("budget")
+    return {**data, "budget": {**budget, **none}} if isinstance(budget, dict) else data
 
 
 UPGRADES: Mapping[int, Step] = {1: _limits_in_the_budget}
