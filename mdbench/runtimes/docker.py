@@ -223,10 +223,10 @@ class DockerWorker(LineWorker):
         return str(created["Id"])
 
     def _attach(self) -> socket.socket:
-        attached = self._client.attach_socket(
+        self._attached = self._client.attach_socket(
             self._id, params={"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
         )
-        plain: socket.socket = getattr(attached, "_sock", attached)
+        plain: socket.socket = getattr(self._attached, "_sock", self._attached)
         plain.settimeout(None)
         return plain
 
@@ -276,9 +276,10 @@ class DockerWorker(LineWorker):
         if not self._ended:
             self.interrupt()
         self._await_removal()
-        with suppress(OSError):
-            self._socket.close()
         self._pump.join(_STOP_SECONDS)
+        for stream in (self._attached, self._socket):
+            with suppress(OSError):
+                stream.close()
         self._abandon()
 
     def _await_removal(self) -> None:

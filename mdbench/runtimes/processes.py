@@ -60,10 +60,16 @@ def threads(pid: int) -> int:
 
 
 def kill_tree(root: int) -> None:
-    """Kill all that descend from a process, until nothing is left of it; not the process."""
+    """Kill all that descend from a process by now, until nothing is left of it.
+
+    Neither the process itself nor what it starts anew.
+    """
     end = time.monotonic() + _KILL_SECONDS
-    while (below := [pid for pid in tree(root) if _runs(pid)]) and time.monotonic() < end:
-        _kill(below)
+    found = set(tree(root))
+    while (alive := [pid for pid in found if _runs(pid)]) and time.monotonic() < end:
+        _kill(alive)
+        for pid in alive:
+            found.update(tree(pid))
 
 
 def kill_marked(mark: str) -> None:

@@ -7,6 +7,7 @@ import os
 import shutil
 import stat
 import tempfile
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,10 +15,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Scratch", "folder_mb", "remove_left_over", "remove_tree"]
+__all__ = ["CLAIM", "PREFIX", "Scratch", "folder_mb", "remove_left_over", "remove_tree"]
 
-_PREFIX = "mdbench-worker-"
-_CLAIM = ".claim"
+PREFIX = "mdbench-scratch-"
+CLAIM = ".claim"
+
+_OLD_SECONDS = 3600.0
+"""Age from which a folder without a claim is left over: its bench died while it was made."""
 
 
 class Scratch:
@@ -30,9 +34,9 @@ class Scratch:
     """
 
     def __init__(self) -> None:
-        self.path = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        self.path = Path(tempfile.mkdtemp(prefix=PREFIX))
         # Held open for as long as the folder is needed; the kernel lets go when we die.
-        self._claim = os.open(self.path / _CLAIM, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._claim = os.open(self.path / CLAIM, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._claim, fcntl.LOCK_EX)
         self.jobs = self.path / "jobs"
         self.jobs.mkdir()
@@ -51,11 +55,13 @@ class Scratch:
 def remove_left_over() -> list[Path]:
     """Remove the folders of benches that were killed; gives those that were."""
     removed = []
-    for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+    for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         try:
-            if path.is_symlink() or path.stat().st_uid != os.getuid():
+            status = path.lstat()
+            if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
                 continue
-            claim = os.open(path / _CLAIM, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+            new = os.O_CREAT if status.st_mtime < time.time() - _OLD_SECONDS else 0
+            claim = os.open(path / CLAIM, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | new, 0o600)
         except OSError:
             continue  # just made, or just removed
         try:

@@ -1,0 +1,84 @@
+"""The ways in which workers are isolated, for tests that must hold for all of them."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from house import ROOT, HereRuntime, children
+
+from mdbench.runtimes import bubblewrap
+from mdbench.runtimes.docker import DockerRuntime
+from mdbench.runtimes.images import Images
+from mdbench.runtimes.installing import split_requirements
+from mdbench.runtimes.scratch import CLAIM, PREFIX
+
+if TYPE_CHECKING:
+    from mdbench.runtimes.base import Runtime
+
+FLAVOURS = ("plain", "room", "docker")
+"""Plain processes, bubblewrap's rooms, and containers."""
+
+
+def numpy_lock() -> str:
+    """Give a lock with NumPy alone."""
+    whole = (ROOT / "algorithms" / "sindy" / "requirements.lock").read_text(encoding="utf-8")
+    return split_requirements(whole)["numpy"]
+
+
+def open_flavour(name: str, home: Path) -> Runtime:
+    """Give a runtime of this flavour; the test is skipped where the machine has it not."""
+    if name == "plain":
+        return HereRuntime(wrapped=False)
+    if name == "room":
+        if trouble := bubblewrap.trouble():
+            pytest.skip(f"no bubblewrap: {trouble}")
+        return HereRuntime(wrapped=True)
+    if trouble := engine_trouble():
+        pytest.skip(f"no Docker engine: {trouble}")
+    return DockerRuntime(home)
+
+
+@cache
+def engine_trouble() -> str | None:
+    """Say why containers cannot be used here."""
+    images = Images(Path(tempfile.gettempdir()))
+    trouble = images.trouble()
+    if trouble is None and not images.base_at_hand():
+        return "no base image; type scripts/base-image"
+    return trouble
+
+
+def traces() -> list[str]:
+    """Give what this process should not have left: processes, folders, containers, claims."""
+    found = [f"process {pid}" for pid in children()]
+    found += [
+        str(path)
+        for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*")
+        if path.stat().st_uid == os.getuid() and _is_ours(path)
+    ]
+    if engine_trouble() is None:
+        import docker  # noqa: PLC0415 - only where there is an engine
+
+        client = docker.from_env()
+        for one in client.containers.list(all=True, filters={"label": "mdbench.owner"}):
+            if f" {os.getpid()} " in one.labels["mdbench.owner"]:
+                found.append(f"container {one.name}")
+        client.close()
+    return found
+
+
+def _is_ours(path: Path) -> bool:
+    """Tell whether this process holds the folder's claim."""
+    inode = (path / CLAIM).stat().st_ino
+    for descriptor in Path("/proc/self/fd").iterdir():
+        try:
+            if descriptor.stat().st_ino == inode:
+                return True
+        except OSError:
+            continue
+    return False

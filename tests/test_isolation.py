@@ -1,0 +1,370 @@
+"""Methods that do what methods should not, in every way in which they can be isolated."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from flavours import FLAVOURS, numpy_lock, open_flavour, traces
+from house import METHOD, ROOT, Quiet, is_running, wait_until, workspace
+
+from mdbench.methods import find
+from mdbench.records import RecordStore, Status
+from mdbench.runs.execute import execute
+from mdbench.runs.plan import RunOptions, make_plan
+from mdbench.runtimes import processes
+from mdbench.runtimes.base import Limits
+from mdbench.runtimes.scratch import CLAIM, PREFIX
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mdbench.records import Record
+    from mdbench.runs.execute import Summary
+    from mdbench.workspace import Workspace
+
+ADAPTER = ROOT / "tests" / "nasty" / "adapter.py"
+HOME = Path(os.environ.get("MDBENCH_HOME") or ROOT / ".mdbench")
+
+
+def deeds() -> list[str]:
+    spec = importlib.util.spec_from_file_location("nasty_adapter", ADAPTER)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    names: list[str] = module.NAMES
+    return names
+
+
+DEEDS = deeds()
+
+
+@pytest.fixture(params=FLAVOURS)
+def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
+    made = Bench(request.param, workspace(tmp_path, HOME))
+    yield made
+    made.runtime.close()
+    assert traces() == []
+
+
+class Bench:
+    """A workspace with the nasty method, and a runtime."""
+
+    def __init__(self, flavour: str, place: Workspace) -> None:
+        self.flavour = flavour
+        self.place = place
+        self.runtime = open_flavour(flavour, place.home)
+        self.add()
+
+    def add(self, text: str = "", more: str = "") -> None:
+        folder = self.place.algorithms / "nasty"
+        folder.mkdir(exist_ok=True)
+        toml = METHOD.format(name="nasty", tuning="none", more=more)
+        (folder / "method.toml").write_text(toml, encoding="utf-8")
+        (folder / "adapter.py").write_text(text or ADAPTER.read_text(encoding="utf-8"))
+        (folder / "requirements.in").write_text("numpy\n", encoding="utf-8")
+        (folder / "requirements.lock").write_text(numpy_lock(), encoding="utf-8")
+
+    def run(self, *names: str, timeout: float = 60.0, **changes: Any) -> Summary:
+        options = RunOptions(
+            algorithms=("nasty",),
+            data_type="ode",
+            datasets=("rc-circuit",),
+            result_dir=self.place.root / "results",
+            n_jobs=1,
+            timeout=timeout,
+            seeds=tuple(DEEDS.index(name) for name in names),
+        )
+        plan = make_plan(replace(options, **changes), self.place)
+        return execute(plan, self.runtime, Quiet())
+
+    def one(self, name: str, **changes: Any) -> Record:
+        (record,) = self.run(name, **changes).records
+        return record
+
+    def log(self, record: Record) -> bytes:
+        assert record.log is not None
+        return (self.place.root / "results" / record.log).read_bytes()
+
+
+def test_a_native_loop_that_ignores_signals_is_killed_within_two_seconds(bench: Bench) -> None:
+    bench.one("nothing")
+    start = time.monotonic()
+    record = bench.one("native_loop", timeout=1.0)
+    assert record.status is Status.TIMEOUT, record.reason
+    assert record.reason == "ran longer than 1 s"
+    assert record.measured.wall_s is not None
+    assert record.measured.wall_s < 3.0
+    assert time.monotonic() - start < 10
+
+
+@pytest.mark.parametrize("deed", ["daemon", "straggler"])
+def test_what_a_job_leaves_running_is_ended(bench: Bench, deed: str) -> None:
+    first, second = bench.run(deed, "nothing").records
+    assert first.status is Status.OK, first.reason
+    assert second.status is Status.OK, second.reason
+
+
+@pytest.mark.parametrize("deed", ["fork_bomb", "fork_bomb_of_a_user"])
+def test_a_fork_bomb_is_ended_and_the_next_job_runs(bench: Bench, deed: str) -> None:
+    bomb, after = bench.run(deed, "nothing", timeout=3.0, processes=100).records
+    if bench.flavour == "docker":
+        assert bomb.status is Status.TIMEOUT, bomb.reason
+    else:
+        assert bomb.status is Status.CRASHED, bomb.reason
+        assert "100 are allowed" in bomb.reason
+    assert after.status is Status.OK, after.reason
+
+
+def test_a_gigabyte_of_output_is_capped_and_costs_no_memory(bench: Bench) -> None:
+    before = peak_mb()
+    record = bench.one("gigabyte")
+    assert record.status is Status.OK, record.reason
+    log = bench.log(record)
+    assert len(log) < 1.1 * 2**20
+    assert log.endswith(b"more bytes were printed and dropped]\n")
+    assert peak_mb() - before < 150
+
+
+def test_a_spike_of_memory_is_seen(bench: Bench) -> None:
+    record = bench.one("spike", memory_mb=300)
+    assert record.status is Status.OUT_OF_MEMORY, record.reason
+    assert "300 MiB" in record.reason
+    assert bench.one("spike").status is Status.OK
+
+
+@pytest.mark.parametrize("deed", ["hungry", "hungry_grandchild"])
+def test_out_of_memory_is_told_from_all_else(bench: Bench, deed: str) -> None:
+    hungry, after = bench.run(deed, "nothing", memory_mb=300).records
+    assert hungry.status is Status.OUT_OF_MEMORY, hungry.reason
+    assert after.status is Status.OK, after.reason
+
+
+@pytest.mark.parametrize(
+    ("deed", "reason"),
+    [
+        ("exit_137", "ended with exit status 137 before its answer"),
+        ("kill_9", "killed by signal 9 (SIGKILL)"),
+        ("segfault", "killed by signal 11 (SIGSEGV)"),
+        ("abort", "killed by signal 6 (SIGABRT)"),
+    ],
+)
+def test_each_death_has_its_own_reason(bench: Bench, deed: str, reason: str) -> None:
+    record, after = bench.run(deed, "nothing", memory_mb=1000).records
+    assert (record.status, record.reason) == (Status.CRASHED, reason)
+    assert after.status is Status.OK
+
+
+def test_printed_messages_are_not_believed(bench: Bench) -> None:
+    record = bench.one("forged")
+    assert record.status is Status.OK, record.reason
+    assert record.equations == ("0",)
+    assert b"forged" in bench.log(record)
+
+
+@pytest.mark.parametrize(
+    ("deed", "words"),
+    [
+        ("says_nan", "not finite"),
+        ("five_megabytes", "characters"),
+        ("no_utf8", ""),
+        ("nested", ""),
+    ],
+)
+def test_answers_that_cannot_be_used(bench: Bench, deed: str, words: str) -> None:
+    record, after = bench.run(deed, "nothing").records
+    assert record.status is Status.INVALID_OUTPUT, record.reason
+    assert words in record.reason
+    assert after.status is Status.OK
+
+
+def test_jobs_share_no_random_state_and_can_be_repeated(bench: Bench) -> None:
+    text = ADAPTER.read_text(encoding="utf-8")
+    bench.add(text.replace("DEEDS[seed]", "draws"))
+    said = {
+        key: [
+            r.equations for r in bench.run("nothing", seeds=(1, 2), rerun=frozenset(Status)).records
+        ]
+        for key in ("first", "second")
+    }
+    assert said["first"] == said["second"]
+    assert said["first"][0] != said["first"][1]
+
+
+@pytest.mark.parametrize("deed", ["writes_much", "writes_one_large_file"])
+def test_output_has_a_limit(bench: Bench, deed: str) -> None:
+    record = bench.one(deed, output_mb=20)
+    if deed == "writes_much":
+        assert record.status is Status.CRASHED, record.reason
+        assert "20 MiB are allowed" in record.reason
+    else:
+        assert record.status is Status.FAILED, record.reason
+        assert "File too large" in record.reason
+
+
+def test_a_job_that_kills_its_worker_has_crashed(bench: Bench) -> None:
+    record, after = bench.run("kills_its_worker", "nothing", timeout=20.0).records
+    assert record.status in {Status.CRASHED, Status.TIMEOUT}, record.reason
+    assert record.status is Status.CRASHED
+    assert after.status is Status.OK
+
+
+def test_nothing_is_left_for_the_next_job(bench: Bench) -> None:
+    left, found = bench.run("leaves_files", "finds_files").records
+    Path("/tmp/left-behind").unlink(missing_ok=True)
+    Path("/dev/shm/left-behind").unlink(missing_ok=True)
+    Path("/left-behind").unlink(missing_ok=True)
+    assert left.status is found.status is Status.OK, (left.reason, found.reason)
+    if bench.flavour != "plain":
+        assert found.equations == ("0",)
+
+
+def test_memory_of_a_large_bench_is_not_the_jobs(bench: Bench) -> None:
+    large = np.ones(100 * 2**20)  # 800 MiB
+    record = bench.one("nothing")
+    assert large[-1] == 1.0
+    assert record.measured.peak_memory_mb is not None
+    assert 5 < record.measured.peak_memory_mb < 100
+
+
+def test_the_network_is_out_of_reach(bench: Bench) -> None:
+    if bench.flavour == "plain":
+        assert bench.runtime.probe().levels["network"] == "none"
+        return
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        text = ADAPTER.read_text(encoding="utf-8")
+        bench.add(text.replace("PORT = 1 ", f"PORT = {port} "))
+        record = bench.one("calls_out")
+    assert record.status is Status.OK, record.reason
+    assert record.equations == ("0",)
+    assert bench.log(record).strip() == b"interfaces []"
+
+
+def test_test_targets_are_nowhere_to_be_found(bench: Bench, tmp_path: Path) -> None:
+    rng = np.random.default_rng(7)
+    t, u, du = np.linspace(0, 1, 100), rng.normal(size=(100, 1)), rng.normal(size=(100, 1))
+    mine = tmp_path / "mine.npz"
+    np.savez(mine, t=t, u=u, du=du)
+    text = ADAPTER.read_text(encoding="utf-8")
+    if bench.flavour == "plain":  # it can see the whole disk, and says so
+        assert bench.runtime.probe().levels["files"] == "none"
+        text = text.replace('EVERYWHERE = "/"', "EVERYWHERE = '.'")
+    wanted = (du[80:, 0] * 3.0).tolist()
+    seen = (u[:60, 0] * 3.0).tolist()
+    where = {"datasets": ("mine",), "dataset_path": mine}
+    bench.add(text.replace("WANTED = np.array([])", f"WANTED = np.array({seen})"))
+    known = bench.one("finds_targets", **where)
+    assert int((known.equations or ("0",))[0]) >= 2, "the search does not find what is there"
+    bench.add(text.replace("WANTED = np.array([])", f"WANTED = np.array({wanted})"))
+    sealed = bench.one("finds_targets", **where)
+    assert sealed.status is Status.OK, sealed.reason
+    assert bench.log(sealed).strip() == b"found []"
+
+
+def test_a_library_that_no_fork_survives(bench: Bench) -> None:
+    text = ADAPTER.read_text(encoding="utf-8").replace("HELD = False", "HELD = os.getpid()")
+    forked = text.replace("if HELD:", "if HELD:")
+    bench.add(forked)
+    hung = bench.one("works_in_threads", timeout=1.0)
+    assert hung.status is Status.TIMEOUT, hung.reason
+    bench.add(more="fork_safe = false")
+    assert bench.one("works_in_threads", timeout=20.0).status is Status.OK
+
+
+def test_the_launching_thread_may_end(bench: Bench) -> None:
+    method = find("nasty", bench.place.algorithms)
+    prepared = bench.runtime.prepare(method)
+    started = []
+
+    def start() -> None:
+        started.append(bench.runtime.start(method, prepared, Limits()))
+
+    thread = threading.Thread(target=start)
+    thread.start()
+    thread.join()
+    with started[0] as worker:
+        time.sleep(0.3)
+        assert worker.alive
+
+
+def test_kill_9_of_the_bench_leaves_nothing_and_costs_nothing(bench: Bench) -> None:
+    done = bench.one("nothing")
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "from pathlib import Path\n"
+        "from test_isolation import Bench, DEEDS\n"
+        "from mdbench.workspace import Workspace\n"
+        "bench = Bench(sys.argv[2], Workspace(Path(sys.argv[3]), Path(sys.argv[4])))\n"
+        "bench.run('nothing', 'daemon_and_wait')\n"
+    )
+    place = bench.place
+    running = subprocess.Popen(
+        [sys.executable, "-c", code, str(ROOT / "tests"), bench.flavour, place.root, place.home],
+    )
+    logs = place.root / "results" / "logs" / "nasty-ode"
+
+    def began() -> bool:
+        return any(log.read_bytes().startswith(b"started") for log in logs.glob("*.log"))
+
+    try:
+        assert wait_until(began, 30)
+        tree = processes.tree(running.pid)
+    finally:
+        running.kill()
+        running.wait()
+    assert wait_until(lambda: not any(is_running(pid) for pid in tree), 5)
+    assert wait_until(lambda: b"time.sleep(1000)" not in all_command_lines(), 5)
+    if bench.flavour == "docker":
+        assert wait_until(lambda: str(running.pid) not in owners(), 10)
+    stored = RecordStore(place.root / "results" / "nasty-ode.jsonl").read()
+    assert [record.key for record in stored] == [done.key]
+    again = bench.run("nothing", "daemon", timeout=60.0)
+    assert (again.skipped, again.ran) == (1, 1)
+    open_flavour(bench.flavour, place.home).probe()  # clears up what the dead one has left
+    left = [path for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*") if not is_held(path)]
+    assert left == []
+
+
+def is_held(path: Path) -> bool:
+    done = subprocess.run(["flock", "-n", path / CLAIM, "true"], check=False)
+    return done.returncode != 0
+
+
+def owners() -> str:
+    done = subprocess.run(
+        ["docker", "ps", "-a", "--format", '{{.Label "mdbench.owner"}}'],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return " ".join(line.split()[1] for line in done.stdout.splitlines() if line)
+
+
+def all_command_lines() -> bytes:
+    found = b""
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                found += (folder / "cmdline").read_bytes()
+            except OSError:
+                continue
+    return found
+
+
+def peak_mb() -> float:
+    text = Path("/proc/self/status").read_text(encoding="ascii")
+    return int(re.search(r"VmHWM:\s+(\d+)", text)[1]) / 1024  # type: ignore[index]
