@@ -68,10 +68,12 @@ def clean_engine() -> None:
         ask_docker("rm", "--force", "--volumes", *containers)
     # Labels are inherited: an image that somebody made from ours, under a name of theirs, stays.
     images = ask_docker("image", "ls", label, "--format={{.Repository}}:{{.Tag}}")
-    # A method's image first; the environment and the base under it have names that sort before.
-    for name in sorted((name for name in images if name.startswith("mdbench-")), reverse=True):
+    ours = sorted(name for name in images if name.startswith("mdbench-"))
+    for name in sorted(ours, key=lambda name: name.startswith(("mdbench-env-", "mdbench-base:"))):
         if ask_docker("image", "rm", name):
             say(f"removed the image {name}")
+    if images:
+        ask_docker("image", "prune", "--force", label)
 
 
 def ask_docker(*arguments: str) -> list[str]:

@@ -335,20 +335,21 @@ class Images:
 
     def _environment(self, recipe: _Recipe) -> None:
         self._say(f"building the image {recipe.tag} on {recipe.base.reference}")
-        with _context(recipe.dockerfile) as folder:
-            lock = folder / "requirements.lock"
-            lock.write_text(recipe.lock, encoding="utf-8")
+        labels = recipe.labels("environment") | {"mdbench.content": recipe.identity}
+        with _context(recipe.dockerfile, labels) as folder:
             (folder / "wheels").mkdir()
-            wheels.download(recipe.method, lock, folder / "wheels", recipe.base.target, self._say)
-            _write_apt(folder / "apt", recipe.system_packages)
+            lock = folder / "wheels" / "requirements.lock"
+            lock.write_text(recipe.lock, encoding="utf-8")
+            wheels.download(recipe.method, lock, lock.parent, recipe.base.target, self._say)
+            if recipe.system_packages:
+                _write_apt(folder / "apt", recipe.system_packages)
             _open_to_all(folder)
-            labels = recipe.labels("environment") | {"mdbench.content": recipe.identity}
             try:
                 docker_cli.build(
                     folder,
                     recipe.tag,
-                    arguments={"BASE_IMAGE": recipe.base.reference, "BUILD": recipe.identity},
-                    labels=labels,
+                    target="environment-with-packages" if recipe.system_packages else "environment",
+                    arguments={"BASE_IMAGE": recipe.base.reference},
                     network=bool(recipe.system_packages),
                     proxies=_proxies() if recipe.system_packages else {},
                     on_line=self._say,
@@ -366,7 +367,8 @@ class Images:
         files: Mapping[str, Path],
     ) -> None:
         self._say(f"building the image {tag}")
-        with _context(dockerfile) as folder:
+        labels = recipe.labels("method") | {"mdbench.content": content}
+        with _context(dockerfile, labels) as folder:
             for name, source in files.items():
                 target = folder / name
                 target.parent.mkdir(parents=True, exist_ok=True)
@@ -377,7 +379,6 @@ class Images:
                 folder,
                 tag,
                 arguments={"ENVIRONMENT": recipe.tag},
-                labels=recipe.labels("method") | {"mdbench.content": content},
                 network=False,
                 proxies={},
                 on_line=_ignore,
@@ -527,11 +528,18 @@ def _fingerprint(files: Mapping[str, Path]) -> str:
 
 
 @contextmanager
-def _context(dockerfile: str) -> Iterator[Path]:
-    """Make the folder that is sent to the engine, for as long as it is needed."""
+def _context(dockerfile: str, labels: Mapping[str, str]) -> Iterator[Path]:
+    """Make the folder that is sent to the engine, for as long as it is needed.
+
+    The labels are filled in as one instruction: options of the command would be one each, which
+    takes the older builder a second in all.
+    """
+    pairs = " ".join(f"{name}={json.dumps(value)}" for name, value in labels.items())
+    filled = dockerfile.replace("LABEL mdbench=1\n", f"LABEL {pairs}\n")
+    filled = filled.replace("mdbench.stage=1\n", f"mdbench.stage={labels['mdbench.content']}\n")
     with tempfile.TemporaryDirectory(prefix="mdbench-build-") as name:
         folder = Path(name)
-        (folder / "Dockerfile").write_text(dockerfile, encoding="utf-8")
+        (folder / "Dockerfile").write_text(filled, encoding="utf-8")
         yield folder
 
 
@@ -545,7 +553,7 @@ def _write_apt(folder: Path, packages: Sequence[str]) -> None:
     folder.mkdir()
     (folder / "packages").write_text("".join(f"{each}\n" for each in packages), encoding="utf-8")
     authority = read_pip_settings(sys.executable).get("cert") or os.environ.get("SSL_CERT_FILE")
-    if packages and authority and Path(authority).expanduser().is_file():
+    if authority and Path(authority).expanduser().is_file():
         shutil.copyfile(Path(authority).expanduser(), folder / "ca.pem")
 
 
