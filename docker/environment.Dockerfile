@@ -41,13 +41,13 @@ RUN mkdir /debs \
     && rm -f /etc/apt/apt.conf.d/docker-clean \
     && apt-get update \
     && xargs apt-get install --yes --no-install-recommends --download-only < /apt/packages \
-    && find /var/cache/apt/archives -name '*.deb' -exec mv -t /debs {} +
+    && find /var/cache/apt/archives -name '*.deb' -exec mv -t /debs {} + \
+    && mv /apt/packages /debs/
 
 FROM environment AS environment-with-packages
 USER root
 COPY --from=packages /debs/ /debs/
-RUN if ls /debs/*.deb > /dev/null 2>&1; then \
-        DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends \
-            --no-download /debs/*.deb; \
-    fi \
+# By file, and by name too, so that one that was not fetched is missed.
+RUN (find /debs -name '*.deb'; cat /debs/packages) | DEBIAN_FRONTEND=noninteractive \
+        xargs apt-get install --yes --no-install-recommends \
     && rm -rf /debs
