@@ -10,8 +10,9 @@ import tempfile
 import threading
 import time
 from base64 import urlsafe_b64encode
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from zipfile import ZipFile, ZipInfo
 
 import pytest
@@ -20,7 +21,7 @@ from packaging.tags import sys_tags
 
 from mdbench import methods
 from mdbench.errors import MethodError, UnavailableError
-from mdbench.runtimes import docker_cli, images, wheels
+from mdbench.runtimes import base_images, docker_cli, wheels
 from mdbench.runtimes.images import Base, Images, MethodImage
 
 if TYPE_CHECKING:
@@ -304,7 +305,7 @@ def test_identity_covers_all_ingredients_and_nothing_else(
     dockerfiles.mkdir()
     text = (ROOT / "docker/environment.Dockerfile").read_text(encoding="utf-8")
     (dockerfiles / "environment.Dockerfile").write_text(text + "\n", encoding="utf-8")
-    monkeypatch.setattr(images, "_DOCKERFILES", dockerfiles)
+    monkeypatch.setattr(base_images, "_DOCKERFILES", dockerfiles)
     others.add(identity(tmp_path, numpy, base(), "a1", "b1"))
     assert len(others | {first}) == 7
 
@@ -438,6 +439,31 @@ def test_an_edited_adapter_keeps_its_environment(place: Workspace) -> None:
     assert run_in(edited, show) == "2"
 
 
+@dataclass(frozen=True)
+class Using(methods.Method):
+    """A method that uses a folder which others use too."""
+
+    used: tuple[Path, ...] = ()
+
+
+@pytest.mark.usefixtures("engine")
+def test_folders_that_a_method_uses_stand_beside_it(place: Workspace) -> None:
+    shared = place.algorithms / "_shared"
+    (shared / "__pycache__").mkdir(parents=True)
+    (shared / "__pycache__" / "old.pyc").touch()
+    (shared / "common.py").write_text("x = 5\n", encoding="utf-8")
+    plain = tiny(place)
+    alone = Images(place.home).build(plain)
+    made = Images(place.home).build(Using(plain.folder, plain.spec, (shared,)))
+    assert made.identity == alone.identity
+    assert made.tag != alone.tag
+    listed = run_in(made, "import os; print(sorted(os.listdir('/mdbench/method')))")
+    assert listed == str(["_shared", TINY])
+    listed = run_in(made, "import os; print(os.listdir('/mdbench/method/_shared/__pycache__'))")
+    assert "common" in listed
+    assert "old" not in listed
+
+
 @pytest.mark.usefixtures("engine")
 def test_no_setting_of_pip_is_in_an_image(place: Workspace) -> None:
     made, _ = build(place)
@@ -475,7 +501,7 @@ def test_nothing_is_left_of_a_build_that_fails(
     spoilt = text.replace("COPY wheels/ /wheels/\n", "COPY wheels/ /wheels/\nRUN echo oh; exit 7\n")
     assert spoilt != text
     (tmp_path / "environment.Dockerfile").write_text(spoilt, encoding="utf-8")
-    monkeypatch.setattr(images, "_DOCKERFILES", tmp_path)
+    monkeypatch.setattr(base_images, "_DOCKERFILES", tmp_path)
     identity = Images(place.home).identity(TINY, tiny(place).lock, ())
     with pytest.raises(UnavailableError, match=r"(?s)env-tiny.*docker says:.*exit 7"):
         build(place)
@@ -505,7 +531,7 @@ def test_a_python_that_the_base_does_not_have(place: Workspace) -> None:
 def test_the_base_is_asked_once_and_a_torn_answer_again(place: Workspace) -> None:
     first = Images(place.home).base()
     here = docker_cli.docker(
-        ["run", "--rm", "--entrypoint=python3", first.reference, "--version"], ""
+        ["run", "--rm", "--network=none", "--entrypoint=python3", first.id, "--version"], ""
     )
     assert here.split()[1] == first.python
     assert first.markers["python_full_version"] == first.python
@@ -632,7 +658,7 @@ def _reference(place: Workspace) -> str:
     return Images(place.home).base().reference
 
 
-def _inspect(reference: str) -> dict[str, dict[str, dict[str, str]]]:
+def _inspect(reference: str) -> dict[str, Any]:
     found = docker_cli.image(reference)
     assert found is not None
     return found
