@@ -51,13 +51,15 @@ def main(arguments: list[str]) -> int:
 
 
 def clean() -> None:
-    """Remove all environments that were made here, the methods' too."""
-    methods = method_environments(Workspace.find().home)
+    """Remove all environments that were made here, the methods' too, and all images."""
+    home = Workspace.find().home
+    methods = method_environments(home)
     prefixes = [ROOT / ".venv", ROOT / ".venv-dev", *methods.glob("*")]
     for prefix in prefixes:
         if discard(prefix, say):
             say(f"removed {prefix}")
     clean_engine()
+    shutil.rmtree(home / "images", ignore_errors=True)  # what was learned of base images
 
 
 def clean_engine() -> None:
@@ -68,10 +70,17 @@ def clean_engine() -> None:
         ask_docker("rm", "--force", "--volumes", *containers)
     # Labels are inherited: an image that somebody made from ours, under a name of theirs, stays.
     images = ask_docker("image", "ls", label, "--format={{.Repository}}:{{.Tag}}")
-    # A method's image first; the environment and the base under it have names that sort before.
-    for name in sorted((name for name in images if name.startswith("mdbench-")), reverse=True):
+    ours = [name for name in images if name.startswith("mdbench-")]
+    for name in sorted(ours, key=_height):
         if ask_docker("image", "rm", name):
             say(f"removed the image {name}")
+    if images:
+        ask_docker("image", "prune", "--force", label)
+
+
+def _height(name: str) -> tuple[bool, bool]:
+    """Sort a method's image before its environment, and that before the base under both."""
+    return name.startswith("mdbench-base:"), name.startswith("mdbench-env-")
 
 
 def ask_docker(*arguments: str) -> list[str]:

@@ -43,7 +43,7 @@ case $1 in -V) echo Python 3.9.1 ;; *) exit 1 ;; esac
 
 @dataclass
 class Clone:
-    """A fresh copy of the repository, and a home of its own."""
+    """A fresh copy of the repository, and a home of its own; no Docker engine answers it."""
 
     root: Path
     home: Path
@@ -54,10 +54,12 @@ class Clone:
             for name, value in os.environ.items()
             if not name.startswith(("MDBENCH_", "XDG_", "UV_", "VIRTUAL_ENV"))
         }
+        # --clean would remove what others have made by the engine of this machine.
+        own = {"HOME": str(self.home), "PATH": SYSTEM_PATH, "DOCKER_HOST": "unix:///nonexistent"}
         return subprocess.run(
             command,
             cwd=self.home,
-            env=inherited | {"HOME": str(self.home), "PATH": SYSTEM_PATH} | environment,
+            env=inherited | own | environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -194,6 +196,36 @@ def test_clean_removes_what_is_broken_too(clone: Clone) -> None:
     assert done.stderr.count("removed") == 2
     assert clone.files() == before | {".mdbench"}
     assert list((clone.root / ".mdbench" / "envs").iterdir()) == []
+
+
+def test_clean_removes_containers_then_images_and_only_ours(clone: Clone) -> None:
+    log = clone.home / "log"
+    folder = program(
+        clone.home / "bin" / "docker",
+        f"""#!/bin/sh
+echo "$*" >> '{log}'
+case "$1 $2" in
+    "ps --all") echo c1 c2 ;;
+    "image ls") printf '%s\\n' mdbench-base:latest mdbench-env-a:12 someones-own:1 mdbench-zz:34 ;;
+    "image rm") echo Untagged ;;
+esac
+""",
+    ).parent
+    (clone.root / ".mdbench" / "images").mkdir(parents=True)
+    done = clone.run(clone.root / "install.sh", "--clean", PATH=f"{folder}:{SYSTEM_PATH}")
+    assert done.returncode == 0, done.stderr
+    assert [
+        line for line in log.read_text(encoding="utf-8").splitlines() if " ls " not in line
+    ] == [
+        "ps --all --quiet --filter=label=mdbench=1",
+        "rm --force --volumes c1 c2",
+        "image rm mdbench-zz:34",
+        "image rm mdbench-env-a:12",
+        "image rm mdbench-base:latest",
+        "image prune --force --filter=label=mdbench=1",
+    ]
+    assert done.stderr.count("removed the image") == 3
+    assert not (clone.root / ".mdbench" / "images").exists()
 
 
 @pytest.fixture

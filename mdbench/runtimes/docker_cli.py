@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["build", "docker", "engine_trouble", "follow", "image", "label_options"]
+__all__ = ["build", "docker", "engine_trouble", "follow", "image"]
 
 ANSWER_SECONDS = 60.0
 """How long the engine may take over what is no build."""
@@ -118,8 +118,8 @@ def build(
     context: Path,
     tag: str,
     *,
+    target: str = "",
     arguments: Mapping[str, str],
-    labels: Mapping[str, str],
     network: bool,
     proxies: Mapping[str, str],
     on_line: Callable[[str], None],
@@ -132,10 +132,10 @@ def build(
         The folder, with its ``Dockerfile``.
     tag
         The image's tag.
+    target
+        The stage that is the image; the last one if empty.
     arguments
         Build arguments; they can be read off the image.
-    labels
-        The image's labels.
     network
         Whether the build may reach the network.
     proxies
@@ -149,7 +149,9 @@ def build(
     UnavailableError
         If it cannot be built; holds the last lines that the builder printed.
     """
-    options = ["--tag", tag, "--force-rm", *label_options(labels)]
+    options = ["--tag", tag, "--force-rm"]
+    if target:
+        options += ["--target", target]
     for name, value in arguments.items():
         options += ["--build-arg", f"{name}={value}"]
     environment = dict(_BUILDER)
@@ -166,11 +168,6 @@ def build(
         hint="If there is no space left: docker system df",
         on_line=lambda line: on_line(line[:_SHOWN]) if _STEP.match(line) else None,
     )
-
-
-def label_options(labels: Mapping[str, str]) -> list[str]:
-    """Give the options of a build that label its image."""
-    return [f"--label={name}={value}" for name, value in labels.items()]
 
 
 def follow(

@@ -23,7 +23,8 @@ from packaging.version import InvalidVersion
 
 import mdbench
 from mdbench.errors import MethodError, UnavailableError
-from mdbench.runtimes import docker_cli, wheels
+from mdbench.runtimes import base_images, docker_cli, wheels
+from mdbench.runtimes.base_images import Base, dockerfile, sha256
 from mdbench.runtimes.environments import _read_lock, _specifiers
 from mdbench.runtimes.installing import _claimed
 from mdbench.runtimes.pip_settings import read_pip_settings
@@ -43,70 +44,7 @@ METHODS_IN_IMAGE = "/mdbench/method"
 """The folder there that holds the method's folder and those that it uses."""
 
 _PACKAGE = Path(mdbench.__file__).resolve().parent
-_DOCKERFILES = _PACKAGE.parent / "docker"
-_OWN_BASE = "mdbench-base"
-_PULL_SECONDS = 1800.0
 _IGNORED = {"__pycache__", ".mypy_cache", ".ruff_cache", ".git"}
-_QUESTION = """
-import glob, json, os, platform, sys, sysconfig
-try:
-    import pip
-except ImportError:
-    bundled = os.path.join(sysconfig.get_path("stdlib"), "ensurepip", "_bundled")
-    for folder in (bundled, "/usr/share/python-wheels"):
-        sys.path += sorted(glob.glob(os.path.join(folder, "pip-*.whl")))
-from pip._vendor.packaging import markers, tags
-found = list(tags.sys_tags())
-print(json.dumps({
-    "python": platform.python_version(),
-    "implementation": found[0].interpreter[:2],
-    "abi": found[0].abi,
-    "platforms": list(dict.fromkeys(t.platform for t in found if t.platform != "any")),
-    "markers": markers.default_environment(),
-}))
-"""
-"""What a container's Python is asked about itself."""
-
-
-@dataclass(frozen=True)
-class Base:
-    """The image that methods' images start from.
-
-    Attributes
-    ----------
-    reference
-        Its name.
-    id
-        Its id.
-    content
-        SHA-256 of its layers and settings: unlike the id, which covers the time of its making,
-        it is the same when the same base is made again.
-    target
-        Its Python.
-    layers
-        The digests of its layers.
-    """
-
-    reference: str
-    id: str
-    content: str
-    target: wheels.Target
-    layers: tuple[str, ...] = field(repr=False)
-
-    @property
-    def python(self) -> str:
-        """The version of its Python."""
-        return self.target.python
-
-    @property
-    def platforms(self) -> tuple[str, ...]:
-        """The platforms that it takes wheels for, the best first."""
-        return self.target.platforms
-
-    @property
-    def markers(self) -> Mapping[str, str]:
-        """Its marker environment (PEP 508)."""
-        return self.target.markers
 
 
 @dataclass(frozen=True)
@@ -150,7 +88,7 @@ class _Recipe:
 
     @property
     def identity(self) -> str:
-        return _sha256(
+        return sha256(
             self.base.content, self.dockerfile, self.lock, "\n".join(self.system_packages)
         )
 
@@ -194,7 +132,7 @@ class Images:
     def base_at_hand(self) -> bool:
         """Tell whether there is a base image without asking a registry."""
         try:
-            return _local_base() is not None
+            return base_images.at_hand() is not None
         except UnavailableError:
             return False
 
@@ -207,21 +145,7 @@ class Images:
             If there is none and none can be had, or if it has no Python that can be used.
         """
         if self._base is None:
-            reference = _local_base() or self._pull(_base_names()[-1])
-            found = docker_cli.image(reference)
-            if found is None:
-                raise UnavailableError(f"The base image {reference} has gone.", _BASE_HINT)
-            layers = tuple(found["RootFS"].get("Layers") or ())
-            settings = {
-                name: found["Config"].get(name) for name in ("Env", "User", "Shell", "OnBuild")
-            }
-            self._base = Base(
-                reference=reference,
-                id=found["Id"],
-                content=_sha256(*layers, json.dumps(settings, sort_keys=True)),
-                target=self._ask(reference, found["Id"]),
-                layers=layers,
-            )
+            self._base = base_images.find(self._folder, self._say)
         return self._base
 
     def identity(self, method_name: str, lock: Path, system_packages: Sequence[str]) -> str:
@@ -252,13 +176,34 @@ class Images:
         _check_python(method, self.base())
         recipe = self._recipe(method.name, method.lock, method.spec.system_packages)
         self._once(recipe.tag, recipe.identity, lambda: self._environment(recipe))
-        dockerfile = _dockerfile("method")
-        files = _files_of(method)
-        content = _sha256(recipe.identity, dockerfile, _fingerprint(files))
+        text = dockerfile("method")
+        try:
+            files = _files_of(method)
+            fingerprint = _fingerprint(files)
+        except OSError as error:
+            raise MethodError(f"{method.folder} cannot be read: {error}.") from None
+        content = sha256(recipe.identity, text, fingerprint)
         tag = f"mdbench-{_docker_name(method.name)}:{content[:12]}"
-        made = self._once(
-            tag, content, lambda: self._method(recipe, tag, content, dockerfile, files)
-        )
+
+        def make() -> None:
+            self._say(f"building the image {tag}")
+            labels = recipe.labels("method") | {"mdbench.content": content}
+            with _context(text, labels) as folder:
+                if _fingerprint(_copy(files, folder)) != fingerprint:
+                    raise UnavailableError(
+                        f"{method.folder} was edited during the build.",
+                        "Run the same command again.",
+                    )
+                docker_cli.build(
+                    folder,
+                    tag,
+                    arguments={"ENVIRONMENT": recipe.tag},
+                    network=False,
+                    proxies={},
+                    on_line=_ignore,
+                )
+
+        made = self._once(tag, content, make)
         return MethodImage(
             id=made["Id"],
             tag=tag,
@@ -310,7 +255,7 @@ class Images:
             base=base,
             lock=wheels.wanted(text, base.target),
             system_packages=tuple(sorted(system_packages)),
-            dockerfile=_dockerfile("environment"),
+            dockerfile=dockerfile("environment"),
         )
 
     def _once(self, tag: str, content: str, make: Callable[[], None]) -> dict[str, Any]:
@@ -335,20 +280,21 @@ class Images:
 
     def _environment(self, recipe: _Recipe) -> None:
         self._say(f"building the image {recipe.tag} on {recipe.base.reference}")
-        with _context(recipe.dockerfile) as folder:
-            lock = folder / "requirements.lock"
-            lock.write_text(recipe.lock, encoding="utf-8")
+        labels = recipe.labels("environment") | {"mdbench.content": recipe.identity}
+        with _context(recipe.dockerfile, labels) as folder:
             (folder / "wheels").mkdir()
-            wheels.download(recipe.method, lock, folder / "wheels", recipe.base.target, self._say)
-            _write_apt(folder / "apt", recipe.system_packages)
+            lock = folder / "wheels" / "requirements.lock"
+            lock.write_text(recipe.lock, encoding="utf-8")
+            wheels.download(recipe.method, lock, lock.parent, recipe.base.target, self._say)
+            if recipe.system_packages:
+                _write_apt(folder / "apt", recipe.system_packages)
             _open_to_all(folder)
-            labels = recipe.labels("environment") | {"mdbench.content": recipe.identity}
             try:
                 docker_cli.build(
                     folder,
                     recipe.tag,
-                    arguments={"BASE_IMAGE": recipe.base.reference, "BUILD": recipe.identity},
-                    labels=labels,
+                    target="environment-with-packages" if recipe.system_packages else "environment",
+                    arguments={"BASE_IMAGE": recipe.base.reference},
                     network=bool(recipe.system_packages),
                     proxies=_proxies() if recipe.system_packages else {},
                     on_line=self._say,
@@ -356,32 +302,6 @@ class Images:
             finally:
                 self._prune(recipe.identity)
         self._check_base(recipe)
-
-    def _method(
-        self,
-        recipe: _Recipe,
-        tag: str,
-        content: str,
-        dockerfile: str,
-        files: Mapping[str, Path],
-    ) -> None:
-        self._say(f"building the image {tag}")
-        with _context(dockerfile) as folder:
-            for name, source in files.items():
-                target = folder / name
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(source, target)
-            (folder / "mdbench/path/mdbench/__init__.py").touch()
-            _open_to_all(folder)
-            docker_cli.build(
-                folder,
-                tag,
-                arguments={"ENVIRONMENT": recipe.tag},
-                labels=recipe.labels("method") | {"mdbench.content": content},
-                network=False,
-                proxies={},
-                on_line=_ignore,
-            )
 
     def _prune(self, identity: str) -> None:
         """Remove the stages that the older builder leaves, with all wheels in them."""
@@ -409,69 +329,8 @@ class Images:
                 "Run the same command again.",
             )
 
-    def _pull(self, reference: str) -> str:
-        self._say(f"fetching the base image {reference}")
-        try:
-            docker_cli.docker(
-                ["pull", "--quiet", reference],
-                f"The base image {reference} cannot be fetched",
-                timeout=_PULL_SECONDS,
-            )
-        except UnavailableError as error:
-            if docker_cli.engine_trouble():
-                raise
-            raise UnavailableError(
-                f"No image registry was reached, and there is no base image here. {error.message}",
-                _BASE_HINT,
-            ) from None
-        return reference
-
-    def _ask(self, reference: str, image_id: str) -> wheels.Target:
-        """Ask the Python of a base image what it is, once for each image."""
-        file = self._folder / f"{image_id.rpartition(':')[2]}.json"
-        try:
-            return _target(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError, KeyError, TypeError):
-            pass
-        # By its id: an engine never asks a registry for that.
-        answer = docker_cli.docker(
-            [
-                *("run", "--rm", "--label=mdbench=1", "--network=none", "--entrypoint=python3"),
-                *(image_id, "-I", "-c", _QUESTION),
-            ],
-            f"The base image {reference} has no Python 3 with pip's wheel in it",
-        )
-        try:
-            target = _target(answer)
-        except (ValueError, KeyError, TypeError):
-            raise UnavailableError(
-                f"The Python of the base image {reference} answers {answer[:200]!r}."
-            ) from None
-        try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            file.write_text(answer, encoding="utf-8")
-        except OSError as error:
-            raise UnavailableError(f"{file} cannot be written: {error}.") from None
-        return target
-
 
 _PACKAGE_NAME = r"[a-z0-9][a-z0-9+.-]+"
-_BASE_HINT = (
-    "To make a base image from Debian packages: scripts/base-image. "
-    "To name one that is here: MDBENCH_BASE_IMAGE=NAME"
-)
-
-
-def _base_names() -> list[str]:
-    """Give the names that a base image may have, the first choice first."""
-    if named := os.environ.get("MDBENCH_BASE_IMAGE"):
-        return [named]
-    found = re.search(r"^ARG BASE_IMAGE=(\S+)", _dockerfile("environment"), re.MULTILINE)
-    return [_OWN_BASE, found[1]] if found else [_OWN_BASE]
-
-
-def _local_base() -> str | None:
-    return next((name for name in _base_names() if docker_cli.image(name) is not None), None)
 
 
 def _check_python(method: Method, base: Base) -> None:
@@ -495,17 +354,6 @@ def _image_of(tag: str, content: str) -> dict[str, Any] | None:
     return found if labels.get("mdbench.content") == content else None
 
 
-def _dockerfile(name: str) -> str:
-    file = _DOCKERFILES / f"{name}.Dockerfile"
-    try:
-        return file.read_text(encoding="utf-8")
-    except OSError as error:
-        raise UnavailableError(
-            f"{file} cannot be read: {error.strerror}.",
-            "Images are built from a copy of the repository: run mdbench from there.",
-        ) from None
-
-
 def _files_of(method: Method) -> dict[str, Path]:
     """Give the files of a method's image by their names in the build's folder."""
     inside = METHODS_IN_IMAGE.lstrip("/")
@@ -520,18 +368,36 @@ def _files_of(method: Method) -> dict[str, Path]:
     }
 
 
+def _copy(files: Mapping[str, Path], folder: Path) -> dict[str, Path]:
+    """Copy a method's files into the build's folder; give the copies."""
+    copies = {name: folder / name for name in files}
+    for name, copy in copies.items():
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(files[name], copy)
+    (folder / PATH_IN_IMAGE.lstrip("/") / "mdbench" / "__init__.py").touch()
+    _open_to_all(folder)
+    return copies
+
+
 def _fingerprint(files: Mapping[str, Path]) -> str:
-    return _sha256(
+    return sha256(
         *(f"{name} {hashlib.sha256(path.read_bytes()).hexdigest()}" for name, path in files.items())
     )
 
 
 @contextmanager
-def _context(dockerfile: str) -> Iterator[Path]:
-    """Make the folder that is sent to the engine, for as long as it is needed."""
+def _context(dockerfile: str, labels: Mapping[str, str]) -> Iterator[Path]:
+    """Make the folder that is sent to the engine, for as long as it is needed.
+
+    The labels are filled in as one instruction: options of the command would be one each, which
+    takes the older builder a second in all.
+    """
+    pairs = " ".join(f"{name}={json.dumps(value)}" for name, value in labels.items())
+    filled = dockerfile.replace("LABEL mdbench=1\n", f"LABEL {pairs}\n")
+    filled = filled.replace("mdbench.stage=1\n", f"mdbench.stage={labels['mdbench.content']}\n")
     with tempfile.TemporaryDirectory(prefix="mdbench-build-") as name:
         folder = Path(name)
-        (folder / "Dockerfile").write_text(dockerfile, encoding="utf-8")
+        (folder / "Dockerfile").write_text(filled, encoding="utf-8")
         yield folder
 
 
@@ -545,7 +411,7 @@ def _write_apt(folder: Path, packages: Sequence[str]) -> None:
     folder.mkdir()
     (folder / "packages").write_text("".join(f"{each}\n" for each in packages), encoding="utf-8")
     authority = read_pip_settings(sys.executable).get("cert") or os.environ.get("SSL_CERT_FILE")
-    if packages and authority and Path(authority).expanduser().is_file():
+    if authority and Path(authority).expanduser().is_file():
         shutil.copyfile(Path(authority).expanduser(), folder / "ca.pem")
 
 
@@ -558,24 +424,9 @@ def _proxies() -> dict[str, str]:
     return {name: value for name, value in found.items() if value}
 
 
-def _target(answer: str) -> wheels.Target:
-    content = json.loads(answer)
-    return wheels.Target(
-        python=str(content["python"]),
-        implementation=str(content["implementation"]),
-        abi=str(content["abi"]),
-        platforms=tuple(map(str, content["platforms"])),
-        markers={str(name): str(value) for name, value in content["markers"].items()},
-    )
-
-
 def _docker_name(method_name: str) -> str:
     """Give the part of a tag: unlike a method's name it may not end in a hyphen."""
     return re.sub(r"[^a-z0-9]+", "-", method_name).strip("-")
-
-
-def _sha256(*parts: str) -> str:
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 def _ignore(_line: str) -> None:
