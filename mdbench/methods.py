@@ -8,7 +8,7 @@ import json
 import tomllib
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -65,6 +65,8 @@ class MethodSpec(_Table):
     data_types: tuple[str, ...] = Field(min_length=1)
     python: str = ">=3.11"
     system_packages: tuple[str, ...] = ()
+    uses: tuple[Annotated[str, Field(pattern=_NAME)], ...] = ()
+    """Folders beside the method's own whose modules its adapter imports."""
     tuning: Literal["grid", "front", "none"]
     seedable: bool
     fork_safe: bool = True
@@ -148,6 +150,11 @@ class Method:
         """The hashed requirements of the method's environment."""
         return self.folder / "requirements.lock"
 
+    @property
+    def used(self) -> tuple[Path, ...]:
+        """The folders of code that it shares with other methods."""
+        return tuple(self.folder.parent / name for name in self.spec.uses)
+
     def lock_sha256(self) -> str:
         """Give the SHA-256 of the lock.
 
@@ -165,15 +172,19 @@ class Method:
             ) from None
 
     def fingerprint(self) -> str:
-        """Give the SHA-256 of all files of the folder but the lock, which has a key of its own."""
+        """Give the SHA-256 of all files that it consists of.
+
+        Its own folder's but the lock, which has a key of its own, and those of what it uses.
+        """
         digest = hashlib.sha256()
-        for path in sorted(self.folder.rglob("*")):
-            relative = path.relative_to(self.folder)
-            if not path.is_file() or path == self.lock or _IGNORED & set(relative.parts):
-                continue
-            content = path.read_bytes()
-            digest.update(f"{relative.as_posix()}\0{len(content)}\0".encode())
-            digest.update(content)
+        for folder in (self.folder, *self.used):
+            for path in sorted(folder.rglob("*")):
+                relative = path.relative_to(folder)
+                if not path.is_file() or path == self.lock or _IGNORED & set(relative.parts):
+                    continue
+                content = path.read_bytes()
+                digest.update(f"{relative.as_posix()}\0{len(content)}\0".encode())
+                digest.update(content)
         return digest.hexdigest()
 
 
@@ -245,6 +256,12 @@ def load(folder: Path) -> Method:
         raise MethodError(
             f"{folder / 'adapter.py'} is missing.", "It holds the class Adapter of the method."
         )
+    for name in spec.uses:
+        if not (folder.parent / name).is_dir():
+            raise MethodError(
+                f"{file}: uses names {name!r}, and there is no folder {folder.parent / name}.",
+                "Name folders that stand beside the method's own.",
+            )
     return Method(folder, spec)
 
 

@@ -358,7 +358,7 @@ def _files_of(method: Method) -> dict[str, Path]:
     """Give the files of a method's image by their names in the build's folder."""
     inside = METHODS_IN_IMAGE.lstrip("/")
     places = {f"{PATH_IN_IMAGE.lstrip('/')}/mdbench/worker": _PACKAGE / "worker"}
-    for folder in (*getattr(method, "used", ()), method.folder):
+    for folder in (*method.used, method.folder):
         places[f"{inside}/{folder.name}"] = folder
     return {
         f"{place}/{path.relative_to(folder).as_posix()}": path

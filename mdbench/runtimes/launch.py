@@ -91,7 +91,7 @@ def worker_environment(threads: int, *, home: str, path: str) -> dict[str, str]:
 
 def worker_options(method: Method, output_mb: int) -> list[str]:
     """Give the worker's options that come from the method and its limits."""
-    options = [f"--output-mb={output_mb}"]
+    options = [f"--output-mb={output_mb}", *(f"--uses={name}" for name in method.spec.uses)]
     if not method.spec.fork_safe:
         options.append("--no-fork")
     return options

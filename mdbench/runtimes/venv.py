@@ -109,7 +109,13 @@ class VenvRuntime(Runtime):
         on_launch: Callable[[Worker], None] | None = None,
     ) -> VenvWorker:
         options = worker_options(method, limits.output_mb)
-        worker = VenvWorker(prepared.command, method.folder, options, limits, wrapped=self._wrapped)
+        worker = VenvWorker(
+            prepared.command,
+            (method.folder, *method.used),
+            options,
+            limits,
+            wrapped=self._wrapped,
+        )
         if on_launch is not None:
             on_launch(worker)
         await_hello(worker, method)
@@ -123,8 +129,8 @@ class VenvWorker(LineWorker):
     ----------
     python
         The command of the environment's interpreter.
-    adapter
-        The method's folder.
+    folders
+        The method's folder, and those of what it uses.
     options
         Further options of the worker.
     limits
@@ -136,7 +142,7 @@ class VenvWorker(LineWorker):
     def __init__(
         self,
         python: Sequence[str],
-        adapter: Path,
+        folders: Sequence[Path],
         options: Sequence[str],
         limits: Limits,
         *,
@@ -149,7 +155,7 @@ class VenvWorker(LineWorker):
         self._found: int | None = None
         self._interrupted = False
         command, environment = (self._in_a_room if wrapped else self._in_the_open)(
-            python, adapter, options, limits.threads
+            python, folders, options, limits.threads
         )
         self._process = from_lasting_thread(
             lambda: subprocess.Popen(
@@ -177,16 +183,16 @@ class VenvWorker(LineWorker):
         self._watchdog.start()
 
     def _in_a_room(
-        self, python: Sequence[str], adapter: Path, options: Sequence[str], threads: int
+        self, python: Sequence[str], folders: Sequence[Path], options: Sequence[str], threads: int
     ) -> tuple[list[str], dict[str, str]]:
         inside = bubblewrap.INSIDE
-        folder = f"{inside}/method/{adapter.name}"
+        method = [f"{inside}/method/{folder.name}" for folder in folders]
         command = bubblewrap.wrap(
-            [*python, *WORKER_COMMAND, folder, "--own-pids", *options],
+            [*python, *WORKER_COMMAND, method[0], "--own-pids", *options],
             read_only={
                 f"{inside}/path": lay_out_worker(self._scratch.path, linked=False),
                 f"{inside}/path/mdbench/worker": WORKER_PACKAGE,
-                folder: adapter,
+                **dict(zip(method, folders, strict=True)),
             },
             writable={f"{inside}/jobs": self._scratch.jobs},
             environment=self._passed_on()
@@ -196,13 +202,13 @@ class VenvWorker(LineWorker):
         return command, self._passed_on()
 
     def _in_the_open(
-        self, python: Sequence[str], adapter: Path, options: Sequence[str], threads: int
+        self, python: Sequence[str], folders: Sequence[Path], options: Sequence[str], threads: int
     ) -> tuple[list[str], dict[str, str]]:
         path = str(self._scratch.path)
         environment = self._passed_on() | worker_environment(
             threads, home=path, path=str(lay_out_worker(self._scratch.path))
         )
-        return [*python, *WORKER_COMMAND, str(adapter), *options], environment
+        return [*python, *WORKER_COMMAND, str(folders[0]), *options], environment
 
     def _passed_on(self) -> dict[str, str]:
         passed = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}

@@ -80,6 +80,7 @@ def main(arguments: list[str]) -> int:
 def _parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="mdbench.worker")
     parser.add_argument("folder", type=Path)
+    parser.add_argument("--uses", action="append", default=[])
     parser.add_argument("--no-fork", action="store_true")
     parser.add_argument("--own-pids", action="store_true")
     parser.add_argument("--output-mb", type=int, default=None)
@@ -169,7 +170,7 @@ def _take_over_standard_streams() -> Channel:
 def _import_or_say(options: argparse.Namespace, channel: Channel, *, forks: bool) -> type | None:
     """Import the adapter and say hello, or say why it cannot be imported."""
     try:
-        adapter = _import_adapter(options.folder)
+        adapter = _import_adapter(options.folder, options.uses)
     except BaseException as error:  # noqa: BLE001 - a method may raise anything at import
         traceback.print_exc()
         channel.send(type="broken", error=describe(error))
@@ -184,8 +185,8 @@ def _import_or_say(options: argparse.Namespace, channel: Channel, *, forks: bool
     return adapter
 
 
-def _import_adapter(folder: Path) -> type:
-    sys.path.insert(0, str(folder))
+def _import_adapter(folder: Path, uses: list[str]) -> type:
+    sys.path[:0] = [str(folder), *(str(folder.parent / name) for name in uses)]
     spec = importlib.util.spec_from_file_location("adapter", folder / "adapter.py")
     if spec is None or spec.loader is None:
         raise ImportError(f"{folder / 'adapter.py'} cannot be loaded")

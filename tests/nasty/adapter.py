@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+
 from mdbench.worker import Candidate
 
 DAEMON = "import time; time.sleep(1000)"
