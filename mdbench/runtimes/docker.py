@@ -24,7 +24,7 @@ import docker
 from mdbench.errors import UnavailableError
 from mdbench.runtimes.base import Breach, Enforcement, JobFolder, Prepared, Runtime, WorkerGoneError
 from mdbench.runtimes.cores import Cores
-from mdbench.runtimes.images import Images
+from mdbench.runtimes.images import IMAGE_PYTHON, METHODS_IN_IMAGE, PATH_IN_IMAGE, Images
 from mdbench.runtimes.launch import (
     WORKER_COMMAND,
     await_hello,
@@ -44,10 +44,8 @@ if TYPE_CHECKING:
 
 __all__ = ["DockerRuntime", "DockerWorker"]
 
-INSIDE = "/mdbench"
-"""The folder that holds what is ours, inside."""
-PYTHON = "/opt/env/bin/python"
-
+_JOBS = "/mdbench/jobs"
+"""The folder of the jobs' folders, inside."""
 _OWNER = "mdbench.owner"
 _NOBODY = 65534
 _TMP_MB = 256
@@ -124,7 +122,7 @@ class DockerRuntime(Runtime):
     ) -> DockerWorker:
         worker = DockerWorker(
             prepared.command[0],
-            [f"{INSIDE}/method/{method.name}", *worker_options(method, limits.output_mb)],
+            [f"{METHODS_IN_IMAGE}/{method.name}", *worker_options(method, limits.output_mb)],
             limits,
         )
         if on_launch is not None:
@@ -153,7 +151,7 @@ class DockerWorker(LineWorker):
 
     def __init__(self, image: str, arguments: list[str], limits: Limits) -> None:
         scratch = Scratch()
-        super().__init__(scratch, f"{INSIDE}/jobs")
+        super().__init__(scratch, _JOBS)
         self._limits = limits
         self._user = os.getuid() or _NOBODY
         self._group = os.getgid() or _NOBODY
@@ -192,8 +190,8 @@ class DockerWorker(LineWorker):
         cores = self._cores.numbers
         created = self._client.create_container(
             image,
-            command=[PYTHON, *WORKER_COMMAND, *arguments, "--own-pids"],
-            environment=worker_environment(limits.threads, home="/tmp", path=f"{INSIDE}/path"),  # noqa: S108
+            command=[IMAGE_PYTHON, *WORKER_COMMAND, *arguments, "--own-pids"],
+            environment=worker_environment(limits.threads, home="/tmp", path=PATH_IN_IMAGE),  # noqa: S108
             user=f"{self._user}:{self._group}",
             working_dir="/tmp",  # noqa: S108
             stdin_open=True,
@@ -203,7 +201,7 @@ class DockerWorker(LineWorker):
                 init=True,
                 network_mode="none",
                 read_only=True,
-                binds={str(self._scratch.jobs): {"bind": f"{INSIDE}/jobs", "mode": "rw"}},
+                binds={str(self._scratch.jobs): {"bind": _JOBS, "mode": "rw"}},
                 tmpfs={"/tmp": f"size={_TMP_MB}m,mode=1777,nosuid,nodev"},  # noqa: S108
                 shm_size=f"{_TMP_MB}m",
                 cap_drop=["ALL"],
