@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import socket
 import struct
+import subprocess
 import threading
 import time
 from contextlib import suppress
@@ -38,7 +39,6 @@ from mdbench.runtimes.scratch import Scratch, remove_left_over
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from docker import APIClient
     from mdbench.methods import Method
     from mdbench.runtimes.base import Level, Limits, Worker
 
@@ -414,7 +414,7 @@ class _Frames:
         return found
 
 
-def _client() -> APIClient:
+def _client() -> docker.APIClient:
     """Connect to the engine.
 
     Raises
@@ -422,21 +422,40 @@ def _client() -> APIClient:
     UnavailableError
         If it does not answer, or is another machine's.
     """
-    try:
-        client = docker.from_env(timeout=_ENGINE_SECONDS).api
-        client.ping()
-    except _UNREACHABLE as error:
-        raise UnavailableError(f"No Docker engine answers: {_explain(error)}.", _START_IT) from None
-    if not client.base_url.startswith("http+docker://"):
+    host = _host()
+    if not host.startswith("unix://"):
         raise UnavailableError(
-            f"The Docker engine at {client.base_url} is not on this machine, so it cannot read "
-            "the files of jobs.",
-            "Unset DOCKER_HOST, or use --runtime venv.",
+            f"The Docker engine at {host} may be on another machine, and so cannot read the files "
+            "of jobs.",
+            "Unset DOCKER_HOST (or: docker context use default), or use --runtime venv.",
         )
-    return client
+    try:
+        # Tried first by hand: the library leaves a socket open that cannot be connected.
+        with socket.socket(socket.AF_UNIX) as trial:
+            trial.connect(host.removeprefix("unix://"))
+        return docker.APIClient(base_url=host, timeout=_ENGINE_SECONDS)
+    except _UNREACHABLE as error:
+        raise UnavailableError(
+            f"No Docker engine answers at {host}: {_explain(error)}.", _START_IT
+        ) from None
 
 
-def _look_at(client: APIClient) -> Enforcement:
+def _host() -> str:
+    """Give the address of the engine that the command line talks to."""
+    named = os.environ.get("DOCKER_HOST")
+    if named:
+        return named
+    question = ["docker", "context", "inspect", "--format", "{{.Endpoints.docker.Host}}"]
+    with suppress(OSError, subprocess.SubprocessError):
+        done = subprocess.run(
+            question, capture_output=True, text=True, timeout=_ENGINE_SECONDS, check=True
+        )
+        if done.stdout.strip():
+            return done.stdout.strip()
+    return "unix:///var/run/docker.sock"
+
+
+def _look_at(client: docker.APIClient) -> Enforcement:
     try:
         info = client.info()
     except _UNREACHABLE as error:
