@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 import pytest
 from house import HereRuntime, add_method, workspace
 
-from mdbench.cli import main, reproducing, running
+from mdbench.cli import main
+from mdbench.runtimes import choose
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,8 +34,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     monkeypatch.setenv("MDBENCH_ROOT", str(made.root))
     monkeypatch.setenv("MDBENCH_HOME", str(made.home))
     monkeypatch.chdir(tmp_path)
-    for module in (running, reproducing):
-        monkeypatch.setattr(module, "VenvRuntime", lambda *_, **__: HereRuntime())
+    monkeypatch.setenv("MDBENCH_RUNTIME", "venv")
+    monkeypatch.setattr(choose, "VenvRuntime", lambda *_, **__: HereRuntime())
     return made
 
 
