@@ -230,7 +230,7 @@ def test_install_goes_on_past_a_broken_method(
     assert "zero venv yes: Python 3." in printed
     assert re.search(r"zero venv yes: Python \S+ [0-9.]+ 12\b", printed)
     assert "other venv no: no wheels here" in printed
-    assert "requirements.lock is missing" in printed
+    assert "is missing. To make it from requirements.in: scripts/lock unlocked" in printed
     assert "no valid TOML" in printed
     assert main(["install", "zero"]) == 0
 
