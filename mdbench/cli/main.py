@@ -64,6 +64,9 @@ Rerun = Annotated[
     typer.Option(metavar="STATUS", help="Run again what ended so: e.g. timeout,failed; or all."),
 ]
 
+_OPEN = {"allow_extra_args": True, "ignore_unknown_options": True}
+"""For verbs that leave options they do not know to the data type."""
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command line and give its exit status, an `Exit`."""
@@ -103,8 +106,9 @@ def _version(
         raise typer.Exit
 
 
-@app.command()
+@app.command(context_settings=_OPEN)
 def run(
+    context: typer.Context,
     algorithm: Algorithm,
     data_type: DataType,
     dataset: Datasets = None,
@@ -141,12 +145,14 @@ def run(
         save_pareto=save_pareto,
         protocol=protocol,
         rerun=rerun or [],
+        special=context.args,
     )
     return running.run(asked, dry_run=dry_run, console=Console(highlight=False))
 
 
-@app.command()
+@app.command(context_settings=_OPEN)
 def why(
+    context: typer.Context,
     algorithm: Algorithm,
     data_type: DataType,
     dataset: Datasets = None,
@@ -179,6 +185,7 @@ def why(
         save_pareto=save_pareto,
         protocol=protocol,
         rerun=rerun or [],
+        special=context.args,
     )
     running.why(asked, console=Console(highlight=False))
 

@@ -36,6 +36,7 @@ def run_options(
     save_pareto: bool,
     protocol: str,
     rerun: list[str],
+    special: list[str],
 ) -> RunOptions:
     """Check and combine the options of ``mdbench run``.
 
@@ -58,6 +59,7 @@ def run_options(
         save_pareto=save_pareto,
         protocol=parse_protocol(protocol),
         rerun=_statuses(rerun),
+        special=tuple(special),
     )
 
 

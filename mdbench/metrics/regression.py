@@ -91,13 +91,14 @@ def r2(predictions: ArrayLike, targets: ArrayLike) -> float:
     y_hat, y = _checked(predictions, targets)
     if not (np.isfinite(y_hat).all() and np.isfinite(y).all()):
         return -math.inf
+    if np.all(y == y.flat[0]):
+        return 1.0 if np.array_equal(y, y_hat) else -math.inf
     with np.errstate(all="ignore"):
-        # In units of the largest value no square overflows, and not all of them vanish.
-        error, spread = y - y_hat, y - np.mean(y / y.size) * y.size
-        largest = float(np.max(np.abs(spread)))
-        if np.ptp(y) == 0.0 or largest == 0.0:
-            return 1.0 if not np.any(error) else -math.inf
-        value = 1.0 - float(np.sum(np.square(error / largest)) / np.sum(np.square(spread / largest)))
+        # In units of the largest target no square overflows, and not all of them vanish.
+        largest = np.max(np.abs(y))
+        error, share = (y - y_hat) / largest, y / largest
+        unexplained = float(np.sum(np.square(error)))
+    value = 1.0 - unexplained / float(np.sum(np.square(share - np.mean(share))))
     return value if math.isfinite(value) else -math.inf
 
 

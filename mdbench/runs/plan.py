@@ -14,7 +14,7 @@ from mdbench.datatypes.base import Protocol
 from mdbench.errors import MethodError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from mdbench.datatypes.base import DataType, Source
     from mdbench.methods import Method
@@ -46,6 +46,8 @@ class RunOptions:
     save_pareto: bool = False
     protocol: Protocol = Protocol.STRICT
     rerun: frozenset[Status] = frozenset()
+    special: tuple[str, ...] = ()
+    """Words that only the data type understands: its own options with their values."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,11 @@ def make_plan(options: RunOptions, workspace: Workspace) -> Plan:
     for method in chosen.values():
         _check_method(method, data_type)
     source = data_type.source(options.dataset_path)
-    names = select_names(source.names(), options.datasets)
+    names = data_type.with_options(
+        select_names(source.names(), options.datasets, source.groups()),
+        _special(options.special, data_type),
+    )
+    levels = _noise_levels(options, data_type)
     threads = max(method.spec.threads for method in chosen.values())
     jobs = tuple(
         Job(
@@ -138,7 +144,7 @@ def make_plan(options: RunOptions, workspace: Workspace) -> Plan:
             save_pareto=options.save_pareto,
         )
         for method in chosen.values()
-        for snr_db in _noise_levels(options)
+        for snr_db in levels
         for seed in _unique(options.seeds)
         for name in names
     )
@@ -154,8 +160,21 @@ def make_plan(options: RunOptions, workspace: Workspace) -> Plan:
     )
 
 
-def select_names(names: Sequence[str], patterns: Sequence[str]) -> list[str]:
+def select_names(
+    names: Sequence[str],
+    patterns: Sequence[str],
+    groups: Mapping[str, Sequence[str]] | None = None,
+) -> list[str]:
     """Pick the names that a pattern names or matches, in their own order.
+
+    Parameters
+    ----------
+    names
+        All names there are.
+    patterns
+        Names, globs, or names of groups; none for all.
+    groups
+        The names in each group.
 
     Raises
     ------
@@ -167,10 +186,12 @@ def select_names(names: Sequence[str], patterns: Sequence[str]) -> list[str]:
     picked: set[str] = set()
     for pattern in patterns:
         matching = [name for name in names if name == pattern or fnmatchcase(name, pattern)]
+        if not matching and groups:
+            matching = list(groups.get(pattern, ()))
         if not matching:
             raise UsageError(
                 f"--dataset {pattern!r} matches none of the {len(names)} datasets.",
-                f"{did_you_mean(pattern, names)} To see all: mdbench list --datasets",
+                f"{did_you_mean(pattern, [*names, *(groups or ())])} To see all: mdbench list --datasets",
             )
         picked.update(matching)
     return [name for name in names if name in picked]
@@ -190,7 +211,42 @@ def _check_method(method: Method, data_type: DataType) -> None:
         )
 
 
-def _noise_levels(options: RunOptions) -> tuple[float | None, ...]:
+def _special(words: Sequence[str], data_type: DataType) -> dict[str, str]:
+    """Read the options of the data type."""
+    known = {option.name: option for option in data_type.options}
+    given: dict[str, str] = {}
+    left = list(words)
+    while left:
+        name, equals, value = left.pop(0).partition("=")
+        name = name.replace("_", "-")
+        if name not in known:
+            raise UsageError(
+                f"There is no option {name} for the data type {data_type.name}.",
+                f"{did_you_mean(name, known)} To see all others: mdbench run --help"
+                if known
+                else "To see all options: mdbench run --help",
+            )
+        if name in given:
+            raise UsageError(f"{name} was given more than once.", "Give it once.")
+        if known[name].takes_value:
+            if not equals and (not left or left[0].startswith("--")):
+                raise UsageError(f"{name} needs a value.", f"E.g. {name}=VALUE")
+            given[name] = value if equals else left.pop(0)
+        elif equals:
+            raise UsageError(f"{name} takes no value, and was given {value!r}.")
+        else:
+            given[name] = ""
+    return given
+
+
+def _noise_levels(options: RunOptions, data_type: DataType) -> tuple[float | None, ...]:
+    noisy = options.with_noise or any(level is not None for level in options.snr)
+    if noisy and not data_type.snr_levels:
+        own = [option.name for option in data_type.options]
+        raise UsageError(
+            f"{data_type.name} has no noise levels in dB, as --with-noise and --snr ask for.",
+            f"It has options of its own: {', '.join(own)}." if own else "Leave them out.",
+        )
     if options.with_noise and options.snr:
         raise UsageError(
             "--with-noise and --snr were both given.",
