@@ -285,6 +285,40 @@ def data(
     )
 
 
+@app.command(context_settings={"ignore_unknown_options": True})  # -x0 is a prediction
+def score(
+    truth: Annotated[str, typer.Argument(metavar="TRUTH", help="The true right-hand side.")],
+    prediction: Annotated[str, typer.Argument(metavar="PREDICTION", help="What was found.")],
+    columns: Annotated[
+        str | None,
+        typer.Option(metavar="NAMES", help="Names they may use: x0,x1.  Default: the truth's."),
+    ] = None,
+    any_sign: Annotated[
+        str | None,
+        typer.Option(metavar="NAMES", help="Which of them may be negative.  Default: none."),
+    ] = None,
+    r2: Annotated[
+        float | None,
+        typer.Option(metavar="NUMBER", help="On test data, for SRBench's own rule."),
+    ] = None,
+    timeout: Annotated[
+        int, typer.Option(metavar="SECONDS", min=1, help="CPU time a step may take.")
+    ] = 30,
+) -> None:
+    """Compare an equation with the true one: edit distance, solution, complexity."""
+    from mdbench.cli import scoring
+
+    scoring.score(
+        truth,
+        prediction,
+        columns,
+        Console(highlight=False),
+        any_sign=any_sign,
+        r2=r2,
+        seconds=timeout,
+    )
+
+
 def _program() -> str:
     """Give this command as the user can type it from here."""
     return "mdbench" if shutil.which("mdbench") else _short(Path(sys.argv[0]).absolute())

@@ -67,7 +67,7 @@ class Ask:
     def __str__(self) -> str:
         return (
             f"{self.problem}{'+released' if self.released else ''}"
-            f"{'+dummy' if self.dummies else ''}{f'+noise={self.noise:g}' if self.noise else ''}"
+            f"{'+dummy' if self.dummies else ''}{f'+noise={self.noise!r}' if self.noise else ''}"
         )
 
     @classmethod
@@ -253,6 +253,8 @@ class _Problems(Source):
     def problems(self) -> Mapping[str, Problem]:
         """All problems by name: easy ones first, then in the order of their numbers."""
         files = [self.path] if self.path.is_file() else sorted(self.path.glob("*.toml"))
+        if not self.path.exists():
+            raise DataError(f"There is nothing at {self.path}.")
         if not files:
             raise DataError(
                 f"{self.path} has no problems: no file ends in .toml",
@@ -319,9 +321,7 @@ class _Problems(Source):
         return self.problems[ask.problem]
 
 
-def _with_dummies(
-    problem: Problem, x: Array, truth: str
-) -> tuple[Array, str, dict[str, Spread]]:
+def _with_dummies(problem: Problem, x: Array, truth: str) -> tuple[Array, str, dict[str, Spread]]:
     """Mix in one to three columns that the target does not depend on, at random places.
 
     Their magnitudes are log-uniform over two decades around a random power of ten, with random
@@ -343,7 +343,7 @@ def _with_dummies(
     spreads, arrays = {}, []
     for place, old in enumerate(order):
         if old is None:
-            spread, values = added.pop()
+            spread, values = added.pop(0)
         else:
             new_names[old] = f"x{place}"
             spread, values = problem.spreads[old], columns[old]

@@ -30,6 +30,10 @@ _POINTS = 24
 _DRAWS = 2_000
 """How many points are tried until the truth is defined at enough of them."""
 
+_GROWING = frozenset({"exp", "sinh", "cosh"})
+_MOST_EXPONENT = 1e9
+"""A number with a larger exponent, which would fill all memory, has no value here."""
+
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "Abs": abs,
     "Max": max,
@@ -98,9 +102,7 @@ def _relation(pairs: list[tuple[Any, Any]]) -> str:
         t0, p0 = max(pairs, key=lambda pair: abs(pair[0]))
         if all(abs(p - p0) <= _AGREEING * abs(p0) for _, p in pairs):
             return ""
-        if all(
-            abs((t - p) - (t0 - p0)) <= _AGREEING * max(abs(t), abs(t0)) for t, p in pairs
-        ):
+        if all(abs((t - p) - (t0 - p0)) <= _AGREEING * max(abs(t), abs(t0)) for t, p in pairs):
             return "difference"
         if p0 != 0 and all(
             abs(p * t0 - p0 * t) <= _AGREEING * max(abs(p * t0), abs(p0 * t)) for t, p in pairs
@@ -158,6 +160,7 @@ def _value(expression: Any, point: Mapping[Any, Any]) -> Any:
     if expression is sympy.E:
         return +mpmath.e
     parts = [_value(argument, point) for argument in expression.args]
+    _check_growth(expression, parts)
     if expression.is_Add:
         value = mpmath.fsum(parts)
     elif expression.is_Mul:
@@ -171,6 +174,15 @@ def _value(expression: Any, point: Mapping[Any, Any]) -> Any:
     if not (isinstance(value, mpmath.mpf) and mpmath.isfinite(value)):
         raise _UndefinedError(str(expression))
     return value
+
+
+def _check_growth(expression: Any, parts: list[Any]) -> None:
+    if expression.is_Pow and parts[0] > 0:
+        exponent = parts[1] * mpmath.log(parts[0])
+    else:
+        exponent = parts[0] if type(expression).__name__ in _GROWING else 0
+    if abs(exponent) > _MOST_EXPONENT:
+        raise _UndefinedError(str(expression))
 
 
 def rounded(expression: Any, digits: int) -> Any:

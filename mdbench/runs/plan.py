@@ -189,9 +189,10 @@ def select_names(
         if not matching and groups:
             matching = list(groups.get(pattern, ()))
         if not matching:
+            near = did_you_mean(pattern, [*names, *(groups or ())])
             raise UsageError(
                 f"--dataset {pattern!r} matches none of the {len(names)} datasets.",
-                f"{did_you_mean(pattern, [*names, *(groups or ())])} To see all: mdbench list --datasets",
+                f"{near} To see all: mdbench list --datasets",
             )
         picked.update(matching)
     return [name for name in names if name in picked]
@@ -221,10 +222,9 @@ def _special(words: Sequence[str], data_type: DataType) -> dict[str, str]:
         name = name.replace("_", "-")
         if name not in known:
             raise UsageError(
-                f"There is no option {name} for the data type {data_type.name}.",
-                f"{did_you_mean(name, known)} To see all others: mdbench run --help"
-                if known
-                else "To see all options: mdbench run --help",
+                f"{name!r} is no option of a run, nor of the data type {data_type.name}.",
+                f"Options of {data_type.name}: {', '.join(known) or 'none'}.  "
+                "To see all others: mdbench run --help",
             )
         if name in given:
             raise UsageError(f"{name} was given more than once.", "Give it once.")

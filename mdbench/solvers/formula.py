@@ -38,6 +38,8 @@ _SMALLEST, _LARGEST = (float(x) for x in (np.finfo("f4").smallest_normal, np.fin
 _MOST_BATCHES = 200
 """How often as many rows as are wanted are drawn before a problem is given up."""
 
+_RELEASED = frozenset({"data", "truth", "note"})
+
 _WORD = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[A-Za-z_]\w*", re.ASCII)
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*", re.ASCII)
 
@@ -123,8 +125,8 @@ class Problem:
 def draw(problem: Problem, formula: str, n: int) -> tuple[Array, Array]:
     """Draw samples of a law; the same ones whenever it is asked.
 
-    Rows whose target is not finite, or too small or too large for single precision, are rejected and
-    replaced.
+    Rows whose target is not finite, or too small or too large for single precision, are
+    rejected and replaced.
 
     Parameters
     ----------
@@ -180,27 +182,22 @@ def read_problem(path: Path) -> Problem:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise DataError(f"{path} is no readable TOML file: {error}") from error
     texts = {key: _text(path, table, key) for key in ("id", "set", "title", "source", "formula")}
-    for key in ("target", "note"):
-        if key in table:
-            _text(path, table, key)
+    for key in {"target", "note"} & table.keys():
+        _text(path, table, key)
     variables = _table(path, table, "variables")
     constants = _table(path, table, "constants") if "constants" in table else {}
     released = _table(path, table, "released") if "released" in table else {}
-    if table:
-        raise DataError(f"{path}: key {min(table)!r} is not known")
-    if not variables:
-        raise DataError(f"{path}: variables is empty", "A law has at least one variable.")
-    for name in (*variables, *constants):
-        if not _NAME.fullmatch(name) or name in FUNCTIONS or name in CONSTANTS:
-            raise DataError(f"{path}: {name!r} cannot be the name of a variable or a constant")
-    if both := sorted(variables.keys() & constants.keys()):
-        raise DataError(f"{path}: {both[0]!r} is both a variable and a constant")
+    unknown = sorted(table) + [f"released.{key}" for key in released.keys() - _RELEASED]
+    if unknown:
+        raise DataError(f"{path}: key {unknown[0]!r} is not known")
+    _check_names(path, variables, constants)
     columns = {name: f"x{i}" for i, name in enumerate(variables)}
     words = columns | {name: _constant(path, name, entry) for name, entry in constants.items()}
     law = _formula(path, "formula", texts["formula"], words)
-    for key in released:
-        if key not in {"data", "truth", "note"}:
-            raise DataError(f"{path}: key 'released.{key}' is not known")
+    others = {
+        key: _formula(path, f"released.{key}", released[key], words) if key in released else law
+        for key in ("data", "truth")
+    }
     return Problem(
         name=unicodedata.normalize("NFC", path.stem),
         id=texts["id"],
@@ -210,13 +207,19 @@ def read_problem(path: Path) -> Problem:
         spreads={columns[name]: _spread(path, name, entry) for name, entry in variables.items()},
         meanings={columns[name]: _meaning(name, entry) for name, entry in variables.items()},
         law=law,
-        released_data=_formula(path, "released.data", released["data"], words)
-        if "data" in released
-        else law,
-        released_truth=_formula(path, "released.truth", released["truth"], words)
-        if "truth" in released
-        else law,
+        released_data=others["data"],
+        released_truth=others["truth"],
     )
+
+
+def _check_names(path: Path, variables: Mapping[str, Any], constants: Mapping[str, Any]) -> None:
+    if not variables:
+        raise DataError(f"{path}: variables is empty", "A law has at least one variable.")
+    for name in (*variables, *constants):
+        if not _NAME.fullmatch(name) or name in FUNCTIONS or name in CONSTANTS:
+            raise DataError(f"{path}: {name!r} cannot be the name of a variable or a constant")
+    if both := sorted(variables.keys() & constants.keys()):
+        raise DataError(f"{path}: {both[0]!r} is both a variable and a constant")
 
 
 def _formula(path: Path, key: str, text: object, words: Mapping[str, str]) -> str:
