@@ -94,11 +94,12 @@ def r2(predictions: ArrayLike, targets: ArrayLike) -> float:
     if np.all(y == y.flat[0]):
         return 1.0 if np.array_equal(y, y_hat) else -math.inf
     with np.errstate(all="ignore"):
-        # In units of the largest target no square overflows, and not all of them vanish.
-        largest = np.max(np.abs(y))
-        error, share = (y - y_hat) / largest, y / largest
-        unexplained = float(np.sum(np.square(error)))
-    value = 1.0 - unexplained / float(np.sum(np.square(share - np.mean(share))))
+        # A power of two is taken out, which is exact, so that no square overflows and not all
+        # of them vanish.
+        _, exponent = math.frexp(float(np.max(np.abs(y))))
+        y_hat, y = np.ldexp(y_hat, -exponent), np.ldexp(y, -exponent)
+        unexplained = float(np.sum(np.square(y - y_hat)))
+        value = 1.0 - unexplained / float(np.sum(np.square(y - np.mean(y))))
     return value if math.isfinite(value) else -math.inf
 
 

@@ -40,6 +40,7 @@ _MOST_BATCHES = 200
 
 _RELEASED = frozenset({"data", "truth", "note"})
 
+_DIGITS = frozenset("0123456789.")
 _WORD = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[A-Za-z_]\w*", re.ASCII)
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*", re.ASCII)
 
@@ -227,7 +228,7 @@ def _formula(path: Path, key: str, text: object, words: Mapping[str, str]) -> st
     if not isinstance(text, str):
         raise DataError(f"{path}: {key} = {text!r} has to be a text")
     for word in _WORD.findall(text):
-        if word[0].isalpha() and word not in {*words, *FUNCTIONS, *CONSTANTS}:
+        if word[0] not in _DIGITS and word not in {*words, *FUNCTIONS, *CONSTANTS}:
             raise DataError(
                 f"{path}: {key} = {text!r} has the unknown name {word!r}",
                 f"There are: {', '.join(words)}.",
