@@ -108,7 +108,8 @@ def test_every_option_changes_the_plan(
 
 
 def test_no_option_is_left_out_of_the_test() -> None:
-    assert set(TOGGLES) | {"data_type"} == set(RunOptions.__dataclass_fields__)
+    # What the words in `special` change is for each data type to say, and for its tests.
+    assert set(TOGGLES) | {"data_type", "special"} == set(RunOptions.__dataclass_fields__)
 
 
 @pytest.mark.parametrize(
@@ -122,6 +123,8 @@ def test_no_option_is_left_out_of_the_test() -> None:
         ({"datasets": ("lorentz",)}, UsageError, "Did you mean lorenz"),
         ({"datasets": ("rc-circuit", "xyz*")}, UsageError, "'xyz\\*' matches none"),
         ({"with_noise": True, "snr": (40.0,)}, UsageError, "both"),
+        ({"special": ("--dummy-columns",)}, UsageError, "'--dummy-columns' is no option"),
+        ({"special": ("--sedd=1",)}, UsageError, "Options of ode: none"),
         ({"dataset_path": Path("/nowhere/at/all.csv")}, DataError, "/nowhere/at/all.csv"),
     ],
 )

@@ -84,6 +84,9 @@ Rerun = Annotated[
     typer.Option(metavar="STATUS", help="Run again what ended so: e.g. timeout,failed; or all."),
 ]
 
+_OPEN = {"allow_extra_args": True, "ignore_unknown_options": True}
+"""For verbs that leave options they do not know to the data type."""
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command line and give its exit status, an `Exit`."""
@@ -123,8 +126,9 @@ def _version(
         raise typer.Exit
 
 
-@app.command()
+@app.command(context_settings=_OPEN)
 def run(
+    context: typer.Context,
     algorithm: Algorithm,
     data_type: DataType,
     dataset: Datasets = None,
@@ -172,6 +176,7 @@ def run(
         max_processes=max_processes,
         max_output=max_output,
         rerun=rerun or [],
+        special=context.args,
     )
     return running.run(
         asked,
@@ -182,8 +187,9 @@ def run(
     )
 
 
-@app.command()
+@app.command(context_settings=_OPEN)
 def why(
+    context: typer.Context,
     algorithm: Algorithm,
     data_type: DataType,
     dataset: Datasets = None,
@@ -225,6 +231,7 @@ def why(
         max_processes=max_processes,
         max_output=max_output,
         rerun=rerun or [],
+        special=context.args,
     )
     running.why(asked, console=Console(highlight=False), runtime_name=runtime)
 
@@ -330,6 +337,40 @@ def data(
         with_noise=with_noise,
         seed=seed,
         protocol=options.parse_protocol(protocol),
+    )
+
+
+@app.command(context_settings={"ignore_unknown_options": True})  # -x0 is a prediction
+def score(
+    truth: Annotated[str, typer.Argument(metavar="TRUTH", help="The true right-hand side.")],
+    prediction: Annotated[str, typer.Argument(metavar="PREDICTION", help="What was found.")],
+    columns: Annotated[
+        str | None,
+        typer.Option(metavar="NAMES", help="Names they may use: x0,x1.  Default: the truth's."),
+    ] = None,
+    any_sign: Annotated[
+        str | None,
+        typer.Option(metavar="NAMES", help="Which of them may be negative.  Default: none."),
+    ] = None,
+    r2: Annotated[
+        float | None,
+        typer.Option(metavar="NUMBER", help="On test data, for SRBench's own rule."),
+    ] = None,
+    timeout: Annotated[
+        int, typer.Option(metavar="SECONDS", min=1, help="CPU time a step may take.")
+    ] = 30,
+) -> None:
+    """Compare an equation with the true one: edit distance, solution, complexity."""
+    from mdbench.cli import scoring
+
+    scoring.score(
+        truth,
+        prediction,
+        columns,
+        Console(highlight=False),
+        any_sign=any_sign,
+        r2=r2,
+        seconds=timeout,
     )
 
 

@@ -43,6 +43,7 @@ def run_options(
     max_processes: str | None,
     max_output: str | None,
     rerun: list[str],
+    special: list[str],
 ) -> RunOptions:
     """Check and combine the options of ``mdbench run``.
 
@@ -69,6 +70,7 @@ def run_options(
         processes=_count("--max-processes", max_processes) or PROCESSES,
         output_mb=_size_mb("--max-output", max_output, least=1) or OUTPUT_MB,
         rerun=_statuses(rerun),
+        special=tuple(special),
     )
 
 

@@ -24,7 +24,23 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["DataType", "Dataset", "Part", "Protocol", "Source", "Task"]
+__all__ = ["DataType", "Dataset", "Option", "Part", "Protocol", "Source", "Task"]
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option of ``mdbench run`` that one data type has, and the others have not.
+
+    Attributes
+    ----------
+    name
+        As it is typed, such as ``--target-noise``.
+    takes_value
+        Whether a value follows; if not, the option's value is an empty text.
+    """
+
+    name: str
+    takes_value: bool = True
 
 
 class Protocol(StrEnum):
@@ -114,6 +130,10 @@ class Source(ABC):
     def title(self, name: str) -> str:
         """Say in a few words what the dataset is."""
 
+    def groups(self) -> Mapping[str, Sequence[str]]:
+        """Give the names by which several datasets can be asked for at once."""
+        return {}
+
     @abstractmethod
     def load(self, name: str, *, snr_db: float | None, seed: int, protocol: Protocol) -> Dataset:
         """Make or read one dataset at one noise level.
@@ -141,6 +161,10 @@ class DataType(ABC):
     """The views in which its datasets can be given to a method."""
     check_datasets: ClassVar[tuple[str, ...]]
     """Small datasets of its own on which ``mdbench check`` tries a method."""
+    options: ClassVar[tuple[Option, ...]] = ()
+    """What can be asked for beyond the options that all data types share."""
+    snr_levels: ClassVar[bool] = True
+    """Whether its data have noise levels in dB."""
 
     def __init__(self, systems: Path, cache: Path) -> None:
         self.systems = systems
@@ -155,6 +179,24 @@ class DataType(ABC):
         DataError
             If there is nothing at `path` that this data type can read.
         """
+
+    def with_options(self, names: Sequence[str], given: Mapping[str, str]) -> list[str]:
+        """Name the datasets that the options make of those named; the names say it all.
+
+        Parameters
+        ----------
+        names
+            Names of a source of this data type.
+        given
+            The value of each of the `options` that was given, by its name.
+
+        Raises
+        ------
+        UsageError
+            If a value is not one of those allowed.
+        """
+        del given
+        return list(names)
 
     @abstractmethod
     def task(self, dataset: Dataset, view: str, protocol: Protocol) -> Task:
