@@ -59,6 +59,14 @@ SavePareto = Annotated[
     bool, typer.Option("--save-pareto", help="Keep the front of candidates in the records.")
 ]
 ProtocolName = Annotated[str, typer.Option(metavar="NAME", help="strict or published.")]
+Variant = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="released: data as published, with their mistakes."),
+]
+MaxRows = Annotated[
+    str | None,
+    typer.Option(metavar="N", help="Train on N samples at most, drawn by the seed."),
+]
 Rerun = Annotated[
     list[str] | None,
     typer.Option(metavar="STATUS", help="Run again what ended so: e.g. timeout,failed; or all."),
@@ -119,6 +127,8 @@ def run(
     save_pareto: SavePareto = False,
     protocol: ProtocolName = "strict",
     rerun: Rerun = None,
+    variant: Variant = None,
+    max_rows: MaxRows = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="List the jobs and do nothing.")
     ] = False,
@@ -141,6 +151,8 @@ def run(
         save_pareto=save_pareto,
         protocol=protocol,
         rerun=rerun or [],
+        variant=variant,
+        max_rows=max_rows,
     )
     return running.run(asked, dry_run=dry_run, console=Console(highlight=False))
 
@@ -160,6 +172,8 @@ def why(
     save_pareto: SavePareto = False,
     protocol: ProtocolName = "strict",
     rerun: Rerun = None,
+    variant: Variant = None,
+    max_rows: MaxRows = None,
 ) -> None:
     """Say why the same options given to run would run a job again, or not."""
     from mdbench.cli import options, running
@@ -179,6 +193,8 @@ def why(
         save_pareto=save_pareto,
         protocol=protocol,
         rerun=rerun or [],
+        variant=variant,
+        max_rows=max_rows,
     )
     running.why(asked, console=Console(highlight=False))
 
@@ -262,6 +278,7 @@ def data(
     protocol: Annotated[
         str, typer.Option(metavar="NAME", help="strict, or published for MDBench's own noise.")
     ] = "strict",
+    variant: Variant = None,
 ) -> None:
     """Write the project's datasets as NPZ files in the layout that MDBench reads."""
     from mdbench.cli import exporting, options
@@ -275,6 +292,7 @@ def data(
         with_noise=with_noise,
         seed=seed,
         protocol=options.parse_protocol(protocol),
+        variant=variant,
     )
 
 

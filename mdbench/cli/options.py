@@ -36,6 +36,8 @@ def run_options(
     save_pareto: bool,
     protocol: str,
     rerun: list[str],
+    variant: str | None = None,
+    max_rows: str | None = None,
 ) -> RunOptions:
     """Check and combine the options of ``mdbench run``.
 
@@ -58,6 +60,8 @@ def run_options(
         save_pareto=save_pareto,
         protocol=parse_protocol(protocol),
         rerun=_statuses(rerun),
+        variant=variant,
+        max_rows=_max_rows(max_rows),
     )
 
 
@@ -113,6 +117,16 @@ def _timeout(text: str | None) -> float | None:
     if not (math.isfinite(seconds) and seconds > 0):
         raise UsageError(f"--timeout is {text!r}.", "Give a number of seconds above 0, e.g. 600.")
     return seconds
+
+
+def _max_rows(text: str | None) -> int | None:
+    if text is None:
+        return None
+    if not re.fullmatch(r"[0-9]{1,12}", text) or int(text) == 0:
+        raise UsageError(
+            f"--max-rows is {text!r}.", "Give a number of training samples, e.g. 10000."
+        )
+    return int(text)
 
 
 def _seeds(seed: str | None, texts: list[str]) -> tuple[int, ...]:

@@ -37,6 +37,7 @@ def reproduce(results: Path, patterns: list[str], n_jobs: int | None, console: C
             before.values(), patterns, workspace, result_dir=Path(folder), n_jobs=n_jobs
         ):
             with Display(console, plan) as display:
+                plan.data_type.say = display.message
                 runtime = VenvRuntime(workspace.home, on_line=display.message)
                 summary = execute(plan, runtime, display)
             if summary.interrupted:

@@ -55,6 +55,7 @@ def run(options: RunOptions, *, dry_run: bool, console: Console) -> int:
         return Exit.DONE
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # how a cluster asks to stop
     with Display(console, plan) as display:
+        plan.data_type.say = display.message
         runtime = VenvRuntime(workspace.home, on_line=display.message)
         result = execute(plan, runtime, display)
     _show_end(result, plan, console)

@@ -32,7 +32,7 @@ def method_parts(method: Method) -> dict[str, str]:
 
 def key_parts(job: Job, method: Method, shared: dict[str, str], dataset: Dataset) -> dict[str, str]:
     """Give what the key is made of, by name: what differs says why a job is run again."""
-    return {
+    parts = {
         **shared,
         "data_type": job.data_type,
         "name": job.dataset,
@@ -46,3 +46,9 @@ def key_parts(job: Job, method: Method, shared: dict[str, str], dataset: Dataset
         "threads": str(job.threads),
         "scoring": SCORING,
     }
+    # Only where they are asked for, so that the keys of all other records stay what they are.
+    if job.variant is not None:
+        parts["variant"] = job.variant
+    if job.max_rows is not None:
+        parts["max_rows"] = str(job.max_rows)
+    return parts

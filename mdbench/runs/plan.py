@@ -45,6 +45,8 @@ class RunOptions:
     seeds: tuple[int, ...] = (0,)
     save_pareto: bool = False
     protocol: Protocol = Protocol.STRICT
+    variant: str | None = None
+    max_rows: int | None = None
     rerun: frozenset[Status] = frozenset()
 
 
@@ -61,6 +63,8 @@ class Job:
     timeout_s: float
     threads: int
     save_pareto: bool
+    variant: str | None = None
+    max_rows: int | None = None
 
     @property
     def noise(self) -> str:
@@ -117,11 +121,13 @@ def make_plan(options: RunOptions, workspace: Workspace) -> Plan:
         workspace.datasets / options.data_type,
         workspace.arrays / options.data_type,
     )
+    data_type.use_variant(options.variant)
     if not options.algorithms:
         raise UsageError("No method was given.", "Say which: --algorithm operon")
     chosen = {name: methods.find(name, workspace.algorithms) for name in options.algorithms}
     for method in chosen.values():
         _check_method(method, data_type)
+        _check_rows(method, data_type, options.max_rows)
     source = data_type.source(options.dataset_path)
     names = select_names(source.names(), options.datasets)
     threads = max(method.spec.threads for method in chosen.values())
@@ -136,6 +142,8 @@ def make_plan(options: RunOptions, workspace: Workspace) -> Plan:
             timeout_s=method.spec.timeout if options.timeout is None else options.timeout,
             threads=method.spec.threads,
             save_pareto=options.save_pareto,
+            variant=options.variant,
+            max_rows=_max_rows(method, data_type, options.max_rows),
         )
         for method in chosen.values()
         for snr_db in _noise_levels(options)
@@ -188,6 +196,22 @@ def _check_method(method: Method, data_type: DataType) -> None:
             f"{method.folder / 'method.toml'}: key 'view' is {method.spec.view!r}, "
             f"but {data_type.name} has only: {', '.join(data_type.views)}."
         )
+
+
+def _check_rows(method: Method, data_type: DataType, max_rows: int | None) -> None:
+    if max_rows is not None and method.spec.view not in data_type.subsampled_views:
+        raise UsageError(
+            f"--max-rows does not go with {method.name}: of {data_type.name} as "
+            f"{method.spec.view} a method needs all samples.",
+            "Leave it out.",
+        )
+
+
+def _max_rows(method: Method, data_type: DataType, asked: int | None) -> int | None:
+    """Give what was asked for, or else the method's own limit where rows can be left out."""
+    if method.spec.view not in data_type.subsampled_views:
+        return None
+    return method.spec.max_rows if asked is None else asked
 
 
 def _noise_levels(options: RunOptions) -> tuple[float | None, ...]:

@@ -154,7 +154,7 @@ def past_cylinder(
     def solid(p: Array) -> NDArray[np.bool_]:
         around = np.hypot(*(p - np.array(obstacle.centre)[:, None])) < 1.01 * obstacle.radius
         walls: NDArray[np.bool_] = np.minimum(p[1], obstacle.height - p[1]) < _EDGE
-        return around | walls
+        return np.asarray(around | walls)
 
     def inflow(p: Array) -> Array:
         profile = 4 * p[1] * (obstacle.height - p[1]) / obstacle.height**2
@@ -234,7 +234,8 @@ def _triangles(points: Array, centre: Array, radius: float) -> NDArray[np.intp]:
     corners = points[triangles]
     outside = np.hypot(*(corners.mean(axis=1) - centre).T) > radius
     area = _areas(corners)
-    return triangles[outside & (area > 1e-6 * area.max())]
+    kept: NDArray[np.intp] = triangles[outside & (area > 1e-6 * area.max())]
+    return kept
 
 
 def _areas(corners: Array) -> Array:
@@ -254,10 +255,11 @@ class _Species:
         self._spaces, self._reaction = spaces, reaction
         self._mass = sp.csr_array(p.values.T @ w @ p.values) / dt
         self._diffusion = reaction.diffusivity * sum(g.T @ w @ g for g in p.gradients)
-        self._feed = [
-            p.load(reaction.feed * (np.hypot(*(p.points - np.array(disc)[:, None])) < reaction.radius))
+        inside = [
+            np.hypot(*(p.points - np.array(disc)[:, None])) < reaction.radius
             for disc in reaction.discs
-        ]  # fmt: skip
+        ]
+        self._feed = [p.load(reaction.feed * disc) for disc in inside]
         self._decay = reaction.rate * dt * self._mass
         self.c = np.zeros((3, p.values.shape[1]))
 

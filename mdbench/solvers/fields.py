@@ -185,7 +185,8 @@ def _spiral_as_released(start: Array, system: PdeSystem) -> Array:
 
     t = system.times.values
     solution = solve_ivp(right_hand_side, (t[0], t[-1]), np.fft.fft2(start).ravel(), t_eval=t)
-    return np.fft.ifft2(solution.y.T.reshape(n_t, 2, n, n)).real.transpose(1, 2, 3, 0)
+    u: Array = np.fft.ifft2(np.asarray(solution.y).T.reshape(n_t, 2, n, n)).real
+    return np.moveaxis(u, 0, -1)
 
 
 def _soil(system: PdeSystem, released: bool, progress: Progress) -> list[Field]:
@@ -211,7 +212,8 @@ def _laser(system: PdeSystem, released: bool, progress: Progress) -> list[Field]
     def source(place: Array, t: float) -> Array:
         x = 0.5 * constant["l"] * (1 + 0.5 * np.sin(constant["omega"] * t))
         distance = (place[0] - x) ** 2 + (place[1] - constant["v"] * t) ** 2
-        return constant["rho"] * constant["P"] * np.exp(-constant["k"] * distance)
+        heat: Array = constant["rho"] * constant["P"] * np.exp(-constant["k"] * distance)
+        return heat
 
     u = elements.heated_slab(
         [axis.values for axis in system.axes.values()],
@@ -222,6 +224,7 @@ def _laser(system: PdeSystem, released: bool, progress: Progress) -> list[Field]
         transfer=setting["h"],
         ambient=setting["T_a"],
         source=source,
+        source_at=0.0 if released else 0.5,
         progress=progress,
     )
     field = _field(system, u[None])
@@ -333,7 +336,7 @@ def _field(
 
 def _du(series: Array, dt: float) -> Array:
     """Differentiate along the times, the last axis but one."""
-    t = dt * np.arange(series.shape[-2])
+    t = dt * np.arange(series.shape[-2], dtype=np.float64)
     return np.moveaxis(time_derivative(t, np.moveaxis(series, -2, 0)), 0, -2)
 
 

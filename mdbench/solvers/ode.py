@@ -53,6 +53,7 @@ _SOLVER: dict[str, Any] = {
 _REVISION = 1
 """To be raised whenever a change to this module changes the arrays that it makes."""
 
+
 @dataclass(frozen=True)
 class System:
     """Autonomous first-order equations with their constants and initial conditions.

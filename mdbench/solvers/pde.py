@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mdbench.data.features import HIGHEST_ORDER
 from mdbench.errors import DataError, did_you_mean
 from mdbench.solvers.reading import (
     constants_of,
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["GENERATORS", "HIGHEST_ORDER", "Nodes", "PdeSystem", "derivative_names", "read_system"]
+__all__ = ["GENERATORS", "Nodes", "PdeSystem", "derivative_names", "read_system"]
 
 GENERATORS = (
     "advection",
@@ -51,9 +52,6 @@ GENERATORS = (
     "soil",
 )
 """The functions of `mdbench.solvers.fields`."""
-HIGHEST_ORDER = 4
-"""The highest derivative in space."""
-
 _REVISION = 1
 """To be raised whenever a change to the generators changes the fields that they make."""
 _AXES = ("x", "y", "z")

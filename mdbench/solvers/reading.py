@@ -9,12 +9,12 @@ import ast
 import math
 import re
 import tomllib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from mdbench.errors import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
     from pathlib import Path
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "read_table",
     "text",
     "texts",
+    "without",
 ]
 
 FUNCTIONS = ("abs", "cos", "cot", "exp", "log", "sin", "tan")
@@ -80,6 +81,18 @@ def put_in(equation: str, names: Iterable[str], values: Mapping[str, float]) -> 
     return ast.unparse(_PutIn(values).visit(parse(equation, names)))
 
 
+def without(equation: str, names: Collection[str]) -> str:
+    """Write an equation without the terms in which some quantities are factors.
+
+    Examples
+    --------
+    >>> without("2 * (u_x + u_z) - u_z * v + v", ["u_z"])
+    '2 * u_x + v'
+    """
+    tree = _Without(names).visit(ast.parse(equation, mode="eval").body)
+    return "0" if tree is None else ast.unparse(tree)
+
+
 class _PutIn(ast.NodeTransformer):
     """Puts values in the place of names."""
 
@@ -93,6 +106,36 @@ class _PutIn(ast.NodeTransformer):
         size = ast.Constant(abs(value))
         # A negative constant has to be a sign and a number, for `unparse` to put brackets.
         return size if math.copysign(1.0, value) > 0 else ast.UnaryOp(ast.USub(), size)
+
+
+class _Without(ast.NodeTransformer):
+    """Takes quantities out of sums and products; None is what is left of a term with one."""
+
+    def __init__(self, names: Collection[str]) -> None:
+        self.names = names
+
+    def visit_Name(self, node: ast.Name) -> ast.expr | None:
+        return None if node.id in self.names else node
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr | None:
+        operand = self.visit(node.operand)
+        return None if operand is None else ast.UnaryOp(node.op, operand)
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr | None:
+        left, right = self.visit(node.left), self.visit(node.right)
+        if left is not None and right is not None:
+            return ast.BinOp(left, node.op, right)
+        match node.op:
+            case ast.Add() if right is not None:
+                return cast("ast.expr", right)
+            case ast.Sub() if right is not None:
+                return ast.UnaryOp(ast.USub(), right)
+            case ast.Add() | ast.Sub():
+                return cast("ast.expr | None", left)
+            case ast.Mult() | ast.Div() if right is not None or isinstance(node.op, ast.Mult):
+                return None
+            case _:
+                raise ValueError(f"{ast.unparse(node)!r} cannot be left out")
 
 
 def pop(path: Path, table: dict[str, Any], key: str) -> Any:

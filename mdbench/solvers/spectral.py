@@ -101,7 +101,9 @@ def burgers(
     (n, n_t)
     """
     k = _wave_numbers(len(u), length)
-    return _conservation_law(u, -nu * k**2, -0.5j * k, dt, n_t, substeps, progress)
+    return _conservation_law(
+        u, -nu * k**2, -0.5j * k, dt=dt, n_t=n_t, substeps=substeps, progress=progress
+    )
 
 
 def korteweg_de_vries(
@@ -109,7 +111,9 @@ def korteweg_de_vries(
 ) -> Array:
     """Solve ``u_t = -6 u u_x - u_xxx``; parameters as for `burgers`."""
     k = _wave_numbers(len(u), length)
-    return _conservation_law(u, 1j * k**3, -3j * k, dt, n_t, substeps, progress)
+    return _conservation_law(
+        u, 1j * k**3, -3j * k, dt=dt, n_t=n_t, substeps=substeps, progress=progress
+    )
 
 
 def kuramoto_sivashinsky(
@@ -120,7 +124,9 @@ def kuramoto_sivashinsky(
     The solution is chaotic: another `substeps` gives another solution in the end.
     """
     k = _wave_numbers(len(u), length)
-    return _conservation_law(u, k**2 - k**4, -0.5j * k, dt, n_t, substeps, progress)
+    return _conservation_law(
+        u, k**2 - k**4, -0.5j * k, dt=dt, n_t=n_t, substeps=substeps, progress=progress
+    )
 
 
 def schroedinger(
@@ -178,7 +184,8 @@ def reaction_diffusion(
 def _conservation_law(
     u: Array,
     linear: NDArray[np.inexact],
-    flux: Complex,
+    flux: NDArray[np.inexact],
+    *,
     dt: float,
     n_t: int,
     substeps: int,
@@ -201,7 +208,7 @@ def _wave_numbers(n: int, length: float) -> Array:
     """
     k = 2 * np.pi / length * np.arange(n // 2 + 1)
     k[-1] = 0
-    return k
+    return np.asarray(k, np.float64)
 
 
 def _take(states: Iterator[Complex], n: int, progress: Progress) -> Iterator[Complex]:
