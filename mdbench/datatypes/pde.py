@@ -76,11 +76,7 @@ class Pde(DataType):
         """Open the 14 systems; or an NPZ file of the user's, or a folder of them."""
         if path is not None:
             return _Files(path)
-        released = self.variant == "released"
-        # Asked for anew at each line, since a run sets it after it has opened its source.
-        return _Systems(
-            self.systems, self.cache, released=released, say=lambda text: self.say(text)
-        )
+        return _Systems(self)
 
     def task(self, dataset: Dataset, view: str, protocol: Protocol) -> Task:
         """Cut a field by time, and differentiate it in space at each time by itself.
@@ -149,13 +145,11 @@ DATA_TYPE = Pde
 class _Systems(Source):
     """The project's own systems; their clean fields are made on first use."""
 
-    def __init__(
-        self, folder: Path, cache: Path, *, released: bool, say: Callable[[str], None]
-    ) -> None:
-        self.folder = folder
-        self.cache = cache
-        self.released = released
-        self.say = say
+    def __init__(self, kind: Pde) -> None:
+        self.folder = kind.systems
+        self.cache = kind.cache
+        self.released = kind.variant == "released"
+        self._kind = kind  # which may be told only later where to say something
         self._floors: dict[str, float] = {}
 
     @cached_property
@@ -213,7 +207,7 @@ class _Systems(Source):
         # Finite elements take a second to import, which data that are there can do without.
         from mdbench.solvers.fields import make_fields  # noqa: PLC0415
 
-        progress = _ProgressLine(system.name, self.say)
+        progress = _ProgressLine(system.name, self._kind.say)
         return make_fields(
             system, self.systems, released=self._differs(system), progress=progress.told
         )
