@@ -77,13 +77,13 @@ class Quadrature:
             return sp.csr_array((data, (rows, columns)), (basis.dx.size, basis.N))
 
         return cls(
-            values=matrix([function.value for function in functions]),
+            values=matrix([np.asarray(function) for function in functions]),
             gradients=tuple(
                 matrix([function.grad[i] for function in functions])
                 for i in range(basis.mesh.dim())
             ),
             weights=basis.dx.ravel(),
-            points=np.asarray(basis.global_coordinates().value).reshape(basis.mesh.dim(), -1),
+            points=np.asarray(basis.global_coordinates()).reshape(basis.mesh.dim(), -1),
         )
 
     def load(self, f: Array) -> Array:
