@@ -12,7 +12,7 @@ import numpy as np
 from mdbench.data import splits
 from mdbench.data.cache import write_whole
 from mdbench.data.derivatives import time_derivative
-from mdbench.data.features import FieldColumns, feature_names, published_columns
+from mdbench.data.features import FieldColumns, feature_names, published_columns, unsupported
 from mdbench.data.noise import SNR_LEVELS_DB, add_noise, add_published_noise
 from mdbench.data.npz import read_field, write_field
 from mdbench.datatypes._files import by_number, find_files, fingerprint, named, suffix
@@ -75,7 +75,7 @@ class Pde(DataType):
     def source(self, path: Path | None = None) -> Source:
         """Open the 14 systems; or an NPZ file of the user's, or a folder of them."""
         if path is not None:
-            return _Files(path)
+            return _Files(path, self)
         return _Systems(self)
 
     def task(self, dataset: Dataset, view: str, protocol: Protocol) -> Task:
@@ -150,6 +150,7 @@ class _Systems(Source):
         self.cache = kind.cache
         self.released = kind.variant == "released"
         self._kind = kind  # which may be told only later where to say something
+        self._short_axes = _ShortAxes(kind)
         self._floors: dict[str, float] = {}
 
     @cached_property
@@ -174,6 +175,7 @@ class _Systems(Source):
     def load(self, name: str, *, snr_db: float | None, seed: int, protocol: Protocol) -> PdeDataset:
         system = named(name, self.systems)
         clean = self._clean(system)
+        self._short_axes.tell(name, clean)
         u = clean.u if snr_db is None else self._noisy(system, clean.u, snr_db, seed, protocol)
         given = replace(clean, u=u, du=None)
         names = feature_names(given, system.explicit)
@@ -240,7 +242,8 @@ class _Files(Source):
     name that ends in ``_snr_40`` and the like is a noisy version of the dataset beside it.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, kind: Pde) -> None:
+        self._short_axes = _ShortAxes(kind)
         self.paths, self.noisy = find_files(
             path,
             (".npz",),
@@ -265,6 +268,7 @@ class _Files(Source):
         path = named(name, self.paths)
         noisy = None if snr_db is None else self.noisy.get((name, snr_db))
         clean = read_field(noisy or path)
+        self._short_axes.tell(name, clean)
         u, noise = clean.u, "file" if noisy else Protocol.STRICT.value
         if snr_db is not None and noisy is None:
             u = add_noise(u, name=name, snr_db=snr_db, seed=seed)
@@ -294,6 +298,21 @@ class _Rows:
             return None
         drawn = np.random.default_rng(self.seed).choice(n, self.most, replace=False)
         return np.sort(drawn)
+
+
+class _ShortAxes:
+    """Says once for each dataset which derivatives it has too few nodes for."""
+
+    def __init__(self, kind: Pde) -> None:
+        self._kind = kind
+        self._told: set[str] = set()
+
+    def tell(self, name: str, clean: Field) -> None:
+        if name in self._told:
+            return
+        self._told.add(name)
+        for order, reason in unsupported(clean).items():
+            self._kind.say(f"{name}: no feature {order}: {reason}")
 
 
 class _ProgressLine:

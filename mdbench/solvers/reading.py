@@ -121,6 +121,11 @@ class _Without(ast.NodeTransformer):
         operand = self.visit(node.operand)
         return None if operand is None else ast.UnaryOp(node.op, operand)
 
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        if any(isinstance(each, ast.Name) and each.id in self.names for each in ast.walk(node)):
+            raise ValueError(f"{ast.unparse(node)!r}: its argument cannot be left out")
+        return node
+
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr | None:
         left, right = self.visit(node.left), self.visit(node.right)
         if left is not None and right is not None:
@@ -132,10 +137,12 @@ class _Without(ast.NodeTransformer):
                 return ast.UnaryOp(ast.USub(), right)
             case ast.Add() | ast.Sub():
                 return cast("ast.expr | None", left)
-            case ast.Mult() | ast.Div() if right is not None or isinstance(node.op, ast.Mult):
+            case ast.Mult():
+                return None
+            case ast.Div() if right is not None:
                 return None
             case _:
-                raise ValueError(f"{ast.unparse(node)!r} cannot be left out")
+                raise ValueError(f"{ast.unparse(node)!r}: a part of it cannot be left out")
 
 
 def pop(path: Path, table: dict[str, Any], key: str) -> Any:
