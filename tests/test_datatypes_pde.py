@@ -108,7 +108,8 @@ def test_noise_is_drawn_on_the_fly_and_again_the_same(source: Source) -> None:
     np.testing.assert_array_equal(noisy.given.u, again.given.u)
     assert noisy.fingerprint == again.fingerprint
     assert len({clean.fingerprint, noisy.fingerprint, other.fingerprint}) == 3
-    xi = noisy.given.u / clean.given.u - 1
+    seen = clean.given.u != 0
+    xi = noisy.given.u[seen] / clean.given.u[seen] - 1
     assert xi.std() == pytest.approx(0.1, rel=0.02)
     np.testing.assert_array_equal(noisy.clean.du, clean.clean.du)
 
@@ -134,11 +135,12 @@ def test_fields_are_made_once_and_again_when_damaged(
 ) -> None:
     made = []
     make = fields.make_fields
-    monkeypatch.setattr(
-        fields,
-        "make_fields",
-        lambda system, *a, **k: made.append(system.name) or make(system, *a, **k),
-    )
+
+    def counted(system: Any, *others: Any, **options: Any) -> dict[str, Field]:
+        made.append(system.name)
+        return make(system, *others, **options)
+
+    monkeypatch.setattr(fields, "make_fields", counted)
     first = load(Pde(SYSTEMS, tmp_path).source(), "advection1d")
     again = load(Pde(SYSTEMS, tmp_path).source(), "advection1d")
     assert made == ["advection1d"]
@@ -152,7 +154,7 @@ def test_fields_are_made_once_and_again_when_damaged(
 def test_an_interrupted_generation_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(system: Any, released: bool, progress: Any) -> list[Field]:
+    def interrupted(_system: Any, _released: bool, progress: Any) -> list[Field]:
         progress(0.5)
         raise KeyboardInterrupt
 
@@ -162,11 +164,11 @@ def test_an_interrupted_generation_leaves_nothing(
     assert not list(tmp_path.iterdir())
     monkeypatch.undo()
 
-    def full_disk(file: Any, field: Field) -> None:
+    def stopped(file: Any, **_field: Field) -> None:
         file.write(b"half")
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(pde, "write_field", full_disk)
+    monkeypatch.setattr(pde, "write_field", stopped)
     with pytest.raises(KeyboardInterrupt):
         load(Pde(SYSTEMS, tmp_path).source())
     assert not list(tmp_path.iterdir())
@@ -256,7 +258,7 @@ def test_no_later_sample_influences_an_earlier_split(view: str, kind: Pde) -> No
     later = np.arange(20)[:, None]
 
     def after(border: int) -> Any:
-        u = data.given.u + (later >= border)
+        u = data.given.u * (1 + (later >= border))
         given = replace(data.given, u=u, t=data.given.t)
         return kind.task(replace(data, given=given, clean=replace(data.clean, u=u)), view, STRICT)
 
@@ -267,14 +269,10 @@ def test_no_later_sample_influences_an_earlier_split(view: str, kind: Pde) -> No
             for key, array in before.items():
                 np.testing.assert_array_equal(now[key], array)
         assert not np.array_equal(values(changed.test)["u0"], values(first.test)["u0"])
-    assert not np.array_equal(after(12).validation.targets, first.validation.targets) or (
-        np.allclose(after(12).validation.targets, first.validation.targets)
-    )
+    assert not np.array_equal(after(12).validation.targets, first.validation.targets)
 
 
-def test_an_axis_of_three_nodes_loses_single_features_and_says_so(
-    tmp_path: Path, kind: Pde
-) -> None:
+def test_an_axis_of_three_nodes_loses_single_features_and_says_so(tmp_path: Path) -> None:
     data = dataset(7, 7, 3, 20)
     path = tmp_path / "thin.npz"
     np.savez(path, t=data.given.t, **data.given.grid, u=data.given.u)
