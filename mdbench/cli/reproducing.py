@@ -60,6 +60,8 @@ def _question(record: Record) -> tuple[object, ...]:
         record.seed,
         record.protocol,
         record.budget.timeout_s,
+        record.key_parts.get("variant"),
+        record.key_parts.get("max_rows"),
     )
 
 
