@@ -118,7 +118,8 @@ def test_variant_and_rows_are_those_of_the_record(
     line = ["run", "--algorithm", "m", "--data-type", "pde", "--dataset", "advection_diffusion_2d"]
     for more in ([], ["--variant", "released"], ["--max-rows", "40"], ["--max-rows", "50"]):
         assert main([*line, *more]) == 0
-    records = [json.loads(text) for text in (Path("results") / "m-pde.jsonl").open("rb")]
+    lines = Path("results/m-pde.jsonl").read_text(encoding="utf-8").splitlines()
+    records = [json.loads(text) for text in lines]
     assert len({record["equations"][0] for record in records}) == 4
     capsys.readouterr()
     assert main(["reproduce", "results/m-pde.jsonl"]) == 0
