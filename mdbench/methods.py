@@ -73,6 +73,8 @@ class MethodSpec(_Table):
     threads: int = Field(default=1, ge=1)
     timeout: float = Field(default=43200.0, gt=0)
     memory_mb: int | None = Field(default=None, ge=64)
+    max_rows: int | None = Field(default=None, ge=1)
+    """The most training samples that the method is given, where some can be left out."""
     paper: str = ""
     licence: str = Field(min_length=1)
     hyperparameters: dict[str, Any] = {}

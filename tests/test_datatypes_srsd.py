@@ -98,12 +98,13 @@ def test_problems_are_in_the_order_of_difficulty_and_number() -> None:
 
 
 def test_options_are_said_by_names(place: Workspace, tmp_path: Path) -> None:
-    def made(*words: str) -> list[str]:
-        return names(place, tmp_path, datasets=("feynman-i.12.1",), special=words)
+    def made(*words: str, variant: str | None = None) -> list[str]:
+        changes = {"datasets": ("feynman-i.12.1",), "special": words, "variant": variant}
+        return names(place, tmp_path, **changes)
 
     base = "feynman-i.12.1"
-    assert made("--variant", "released") == [f"{base}+released"]
-    assert made("--variant=correct") == [base]
+    assert made(variant="released") == [f"{base}+released"]
+    assert made() == [base]
     assert made("--dummy-columns", "--target_noise=0,1e-2") == [
         f"{base}+dummy",
         f"{base}+dummy+noise=0.01",
@@ -116,7 +117,7 @@ def test_options_are_said_by_names(place: Workspace, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"special": ("--variant", "shipped")}, "--variant is 'shipped'"),
+        ({"variant": "shipped"}, "no variant 'shipped'"),
         ({"special": ("--target-noise", "loud")}, "--target-noise is 'loud'"),
         ({"special": ("--target-noise", "-1")}, "--target-noise is '-1'"),
         ({"special": ("--target-noise", "nan")}, "--target-noise is 'nan'"),
@@ -124,7 +125,7 @@ def test_options_are_said_by_names(place: Workspace, tmp_path: Path) -> None:
         ({"special": ("--target-noise", "--dummy-columns")}, "needs a value"),
         ({"special": ("--dummy-columns=3",)}, "takes no value"),
         ({"special": ("--dummy-columns", "3")}, "'3' is no option"),
-        ({"special": ("--variants", "released")}, "--variant, --dummy-columns, --target-noise"),
+        ({"special": ("--dummies", "released")}, "--dummy-columns, --target-noise"),
         ({"special": ("--dummy-columns", "--dummy-columns")}, "more than once"),
         ({"with_noise": True}, "no noise levels in dB"),
         ({"snr": (20.0,)}, "--target-noise"),
@@ -303,9 +304,7 @@ def test_problems_of_the_users_own(srsd: Srsd, tmp_path: Path) -> None:
 def test_a_run_with_options_leaves_records_that_are_reproduced(
     place: Workspace, tmp_path: Path
 ) -> None:
-    asked = options(
-        tmp_path, datasets=("feynman-ii.38.3", "feynman-i.26.2"), special=("--variant=correct",)
-    )
+    asked = options(tmp_path, datasets=("feynman-ii.38.3", "feynman-i.26.2"))
     execute(make_plan(asked, place), HereRuntime(), Quiet())
     noisy = options(
         tmp_path, datasets=("feynman-i.12.1",), special=("--dummy-columns", "--target-noise=1e-6")

@@ -79,6 +79,14 @@ Require = Annotated[
     list[str] | None,
     typer.Option(metavar="WHAT=LEVEL", help="Refuse to run with less, e.g. network=hard."),
 ]
+Variant = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="released: data as published, with their mistakes."),
+]
+MaxRows = Annotated[
+    str | None,
+    typer.Option(metavar="N", help="Train on N samples at most, drawn by the seed."),
+]
 Rerun = Annotated[
     list[str] | None,
     typer.Option(metavar="STATUS", help="Run again what ended so: e.g. timeout,failed; or all."),
@@ -149,6 +157,8 @@ def run(
     runtime: RuntimeName = "auto",
     require: Require = None,
     rerun: Rerun = None,
+    variant: Variant = None,
+    max_rows: MaxRows = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="List the jobs and do nothing.")
     ] = False,
@@ -177,6 +187,8 @@ def run(
         max_output=max_output,
         rerun=rerun or [],
         special=context.args,
+        variant=variant,
+        max_rows=max_rows,
     )
     return running.run(
         asked,
@@ -208,6 +220,8 @@ def why(
     max_output: MaxOutput = None,
     runtime: RuntimeName = "auto",
     rerun: Rerun = None,
+    variant: Variant = None,
+    max_rows: MaxRows = None,
 ) -> None:
     """Say why the same options given to run would run a job again, or not."""
     from mdbench.cli import options, running
@@ -232,6 +246,8 @@ def why(
         max_output=max_output,
         rerun=rerun or [],
         special=context.args,
+        variant=variant,
+        max_rows=max_rows,
     )
     running.why(asked, console=Console(highlight=False), runtime_name=runtime)
 
@@ -324,6 +340,7 @@ def data(
     protocol: Annotated[
         str, typer.Option(metavar="NAME", help="strict, or published for MDBench's own noise.")
     ] = "strict",
+    variant: Variant = None,
 ) -> None:
     """Write the project's datasets as NPZ files in the layout that MDBench reads."""
     from mdbench.cli import exporting, options
@@ -337,6 +354,7 @@ def data(
         with_noise=with_noise,
         seed=seed,
         protocol=options.parse_protocol(protocol),
+        variant=variant,
     )
 
 

@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar
 
+from mdbench.errors import UsageError, did_you_mean
 from mdbench.metrics.regression import nmse
 from mdbench.metrics.selection import fitness
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     import numpy as np
@@ -109,6 +110,13 @@ class Dataset:
         Where the test targets come from: ``equations``, ``file`` or ``finite differences``.
     fingerprint
         SHA-256 of all that the dataset's bytes are; two datasets with equal ones are equal.
+    nmse_floor
+        The NMSE of the truth on the test inputs, by the features that the bench itself makes;
+        None where it is not known, or is not set by them.
+    max_rows
+        How many training samples a method is given at most; None for all.
+    row_seed
+        The seed by which they are drawn.
     """
 
     name: str
@@ -117,6 +125,13 @@ class Dataset:
     truth: tuple[str, ...] | None
     target_source: str
     fingerprint: str
+    nmse_floor: float | None = field(default=None, kw_only=True)
+    max_rows: int | None = field(default=None, kw_only=True)
+    row_seed: int = field(default=0, kw_only=True)
+
+
+def _say_nothing(text: str) -> None:
+    """Take a message that nobody wants to see."""
 
 
 class Source(ABC):
@@ -154,6 +169,11 @@ class DataType(ABC):
         The folder with the data files of its systems.
     cache
         A folder for arrays that are made on first use; need not exist yet.
+
+    Attributes
+    ----------
+    say
+        Told, in a line of text, how the making of data that takes long goes on.
     """
 
     name: ClassVar[str]
@@ -166,9 +186,30 @@ class DataType(ABC):
     snr_levels: ClassVar[bool] = True
     """Whether its data have noise levels in dB."""
 
+    variants: ClassVar[tuple[str, ...]] = ()
+    """Other makes of its datasets that can be asked for, beside the right one."""
+    subsampled_views: ClassVar[tuple[str, ...]] = ()
+    """The views in which a method may be given a part of the training samples."""
+
     def __init__(self, systems: Path, cache: Path) -> None:
         self.systems = systems
         self.cache = cache
+        self.variant: str | None = None
+        self.say: Callable[[str], None] = _say_nothing
+
+    def use_variant(self, variant: str | None) -> None:
+        """Make datasets in one of the `variants` from now on; None for the right one.
+
+        Raises
+        ------
+        UsageError
+            If there is no such variant.
+        """
+        if variant is not None and variant not in self.variants:
+            raise UsageError(
+                f"{self.name} has no variant {variant!r}.", did_you_mean(variant, self.variants)
+            )
+        self.variant = variant
 
     @abstractmethod
     def source(self, path: Path | None = None) -> Source:

@@ -115,11 +115,11 @@ class Srsd(DataType):
     views = ("table",)
     check_datasets = ("feynman-i.12.1", "feynman-i.14.3")
     options = (
-        Option("--variant"),
         Option("--dummy-columns", takes_value=False),
         Option("--target-noise"),
     )
     snr_levels = False
+    variants = ("released",)
 
     def source(self, path: Path | None = None) -> Source:
         """Open the 120 problems; or a problem file of the user's, or a folder of them."""
@@ -127,14 +127,9 @@ class Srsd(DataType):
 
     def with_options(self, names: Sequence[str], given: Mapping[str, str]) -> list[str]:
         """Name the datasets with the variant, the columns and the noise that are asked for."""
-        variant = given.get("--variant", "correct")
-        if variant not in {"correct", "released"}:
-            raise UsageError(
-                f"--variant is {variant!r}.", "It is correct (the default) or released."
-            )
         levels = [_gamma(text) for text in given.get("--target-noise", "0").split(",")]
         return [
-            str(Ask(name, variant == "released", "--dummy-columns" in given, level))
+            str(Ask(name, self.variant == "released", "--dummy-columns" in given, level))
             for level in dict.fromkeys(levels)
             for name in names
         ]

@@ -50,6 +50,8 @@ class RunOptions:
     memory_mb: int | None = None
     processes: int = PROCESSES
     output_mb: int = OUTPUT_MB
+    variant: str | None = None
+    max_rows: int | None = None
     rerun: frozenset[Status] = frozenset()
     special: tuple[str, ...] = ()
     """Words that only the data type understands: its own options with their values."""
@@ -76,6 +78,9 @@ class Job:
     def limits(self) -> Limits:
         """What the job may use besides time."""
         return Limits(self.threads, self.memory_mb, self.processes, self.output_mb)
+
+    variant: str | None = None
+    max_rows: int | None = None
 
     @property
     def noise(self) -> str:
@@ -132,11 +137,13 @@ def make_plan(options: RunOptions, workspace: Workspace) -> Plan:
         workspace.datasets / options.data_type,
         workspace.arrays / options.data_type,
     )
+    data_type.use_variant(options.variant)
     if not options.algorithms:
         raise UsageError("No method was given.", "Say which: --algorithm operon")
     chosen = {name: methods.find(name, workspace.algorithms) for name in options.algorithms}
     for method in chosen.values():
         _check_method(method, data_type)
+        _check_rows(method, data_type, options.max_rows)
     source = data_type.source(options.dataset_path)
     names = data_type.with_options(
         select_names(source.names(), options.datasets, source.groups()),
@@ -158,6 +165,8 @@ def make_plan(options: RunOptions, workspace: Workspace) -> Plan:
             memory_mb=options.memory_mb or method.spec.memory_mb,
             processes=options.processes,
             output_mb=options.output_mb,
+            variant=options.variant,
+            max_rows=_max_rows(method, data_type, options.max_rows),
         )
         for method in chosen.values()
         for snr_db in levels
@@ -226,6 +235,22 @@ def _check_method(method: Method, data_type: DataType) -> None:
             f"{method.folder / 'method.toml'}: key 'view' is {method.spec.view!r}, "
             f"but {data_type.name} has only: {', '.join(data_type.views)}."
         )
+
+
+def _check_rows(method: Method, data_type: DataType, max_rows: int | None) -> None:
+    if max_rows is not None and method.spec.view not in data_type.subsampled_views:
+        raise UsageError(
+            f"--max-rows does not go with {method.name}: of {data_type.name} as "
+            f"{method.spec.view} a method needs all samples.",
+            "Leave it out.",
+        )
+
+
+def _max_rows(method: Method, data_type: DataType, asked: int | None) -> int | None:
+    """Give what was asked for, or else the method's own limit where rows can be left out."""
+    if method.spec.view not in data_type.subsampled_views:
+        return None
+    return method.spec.max_rows if asked is None else asked
 
 
 def _special(words: Sequence[str], data_type: DataType) -> dict[str, str]:
