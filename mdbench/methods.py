@@ -69,6 +69,8 @@ class MethodSpec(_Table):
     """Folders beside the method's own whose modules its adapter imports."""
     tuning: Literal["grid", "front", "none"]
     seedable: bool
+    given: tuple[Literal["truth"], ...] = ()
+    """What it is told beyond the data: a reference may be told the true equations."""
     fork_safe: bool = True
     threads: int = Field(default=1, ge=1)
     timeout: float = Field(default=43200.0, gt=0)

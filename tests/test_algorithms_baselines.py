@@ -67,12 +67,37 @@ def test_blocks_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_allclose(method.predict(problem(X, Y)), Y, rtol=1e-9)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, "truth"])
 def test_each_keeps_the_contract(name: str, tmp_path: Path) -> None:
     place = Workspace(ROOT, tmp_path)
     findings = list(check_method(name, place, HereRuntime()))
     assert not [finding for finding in findings if not finding.passed]
     assert any("pde" in finding.point for finding in findings)
+
+
+def test_the_truth_scores_the_floor_of_the_data(tmp_path: Path) -> None:
+    place = Workspace(ROOT, tmp_path / "home")
+    where = {"result_dir": tmp_path / "results"}
+    names = ("advection1d", "navier_stokes_channel")
+    for data_type, datasets in (("pde", names), ("ode", ("glider",))):
+        options = RunOptions(("truth",), data_type, datasets, **where)
+        for record in execute(make_plan(options, place), HereRuntime(), Quiet()).records:
+            assert record.status is Status.OK, record.reason
+            assert record.equations == record.truth
+            if data_type == "pde":
+                floor = record.metrics["nmse_floor"]
+                assert record.metrics["nmse"] == pytest.approx(floor, rel=1e-9)
+
+
+def test_nobody_knows_the_truth_of_the_users_data(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.npz"
+    t = np.linspace(0, 1, 50)
+    np.savez(mine, t=t, u=np.exp(-t)[:, None], du=-np.exp(-t)[:, None])
+    options = RunOptions(("truth",), "ode", dataset_path=mine, result_dir=tmp_path / "results")
+    plan = make_plan(options, Workspace(ROOT, tmp_path / "home"))
+    (record,) = execute(plan, HereRuntime(), Quiet()).records
+    assert record.status is Status.UNSUPPORTED
+    assert "nobody knows" in record.reason
 
 
 def test_a_run_on_fields_from_the_systems_to_the_records(tmp_path: Path) -> None:

@@ -322,6 +322,6 @@ def test_a_run_with_options_leaves_records_that_are_reproduced(
     assert found.solved
     assert records["feynman-i.26.2"].metrics["r2_accuracy"] == 0.0
     again = tmp_path / "again"
-    for plan in plans_of(records.values(), (), place, result_dir=again, n_jobs=1):
+    for _, plan in plans_of(records.values(), (), place, result_dir=again, n_jobs=1):
         for record in execute(plan, HereRuntime(), Quiet()).records:
             assert not differences(records[record.dataset], record).keys() & {"metrics", "truth"}

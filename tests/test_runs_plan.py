@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from house import add_method, workspace
+from house import HereRuntime, add_method, workspace
 
 from mdbench.datatypes.base import Protocol
 from mdbench.errors import DataError, MethodError, UsageError
@@ -110,7 +110,7 @@ def test_every_option_changes_the_plan(
 
 
 def test_no_option_is_left_out_of_the_test() -> None:
-    assert set(TOGGLES) | {"data_type", "variant", "max_rows"} == set(
+    assert set(TOGGLES) | {"data_type", "variant", "max_rows", "special"} == set(
         RunOptions.__dataclass_fields__
     )
 
@@ -176,9 +176,9 @@ def test_rows_are_limited_by_the_method_unless_the_user_says_otherwise(
 ) -> None:
     assert [job.max_rows for job in pde_plan().jobs] == [None, 500]
     assert [job.max_rows for job in pde_plan(max_rows=70).jobs] == [70, 70]
-    ready = make_ready(pde_plan(max_rows=70))
+    ready = make_ready(pde_plan(max_rows=70), HereRuntime())
     assert [one.parts["max_rows"] for one in ready] == ["70", "70"]
-    assert "max_rows" not in make_ready(pde_plan())[0].parts
+    assert "max_rows" not in make_ready(pde_plan(), HereRuntime())[0].parts
     plan = pde_plan(max_rows=70, seeds=(5,))
     dataset = load_dataset(plan, plan.jobs[0])
     task = plan.data_type.task(dataset, "table", Protocol.STRICT)
@@ -191,7 +191,8 @@ def test_rows_are_limited_by_the_method_unless_the_user_says_otherwise(
 
 
 def test_the_variant_is_the_data_s_and_stands_in_the_key(pde_plan: Callable[..., Plan]) -> None:
-    right, released = make_ready(pde_plan()), make_ready(pde_plan(variant="released"))
+    right = make_ready(pde_plan(), HereRuntime())
+    released = make_ready(pde_plan(variant="released"), HereRuntime())
     assert "variant" not in right[0].parts
     assert released[0].parts["variant"] == "released"
     assert released[0].parts["dataset"] != right[0].parts["dataset"]

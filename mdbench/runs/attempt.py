@@ -108,6 +108,8 @@ class Attempt:
     ----------
     folder
         The job's own folder; empty.
+    truth
+        The true equations, which only a reference is given.
     """
 
     def __init__(
@@ -121,6 +123,7 @@ class Attempt:
         worker: Worker,
         folder: JobFolder,
         identity: str,
+        truth: tuple[str, ...] | None = None,
     ) -> None:
         self._job = job
         self._method = method
@@ -131,6 +134,7 @@ class Attempt:
         self._place = folder
         self._folder = folder.here
         self._identity = identity
+        self._truth = truth if "truth" in method.spec.given else None
         self._deadline = time.monotonic() + job.timeout_s
         self._pid: int | None = None
         self._ended: Ended | None = None
@@ -245,6 +249,7 @@ class Attempt:
                 seed=self._job.seed,
                 threads=self._job.threads,
                 time_limit=self._job.timeout_s,
+                truth=self._truth,
             )
         )
 

@@ -103,6 +103,7 @@ class Connection:
                 targets=tuple(self.order["targets"]),
                 arrays={name: arrays[name] for name in arrays.files},
                 time_limit=self.order["time_limit"],
+                truth=None if self.order.get("truth") is None else tuple(self.order["truth"]),
             )
 
     def save(self, file: str, array: Any) -> str:
