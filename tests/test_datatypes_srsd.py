@@ -325,3 +325,41 @@ def test_a_run_with_options_leaves_records_that_are_reproduced(
     for _, plan in plans_of(records.values(), (), place, result_dir=again, n_jobs=1):
         for record in execute(plan, HereRuntime(), Quiet()).records:
             assert not differences(records[record.dataset], record).keys() & {"metrics", "truth"}
+
+
+FRONT = """
+import numpy as np
+from mdbench.worker import Candidate
+
+class Adapter:
+    def __init__(self, *, seed, threads): ...
+    def fit(self, p):
+        self.rows, self.y = p.X.shape[0], p.Y
+    def candidates(self):
+        print("rows", self.rows)
+        yield Candidate(("1.5*x0",), self.y)             # claims to be perfect
+        yield Candidate(("log(x0 - 1e9)",), self.y)      # is nowhere finite
+        yield Candidate(("x0*x1",), self.y + 1.0)        # is the law
+    def choose(self, indices):
+        self.chosen = indices
+    def predict(self, p):
+        return (p.X[:, 0] * p.X[:, 1])[:, None]
+    def equations(self):
+        return [["1.5*x0", "log(x0 - 1e9)", "x0*x1"][self.chosen[0]]]
+"""
+
+
+def test_a_front_is_compared_on_validation_data_by_its_equations(
+    place: Workspace, tmp_path: Path
+) -> None:
+    toml = add_method(place, "front", FRONT, tuning="front") / "method.toml"
+    toml.write_text(toml.read_text().replace('["ode"]', '["srsd"]'))
+    asked = options(tmp_path, algorithms=("front",), datasets=("feynman-i.12.1",))
+    (record,) = execute(make_plan(asked, place), HereRuntime(), Quiet()).records
+    assert record.status is Status.OK, record.reason
+    assert record.equations == ("x0*x1",)
+    assert record.selection is not None
+    assert (record.selection.candidates, record.selection.invalid) == (3, 1)
+    assert record.selection.loss == pytest.approx(0, abs=1e-12)
+    assert record.log is not None
+    assert "rows 8000" in (asked.result_dir / record.log).read_text(encoding="utf-8")

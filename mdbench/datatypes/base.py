@@ -183,6 +183,9 @@ class DataType(ABC):
     """Small datasets of its own on which ``mdbench check`` tries a method."""
     options: ClassVar[tuple[Option, ...]] = ()
     """What can be asked for beyond the options that all data types share."""
+    validates_fronts: ClassVar[bool] = False
+    """Whether a front is fitted on the training split and compared on the validation split, by the
+    bench's own evaluation of its equations; else it is fitted and compared on both together."""
     snr_levels: ClassVar[bool] = True
     """Whether its data have noise levels in dB."""
 

@@ -119,6 +119,7 @@ class Srsd(DataType):
         Option("--target-noise"),
     )
     snr_levels = False
+    validates_fronts = True
     variants = ("released",)
 
     def source(self, path: Path | None = None) -> Source:

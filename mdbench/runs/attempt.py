@@ -143,11 +143,14 @@ class Attempt:
         self._settings_failed = 0
         self._first_failure = ""
         tuning = method.spec.tuning
+        self._validated = data_type.validates_fronts and tuning == "front"
+        self._first = task.train if tuning == "grid" or self._validated else task.refit
         self._candidates = Candidates(
             data_type,
-            task.validation if tuning == "grid" else task.refit,
+            task.validation if tuning == "grid" else self._first,
             task.variables,
             job.protocol,
+            validation=task.validation if self._validated else None,
         )
 
     def run(self) -> Outcome:
@@ -233,7 +236,7 @@ class Attempt:
     def _order_fit(self) -> None:
         spec = self._method.spec
         grid = spec.tuning == "grid"
-        self._save("train.npz", self._task.train if grid else self._task.refit, with_targets=True)
+        self._save("train.npz", self._first, with_targets=True)
         if grid:
             self._save("validation.npz", self._task.validation, with_targets=False)
         self._worker.send(
