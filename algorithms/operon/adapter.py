@@ -11,7 +11,7 @@ import numpy as np
 import pyoperon
 from pyoperon.sklearn import SymbolicRegressor
 
-from mdbench.worker import Candidate, Problem, Unsupported
+from mdbench.worker import Candidate, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,10 +26,25 @@ _NEARLY = 0.98
 """A run that lasted so much of its limit was ended by it: the limit is kept to some 20 ms."""
 _DECIMALS = 60
 """Enough for every digit of a single-precision constant down to about 1e-50."""
-_LARGEST = float(np.sqrt(np.finfo(np.float32).max))
-"""The norm of a column from which on Operon's sums of squares overflow."""
+_HANDY = 1e-10, 1e10
+"""Columns of a typical size between these are given to Operon as they are, the others scaled: its
+sums of squares overflow, in single precision, from a norm of 1.8e19 on."""
 _NUMBER = re.compile(r"\d+\.\d+")
+_WEIGHT = re.compile(r"\((\(-[0-9.e+-]+\)|[0-9.e+-]+) \* (\w+)\)")
 _UNIT_WEIGHT = re.compile(r"\(1\.0 \* (\w+)\)")
+
+
+@dataclass(frozen=True)
+class _Scales:
+    """Powers of two by which columns are divided before Operon sees them."""
+
+    x: Array
+    y: Array
+
+    @classmethod
+    def of(cls, problem: Problem) -> _Scales:
+        """Scale what is not of a handy size, so that no digit is lost."""
+        return cls(_powers_of_two(problem.X), _powers_of_two(problem.Y))
 
 
 @dataclass(frozen=True)
@@ -64,13 +79,16 @@ class Adapter:
 
         Raises
         ------
-        Unsupported
-            If a column is too large for single precision.
+        ValueError
+            If the data are not finite.
         RuntimeError
             If no expression for a target is finite on the data of the fit.
         """
         start = time.monotonic()
-        _refuse_large(problem)
+        if not (np.isfinite(problem.X).all() and np.isfinite(problem.Y).all()):
+            raise ValueError("the data are not finite")
+        self._scales = _Scales.of(problem)
+        X, Y = problem.X / self._scales.x, problem.Y / self._scales.y
         self._members: list[_Member] = []
         self.stopped_early = False
         for target, name in enumerate(problem.targets):
@@ -80,10 +98,10 @@ class Adapter:
                 share = _SHARE_OF_TIME * left / (len(problem.targets) - target)
                 parameters["max_time"] = max(1, int(share))
             begin = time.monotonic()
-            regressor = SymbolicRegressor(**parameters).fit(problem.X, problem.Y[:, target])
+            regressor = SymbolicRegressor(**parameters).fit(X, Y[:, target])
             limit = parameters.get("max_time", float("inf"))
             self.stopped_early |= time.monotonic() - begin >= _NEARLY * limit
-            members = list(_front(regressor, target, problem))
+            members = list(_front(regressor, target, problem, self._scales))
             if not members:
                 raise RuntimeError(f"Operon's front for {name} has no finite member")
             self._members += members
@@ -103,33 +121,40 @@ class Adapter:
 
     def predict(self, problem: Problem) -> Array:
         """Evaluate the chosen expressions with Operon itself, in single precision."""
-        return np.stack([_evaluate(member.tree, problem.X) for member in self._chosen], axis=1)
+        X = problem.X / self._scales.x
+        columns = [_evaluate(member.tree, X) for member in self._chosen]
+        return np.stack(columns, axis=1) * self._scales.y
 
     def equations(self) -> list[str]:
         """Give the chosen right-hand side of each target."""
         return [member.equation for member in self._chosen]
 
 
-def _refuse_large(problem: Problem) -> None:
-    names = (*problem.variables, *problem.targets)
-    norms = np.linalg.norm(np.hstack([problem.X, problem.Y]), axis=0)
-    for name, norm in zip(names, norms, strict=True):
-        if norm > _LARGEST:
-            raise Unsupported(
-                f"Operon computes in single precision, and {name} is too large for it: its norm "
-                f"is {norm:.1e}, and {_LARGEST:.1e} is the most; scale the data"
-            )
+def _powers_of_two(columns: Array) -> Array:
+    """Give a scale for each column of (n, d): 1 where its root mean square is handy."""
+    largest = np.max(np.abs(columns), axis=0)
+    safe = np.where(largest > 0, largest, 1.0)
+    typical = safe * np.sqrt(np.mean(np.square(columns / safe), axis=0))
+    handy = (largest == 0) | ((typical >= _HANDY[0]) & (typical <= _HANDY[1]))
+    return np.where(handy, 1.0, np.exp2(np.round(np.log2(np.where(handy, 1.0, typical)))))
 
 
-def _front(regressor: SymbolicRegressor, target: int, problem: Problem) -> Iterator[_Member]:
+def _front(
+    regressor: SymbolicRegressor, target: int, problem: Problem, scales: _Scales
+) -> Iterator[_Member]:
     """Give the members of a front that are finite on the data of the fit."""
     names = dict(zip(regressor.variables_, problem.variables, strict=True))
+    weights = dict(zip(problem.variables, (1.0 / scales.x).tolist(), strict=True))
+    X, scale = problem.X / scales.x, float(scales.y[target])
     for solution in regressor.pareto_front_:
         tree = solution["tree"]
-        predictions = _evaluate(tree, problem.X)
-        error = float(np.mean((predictions - problem.Y[:, target]) ** 2))
+        predictions = _evaluate(tree, X) * scale
+        error = float(np.mean(((predictions - problem.Y[:, target]) / scale) ** 2))
         if np.isfinite(error):
-            yield _Member(target, tree, _equation(tree, names), predictions, error)
+            equation = _equation(tree, names, weights)
+            if scale != 1.0:
+                equation = f"{scale!r} * ({equation})"
+            yield _Member(target, tree, equation, predictions, error)
 
 
 def _evaluate(tree: pyoperon.Tree, X: Array) -> Array:
@@ -140,12 +165,21 @@ def _evaluate(tree: pyoperon.Tree, X: Array) -> Array:
     return np.asarray(values, dtype=np.float64).reshape(-1)
 
 
-def _equation(tree: pyoperon.Tree, names: dict[int, str]) -> str:
+def _equation(tree: pyoperon.Tree, names: dict[int, str], weights: dict[str, float]) -> str:
     """Write a tree in Python syntax.
 
     Constants get the fewest digits that read back as the same single-precision number; a
-    weight or scale of exactly one is left out.
+    weight or scale of exactly one is left out.  Weights of variables that were scaled become
+    those of the variables themselves.
     """
     text = pyoperon.InfixFormatter.Format(tree, names, _DECIMALS)
     text = _NUMBER.sub(lambda number: str(np.float32(number[0])), text)
+    text = _WEIGHT.sub(lambda found: _weighted(found[1], found[2], weights), text)
     return _UNIT_WEIGHT.sub(r"\1", text).replace("(1.0 * (", "((").replace("^", "**")
+
+
+def _weighted(number: str, name: str, weights: dict[str, float]) -> str:
+    weight = weights.get(name, 1.0)
+    if weight == 1.0:
+        return f"({number} * {name})"
+    return f"(({float(number.strip('()')) * weight!r}) * {name})"
