@@ -9,6 +9,7 @@ from zlib import error as ZlibError  # noqa: N812 - zlib calls it just "error"
 import numpy as np
 
 from mdbench.data.field import AXES, Field
+from mdbench.data.headers import READING
 from mdbench.data.trajectory import Trajectory
 from mdbench.errors import DataError
 
@@ -41,7 +42,7 @@ def read_npz(path: Path) -> Trajectory:
     """
     try:
         # Opened here, because np.load leaves a damaged file open.
-        with path.open("rb") as file:
+        with path.open("rb") as file, READING:
             archive = np.load(file, allow_pickle=False)
             if not isinstance(archive, np.lib.npyio.NpzFile):
                 raise DataError(f"{path} is a single array", _EXPECTED)
@@ -63,7 +64,7 @@ def read_field(path: Path) -> Field:
         or its arrays cannot be used; it names the file, the key and the value.
     """
     try:
-        with path.open("rb") as file:
+        with path.open("rb") as file, READING:
             archive = np.load(file, allow_pickle=False)
             if not isinstance(archive, np.lib.npyio.NpzFile):
                 raise DataError(f"{path} is a single array", _EXPECTED_FIELD)

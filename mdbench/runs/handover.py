@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
+from mdbench.data.headers import READING
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -48,7 +50,7 @@ def read_predictions(path: Path, shape: tuple[int, ...]) -> NDArray[np.float64]:
     if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)
         raise HandoverError(f"{path.name} is no plain file")
-    with os.fdopen(descriptor, "rb") as stream:
+    with os.fdopen(descriptor, "rb") as stream, READING:
         found, dtype = _read_header(stream, path.name)
         if found != shape:
             raise HandoverError(f"predictions of shape {found}; {shape} expected")
