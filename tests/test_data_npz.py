@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import pickle
+import sys
+import threading
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -177,3 +179,29 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     }.items():
         with pytest.raises(DataError, match=message):
             read_npz(tmp_path / name)
+
+
+def test_many_threads_may_read_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "a.npz"
+    t = np.linspace(0, 1, 50)
+    np.savez(path, t=t, u=t[:, None], du=t[:, None])
+    errors = []
+
+    def read() -> None:
+        try:
+            for _ in range(300):
+                read_npz(path)
+        except BaseException as error:  # noqa: BLE001 - whatever a thread may meet
+            errors.append(error)
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        threads = [threading.Thread(target=read) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert errors == []
