@@ -210,6 +210,16 @@ def test_limits_reach_the_record(place: Workspace) -> None:
     assert (budget.processes, budget.output_mb) == (99, 100)
 
 
+@pytest.mark.usefixtures("place")
+def test_probe_shows_every_runtime(capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nonexistent.sock")
+    assert main(["probe"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    levels = HereRuntime().probe().levels
+    assert f"venv {' '.join(levels.values())}" in printed
+    assert "docker - - - - No Docker engine answers at" in printed
+
+
 def test_install_goes_on_past_a_broken_method(
     place: Workspace, capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:

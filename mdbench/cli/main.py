@@ -302,6 +302,15 @@ def install(
 
 
 @app.command()
+def probe() -> None:
+    """Show what each runtime keeps methods from on this machine."""
+    from mdbench.cli import probing
+    from mdbench.workspace import Workspace
+
+    probing.probe(Workspace.find(), Console(highlight=False))
+
+
+@app.command()
 def new(name: Annotated[str, typer.Argument(help="The method's name.")]) -> None:
     """Make a method's folder that runs as it stands."""
     from mdbench.authoring.new import make_method
