@@ -16,6 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from mdbench.errors import UnavailableError
 from mdbench.runtimes import bubblewrap, environments, processes
 from mdbench.runtimes.base import Enforcement, Prepared, Runtime, WorkerGoneError
 from mdbench.runtimes.launch import (
@@ -137,6 +138,11 @@ class VenvWorker(LineWorker):
         What its jobs may use.
     wrapped
         Whether it gets a room of its own.
+
+    Raises
+    ------
+    UnavailableError
+        If it cannot be started at all.
     """
 
     def __init__(
@@ -148,6 +154,11 @@ class VenvWorker(LineWorker):
         *,
         wrapped: bool,
     ) -> None:
+        if not Path(python[0]).exists():
+            raise UnavailableError(
+                f"The interpreter {python[0]} has gone.",
+                "Remove the environments (./install.sh --clean), and give the same command again.",
+            )
         scratch = Scratch()
         super().__init__(scratch, f"{bubblewrap.INSIDE}/jobs" if wrapped else str(scratch.jobs))
         self._wrapped = wrapped
@@ -157,18 +168,22 @@ class VenvWorker(LineWorker):
         command, environment = (self._in_a_room if wrapped else self._in_the_open)(
             python, folders, options, limits.threads
         )
-        self._process = from_lasting_thread(
-            lambda: subprocess.Popen(
-                command,
-                bufsize=0,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                cwd=scratch.path,
-                env=environment,
-                start_new_session=True,
+        try:
+            self._process = from_lasting_thread(
+                lambda: subprocess.Popen(
+                    command,
+                    bufsize=0,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    cwd=scratch.path,
+                    env=environment,
+                    start_new_session=True,
+                )
             )
-        )
+        except OSError as error:
+            scratch.remove()
+            raise UnavailableError(f"{command[0]} cannot be started: {error.strerror}.") from error
         assert self._process.stdin is not None  # noqa: S101 - for the type checker
         assert self._process.stdout is not None  # noqa: S101
         assert self._process.stderr is not None  # noqa: S101
