@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 FOLDER = ROOT / "algorithms" / "sindy"
+SHARED = ROOT / "algorithms" / "sparse_regression"
 THRESHOLDS = [float(value) for value in np.logspace(-7, 0, 16)]
 
 SYSTEMS: dict[str, tuple[Callable[[float, Array], list[float]], list[float]]] = {
@@ -54,10 +55,11 @@ SYSTEMS: dict[str, tuple[Callable[[float, Array], list[float]], list[float]]] = 
 @pytest.fixture(scope="module")
 def sindy() -> Iterator[Any]:
     """Import the adapter as the worker does, and leave no module of its folder behind."""
-    names = ("adapter", "features", "stlsq")
-    sys.path.insert(0, str(FOLDER))
+    names = ("adapter", "models", "states", "stlsq")
+    sys.path[:0] = [str(FOLDER), str(SHARED)]
     yield importlib.import_module("adapter")
     sys.path.remove(str(FOLDER))
+    sys.path.remove(str(SHARED))
     for name in names:
         sys.modules.pop(name, None)
 
@@ -148,7 +150,7 @@ def test_agrees_with_pysindy(
         )
         ridge = reference_ridge(features, problem.du, setting["threshold"], setting["alpha"])
         for target, expected in enumerate(ridge != 0):
-            coefficients = models._coefficients[models._of_setting[place, target]]
+            coefficients = models.coefficients[models.of_setting[place, target]]
             ours = coefficients[columns]
             assert not np.delete(coefficients, columns).any()
             np.testing.assert_array_equal(ours != 0, expected, str(setting))
@@ -176,7 +178,7 @@ def test_refit_agrees_with_pysindys_where_that_is_accurate(
     features = reference_features(problem.u, "cross", "polynomial", 2)
     expected = STLSQ(threshold=0.1, alpha=1e-5, max_iter=200).fit(features, problem.du).coef_
     models = sindy._Models(problem, [sindy._Setting.of(order=2, threshold=0.1)])
-    np.testing.assert_allclose(models._coefficients, expected, rtol=1e-8)
+    np.testing.assert_allclose(models.coefficients, expected, rtol=1e-8)
 
 
 @pytest.mark.parametrize("library", ["cross", "powers"])
@@ -259,7 +261,7 @@ def test_complexity_is_that_of_the_published_text(sindy: Any, values: list[float
         trajectory(u, u),
         [sindy._Setting.of(library="powers", basis="polynomial+sin+cos", order=2)],
     )
-    models._coefficients = np.where(np.abs(values) > 1e-10, values, 0)[None]
+    models.coefficients = np.where(np.abs(values) > 1e-10, values, 0)[None]
     ours = models.equation(0)
     assert count_nodes(ours) == (count_nodes(published) if published else 1)
 
@@ -302,9 +304,9 @@ def test_small_stacks_change_nothing(
     sindy: Any, problems: dict[str, Problem], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = [sindy._Setting.of(**setting) for setting in grid(THRESHOLDS[::5])]
-    whole = sindy._Models(problems["lorenz"], settings)._coefficients
+    whole = sindy._Models(problems["lorenz"], settings).coefficients
     monkeypatch.setattr(sys.modules["stlsq"], "_STACK_NUMBERS", 500)
-    np.testing.assert_allclose(sindy._Models(problems["lorenz"], settings)._coefficients, whole)
+    np.testing.assert_allclose(sindy._Models(problems["lorenz"], settings).coefficients, whole)
 
 
 def test_too_large_a_library_is_unsupported(sindy: Any) -> None:

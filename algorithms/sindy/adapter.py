@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from features import Library, feature_matrix, list_terms
+from models import Models, write_sum
+from states import Library, feature_matrix, list_terms
 from stlsq import Paths, Regression
 
 from mdbench.worker import Candidate, Problem
@@ -17,10 +18,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
-
-_NEGLIGIBLE = 1e-10
-"""Coefficients up to this size are no part of the model, as in the published pipeline."""
-
 
 @dataclass(frozen=True)
 class _Setting:
@@ -99,8 +96,8 @@ class Adapter:
             )
 
 
-class _Models:
-    """The models of one target that a list of settings gives, each kept once."""
+class _Models(Models):
+    """The models that a list of settings gives for a trajectory."""
 
     def __init__(self, problem: Problem, settings: Sequence[_Setting]) -> None:
         libraries = list(dict.fromkeys(setting.library for setting in settings))
@@ -109,7 +106,7 @@ class _Models:
         columns = {
             library: np.array([term in library for term in self._terms]) for library in libraries
         }
-        regression = Regression(feature_matrix(self._terms, problem.u), problem.du)
+        regression = Regression.of(feature_matrix(self._terms, problem.u), problem.du)
         n_targets = problem.du.shape[1]
         supports = regression.supports(
             Paths(
@@ -119,37 +116,12 @@ class _Models:
                 columns=np.repeat([columns[s.library] for s in settings], n_targets, axis=0),
             )
         )
-        known: dict[tuple[int, bytes], int] = {}
-        coefficients: list[Array] = []
-        rows: list[int] = []
-        for number, support in enumerate(supports):
-            target = number % n_targets
-            key = target, support.tobytes()
-            if key not in known:
-                known[key] = len(coefficients)
-                coefficients.append(regression.refit(support, target))
-            rows.append(known[key])
-        self._coefficients = np.array(coefficients)
-        self._coefficients[np.abs(self._coefficients) <= _NEGLIGIBLE] = 0
-        self._of_setting = np.reshape(rows, (len(settings), n_targets))
-
-    def distinct(self) -> Iterator[tuple[int, list[int]]]:
-        """Give the first setting of each different system with the model of each target."""
-        seen = set()
-        for place, indices in enumerate(self._of_setting.tolist()):
-            if tuple(indices) not in seen:
-                seen.add(tuple(indices))
-                yield place, indices
+        super().__init__(regression.refits(supports, n_targets), n_targets)
 
     def predict(self, problem: Problem) -> Array:
         """Evaluate all models; gives (n, number of models)."""
-        return feature_matrix(self._terms, problem.u) @ self._coefficients.T
+        return feature_matrix(self._terms, problem.u) @ self.coefficients.T
 
     def equation(self, index: int) -> str:
-        """Write one model with coefficients that read back exactly."""
-        summands = [
-            f"{value!r}*{term}" if term else repr(value)
-            for term, value in zip(self._texts, self._coefficients[index].tolist(), strict=True)
-            if value
-        ]
-        return " + ".join(summands).replace("+ -", "- ") or "0"
+        """Write one model."""
+        return write_sum(self.coefficients[index], self._texts)

@@ -1,4 +1,4 @@
-"""The library of terms that SINDy chooses from.
+"""Libraries of functions of the states, for ordinary differential equations and as parts of others.
 
 One ordered list of terms holds every library of a grid: a smaller library is a choice of its
 columns that keeps their order.  So one feature matrix serves the whole grid.
