@@ -88,11 +88,11 @@ class Adapter:
         models = _Models(train, settings)
         predictions = models.predict(validation)
         texts = [models.equation(index) for index in range(predictions.shape[1])]
-        for place, indices in models.distinct():
+        for equal, indices in models.distinct():
             yield Candidate(
                 equations=tuple(texts[index] for index in indices),
                 predictions=predictions[:, indices],
-                hyperparameters=grid[place],
+                hyperparameters=grid[equal[0]],
             )
 
 

@@ -49,13 +49,16 @@ class Models:
         self.coefficients = np.array(coefficients)
         self.of_setting = np.reshape(rows, (-1, n_targets))
 
-    def distinct(self) -> Iterator[tuple[int, list[int]]]:
-        """Give the first setting of each different system with the model of each target."""
-        seen = set()
+    def distinct(self) -> Iterator[tuple[list[int], list[int]]]:
+        """Give each different system: the settings that found it, and the model of each target.
+
+        They come in the order of their first settings.
+        """
+        found: dict[tuple[int, ...], list[int]] = {}
         for place, indices in enumerate(self.of_setting.tolist()):
-            if tuple(indices) not in seen:
-                seen.add(tuple(indices))
-                yield place, indices
+            found.setdefault(tuple(indices), []).append(place)
+        for system, places in found.items():
+            yield places, list(system)
 
 
 def write_sum(coefficients: Array, texts: Sequence[str]) -> str:
