@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from field_adapter import FieldAdapter
+from adapters import FieldAdapter
 from library import FieldLibrary
 from models import Models
-from stlsq import Paths, Regression, fold
+from stlsq import Regression, Stlsq, fold
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,15 +15,6 @@ if TYPE_CHECKING:
     from library import FieldTerms
 
     from mdbench.worker import Problem
-
-
-@dataclass(frozen=True)
-class _Setting:
-    """One point of the grid."""
-
-    library: FieldLibrary
-    alpha: float
-    threshold: float
 
 
 class Adapter(FieldAdapter):
@@ -36,27 +25,16 @@ class Adapter(FieldAdapter):
     """
 
     @classmethod
-    def setting(cls, *, alpha: float = 1e-5, threshold: float = 0.1, **library: Any) -> _Setting:
+    def setting(cls, *, alpha: float = 1e-5, threshold: float = 0.1, **library: Any) -> Stlsq:
         """Read a setting."""
-        return _Setting(FieldLibrary.of(**library), float(alpha), float(threshold))
+        return Stlsq(FieldLibrary.of(**library), float(alpha), float(threshold))
 
     @classmethod
     def find(
-        cls, problem: Problem, terms: FieldTerms, settings: Sequence[_Setting], *, seed: int
+        cls, problem: Problem, terms: FieldTerms, settings: Sequence[Stlsq], *, seed: int
     ) -> Models:
         """Follow all settings in one factor of features and targets."""
         del seed  # nothing is drawn
-        n_targets = problem.du.shape[-1]
         n_rows = problem.rows.size if "rows" in problem.arrays else problem.du[..., 0].size
         regression = Regression(fold(terms.blocks(problem)), n_rows, len(terms), mixed_units=True)
-        supports = regression.supports(
-            Paths(
-                target=np.tile(np.arange(n_targets), len(settings)),
-                alpha=np.repeat([setting.alpha for setting in settings], n_targets),
-                threshold=np.repeat([setting.threshold for setting in settings], n_targets),
-                columns=np.repeat(
-                    [terms.columns(setting.library) for setting in settings], n_targets, axis=0
-                ),
-            )
-        )
-        return Models(regression.refits(supports, n_targets), n_targets)
+        return Models(regression.models(terms, settings)[0])

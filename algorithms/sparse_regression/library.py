@@ -8,6 +8,7 @@ have no names for.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +18,7 @@ from states import Library, feature_matrix, list_terms
 from mdbench.worker import Unsupported
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -53,9 +54,7 @@ class FieldLibrary:
 
     def __post_init__(self) -> None:
         if self.derivative_order < 1:
-            raise ValueError(
-                f"derivative_order is {self.derivative_order}; it must be 1 or more"
-            )
+            raise ValueError(f"derivative_order is {self.derivative_order}; it must be 1 or more")
 
     @classmethod
     def of(
@@ -141,8 +140,11 @@ class FieldTerms:
                     )
                 yield features, targets[rows]
 
-    def predict(self, coefficients: Array, problem: Problem) -> Array:
-        """Evaluate models (k, p) on a field; gives its values shaped like the targets."""
+    def at(self, problem: Problem) -> Callable[[Array], Array]:
+        """Give what evaluates models (k, p) on a field, to arrays like its targets."""
+        return partial(self._evaluate, problem)
+
+    def _evaluate(self, problem: Problem, coefficients: Array) -> Array:
         k = len(coefficients)
         tables = np.zeros((k, len(self.functions), len(self.derivatives)))
         tables[:, self.pairs[:, 0], self.pairs[:, 1]] = coefficients
@@ -176,9 +178,7 @@ class FieldTerms:
         return feature_matrix(self.functions, flat), derivatives
 
 
-def usable(
-    libraries: Sequence[FieldLibrary], problem: Problem, most_terms: int
-) -> list[bool]:
+def usable(libraries: Sequence[FieldLibrary], problem: Problem, most_terms: int) -> list[bool]:
     """Tell which libraries are small enough, and say which are not.
 
     Raises

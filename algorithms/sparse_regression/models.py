@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["Models", "write_sum"]
 
 _NEGLIGIBLE = 1e-10
-"""Coefficients up to this size, times the unit that they are in, are no part of a model."""
+"""Coefficients up to this size are no part of the model, as in the published pipeline."""
 
 
 class Models:
@@ -25,29 +25,22 @@ class Models:
     Parameters
     ----------
     found
-        The coefficients (p,) of one model after the other, setting by setting and for each
-        setting target by target; arrays that are the same object are taken as one.
-    n_targets
-        The number of targets.
-    negligible
-        Coefficients up to this size become zero, (p,) or one for all.
+        The coefficients of the model that each setting gives for each target,
+        (settings, targets, p); those that are negligible become zero.
     """
 
-    def __init__(
-        self, found: Iterable[Array], n_targets: int, negligible: Array | float = _NEGLIGIBLE
-    ) -> None:
+    def __init__(self, found: Array) -> None:
+        kept = np.where(np.abs(found) > _NEGLIGIBLE, found, 0.0)
         known: dict[tuple[int, bytes], int] = {}
-        coefficients: list[Array] = []
-        rows: list[int] = []
-        for number, model in enumerate(found):
-            kept = np.where(np.abs(model) > negligible, model, 0.0)
-            key = number % n_targets, kept.tobytes()
+        first: list[tuple[int, int]] = []
+        self.of_setting = np.empty(found.shape[:2], dtype=np.intp)
+        for setting, target in np.ndindex(*found.shape[:2]):
+            key = target, kept[setting, target].tobytes()
             if key not in known:
-                known[key] = len(coefficients)
-                coefficients.append(kept)
-            rows.append(known[key])
-        self.coefficients = np.array(coefficients)
-        self.of_setting = np.reshape(rows, (-1, n_targets))
+                known[key] = len(first)
+                first.append((setting, target))
+            self.of_setting[setting, target] = known[key]
+        self.coefficients = np.array([kept[place] for place in first])
 
     def distinct(self) -> Iterator[tuple[list[int], list[int]]]:
         """Give each different system: the settings that found it, and the model of each target.

@@ -12,21 +12,61 @@ need the Gram matrix only, and one factor of it serves all thresholds and target
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from stlsq import fold
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
     Mask = NDArray[np.bool_]
 
-__all__ = ["refit", "supports"]
+__all__ = ["Sr3", "models", "refit", "supports"]
 
 _ROUNDS = 200
 _TOLERANCE = 1e-5
 """Relaxed coefficients that move less, relative to the largest, have settled."""
+
+
+@dataclass(frozen=True)
+class Sr3:
+    """A setting: a library, how many rows of the data serve, the smallest coefficient kept."""
+
+    library: Any
+    points: int
+    threshold: float
+
+
+def models(features: Array, targets: Array, terms: Any, settings: Sequence[Sr3]) -> Array:
+    """Fit settings that have the number of rows in common.
+
+    Parameters
+    ----------
+    features, targets
+        (..., n, p) and (..., n, k); what stands before are samples.
+    terms
+        What the features are; its ``columns(library)`` tells which a setting may use.
+
+    Returns
+    -------
+    (..., settings, k, p)
+        The coefficients.
+    """
+    samples, p, k = features.shape[:-2], features.shape[-1], targets.shape[-1]
+    found = np.zeros((*samples, len(settings), k, p))
+    for library in dict.fromkeys(setting.library for setting in settings):
+        places = [i for i, setting in enumerate(settings) if setting.library == library]
+        columns = np.flatnonzero(terms.columns(library))
+        used = features[..., columns]
+        thresholds = np.array([settings[place].threshold for place in places])
+        kept = supports(used, targets, thresholds)
+        found[(..., *np.ix_(places, range(k), columns))] = refit(used, targets, kept)
+    return found
 
 
 def supports(features: Array, targets: Array, thresholds: Array, *, nu: float = 1.0) -> Mask:
@@ -70,29 +110,26 @@ def supports(features: Array, targets: Array, thresholds: Array, *, nu: float = 
 
 
 def refit(features: Array, targets: Array, kept: Mask) -> Array:
-    """Fit the terms that are kept by least squares.
-
-    Parameters
-    ----------
-    features, targets
-        (n, p) and (n, k).
-    kept
-        (m, k, p).
+    """Fit the terms that are kept by least squares; shapes are as in `supports`.
 
     Returns
     -------
-    (m, k, p)
+    (..., m, k, p)
         The coefficients.
     """
-    norms = np.sqrt((features**2).sum(axis=0))
-    unit = features / np.where(norms > 0, norms, 1.0)
-    known: dict[tuple[int, bytes], Array] = {}
     coefficients = np.zeros(kept.shape)
-    for i, j in np.ndindex(kept.shape[:2]):
-        terms = np.flatnonzero(kept[i, j])
-        key = j, terms.tobytes()
-        if key not in known and terms.size:
-            known[key] = np.linalg.lstsq(unit[:, terms], targets[:, j])[0] / norms[terms]
-        if terms.size:
-            coefficients[i, j, terms] = known[key]
+    for sample in np.ndindex(kept.shape[:-3]):
+        norms = np.sqrt((features[sample] ** 2).sum(axis=0))
+        unit = features[sample] / np.where(norms > 0, norms, 1.0)
+        factor, p = fold([(unit, targets[sample])]), unit.shape[1]
+        known: dict[tuple[int, bytes], Array] = {}
+        for i, j in np.ndindex(kept.shape[-3:-1]):
+            terms = np.flatnonzero(kept[sample][i, j])
+            if not terms.size:
+                continue
+            key = j, terms.tobytes()
+            if key not in known:
+                used = factor[: terms[-1] + 1]
+                known[key] = np.linalg.lstsq(used[:, terms], used[:, p + j])[0] / norms[terms]
+            coefficients[(*sample, i, j, terms)] = known[key]
     return coefficients

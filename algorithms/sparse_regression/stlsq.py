@@ -15,22 +15,31 @@ Several samples of the same data (a bootstrap) are a stack of such factors.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
     Mask = NDArray[np.bool_]
 
-__all__ = ["Paths", "Regression", "fold"]
+__all__ = ["Paths", "Regression", "Stlsq", "fold"]
 
 _STACK_NUMBERS = 1_000_000
 """The most numbers in the matrices of one stacked call: 8 MB."""
+
+
+@dataclass(frozen=True)
+class Stlsq:
+    """A setting: a library, the ridge penalty and the smallest coefficient that is kept."""
+
+    library: Any
+    alpha: float
+    threshold: float
 
 
 @dataclass
@@ -46,14 +55,14 @@ class Paths:
     columns
         The terms that may be used, (m, p).
     sample
-        The sample that is fitted, (m,); all are the first where none are given.
+        The sample that is fitted, (m,).
     """
 
     target: NDArray[np.intp]
     alpha: Array
     threshold: Array
     columns: Mask
-    sample: NDArray[np.intp] | None = None
+    sample: NDArray[np.intp]
 
 
 class Regression:
@@ -97,6 +106,31 @@ class Regression:
         """Make one from `features` (n, p) and `targets` (n, k)."""
         return cls(fold([(features, targets)]), len(features), features.shape[1])
 
+    def models(self, terms: Any, settings: Sequence[Stlsq]) -> Array:
+        """Fit all settings to all samples and targets.
+
+        Parameters
+        ----------
+        terms
+            What the features are; its ``columns(library)`` tells which a setting may use.
+
+        Returns
+        -------
+        (samples, settings, k, p)
+            The coefficients.
+        """
+        masks = {setting.library: terms.columns(setting.library) for setting in settings}
+        shape = len(self._gram), len(settings), self._moments.shape[-1]
+        sample, setting, target = (each.reshape(-1) for each in np.indices(shape))
+        paths = Paths(
+            target=target,
+            alpha=np.array([each.alpha for each in settings])[setting],
+            threshold=np.array([each.threshold for each in settings])[setting],
+            columns=np.array([masks[each.library] for each in settings])[setting],
+            sample=sample,
+        )
+        return self.refits(self.supports(paths), paths).reshape(*shape, self.n_features)
+
     def supports(self, paths: Paths) -> Mask:
         """Follow each path to the terms that it keeps.
 
@@ -108,9 +142,8 @@ class Regression:
             The terms that are left, (m, p).
         """
         support = paths.columns.copy()
-        sample = np.zeros_like(paths.target) if paths.sample is None else paths.sample
         solved: dict[bytes, Array] = {}
-        labels = np.column_stack([paths.target, paths.alpha, sample])
+        labels = np.column_stack([paths.target, paths.alpha, paths.sample])
         moving = np.arange(len(support))
         while moving.size:
             before = support[moving]
@@ -121,7 +154,9 @@ class Regression:
             new = {key: i for i, key in enumerate(keys) if key not in solved}
             first = list(new.values())
             at = moving[first]
-            coefficients = self._ridge(before[first], paths.alpha[at], paths.target[at], sample[at])
+            coefficients = self._ridge(
+                before[first], paths.alpha[at], paths.target[at], paths.sample[at]
+            )
             solved.update(zip(new, coefficients, strict=True))
             now = np.array([solved[key] for key in keys])
             kept = before & (np.abs(now) >= paths.threshold[moving, None])
@@ -129,32 +164,43 @@ class Regression:
             moving = moving[(kept != before).any(axis=1) & kept.any(axis=1)]
         return support
 
-    def refit(self, support: Mask, target: int, sample: int = 0) -> Array:
-        """Fit the terms of `support` (p,) to one target by least squares; gives (p,).
+    def refits(self, supports: Mask, paths: Paths) -> Array:
+        """Fit the terms that each path has kept by least squares.
 
         Singular values below machine epsilon, times the larger side of the feature matrix,
         relative to the largest one count as zero; of equally good coefficients the smallest are
         taken.
-        """
-        coefficients = np.zeros(self.n_features)
-        terms = np.flatnonzero(support)
-        if terms.size:
-            rows = terms[-1] + 1  # below them the triangular factor is zero
-            coefficients[terms] = self._refit_scale[terms] * np.linalg.lstsq(
-                self._r[sample][:rows, terms] * self._unscale[terms],
-                self._q_targets[sample, :rows, target],
-                rcond=self._cut_off,
-            )[0]
-        return coefficients
 
-    def refits(self, supports: Mask, n_targets: int) -> Iterator[Array]:
-        """Refit `supports` (m, p) of the first sample, whose targets take turns; equal ones once."""
-        known: dict[tuple[int, bytes], Array] = {}
-        for number, support in enumerate(supports):
-            key = number % n_targets, support.tobytes()
-            if key not in known:
-                known[key] = self.refit(support, key[0])
-            yield known[key]
+        Parameters
+        ----------
+        supports
+            What `supports` gave for the paths, (m, p).
+
+        Returns
+        -------
+        (m, p)
+            Coefficients, with zeros for the other terms.
+        """
+        known: dict[bytes, int] = {}
+        packed = np.packbits(supports, axis=1)
+        labels = np.column_stack([paths.target, paths.sample])
+        keys = [row.tobytes() + label.tobytes() for row, label in zip(packed, labels, strict=True)]
+        first = [i for i, key in enumerate(keys) if known.setdefault(key, i) == i]
+        coefficients = np.zeros(supports.shape)
+        sizes = supports[first].sum(axis=1)
+        for chosen in _stacks(sizes, len(self._gram[0])):
+            at = np.asarray(first)[chosen]
+            terms = np.nonzero(supports[at])[1].reshape(len(at), -1)
+            if not terms.size:
+                continue
+            # Below the last term the columns of the triangular factor are zero.
+            rows = np.arange(min(int(terms.max()) + 1, self._r.shape[1]))
+            columns = self._r[paths.sample[at, None, None], rows[:, None], terms[:, None, :]]
+            columns *= self._unscale[terms][:, None, :]
+            right = self._q_targets[paths.sample[at, None], rows, paths.target[at, None]]
+            solutions = _least_squares(columns, right, self._cut_off)
+            coefficients[at[:, None], terms] = solutions * self._refit_scale[terms]
+        return coefficients[[known[key] for key in keys]]
 
     def _ridge(
         self,
@@ -193,8 +239,10 @@ def fold(blocks: Iterable[tuple[Array, Array]]) -> Array:
     factor: Array | None = None
     for features, targets in blocks:
         rows = np.empty(
-            (len(features) + (0 if factor is None else len(factor)), features.shape[1]
-             + targets.shape[1])
+            (
+                len(features) + (0 if factor is None else len(factor)),
+                features.shape[1] + targets.shape[1],
+            )
         )
         rows[: len(features), : features.shape[1]] = features
         rows[: len(features), features.shape[1] :] = targets
@@ -206,13 +254,16 @@ def fold(blocks: Iterable[tuple[Array, Array]]) -> Array:
     return factor
 
 
-def _stacks(sizes: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
-    """Group problems of equal size, as many together as fit into a little memory."""
+def _stacks(sizes: NDArray[np.intp], height: int = 0) -> Iterator[NDArray[np.intp]]:
+    """Group problems of equal size, as many together as fit into a little memory.
+
+    The matrices are square, or of the given height where that is more.
+    """
     for size in np.unique(sizes):
         chosen = np.flatnonzero(sizes == size)
-        height = max(1, _STACK_NUMBERS // int(size) ** 2)
-        for start in range(0, len(chosen), height):
-            yield chosen[start : start + height]
+        together = max(1, _STACK_NUMBERS // max(1, int(size) * max(int(size), height)))
+        for start in range(0, len(chosen), together):
+            yield chosen[start : start + together]
 
 
 def _solve(matrices: Array, right: Array) -> Array:
@@ -224,3 +275,12 @@ def _solve(matrices: Array, right: Array) -> Array:
         for k, (matrix, values) in enumerate(zip(matrices, right, strict=True)):
             solutions[k] = np.linalg.lstsq(matrix, values)[0]
     return solutions
+
+
+def _least_squares(matrices: Array, right: Array, cut_off: float) -> Array:
+    """Solve a stack of least-squares problems (m, rows, s), (m, rows) by singular values."""
+    u, values, vt = np.linalg.svd(matrices, full_matrices=False)
+    large = values > cut_off * values[:, :1]
+    inverse = np.divide(1.0, values, out=np.zeros_like(values), where=large)
+    projected = inverse * (u.swapaxes(1, 2) @ right[..., None])[..., 0]
+    return np.asarray((vt.swapaxes(1, 2) @ projected[..., None])[..., 0])

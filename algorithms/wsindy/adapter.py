@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from field_adapter import FieldAdapter
+from adapters import FieldAdapter
 from library import FieldLibrary
 from models import Models
-from sr3 import refit, supports
+from sr3 import Sr3, models
 from weak import WeakForm
 
 if TYPE_CHECKING:
@@ -18,15 +17,6 @@ if TYPE_CHECKING:
     from library import FieldTerms
 
     from mdbench.worker import Problem
-
-
-@dataclass(frozen=True)
-class _Setting:
-    """One point of the grid."""
-
-    library: FieldLibrary
-    points: int
-    threshold: float
 
 
 class Adapter(FieldAdapter):
@@ -38,26 +28,21 @@ class Adapter(FieldAdapter):
     """
 
     @classmethod
-    def setting(cls, *, points: int = 200, threshold: float = 0.1, **library: Any) -> _Setting:
+    def setting(cls, *, points: int = 200, threshold: float = 0.1, **library: Any) -> Sr3:
         """Read a setting."""
-        return _Setting(FieldLibrary.of(**library), points, float(threshold))
+        return Sr3(FieldLibrary.of(**library), points, float(threshold))
 
     @classmethod
     def find(
-        cls, problem: Problem, terms: FieldTerms, settings: Sequence[_Setting], *, seed: int
+        cls, problem: Problem, terms: FieldTerms, settings: Sequence[Sr3], *, seed: int
     ) -> Models:
         """Integrate all terms over as many windows as any setting takes, and follow SR3 in them."""
         most = max(setting.points for setting in settings)
         weak = WeakForm(problem, most, np.random.default_rng(seed))
         features, targets = weak.regression(terms)
-        groups: dict[tuple[FieldLibrary, int], list[int]] = {}
-        for place, setting in enumerate(settings):
-            groups.setdefault((setting.library, setting.points), []).append(place)
-        found = np.zeros((len(settings), targets.shape[1], len(terms)))
-        for (library, points), places in groups.items():
-            columns = np.flatnonzero(terms.columns(library))
-            used, wanted = features[:points, columns], targets[:points]
-            thresholds = np.array([settings[place].threshold for place in places])
-            kept = supports(used, wanted, thresholds)
-            found[np.ix_(places, range(targets.shape[1]), columns)] = refit(used, wanted, kept)
-        return Models(found.reshape(-1, len(terms)), targets.shape[1])
+        found = np.empty((len(settings), targets.shape[1], len(terms)))
+        for points in {setting.points for setting in settings}:
+            places = [i for i, setting in enumerate(settings) if setting.points == points]
+            chosen = [settings[place] for place in places]
+            found[places] = models(features[:points], targets[:points], terms, chosen)
+        return Models(found)
