@@ -35,6 +35,6 @@ class Adapter(FieldAdapter):
     ) -> Models:
         """Follow all settings in one factor of features and targets."""
         del seed  # nothing is drawn
-        n_rows = problem.rows.size if "rows" in problem.arrays else problem.du[..., 0].size
-        regression = Regression(fold(terms.blocks(problem)), n_rows, len(terms), mixed_units=True)
+        factor, n_rows = fold(terms.blocks(problem)), terms.count_rows(problem)
+        regression = Regression(factor, n_rows, len(terms), mixed_units=True)
         return Models(regression.models(terms, settings)[0])

@@ -94,6 +94,8 @@ class SparseAdapter(ABC):
         self._terms = self.terms([self._setting], problem)
         models = self.find(problem, self._terms, [self._setting], seed=self._seed)
         self._coefficients = models.coefficients[models.of_setting[0]]
+        for key, value in models.remarks[0].items():
+            print(f"{key}: {value}")  # noqa: T201 - for the log
 
     def predict(self, problem: Problem) -> Array:
         """Evaluate the model at each point; gives an array like the targets."""
@@ -126,10 +128,11 @@ class SparseAdapter(ABC):
         texts, values = terms.texts(), terms.at(validation)
         written = [write_sum(row, texts) for row in models.coefficients]
         for equal, indices in models.distinct():
+            speaker = cls.speaker(equal, sizes)
             yield Candidate(
                 equations=tuple(written[index] for index in indices),
                 predictions=values(models.coefficients[indices]),
-                hyperparameters=grid[places[cls.speaker(equal, sizes)]],
+                hyperparameters={**grid[places[speaker]], **models.remarks[speaker]},
             )
 
 

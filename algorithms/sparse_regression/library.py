@@ -140,6 +140,11 @@ class FieldTerms:
                     )
                 yield features, targets[rows]
 
+    def count_rows(self, problem: Problem) -> int:
+        """Count the rows of all blocks."""
+        size = problem.rows if "rows" in problem.arrays else problem.du[..., 0]
+        return int(size.size)
+
     def at(self, problem: Problem) -> Callable[[Array], Array]:
         """Give what evaluates models (k, p) on a field, to arrays like its targets."""
         return partial(self._evaluate, problem)
@@ -189,7 +194,7 @@ def usable(libraries: Sequence[FieldLibrary], problem: Problem, most_terms: int)
     counts = {library: _count(library, problem) for library in dict.fromkeys(libraries)}
     large = {library: count for library, count in counts.items() if count > most_terms}
     for library, count in large.items():
-        print(f"left out: {library} has {count} terms; {most_terms} are the most")  # noqa: T201 - the log
+        print(f"left out: {library} has {count} terms; {most_terms} are the most")  # noqa: T201
     if len(large) == len(counts):
         raise Unsupported(
             f"the smallest library has {min(counts.values())} terms for {problem.u.shape[-1]} "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,9 +27,12 @@ class Models:
     found
         The coefficients of the model that each setting gives for each target,
         (settings, targets, p); those that are negligible become zero.
+    remarks
+        What there is to say of each setting beside its equations, as JSON; nothing by default.
     """
 
-    def __init__(self, found: Array) -> None:
+    def __init__(self, found: Array, remarks: Sequence[dict[str, Any]] | None = None) -> None:
+        self.remarks = [{} for _ in found] if remarks is None else remarks
         kept = np.where(np.abs(found) > _NEGLIGIBLE, found, 0.0)
         known: dict[tuple[int, bytes], int] = {}
         first: list[tuple[int, int]] = []

@@ -59,10 +59,16 @@ def models(features: Array, targets: Array, terms: Any, settings: Sequence[Sr3])
     """
     samples, p, k = features.shape[:-2], features.shape[-1], targets.shape[-1]
     found = np.zeros((*samples, len(settings), k, p))
+    # The triangular factor says the same of the data as its many rows.
+    factors = np.stack(
+        [fold([(features[sample], targets[sample])]) for sample in np.ndindex(samples)]
+    )
+    factors = factors.reshape(*samples, *factors.shape[1:])
+    features, targets = factors[..., :p], factors[..., p:]
     for library in dict.fromkeys(setting.library for setting in settings):
         places = [i for i, setting in enumerate(settings) if setting.library == library]
         columns = np.flatnonzero(terms.columns(library))
-        used = features[..., columns]
+        used = np.ascontiguousarray(features[..., columns])
         thresholds = np.array([settings[place].threshold for place in places])
         kept = supports(used, targets, thresholds)
         found[(..., *np.ix_(places, range(k), columns))] = refit(used, targets, kept)

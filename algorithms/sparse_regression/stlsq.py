@@ -119,17 +119,26 @@ class Regression:
         (samples, settings, k, p)
             The coefficients.
         """
+        paths = self._paths(terms, settings)
+        found = self.refits(self.supports(paths), paths)
+        return found.reshape(len(self._gram), len(settings), -1, self.n_features)
+
+    def kept(self, terms: Any, settings: Sequence[Stlsq]) -> Mask:
+        """Tell which terms all settings keep, (samples, settings, k, p)."""
+        found = self.supports(self._paths(terms, settings))
+        return found.reshape(len(self._gram), len(settings), -1, self.n_features)
+
+    def _paths(self, terms: Any, settings: Sequence[Stlsq]) -> Paths:
         masks = {setting.library: terms.columns(setting.library) for setting in settings}
         shape = len(self._gram), len(settings), self._moments.shape[-1]
         sample, setting, target = (each.reshape(-1) for each in np.indices(shape))
-        paths = Paths(
+        return Paths(
             target=target,
             alpha=np.array([each.alpha for each in settings])[setting],
             threshold=np.array([each.threshold for each in settings])[setting],
             columns=np.array([masks[each.library] for each in settings])[setting],
             sample=sample,
         )
-        return self.refits(self.supports(paths), paths).reshape(*shape, self.n_features)
 
     def supports(self, paths: Paths) -> Mask:
         """Follow each path to the terms that it keeps.
