@@ -118,5 +118,7 @@ class Adapter(FieldAdapter):
                         for column, probability in zip(columns, one.inclusion, strict=True)
                     }
                 )
-            remarks.append({"inclusion_probabilities": dict(zip(problem.targets, told, strict=True))})
+            remarks.append(
+                {"inclusion_probabilities": dict(zip(problem.targets, told, strict=True))}
+            )
         return Models(found, remarks)

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 __all__ = ["FieldAdapter", "SparseAdapter", "StateAdapter"]
 
 
+System = tuple[list[int], list[int]]
+"""The settings that found a system, and its model for each target."""
+
+
 class Terms(Protocol):
     """The terms of several libraries, each once."""
 
@@ -88,6 +92,12 @@ class SparseAdapter(ABC):
         alike = [place for place in equal if sizes[place] == smallest]
         return alike[len(alike) // 2]
 
+    @classmethod
+    def order(cls, systems: list[System], models: Models) -> list[System]:
+        """Choose the systems to propose, and their order."""
+        del models
+        return systems
+
     def fit(self, problem: Problem) -> None:
         """Find the sparse model of each target."""
         self.fitting([self._setting], problem)
@@ -127,7 +137,7 @@ class SparseAdapter(ABC):
         sizes = [int(terms.columns(setting.library).sum()) for setting in chosen]
         texts, values = terms.texts(), terms.at(validation)
         written = [write_sum(row, texts) for row in models.coefficients]
-        for equal, indices in models.distinct():
+        for equal, indices in cls.order(list(models.distinct()), models):
             speaker = cls.speaker(equal, sizes)
             yield Candidate(
                 equations=tuple(written[index] for index in indices),
@@ -146,10 +156,17 @@ class StateAdapter(SparseAdapter):
 
 
 class FieldAdapter(SparseAdapter):
-    """For fields; libraries of too many terms are left out, which the log says."""
+    """For fields.
+
+    Libraries of too many terms are left out, which the log says.  Systems are proposed from short
+    to long, since the bench takes seconds to read one of hundreds of terms; longer ones it could
+    not read are left out.
+    """
 
     most_terms: ClassVar[int] = 1000
     """In larger libraries one setting takes minutes."""
+    longest: ClassVar[int] = 300
+    """The most terms in one equation of those that are proposed."""
 
     @classmethod
     def terms(cls, settings: Sequence[Any], problem: Problem) -> FieldTerms:
@@ -160,3 +177,14 @@ class FieldAdapter(SparseAdapter):
     def fitting(cls, settings: Sequence[Any], problem: Problem) -> list[bool]:
         """Tell which settings have few enough terms."""
         return usable([setting.library for setting in settings], problem, cls.most_terms)
+
+    @classmethod
+    def order(cls, systems: list[System], models: Models) -> list[System]:
+        """Sort systems by their number of terms, and leave out the ones that are too long."""
+        counts = (models.coefficients != 0).sum(axis=1)
+        ordered = sorted(systems, key=lambda system: int(counts[system[1]].sum()))
+        short = [each for each in ordered if counts[each[1]].max() <= cls.longest]
+        if len(short) < len(ordered):
+            count = len(ordered) - len(short)
+            print(f"left out: {count} systems with more than {cls.longest} terms in an equation")  # noqa: T201
+        return short or ordered[:1]

@@ -108,6 +108,8 @@ def vote(
             if ballot.n_models not in heard:
                 voters = fitted[: ballot.n_models]
                 heard[ballot.n_models] = (np.median(voters, axis=0), (voters != 0).mean(axis=0))
-            medians, parts = (each[number[settings[place].model]] for each in heard[ballot.n_models])
+            medians, parts = (
+                each[number[settings[place].model]] for each in heard[ballot.n_models]
+            )
             found[place] = np.where(parts >= ballot.inclusion, medians, 0.0)
     return found

@@ -28,7 +28,6 @@ from states import Term, feature_matrix
 from mdbench.worker import Unsupported
 
 if TYPE_CHECKING:
-
     from library import FieldTerms
     from numpy.typing import NDArray
 
