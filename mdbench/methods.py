@@ -69,10 +69,14 @@ class MethodSpec(_Table):
     """Folders beside the method's own whose modules its adapter imports."""
     tuning: Literal["grid", "front", "none"]
     seedable: bool
+    given: tuple[Literal["truth"], ...] = ()
+    """What it is told beyond the data: a reference may be told the true equations."""
     fork_safe: bool = True
     threads: int = Field(default=1, ge=1)
     timeout: float = Field(default=43200.0, gt=0)
     memory_mb: int | None = Field(default=None, ge=64)
+    max_rows: int | None = Field(default=None, ge=1)
+    """The most training samples that the method is given, where some can be left out."""
     paper: str = ""
     licence: str = Field(min_length=1)
     hyperparameters: dict[str, Any] = {}

@@ -134,7 +134,7 @@ def wait_until(condition: object, seconds: float = 10.0) -> bool:
 def children() -> set[int]:
     """Give the processes that this one has started and that still run.
 
-    Not the one in which SymPy counts: it serves until the bench itself ends.
+    Not those in which SymPy works: they serve until the bench itself ends.
     """
     me = os.getpid()
     found = set()
@@ -144,7 +144,7 @@ def children() -> set[int]:
         except OSError:
             continue
         found |= {int(pid) for pid in text.split()}
-    return {pid for pid in found if is_running(pid) and b"expressions.counter" not in _words(pid)}
+    return {pid for pid in found if is_running(pid) and b"expressions.child" not in _words(pid)}
 
 
 def _words(pid: int) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -16,12 +17,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mdbench
-from mdbench.cli import checking, main, running
+from mdbench.cli import main
 from mdbench.cli.arguments import spread
 from mdbench.errors import UnavailableError
 from mdbench.records import RecordStore, Status
+from mdbench.runtimes import choose
 
 if TYPE_CHECKING:
+    from mdbench.methods import Method
+    from mdbench.runtimes.base import Prepared
     from mdbench.workspace import Workspace
 
 Output = pytest.CaptureFixture[str]
@@ -34,7 +38,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     monkeypatch.setenv("MDBENCH_HOME", str(made.home))
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(running, "VenvRuntime", lambda *_, **__: HereRuntime())
+    monkeypatch.setenv("MDBENCH_RUNTIME", "venv")
+    monkeypatch.setattr(choose, "VenvRuntime", lambda *_, **__: HereRuntime())
     add_method(made, "zero")
     return made
 
@@ -159,6 +164,15 @@ def test_users_own_csv(capsys: Output) -> None:
         ("run --algorithm zero --data-type ode --seed 1 --seeds 2", "both"),
         ("run --algorithm zero --data-type ode --rerun slow", "is no status"),
         ("run --algorithm zero --data-type ode --protocol loose", "strict"),
+        ("run --algorithm zero --data-type ode --memory 4", "--memory is '4'"),
+        ("run --algorithm zero --data-type ode --memory 10M", "at least 64M"),
+        ("run --algorithm zero --data-type ode --memory 4X", "512M or 4G"),
+        ("run --algorithm zero --data-type ode --max-output 0G", "at least 1M"),
+        ("run --algorithm zero --data-type ode --threads 0", "--threads is '0'"),
+        ("run --algorithm zero --data-type ode --max-processes x", "--max-processes is 'x'"),
+        ("run --algorithm zero --data-type ode --runtime podman", "auto, venv, docker"),
+        ("run --algorithm zero --data-type ode --require network", "e.g. --require network=hard"),
+        ("install --runtime podman", "auto, venv, docker"),
         ("run --algorithm zero --data-type ode --n-jobs 0", "--n-jobs is '0'"),
         ("run --algorithm zero --data-type ode --n-jobs -2", "--n-jobs is '-2'"),
         ("run --algorithm zero --data-type ode --seed -1", "no whole number"),
@@ -186,8 +200,42 @@ def test_errors_say_what_to_do_and_show_no_traceback(line: str, words: str, caps
     assert not Path("results").exists()
 
 
-def test_new_then_check(place: Workspace, capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checking, "VenvRuntime", lambda *_, **__: HereRuntime())
+def test_limits_reach_the_record(place: Workspace) -> None:
+    line = "run --algorithm zero --data-type ode --dataset rc-circuit --memory 1.5G --threads 2"
+    line += " --max-processes 99 --max-output 100M --require memory=soft processes=soft"
+    assert main(line.split()) == 0
+    (record,) = RecordStore(place.root.parent / "results" / "zero-ode.jsonl").read()
+    budget = record.budget
+    assert (budget.memory_mb, budget.threads) == (1536, 2)
+    assert (budget.processes, budget.output_mb) == (99, 100)
+
+
+def test_install_goes_on_past_a_broken_method(
+    place: Workspace, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_method(place, "other")
+    (add_method(place, "unlocked") / "requirements.lock").unlink()
+    (add_method(place, "broken") / "method.toml").write_text("x = ", encoding="utf-8")
+
+    def refuse(self: HereRuntime, method: Method) -> Prepared:
+        if method.name == "other":
+            raise UnavailableError("no wheels here", "go elsewhere")
+        return prepare(self, method)
+
+    prepare = HereRuntime.prepare
+    monkeypatch.setattr(HereRuntime, "prepare", refuse)
+    monkeypatch.setattr(HereRuntime, "size_mb", lambda *_: 12.3)
+    assert main(["install"]) == 1
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "zero venv yes: Python 3." in printed
+    assert re.search(r"zero venv yes: Python \S+ [0-9.]+ 12\b", printed)
+    assert "other venv no: no wheels here" in printed
+    assert "is missing. To make it from requirements.in: scripts/lock unlocked" in printed
+    assert "no valid TOML" in printed
+    assert main(["install", "zero"]) == 0
+
+
+def test_new_then_check(place: Workspace, capsys: Output) -> None:
     assert main(["new", "my_method"]) == 0
     assert "scripts/lock my_method" in capsys.readouterr().out
     assert main(["check", "my_method"]) == 0
@@ -220,8 +268,9 @@ def test_a_run_that_is_stopped_leaves_whole_records(place: Workspace, number: in
         encoding="utf-8",
     )
     code = (
-        "import sys\nfrom house import HereRuntime\nfrom mdbench.cli import main, running\n"
-        "running.VenvRuntime = lambda *_, **__: HereRuntime()\nsys.exit(main(sys.argv[1:]))\n"
+        "import sys\nfrom house import HereRuntime\nfrom mdbench.cli import main\n"
+        "from mdbench.runtimes import choose\n"
+        "choose.VenvRuntime = lambda *_, **__: HereRuntime()\nsys.exit(main(sys.argv[1:]))\n"
     )
     options = ["--algorithm", "slow", "--data-type", "ode", "--n-jobs", "1"]
     bench = subprocess.Popen(

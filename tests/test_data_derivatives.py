@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mdbench.data.derivatives import time_derivative
+from mdbench.data.derivatives import fewest_nodes, space_derivative, time_derivative
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -84,3 +84,52 @@ def test_memory_layout_makes_no_difference() -> None:
     t = np.linspace(0.0, 1.0, 20)
     u = np.random.default_rng(0).normal(size=(20, 3))
     np.testing.assert_array_equal(time_derivative(t, np.asfortranarray(u)), time_derivative(t, u))
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, 4])
+@pytest.mark.parametrize("extra", [0, 1, 2, 5])
+def test_space_derivatives_are_exact_up_to_one_degree_beyond_their_order(
+    order: int, extra: int
+) -> None:
+    """That is what second order means; and so it is with the fewest nodes that will do."""
+    x = np.linspace(-1, 2, fewest_nodes(order) + extra)
+    for degree in range(order + 2):
+        p = np.polynomial.Polynomial.basis(degree)
+        u = np.stack([p(x), 3 * p(x)])
+        exact = p.deriv(order)(x)
+        np.testing.assert_allclose(
+            space_derivative(u, x, 1, order), np.stack([exact, 3 * exact]), atol=1e-9
+        )
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, 4])
+def test_space_derivatives_are_of_second_order_at_the_ends_too(order: int) -> None:
+    def error(n: int) -> float:
+        x = np.linspace(0.0, 1.0, n)
+        return float(np.abs(space_derivative(np.exp(2 * x), x, 0, order) / 2**order
+                            - np.exp(2 * x)).max())  # fmt: skip
+
+    assert error(41) < 0.2
+    assert error(41) / error(81) == pytest.approx(4, abs=0.9)
+
+
+def test_the_weights_of_the_stencils() -> None:
+    """They follow from Taylor's series; B. Fornberg, Math. Comp. 51, 699 (1988), has tables."""
+    expected = {
+        1: ([-1.5, 2, -0.5], [-0.5, 0, 0.5]),
+        2: ([2, -5, 4, -1], [1, -2, 1]),
+        3: ([-2.5, 9, -12, 7, -1.5], [-0.5, 1, 0, -1, 0.5]),
+        4: ([3, -14, 26, -24, 11, -2], [1, -4, 6, -4, 1]),
+    }
+    x = 0.5 * np.arange(12)
+    for order, (edge, centre) in expected.items():
+        weights = space_derivative(np.eye(12), x, 0, order) * 0.5**order
+        np.testing.assert_allclose(weights[0, : len(edge)], edge, atol=1e-9)
+        np.testing.assert_allclose(weights[-1, ::-1][: len(edge)], (-1) ** order * np.array(edge))
+        half = len(centre) // 2
+        np.testing.assert_allclose(weights[5, 5 - half : 6 + half], centre, atol=1e-9)
+
+
+def test_too_few_nodes_are_a_mistake_of_ours() -> None:
+    with pytest.raises(ValueError, match="order 2 of 3 nodes"):
+        space_derivative(np.zeros(3), np.arange(3.0), 0, 2)

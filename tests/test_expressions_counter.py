@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mdbench.errors import EquationError
-from mdbench.expressions import counter, parse
+from mdbench.expressions import child, counter, parse
 
 if TYPE_CHECKING:
     import subprocess
@@ -20,10 +20,10 @@ TOWER = "(u0-u0+9)**((u0-u0+9)**((u0-u0+9)**(u0-u0+9)))"
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    child = counter._Child(seconds=1)
-    monkeypatch.setattr(counter, "_child", child)
+    hasty = child.Child(counter.__name__, seconds=1)
+    monkeypatch.setattr(counter, "_child", hasty)
     yield
-    child.end()
+    hasty.end()
 
 
 @pytest.mark.usefixtures("impatient")
@@ -43,14 +43,14 @@ def test_memory_is_limited_and_its_lack_ends_the_child(monkeypatch: pytest.Monke
     assert parse("u0*(u0 + 1)", ["u0"]).complexity == 5
     assert counter._child.process is not None
     soft, _ = resource.prlimit(counter._child.process.pid, resource.RLIMIT_AS)
-    assert soft == counter.MAX_BYTES
+    assert soft == child.MAX_BYTES
 
     def greedy(_: object) -> int:
         raise MemoryError
 
     monkeypatch.setattr("mdbench.expressions.symbolic.nodes", greedy)
     with pytest.raises(MemoryError):
-        counter._answer({"text": "u0", "variables": ["u0"]})
+        child._answer(counter.answer, {"text": "u0", "variables": ["u0"]})
 
 
 def test_a_child_that_died_is_replaced() -> None:
@@ -63,7 +63,7 @@ def test_a_child_that_died_is_replaced() -> None:
 
 
 def test_an_interrupted_question_leaves_no_answer_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    exchange = counter._exchange
+    exchange = child._exchange
 
     def interrupted(process: subprocess.Popen[str], line: str) -> str:
         assert process.stdin is not None
@@ -71,10 +71,10 @@ def test_an_interrupted_question_leaves_no_answer_behind(monkeypatch: pytest.Mon
         process.stdin.flush()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(counter, "_exchange", interrupted)
+    monkeypatch.setattr(child, "_exchange", interrupted)
     with pytest.raises(KeyboardInterrupt):
         _ = parse("u0*(u0 + 1)", ["u0"]).complexity
-    monkeypatch.setattr(counter, "_exchange", exchange)
+    monkeypatch.setattr(child, "_exchange", exchange)
     assert parse("u0/u0", ["u0"]).complexity == 1
 
 

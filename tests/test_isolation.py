@@ -368,3 +368,76 @@ def all_command_lines() -> bytes:
 def peak_mb() -> float:
     text = Path("/proc/self/status").read_text(encoding="ascii")
     return int(re.search(r"VmHWM:\s+(\d+)", text)[1]) / 1024  # type: ignore[index]
+
+
+SLOW_FRONT = """
+import time
+import numpy as np
+from mdbench.worker import Candidate
+
+class Adapter:
+    def __init__(self, *, seed, threads):
+        self.seed = seed
+    def fit(self, p):
+        self.p, self.found = p, []
+        end = time.monotonic() + 1000
+        while time.monotonic() < end:
+            self.found.append(Candidate((f"{len(self.found)} + 0*u0",), np.ones((len(p.X), 1))))
+            time.sleep(0.01)
+            if self.seed and len(self.found) == 20:
+                sum(range(10**15))
+    def candidates(self):
+        return self.found[:10]
+    def choose(self, indices): ...
+    def predict(self, p): return np.ones((len(p.X), 1))
+    def equations(self): return ["1"]
+"""
+
+
+def test_a_job_whose_time_is_up_is_asked_for_its_candidates(bench: Bench) -> None:
+    bench.add(SLOW_FRONT)
+    toml = bench.place.algorithms / "nasty" / "method.toml"
+    toml.write_text(toml.read_text().replace('tuning = "none"', 'tuning = "front"'))
+    listens, stuck = bench.run("nothing", seeds=(0, 1), timeout=1.0).records
+    assert listens.status is Status.PARTIAL, listens.reason
+    assert "from the best of 10 candidates" in listens.reason
+    assert stuck.status is Status.TIMEOUT, stuck.reason
+
+
+def test_every_record_says_what_was_enforced(bench: Bench) -> None:
+    record = bench.one("nothing", memory_mb=500)
+    levels = {
+        "plain": {"network": "none", "files": "none", "memory": "soft", "processes": "soft"},
+        "room": {"network": "hard", "files": "hard", "memory": "soft", "processes": "soft"},
+        "docker": dict.fromkeys(("network", "files", "memory", "processes"), "hard"),
+    }
+    assert record.runtime.details["enforces"] == levels[bench.flavour]
+    assert record.budget.memory_mb == 500
+    assert record.budget.processes == 256
+    assert record.runtime.name == ("docker" if bench.flavour == "docker" else "venv")
+    if bench.flavour == "docker":
+        assert str(record.runtime.details["image"]).startswith("sha256:")
+        assert record.key_parts["image"]
+    else:
+        assert "image" not in record.key_parts
+
+
+def test_nothing_is_written_beside_the_method(bench: Bench) -> None:
+    folder = bench.place.algorithms / "nasty"
+    folder.chmod(0o555)
+    assert bench.one("nothing").status is Status.OK
+    assert not (folder / "__pycache__").exists()
+    folder.chmod(0o755)
+
+
+def test_shared_code_is_found(bench: Bench) -> None:
+    shared = bench.place.algorithms / "shared"
+    shared.mkdir()
+    (shared / "known_words.py").write_text("WORD = '42'\n", encoding="utf-8")
+    text = ADAPTER.read_text(encoding="utf-8")
+    text = text.replace("import numpy as np\n", "import numpy as np\nimport known_words\n", 1)
+    bench.add(text.replace('"""Behave."""', "return known_words.WORD"), 'uses = ["shared"]')
+    before = bench.one("nothing")
+    assert before.equations == ("42",), before.reason
+    (shared / "known_words.py").write_text("WORD = '43'\n", encoding="utf-8")
+    assert bench.one("nothing").equations == ("43",)

@@ -2,14 +2,18 @@ from __future__ import annotations
 
 import math
 import warnings
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from mdbench.metrics import nmse
+from mdbench.metrics import is_accurate, nmse, r2, r2_accuracy, relative_error
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 # Squares of these neither overflow nor vanish, so that the laws hold exactly.
 MODERATE = st.floats(-1e6, 1e6).filter(lambda x: x == 0 or abs(x) > 1e-6)
@@ -81,3 +85,62 @@ def test_refuses_another_shape(shape: tuple[int, ...]) -> None:
 def test_refuses_to_score_nothing() -> None:
     with pytest.raises(ValueError, match="no sample"):
         nmse([], [])
+
+
+@given(PAIRS)
+def test_r2_is_one_minus_the_unexplained_share(pair: tuple[np.ndarray, np.ndarray]) -> None:
+    predictions, targets = pair
+    y, y_hat = targets.ravel().tolist(), predictions.ravel().tolist()
+    mean = math.fsum(y) / len(y)
+    spread = math.fsum((a - mean) ** 2 for a in y)
+    assume(spread > 1e-6 * max(1e-12, *(a * a for a in y)))
+    error = math.fsum((a - b) ** 2 for a, b in zip(y, y_hat, strict=True))
+    assert r2(predictions, targets) == pytest.approx(1 - error / spread, rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e-30, 1.0, 1e27, 1e200])
+def test_r2_and_relative_error_do_not_know_the_unit(unit: float) -> None:
+    y, y_hat = np.array([1.0, 2.0, 4.0]), np.array([1.5, 2.0, 3.0])
+    assert r2(y_hat * unit, y * unit) == pytest.approx(1 - 1.25 / (14 / 3))
+    assert relative_error(y_hat * unit, y * unit) == pytest.approx((0.25 + 0 + 0.0625) / 3)
+
+
+def test_r2_of_the_mean_is_zero_and_of_constant_targets_all_or_nothing() -> None:
+    assert r2([2.0, 2.0], [1.0, 3.0]) == 0.0
+    assert r2([3.3, 3.3, 3.3], [3.3, 3.3, 3.3]) == 1.0
+    assert r2([3.3, 3.3, 3.3000001], [3.3, 3.3, 3.3]) == -math.inf
+    assert r2([1.0], [1.0]) == 1.0
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+def test_what_is_not_finite_is_as_bad_as_can_be(bad: float) -> None:
+    for pair in (([1.0, bad], [1.0, 2.0]), ([1.0, 2.0], [1.0, bad]), ([1.0, bad], [1.0, bad])):
+        assert r2(*pair) == -math.inf
+        assert relative_error(*pair) == math.inf
+    assert r2([-1e308, 0.0], [1e308, 1.0]) == pytest.approx(-7)
+    assert r2([1e308, 0.0], [1e-10, 1.0]) == -math.inf
+    assert relative_error([1e308, 1.0], [1e-308, 1.0]) == math.inf
+
+
+def test_zero_targets_have_no_relative_error() -> None:
+    assert relative_error([5.0, 1.1], [0.0, 1.0]) == pytest.approx(0.01)
+    assert relative_error([0.0, 0.0], [0.0, 0.0]) == 0.0
+    assert relative_error([0.0, 1e-300], [0.0, 0.0]) == math.inf
+
+
+def test_accuracy_is_strict_and_counts_what_is_missing() -> None:
+    assert [is_accurate(x) for x in (1.0, 0.9990001, 0.999, -math.inf, math.nan, None)] == [
+        *(True, True),
+        *(False, False, False, False),
+    ]
+    assert r2_accuracy([1.0, None, 0.5, 0.9999]) == 0.5
+    with pytest.raises(ValueError, match="no problem"):
+        r2_accuracy([])
+
+
+@pytest.mark.parametrize("metric", [r2, relative_error])
+def test_others_refuse_another_shape_and_nothing_too(metric: Callable[..., float]) -> None:
+    with pytest.raises(ValueError, match="shape"):
+        metric(np.ones(3), np.ones((3, 1)))
+    with pytest.raises(ValueError, match="no sample"):
+        metric([], [])

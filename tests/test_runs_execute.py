@@ -21,6 +21,7 @@ from mdbench import datatypes
 from mdbench.datatypes.base import Protocol
 from mdbench.errors import MdbenchError, RecordsError, UnavailableError
 from mdbench.expressions import counter
+from mdbench.expressions.child import Child
 from mdbench.records import Record, RecordStore, Status, comparable
 from mdbench.runs import attempt
 from mdbench.runs.execute import Summary, execute
@@ -281,7 +282,7 @@ def costly(place: Workspace, pause: float) -> None:
 def test_reading_candidates_is_bounded_and_not_the_methods_time(
     place: Workspace, monkeypatch: pytest.MonkeyPatch, pause: float, status: Status
 ) -> None:
-    impatient = counter._Child(seconds=1)
+    impatient = Child(counter.__name__, seconds=1)
     monkeypatch.setattr(counter, "_child", impatient)
     monkeypatch.setattr(attempt, "_JUDGING_SECONDS", 2.0)
     costly(place, pause)

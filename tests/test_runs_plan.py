@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from house import add_method, workspace
+from house import HereRuntime, add_method, workspace
 
 from mdbench.datatypes.base import Protocol
 from mdbench.errors import DataError, MethodError, UsageError
 from mdbench.records import Status
+from mdbench.runs.due import load_dataset, make_ready
 from mdbench.runs.plan import Plan, RunOptions, make_plan
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ TOGGLES: dict[str, Callable[[Plan, Plan], bool]] = {
     "output_mb": lambda _, new: {j.limits.output_mb for j in new.jobs} == {77},
     "rerun": lambda _, new: new.rerun == {Status.TIMEOUT},
 }
+"""Of the options that every data type has; `variant` and `max_rows` have tests of their own."""
 
 VALUES: dict[str, Any] = {
     "algorithms": ("one", "two"),
@@ -108,7 +110,9 @@ def test_every_option_changes_the_plan(
 
 
 def test_no_option_is_left_out_of_the_test() -> None:
-    assert set(TOGGLES) | {"data_type"} == set(RunOptions.__dataclass_fields__)
+    assert set(TOGGLES) | {"data_type", "variant", "max_rows", "special"} == set(
+        RunOptions.__dataclass_fields__
+    )
 
 
 @pytest.mark.parametrize(
@@ -122,6 +126,8 @@ def test_no_option_is_left_out_of_the_test() -> None:
         ({"datasets": ("lorentz",)}, UsageError, "Did you mean lorenz"),
         ({"datasets": ("rc-circuit", "xyz*")}, UsageError, "'xyz\\*' matches none"),
         ({"with_noise": True, "snr": (40.0,)}, UsageError, "both"),
+        ({"special": ("--dummy-columns",)}, UsageError, "'--dummy-columns' is no option"),
+        ({"special": ("--sedd=1",)}, UsageError, "Options of ode: none"),
         ({"dataset_path": Path("/nowhere/at/all.csv")}, DataError, "/nowhere/at/all.csv"),
     ],
 )
@@ -147,3 +153,50 @@ def test_order_is_method_noise_seed_dataset(plan: Callable[..., Plan]) -> None:
 
 def test_names_repeated_are_run_once(plan: Callable[..., Plan]) -> None:
     assert len(plan(datasets=("rc-circuit", "rc-circuit", "rc-c*t")).jobs) == 1
+
+
+@pytest.fixture
+def pde_plan(tmp_path: Path) -> Callable[..., Plan]:
+    place = workspace(tmp_path)
+    for name, more in (("all-rows", ""), ("few-rows", "max_rows = 500")):
+        add_method(place, name, more=more)
+        toml = place.algorithms / name / "method.toml"
+        text = toml.read_text(encoding="utf-8").replace('["ode"]', '["ode", "pde"]')
+        toml.write_text(text, encoding="utf-8")
+    options = RunOptions(("all-rows", "few-rows"), "pde", ("advection_diffusion_2d",))
+
+    def make(**changes: Any) -> Plan:
+        return make_plan(replace(options, **changes), place)
+
+    return make
+
+
+def test_rows_are_limited_by_the_method_unless_the_user_says_otherwise(
+    pde_plan: Callable[..., Plan],
+) -> None:
+    assert [job.max_rows for job in pde_plan().jobs] == [None, 500]
+    assert [job.max_rows for job in pde_plan(max_rows=70).jobs] == [70, 70]
+    ready = make_ready(pde_plan(max_rows=70), HereRuntime())
+    assert [one.parts["max_rows"] for one in ready] == ["70", "70"]
+    assert "max_rows" not in make_ready(pde_plan(), HereRuntime())[0].parts
+    plan = pde_plan(max_rows=70, seeds=(5,))
+    dataset = load_dataset(plan, plan.jobs[0])
+    task = plan.data_type.task(dataset, "table", Protocol.STRICT)
+    assert len(task.refit.targets) == 70
+    assert dataset.row_seed == 5
+    # Where nothing can be left out, a method's own limit means nothing.
+    assert {job.max_rows for job in pde_plan(data_type="ode", datasets=()).jobs} == {None}
+    with pytest.raises(UsageError, match="--max-rows does not go with all-rows"):
+        pde_plan(data_type="ode", datasets=(), max_rows=70)
+
+
+def test_the_variant_is_the_data_s_and_stands_in_the_key(pde_plan: Callable[..., Plan]) -> None:
+    right = make_ready(pde_plan(), HereRuntime())
+    released = make_ready(pde_plan(variant="released"), HereRuntime())
+    assert "variant" not in right[0].parts
+    assert released[0].parts["variant"] == "released"
+    assert released[0].parts["dataset"] != right[0].parts["dataset"]
+    with pytest.raises(UsageError, match=r"pde has no variant 'relased'(.|\n)*released"):
+        pde_plan(variant="relased")
+    with pytest.raises(UsageError, match="ode has no variant 'released'"):
+        pde_plan(data_type="ode", datasets=(), variant="released")

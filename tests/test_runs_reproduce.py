@@ -1,16 +1,17 @@
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from house import HereRuntime, add_method, workspace
 
-from mdbench.cli import main, reproducing, running
+from mdbench.cli import main
+from mdbench.runtimes import choose
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from mdbench.workspace import Workspace
 
 CONSTANT = """
@@ -27,14 +28,28 @@ class Adapter:
 """
 
 
+MEAN = """
+import numpy as np
+
+class Adapter:
+    def __init__(self, *, seed, threads): ...
+    def fit(self, p):
+        self.value = float(p.Y.mean())
+    def predict(self, p):
+        return np.full((len(p.X), 1), self.value)
+    def equations(self):
+        return [repr(self.value)]
+"""
+
+
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     made = workspace(tmp_path)
     monkeypatch.setenv("MDBENCH_ROOT", str(made.root))
     monkeypatch.setenv("MDBENCH_HOME", str(made.home))
     monkeypatch.chdir(tmp_path)
-    for module in (running, reproducing):
-        monkeypatch.setattr(module, "VenvRuntime", lambda *_, **__: HereRuntime())
+    monkeypatch.setenv("MDBENCH_RUNTIME", "venv")
+    monkeypatch.setattr(choose, "VenvRuntime", lambda *_, **__: HereRuntime())
     return made
 
 
@@ -93,3 +108,22 @@ def test_nothing_to_reproduce(
     run()
     assert main(["reproduce", *arguments]) == 2
     assert words in capsys.readouterr().err
+
+
+def test_variant_and_rows_are_those_of_the_record(
+    place: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = add_method(place, "m", MEAN)
+    toml = folder / "method.toml"
+    toml.write_text(toml.read_text(encoding="utf-8").replace('["ode"]', '["pde"]'), "utf-8")
+    line = ["run", "--algorithm", "m", "--data-type", "pde", "--dataset", "advection_diffusion_2d"]
+    for more in ([], ["--variant", "released"], ["--max-rows", "40"], ["--max-rows", "50"]):
+        assert main([*line, *more]) == 0
+    lines = Path("results/m-pde.jsonl").read_text(encoding="utf-8").splitlines()
+    records = [json.loads(text) for text in lines]
+    assert len({record["equations"][0] for record in records}) == 4
+    capsys.readouterr()
+    assert main(["reproduce", "results/m-pde.jsonl"]) == 0
+    assert "4 of 4 records were reproduced." in capsys.readouterr().out
+    assert main([*line, "--max-rows", "none"]) == 2
+    assert "--max-rows is 'none'" in capsys.readouterr().err

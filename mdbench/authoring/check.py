@@ -103,6 +103,7 @@ def _check_data_type(trials: _Trials, data_type: DataType) -> Iterator[Finding]:
         where = f"{data_type.name} {dataset}"
         loaded = source.load(dataset, snr_db=None, seed=0, protocol=Protocol.STRICT)
         task = data_type.task(loaded, view, Protocol.STRICT)
+        trials.truth = loaded.truth
         first = trials.run(data_type, task, dataset)
         if first.status is Status.UNSUPPORTED:
             yield Finding(
@@ -181,6 +182,7 @@ class _Trials:
 
     def __init__(self, method: Method, runtime: Runtime, prepared: Prepared) -> None:
         self.method = method
+        self.truth: tuple[str, ...] | None = None
         self._runtime = runtime
         self._prepared = prepared
         self._held: Worker | None = None
@@ -242,6 +244,7 @@ class _Trials:
                 worker=worker,
                 folder=folder,
                 identity=str(self._count),
+                truth=self.truth,
             ).run()
         finally:
             worker.end_log()

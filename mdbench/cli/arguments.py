@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = ["spread"]
 
-_SEVERAL = {"--algorithm", "--dataset", "--seeds", "--snr", "--rerun"}
+_SEVERAL = {"--algorithm", "--dataset", "--seeds", "--snr", "--rerun", "--require"}
 
 
 def spread(arguments: Sequence[str]) -> list[str]:

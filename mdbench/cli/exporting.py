@@ -29,6 +29,7 @@ def export(
     with_noise: bool,
     seed: int,
     protocol: Protocol,
+    variant: str | None = None,
 ) -> None:
     """Write all datasets of a data type below `out`."""
     if not with_noise and (seed or protocol is not Protocol.STRICT):
@@ -37,5 +38,7 @@ def export(
             "Add --with-noise.",
         )
     kind = datatypes.find(data_type, workspace.datasets / data_type, workspace.arrays / data_type)
+    kind.use_variant(variant)
+    kind.say = lambda text: console.print(escape(text), style="dim", soft_wrap=True)
     count = kind.write_all(out, with_noise=with_noise, seed=seed, protocol=protocol)
     console.print(f"{count} files in {escape(str(out))}", soft_wrap=True)

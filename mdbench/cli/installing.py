@@ -112,7 +112,7 @@ def _make(runtime: Runtime, method: methods.Method | MethodError) -> _Result:
 def _table(runtime: str, results: dict[str, _Result]) -> Table:
     table = Table(box=box.SIMPLE_HEAD)
     for column in ("method", "runtime", "built"):
-        table.add_column(column)
+        table.add_column(column, overflow="fold")
     for column in ("seconds", "MB"):
         table.add_column(column, justify="right")
     for name, result in results.items():

@@ -79,10 +79,21 @@ Require = Annotated[
     list[str] | None,
     typer.Option(metavar="WHAT=LEVEL", help="Refuse to run with less, e.g. network=hard."),
 ]
+Variant = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="released: data as published, with their mistakes."),
+]
+MaxRows = Annotated[
+    str | None,
+    typer.Option(metavar="N", help="Train on N samples at most, drawn by the seed."),
+]
 Rerun = Annotated[
     list[str] | None,
     typer.Option(metavar="STATUS", help="Run again what ended so: e.g. timeout,failed; or all."),
 ]
+
+_OPEN = {"allow_extra_args": True, "ignore_unknown_options": True}
+"""For verbs that leave options they do not know to the data type."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -123,8 +134,9 @@ def _version(
         raise typer.Exit
 
 
-@app.command()
+@app.command(context_settings=_OPEN)
 def run(
+    context: typer.Context,
     algorithm: Algorithm,
     data_type: DataType,
     dataset: Datasets = None,
@@ -145,6 +157,8 @@ def run(
     runtime: RuntimeName = "auto",
     require: Require = None,
     rerun: Rerun = None,
+    variant: Variant = None,
+    max_rows: MaxRows = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="List the jobs and do nothing.")
     ] = False,
@@ -172,6 +186,9 @@ def run(
         max_processes=max_processes,
         max_output=max_output,
         rerun=rerun or [],
+        special=context.args,
+        variant=variant,
+        max_rows=max_rows,
     )
     return running.run(
         asked,
@@ -182,8 +199,9 @@ def run(
     )
 
 
-@app.command()
+@app.command(context_settings=_OPEN)
 def why(
+    context: typer.Context,
     algorithm: Algorithm,
     data_type: DataType,
     dataset: Datasets = None,
@@ -202,6 +220,8 @@ def why(
     max_output: MaxOutput = None,
     runtime: RuntimeName = "auto",
     rerun: Rerun = None,
+    variant: Variant = None,
+    max_rows: MaxRows = None,
 ) -> None:
     """Say why the same options given to run would run a job again, or not."""
     from mdbench.cli import options, running
@@ -225,6 +245,9 @@ def why(
         max_processes=max_processes,
         max_output=max_output,
         rerun=rerun or [],
+        special=context.args,
+        variant=variant,
+        max_rows=max_rows,
     )
     running.why(asked, console=Console(highlight=False), runtime_name=runtime)
 
@@ -317,6 +340,7 @@ def data(
     protocol: Annotated[
         str, typer.Option(metavar="NAME", help="strict, or published for MDBench's own noise.")
     ] = "strict",
+    variant: Variant = None,
 ) -> None:
     """Write the project's datasets as NPZ files in the layout that MDBench reads."""
     from mdbench.cli import exporting, options
@@ -330,6 +354,41 @@ def data(
         with_noise=with_noise,
         seed=seed,
         protocol=options.parse_protocol(protocol),
+        variant=variant,
+    )
+
+
+@app.command(context_settings={"ignore_unknown_options": True})  # -x0 is a prediction
+def score(
+    truth: Annotated[str, typer.Argument(metavar="TRUTH", help="The true right-hand side.")],
+    prediction: Annotated[str, typer.Argument(metavar="PREDICTION", help="What was found.")],
+    columns: Annotated[
+        str | None,
+        typer.Option(metavar="NAMES", help="Names they may use: x0,x1.  Default: the truth's."),
+    ] = None,
+    any_sign: Annotated[
+        str | None,
+        typer.Option(metavar="NAMES", help="Which of them may be negative.  Default: none."),
+    ] = None,
+    r2: Annotated[
+        float | None,
+        typer.Option(metavar="NUMBER", help="On test data, for SRBench's own rule."),
+    ] = None,
+    timeout: Annotated[
+        int, typer.Option(metavar="SECONDS", min=1, help="CPU time a step may take.")
+    ] = 30,
+) -> None:
+    """Compare an equation with the true one: edit distance, solution, complexity."""
+    from mdbench.cli import scoring
+
+    scoring.score(
+        truth,
+        prediction,
+        columns,
+        Console(highlight=False),
+        any_sign=any_sign,
+        r2=r2,
+        seconds=timeout,
     )
 
 

@@ -43,6 +43,9 @@ def run_options(
     max_processes: str | None,
     max_output: str | None,
     rerun: list[str],
+    special: list[str],
+    variant: str | None = None,
+    max_rows: str | None = None,
 ) -> RunOptions:
     """Check and combine the options of ``mdbench run``.
 
@@ -69,6 +72,9 @@ def run_options(
         processes=_count("--max-processes", max_processes) or PROCESSES,
         output_mb=_size_mb("--max-output", max_output, least=1) or OUTPUT_MB,
         rerun=_statuses(rerun),
+        special=tuple(special),
+        variant=variant,
+        max_rows=_max_rows(max_rows),
     )
 
 
@@ -145,6 +151,16 @@ def _timeout(text: str | None) -> float | None:
     if not (math.isfinite(seconds) and seconds > 0):
         raise UsageError(f"--timeout is {text!r}.", "Give a number of seconds above 0, e.g. 600.")
     return seconds
+
+
+def _max_rows(text: str | None) -> int | None:
+    if text is None:
+        return None
+    if not re.fullmatch(r"[0-9]{1,12}", text) or int(text) == 0:
+        raise UsageError(
+            f"--max-rows is {text!r}.", "Give a number of training samples, e.g. 10000."
+        )
+    return int(text)
 
 
 def _seeds(seed: str | None, texts: list[str]) -> tuple[int, ...]:

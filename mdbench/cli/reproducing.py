@@ -43,6 +43,7 @@ def reproduce(results: Path, patterns: list[str], n_jobs: int | None, console: C
                     open_runtime(runtime_name, workspace.home, on_line=display.message)
                 ) as runtime,
             ):
+                plan.data_type.say = display.message
                 summary = execute(plan, runtime, display)
             if summary.interrupted:
                 return Exit.INTERRUPTED
@@ -65,6 +66,8 @@ def _question(record: Record) -> tuple[object, ...]:
         record.protocol,
         record.budget.timeout_s,
         record.runtime.name,
+        record.key_parts.get("variant"),
+        record.key_parts.get("max_rows"),
     )
 
 

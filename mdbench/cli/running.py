@@ -70,6 +70,7 @@ def run(
             open_runtime(runtime_name, workspace.home, display.message, require=require)
         ) as runtime,
     ):
+        plan.data_type.say = display.message
         result = execute(plan, runtime, display)
     _show_end(result, plan, console)
     if result.interrupted:

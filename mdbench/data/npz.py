@@ -1,13 +1,14 @@
-"""Trajectories in NPZ files, in the layout of MDBench's own datasets."""
+"""Trajectories and fields in NPZ files, in the layout of MDBench's own datasets."""
 
 from __future__ import annotations
 
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 from zipfile import BadZipFile
 from zlib import error as ZlibError  # noqa: N812 - zlib calls it just "error"
 
 import numpy as np
 
+from mdbench.data.field import AXES, Field
 from mdbench.data.trajectory import Trajectory
 from mdbench.errors import DataError
 
@@ -18,11 +19,15 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["read_npz", "write_npz"]
+__all__ = ["read_field", "read_npz", "write_field", "write_npz"]
 
 _KEYS = ("t", "u", "du")
 _UNREADABLE = (OSError, ValueError, EOFError, BadZipFile, ZlibError, MemoryError)
 _EXPECTED = "An NPZ file with the arrays t (n,), u (n, d) and du (n, d) is expected."
+_EXPECTED_FIELD = (
+    "An NPZ file with the arrays t (n_t,), x (n_x,), y and z in 2D and 3D, and u "
+    "(n_x[, n_y[, n_z]], n_t, d) is expected; du, shaped like u, may be there, too."
+)
 
 
 def read_npz(path: Path) -> Trajectory:
@@ -48,6 +53,46 @@ def read_npz(path: Path) -> Trajectory:
     return trajectory
 
 
+def read_field(path: Path) -> Field:
+    """Read and check a field; `du` may be missing.
+
+    Raises
+    ------
+    DataError
+        If the file is missing, damaged, holds pickled objects, lacks a key or has one too many,
+        or its arrays cannot be used; it names the file, the key and the value.
+    """
+    try:
+        with path.open("rb") as file:
+            archive = np.load(file, allow_pickle=False)
+            if not isinstance(archive, np.lib.npyio.NpzFile):
+                raise DataError(f"{path} is a single array", _EXPECTED_FIELD)
+            u = _array(archive, path, "u", _EXPECTED_FIELD)
+            axes = AXES[: max(1, u.ndim - 2)]
+            known = {*axes, "t", "u", "du"}
+            others = [key for key in archive.files if key not in known]
+            if others:
+                raise DataError(
+                    f"{path}: key {others[0]!r} does not fit u, whose shape is {u.shape}",
+                    f"With {u.ndim} dimensions, u is given on {', '.join(axes)} and t: the keys "
+                    f"are {', '.join((*axes, 't', 'u'))} and, if it is known, du.",
+                )
+            grid = {axis: _array(archive, path, axis, _EXPECTED_FIELD) for axis in axes}
+            t = _array(archive, path, "t", _EXPECTED_FIELD)
+            du = _array(archive, path, "du", _EXPECTED_FIELD) if "du" in archive.files else None
+    except _UNREADABLE as error:
+        raise DataError(f"{path} cannot be read: {_reason(error)}", _EXPECTED_FIELD) from error
+    field = Field(t, grid, u, du)
+    field.check(path)
+    return field
+
+
+def write_field(file: IO[bytes] | Path, field: Field) -> None:
+    """Write a field, not compressed."""
+    arrays: dict[str, Any] = {"t": field.t, **field.grid, "u": field.u}
+    np.savez(file, **(arrays if field.du is None else arrays | {"du": field.du}))
+
+
 def write_npz(file: IO[bytes] | Path, trajectory: Trajectory) -> None:
     """Write a trajectory, not compressed; `trajectory.du` has to be there."""
     if trajectory.du is None:
@@ -55,16 +100,16 @@ def write_npz(file: IO[bytes] | Path, trajectory: Trajectory) -> None:
     np.savez(file, t=trajectory.t, u=trajectory.u, du=trajectory.du)
 
 
-def _array(archive: np.lib.npyio.NpzFile, path: Path, key: str) -> Array:
+def _array(archive: np.lib.npyio.NpzFile, path: Path, key: str, expected: str = _EXPECTED) -> Array:
     if key not in archive.files:
         raise DataError(
             f"{path}: key {key!r} is missing; it has {', '.join(archive.files) or 'none'}",
-            "Where derivatives are not known, give the data as CSV." if key == "du" else _EXPECTED,
+            "Where derivatives are not known, give the data as CSV." if key == "du" else expected,
         )
     try:
         array = np.asarray(archive[key])
     except _UNREADABLE as error:
-        raise DataError(f"{path}: {key} cannot be read: {_reason(error)}", _EXPECTED) from error
+        raise DataError(f"{path}: {key} cannot be read: {_reason(error)}", expected) from error
     if array.dtype.kind not in "fiu":
         raise DataError(f"{path}: {key} is of type {array.dtype}", "Real numbers are expected.")
     return array.astype(np.float64, copy=False)

@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar
 
+from mdbench.errors import UsageError, did_you_mean
 from mdbench.metrics.regression import nmse
 from mdbench.metrics.selection import fitness
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     import numpy as np
@@ -24,7 +25,23 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["DataType", "Dataset", "Part", "Protocol", "Source", "Task"]
+__all__ = ["DataType", "Dataset", "Option", "Part", "Protocol", "Source", "Task"]
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option of ``mdbench run`` that one data type has, and the others have not.
+
+    Attributes
+    ----------
+    name
+        As it is typed, such as ``--target-noise``.
+    takes_value
+        Whether a value follows; if not, the option's value is an empty text.
+    """
+
+    name: str
+    takes_value: bool = True
 
 
 class Protocol(StrEnum):
@@ -93,6 +110,13 @@ class Dataset:
         Where the test targets come from: ``equations``, ``file`` or ``finite differences``.
     fingerprint
         SHA-256 of all that the dataset's bytes are; two datasets with equal ones are equal.
+    nmse_floor
+        The NMSE of the truth on the test inputs, by the features that the bench itself makes;
+        None where it is not known, or is not set by them.
+    max_rows
+        How many training samples a method is given at most; None for all.
+    row_seed
+        The seed by which they are drawn.
     """
 
     name: str
@@ -101,6 +125,13 @@ class Dataset:
     truth: tuple[str, ...] | None
     target_source: str
     fingerprint: str
+    nmse_floor: float | None = field(default=None, kw_only=True)
+    max_rows: int | None = field(default=None, kw_only=True)
+    row_seed: int = field(default=0, kw_only=True)
+
+
+def _say_nothing(text: str) -> None:
+    """Take a message that nobody wants to see."""
 
 
 class Source(ABC):
@@ -113,6 +144,10 @@ class Source(ABC):
     @abstractmethod
     def title(self, name: str) -> str:
         """Say in a few words what the dataset is."""
+
+    def groups(self) -> Mapping[str, Sequence[str]]:
+        """Give the names by which several datasets can be asked for at once."""
+        return {}
 
     @abstractmethod
     def load(self, name: str, *, snr_db: float | None, seed: int, protocol: Protocol) -> Dataset:
@@ -134,6 +169,11 @@ class DataType(ABC):
         The folder with the data files of its systems.
     cache
         A folder for arrays that are made on first use; need not exist yet.
+
+    Attributes
+    ----------
+    say
+        Told, in a line of text, how the making of data that takes long goes on.
     """
 
     name: ClassVar[str]
@@ -141,10 +181,38 @@ class DataType(ABC):
     """The views in which its datasets can be given to a method."""
     check_datasets: ClassVar[tuple[str, ...]]
     """Small datasets of its own on which ``mdbench check`` tries a method."""
+    options: ClassVar[tuple[Option, ...]] = ()
+    """What can be asked for beyond the options that all data types share."""
+    validates_fronts: ClassVar[bool] = False
+    """Whether a front is fitted on the training split and compared on the validation split, by the
+    bench's own evaluation of its equations; else it is fitted and compared on both together."""
+    snr_levels: ClassVar[bool] = True
+    """Whether its data have noise levels in dB."""
+
+    variants: ClassVar[tuple[str, ...]] = ()
+    """Other makes of its datasets that can be asked for, beside the right one."""
+    subsampled_views: ClassVar[tuple[str, ...]] = ()
+    """The views in which a method may be given a part of the training samples."""
 
     def __init__(self, systems: Path, cache: Path) -> None:
         self.systems = systems
         self.cache = cache
+        self.variant: str | None = None
+        self.say: Callable[[str], None] = _say_nothing
+
+    def use_variant(self, variant: str | None) -> None:
+        """Make datasets in one of the `variants` from now on; None for the right one.
+
+        Raises
+        ------
+        UsageError
+            If there is no such variant.
+        """
+        if variant is not None and variant not in self.variants:
+            raise UsageError(
+                f"{self.name} has no variant {variant!r}.", did_you_mean(variant, self.variants)
+            )
+        self.variant = variant
 
     @abstractmethod
     def source(self, path: Path | None = None) -> Source:
@@ -155,6 +223,24 @@ class DataType(ABC):
         DataError
             If there is nothing at `path` that this data type can read.
         """
+
+    def with_options(self, names: Sequence[str], given: Mapping[str, str]) -> list[str]:
+        """Name the datasets that the options make of those named; the names say it all.
+
+        Parameters
+        ----------
+        names
+            Names of a source of this data type.
+        given
+            The value of each of the `options` that was given, by its name.
+
+        Raises
+        ------
+        UsageError
+            If a value is not one of those allowed.
+        """
+        del given
+        return list(names)
 
     @abstractmethod
     def task(self, dataset: Dataset, view: str, protocol: Protocol) -> Task:

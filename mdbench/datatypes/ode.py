@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
-import unicodedata
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,6 +15,7 @@ from mdbench.data.derivatives import time_derivative
 from mdbench.data.noise import SNR_LEVELS_DB, add_noise, add_published_noise
 from mdbench.data.npz import read_npz, write_npz
 from mdbench.data.trajectory import Trajectory
+from mdbench.datatypes._files import by_number, find_files, fingerprint, named, suffix
 from mdbench.datatypes.base import Dataset, DataType, Part, Protocol, Source, Task
 from mdbench.errors import DataError, UsageError, did_you_mean
 from mdbench.solvers.ode import N_POINTS, integrate, read_system
@@ -31,8 +29,6 @@ if TYPE_CHECKING:
     from mdbench.solvers.ode import System
 
     Array = NDArray[np.float64]
-
-_T = TypeVar("_T")
 
 __all__ = ["DATA_TYPE", "Ode", "OdeDataset"]
 
@@ -133,7 +129,7 @@ class Ode(DataType):
             for snr_db in levels:
                 dataset = source.load(name, snr_db=snr_db, seed=seed, protocol=protocol)
                 series = Trajectory(dataset.given.t, dataset.given.u, dataset.clean.du)
-                path = out / name / f"{name}{_suffix(snr_db)}.npz"
+                path = out / name / f"{name}{suffix(snr_db)}.npz"
                 write_whole(path, partial(write_npz, trajectory=series))
         return len(source.names()) * len(levels)
 
@@ -160,10 +156,10 @@ class _Systems(Source):
         return list(self.systems)
 
     def title(self, name: str) -> str:
-        return _named(name, self.systems).description
+        return named(name, self.systems).description
 
     def load(self, name: str, *, snr_db: float | None, seed: int, protocol: Protocol) -> OdeDataset:
-        system = _named(name, self.systems)
+        system = named(name, self.systems)
         path = self.cache / f"{name}-{system.recipe[:16]}.npz"
         clean = load_or_make(path, lambda: Trajectory(*integrate(system)))
         u = clean.u if snr_db is None else self._noisy(name, clean.u, snr_db, seed, protocol)
@@ -194,40 +190,18 @@ class _Files(Source):
     """
 
     def __init__(self, path: Path) -> None:
-        if path.is_dir():
-            files = [file for file in (*path.glob("*"), *path.glob("*/*")) if _is_data(file)]
-        elif path.exists():
-            files = [path] if _is_data(path) else []
-        else:
-            raise DataError(f"There is nothing at {path}.")
-        if not files:
-            raise DataError(
-                f"{path} has no data of this type.",
-                "Give an .npz file (arrays t, u, du), a .csv file (time, then states; the first "
-                "line names them), or a folder of such files.",
-            )
-        self.paths: dict[str, Path] = {}
-        self.noisy: dict[tuple[str, float], Path] = {}
-        stems = {(file.parent, file.stem) for file in files}
-        for file in sorted(files):
-            noisy = re.fullmatch(r"(.+)_snr_(-?\d+(\.\d+)?)", file.stem)
-            if noisy and (file.parent, noisy[1]) in stems:
-                clean = unicodedata.normalize("NFC", noisy[1])
-                self.noisy[clean, float(noisy[2])] = file
-                continue
-            name = unicodedata.normalize("NFC", file.stem)
-            if name in self.paths:
-                raise DataError(
-                    f"{self.paths[name]} and {file} have the same name.",
-                    "The name is that of the dataset; rename one of them.",
-                )
-            self.paths[name] = file
+        self.paths, self.noisy = find_files(
+            path,
+            (".npz", ".csv"),
+            "Give an .npz file (arrays t, u, du), a .csv file (time, then states; the first "
+            "line names them), or a folder of such files.",
+        )
 
     def names(self) -> list[str]:
         return list(self.paths)
 
     def title(self, name: str) -> str:
-        path = _named(name, self.paths)
+        path = named(name, self.paths)
         if _is_npz(path):
             return str(path)
         _, states = read_csv(path)
@@ -241,7 +215,7 @@ class _Files(Source):
         seed: int,
         protocol: Protocol,  # noqa: ARG002 - published noise exists for published systems only
     ) -> OdeDataset:
-        path = _named(name, self.paths)
+        path = named(name, self.paths)
         noisy = None if snr_db is None else self.noisy.get((name, snr_db))
         if noisy is not None:
             clean = _read(noisy)
@@ -272,33 +246,14 @@ def _part(view: str, t: Array, u: Array, du: Array) -> Part:
 
 
 def _fingerprint(u: Array, clean: Trajectory, snr_db: float | None, noise: str, seed: int) -> str:
-    """Hash the values, shapes and types of all arrays, and where the noise comes from."""
     arrays = {"t": clean.t, "u": u, "clean u": clean.u}
     if clean.du is not None:
         arrays["du"] = clean.du
-    sha256 = hashlib.sha256()
-    for key, array in arrays.items():
-        sha256.update(f"{key} {array.dtype.str} {array.shape}\n".encode())
-        sha256.update(array.tobytes())
-    if snr_db is not None:
-        sha256.update(f"{noise} {snr_db:g} {seed if noise != 'file' else ''}".encode())
-    return sha256.hexdigest()
-
-
-def _named(name: str, entries: Mapping[str, _T]) -> _T:
-    if name not in entries:
-        raise UsageError(f"There is no dataset {name!r}.", did_you_mean(name, entries))
-    return entries[name]
+    return fingerprint(arrays, snr_db, noise, seed)
 
 
 def _order(system: System) -> tuple[str, int]:
-    """Sort I2 before I10."""
-    letters = system.id.rstrip("0123456789")
-    return letters, int(system.id.removeprefix(letters) or 0)
-
-
-def _suffix(snr_db: float | None) -> str:
-    return "" if snr_db is None else f"_snr_{snr_db:g}"
+    return by_number(system.id)
 
 
 def _read(path: Path) -> Trajectory:
@@ -307,8 +262,3 @@ def _read(path: Path) -> Trajectory:
 
 def _is_npz(path: Path) -> bool:
     return path.suffix.lower() == ".npz"
-
-
-def _is_data(path: Path) -> bool:
-    hidden = path.name.startswith(".")
-    return path.suffix.lower() in {".npz", ".csv"} and path.is_file() and not hidden

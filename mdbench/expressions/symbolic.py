@@ -1,4 +1,4 @@
-"""Trees as SymPy expressions.  The one module here that imports SymPy."""
+"""Trees as SymPy expressions."""
 
 from __future__ import annotations
 
@@ -15,24 +15,36 @@ if TYPE_CHECKING:
 __all__ = ["nodes", "to_sympy"]
 
 
-def to_sympy(node: Node, symbols: Mapping[str, Any]) -> Any:
-    """Build what SymPy's own parser would build: the same operations in the same order."""
+def to_sympy(node: Node, symbols: Mapping[str, Any], *, exact: bool = False) -> Any:
+    """Build what SymPy's own parser would build: the same operations in the same order.
+
+    Parameters
+    ----------
+    symbols
+        A SymPy expression for each variable.
+    exact
+        Whether decimal numbers become the fractions that they are, and not floats.
+    """
+
+    def build(part: Node) -> Any:
+        return to_sympy(part, symbols, exact=exact)
+
     match node:
         case Number():
-            return _number(node.text)
+            return _number(node.text, exact=exact)
         case Variable():
             return symbols[node.name]
         case Chain():
-            result = to_sympy(node.first, symbols)
+            result = build(node.first)
             for symbol, operand in node.rest:
-                result = OPERATORS[symbol](result, to_sympy(operand, symbols))
+                result = OPERATORS[symbol](result, build(operand))
             return result
         case Negation():
-            return -to_sympy(node.operand, symbols)
+            return -build(node.operand)
         case Power():
-            return to_sympy(node.base, symbols) ** to_sympy(node.exponent, symbols)
+            return build(node.base) ** build(node.exponent)
         case Call():
-            arguments = (to_sympy(argument, symbols) for argument in node.arguments)
+            arguments = (build(argument) for argument in node.arguments)
             return getattr(sympy, FUNCTIONS[node.function].sympy)(*arguments)
 
 
@@ -41,7 +53,9 @@ def nodes(expression: Any) -> int:
     return sum(1 for _ in sympy.preorder_traversal(expression))
 
 
-def _number(text: str) -> Any:
+def _number(text: str, *, exact: bool) -> Any:
     if text in CONSTANTS:
         return getattr(sympy, text)
+    if exact:
+        return sympy.Rational(text)
     return sympy.Integer(int(text)) if text.isdigit() else sympy.Float(text)

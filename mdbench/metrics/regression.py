@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    from collections.abc import Sequence
 
-__all__ = ["nmse"]
+    from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["is_accurate", "nmse", "r2", "r2_accuracy", "relative_error"]
 
 _ZERO_TARGETS = 1e-10
 """Keeps the NMSE defined where all targets are zero; the published constant."""
+_ACCURATE = 0.999
+"""An R2 above this is accurate (SRSD, section on R2-based accuracy)."""
 
 
 def nmse(predictions: ArrayLike, targets: ArrayLike) -> float:
@@ -46,12 +50,7 @@ def nmse(predictions: ArrayLike, targets: ArrayLike) -> float:
     >>> round(nmse([1.0, 2.0], [1.0, 3.0]), 6)
     0.1
     """
-    y_hat = np.asarray(predictions, dtype=np.float64)
-    y = np.asarray(targets, dtype=np.float64)
-    if y_hat.shape != y.shape:
-        raise ValueError(f"the predictions have shape {y_hat.shape}, the targets {y.shape}")
-    if y.size == 0:
-        raise ValueError("there is no sample to score")
+    y_hat, y = _checked(predictions, targets)
     with np.errstate(all="ignore"):
         error = float(np.sum(np.square(y - y_hat)))
         power = float(np.sum(np.square(y)))
@@ -59,3 +58,137 @@ def nmse(predictions: ArrayLike, targets: ArrayLike) -> float:
     if not (math.isfinite(error) and math.isfinite(power)):
         return math.inf
     return error / (power + _ZERO_TARGETS)
+
+
+def r2(predictions: ArrayLike, targets: ArrayLike) -> float:
+    r"""Give the coefficient of determination.
+
+    .. math:: 1 - \frac{\sum (y - \hat y)^2}{\sum (y - \bar y)^2}
+
+    Eq. 2 of SRSD lacks the "1 -", which its code has.
+
+    Parameters
+    ----------
+    predictions, targets
+        Arrays of one and the same shape, with at least one element.
+
+    Returns
+    -------
+    float
+        At most 1; minus infinity where a prediction or a target is not finite.  Where all
+        targets are equal, 1 for the right prediction, and else minus infinity.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ, or if there is no element.
+
+    Examples
+    --------
+    >>> r2([1.0, 2.0, 3.5], [1.0, 2.0, 3.0])
+    0.875
+    """
+    y_hat, y = _checked(predictions, targets)
+    if not (np.isfinite(y_hat).all() and np.isfinite(y).all()):
+        return -math.inf
+    if np.all(y == y.flat[0]):
+        return 1.0 if np.array_equal(y, y_hat) else -math.inf
+    with np.errstate(all="ignore"):
+        # A power of two is taken out, which is exact, so that no square overflows and not all
+        # of them vanish.
+        _, exponent = math.frexp(float(np.max(np.abs(y))))
+        y_hat, y = np.ldexp(y_hat, -exponent), np.ldexp(y, -exponent)
+        unexplained = float(np.sum(np.square(y - y_hat)))
+        value = 1.0 - unexplained / float(np.sum(np.square(y - np.mean(y))))
+    return value if math.isfinite(value) else -math.inf
+
+
+def relative_error(predictions: ArrayLike, targets: ArrayLike) -> float:
+    r"""Give the mean squared relative error, by which SRSD selects models on validation data.
+
+    .. math:: \frac{1}{n} \sum \left(\frac{y - \hat y}{y}\right)^2
+
+    Parameters
+    ----------
+    predictions, targets
+        Arrays of one and the same shape, with at least one element.
+
+    Returns
+    -------
+    float
+        0 or more; infinite where a prediction or a target is not finite; never NaN.  An error
+        relative to zero says nothing, so that samples whose target is zero are left out; where
+        all are, the error is 0 for the right prediction and else infinite.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ, or if there is no element.
+
+    References
+    ----------
+    Matsubara et al., "Rethinking symbolic regression datasets and benchmarks for scientific
+    discovery", eq. 4.
+
+    Examples
+    --------
+    >>> relative_error([1.0, 3.0, 5.0], [2.0, 3.0, 0.0])
+    0.125
+    """
+    y_hat, y = _checked(predictions, targets)
+    if not (np.isfinite(y_hat).all() and np.isfinite(y).all()):
+        return math.inf
+    told = y != 0.0
+    if not told.any():
+        return math.inf if np.any(y_hat) else 0.0
+    with np.errstate(all="ignore"):
+        value = float(np.mean(np.square((y[told] - y_hat[told]) / y[told])))
+    return value if math.isfinite(value) else math.inf
+
+
+def is_accurate(r2: float | None) -> bool:
+    """Tell whether a model counts for the R2 accuracy: its R2 on the test data is above 0.999.
+
+    No model (None) does not.
+    """
+    return r2 is not None and r2 > _ACCURATE
+
+
+def r2_accuracy(scores: Sequence[float | None]) -> float:
+    """Give the share of problems whose model is accurate, of all that were posed.
+
+    Parameters
+    ----------
+    scores
+        The R2 of each problem on its test data; None where there is no model.
+
+    Raises
+    ------
+    ValueError
+        If there is no problem.
+
+    References
+    ----------
+    La Cava et al., "Contemporary symbolic regression methods and their relative performance",
+    NeurIPS 2021; the threshold is SRSD's.
+
+    Examples
+    --------
+    >>> r2_accuracy([1.0, 0.999, None, 0.9991])
+    0.5
+    """
+    if not scores:
+        raise ValueError("there is no problem to count")
+    return sum(is_accurate(score) for score in scores) / len(scores)
+
+
+def _checked(
+    predictions: ArrayLike, targets: ArrayLike
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    y_hat = np.asarray(predictions, dtype=np.float64)
+    y = np.asarray(targets, dtype=np.float64)
+    if y_hat.shape != y.shape:
+        raise ValueError(f"the predictions have shape {y_hat.shape}, the targets {y.shape}")
+    if y.size == 0:
+        raise ValueError("there is no sample to score")
+    return y_hat, y

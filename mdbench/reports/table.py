@@ -24,7 +24,7 @@ STYLES = {Status.OK: "green", Status.PARTIAL: "yellow"}
 GOOD_NMSE = {"0.01": 1e-2, "1e-6": 1e-6}
 NOTHING = "-"
 NAMES_SHOWN = 3
-NUMBERS = ("noise", "seed", "NMSE", "cplx", "time")
+NUMBERS = ("noise", "seed", "NMSE", "floor", "cplx", "time")
 
 DECIMAL = re.compile(r"(?<![\w.])\d+(?:\.\d*(?:[eE][+-]?\d+)?|[eE][+-]?\d+)")
 """A number with a point or an exponent; whole numbers are exponents or exact, and stay."""
@@ -62,6 +62,7 @@ def run_table(records: Iterable[Record], datasets: Sequence[str] = ()) -> Table:
         "seed": [Text(str(record.seed)) for record in rows],
         "status": [Text(record.status, style=STYLES.get(record.status, "red")) for record in rows],
         "NMSE": [_short(record.metrics.get("nmse")) for record in rows],
+        "floor": [_short(record.metrics.get("nmse_floor")) for record in rows],
         "cplx": [_whole(record.complexity) for record in rows],
         "time": [_duration(record.measured.wall_s) for record in rows],
         "equations": [_equations_or_reason(record) for record in rows],
@@ -69,8 +70,13 @@ def run_table(records: Iterable[Record], datasets: Sequence[str] = ()) -> Table:
     for name in ("method", "noise", "seed"):
         if len({str(cell) for cell in columns[name]}) <= 1:
             del columns[name]
+    caption = "cplx: complexity, the number of nodes of all the equations"
+    if any("nmse_floor" in record.metrics for record in rows):
+        caption += "\nfloor: the NMSE of the true equations through the same features"
+    else:
+        del columns["floor"]
 
-    table = _table(caption="cplx: complexity, the number of nodes of all the equations")
+    table = _table(caption=caption)
     for name in columns:
         if name == "equations":
             table.add_column(name, ratio=1, width=12)  # at least 12, and all that is left

@@ -108,6 +108,8 @@ class Attempt:
     ----------
     folder
         The job's own folder; empty.
+    truth
+        The true equations, which only a reference is given.
     """
 
     def __init__(
@@ -121,6 +123,7 @@ class Attempt:
         worker: Worker,
         folder: JobFolder,
         identity: str,
+        truth: tuple[str, ...] | None = None,
     ) -> None:
         self._job = job
         self._method = method
@@ -131,6 +134,7 @@ class Attempt:
         self._place = folder
         self._folder = folder.here
         self._identity = identity
+        self._truth = truth if "truth" in method.spec.given else None
         self._deadline = time.monotonic() + job.timeout_s
         self._pid: int | None = None
         self._ended: Ended | None = None
@@ -139,11 +143,14 @@ class Attempt:
         self._settings_failed = 0
         self._first_failure = ""
         tuning = method.spec.tuning
+        self._validated = data_type.validates_fronts and tuning == "front"
+        self._first = task.train if tuning == "grid" or self._validated else task.refit
         self._candidates = Candidates(
             data_type,
-            task.validation if tuning == "grid" else task.refit,
+            task.validation if tuning == "grid" else self._first,
             task.variables,
             job.protocol,
+            validation=task.validation if self._validated else None,
         )
 
     def run(self) -> Outcome:
@@ -229,7 +236,7 @@ class Attempt:
     def _order_fit(self) -> None:
         spec = self._method.spec
         grid = spec.tuning == "grid"
-        self._save("train.npz", self._task.train if grid else self._task.refit, with_targets=True)
+        self._save("train.npz", self._first, with_targets=True)
         if grid:
             self._save("validation.npz", self._task.validation, with_targets=False)
         self._worker.send(
@@ -245,6 +252,7 @@ class Attempt:
                 seed=self._job.seed,
                 threads=self._job.threads,
                 time_limit=self._job.timeout_s,
+                truth=self._truth,
             )
         )
 

@@ -93,15 +93,19 @@ class Candidates:
     Parameters
     ----------
     part
-        The data on which candidates are compared.
+        The data on which candidates predict.
     variables
         The names that an equation may use.
+    validation
+        The data on which they are compared, by evaluating their equations; None to compare
+        what they predict.
     """
 
     data_type: DataType
     part: Part
     variables: tuple[str, ...]
     protocol: Protocol
+    validation: Part | None = None
     offers: list[Offer] = field(default_factory=list)
     came: int = 0
     invalid: int = 0
@@ -190,12 +194,24 @@ class Candidates:
     def _read(self, one: _Heard) -> Offer:
         equations = tuple(expressions.parse(text, self.variables) for text in one.item.equations)
         complexity = sum(equation.complexity for equation in equations)
+        loss = one.loss if self.validation is None else self._validate(equations, one.item.target)
         return Offer(
             index=one.index,
             equations=equations,
             hyperparameters=one.item.hyperparameters,
             target=one.item.target,
-            loss=one.loss,
+            loss=loss,
             complexity=complexity,
-            fitness=self.data_type.fitness(one.loss, complexity),
+            fitness=self.data_type.fitness(loss, complexity),
         )
+
+    def _validate(self, equations: tuple[expressions.Equation, ...], target: int | None) -> float:
+        assert self.validation is not None  # noqa: S101 - for the type checker
+        columns = self.validation.columns
+        predictions = np.stack([equation.evaluate(columns) for equation in equations], axis=-1)
+        if not np.isfinite(predictions).all():
+            raise EquationError("an equation is not finite on the validation data")
+        truth = self.validation.targets
+        if target is not None:
+            truth = truth[..., target : target + 1]
+        return self.data_type.loss(predictions, truth)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from mdbench.errors import MOST_SHOWN, DataError
@@ -41,7 +41,10 @@ def load_dataset(plan: Plan, job: Job) -> Dataset:
     DataError
         If the data cannot be used.
     """
-    return plan.source.load(job.dataset, snr_db=job.snr_db, seed=job.seed, protocol=job.protocol)
+    dataset = plan.source.load(job.dataset, snr_db=job.snr_db, seed=job.seed, protocol=job.protocol)
+    if job.max_rows is None:
+        return dataset
+    return replace(dataset, max_rows=job.max_rows, row_seed=job.seed)
 
 
 def make_ready(plan: Plan, runtime: Runtime) -> list[Ready]:

@@ -57,4 +57,8 @@ def key_parts(job: Job, method: Method, shared: dict[str, str], dataset: Dataset
         parts["processes"] = str(job.processes)
     if job.output_mb != OUTPUT_MB:
         parts["output_mb"] = str(job.output_mb)
+    if job.variant is not None:
+        parts["variant"] = job.variant
+    if job.max_rows is not None:
+        parts["max_rows"] = str(job.max_rows)
     return parts

@@ -15,7 +15,7 @@ from mdbench.errors import MethodError, UsageError, did_you_mean
 from mdbench.runtimes.base import OUTPUT_MB, PROCESSES, Limits
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from mdbench.datatypes.base import DataType, Source
     from mdbench.methods import Method
@@ -50,7 +50,11 @@ class RunOptions:
     memory_mb: int | None = None
     processes: int = PROCESSES
     output_mb: int = OUTPUT_MB
+    variant: str | None = None
+    max_rows: int | None = None
     rerun: frozenset[Status] = frozenset()
+    special: tuple[str, ...] = ()
+    """Words that only the data type understands: its own options with their values."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,9 @@ class Job:
     def limits(self) -> Limits:
         """What the job may use besides time."""
         return Limits(self.threads, self.memory_mb, self.processes, self.output_mb)
+
+    variant: str | None = None
+    max_rows: int | None = None
 
     @property
     def noise(self) -> str:
@@ -130,13 +137,19 @@ def make_plan(options: RunOptions, workspace: Workspace) -> Plan:
         workspace.datasets / options.data_type,
         workspace.arrays / options.data_type,
     )
+    data_type.use_variant(options.variant)
     if not options.algorithms:
         raise UsageError("No method was given.", "Say which: --algorithm operon")
     chosen = {name: methods.find(name, workspace.algorithms) for name in options.algorithms}
     for method in chosen.values():
         _check_method(method, data_type)
+        _check_rows(method, data_type, options.max_rows)
     source = data_type.source(options.dataset_path)
-    names = select_names(source.names(), options.datasets)
+    names = data_type.with_options(
+        select_names(source.names(), options.datasets, source.groups()),
+        _special(options.special, data_type),
+    )
+    levels = _noise_levels(options, data_type)
     threads = options.threads or max(method.spec.threads for method in chosen.values())
     jobs = tuple(
         Job(
@@ -152,9 +165,11 @@ def make_plan(options: RunOptions, workspace: Workspace) -> Plan:
             memory_mb=options.memory_mb or method.spec.memory_mb,
             processes=options.processes,
             output_mb=options.output_mb,
+            variant=options.variant,
+            max_rows=_max_rows(method, data_type, options.max_rows),
         )
         for method in chosen.values()
-        for snr_db in _noise_levels(options)
+        for snr_db in levels
         for seed in _unique(options.seeds)
         for name in names
     )
@@ -170,8 +185,21 @@ def make_plan(options: RunOptions, workspace: Workspace) -> Plan:
     )
 
 
-def select_names(names: Sequence[str], patterns: Sequence[str]) -> list[str]:
+def select_names(
+    names: Sequence[str],
+    patterns: Sequence[str],
+    groups: Mapping[str, Sequence[str]] | None = None,
+) -> list[str]:
     """Pick the names that a pattern names or matches, in their own order.
+
+    Parameters
+    ----------
+    names
+        All names there are.
+    patterns
+        Names, globs, or names of groups; none for all.
+    groups
+        The names in each group.
 
     Raises
     ------
@@ -183,10 +211,13 @@ def select_names(names: Sequence[str], patterns: Sequence[str]) -> list[str]:
     picked: set[str] = set()
     for pattern in patterns:
         matching = [name for name in names if name == pattern or fnmatchcase(name, pattern)]
+        if not matching and groups:
+            matching = list(groups.get(pattern, ()))
         if not matching:
+            near = did_you_mean(pattern, [*names, *(groups or ())])
             raise UsageError(
                 f"--dataset {pattern!r} matches none of the {len(names)} datasets.",
-                f"{did_you_mean(pattern, names)} To see all: mdbench list --datasets",
+                f"{near} To see all: mdbench list --datasets",
             )
         picked.update(matching)
     return [name for name in names if name in picked]
@@ -206,7 +237,57 @@ def _check_method(method: Method, data_type: DataType) -> None:
         )
 
 
-def _noise_levels(options: RunOptions) -> tuple[float | None, ...]:
+def _check_rows(method: Method, data_type: DataType, max_rows: int | None) -> None:
+    if max_rows is not None and method.spec.view not in data_type.subsampled_views:
+        raise UsageError(
+            f"--max-rows does not go with {method.name}: of {data_type.name} as "
+            f"{method.spec.view} a method needs all samples.",
+            "Leave it out.",
+        )
+
+
+def _max_rows(method: Method, data_type: DataType, asked: int | None) -> int | None:
+    """Give what was asked for, or else the method's own limit where rows can be left out."""
+    if method.spec.view not in data_type.subsampled_views:
+        return None
+    return method.spec.max_rows if asked is None else asked
+
+
+def _special(words: Sequence[str], data_type: DataType) -> dict[str, str]:
+    """Read the options of the data type."""
+    known = {option.name: option for option in data_type.options}
+    given: dict[str, str] = {}
+    left = list(words)
+    while left:
+        name, equals, value = left.pop(0).partition("=")
+        name = name.replace("_", "-")
+        if name not in known:
+            raise UsageError(
+                f"{name!r} is no option of a run, nor of the data type {data_type.name}.",
+                f"Options of {data_type.name}: {', '.join(known) or 'none'}.  "
+                "To see all others: mdbench run --help",
+            )
+        if name in given:
+            raise UsageError(f"{name} was given more than once.", "Give it once.")
+        if known[name].takes_value:
+            if not equals and (not left or left[0].startswith("--")):
+                raise UsageError(f"{name} needs a value.", f"E.g. {name}=VALUE")
+            given[name] = value if equals else left.pop(0)
+        elif equals:
+            raise UsageError(f"{name} takes no value, and was given {value!r}.")
+        else:
+            given[name] = ""
+    return given
+
+
+def _noise_levels(options: RunOptions, data_type: DataType) -> tuple[float | None, ...]:
+    noisy = options.with_noise or any(level is not None for level in options.snr)
+    if noisy and not data_type.snr_levels:
+        own = [option.name for option in data_type.options]
+        raise UsageError(
+            f"{data_type.name} has no noise levels in dB, as --with-noise and --snr ask for.",
+            f"It has options of its own: {', '.join(own)}." if own else "Leave them out.",
+        )
     if options.with_noise and options.snr:
         raise UsageError(
             "--with-noise and --snr were both given.",

@@ -68,13 +68,15 @@ def plans_of(
     chosen = [record for record in done if record.dataset in wanted]
     if not chosen:
         raise UsageError("There is no record to reproduce.", "Give a results file of mdbench run.")
-    for (runtime, data_type, path), group in groupby(sorted(chosen, key=_source), key=_source):
+    for source, group in groupby(sorted(chosen, key=_source), key=_source):
+        runtime, data_type, path, variant = source
         jobs = tuple(_job(record) for record in group)
         place = Path(path) if path else None
         names = dict.fromkeys(job.algorithm for job in jobs)
         kind = datatypes.find(
             data_type, workspace.datasets / data_type, workspace.arrays / data_type
         )
+        kind.use_variant(variant or None)
         yield (
             runtime,
             Plan(
@@ -103,8 +105,13 @@ def differences(before: Record, after: Record) -> dict[str, tuple[Any, Any]]:
     }
 
 
-def _source(record: Record) -> tuple[str, str, str]:
-    return record.runtime.name, record.data_type, record.dataset_path or ""
+def _source(record: Record) -> tuple[str, str, str, str]:
+    return (
+        record.runtime.name,
+        record.data_type,
+        record.dataset_path or "",
+        record.key_parts.get("variant", ""),
+    )
 
 
 def _job(record: Record) -> Job:
@@ -123,4 +130,6 @@ def _job(record: Record) -> Job:
         processes=record.budget.processes or PROCESSES,
         output_mb=record.budget.output_mb or OUTPUT_MB,
         save_pareto=record.front is not None,
+        variant=record.key_parts.get("variant"),
+        max_rows=int(rows) if (rows := record.key_parts.get("max_rows")) else None,
     )

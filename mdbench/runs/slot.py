@@ -120,7 +120,7 @@ class Slot:
             with watch.stopped():  # made once and kept warm: not this job's time
                 prepared = self._environments.get(method)
                 worker = self._warm_worker(method, prepared, one)
-            outcome = self._attempt(one, task, worker, log)
+            outcome = self._attempt(one, task, worker, log, dataset.truth)
         except OSError as error:
             raise DataError(
                 f"The files of a job cannot be written: {error}.",
@@ -183,7 +183,14 @@ class Slot:
             if self._interrupted:
                 worker.interrupt()
 
-    def _attempt(self, one: Ready, task: Task, worker: Worker, log: Path) -> Outcome:
+    def _attempt(
+        self,
+        one: Ready,
+        task: Task,
+        worker: Worker,
+        log: Path,
+        truth: tuple[str, ...] | None,
+    ) -> Outcome:
         method = self._plan.methods[one.job.algorithm]
         folder = worker.make_folder()
         try:
@@ -197,6 +204,7 @@ class Slot:
                 worker=worker,
                 folder=folder,
                 identity=one.key,
+                truth=truth,
             ).run()
         finally:
             worker.end_log()

@@ -100,7 +100,7 @@ def make_record(
         log=log,
         equations=_texts(outcome),
         hyperparameters=outcome.hyperparameters,
-        metrics=dict(outcome.metrics),
+        metrics=_with_floor(outcome.metrics, dataset.nmse_floor),
         complexity=outcome.complexity,
         selection=None
         if choice is None
@@ -145,6 +145,11 @@ def _details(runtime: IsolatedBy, prepared: Prepared | None) -> dict[str, Any]:
     except UnavailableError as error:
         enforced = {"unavailable": error.message}
     return enforced | ({} if prepared is None else dict(prepared.details))
+
+
+def _with_floor(metrics: dict[str, float], floor: float | None) -> dict[str, float | None]:
+    known = floor is not None and "nmse" in metrics
+    return {**metrics, "nmse_floor": floor} if known else dict(metrics)
 
 
 def _texts(outcome: Outcome) -> tuple[str, ...] | None:

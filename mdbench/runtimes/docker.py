@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import socket
 import struct
+import subprocess
 import threading
 import time
 from contextlib import suppress
@@ -24,7 +25,7 @@ import docker
 from mdbench.errors import UnavailableError
 from mdbench.runtimes.base import Breach, Enforcement, JobFolder, Prepared, Runtime, WorkerGoneError
 from mdbench.runtimes.cores import Cores
-from mdbench.runtimes.images import Images
+from mdbench.runtimes.images import IMAGE_PYTHON, METHODS_IN_IMAGE, PATH_IN_IMAGE, Images
 from mdbench.runtimes.launch import (
     WORKER_COMMAND,
     await_hello,
@@ -38,16 +39,13 @@ from mdbench.runtimes.scratch import Scratch, remove_left_over
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from docker import APIClient
     from mdbench.methods import Method
     from mdbench.runtimes.base import Level, Limits, Worker
 
 __all__ = ["DockerRuntime", "DockerWorker"]
 
-INSIDE = "/mdbench"
-"""The folder that holds what is ours, inside."""
-PYTHON = "/opt/env/bin/python"
-
+_JOBS = "/mdbench/jobs"
+"""The folder of the jobs' folders, inside."""
 _OWNER = "mdbench.owner"
 _NOBODY = 65534
 _TMP_MB = 256
@@ -124,7 +122,7 @@ class DockerRuntime(Runtime):
     ) -> DockerWorker:
         worker = DockerWorker(
             prepared.command[0],
-            [f"{INSIDE}/method/{method.name}", *worker_options(method, limits.output_mb)],
+            [f"{METHODS_IN_IMAGE}/{method.name}", *worker_options(method, limits.output_mb)],
             limits,
         )
         if on_launch is not None:
@@ -153,7 +151,7 @@ class DockerWorker(LineWorker):
 
     def __init__(self, image: str, arguments: list[str], limits: Limits) -> None:
         scratch = Scratch()
-        super().__init__(scratch, f"{INSIDE}/jobs")
+        super().__init__(scratch, _JOBS)
         self._limits = limits
         self._user = os.getuid() or _NOBODY
         self._group = os.getgid() or _NOBODY
@@ -192,8 +190,8 @@ class DockerWorker(LineWorker):
         cores = self._cores.numbers
         created = self._client.create_container(
             image,
-            command=[PYTHON, *WORKER_COMMAND, *arguments, "--own-pids"],
-            environment=worker_environment(limits.threads, home="/tmp", path=f"{INSIDE}/path"),  # noqa: S108
+            command=[IMAGE_PYTHON, *WORKER_COMMAND, *arguments, "--own-pids"],
+            environment=worker_environment(limits.threads, home="/tmp", path=PATH_IN_IMAGE),  # noqa: S108
             user=f"{self._user}:{self._group}",
             working_dir="/tmp",  # noqa: S108
             stdin_open=True,
@@ -203,7 +201,7 @@ class DockerWorker(LineWorker):
                 init=True,
                 network_mode="none",
                 read_only=True,
-                binds={str(self._scratch.jobs): {"bind": f"{INSIDE}/jobs", "mode": "rw"}},
+                binds={str(self._scratch.jobs): {"bind": _JOBS, "mode": "rw"}},
                 tmpfs={"/tmp": f"size={_TMP_MB}m,mode=1777,nosuid,nodev"},  # noqa: S108
                 shm_size=f"{_TMP_MB}m",
                 cap_drop=["ALL"],
@@ -416,7 +414,7 @@ class _Frames:
         return found
 
 
-def _client() -> APIClient:
+def _client() -> docker.APIClient:
     """Connect to the engine.
 
     Raises
@@ -424,21 +422,40 @@ def _client() -> APIClient:
     UnavailableError
         If it does not answer, or is another machine's.
     """
-    try:
-        client = docker.from_env(timeout=_ENGINE_SECONDS).api
-        client.ping()
-    except _UNREACHABLE as error:
-        raise UnavailableError(f"No Docker engine answers: {_explain(error)}.", _START_IT) from None
-    if not client.base_url.startswith("http+docker://"):
+    host = _host()
+    if not host.startswith("unix://"):
         raise UnavailableError(
-            f"The Docker engine at {client.base_url} is not on this machine, so it cannot read "
-            "the files of jobs.",
-            "Unset DOCKER_HOST, or use --runtime venv.",
+            f"The Docker engine at {host} may be on another machine, and so cannot read the files "
+            "of jobs.",
+            "Unset DOCKER_HOST (or: docker context use default), or use --runtime venv.",
         )
-    return client
+    try:
+        # Tried first by hand: the library leaves a socket open that cannot be connected.
+        with socket.socket(socket.AF_UNIX) as trial:
+            trial.connect(host.removeprefix("unix://"))
+        return docker.APIClient(base_url=host, timeout=_ENGINE_SECONDS)
+    except _UNREACHABLE as error:
+        raise UnavailableError(
+            f"No Docker engine answers at {host}: {_explain(error)}.", _START_IT
+        ) from None
 
 
-def _look_at(client: APIClient) -> Enforcement:
+def _host() -> str:
+    """Give the address of the engine that the command line talks to."""
+    named = os.environ.get("DOCKER_HOST")
+    if named:
+        return named
+    question = ["docker", "context", "inspect", "--format", "{{.Endpoints.docker.Host}}"]
+    with suppress(OSError, subprocess.SubprocessError):
+        done = subprocess.run(
+            question, capture_output=True, text=True, timeout=_ENGINE_SECONDS, check=True
+        )
+        if done.stdout.strip():
+            return done.stdout.strip()
+    return "unix:///var/run/docker.sock"
+
+
+def _look_at(client: docker.APIClient) -> Enforcement:
     try:
         info = client.info()
     except _UNREACHABLE as error:

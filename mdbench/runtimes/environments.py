@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from mdbench.runtimes.pip_settings import UvSettings
 
-__all__ = ["Environment", "lock_requirements", "prepare"]
+__all__ = ["Environment", "lock_requirements", "prepare", "python_range", "read_lock"]
 
 _ANSWER_SECONDS = 10.0
 
@@ -96,8 +96,8 @@ def prepare(
     UnavailableError
         If the environment cannot be made on this machine; holds what uv said.
     """
-    lock_sha256 = hashlib.sha256(_read_lock(method_name, lock)).hexdigest()
-    wanted = _specifiers(method_name, requires_python)
+    lock_sha256 = hashlib.sha256(read_lock(method_name, lock)).hexdigest()
+    wanted = python_range(method_name, requires_python)
     here_fits = wanted.contains(platform.python_version())
     minor = sysconfig.get_python_version() if here_fits else "another"
     key = f"{lock_sha256} {requires_python} {minor} {sysconfig.get_platform()}"
@@ -206,7 +206,14 @@ def _settings() -> UvSettings:
     return uv_settings(read_pip_settings(sys.executable), os.environ)
 
 
-def _read_lock(method_name: str, lock: Path) -> bytes:
+def read_lock(method_name: str, lock: Path) -> bytes:
+    """Read a method's lock.
+
+    Raises
+    ------
+    MethodError
+        If it is missing, has no hashes, or lacks NumPy, which the worker needs.
+    """
     source = lock.with_suffix(".in")
     type_this = f"type: scripts/lock {method_name}"
     try:
@@ -233,7 +240,14 @@ def _read_lock(method_name: str, lock: Path) -> bytes:
     return content
 
 
-def _specifiers(method_name: str, requires_python: str) -> SpecifierSet:
+def python_range(method_name: str, requires_python: str) -> SpecifierSet:
+    """Read the Pythons that a method runs on.
+
+    Raises
+    ------
+    MethodError
+        If they cannot be read.
+    """
     try:
         return SpecifierSet(requires_python, prereleases=True)
     except InvalidSpecifier:

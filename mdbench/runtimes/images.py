@@ -25,8 +25,8 @@ import mdbench
 from mdbench.errors import MethodError, UnavailableError
 from mdbench.runtimes import base_images, docker_cli, wheels
 from mdbench.runtimes.base_images import Base, dockerfile, sha256
-from mdbench.runtimes.environments import _read_lock, _specifiers
-from mdbench.runtimes.installing import _claimed
+from mdbench.runtimes.environments import python_range, read_lock
+from mdbench.runtimes.installing import claimed
 from mdbench.runtimes.pip_settings import read_pip_settings
 
 if TYPE_CHECKING:
@@ -243,7 +243,7 @@ class Images:
 
     def _recipe(self, name: str, lock: Path, system_packages: Sequence[str]) -> _Recipe:
         base = self.base()
-        text = _read_lock(name, lock).decode(errors="replace")
+        text = read_lock(name, lock).decode(errors="replace")
         bad = [package for package in system_packages if not re.fullmatch(_PACKAGE_NAME, package)]
         if bad:
             raise MethodError(
@@ -264,7 +264,7 @@ class Images:
         if found is None:
             try:
                 self._folder.mkdir(parents=True, exist_ok=True)
-                with _claimed(self._folder / tag.replace(":", "-"), self._say):
+                with claimed(self._folder / tag.replace(":", "-"), self._say):
                     found = _image_of(tag, content)
                     if found is None:
                         make()
@@ -334,7 +334,7 @@ _PACKAGE_NAME = r"[a-z0-9][a-z0-9+.-]+"
 
 
 def _check_python(method: Method, base: Base) -> None:
-    wanted = _specifiers(method.name, method.spec.python)
+    wanted = python_range(method.name, method.spec.python)
     try:
         fits = wanted.contains(base.python.rstrip("+"))
     except InvalidVersion:

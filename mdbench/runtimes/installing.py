@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "STAMP",
+    "claimed",
     "compile_bytecode",
     "discard",
     "make_once",
@@ -71,7 +72,7 @@ def make_once(
         return
     try:
         prefix.parent.mkdir(parents=True, exist_ok=True)
-        with _claimed(prefix, on_line):
+        with claimed(prefix, on_line):
             if not _is_whole(prefix, key):
                 _make(prefix, key, make)
     except OSError as error:
@@ -85,7 +86,7 @@ def discard(prefix: Path, on_line: Callable[[str], None]) -> bool:
     """Remove an environment that `make_once` made, whole or not; tell whether it was one."""
     if not (prefix / STAMP).is_file():
         return False
-    with _claimed(prefix, on_line):
+    with claimed(prefix, on_line):
         _empty(prefix)
         shutil.rmtree(prefix)
         _lock_file(prefix).unlink()
@@ -224,7 +225,8 @@ def _is_whole(prefix: Path, key: str) -> bool:
 
 
 @contextmanager
-def _claimed(prefix: Path, on_line: Callable[[str], None]) -> Iterator[None]:
+def claimed(prefix: Path, on_line: Callable[[str], None]) -> Iterator[None]:
+    """Hold the lock of what is made at `prefix`, waiting for another process that has it."""
     with _lock_file(prefix).open("a", encoding="utf-8") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -61,6 +61,7 @@ class JobOrder(_Message):
     seed: int
     threads: int
     time_limit: float | None
+    truth: tuple[str, ...] | None = None
 
 
 class Refit(_Message):

@@ -8,9 +8,6 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import math
-import re
-import tomllib
 import unicodedata
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,6 +16,17 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from mdbench.errors import DataError
+from mdbench.solvers.reading import (
+    FUNCTIONS,
+    constants_of,
+    number,
+    parse,
+    pop,
+    put_in,
+    read_table,
+    text,
+    texts,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -44,13 +52,6 @@ _SOLVER: dict[str, Any] = {
 }
 _REVISION = 1
 """To be raised whenever a change to this module changes the arrays that it makes."""
-
-_FUNCTIONS = ("abs", "cos", "cot", "exp", "log", "sin", "tan")
-_NODES = (
-    *(ast.BinOp, ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow),
-    *(ast.UnaryOp, ast.UAdd, ast.USub),
-    *(ast.Call, ast.Name, ast.Load, ast.Constant),
-)
 
 
 @dataclass(frozen=True)
@@ -94,9 +95,8 @@ class System:
     @cached_property
     def truth(self) -> tuple[str, ...]:
         """The right-hand sides with the constants put in, at full precision."""
-        put_in = _PutIn(self.constants)
         names = (*self.variables, *self.constants)
-        return tuple(ast.unparse(put_in.visit(_parse(text, names))) for text in self.equations)
+        return tuple(put_in(each, names, self.constants) for each in self.equations)
 
     @property
     def recipe(self) -> str:
@@ -128,31 +128,28 @@ def read_system(path: Path) -> System:
         an equation holds anything but arithmetic in the states, the constants and the functions
         abs, cos, cot, exp, log, sin and tan.
     """
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise DataError(f"{path} is no readable TOML file: {error}") from error
-    equations = _texts(path, table, "equations")
+    table = read_table(path)
+    equations = texts(path, table, "equations")
     states = tuple(f"u{i}" for i in range(len(equations)))
-    variables = _texts(path, table, "variables")
+    variables = texts(path, table, "variables")
     if tuple(equations) != tuple(f"{state}_t" for state in states) or tuple(variables) != states:
         raise DataError(
             f"{path}: [variables] has the keys {list(variables)}, [equations] {list(equations)}",
             "They have to be u0, u1, ... and u0_t, u1_t, ..., one equation a variable, in order.",
         )
-    constants = _constants(path, table)
-    for key, text in equations.items():
+    constants = constants_of(path, table)
+    for key, equation in equations.items():
         try:
-            _parse(text, (*states, *constants))
+            parse(equation, (*states, *constants))
         except ValueError as error:
-            raise DataError(f"{path}: {key} = {text!r}: {error}") from error
+            raise DataError(f"{path}: {key} = {equation!r}: {error}") from error
     system = System(
         name=unicodedata.normalize("NFC", path.stem),
-        id=_text(path, table, "id"),
-        title=_text(path, table, "title"),
-        description=_text(path, table, "description"),
-        source=_text(path, table, "source"),
-        domain=_text(path, table, "domain") if "domain" in table else "",
+        id=text(path, table, "id"),
+        title=text(path, table, "title"),
+        description=text(path, table, "description"),
+        source=text(path, table, "source"),
+        domain=text(path, table, "domain") if "domain" in table else "",
         variables=variables,
         equations=tuple(equations.values()),
         constants=constants,
@@ -233,105 +230,22 @@ def _compile(
     """Make a function of the named quantities that gives the value of each equation."""
     function = ast.parse(f"lambda {', '.join(names)}: ()", mode="eval")
     values = cast("ast.Tuple", cast("ast.Lambda", function.body).body)
-    values.elts = [_parse(text, names) for text in equations]
+    values.elts = [parse(each, names) for each in equations]
     code = compile(ast.fix_missing_locations(function), "<equations>", "eval")
-    functions = {name: getattr(module, name) for name in _FUNCTIONS if hasattr(module, name)}
+    functions = {name: getattr(module, name) for name in FUNCTIONS if hasattr(module, name)}
     scope = {"__builtins__": {}} | functions | {"abs": abs}
     return cast("Callable[..., tuple[Any, ...]]", eval(code, scope))  # noqa: S307 - whitelisted
-
-
-def _parse(text: str, names: Iterable[str]) -> ast.expr:
-    """Parse an equation; a ValueError says what in it is not allowed."""
-    try:
-        expression = ast.parse(text.strip(), mode="eval").body
-    except SyntaxError as error:
-        raise ValueError(f"is no expression ({error.msg})") from error
-    called = {node.func for node in ast.walk(expression) if isinstance(node, ast.Call)}
-    for node in ast.walk(expression):
-        match node:
-            case ast.Call(func=ast.Name(id=name), args=[_], keywords=[]) if name in _FUNCTIONS:
-                fault = ""
-            case ast.Name(id=name):
-                fault = "" if name in names or node in called else "there is no such name"
-            case ast.Call():
-                fault = f"the functions are {', '.join(_FUNCTIONS)}, each of one argument"
-            case ast.Constant(value=value):
-                fault = "" if type(value) in {int, float} else "this is no number"
-            case _:
-                fault = "" if isinstance(node, _NODES) else "this is not allowed"
-        if fault:
-            raise ValueError(f"{ast.unparse(node)!r}: {fault}")
-    return expression
-
-
-class _PutIn(ast.NodeTransformer):
-    """Puts values in the place of names."""
-
-    def __init__(self, values: Mapping[str, float]) -> None:
-        self.values = values
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        if node.id not in self.values:
-            return node
-        value = self.values[node.id]
-        size = ast.Constant(abs(value))
-        # A negative constant has to be a sign and a number, for `unparse` to put brackets.
-        return size if math.copysign(1.0, value) > 0 else ast.UnaryOp(ast.USub(), size)
-
-
-def _pop(path: Path, table: dict[str, Any], key: str) -> Any:
-    try:
-        return table.pop(key)
-    except KeyError:
-        raise DataError(f"{path}: key {key!r} is missing") from None
-
-
-def _text(path: Path, table: dict[str, Any], key: str) -> str:
-    value = _pop(path, table, key)
-    if not isinstance(value, str) or not value.strip():
-        raise DataError(f"{path}: {key} = {value!r} has to be a text")
-    return value
-
-
-def _texts(path: Path, table: dict[str, Any], key: str) -> dict[str, str]:
-    value = _pop(path, table, key)
-    if not isinstance(value, dict) or not value:
-        raise DataError(f"{path}: {key} = {value!r} has to be a table")
-    return {name: _text(path, value, name) for name in tuple(value)}
-
-
-def _number(path: Path, key: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise DataError(f"{path}: {key} = {value!r} has to be a finite number")
-    return float(value)
-
-
-def _constants(path: Path, table: dict[str, Any]) -> dict[str, float]:
-    given = table.pop("constants", {})
-    if not isinstance(given, dict):
-        raise DataError(f"{path}: constants = {given!r} has to be a table")
-    constants = {}
-    for name, entry in given.items():
-        if name in _FUNCTIONS or not re.fullmatch(r"(?!u\d)[A-Za-z]\w*", name, re.ASCII):
-            raise DataError(f"{path}: constants.{name} cannot be the name of a constant")
-        if not isinstance(entry, dict) or set(entry) != {"value", "meaning"}:
-            raise DataError(
-                f"{path}: constants.{name} = {entry!r}",
-                "It has to have the keys value and meaning.",
-            )
-        constants[name] = _number(path, f"constants.{name}.value", entry["value"])
-    return constants
 
 
 def _initial_conditions(
     path: Path, table: dict[str, Any], dim: int
 ) -> tuple[tuple[float, ...], ...]:
     key = "initial_conditions"
-    given = _pop(path, table, key)
+    given = pop(path, table, key)
     if not (
         isinstance(given, list)
         and given
         and all(isinstance(condition, list) and len(condition) == dim for condition in given)
     ):
         raise DataError(f"{path}: {key} = {given!r}", f"It has to be a list of lists of {dim}.")
-    return tuple(tuple(_number(path, key, value) for value in condition) for condition in given)
+    return tuple(tuple(number(path, key, value) for value in condition) for condition in given)

@@ -48,6 +48,9 @@ class Problem:
         ``Y`` or ``du`` is missing.
     time_limit
         Seconds that are left for the fit, or None.  Advice: the bench enforces it itself.
+    truth
+        The true right-hand sides, for a reference whose ``method.toml`` has
+        ``given = ["truth"]``; None for all others, and where nobody knows them.
     """
 
     view: str
@@ -55,6 +58,7 @@ class Problem:
     targets: tuple[str, ...]
     arrays: Mapping[str, Array] = field(repr=False)
     time_limit: float | None = None
+    truth: tuple[str, ...] | None = None
 
     def __getattr__(self, name: str) -> Array:
         if name.startswith("__"):

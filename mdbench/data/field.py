@@ -1,0 +1,125 @@
+"""Fields: states sampled on a grid in space and at times."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mdbench.data.derivatives import is_uniform
+from mdbench.data.splits import MIN_SAMPLES
+from mdbench.errors import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+__all__ = ["AXES", "MIN_NODES", "Field"]
+
+AXES = ("x", "y", "z")
+"""The names of the axes in space, in the order of the arrays' dimensions."""
+MIN_NODES = 3
+"""The shortest axis that has a first derivative of second order."""
+
+
+@dataclass(frozen=True, eq=False)
+class Field:
+    """The states of a system on a rectangular grid over time.
+
+    Attributes
+    ----------
+    t
+        Increasing times, (n_t,).
+    grid
+        The nodes of each axis, (n_x,), (n_y,), (n_z,), by its name; one to three of `AXES`.
+    u
+        States, (n_x[, n_y[, n_z]], n_t, d).
+    du
+        Time derivatives of the states, shaped like `u`, or None where they are not known.
+    """
+
+    t: Array
+    grid: Mapping[str, Array]
+    u: Array
+    du: Array | None = None
+
+    @property
+    def dim(self) -> int:
+        """The number of states."""
+        return int(self.u.shape[-1])
+
+    def check(self, path: Path) -> None:
+        """Refuse arrays that no dataset can be made of; `path` is where they come from.
+
+        Raises
+        ------
+        DataError
+            If shapes do not fit, a value is not finite, an axis or the times do not increase in
+            equal steps, or there are too few of them; it names the array, the place in it and
+            the value.
+        """
+        if self.u.ndim < MIN_NODES:
+            raise DataError(
+                f"{path}: u has shape {self.u.shape}",
+                "It has to be (n_x[, n_y[, n_z]], n_t, d); a single state has d = 1.",
+            )
+        for key, nodes in {**self.grid, "t": self.t}.items():
+            _check_axis(path, key, nodes)
+        expected = (*(len(nodes) for nodes in self.grid.values()), len(self.t))
+        layout = ", ".join([*(f"n_{axis}" for axis in self.grid), "n_t", "d"])
+        arrays = {"u": self.u} | ({} if self.du is None else {"du": self.du})
+        for key, array in arrays.items():
+            if array.shape[:-1] != expected or array.shape[-1] == 0:
+                counts = ", ".join(map(str, expected))
+                raise DataError(
+                    f"{path}: {key} has shape {array.shape}",
+                    f"By the lengths of {', '.join(self.grid)} and t it has to be "
+                    f"({layout}) = ({counts}, d).",
+                )
+            _check_finite(path, key, array)
+        if self.du is not None and self.du.shape != self.u.shape:
+            raise DataError(
+                f"{path}: u has shape {self.u.shape}, du {self.du.shape}", "They have to be equal."
+            )
+
+
+def _check_axis(path: Path, key: str, nodes: Array) -> None:
+    if nodes.ndim != 1:
+        raise DataError(f"{path}: {key} has shape {nodes.shape}", "It has to be a row, (n,).")
+    if key == "t":
+        least, why = MIN_SAMPLES, "to have 3 in every split"
+    else:
+        least, why = MIN_NODES, "for a first derivative"
+    if len(nodes) < least:
+        count = "1 point" if len(nodes) == 1 else f"{len(nodes)} points"
+        raise DataError(f"{path}: {key} has {count}", f"At least {least} are needed, {why}.")
+    _check_finite(path, key, nodes)
+    steps = np.diff(nodes)
+    if not (steps > 0).all():
+        i = int(np.argmin(steps > 0)) + 1
+        raise DataError(
+            f"{path}: {key}[{i}] is {nodes[i]}, after {key}[{i - 1}] = {nodes[i - 1]}",
+            "Its values have to increase.",
+        )
+    if not is_uniform(nodes):
+        i = int(np.argmax(np.abs(steps - steps.mean())))
+        raise DataError(
+            f"{path}: {key} is not uniform: {key}[{i + 1}] - {key}[{i}] is {steps[i]:.6g}, "
+            f"the mean step {steps.mean():.6g}",
+            "Interpolate the field to equal steps first.",
+        )
+
+
+def _check_finite(path: Path, key: str, array: Array) -> None:
+    finite = np.isfinite(array)
+    if not finite.all():
+        place = tuple(int(i) for i in np.unravel_index(int(np.argmin(finite)), array.shape))
+        raise DataError(
+            f"{path}: {key}[{', '.join(map(str, place))}] is {array[place]}",
+            "Every value has to be a finite number.",
+        )

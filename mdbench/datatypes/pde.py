@@ -1,0 +1,430 @@
+"""Partial differential equations: the 14 systems of MDBench, and fields of the user's."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mdbench.data import splits
+from mdbench.data.cache import write_whole
+from mdbench.data.derivatives import time_derivative
+from mdbench.data.features import FieldColumns, feature_names, published_columns, unsupported
+from mdbench.data.noise import SNR_LEVELS_DB, add_noise, add_published_noise
+from mdbench.data.npz import read_field, write_field
+from mdbench.datatypes._files import by_number, find_files, fingerprint, named, suffix
+from mdbench.datatypes.base import Dataset, DataType, Part, Protocol, Source, Task
+from mdbench.errors import DataError, UsageError, did_you_mean
+from mdbench.expressions import parse
+from mdbench.metrics.regression import nmse
+from mdbench.solvers.pde import derivative_names, read_system
+from mdbench.solvers.reading import without
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from mdbench.data.field import Field
+    from mdbench.solvers.pde import PdeSystem
+
+    Array = NDArray[np.float64]
+
+__all__ = ["DATA_TYPE", "Pde", "PdeDataset"]
+
+_PUBLISHED_SEED = 42
+"""The seed of the published noise, which seed 0 of a run stands for."""
+_QUIET_SECONDS = 2.0
+"""Data that are made faster are made without a word."""
+_SAY_SECONDS = 10.0
+
+
+@dataclass(frozen=True, eq=False)
+class PdeDataset(Dataset):
+    """A field at one noise level.
+
+    Attributes
+    ----------
+    given
+        What a method may see, noise included.
+    clean
+        The same without the noise that was added here.  Its derivatives are the targets of the
+        test; where it has none, they are finite differences of its states.
+    explicit
+        The coordinates that are variables of the equations, too.
+    """
+
+    given: Field = field(repr=False)
+    clean: Field = field(repr=False)
+    explicit: tuple[str, ...]
+
+
+class Pde(DataType):
+    """Systems ``u_t = f(u, u_x, u_xx, ...)``, known by one field."""
+
+    name = "pde"
+    views = ("table", "field")
+    check_datasets = ("burgers", "navier_stokes_channel")
+    variants = ("released",)
+    subsampled_views = ("table", "field")
+
+    def source(self, path: Path | None = None) -> Source:
+        """Open the 14 systems; or an NPZ file of the user's, or a folder of them."""
+        if path is not None:
+            return _Files(path, self)
+        return _Systems(self)
+
+    def task(self, dataset: Dataset, view: str, protocol: Protocol) -> Task:
+        """Cut a field by time, and differentiate it in space at each time by itself.
+
+        Under `strict` the training and the validation samples are differentiated in time each on
+        their own; under `published` the whole noisy series is, and the rows of a table are cut
+        along space.  The targets of the test are clean.
+
+        Raises
+        ------
+        UsageError
+            If there is no such view.
+        """
+        if not isinstance(dataset, PdeDataset):
+            raise TypeError(f"a {type(dataset).__name__} is no dataset of {self.name}")
+        if view not in self.views:
+            raise UsageError(f"{self.name} has no view {view!r}.", did_you_mean(view, self.views))
+        variables = _variables(dataset)
+        rows = _Rows(dataset.max_rows, dataset.row_seed)
+        if protocol is Protocol.PUBLISHED and view == "table":
+            variables, parts = _published_table(dataset, rows)
+        else:
+            parts = _cut_by_time(dataset, view, protocol, rows)
+        targets = tuple(f"u{i}_t" for i in range(dataset.dim))
+        return Task(variables, targets, *parts)
+
+    def write_all(
+        self,
+        out: Path,
+        *,
+        with_noise: bool = False,
+        seed: int = 0,
+        protocol: Protocol = Protocol.STRICT,
+    ) -> int:
+        """Write all systems as NPZ files in MDBench's layout; give the number of files.
+
+        Parameters
+        ----------
+        out
+            The folder for ``<name>/<name>.npz`` and ``<name>/<name>_snr_40.npz`` and so on.
+        with_noise
+            Whether to write the four noisy files of each system, too: 0.6 GB in all.
+        seed, protocol
+            The noise; seed 0 under `published` draws as the published files were drawn.
+
+        Raises
+        ------
+        DataError
+            If a file cannot be written.
+        """
+        source = self.source()
+        levels = (None, *SNR_LEVELS_DB) if with_noise else (None,)
+        for name in source.names():
+            for snr_db in levels:
+                dataset = source.load(name, snr_db=snr_db, seed=seed, protocol=protocol)
+                assert isinstance(dataset, PdeDataset)  # noqa: S101 - of this module
+                saved = replace(dataset.given, du=dataset.clean.du)
+                path = out / name / f"{name}{suffix(snr_db)}.npz"
+                write_whole(path, partial(write_field, field=saved))
+        return len(source.names()) * len(levels)
+
+
+DATA_TYPE = Pde
+
+
+class _Systems(Source):
+    """The project's own systems; their clean fields are made on first use."""
+
+    def __init__(self, kind: Pde) -> None:
+        self.folder = kind.systems
+        self.cache = kind.cache
+        self.released = kind.variant == "released"
+        self._kind = kind  # which may be told only later where to say something
+        self._short_axes = _ShortAxes(kind)
+        self._floors: dict[str, float] = {}
+
+    @cached_property
+    def systems(self) -> Mapping[str, PdeSystem]:
+        """All systems by name, in the order of their ids."""
+        systems = [read_system(path) for path in self.folder.glob("*.toml")]
+        if not systems:
+            raise DataError(f"{self.folder} has no systems: no file ends in .toml")
+        found = {s.name: s for s in sorted(systems, key=lambda system: by_number(system.id))}
+        for system in systems:
+            if system.made_with not in found:
+                path = self.folder / f"{system.name}.toml"
+                raise DataError(f"{path}: made_with names no system: {system.made_with!r}")
+        return found
+
+    def names(self) -> list[str]:
+        return list(self.systems)
+
+    def title(self, name: str) -> str:
+        return named(name, self.systems).description
+
+    def load(self, name: str, *, snr_db: float | None, seed: int, protocol: Protocol) -> PdeDataset:
+        system = named(name, self.systems)
+        clean = self._clean(system)
+        self._short_axes.tell(name, clean)
+        u = clean.u if snr_db is None else self._noisy(system, clean.u, snr_db, seed, protocol)
+        given = replace(clean, u=u, du=None)
+        names = feature_names(given, system.explicit)
+        missing = set(derivative_names(tuple(system.variables), tuple(system.axes))) - set(names)
+        dataset = PdeDataset(
+            name=name,
+            dim=system.dim,
+            snr_db=snr_db,
+            truth=tuple(without(equation, missing) for equation in system.truth),
+            target_source="finite differences",
+            fingerprint=_fingerprint(u, clean, snr_db, protocol.value, seed),
+            given=given,
+            clean=clean,
+            explicit=system.explicit,
+        )
+        if dataset.fingerprint not in self._floors:
+            self._floors[dataset.fingerprint] = _floor(dataset)
+        return replace(dataset, nmse_floor=self._floors[dataset.fingerprint])
+
+    def _clean(self, system: PdeSystem) -> Field:
+        try:
+            return read_field(self._path(system))
+        except DataError:
+            fields = self._make(system)
+        for name, made in fields.items():
+            path = self._path(self.systems[name])
+            write_whole(path, partial(write_field, field=made))
+        return fields[system.name]
+
+    def _make(self, system: PdeSystem) -> dict[str, Field]:
+        # Finite elements take a second to import, which data that are there can do without.
+        from mdbench.solvers.fields import make_fields  # noqa: PLC0415
+
+        progress = _ProgressLine(system.name, self._kind.say)
+        return make_fields(
+            system, self.systems, released=self._differs(system), progress=progress.told
+        )
+
+    def _differs(self, system: PdeSystem) -> bool:
+        """Tell whether a variant is asked for in which this system is not the same."""
+        return self.released and bool(system.released)
+
+    def _path(self, system: PdeSystem) -> Path:
+        variant = "-released" if self._differs(system) else ""
+        recipe = system.recipe[:8] + self.systems[system.made_with].recipe[:8]
+        return self.cache / f"{system.name}{variant}-{recipe}.npz"
+
+    def _noisy(
+        self, system: PdeSystem, u: Array, snr_db: float, seed: int, protocol: Protocol
+    ) -> Array:
+        if protocol is Protocol.STRICT:
+            return add_noise(u, name=system.name, snr_db=snr_db, seed=seed)
+        order = list(self.systems)
+        before = sum(self.systems[each].size for each in order[: order.index(system.name)])
+        return add_published_noise(
+            u, snr_db=snr_db, seed=_PUBLISHED_SEED + seed, entries_before=before
+        )
+
+
+class _Files(Source):
+    """Fields in NPZ files of the user's, whose truth nobody has told.
+
+    Every NPZ file in the folder, and in the folders in it, is a dataset of the file's name.  A
+    name that ends in ``_snr_40`` and the like is a noisy version of the dataset beside it.
+    """
+
+    def __init__(self, path: Path, kind: Pde) -> None:
+        self._short_axes = _ShortAxes(kind)
+        self.paths, self.noisy = find_files(
+            path,
+            (".npz",),
+            "Give an .npz file (arrays t, x, y and z where there are any, u), or a folder of "
+            "such files.",
+        )
+
+    def names(self) -> list[str]:
+        return list(self.paths)
+
+    def title(self, name: str) -> str:
+        return str(named(name, self.paths))
+
+    def load(
+        self,
+        name: str,
+        *,
+        snr_db: float | None,
+        seed: int,
+        protocol: Protocol,  # noqa: ARG002 - published noise exists for published systems only
+    ) -> PdeDataset:
+        path = named(name, self.paths)
+        noisy = None if snr_db is None else self.noisy.get((name, snr_db))
+        clean = read_field(noisy or path)
+        self._short_axes.tell(name, clean)
+        u, noise = clean.u, "file" if noisy else Protocol.STRICT.value
+        if snr_db is not None and noisy is None:
+            u = add_noise(u, name=name, snr_db=snr_db, seed=seed)
+        return PdeDataset(
+            name=name,
+            dim=clean.dim,
+            snr_db=snr_db,
+            truth=None,
+            target_source="finite differences" if clean.du is None else "file",
+            fingerprint=_fingerprint(u, clean, snr_db, noise, seed),
+            given=replace(clean, u=u, du=None),
+            clean=clean,
+            explicit=(),
+        )
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Which samples a method is given for training."""
+
+    most: int | None
+    seed: int
+
+    def of(self, n: int) -> NDArray[np.intp] | None:
+        """Draw rows without replacement, in rising order; None for all of the n."""
+        if self.most is None or self.most >= n:
+            return None
+        drawn = np.random.default_rng(self.seed).choice(n, self.most, replace=False)
+        return np.sort(drawn)
+
+
+class _ShortAxes:
+    """Says once for each dataset which derivatives it has too few nodes for."""
+
+    def __init__(self, kind: Pde) -> None:
+        self._kind = kind
+        self._told: set[str] = set()
+
+    def tell(self, name: str, clean: Field) -> None:
+        if name in self._told:
+            return
+        self._told.add(name)
+        for order, reason in unsupported(clean).items():
+            self._kind.say(f"{name}: no feature {order}: {reason}")
+
+
+class _ProgressLine:
+    """Says now and then how far the making of a field is."""
+
+    def __init__(self, name: str, say: Callable[[str], None]) -> None:
+        self._name = name
+        self._say = say
+        self._begin = time.monotonic()
+        self._next = self._begin + _QUIET_SECONDS
+
+    def told(self, part: float) -> None:
+        now = time.monotonic()
+        if now < self._next:
+            return
+        self._next = now + _SAY_SECONDS
+        left = f", {(now - self._begin) * (1 / part - 1):.0f} s left" if part > 0 else ""
+        self._say(f"{self._name}: its data are made, once: {part:.0%}{left}")
+
+
+def _variables(dataset: PdeDataset) -> tuple[str, ...]:
+    return feature_names(dataset.given, dataset.explicit)
+
+
+def _cut_by_time(
+    dataset: PdeDataset, view: str, protocol: Protocol, rows: _Rows
+) -> tuple[Part, Part, Part, Part]:
+    t, u, clean = dataset.given.t, dataset.given.u, dataset.clean
+    if protocol is Protocol.STRICT:
+        cut = splits.chronological(len(t))
+        each = (cut.train, cut.validation)
+        du = np.concatenate([_du(t, u, times) for times in each], axis=-2)
+    else:
+        cut = splits.published(len(t))
+        du = _du(t, u, slice(None))
+    test_du = _du(t, clean.u, cut.test) if clean.du is None else clean.du[..., cut.test, :]
+    make = partial(_part, dataset, view)
+    return (
+        make(cut.train, du[..., cut.train, :], rows),
+        make(cut.validation, du[..., cut.validation, :], None),
+        make(cut.refit, du[..., cut.refit, :], rows),
+        make(cut.test, test_du, None),
+    )
+
+
+def _part(dataset: PdeDataset, view: str, times: slice, du: Array, rows: _Rows | None) -> Part:
+    given = dataset.given
+    cut = replace(
+        given, t=given.t[times].copy(), u=np.ascontiguousarray(given.u[..., times, :]), du=None
+    )
+    columns = FieldColumns(cut, dataset.explicit)
+    picked = None if rows is None else rows.of(du[..., 0].size)
+    if view == "table":
+        return _table(columns, du, picked)
+    inputs = {"t": cut.t, **cut.grid, "u": cut.u}
+    if picked is not None:
+        inputs["rows"] = picked.astype(np.float64)
+    return Part(inputs, "du", np.ascontiguousarray(du), columns)
+
+
+def _table(columns: Mapping[str, Array], du: Array, picked: NDArray[np.intp] | None) -> Part:
+    """Make rows of a field: those that are picked, or all in C order of (x, ..., t)."""
+    targets = du.reshape(-1, du.shape[-1])
+    chosen: NDArray[np.intp] | slice = slice(None) if picked is None else picked
+    targets = np.ascontiguousarray(targets[chosen])
+    # Column by column, so that no more than one of them is there twice.
+    table = np.empty((len(columns), len(targets)))
+    for row, name in zip(table, columns, strict=True):
+        row[:] = columns[name].reshape(-1)[chosen]
+    X = np.ascontiguousarray(table.T)
+    return Part({"X": X}, "Y", targets, {name: X[:, i] for i, name in enumerate(columns)})
+
+
+def _published_table(
+    dataset: PdeDataset, rows: _Rows
+) -> tuple[tuple[str, ...], tuple[Part, Part, Part, Part]]:
+    """Make a table of the whole field and cut it by rows, which is along space."""
+    columns = published_columns(dataset.given)
+    du = _du(dataset.given.t, dataset.given.u, slice(None))
+    clean = dataset.clean
+    target = _du(clean.t, clean.u, slice(None)) if clean.du is None else clean.du
+    cut = splits.published(du[..., 0].size)
+
+    def part(where: slice, values: Array, rows: _Rows | None) -> Part:
+        flat = {name: column.reshape(-1)[where] for name, column in columns.items()}
+        targets = values.reshape(-1, values.shape[-1])[where]
+        return _table(flat, targets, None if rows is None else rows.of(len(targets)))
+
+    return tuple(columns), (
+        part(cut.train, du, rows),
+        part(cut.validation, du, None),
+        part(cut.refit, du, rows),
+        part(cut.test, target, None),
+    )
+
+
+def _du(t: Array, u: Array, times: slice) -> Array:
+    """Differentiate some of the times of a field by themselves."""
+    series = np.moveaxis(u[..., times, :], -2, 0)
+    return np.moveaxis(time_derivative(t[times], series), 0, -2)
+
+
+def _floor(dataset: PdeDataset) -> float:
+    """Score the truth on the test inputs, through the features of the bench."""
+    test = _cut_by_time(dataset, "field", Protocol.STRICT, _Rows(None, 0))[-1]
+    variables = _variables(dataset)
+    predictions = [parse(text, variables).evaluate(test.columns) for text in dataset.truth or ()]
+    return nmse(np.stack(predictions, axis=-1), test.targets)
+
+
+def _fingerprint(u: Array, clean: Field, snr_db: float | None, noise: str, seed: int) -> str:
+    arrays = {"t": clean.t, **clean.grid, "u": u, "clean u": clean.u}
+    if clean.du is not None:
+        arrays["du"] = clean.du
+    return fingerprint(arrays, snr_db, noise, seed)

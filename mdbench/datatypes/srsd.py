@@ -1,0 +1,381 @@
+"""Symbolic regression for scientific discovery: 120 laws of physics with realistic ranges."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+
+from mdbench.data.cache import write_whole
+from mdbench.datatypes.base import Dataset, DataType, Option, Part, Protocol, Source, Task
+from mdbench.errors import DataError, UsageError, did_you_mean
+from mdbench.metrics.regression import is_accurate, nmse, r2, relative_error
+from mdbench.solvers.formula import Spread, draw, read_problem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from mdbench.solvers.formula import Problem
+
+    Array = NDArray[np.float64]
+
+__all__ = ["DATA_TYPE", "Ask", "Srsd", "SrsdDataset"]
+
+ROWS = 10_000
+TRAINING, VALIDATION = 8_000, 1_000
+"""Rows of the splits by position; the rest is the test."""
+SETS = ("easy", "medium", "hard")
+
+_SUFFIX = re.compile(
+    r"(?P<problem>.*?)(?P<released>\+released)?(?P<dummies>\+dummy)?(\+noise=(?P<noise>[^+]+))?"
+)
+_DUMMY_COLUMNS = (1, 2, 3)
+_DUMMY_EXPONENTS = (-32, 32)
+"""A dummy column spans the decade on either side of ten to one of these powers."""
+
+
+@dataclass(frozen=True)
+class Ask:
+    """What is asked for, and the name that says it: ``feynman-i.12.1+dummy+noise=0.01``.
+
+    Attributes
+    ----------
+    problem
+        The name of the problem.
+    released
+        Whether the slips of the released datasets are wanted.
+    dummies
+        Whether columns that have nothing to do with the target are mixed in.
+    noise
+        The standard deviation of the noise of the training targets, relative to the root of
+        their mean square.
+    """
+
+    problem: str
+    released: bool = False
+    dummies: bool = False
+    noise: float = 0.0
+
+    def __str__(self) -> str:
+        return (
+            f"{self.problem}{'+released' if self.released else ''}"
+            f"{'+dummy' if self.dummies else ''}{f'+noise={self.noise!r}' if self.noise else ''}"
+        )
+
+    @classmethod
+    def read(cls, name: str) -> Ask:
+        """Take a name apart.
+
+        Raises
+        ------
+        UsageError
+            If the name ends in a noise level that is none.
+        """
+        match = _SUFFIX.fullmatch(name)
+        if match is None:
+            raise UsageError(f"There is no dataset {name!r}.")
+        noise = _gamma(match["noise"]) if match["noise"] else 0.0
+        return cls(match["problem"], bool(match["released"]), bool(match["dummies"]), noise)
+
+
+@dataclass(frozen=True, eq=False)
+class SrsdDataset(Dataset):
+    """A table of samples of a law.
+
+    Attributes
+    ----------
+    x
+        The variables, those without influence included, (10,000, number of columns).
+    y
+        The targets, without noise, (10,000,).
+    y_training
+        The targets of the training rows as a method may see them, (8,000,).
+    domain
+        How each column was drawn, for the comparison of equations: see `Problem.domain`.
+    """
+
+    x: Array = field(repr=False)
+    y: Array = field(repr=False)
+    y_training: Array = field(repr=False)
+    domain: Mapping[str, Mapping[str, Any]] = field(repr=False)
+
+
+class Srsd(DataType):
+    """Laws ``y = f(x)`` of physics, known by a table of samples."""
+
+    name = "srsd"
+    views = ("table",)
+    check_datasets = ("feynman-i.12.1", "feynman-i.14.3")
+    options = (
+        Option("--dummy-columns", takes_value=False),
+        Option("--target-noise"),
+    )
+    snr_levels = False
+    validates_fronts = True
+    variants = ("released",)
+
+    def source(self, path: Path | None = None) -> Source:
+        """Open the 120 problems; or a problem file of the user's, or a folder of them."""
+        return _Problems(self.systems if path is None else path)
+
+    def with_options(self, names: Sequence[str], given: Mapping[str, str]) -> list[str]:
+        """Name the datasets with the variant, the columns and the noise that are asked for."""
+        levels = [_gamma(text) for text in given.get("--target-noise", "0").split(",")]
+        return [
+            str(Ask(name, self.variant == "released", "--dummy-columns" in given, level))
+            for level in dict.fromkeys(levels)
+            for name in names
+        ]
+
+    def task(self, dataset: Dataset, view: str, protocol: Protocol) -> Task:
+        """Cut a table 8:1:1 by position; only the training targets have noise.
+
+        The last fit is given the training and the validation rows, as for all data types; under
+        `published` it is given the training rows alone.
+
+        Raises
+        ------
+        UsageError
+            If there is no such view.
+        """
+        if not isinstance(dataset, SrsdDataset):
+            raise TypeError(f"a {type(dataset).__name__} is no dataset of {self.name}")
+        if view not in self.views:
+            raise UsageError(f"{self.name} has no view {view!r}.", did_you_mean(view, self.views))
+        y = dataset.y.copy()
+        y[:TRAINING] = dataset.y_training
+        variables = tuple(dataset.domain)
+        border = TRAINING + VALIDATION
+
+        def part(rows: slice) -> Part:
+            x = np.ascontiguousarray(dataset.x[rows])
+            columns = {name: np.ascontiguousarray(x[:, i]) for i, name in enumerate(variables)}
+            return Part({"X": x}, "Y", np.ascontiguousarray(y[rows, None]), columns)
+
+        return Task(
+            variables=variables,
+            targets=("y",),
+            train=part(slice(0, TRAINING)),
+            validation=part(slice(TRAINING, border)),
+            refit=part(slice(0, TRAINING if protocol is Protocol.PUBLISHED else border)),
+            test=part(slice(border, ROWS)),
+        )
+
+    def write_all(
+        self,
+        out: Path,
+        *,
+        with_noise: bool = False,
+        seed: int = 0,
+        protocol: Protocol = Protocol.STRICT,
+    ) -> int:
+        """Write all problems as text files in SRSD's layout; give the number of files.
+
+        Parameters
+        ----------
+        out
+            The folder for ``<set>_set/{train,val,test}/<name>.txt``: a row a sample, the target
+            last.
+
+        Raises
+        ------
+        UsageError
+            If noise is asked for.
+        DataError
+            If a file cannot be written.
+        """
+        if with_noise:
+            raise UsageError(
+                "srsd has no noisy files.", "Its noise is in training targets: run --target-noise."
+            )
+        source = _Problems(self.systems)
+        splits = {
+            "train": slice(0, TRAINING),
+            "val": slice(TRAINING, TRAINING + VALIDATION),
+            "test": slice(TRAINING + VALIDATION, ROWS),
+        }
+        for name, problem in source.problems.items():
+            dataset = source.load(name, snr_db=None, seed=seed, protocol=protocol)
+            rows = np.column_stack([dataset.x, dataset.y])
+            for split, wanted in splits.items():
+                path = out / f"{problem.set}_set" / split / f"{name}.txt"
+                write_whole(path, partial(_write_rows, rows=rows[wanted]))
+        return len(source.problems) * len(splits)
+
+    def loss(self, predictions: Array, targets: Array) -> float:
+        """Give the relative error (SRSD, eq. 4): targets of any size count the same."""
+        return relative_error(predictions, targets)
+
+    def fitness(self, loss: float, complexity: int) -> float:  # noqa: ARG002 - as in eq. 4
+        """Prefer the lower relative error, and of equals the simpler."""
+        return -loss
+
+    def metrics(self, predictions: Array, targets: Array) -> dict[str, float]:
+        """Score predictions on the test split.
+
+        The NMSE is that of values in units of the largest target: targets of 1e-20 would vanish
+        beside the constant in its denominator.
+        """
+        score = r2(predictions, targets)
+        largest = float(np.max(np.abs(targets))) or 1.0
+        with np.errstate(all="ignore"):
+            scaled = predictions / largest, targets / largest
+        return {
+            "nmse": nmse(*scaled),
+            "r2": score,
+            "r2_accuracy": float(is_accurate(score)),
+            "relative_error": relative_error(predictions, targets),
+        }
+
+
+DATA_TYPE = Srsd
+
+
+class _Problems(Source):
+    """The problems in a folder, or one in a file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @cached_property
+    def problems(self) -> Mapping[str, Problem]:
+        """All problems by name: easy ones first, then in the order of their numbers."""
+        files = [self.path] if self.path.is_file() else sorted(self.path.glob("*.toml"))
+        if not self.path.exists():
+            raise DataError(f"There is nothing at {self.path}.")
+        if not files:
+            raise DataError(
+                f"{self.path} has no problems: no file ends in .toml",
+                "Give a problem file, or a folder of them: see docs/srsd.md.",
+            )
+        problems = sorted((read_problem(file) for file in files), key=_order)
+        if unclear := [problem.name for problem in problems if "+" in problem.name]:
+            raise DataError(f"{unclear[0]}: a problem's name has no '+'", "Rename its file.")
+        return {problem.name: problem for problem in problems}
+
+    def names(self) -> list[str]:
+        return list(self.problems)
+
+    def groups(self) -> dict[str, list[str]]:
+        groups: dict[str, list[str]] = {}
+        for name, problem in self.problems.items():
+            groups.setdefault(problem.set, []).append(name)
+        return groups
+
+    def title(self, name: str) -> str:
+        return self._problem(Ask.read(name)).title
+
+    def load(
+        self,
+        name: str,
+        *,
+        snr_db: float | None,
+        seed: int,
+        protocol: Protocol,  # noqa: ARG002 - the samples are the same
+    ) -> SrsdDataset:
+        if snr_db is not None:
+            raise UsageError("srsd has no noise levels in dB.", "It has --target-noise 0.01.")
+        ask = Ask.read(name)
+        problem = self._problem(ask)
+        x, y = draw(problem, problem.released_data if ask.released else problem.law, ROWS)
+        truth = problem.released_truth if ask.released else problem.law
+        spreads = dict(problem.spreads)
+        if ask.dummies:
+            x, truth, spreads = _with_dummies(problem, x, truth)
+        y_training = y[:TRAINING]
+        if ask.noise:
+            y_training = _noisy(y_training, ask.problem, ask.noise, seed)
+        sha256 = hashlib.sha256(f"{truth}\n{x.shape}\n".encode())
+        for array in (x, y, y_training):
+            sha256.update(np.ascontiguousarray(array).tobytes())
+        return SrsdDataset(
+            name=name,
+            dim=1,
+            snr_db=None,
+            truth=(truth,),
+            target_source="equations",
+            fingerprint=sha256.hexdigest(),
+            x=x,
+            y=y,
+            y_training=y_training,
+            domain=replace(problem, spreads=spreads).domain,
+        )
+
+    def _problem(self, ask: Ask) -> Problem:
+        if ask.problem not in self.problems:
+            raise UsageError(
+                f"There is no dataset {ask.problem!r}.", did_you_mean(ask.problem, self.problems)
+            )
+        return self.problems[ask.problem]
+
+
+def _with_dummies(problem: Problem, x: Array, truth: str) -> tuple[Array, str, dict[str, Spread]]:
+    """Mix in one to three columns that the target does not depend on, at random places.
+
+    Their magnitudes are log-uniform over two decades around a random power of ten, with random
+    signs in about half of the columns, in single precision, as in SRSD's own dummy columns.
+    """
+    seed = hashlib.sha256(f"srsd dummies\n{problem.name}".encode()).digest()
+    generator = np.random.default_rng(int.from_bytes(seed))
+    order: list[str | None] = list(problem.spreads)
+    columns = dict(zip(problem.spreads, x.T, strict=True))
+    added: list[tuple[Spread, Array]] = []
+    for _ in range(generator.choice(_DUMMY_COLUMNS)):
+        k = int(generator.integers(*_DUMMY_EXPONENTS, endpoint=True))
+        sign = "mixed" if generator.random() < 0.5 else "positive"  # noqa: PLR2004 - even odds
+        spread = Spread("log-uniform", 10.0 ** (k - 1), 10.0 ** (k + 1), sign)
+        values = spread.draw(len(x), generator).astype(np.float32).astype(np.float64)
+        order.insert(int(generator.integers(len(order), endpoint=True)), None)
+        added.append((spread, values))
+    new_names: dict[str, str] = {}
+    spreads, arrays = {}, []
+    for place, old in enumerate(order):
+        if old is None:
+            spread, values = added.pop(0)
+        else:
+            new_names[old] = f"x{place}"
+            spread, values = problem.spreads[old], columns[old]
+        spreads[f"x{place}"] = spread
+        arrays.append(values)
+    truth = re.sub(r"\bx\d+\b", lambda match: new_names[match[0]], truth)
+    return np.stack(arrays, axis=-1), truth, spreads
+
+
+def _noisy(y: Array, name: str, gamma: float, seed: int) -> Array:
+    """Add normal noise of gamma times the root mean square (SRSD, eq. S2, as SRBench has it)."""
+    key = hashlib.sha256(f"srsd noise\n{name}\n{gamma!r}\n{seed}".encode()).digest()
+    generator = np.random.default_rng(int.from_bytes(key))
+    deviation = gamma * math.sqrt(float(np.mean(np.square(y))))
+    return y + deviation * generator.standard_normal(y.shape)
+
+
+def _gamma(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0.0 <= value < math.inf:
+        raise UsageError(
+            f"--target-noise is {text!r}.",
+            "Give the relative deviation of the training targets: 0, 0.001, 0.01 or 0.1.",
+        )
+    return value
+
+
+def _order(problem: Problem) -> tuple[int, list[tuple[bool, int, str]]]:
+    """Sort by difficulty, then i.6.20 before i.12.1."""
+    rank = SETS.index(problem.set) if problem.set in SETS else len(SETS)
+    words = re.findall(r"\d+|\D+", problem.name)
+    return rank, [(word.isdigit(), int(word) if word.isdigit() else 0, word) for word in words]
+
+
+def _write_rows(file: IO[bytes], rows: Array) -> None:
+    np.savetxt(file, rows, fmt="%.17e")

@@ -1,0 +1,88 @@
+"""What a child process is asked about equations; see `child`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import sympy
+
+from .canonical import canonical, plain_symbols, tree_of
+from .edit_distance import Tree, edit_distance
+from .grammar import read
+from .solution import assumed_symbols, equal_up_to_a_constant, rounded, srbench_rounded
+from .symbolic import nodes, to_sympy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+__all__ = ["answer"]
+
+_ENOUGH_R2 = 0.5
+"""SRBench looks at no model whose R2 on the test data is not above this."""
+
+
+def answer(question: dict[str, Any]) -> dict[str, Any]:
+    """Answer a question by what its key ``ask`` names; the other keys are its arguments."""
+    return _ANSWERS[question.pop("ask")](**question)
+
+
+def _tree(text: str, variables: list[str]) -> dict[str, Any]:
+    symbols = plain_symbols(variables)
+    tree = tree_of(canonical(to_sympy(read(text, variables), symbols), symbols))
+    return {"labels": tree.labels, "children": tree.children}
+
+
+def _distance(trees: list[dict[str, Any]]) -> dict[str, Any]:
+    one, other = (Tree(tuple(tree["labels"]), tuple(tree["children"])) for tree in trees)
+    return {"distance": edit_distance(one, other)}
+
+
+def _simplified(text: str, variables: list[str]) -> dict[str, Any]:
+    expression = to_sympy(read(text, variables), plain_symbols(variables))
+    return {"complexity": nodes(_simple(expression))}
+
+
+def _solution(
+    truth: str, prediction: str, domain: dict[str, dict[str, Any]], digits: int | None
+) -> dict[str, Any]:
+    symbols = assumed_symbols(domain)
+    t, p = (to_sympy(read(text, symbols), symbols, exact=True) for text in (truth, prediction))
+    how = equal_up_to_a_constant(t, p, symbols, domain)
+    if not how and digits is not None:
+        t, p = rounded(t, digits), rounded(p, digits)
+        how = equal_up_to_a_constant(t, p, symbols, domain)
+        how += f" with numbers of {digits} digits" if how else ""
+    return {"how": how}
+
+
+def _srbench(
+    truth: str, prediction: str, variables: Collection[str], r2: float | None
+) -> dict[str, Any]:
+    symbols = plain_symbols(variables)
+    t, p = (
+        srbench_rounded(to_sympy(read(text, variables), symbols).subs(sympy.pi, sympy.pi.evalf()))
+        for text in (truth, prediction)
+    )
+    p = srbench_rounded(_simple(p))
+    if (r2 is not None and not r2 > _ENOUGH_R2) or p == 0 or p is sympy.nan:
+        return {"how": ""}
+    difference = srbench_rounded(t - p)
+    if not difference.is_constant():
+        difference = srbench_rounded(_simple(difference))
+    if difference.is_constant():
+        return {"how": "difference"}
+    return {"how": "ratio" if srbench_rounded(p / t).is_constant() else ""}
+
+
+def _simple(expression: Any) -> Any:
+    """Simplify, to nothing that is longer."""
+    return sympy.simplify(expression, ratio=1)
+
+
+_ANSWERS: dict[str, Callable[..., dict[str, Any]]] = {
+    "tree": _tree,
+    "distance": _distance,
+    "simplified": _simplified,
+    "solution": _solution,
+    "srbench": _srbench,
+}

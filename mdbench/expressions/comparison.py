@@ -1,0 +1,292 @@
+"""How near a predicted equation is to the true one.
+
+Everything that SymPy does for it is done in a child process with a limit on time and memory,
+and no question is put twice.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from mdbench.errors import EquationError
+
+from .child import MAX_BYTES, Child
+from .equation import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+__all__ = [
+    "MAX_SECONDS",
+    "POSITIVE",
+    "Distance",
+    "Verdict",
+    "normalized_edit_distance",
+    "simplified_complexity",
+    "srbench_solution",
+    "symbolic_solution",
+]
+
+MAX_SECONDS = 60
+"""CPU time for one step, by default."""
+POSITIVE: dict[str, Any] = {
+    "distribution": "log-uniform",
+    "low": 0.1,
+    "high": 10.0,
+    "sign": "positive",
+}
+"""The domain of a variable of which nothing is known."""
+DIGITS = 6
+"""Significant digits of the numbers of an equation, by default."""
+
+
+@dataclass(frozen=True)
+class Distance:
+    """A normalized edit distance.
+
+    Attributes
+    ----------
+    value
+        From 0, the same tree, to 1.
+    edits
+        Nodes to insert, delete or rename; None where it does not matter how many, as they are
+        more than the truth has nodes, or where there is no tree to compare.
+    nodes
+        How many nodes the truth has.
+    reason
+        Why there is no tree to compare; empty if there is.
+    """
+
+    value: float
+    edits: int | None
+    nodes: int
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a prediction is a solution.
+
+    Attributes
+    ----------
+    solved
+        Whether it is.
+    how
+        ``difference`` or ``ratio``: which of the two is constant; empty if none is.
+    reason
+        Why it could not be decided, which counts as no solution; empty if it could.
+    """
+
+    solved: bool
+    how: str = ""
+    reason: str = ""
+
+
+def normalized_edit_distance(
+    truth: str,
+    prediction: str | None,
+    variables: Collection[str],
+    *,
+    seconds: int = MAX_SECONDS,
+) -> Distance:
+    r"""Give the edit distance between the trees of two equations, over the size of the true one.
+
+    .. math:: \min\left(1, \frac{d(f_\text{pred}, f_\text{true})}{|f_\text{true}|}\right)
+
+    Parameters
+    ----------
+    truth
+        The true right-hand side.
+    prediction
+        The one to be scored.  None, a text that cannot be read, and one for which SymPy needs
+        too much time or memory, have the distance 1.
+    variables
+        The names that both may use.  They are compared as they are, never renumbered.
+    seconds
+        CPU time for each of the two trees, and for their distance.
+
+    Raises
+    ------
+    EquationError
+        If the truth cannot be read, or SymPy cannot bring it into its canonical form.
+
+    References
+    ----------
+    Matsubara et al., "Rethinking symbolic regression datasets and benchmarks for scientific
+    discovery", eq. 3.
+    """
+    names = sorted(variables)
+    parse(truth, names)
+    true = _ask({"ask": "tree", "text": truth, "variables": names}, seconds)
+    if "error" in true:
+        raise EquationError(
+            f"The truth {truth[:40]!r} has no canonical form: {true['error']}", _limits(seconds)
+        )
+    nodes = len(true["labels"])
+    fault = _fault(prediction, names)
+    if fault:
+        return Distance(1.0, None, nodes, fault)
+    tree = _ask({"ask": "tree", "text": prediction, "variables": names}, seconds)
+    if "error" in tree:
+        return Distance(1.0, None, nodes, tree["error"])
+    if len(tree["labels"]) >= 2 * nodes:
+        # No fewer edits than the trees differ in size.
+        return Distance(1.0, None, nodes)
+    found = _ask({"ask": "distance", "trees": [true, tree]}, seconds)
+    if "error" in found:
+        return Distance(1.0, None, nodes, found["error"])
+    edits = int(found["distance"])
+    return Distance(min(1.0, edits / nodes), edits, nodes)
+
+
+def symbolic_solution(
+    truth: str,
+    prediction: str | None,
+    domain: Mapping[str, Mapping[str, Any]],
+    *,
+    digits: int | None = DIGITS,
+    seconds: int = MAX_SECONDS,
+) -> Verdict:
+    """Say whether a prediction is the truth, but for a constant term or factor.
+
+    It is if it is not constant, and either truth minus prediction is a constant, or prediction
+    over truth is one and not zero.
+
+    Parameters
+    ----------
+    truth, prediction
+        Right-hand sides; None, a text that cannot be read, and one for which SymPy needs too
+        much time or memory, are no solution.
+    domain
+        For each variable the keys ``distribution`` (``uniform``, ``log-uniform`` or
+        ``uniform-integer``), ``low``, ``high`` and ``sign`` (``positive``, ``negative``,
+        ``mixed`` or ``range``); the two are compared there, and only there.
+    digits
+        As fitted numbers are never exact, the two are compared as they stand, and once more
+        with all numbers rounded to so many significant digits; None for the first only.
+    seconds
+        CPU time for all of it.
+
+    Raises
+    ------
+    EquationError
+        If the truth cannot be read.
+
+    References
+    ----------
+    La Cava et al., "Contemporary symbolic regression methods and their relative performance",
+    NeurIPS 2021, definition 4.1.
+    """
+    parse(truth, domain)
+    fault = _fault(prediction, domain)
+    if fault:
+        return Verdict(False, reason=fault)
+    question = {
+        "ask": "solution",
+        "truth": truth,
+        "prediction": prediction,
+        "domain": {name: dict(spread) for name, spread in domain.items()},
+        "digits": digits,
+    }
+    return _verdict(_ask(question, seconds))
+
+
+def srbench_solution(
+    truth: str,
+    prediction: str | None,
+    variables: Collection[str],
+    *,
+    r2: float | None = None,
+    seconds: int = MAX_SECONDS,
+) -> Verdict:
+    """Say whether a prediction is a solution in the eyes of SRBench's code.
+
+    All floats are first rounded to three decimals, those below 1e-4 to zero, so that near
+    misses are solutions and laws with small constants cannot be judged; no variable is known
+    to be positive; the ratio is not simplified.
+
+    Parameters
+    ----------
+    truth, prediction, variables, seconds
+        As for `normalized_edit_distance`.
+    r2
+        On the test data; a prediction whose R2 is not above 0.5 is no solution.  None if
+        nobody knows.
+
+    Raises
+    ------
+    EquationError
+        If the truth cannot be read.
+    """
+    names = sorted(variables)
+    parse(truth, names)
+    fault = _fault(prediction, names)
+    if fault:
+        return Verdict(False, reason=fault)
+    question = {
+        "ask": "srbench",
+        "truth": truth,
+        "prediction": prediction,
+        "variables": names,
+        "r2": r2,
+    }
+    return _verdict(_ask(question, seconds))
+
+
+def simplified_complexity(
+    text: str, variables: Collection[str], *, seconds: int = MAX_SECONDS
+) -> int:
+    """Count the nodes of what SymPy simplifies an equation to.
+
+    The complexity of the equation as it was given is `Equation.complexity`.
+
+    Raises
+    ------
+    EquationError
+        If the text cannot be read, or SymPy needs too much time or memory.
+    """
+    names = sorted(variables)
+    parse(text, names)
+    found = _ask({"ask": "simplified", "text": text, "variables": names}, seconds)
+    if "error" in found:
+        raise EquationError(
+            f"SymPy cannot simplify {text[:40]!r}: {found['error']}", _limits(seconds)
+        )
+    return int(found["complexity"])
+
+
+def _fault(prediction: str | None, variables: Collection[str]) -> str:
+    """Say why a prediction cannot be looked at; empty if it can."""
+    if prediction is None:
+        return "there is no prediction"
+    try:
+        parse(prediction, variables)
+    except EquationError as error:
+        return error.message
+    return ""
+
+
+def _verdict(answer: dict[str, Any]) -> Verdict:
+    if "error" in answer:
+        return Verdict(False, reason=answer["error"])
+    return Verdict(bool(answer["how"]), how=answer["how"])
+
+
+def _limits(seconds: int) -> str:
+    return f"A step may take {seconds} s and {MAX_BYTES >> 30} GiB of memory."
+
+
+def _ask(question: dict[str, Any], seconds: int) -> dict[str, Any]:
+    return _answer(json.dumps(question), seconds)
+
+
+@lru_cache(maxsize=4_096)
+def _answer(question: str, seconds: int) -> dict[str, Any]:
+    """Ask the child once: what took it too long would do so again."""
+    return _child.ask(json.loads(question), seconds)
+
+
+_child = Child(f"{__package__}.algebra", MAX_SECONDS)

@@ -1,0 +1,219 @@
+"""Whether a prediction is the true equation; runs in a child process only.
+
+A prediction is a *symbolic solution* if it is not constant, and truth minus prediction is a
+constant or prediction over truth is a constant other than zero (La Cava et al., "Contemporary
+symbolic regression methods and their relative performance", NeurIPS 2021, definition 4.1).
+
+Two expressions are equal here if they have the same values: at random points of the variables'
+own domain, with 200 digits, of which 100 have to agree.  So `exp(x + 1)` is `E*exp(x)`, and
+`sqrt(a*b)` is `sqrt(a)*sqrt(b)` where a and b are positive, whether SymPy sees it or not, and a
+term of a relative size of 1e-50 is not overlooked.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import TYPE_CHECKING, Any
+
+import mpmath
+import sympy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+__all__ = ["assumed_symbols", "equal_up_to_a_constant", "rounded", "srbench_rounded"]
+
+_DIGITS = 200
+_AGREEING = mpmath.mpf(10) ** -100
+_POINTS = 24
+_DRAWS = 2_000
+"""How many points are tried until the truth is defined at enough of them."""
+
+_GROWING = frozenset({"exp", "sinh", "cosh"})
+_MOST_EXPONENT = 1e9
+"""A number with a larger exponent, which would fill all memory, has no value here."""
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "Abs": abs,
+    "Max": max,
+    "Min": min,
+    **{
+        name: getattr(mpmath, name)
+        for name in (
+            *("sin", "cos", "tan", "cot", "asin", "acos", "atan", "exp", "log", "sign"),
+            *("sinh", "cosh", "tanh", "coth", "asinh", "acosh", "atanh", "sec", "csc"),
+        )
+    },
+}
+
+
+class _UndefinedError(ArithmeticError):
+    """An expression has no real value at a point."""
+
+
+def assumed_symbols(domain: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Make a symbol for each variable, positive where its domain is, else real."""
+    return {
+        name: sympy.Symbol(name, positive=True)
+        if _is_positive(spread)
+        else sympy.Symbol(name, real=True)
+        for name, spread in domain.items()
+    }
+
+
+def _is_positive(spread: Mapping[str, Any]) -> bool:
+    lowest = 1 if spread["distribution"] == "uniform-integer" else 0
+    return spread["low"] >= lowest and spread["sign"] in {"positive", "range"}
+
+
+def equal_up_to_a_constant(
+    truth: Any, prediction: Any, symbols: Mapping[str, Any], domain: Mapping[str, Mapping[str, Any]]
+) -> str:
+    """Say how the two are the same equation: ``difference``, ``ratio``, or empty if they are not.
+
+    Parameters
+    ----------
+    truth, prediction
+        SymPy expressions with exact numbers in the symbols.
+    symbols
+        As made by `assumed_symbols`.
+    domain
+        For each variable the keys ``distribution``, ``low``, ``high`` and ``sign``.
+
+    Raises
+    ------
+    ValueError
+        If the truth is undefined nearly everywhere in the domain.
+    """
+    if not prediction.free_symbols:
+        return ""
+    if not (truth - prediction).free_symbols:
+        return "difference"
+    if not (prediction / truth).free_symbols:
+        return "ratio"
+    with mpmath.workdps(_DIGITS):
+        pairs = _values(truth, prediction, symbols, domain)
+    return "" if pairs is None else _relation(pairs)
+
+
+def _relation(pairs: list[tuple[Any, Any]]) -> str:
+    with mpmath.workdps(_DIGITS):
+        t0, p0 = max(pairs, key=lambda pair: abs(pair[0]))
+        if all(abs(p - p0) <= _AGREEING * abs(p0) for _, p in pairs):
+            return ""
+        if all(abs((t - p) - (t0 - p0)) <= _AGREEING * max(abs(t), abs(t0)) for t, p in pairs):
+            return "difference"
+        if p0 != 0 and all(
+            abs(p * t0 - p0 * t) <= _AGREEING * max(abs(p * t0), abs(p0 * t)) for t, p in pairs
+        ):
+            return "ratio"
+    return ""
+
+
+def _values(
+    truth: Any, prediction: Any, symbols: Mapping[str, Any], domain: Mapping[str, Mapping[str, Any]]
+) -> list[tuple[Any, Any]] | None:
+    """Evaluate both where the truth is defined; None where the prediction then is not."""
+    generator = random.Random(0)  # noqa: S311 - the same points for all, not secrets
+    pairs = []
+    for _ in range(_DRAWS):
+        point = {symbols[name]: _drawn(spread, generator) for name, spread in domain.items()}
+        try:
+            true = _value(truth, point)
+        except ArithmeticError:
+            continue
+        try:
+            pairs.append((true, _value(prediction, point)))
+        except ArithmeticError:
+            return None
+        if len(pairs) == _POINTS:
+            return pairs
+    raise ValueError(
+        f"the truth is defined at {len(pairs)} of {_DRAWS} points of its domain, "
+        f"{_POINTS} are needed"
+    )
+
+
+def _drawn(spread: Mapping[str, Any], generator: random.Random) -> Any:
+    low, high = spread["low"], spread["high"]
+    if spread["distribution"] == "log-uniform":
+        size = 10.0 ** generator.uniform(math.log10(low), math.log10(high))
+    elif spread["distribution"] == "uniform-integer":
+        size = generator.randrange(int(low), int(high))
+    else:
+        size = generator.uniform(low, high)
+    negative = spread["sign"] == "negative" or (
+        spread["sign"] == "mixed" and generator.random() < 0.5  # noqa: PLR2004 - even odds
+    )
+    return mpmath.mpf(-size if negative else size)
+
+
+def _value(expression: Any, point: Mapping[Any, Any]) -> Any:
+    """Work a SymPy expression out in real arithmetic, at mpmath's precision."""
+    if expression.is_Symbol:
+        return point[expression]
+    if expression.is_Rational:
+        return mpmath.mpf(expression.p) / expression.q
+    if expression is sympy.pi:
+        return +mpmath.pi
+    if expression is sympy.E:
+        return +mpmath.e
+    parts = [_value(argument, point) for argument in expression.args]
+    _check_growth(expression, parts)
+    if expression.is_Add:
+        value = mpmath.fsum(parts)
+    elif expression.is_Mul:
+        value = mpmath.fprod(parts)
+    elif expression.is_Pow:
+        value = parts[0] ** parts[1]
+    elif type(expression).__name__ in _FUNCTIONS:
+        value = _FUNCTIONS[type(expression).__name__](*parts)
+    else:
+        raise _UndefinedError(str(expression))
+    if not (isinstance(value, mpmath.mpf) and mpmath.isfinite(value)):
+        raise _UndefinedError(str(expression))
+    return value
+
+
+def _check_growth(expression: Any, parts: list[Any]) -> None:
+    if expression.is_Pow and parts[0] > 0:
+        exponent = parts[1] * mpmath.log(parts[0])
+    else:
+        exponent = parts[0] if type(expression).__name__ in _GROWING else 0
+    if abs(exponent) > _MOST_EXPONENT:
+        raise _UndefinedError(str(expression))
+
+
+def rounded(expression: Any, digits: int) -> Any:
+    """Round all numbers of an exact expression to some significant digits.
+
+    What is only numbers is worked out first, so that ``h/(2*pi*k)`` is one number.  A number is
+    never rounded to zero, however small.
+    """
+    if not expression.free_symbols:
+        if expression.is_Integer and abs(expression) < 10**digits:
+            return expression
+        value = sympy.N(expression, 30 + digits)
+        return sympy.Rational(str(sympy.N(value, digits))) if value.is_Float else expression
+    if expression.is_Symbol:
+        return expression
+    parts: Iterable[Any] = expression.args
+    if expression.is_Add or expression.is_Mul:
+        numbers = [part for part in parts if not part.free_symbols]
+        others = [rounded(part, digits) for part in parts if part.free_symbols]
+        parts = [rounded(expression.func(*numbers), digits), *others] if numbers else others
+    else:
+        parts = [rounded(part, digits) for part in parts]
+    return expression.func(*parts)
+
+
+def srbench_rounded(expression: Any) -> Any:
+    """Round floats to three decimals, and those below 1e-4 to zero, as SRBench does."""
+    small = 1e-4
+    return expression.xreplace(
+        {
+            number: sympy.Integer(0) if abs(number) < small else sympy.Float(round(number, 3), 3)
+            for number in expression.atoms(sympy.Float)
+        }
+    )

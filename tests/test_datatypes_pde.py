@@ -1,0 +1,450 @@
+"""From systems and files of partial differential equations to the arrays of a task."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import mdbench
+from mdbench.data.features import FieldColumns
+from mdbench.data.field import Field
+from mdbench.data.noise import SNR_LEVELS_DB, add_noise
+from mdbench.data.npz import read_field
+from mdbench.datatypes import pde
+from mdbench.datatypes.base import Protocol
+from mdbench.datatypes.pde import Pde, PdeDataset
+from mdbench.errors import DataError, UsageError
+from mdbench.expressions import parse
+from mdbench.metrics.regression import nmse
+from mdbench.solvers import fields
+
+if TYPE_CHECKING:
+    from mdbench.datatypes.base import Part, Source
+
+ROOT = Path(mdbench.__file__).parents[1]
+SYSTEMS = ROOT / "datasets" / "pde"
+STRICT, PUBLISHED = Protocol.STRICT, Protocol.PUBLISHED
+QUICK = ("burgers", "navier_stokes_channel", "advection_diffusion_2d")
+
+
+@pytest.fixture(scope="module")
+def kind(tmp_path_factory: pytest.TempPathFactory) -> Pde:
+    return Pde(SYSTEMS, tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture(scope="module")
+def source(kind: Pde) -> Source:
+    return kind.source()
+
+
+def load(
+    source: Source,
+    name: str = "burgers",
+    *,
+    snr_db: float | None = None,
+    seed: int = 0,
+    protocol: Protocol = STRICT,
+) -> PdeDataset:
+    return source.load(name, snr_db=snr_db, seed=seed, protocol=protocol)
+
+
+def dataset(*counts: int, d: int = 2, du: bool = True, seed: int = 0) -> PdeDataset:
+    """Random states on a grid of so many nodes and times."""
+    generator = np.random.default_rng(seed)
+    u, derivative = generator.normal(size=(2, *counts, d))
+    grid = {axis: np.linspace(-1, 1, n) for axis, n in zip("xyz", counts[:-1], strict=False)}
+    t = np.linspace(0, 1, counts[-1])
+    clean = Field(t, grid, u, derivative if du else None)
+    given = Field(t, grid, u * 1.1)
+    return PdeDataset("x", d, None, None, "file", "", given, clean, ("t",))
+
+
+def values(part: Part) -> dict[str, Any]:
+    return {**part.inputs, part.target_name: part.targets, **part.columns}
+
+
+# The project's own systems
+
+
+def test_the_14_systems_have_the_order_of_the_published_noise(source: Source) -> None:
+    names = source.names()
+    assert len(names) == 14
+    assert names[:4] == ["burgers", "kdv", "kuramoto_sivishinky", "advection1d"]
+    assert names[-2:] == ["heat_laser", "reaction_diffusion_cylinder"]
+    assert source.title("kdv").startswith("Two solitons")
+    assert set(Pde.check_datasets) <= set(names)
+
+
+@pytest.mark.parametrize("name", QUICK)
+@pytest.mark.parametrize("snr_db", [None, 20.0])
+def test_the_floor_is_what_the_truth_scores_in_both_views(
+    name: str, snr_db: float | None, kind: Pde, source: Source
+) -> None:
+    data = load(source, name, snr_db=snr_db)
+    assert len(data.truth) == data.dim
+    for view in kind.views:
+        task = kind.task(data, view, STRICT)
+        truth = [parse(text, task.variables) for text in data.truth]
+        predictions = np.stack([each.evaluate(task.test.columns) for each in truth], axis=-1)
+        assert nmse(predictions, task.test.targets) == pytest.approx(data.nmse_floor)
+    if snr_db is None:
+        assert data.nmse_floor == pytest.approx(
+            {"burgers": 4.1e-6, "navier_stokes_channel": 4.3, "advection_diffusion_2d": 2.4e-6}[
+                name
+            ],
+            rel=0.05,
+        )
+
+
+def test_noise_is_drawn_on_the_fly_and_again_the_same(source: Source) -> None:
+    clean, noisy, again, other = (
+        load(source, snr_db=snr_db, seed=seed)
+        for snr_db, seed in ((None, 0), (20.0, 3), (20.0, 3), (20.0, 4))
+    )
+    np.testing.assert_array_equal(noisy.given.u, again.given.u)
+    assert noisy.fingerprint == again.fingerprint
+    assert len({clean.fingerprint, noisy.fingerprint, other.fingerprint}) == 3
+    seen = clean.given.u != 0
+    xi = noisy.given.u[seen] / clean.given.u[seen] - 1
+    assert xi.std() == pytest.approx(0.1, rel=0.02)
+    np.testing.assert_array_equal(noisy.clean.du, clean.clean.du)
+
+
+def test_published_noise_is_one_sequence_over_all_systems(source: Source) -> None:
+    """Burgers comes first, then KdV; of each the four levels in turn."""
+    burgers = 256 * 101
+    sequence = np.random.RandomState(42).randn(4 * burgers)
+    for i, snr_db in enumerate(SNR_LEVELS_DB):
+        data = load(source, snr_db=snr_db, protocol=PUBLISHED)
+        xi = sequence[i * burgers : (i + 1) * burgers].reshape(256, 101, 1)
+        expected = data.clean.u * (1 + 10 ** (-snr_db / 20) * xi)
+        np.testing.assert_allclose(data.given.u, expected, rtol=1e-14)
+    kdv = load(source, "kdv", snr_db=40.0, protocol=PUBLISHED)
+    xi = np.random.RandomState(42).randn(4 * burgers + 5)[4 * burgers :]
+    np.testing.assert_allclose(
+        kdv.given.u.ravel()[:5], kdv.clean.u.ravel()[:5] * (1 + 0.01 * xi), rtol=1e-12
+    )
+
+
+def test_fields_are_made_once_and_again_when_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = []
+    make = fields.make_fields
+
+    def counted(system: Any, *others: Any, **options: Any) -> dict[str, Field]:
+        made.append(system.name)
+        return make(system, *others, **options)
+
+    monkeypatch.setattr(fields, "make_fields", counted)
+    first = load(Pde(SYSTEMS, tmp_path).source(), "advection1d")
+    again = load(Pde(SYSTEMS, tmp_path).source(), "advection1d")
+    assert made == ["advection1d"]
+    (path,) = tmp_path.iterdir()
+    path.write_bytes(path.read_bytes()[:5000])
+    mended = load(Pde(SYSTEMS, tmp_path).source(), "advection1d")
+    assert made == ["advection1d"] * 2
+    assert first.fingerprint == again.fingerprint == mended.fingerprint
+
+
+def test_an_interrupted_generation_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(_system: Any, _released: bool, progress: Any) -> list[Field]:
+        progress(0.5)
+        raise KeyboardInterrupt
+
+    monkeypatch.setitem(fields.FIELD_GENERATORS, "burgers", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        load(Pde(SYSTEMS, tmp_path).source())
+    assert not list(tmp_path.iterdir())
+    monkeypatch.undo()
+
+    def stopped(file: Any, **_field: Field) -> None:
+        file.write(b"half")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pde, "write_field", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        load(Pde(SYSTEMS, tmp_path).source())
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_takes_long_says_how_far_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pde, "_QUIET_SECONDS", 0.0)
+    monkeypatch.setattr(pde, "_SAY_SECONDS", 0.0)
+    kind, said = Pde(SYSTEMS, tmp_path), []
+    source = kind.source()
+    kind.say = said.append
+    load(source)
+    assert said[0] == "burgers: its data are made, once: 0%"
+    assert any(
+        re.fullmatch(r"burgers: its data are made, once: 50%, \d+ s left", line) for line in said
+    )
+    said.clear()
+    load(source)
+    assert not said
+
+
+def test_the_released_variant_is_another_dataset_only_where_it_differs(kind: Pde) -> None:
+    released = Pde(SYSTEMS, kind.cache)
+    released.use_variant("released")
+    right, wrong = (load(k.source(), "advection_diffusion_2d") for k in (kind, released))
+    assert right.fingerprint != wrong.fingerprint
+    assert wrong.given.u.astype(np.float32).astype(float).tolist() == wrong.given.u.tolist()
+    assert load(kind.source()).fingerprint == load(released.source()).fingerprint
+    with pytest.raises(UsageError, match="no variant 'wrong'"):
+        kind.use_variant("wrong")
+
+
+# Tasks
+
+
+@pytest.mark.parametrize("counts", [(9, 20), (8, 7, 16), (7, 6, 3, 21)])
+@pytest.mark.parametrize("view", Pde.views)
+def test_parts_are_cut_by_time(view: str, counts: tuple[int, ...], kind: Pde) -> None:
+    data = dataset(*counts)
+    task = kind.task(data, view, STRICT)
+    assert task.variables[:2] == ("u0", "u1")
+    assert task.variables[-1] == "t"
+    assert task.targets == ("u0_t", "u1_t")
+    n = counts[-1]
+    fifth = n // 5
+    border, test = n - 2 * fifth, n - fifth
+    t = data.given.t
+    for part, times in (
+        (task.train, slice(0, border)),
+        (task.validation, slice(border, test)),
+        (task.refit, slice(0, test)),
+        (task.test, slice(test, n)),
+    ):
+        columns = FieldColumns(
+            replace(data.given, t=t[times], u=data.given.u[..., times, :]), ("t",)
+        )
+        assert list(part.columns) == list(columns) == list(task.variables)
+        if times == slice(test, n):
+            du = data.clean.du[..., times, :]
+        elif times == slice(0, test):
+            du = np.concatenate([task.train.targets.reshape(*counts[:-1], -1, 2),
+                                 task.validation.targets.reshape(*counts[:-1], -1, 2)],
+                                axis=-2)  # fmt: skip
+        else:
+            series = np.moveaxis(data.given.u[..., times, :], -2, 0)
+            du = np.moveaxis(np.gradient(series, t[times], axis=0, edge_order=2), 0, -2)
+        if view == "field":
+            assert set(part.inputs) == {"t", *"xyz"[: len(counts) - 1], "u"}
+            assert part.target_name == "du"
+            np.testing.assert_array_equal(part.inputs["u"], data.given.u[..., times, :])
+            np.testing.assert_allclose(part.targets, du, atol=1e-9)
+        else:
+            assert set(part.inputs) == {"X"}
+            assert part.target_name == "Y"
+            np.testing.assert_allclose(part.targets, du.reshape(-1, 2), atol=1e-9)
+            for i, name in enumerate(task.variables):
+                np.testing.assert_array_equal(part.inputs["X"][:, i], columns[name].ravel())
+                np.testing.assert_array_equal(part.columns[name], columns[name].ravel())
+        for array in (*part.inputs.values(), part.targets):
+            assert array.dtype == np.float64
+            assert array.flags.c_contiguous
+
+
+@pytest.mark.parametrize("view", Pde.views)
+def test_no_later_sample_influences_an_earlier_split(view: str, kind: Pde) -> None:
+    data = dataset(8, 7, 20)
+    later = np.arange(20)[:, None]
+
+    def after(border: int) -> Any:
+        u = data.given.u * (1 + (later >= border))
+        given = replace(data.given, u=u, t=data.given.t)
+        return kind.task(replace(data, given=given, clean=replace(data.clean, u=u)), view, STRICT)
+
+    first = kind.task(data, view, STRICT)
+    for changed, same in ((after(16), ("train", "validation", "refit")), (after(12), ("train",))):
+        for name in same:
+            before, now = values(getattr(first, name)), values(getattr(changed, name))
+            for key, array in before.items():
+                np.testing.assert_array_equal(now[key], array)
+        assert not np.array_equal(values(changed.test)["u0"], values(first.test)["u0"])
+    assert not np.array_equal(after(12).validation.targets, first.validation.targets)
+
+
+def test_an_axis_of_three_nodes_loses_single_features_and_says_so(tmp_path: Path) -> None:
+    data = dataset(7, 7, 3, 20)
+    path = tmp_path / "thin.npz"
+    np.savez(path, t=data.given.t, **data.given.grid, u=data.given.u)
+    said: list[str] = []
+    mine = Pde(SYSTEMS, tmp_path)
+    mine.say = said.append
+    source = mine.source(path)
+    names = mine.task(load(source, "thin"), "table", STRICT).variables
+    load(source, "thin")
+    assert [name for name in names if "z" in name] == ["u0_z", "u1_z"]
+    assert "u1_yyyy" in names
+    assert said == [
+        "thin: no feature zz: unsupported: a derivative of order 2 takes 4 nodes, and z has 3",
+        "thin: no feature zzz: unsupported: a derivative of order 3 takes 6 nodes, and z has 3",
+        "thin: no feature zzzz: unsupported: a derivative of order 4 takes 7 nodes, and z has 3",
+    ]
+
+
+def test_the_truth_of_the_thin_plate_is_given_without_the_missing_feature(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    system = pde.read_system(SYSTEMS / "heat_laser.toml")
+    assert "u0_zz" in system.truth[0]
+    shape = (5, 5, 3, 20, 1)
+    small = Field(
+        system.times.values,
+        {axis: system.axes[axis].values[:n] for axis, n in zip("xyz", shape, strict=False)},
+        np.ones(shape),
+        np.ones(shape),
+    )
+    monkeypatch.setattr(fields, "make_fields", lambda system, *_, **__: {system.name: small})
+    data = load(Pde(SYSTEMS, tmp_path).source(), "heat_laser")
+    assert "u0_zz" not in data.truth[0]
+    assert "u0_xx + u0_yy" in data.truth[0]
+    assert data.explicit == ("x", "y", "t")
+    assert data.nmse_floor is not None
+
+
+def test_published_tables_are_cut_along_space(kind: Pde) -> None:
+    data = dataset(10, 8, 20)
+    task = kind.task(data, "table", PUBLISHED)
+    n = 10 * 8 * 20
+    assert "t" not in task.variables
+    assert [len(part.targets) for part in (task.train, task.validation, task.refit, task.test)] == [
+        n * 64 // 100, n * 16 // 100, n * 80 // 100, n * 20 // 100,
+    ]  # fmt: skip
+    u0 = data.given.u[..., 0].ravel()
+    np.testing.assert_array_equal(task.refit.columns["u0"], u0[: n * 8 // 10])
+    np.testing.assert_array_equal(task.test.columns["u0"], u0[n * 8 // 10 :])
+    twice = data.given.u[..., 0]
+    for _ in range(2):
+        twice = np.gradient(twice, data.given.grid["x"], axis=0, edge_order=2)
+    np.testing.assert_allclose(task.test.columns["u0_xx"], twice.ravel()[n * 8 // 10 :], atol=1e-9)
+    np.testing.assert_array_equal(task.test.targets, data.clean.du.reshape(-1, 2)[n * 8 // 10 :])
+    series = np.moveaxis(data.given.u, -2, 0)
+    du = np.moveaxis(np.gradient(series, data.given.t, axis=0, edge_order=2), 0, -2)
+    np.testing.assert_allclose(task.refit.targets, du.reshape(-1, 2)[: n * 8 // 10], atol=1e-9)
+
+
+def test_published_fields_are_cut_by_time(kind: Pde) -> None:
+    task = kind.task(dataset(10, 20), "field", PUBLISHED)
+    assert [len(part.inputs["t"]) for part in (task.train, task.validation, task.refit)] == [
+        13, 3, 16,
+    ]  # fmt: skip
+    assert len(task.test.inputs["t"]) == 4
+
+
+@pytest.mark.parametrize("protocol", list(Protocol))
+def test_rows_are_drawn_by_the_seed_and_for_training_only(protocol: Protocol, kind: Pde) -> None:
+    data = dataset(10, 8, 20)
+    whole = kind.task(data, "table", protocol)
+    some, again, others = (
+        kind.task(replace(data, max_rows=50, row_seed=seed), "table", protocol)
+        for seed in (1, 1, 2)
+    )
+    assert some.train.inputs["X"].shape == some.refit.inputs["X"].shape == (50, len(some.variables))
+    np.testing.assert_array_equal(some.refit.inputs["X"], again.refit.inputs["X"])
+    assert not np.array_equal(some.refit.inputs["X"], others.refit.inputs["X"])
+    rows = {tuple(row): target for row, target in zip(
+        whole.refit.inputs["X"], whole.refit.targets, strict=True)}  # fmt: skip
+    for row, target in zip(some.refit.inputs["X"], some.refit.targets, strict=True):
+        np.testing.assert_array_equal(rows[tuple(row)], target)
+    assert len({tuple(row) for row in some.refit.inputs["X"]}) == 50
+    np.testing.assert_array_equal(some.test.inputs["X"], whole.test.inputs["X"])
+    np.testing.assert_array_equal(some.validation.inputs["X"], whole.validation.inputs["X"])
+    all_of_them = kind.task(replace(data, max_rows=10**9), "table", protocol)
+    np.testing.assert_array_equal(all_of_them.train.inputs["X"], whole.train.inputs["X"])
+
+
+def test_a_field_keeps_its_grid_and_says_which_samples_may_be_used(kind: Pde) -> None:
+    data = replace(dataset(10, 8, 20), max_rows=50, row_seed=7)
+    field, table = (kind.task(data, view, STRICT) for view in ("field", "table"))
+    rows = field.refit.inputs["rows"].astype(int)
+    assert len(set(rows)) == 50
+    states = field.refit.inputs["u"].reshape(-1, 2)[rows]
+    np.testing.assert_array_equal(states, table.refit.inputs["X"][:, :2])
+    assert "rows" in field.train.inputs
+    assert "rows" not in field.validation.inputs
+    assert "rows" not in field.test.inputs
+
+
+def test_a_view_or_dataset_that_does_not_exist_is_refused(kind: Pde) -> None:
+    with pytest.raises(UsageError, match="no view 'trajectory'"):
+        kind.task(dataset(9, 20), "trajectory", STRICT)
+    with pytest.raises(TypeError, match="no dataset of pde"):
+        kind.task(object(), "table", STRICT)
+
+
+# Files of the user's
+
+
+def write(path: Path, n: int = 9, **more: Any) -> Path:
+    x, t = np.linspace(0, 1, n), np.linspace(0, 2, 20)
+    u = np.sin(x[:, None] - 0.3 * t)[..., None]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    np.savez(path, t=t, x=x, u=u, **more)
+    return path
+
+
+def test_a_field_of_one_s_own(kind: Pde, tmp_path: Path) -> None:
+    source = kind.source(write(tmp_path / "wave.npz"))
+    assert source.names() == ["wave"]
+    assert source.title("wave").endswith("wave.npz")
+    data = load(source, "wave")
+    assert (data.truth, data.nmse_floor, data.explicit) == (None, None, ())
+    assert data.target_source == "finite differences"
+    test = kind.task(data, "field", STRICT).test
+    np.testing.assert_allclose(test.targets[..., 0], -0.3 * test.columns["u0_x"], atol=0.02)
+    noisy = kind.task(load(source, "wave", snr_db=10.0), "field", STRICT)
+    np.testing.assert_array_equal(noisy.test.targets, test.targets)
+    assert not np.array_equal(noisy.test.inputs["u"], test.inputs["u"])
+
+
+def test_a_folder_in_the_published_layout(kind: Pde, source: Source, tmp_path: Path) -> None:
+    single = Pde(tmp_path / "systems", kind.cache)
+    single.systems.mkdir()
+    text = (SYSTEMS / "burgers.toml").read_text(encoding="utf-8")
+    (single.systems / "burgers.toml").write_text(text, encoding="utf-8")
+    out = tmp_path / "out"
+    assert single.write_all(out, with_noise=True) == 5
+    mine = kind.source(out)
+    assert mine.names() == ["burgers"]
+    for snr_db in (None, 40.0, 10.0):
+        own, filed = (load(each, snr_db=snr_db) for each in (source, mine))
+        np.testing.assert_array_equal(filed.given.u, own.given.u)
+        np.testing.assert_array_equal(filed.clean.du, own.clean.du)
+    stored = read_field(out / "burgers" / "burgers_snr_10.npz")
+    expected = add_noise(own.clean.u, name="burgers", snr_db=10.0, seed=0)
+    np.testing.assert_array_equal(stored.u, expected)
+    assert load(mine, snr_db=30.0).fingerprint != load(mine, snr_db=20.0).fingerprint
+
+
+def test_bad_paths_and_files_are_refused(kind: Pde, tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text("t,x\n")
+    with pytest.raises(DataError, match=r"no data of this type(.|\n)*\.npz"):
+        kind.source(tmp_path)
+    with pytest.raises(DataError, match="nothing at"):
+        kind.source(tmp_path / "missing.npz")
+    source = kind.source(write(tmp_path / "bad.npz", n=2))
+    with pytest.raises(DataError, match=r"bad\.npz: x has 2 points"):
+        load(source, "bad")
+    with pytest.raises(UsageError, match="Did you mean bad"):
+        load(source, "bads")
+
+
+def test_systems_that_cannot_be_used_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no systems"):
+        Pde(tmp_path, tmp_path).source().names()
+    text = (SYSTEMS / "navier_stokes_cylinder.toml").read_text(encoding="utf-8")
+    (tmp_path / "alone.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(DataError, match=r"alone\.toml: made_with .*reaction_diffusion_cylinder"):
+        Pde(tmp_path, tmp_path).source().names()

@@ -1,0 +1,176 @@
+"""The runtime docker: how containers are made, found missing, and cleared away."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from flavours import numpy_lock, open_flavour, traces
+from house import ROOT, Quiet, add_method, workspace
+from test_isolation import HOME
+
+import docker
+from mdbench.methods import find
+from mdbench.records import Status
+from mdbench.runs.execute import execute
+from mdbench.runs.plan import RunOptions, make_plan
+from mdbench.runtimes.base import Limits, Prepared, WorkerGoneError
+from mdbench.runtimes.docker import DockerRuntime, _Frames, _is_orphan, _owner
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from mdbench.methods import Method
+    from mdbench.runtimes.base import Runtime
+    from mdbench.workspace import Workspace
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Workspace:
+    made = workspace(tmp_path, HOME)
+    folder = add_method(made, "plain")
+    (folder / "requirements.lock").write_text(numpy_lock(), encoding="utf-8")
+    return made
+
+
+@pytest.fixture
+def runtime() -> Iterator[Runtime]:
+    made = open_flavour("docker", HOME)
+    yield made
+    made.close()
+    assert traces() == []
+
+
+@pytest.fixture
+def method(place: Workspace) -> Method:
+    return find("plain", place.algorithms)
+
+
+def test_a_container_can_do_nothing_but_its_work(runtime: Runtime, method: Method) -> None:
+    prepared = runtime.prepare(method)
+    limits = Limits(threads=1, memory_mb=300, processes=50, output_mb=10)
+    with runtime.start(method, prepared, limits), closing(docker.from_env()) as client:
+        (one,) = [
+            c
+            for c in client.containers.list(filters={"label": "mdbench.owner"})
+            if c.labels["mdbench.owner"] == _owner()
+        ]
+        config, host = one.attrs["Config"], one.attrs["HostConfig"]
+        assert one.attrs["Image"] == prepared.details["image"]
+    assert config["User"] == (f"{os.getuid()}:{os.getgid()}" if os.getuid() else "65534:65534")
+    assert host["NetworkMode"] == "none"
+    assert host["ReadonlyRootfs"]
+    assert host["AutoRemove"]
+    assert host["Init"]
+    assert host["CapDrop"] == ["ALL"]
+    assert host["SecurityOpt"] == ["no-new-privileges"]
+    assert host["PidsLimit"] == 50
+    assert host["Memory"] == host["MemorySwap"] == 300 * 2**20
+    assert host["CpusetCpus"] or host["NanoCpus"] == 10**9
+    assert host["LogConfig"]["Type"] == "none"
+    assert list(host["Tmpfs"]) == ["/tmp"]
+    assert "size=" in host["Tmpfs"]["/tmp"]
+    assert {u["Name"]: u["Hard"] for u in host["Ulimits"]} == {"fsize": 10 * 2**20, "core": 0}
+    assert [bind.partition(":")[2] for bind in host["Binds"]] == ["/mdbench/jobs:rw"]
+
+
+def test_an_image_that_has_gone_is_not_the_methods_fault(
+    runtime: Runtime, place: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = "sha256:" + "0" * 64
+    monkeypatch.setattr(
+        DockerRuntime, "prepare", lambda *_: Prepared((gone,), gone, "3.11", details={})
+    )
+    options = RunOptions(("plain",), "ode", ("rc-circuit",), result_dir=place.root / "r")
+    (record,) = execute(make_plan(options, place), runtime, Quiet()).records
+    assert record.status is Status.UNAVAILABLE
+    assert "is not there any more" in record.reason
+    assert "./install.sh --runtime docker" in record.reason
+
+
+def test_an_engine_that_goes_is_not_the_methods_fault(
+    runtime: Runtime, method: Method, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with runtime.start(method, runtime.prepare(method), Limits()) as worker:
+
+        def fail(*_: Any, **__: Any) -> None:
+            raise docker.errors.DockerException("connection refused")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(worker._client, "ping", fail)  # type: ignore[attr-defined]
+            worker.interrupt()
+            with pytest.raises(WorkerGoneError, match="engine does not answer") as caught:
+                worker.receive(10)
+    assert caught.value.lost
+
+
+def test_containers_of_the_dead_are_removed(runtime: Runtime, method: Method) -> None:
+    image = runtime.prepare(method).command[0]
+    code = "from mdbench.runtimes.docker import _owner; print(_owner())"
+    dead = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.strip()
+    assert _is_orphan(dead)
+    assert not _is_orphan(_owner())
+    command = ["docker", "run", "-d", "--init", "--network", "none"]
+    names = [
+        subprocess.run(
+            [*command, "--label", f"mdbench.owner={owner}", image, "sleep", "1000"],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
+        for owner in (dead, _owner(), "another-machine 1 1")
+    ]
+    try:
+        open_flavour("docker", HOME).probe()
+        listed = subprocess.run(
+            ["docker", "ps", "-aq", "--no-trunc"], capture_output=True, text=True, check=True
+        ).stdout.split()
+        assert [name in listed for name in names] == [False, True, True]
+    finally:
+        subprocess.run(["docker", "rm", "-f", *names], capture_output=True, check=False)
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 8, 1000])
+def test_frames_are_put_together_however_they_come(size: int) -> None:
+    sent = b"\1\0\0\0\0\0\0\5hello" + b"\2\0\0\0\0\0\0\0" + b"\2\0\0\0\0\0\0\3log" + b"\1\0\0"
+
+    class Source:
+        def __init__(self) -> None:
+            self.left = sent
+
+        def recv(self, most: int) -> bytes:
+            cut = min(most, size)
+            block, self.left = self.left[:cut], self.left[cut:]
+            return block
+
+    frames = _Frames(Source())  # type: ignore[arg-type]
+    heard = {1: b"", 2: b""}
+    while (frame := frames.next()) is not None:
+        heard[frame[0]] += frame[1]
+    assert heard == {1: b"hello", 2: b"log"}
+
+
+def test_the_identity_is_known_without_building(runtime: Runtime, method: Method) -> None:
+    before = runtime.identity(method)
+    assert before == runtime.identity(method)
+    (method.folder / "adapter.py").write_text("class Adapter: ...\n", encoding="utf-8")
+    assert runtime.identity(method) == before  # the adapter has a part of its own in the key
+    method.lock.write_text(numpy_lock() + "# nothing\n", encoding="utf-8")
+    assert runtime.identity(method) == before
+    lines = numpy_lock().splitlines()
+    method.lock.write_text("\n".join([*lines[:-1], lines[-1].rstrip(" \\")]), encoding="utf-8")
+    assert set(runtime.identity(method)) == {"image"}
+
+
+def test_without_an_engine_a_job_has_an_identity_all_the_same(
+    method: Method, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nonexistent.sock")
+    assert DockerRuntime(tmp_path).identity(method)["image"].startswith("unavailable")
