@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+
 from mdbench.data.features import feature_names
 from mdbench.data.field import Field
-
 from mdbench.worker import Problem
 
 if TYPE_CHECKING:

@@ -96,9 +96,9 @@ class Adapter(FieldAdapter):
                     gram[np.ix_(columns, columns)],
                     gram[columns, p + target],
                     gram[p + target, p + target],
-                    n_rows,
-                    tolerances,
-                    np.random.default_rng(seed),
+                    n_rows=n_rows,
+                    tolerances=tolerances,
+                    rng=np.random.default_rng(seed),
                 )
             return columns, known[key]
 

@@ -52,6 +52,7 @@ def posteriors(
     gram: Array,
     moments: Array,
     square: float,
+    *,
     n_rows: int,
     tolerances: Sequence[float],
     rng: np.random.Generator,
