@@ -244,7 +244,7 @@ def test_large_libraries_are_left_out_and_told(
         pdefind.Adapter.sweep(problem, without_targets(problem), settings, seed=0, threads=1)
     )
     assert [each.hyperparameters for each in candidates] == settings[:1]
-    assert "2645 terms; 1000 are the most" in capsys.readouterr().out
+    assert "order 4, derivative_order 2, 2645 terms; 1000 are the most" in capsys.readouterr().out
     with pytest.raises(Unsupported, match="2645 terms for 5 states"):
         pdefind.Adapter(seed=0, threads=1, **settings[1]).fit(problem)
 
@@ -261,6 +261,22 @@ def test_systems_that_are_too_long_are_not_proposed(
     assert candidates
     assert max(len(coefficients(each.equations[0])) for each in candidates) <= 3
     assert "more than 3 terms" in capsys.readouterr().out
+
+
+def test_of_too_many_systems_each_set_of_terms_is_proposed_once(
+    pdefind: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    problem = burgers(40, 20)
+    inputs = without_targets(problem)
+    models = pdefind.Models(np.array([[[1.0, 0]], [[1.1, 0]], [[1.1, 0]], [[2.0, 3]], [[0, 4.0]]]))
+    systems = list(models.distinct())
+    monkeypatch.setattr(pdefind.Adapter, "most_systems", 3)
+    proposed = pdefind.Adapter.propose(systems, models, inputs)
+    found = [models.coefficients[indices[0]].tolist() for _, indices in proposed]
+    assert found == [[1.1, 0], [0, 4.0], [2.0, 3]]
+    assert "1 systems" in capsys.readouterr().out
+    monkeypatch.setattr(pdefind.Adapter, "most_systems", 4)
+    assert len(pdefind.Adapter.propose(systems, models, inputs)) == 4
 
 
 def test_the_middle_of_equal_settings_speaks_for_them(pdefind: Any) -> None:

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["FieldAdapter", "SparseAdapter", "StateAdapter"]
 
+_MOST_BYTES = 1_000_000_000
+"""The most that the predictions of all proposed systems may take."""
+
 
 System = tuple[list[int], list[int]]
 """The settings that found a system, and its model for each target."""
@@ -93,9 +96,9 @@ class SparseAdapter(ABC):
         return alike[len(alike) // 2]
 
     @classmethod
-    def order(cls, systems: list[System], models: Models) -> list[System]:
+    def propose(cls, systems: list[System], models: Models, validation: Problem) -> list[System]:
         """Choose the systems to propose, and their order."""
-        del models
+        del models, validation
         return systems
 
     def fit(self, problem: Problem) -> None:
@@ -137,7 +140,7 @@ class SparseAdapter(ABC):
         sizes = [int(terms.columns(setting.library).sum()) for setting in chosen]
         texts, values = terms.texts(), terms.at(validation)
         written = [write_sum(row, texts) for row in models.coefficients]
-        for equal, indices in cls.order(list(models.distinct()), models):
+        for equal, indices in cls.propose(list(models.distinct()), models, validation):
             speaker = cls.speaker(equal, sizes)
             yield Candidate(
                 equations=tuple(written[index] for index in indices),
@@ -167,6 +170,8 @@ class FieldAdapter(SparseAdapter):
     """In larger libraries one setting takes minutes."""
     longest: ClassVar[int] = 300
     """The most terms in one equation of those that are proposed."""
+    most_systems: ClassVar[int] = 1000
+    """As many as the bench reads in a minute or two."""
 
     @classmethod
     def terms(cls, settings: Sequence[Any], problem: Problem) -> FieldTerms:
@@ -179,12 +184,30 @@ class FieldAdapter(SparseAdapter):
         return usable([setting.library for setting in settings], problem, cls.most_terms)
 
     @classmethod
-    def order(cls, systems: list[System], models: Models) -> list[System]:
-        """Sort systems by their number of terms, and leave out the ones that are too long."""
-        counts = (models.coefficients != 0).sum(axis=1)
+    def propose(cls, systems: list[System], models: Models, validation: Problem) -> list[System]:
+        """Sort systems by their number of terms, and leave some out where they are too many.
+
+        Of systems with the same terms, which differ a little in coefficients, that one is then
+        kept that most settings found; if there still are too many, the shortest ones.
+        """
+        kept = models.coefficients != 0
+        counts = kept.sum(axis=1)
         ordered = sorted(systems, key=lambda system: int(counts[system[1]].sum()))
-        short = [each for each in ordered if counts[each[1]].max() <= cls.longest]
-        if len(short) < len(ordered):
-            count = len(ordered) - len(short)
-            print(f"left out: {count} systems with more than {cls.longest} terms in an equation")  # noqa: T201
-        return short or ordered[:1]
+        chosen = [each for each in ordered if counts[each[1]].max() <= cls.longest] or ordered[:1]
+        if len(chosen) < len(ordered):
+            _tell(len(ordered) - len(chosen), f"have more than {cls.longest} terms in an equation")
+        most = max(1, min(cls.most_systems, _MOST_BYTES // validation.u.nbytes))
+        if len(chosen) <= most:
+            return chosen
+        best: dict[bytes, System] = {}
+        for system in chosen:
+            key = np.packbits(kept[system[1]]).tobytes()
+            if key not in best or len(system[0]) > len(best[key][0]):
+                best[key] = system
+        short = list(best.values())[:most]
+        _tell(len(chosen) - len(short), f"are more than {most} and like others, or longer")
+        return short
+
+
+def _tell(count: int, reason: str) -> None:
+    print(f"left out: {count} systems, which {reason}")  # noqa: T201 - for the log

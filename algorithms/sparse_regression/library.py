@@ -56,6 +56,13 @@ class FieldLibrary:
         if self.derivative_order < 1:
             raise ValueError(f"derivative_order is {self.derivative_order}; it must be 1 or more")
 
+    def __str__(self) -> str:
+        kind, basis, order = self.functions.kind, self.functions.basis, self.functions.order
+        return (
+            f"library {kind}, basis {basis}, order {order}, "
+            f"derivative_order {self.derivative_order}"
+        )
+
     @classmethod
     def of(
         cls,
@@ -194,7 +201,7 @@ def usable(libraries: Sequence[FieldLibrary], problem: Problem, most_terms: int)
     counts = {library: _count(library, problem) for library in dict.fromkeys(libraries)}
     large = {library: count for library, count in counts.items() if count > most_terms}
     for library, count in large.items():
-        print(f"left out: {library} has {count} terms; {most_terms} are the most")  # noqa: T201
+        print(f"left out: {library}, {count} terms; {most_terms} are the most")  # noqa: T201
     if len(large) == len(counts):
         raise Unsupported(
             f"the smallest library has {min(counts.values())} terms for {problem.u.shape[-1]} "
