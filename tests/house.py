@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import platform
 import sys
 import time
+import tomllib
+from contextlib import contextmanager
 from pathlib import Path
 from textwrap import dedent
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from mdbench.runtimes.base import Prepared
 from mdbench.runtimes.venv import VenvRuntime
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from mdbench.methods import Method
     from mdbench.records import Record
     from mdbench.runs.plan import Job
@@ -147,3 +152,23 @@ def _words(pid: int) -> bytes:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return b""
+
+
+@contextmanager
+def imported(method: str) -> Iterator[Any]:
+    """Import the adapter of one of the project's methods as the worker does.
+
+    Afterwards no module of its folder, or of one that it uses, is left behind.
+    """
+    folder = ROOT / "algorithms" / method
+    content = tomllib.loads((folder / "method.toml").read_text(encoding="utf-8"))
+    folders = [folder, *(folder.parent / name for name in content.get("uses", ()))]
+    before = sys.path[:]
+    sys.path[:0] = map(str, folders)
+    try:
+        yield importlib.import_module("adapter")
+    finally:
+        sys.path[:] = before
+        for each in folders:
+            for path in each.glob("*.py"):
+                sys.modules.pop(path.stem, None)

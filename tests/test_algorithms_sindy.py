@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import itertools
 import sys
 import tomllib
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 import sympy
-from house import ROOT
+from house import ROOT, imported
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
@@ -53,13 +52,8 @@ SYSTEMS: dict[str, tuple[Callable[[float, Array], list[float]], list[float]]] = 
 
 @pytest.fixture(scope="module")
 def sindy() -> Iterator[Any]:
-    """Import the adapter as the worker does, and leave no module of its folder behind."""
-    names = ("adapter", "features", "stlsq")
-    sys.path.insert(0, str(FOLDER))
-    yield importlib.import_module("adapter")
-    sys.path.remove(str(FOLDER))
-    for name in names:
-        sys.modules.pop(name, None)
+    with imported("sindy") as module:
+        yield module
 
 
 @pytest.fixture(scope="module")
@@ -89,6 +83,13 @@ def halves(problem: Problem) -> tuple[Problem, Problem]:
     middle = len(problem.u) // 2
     train = trajectory(problem.u[:middle], problem.du[:middle])
     return train, trajectory(problem.u[middle:], None)
+
+
+def find(sindy: Any, problem: Problem, settings: list[dict[str, Any]]) -> tuple[Any, Any]:
+    """Give the terms and the models of settings."""
+    read = [sindy.Adapter.setting(**setting) for setting in settings]
+    terms = sindy.Adapter.terms(read, problem)
+    return terms, sindy.Adapter.find(problem, terms, read, seed=0)
 
 
 def grid(thresholds: list[float]) -> list[dict[str, Any]]:
@@ -136,19 +137,17 @@ def test_agrees_with_pysindy(
 ) -> None:
     problem = problems[name]
     settings = grid(THRESHOLDS[::3])
-    models = sindy._Models(
-        problem, [sindy._Setting.of(**{"library": library, **setting}) for setting in settings]
-    )
+    terms, models = find(sindy, problem, [{"library": library, **each} for each in settings])
     well_conditioned = 0
     for place, setting in enumerate(settings):
         chosen = sindy.Library(library, setting["basis"], setting["order"])
-        columns = [k for k, term in enumerate(models._terms) if term in chosen]
+        columns = np.flatnonzero(terms.columns(chosen))
         features = reference_features(
             problem.u, library, basis=setting["basis"], order=setting["order"]
         )
         ridge = reference_ridge(features, problem.du, setting["threshold"], setting["alpha"])
         for target, expected in enumerate(ridge != 0):
-            coefficients = models._coefficients[models._of_setting[place, target]]
+            coefficients = models.coefficients[models.of_setting[place, target]]
             ours = coefficients[columns]
             assert not np.delete(coefficients, columns).any()
             np.testing.assert_array_equal(ours != 0, expected, str(setting))
@@ -175,8 +174,8 @@ def test_refit_agrees_with_pysindys_where_that_is_accurate(
     problem = problems["lorenz"]
     features = reference_features(problem.u, "cross", "polynomial", 2)
     expected = STLSQ(threshold=0.1, alpha=1e-5, max_iter=200).fit(features, problem.du).coef_
-    models = sindy._Models(problem, [sindy._Setting.of(order=2, threshold=0.1)])
-    np.testing.assert_allclose(models._coefficients, expected, rtol=1e-8)
+    _, models = find(sindy, problem, [{"order": 2, "threshold": 0.1}])
+    np.testing.assert_allclose(models.coefficients, expected, rtol=1e-8)
 
 
 @pytest.mark.parametrize("library", ["cross", "powers"])
@@ -255,12 +254,12 @@ def test_complexity_is_that_of_the_published_text(sindy: Any, values: list[float
         f"{value}*{name}" for value, name in zip(values, names, strict=True) if abs(value) > 1e-10
     )
     u = np.arange(12.0).reshape(6, 2)
-    models = sindy._Models(
-        trajectory(u, u),
-        [sindy._Setting.of(library="powers", basis="polynomial+sin+cos", order=2)],
+    adapter = sindy.Adapter(
+        seed=0, threads=1, library="powers", basis="polynomial+sin+cos", order=2
     )
-    models._coefficients = np.where(np.abs(values) > 1e-10, values, 0)[None]
-    ours = models.equation(0)
+    adapter.fit(trajectory(u, u))
+    adapter._coefficients = np.where(np.abs(values) > 1e-10, values, 0)[None]
+    (ours,) = adapter.equations()
     assert count_nodes(ours) == (count_nodes(published) if published else 1)
 
 
@@ -301,10 +300,10 @@ def test_fewer_samples_than_terms_are_no_obstacle(sindy: Any, problems: dict[str
 def test_small_stacks_change_nothing(
     sindy: Any, problems: dict[str, Problem], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = [sindy._Setting.of(**setting) for setting in grid(THRESHOLDS[::5])]
-    whole = sindy._Models(problems["lorenz"], settings)._coefficients
+    settings = grid(THRESHOLDS[::5])
+    whole = find(sindy, problems["lorenz"], settings)[1].coefficients
     monkeypatch.setattr(sys.modules["stlsq"], "_STACK_NUMBERS", 500)
-    np.testing.assert_allclose(sindy._Models(problems["lorenz"], settings)._coefficients, whole)
+    np.testing.assert_allclose(find(sindy, problems["lorenz"], settings)[1].coefficients, whole)
 
 
 def test_too_large_a_library_is_unsupported(sindy: Any) -> None:

@@ -2,154 +2,44 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from features import Library, feature_matrix, list_terms
-from stlsq import Paths, Regression
-
-from mdbench.worker import Candidate, Problem
+from adapters import StateAdapter
+from models import Models
+from states import Library
+from stlsq import Regression, Stlsq
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-    from numpy.typing import NDArray
+    from states import StateTerms
 
-    Array = NDArray[np.float64]
-
-_NEGLIGIBLE = 1e-10
-"""Coefficients up to this size are no part of the model, as in the published pipeline."""
+    from mdbench.worker import Problem
 
 
-@dataclass(frozen=True)
-class _Setting:
-    """One point of the grid."""
-
-    library: Library
-    alpha: float
-    threshold: float
-
-    @classmethod
-    def of(
-        cls,
-        *,
-        library: str = "cross",
-        basis: str = "polynomial",
-        order: int = 2,
-        alpha: float = 1e-5,
-        threshold: float = 0.1,
-    ) -> _Setting:
-        return cls(Library(library, basis, order), float(alpha), float(threshold))
-
-
-class Adapter:
+class Adapter(StateAdapter):
     """SINDy with sequentially thresholded least squares.
 
-    Parameters
-    ----------
-    seed
-        Not used: the method is deterministic.
-    threads
-        Not used: the bench limits the threads of NumPy.
-    hyperparameters
-        ``library``, ``basis``, ``order``, ``alpha``, ``threshold``; see ``features.Library``
-        and ``stlsq``.
+    The hyperparameters are ``library``, ``basis``, ``order``, ``alpha`` and ``threshold``; see
+    ``states.Library`` and ``stlsq``.
     """
 
-    def __init__(self, *, seed: int, threads: int, **hyperparameters: Any) -> None:
-        del seed, threads
-        self._setting = _Setting.of(**hyperparameters)
-
-    def fit(self, problem: Problem) -> None:
-        """Find the sparse model of each target."""
-        self._models = _Models(problem, [self._setting])
-        self._indices = next(self._models.distinct())[1]
-
-    def predict(self, problem: Problem) -> Array:
-        """Evaluate the model on the states of `problem`; gives (n, n_targets)."""
-        return self._models.predict(problem)[:, self._indices]
-
-    def equations(self) -> list[str]:
-        """Give one right-hand side for each target."""
-        return [self._models.equation(index) for index in self._indices]
+    @classmethod
+    def setting(cls, *, alpha: float = 1e-5, threshold: float = 0.1, **library: Any) -> Stlsq:
+        """Read a setting."""
+        return Stlsq(Library.of(**library), float(alpha), float(threshold))
 
     @classmethod
-    def sweep(
-        cls,
-        train: Problem,
-        validation: Problem,
-        grid: Sequence[dict[str, Any]],
-        *,
-        seed: int,
-        threads: int,
-        **hyperparameters: Any,
-    ) -> Iterator[Candidate]:
-        """Fit every setting of `grid` on `train`; yield the first of each set of equal models."""
-        del seed, threads
-        settings = [_Setting.of(**{**hyperparameters, **setting}) for setting in grid]
-        models = _Models(train, settings)
-        predictions = models.predict(validation)
-        texts = [models.equation(index) for index in range(predictions.shape[1])]
-        for place, indices in models.distinct():
-            yield Candidate(
-                equations=tuple(texts[index] for index in indices),
-                predictions=predictions[:, indices],
-                hyperparameters=grid[place],
-            )
+    def speaker(cls, equal: Sequence[int], sizes: Sequence[int]) -> int:
+        """Choose the first of settings with equal models, as the published pipeline does."""
+        del sizes
+        return equal[0]
 
-
-class _Models:
-    """The models of one target that a list of settings gives, each kept once."""
-
-    def __init__(self, problem: Problem, settings: Sequence[_Setting]) -> None:
-        libraries = list(dict.fromkeys(setting.library for setting in settings))
-        self._terms = list_terms(libraries, len(problem.variables))
-        self._texts = [term.text(problem.variables) for term in self._terms]
-        columns = {
-            library: np.array([term in library for term in self._terms]) for library in libraries
-        }
-        regression = Regression(feature_matrix(self._terms, problem.u), problem.du)
-        n_targets = problem.du.shape[1]
-        supports = regression.supports(
-            Paths(
-                target=np.tile(np.arange(n_targets), len(settings)),
-                alpha=np.repeat([setting.alpha for setting in settings], n_targets),
-                threshold=np.repeat([setting.threshold for setting in settings], n_targets),
-                columns=np.repeat([columns[s.library] for s in settings], n_targets, axis=0),
-            )
-        )
-        known: dict[tuple[int, bytes], int] = {}
-        coefficients: list[Array] = []
-        rows: list[int] = []
-        for number, support in enumerate(supports):
-            target = number % n_targets
-            key = target, support.tobytes()
-            if key not in known:
-                known[key] = len(coefficients)
-                coefficients.append(regression.refit(support, target))
-            rows.append(known[key])
-        self._coefficients = np.array(coefficients)
-        self._coefficients[np.abs(self._coefficients) <= _NEGLIGIBLE] = 0
-        self._of_setting = np.reshape(rows, (len(settings), n_targets))
-
-    def distinct(self) -> Iterator[tuple[int, list[int]]]:
-        """Give the first setting of each different system with the model of each target."""
-        seen = set()
-        for place, indices in enumerate(self._of_setting.tolist()):
-            if tuple(indices) not in seen:
-                seen.add(tuple(indices))
-                yield place, indices
-
-    def predict(self, problem: Problem) -> Array:
-        """Evaluate all models; gives (n, number of models)."""
-        return feature_matrix(self._terms, problem.u) @ self._coefficients.T
-
-    def equation(self, index: int) -> str:
-        """Write one model with coefficients that read back exactly."""
-        summands = [
-            f"{value!r}*{term}" if term else repr(value)
-            for term, value in zip(self._texts, self._coefficients[index].tolist(), strict=True)
-            if value
-        ]
-        return " + ".join(summands).replace("+ -", "- ") or "0"
+    @classmethod
+    def find(
+        cls, problem: Problem, terms: StateTerms, settings: Sequence[Stlsq], *, seed: int
+    ) -> Models:
+        """Follow all settings in one factor of features and targets."""
+        del seed  # nothing is drawn
+        regression = Regression.of(terms.features(problem.u), problem.du)
+        return Models(regression.models(terms, settings)[0])

@@ -1,4 +1,4 @@
-"""The library of terms that SINDy chooses from.
+"""Libraries of functions of the states, for ordinary differential equations and as parts of others.
 
 One ordered list of terms holds every library of a grid: a smaller library is a choice of its
 columns that keeps their order.  So one feature matrix serves the whole grid.
@@ -16,13 +16,23 @@ import numpy as np
 from mdbench.worker import Unsupported
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
+    from mdbench.worker import Problem
+
     Array = NDArray[np.float64]
 
-__all__ = ["FUNCTIONS", "LIBRARIES", "Library", "Term", "feature_matrix", "list_terms"]
+__all__ = [
+    "FUNCTIONS",
+    "LIBRARIES",
+    "Library",
+    "StateTerms",
+    "Term",
+    "feature_matrix",
+    "list_terms",
+]
 
 LIBRARIES = ("cross", "powers")
 FUNCTIONS = {"sin": np.sin, "cos": np.cos}
@@ -75,6 +85,11 @@ class Library:
     basis: str
     order: int
 
+    @classmethod
+    def of(cls, *, library: str = "cross", basis: str = "polynomial", order: int = 2) -> Library:
+        """Make one from hyperparameters."""
+        return cls(library, basis, order)
+
     def __post_init__(self) -> None:
         if self.kind not in LIBRARIES:
             raise ValueError(f"library is {self.kind!r}; it must be one of {', '.join(LIBRARIES)}")
@@ -92,6 +107,40 @@ class Library:
             return term.function in self.basis.split("+")
         single = len(set(term.factors)) <= 1
         return len(term.factors) <= self.order and (single or self.kind == "cross")
+
+
+class StateTerms:
+    """The terms of several libraries, each once, and their values on trajectories.
+
+    Raises
+    ------
+    Unsupported
+        If there are too many terms for a whole grid to be fitted in a sensible time.
+    """
+
+    def __init__(self, libraries: Sequence[Library], variables: Sequence[str]) -> None:
+        self._terms = list_terms(libraries, len(variables))
+        self._variables = variables
+
+    def __len__(self) -> int:
+        return len(self._terms)
+
+    def columns(self, library: Library) -> NDArray[np.bool_]:
+        """Tell which terms a library has, (p,)."""
+        return np.array([term in library for term in self._terms])
+
+    def texts(self) -> list[str]:
+        """Write the terms in Python syntax."""
+        return [term.text(self._variables) for term in self._terms]
+
+    def features(self, u: Array) -> Array:
+        """Evaluate the terms on states (n, d); gives (n, p)."""
+        return feature_matrix(self._terms, u)
+
+    def at(self, problem: Problem) -> Callable[[Array], Array]:
+        """Give what evaluates models (k, p) on a trajectory, to (n, k)."""
+        features = self.features(problem.u)
+        return lambda coefficients: features @ coefficients.T
 
 
 def list_terms(libraries: Sequence[Library], n_states: int) -> list[Term]:

@@ -1,0 +1,74 @@
+"""E-WSINDy: ensembles of WSINDy models, with one bootstrap for its whole grid."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from adapters import FieldAdapter
+from ensemble import Vote, Voted, draw_rows, vote
+from library import FieldLibrary
+from models import Models
+from sr3 import Sr3, models
+from weak import WeakForm
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from library import FieldTerms
+    from numpy.typing import NDArray
+
+    from mdbench.worker import Problem
+
+    Array = NDArray[np.float64]
+
+
+class Adapter(FieldAdapter):
+    """Bagging of WSINDy with SR3: the windows are drawn once, and each model has some of them.
+
+    The hyperparameters are those of WSINDy (``library``, ``basis``, ``derivative_order``,
+    ``order``, ``points`` and ``threshold``), and ``n_models``, ``subset`` and ``inclusion``; see
+    ``ensemble.Vote``.
+    """
+
+    most_terms: ClassVar[int] = 300
+    """Every model is one of 150, so that libraries have to be smaller than for one model."""
+
+    @classmethod
+    def setting(
+        cls,
+        *,
+        points: int = 200,
+        threshold: float = 0.1,
+        n_models: int = 20,
+        subset: float = 0.7,
+        inclusion: float = 0.5,
+        **library: Any,
+    ) -> Voted:
+        """Read a setting."""
+        model = Sr3(FieldLibrary.of(**library), points, float(threshold))
+        return Voted(model, Vote(n_models, subset, inclusion))
+
+    @classmethod
+    def find(
+        cls, problem: Problem, terms: FieldTerms, settings: Sequence[Voted], *, seed: int
+    ) -> Models:
+        """Integrate all terms over as many windows as any setting takes, and fit all samples."""
+        most = max(setting.model.points for setting in settings)
+        weak = WeakForm(problem, most, np.random.default_rng(seed))
+        features, targets = weak.regression(terms)
+        shape = targets.shape[1], len(terms)
+        found = np.empty((len(settings), *shape))
+        for points in {setting.model.points for setting in settings}:
+            places = [i for i, setting in enumerate(settings) if setting.model.points == points]
+
+            def fit(
+                n_models: int, subset: float, chosen: Sequence[Sr3], points: int = points
+            ) -> Array:
+                drawn = draw_rows(n_models, subset, points, seed)
+                return np.stack(
+                    [models(features[rows], targets[rows], terms, chosen) for rows in drawn]
+                )
+
+            found[places] = vote([settings[place] for place in places], fit, shape)
+        return Models(found)

@@ -1,0 +1,213 @@
+"""What adapters of sparse regression have in common: all but how models are found."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+import numpy as np
+from library import FieldTerms, usable
+from models import write_sum
+from states import StateTerms
+
+from mdbench.worker import Candidate, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from models import Models
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+__all__ = ["FieldAdapter", "SparseAdapter", "StateAdapter"]
+
+_MOST_BYTES = 1_000_000_000
+"""The most that the predictions of all proposed systems may take."""
+
+
+System = tuple[list[int], list[int]]
+"""The settings that found a system, and its model for each target."""
+
+
+class Terms(Protocol):
+    """The terms of several libraries, each once."""
+
+    def columns(self, library: Any) -> NDArray[np.bool_]:
+        """Tell which terms a library has, (p,)."""
+
+    def texts(self) -> list[str]:
+        """Write the terms in Python syntax."""
+
+    def at(self, problem: Problem) -> Callable[[Array], Array]:
+        """Give what evaluates models (k, p) on a problem, to arrays like its targets."""
+
+
+class SparseAdapter(ABC):
+    """An adapter that fits a grid of settings at once; one setting is a grid of one.
+
+    Parameters
+    ----------
+    seed
+        Of what the method draws.
+    threads
+        Not used: the bench limits the threads of NumPy.
+    hyperparameters
+        What `setting` takes.
+
+    Notes
+    -----
+    Settings that give the same models may part when they are fitted again, to more data.  Of
+    those with the smallest library, and with it the least to go wrong, the one in the middle
+    stands for all: it is the farthest from thresholds that would have changed the models.
+    """
+
+    def __init__(self, *, seed: int, threads: int, **hyperparameters: Any) -> None:
+        del threads
+        self._seed = seed
+        self._setting = self.setting(**hyperparameters)
+
+    @classmethod
+    @abstractmethod
+    def setting(cls, **hyperparameters: Any) -> Any:
+        """Read a setting; it has a `library`, and what else the method needs."""
+
+    @classmethod
+    @abstractmethod
+    def terms(cls, settings: Sequence[Any], problem: Problem) -> Any:
+        """List the terms of all settings."""
+
+    @classmethod
+    @abstractmethod
+    def find(cls, problem: Problem, terms: Any, settings: Sequence[Any], *, seed: int) -> Models:
+        """Find the models of all settings."""
+
+    @classmethod
+    def fitting(cls, settings: Sequence[Any], problem: Problem) -> list[bool]:
+        """Tell which settings can be fitted."""
+        del problem
+        return [True] * len(settings)
+
+    @classmethod
+    def speaker(cls, equal: Sequence[int], sizes: Sequence[int]) -> int:
+        """Choose among settings with equal models; `sizes` are those of all settings' libraries."""
+        smallest = min(sizes[place] for place in equal)
+        alike = [place for place in equal if sizes[place] == smallest]
+        return alike[len(alike) // 2]
+
+    @classmethod
+    def propose(cls, systems: list[System], models: Models, validation: Problem) -> list[System]:
+        """Choose the systems to propose, and their order."""
+        del models, validation
+        return systems
+
+    def fit(self, problem: Problem) -> None:
+        """Find the sparse model of each target."""
+        self.fitting([self._setting], problem)
+        self._terms = self.terms([self._setting], problem)
+        models = self.find(problem, self._terms, [self._setting], seed=self._seed)
+        self._coefficients = models.coefficients[models.of_setting[0]]
+        for key, value in models.remarks[0].items():
+            print(f"{key}: {value}")  # noqa: T201 - for the log
+
+    def predict(self, problem: Problem) -> Array:
+        """Evaluate the model at each point; gives an array like the targets."""
+        return np.asarray(self._terms.at(problem)(self._coefficients))
+
+    def equations(self) -> list[str]:
+        """Give one right-hand side for each target."""
+        texts = self._terms.texts()
+        return [write_sum(row, texts) for row in self._coefficients]
+
+    @classmethod
+    def sweep(
+        cls,
+        train: Problem,
+        validation: Problem,
+        grid: Sequence[dict[str, Any]],
+        *,
+        seed: int,
+        threads: int,
+        **hyperparameters: Any,
+    ) -> Iterator[Candidate]:
+        """Fit every setting of `grid` on `train`; yield each set of equal models once."""
+        del threads
+        settings = [cls.setting(**{**hyperparameters, **setting}) for setting in grid]
+        places = np.flatnonzero(cls.fitting(settings, train)).tolist()
+        chosen = [settings[place] for place in places]
+        terms = cls.terms(chosen, train)
+        models = cls.find(train, terms, chosen, seed=seed)
+        sizes = [int(terms.columns(setting.library).sum()) for setting in chosen]
+        texts, values = terms.texts(), terms.at(validation)
+        written = [write_sum(row, texts) for row in models.coefficients]
+        for equal, indices in cls.propose(list(models.distinct()), models, validation):
+            speaker = cls.speaker(equal, sizes)
+            yield Candidate(
+                equations=tuple(written[index] for index in indices),
+                predictions=values(models.coefficients[indices]),
+                hyperparameters={**grid[places[speaker]], **models.remarks[speaker]},
+            )
+
+
+class StateAdapter(SparseAdapter):
+    """For trajectories."""
+
+    @classmethod
+    def terms(cls, settings: Sequence[Any], problem: Problem) -> StateTerms:
+        """List the terms of all settings."""
+        return StateTerms([setting.library for setting in settings], problem.variables)
+
+
+class FieldAdapter(SparseAdapter):
+    """For fields.
+
+    Libraries of too many terms are left out, which the log says.  Systems are proposed from short
+    to long, since the bench takes seconds to read one of hundreds of terms; longer ones it could
+    not read are left out.
+    """
+
+    most_terms: ClassVar[int] = 1000
+    """In larger libraries one setting takes minutes."""
+    longest: ClassVar[int] = 300
+    """The most terms in one equation of those that are proposed."""
+    most_systems: ClassVar[int] = 1000
+    """As many as the bench reads in a minute or two."""
+
+    @classmethod
+    def terms(cls, settings: Sequence[Any], problem: Problem) -> FieldTerms:
+        """List the terms of all settings."""
+        return FieldTerms([setting.library for setting in settings], problem)
+
+    @classmethod
+    def fitting(cls, settings: Sequence[Any], problem: Problem) -> list[bool]:
+        """Tell which settings have few enough terms."""
+        return usable([setting.library for setting in settings], problem, cls.most_terms)
+
+    @classmethod
+    def propose(cls, systems: list[System], models: Models, validation: Problem) -> list[System]:
+        """Sort systems by their number of terms, and leave some out where they are too many.
+
+        Of systems with the same terms, which differ a little in coefficients, that one is then
+        kept that most settings found; if there still are too many, the shortest ones.
+        """
+        kept = models.coefficients != 0
+        counts = kept.sum(axis=1)
+        ordered = sorted(systems, key=lambda system: int(counts[system[1]].sum()))
+        chosen = [each for each in ordered if counts[each[1]].max() <= cls.longest] or ordered[:1]
+        if len(chosen) < len(ordered):
+            _tell(len(ordered) - len(chosen), f"have more than {cls.longest} terms in an equation")
+        most = max(1, min(cls.most_systems, _MOST_BYTES // validation.u.nbytes))
+        if len(chosen) <= most:
+            return chosen
+        best: dict[bytes, System] = {}
+        for system in chosen:
+            key = np.packbits(kept[system[1]]).tobytes()
+            if key not in best or len(system[0]) > len(best[key][0]):
+                best[key] = system
+        short = list(best.values())[:most]
+        _tell(len(chosen) - len(short), f"are more than {most} and like others, or longer")
+        return short
+
+
+def _tell(count: int, reason: str) -> None:
+    print(f"left out: {count} systems, which {reason}")  # noqa: T201 - for the log

@@ -1,0 +1,225 @@
+"""The library that methods for partial differential equations choose from.
+
+A term is a function of the states, a derivative in space, or the product of both.  There is no
+constant, as in PySINDy's library, and there are no mixed derivatives, which the bench's equations
+have no names for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+from grids import derivatives_of, differentiate, spacings, time_blocks
+from states import Library, feature_matrix, list_terms
+
+from mdbench.worker import Unsupported
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from mdbench.worker import Problem
+
+    Array = NDArray[np.float64]
+
+__all__ = ["FieldLibrary", "FieldTerms", "usable"]
+
+_BLOCK_NUMBERS = 4_000_000
+"""The most numbers in a block of the feature matrix: 32 MB."""
+
+
+@dataclass(frozen=True)
+class FieldLibrary:
+    """Which terms a setting may use.
+
+    Attributes
+    ----------
+    functions
+        The functions of the states.
+    derivative_order
+        The highest derivative, at least 1.
+
+    Raises
+    ------
+    ValueError
+        If one of them is not as described.
+    """
+
+    functions: Library
+    derivative_order: int
+
+    def __post_init__(self) -> None:
+        if self.derivative_order < 1:
+            raise ValueError(f"derivative_order is {self.derivative_order}; it must be 1 or more")
+
+    def __str__(self) -> str:
+        kind, basis, order = self.functions.kind, self.functions.basis, self.functions.order
+        return (
+            f"library {kind}, basis {basis}, order {order}, "
+            f"derivative_order {self.derivative_order}"
+        )
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        library: str = "cross",
+        basis: str = "polynomial",
+        derivative_order: int = 2,
+        order: int = 2,
+    ) -> FieldLibrary:
+        """Make one from hyperparameters; see `states.Library` for the others."""
+        return cls(Library(library, basis, order), derivative_order)
+
+
+class FieldTerms:
+    """The terms of several libraries, each once, and their values on fields.
+
+    Attributes
+    ----------
+    functions
+        Functions of the states, of which the first is the constant.
+    derivatives
+        Derivatives, after an empty first one.
+    pairs
+        The function and the derivative that each term multiplies, (p, 2).
+    """
+
+    def __init__(self, libraries: Sequence[FieldLibrary], problem: Problem) -> None:
+        states = problem.u.shape[-1]
+        self.variables = problem.variables
+        kinds = list(dict.fromkeys(library.functions for library in libraries))
+        self.functions = list_terms(kinds, states)
+        self.derivatives = [None, *derivatives_of(problem.variables)]
+        masks = {library: self._mask(library) for library in dict.fromkeys(libraries)}
+        every = np.logical_or.reduce(list(masks.values()))
+        self.pairs = np.argwhere(every)
+        self._columns = {library: mask[every] for library, mask in masks.items()}
+
+    def _mask(self, library: FieldLibrary) -> NDArray[np.bool_]:
+        functions = np.array([term in library.functions for term in self.functions])
+        derivatives = np.array(
+            [each is None or each.order <= library.derivative_order for each in self.derivatives]
+        )
+        mask = np.logical_and.outer(functions, derivatives)
+        mask[0, 0] = False
+        return mask
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def columns(self, library: FieldLibrary) -> NDArray[np.bool_]:
+        """Tell which terms a library has, (p,)."""
+        return self._columns[library]
+
+    def texts(self) -> list[str]:
+        """Write the terms in Python syntax."""
+        states = self.variables
+        functions = [term.text(states) for term in self.functions]
+        derivatives = [each.name if each else "" for each in self.derivatives]
+        return ["*".join(filter(None, (functions[i], derivatives[j]))) for i, j in self.pairs]
+
+    def blocks(self, problem: Problem) -> Iterator[tuple[Array, Array]]:
+        """Give the features (rows, p) and the targets (rows, k) of some rows at a time.
+
+        Where the problem has `rows`, they are all that is given.
+        """
+        wanted = _wanted_rows(problem)
+        for times in self._time_blocks(problem):
+            functions, derivatives = self._factors(problem, times)
+            targets = problem.du[..., times, :].reshape(len(functions), -1)
+            if wanted is not None:
+                chosen = wanted[..., times].reshape(-1)
+                functions, derivatives = functions[chosen], derivatives[chosen]
+                targets = targets[chosen]
+            step = max(1, _BLOCK_NUMBERS // len(self))
+            for start in range(0, len(functions), step):
+                rows = slice(start, start + step)
+                features = np.take(functions[rows], self.pairs[:, 0], axis=1)
+                features *= np.take(derivatives[rows], self.pairs[:, 1], axis=1)
+                if not np.isfinite(features).all():
+                    raise ValueError(
+                        "the terms of the library overflow on these data; scale the states"
+                    )
+                yield features, targets[rows]
+
+    def count_rows(self, problem: Problem) -> int:
+        """Count the rows of all blocks."""
+        size = problem.rows if "rows" in problem.arrays else problem.du[..., 0]
+        return int(size.size)
+
+    def at(self, problem: Problem) -> Callable[[Array], Array]:
+        """Give what evaluates models (k, p) on a field, to arrays like its targets."""
+        return partial(self._evaluate, problem)
+
+    def _evaluate(self, problem: Problem, coefficients: Array) -> Array:
+        k = len(coefficients)
+        tables = np.zeros((k, len(self.functions), len(self.derivatives)))
+        tables[:, self.pairs[:, 0], self.pairs[:, 1]] = coefficients
+        result = np.empty((*problem.u.shape[:-1], k))
+        for times in self._time_blocks(problem):
+            functions, derivatives = self._factors(problem, times)
+            shape = result[..., times, 0].shape
+            for target, table in enumerate(tables):
+                used = np.flatnonzero(table.any(axis=0))
+                values = functions @ table[:, used]
+                values *= derivatives[:, used]
+                result[..., times, target] = values.sum(axis=1).reshape(shape)
+        return result
+
+    def _time_blocks(self, problem: Problem) -> Iterator[slice]:
+        shape = problem.u.shape
+        rows_each = int(np.prod(shape[:-2]))
+        most_rows = _BLOCK_NUMBERS // (len(self.functions) + len(self.derivatives))
+        return time_blocks(shape[-2], rows_each, most_rows)
+
+    def _factors(self, problem: Problem, times: slice) -> tuple[Array, Array]:
+        """Give functions (rows, .) and derivatives (rows, .) of the field at some times."""
+        u = np.ascontiguousarray(problem.u[..., times, :])
+        flat = u.reshape(-1, u.shape[-1])
+        derivatives = np.ones((len(flat), len(self.derivatives)))
+        steps = spacings(problem)
+        for j, each in enumerate(self.derivatives):
+            if each is not None:
+                values = differentiate(u[..., each.state], each.axis, steps[each.axis], each.order)
+                derivatives[:, j] = values.reshape(-1)
+        return feature_matrix(self.functions, flat), derivatives
+
+
+def usable(libraries: Sequence[FieldLibrary], problem: Problem, most_terms: int) -> list[bool]:
+    """Tell which libraries are small enough, and say which are not.
+
+    Raises
+    ------
+    Unsupported
+        If none is.
+    """
+    counts = {library: _count(library, problem) for library in dict.fromkeys(libraries)}
+    large = {library: count for library, count in counts.items() if count > most_terms}
+    for library, count in large.items():
+        print(f"left out: {library}, {count} terms; {most_terms} are the most")  # noqa: T201
+    if len(large) == len(counts):
+        raise Unsupported(
+            f"the smallest library has {min(counts.values())} terms for {problem.u.shape[-1]} "
+            f"states, and {most_terms} are the most; take lower orders or library 'powers'"
+        )
+    return [library not in large for library in libraries]
+
+
+def _count(library: FieldLibrary, problem: Problem) -> int:
+    derivatives = derivatives_of(problem.variables)
+    few = sum(each.order <= library.derivative_order for each in derivatives)
+    functions = list_terms([library.functions], problem.u.shape[-1])
+    return len(functions) * (1 + few) - 1
+
+
+def _wanted_rows(problem: Problem) -> NDArray[np.bool_] | None:
+    if "rows" not in problem.arrays:
+        return None
+    wanted = np.zeros(problem.u.shape[:-1], dtype=bool)
+    wanted.reshape(-1)[problem.rows.astype(np.intp)] = True
+    return wanted

@@ -1,0 +1,189 @@
+"""The weak form of a library: each term is averaged over windows in space and time.
+
+Messenger and Bortz, J. Comput. Phys. 443, 110525 (2021); Reinbold, Gurevich and Grigoriev, Phys.
+Rev. E 101, 010203 (2020).  An equation ``u_t = sum of w times term`` is multiplied by a smooth
+test function that vanishes at the border of a window, and integrated.  Derivatives are moved on
+to the test function by parts, so that the data are differentiated less, or not at all:
+
+- a derivative of a state alone, and u_t, wholly;
+- a function of a state times the first derivative of that state, wholly, since it is the
+  derivative of an antiderivative;
+- a product with a higher derivative, by half;
+- a product of different states with a first derivative, not.
+
+A window has its middle at a node and its border at nodes, at least two nodes away along each
+axis.  So all windows have the same weights, and an axis of five nodes is long enough.
+"""
+
+from __future__ import annotations
+
+from math import comb
+from typing import TYPE_CHECKING
+
+import numpy as np
+from grids import AXES, differentiate, spacings
+from numpy.polynomial import Legendre, Polynomial
+from states import Term, feature_matrix
+
+from mdbench.worker import Unsupported
+
+if TYPE_CHECKING:
+    from library import FieldTerms
+    from numpy.typing import NDArray
+
+    from mdbench.worker import Problem
+
+    Array = NDArray[np.float64]
+
+__all__ = ["WeakForm", "window_weights"]
+
+_FEWEST_NODES = 5
+_SMOOTHNESS = 6
+"""The test function is (1 - s^2) to this power; its first five derivatives vanish at the border."""
+_WINDOW_PART = 0.05
+"""Half the width of a window, of the length of the axis."""
+
+
+class WeakForm:
+    """Windows in a field, and averages over them.
+
+    Parameters
+    ----------
+    problem
+        The field.
+    n_windows
+        How many windows; they are drawn without replacement as long as there are enough.
+    rng
+        Draws them.
+
+    Raises
+    ------
+    Unsupported
+        If an axis is too short for a window, or only some rows of the field may be used.
+    """
+
+    def __init__(self, problem: Problem, n_windows: int, rng: np.random.Generator) -> None:
+        if "rows" in problem.arrays:
+            raise Unsupported(
+                "the weak form integrates over whole windows, so that it cannot do with a part "
+                "of the rows; run it without --max-rows"
+            )
+        self._problem = problem
+        shape = problem.u.shape[:-1]
+        names = [*AXES[: len(shape) - 1], "t"]
+        for name, n in zip(names, shape, strict=True):
+            if n < _FEWEST_NODES:
+                raise Unsupported(
+                    f"the weak form needs {_FEWEST_NODES} nodes along each axis for a window "
+                    f"inside, and {name} has {n}"
+                )
+        self._steps = [*spacings(problem), float(np.diff(problem.t).mean())]
+        self._halves = [_half_width(n) for n in shape]
+        inner = [n - 2 * half for n, half in zip(shape, self._halves, strict=True)]
+        total = int(np.prod(inner))
+        drawn = rng.choice(total, n_windows, replace=n_windows > total)
+        corners = np.stack(np.unravel_index(drawn, inner))
+        offsets = np.stack(np.indices([2 * half + 1 for half in self._halves])).reshape(
+            len(shape), -1
+        )
+        strides = np.array([int(np.prod(shape[k + 1 :])) for k in range(len(shape))])
+        self._corners = (strides @ corners)[:, None]
+        self._offsets = (strides @ offsets)[None]
+
+    def regression(self, terms: FieldTerms) -> tuple[Array, Array]:
+        """Give the averages of all terms (windows, p), and of u_t for each state (windows, d)."""
+        problem = self._problem
+        n_axes = problem.u.ndim - 2
+        states = [np.ascontiguousarray(problem.u[..., i]) for i in range(problem.u.shape[-1])]
+        functions = feature_matrix(terms.functions, problem.u.reshape(-1, len(states)))
+        functions = functions.T.reshape(-1, *problem.u.shape[:-1])
+        features = np.empty((len(self._corners), len(terms)))
+        for k, (i, j) in enumerate(terms.pairs):
+            f, derivative = functions[i], terms.derivatives[j]
+            if derivative is None:
+                features[:, k] = self.average(f)
+                continue
+            g, axis, order = states[derivative.state], derivative.axis, derivative.order
+            primitive = _antiderivative(terms.functions[i], derivative.state, g)
+            if i == 0:
+                features[:, k] = (-1) ** order * self.average(g, axis, order)
+            elif order == 1 and primitive is not None:
+                features[:, k] = -self.average(primitive, axis, 1)
+            else:
+                features[:, k] = self._by_half(f, g, axis, order)
+        targets = np.stack([-self.average(state, n_axes, 1) for state in states], axis=1)
+        return features, targets
+
+    def average(self, values: Array, axis: int = 0, order: int = 0) -> Array:
+        """Average values, weighed by a derivative of the test function along one axis."""
+        weights = np.ones(1)
+        for k, (half, step) in enumerate(zip(self._halves, self._steps, strict=True)):
+            n = order if k == axis else 0
+            weights = np.multiply.outer(weights, window_weights(half, n) / (half * step) ** n)
+        flat, weights = values.reshape(-1), weights.reshape(-1)
+        result = np.empty(len(self._corners))
+        step = max(1, 1_000_000 // weights.size)
+        for start in range(0, len(result), step):
+            rows = slice(start, start + step)
+            result[rows] = flat[self._corners[rows] + self._offsets] @ weights
+        return result
+
+    def _by_half(self, f: Array, g: Array, axis: int, order: int) -> Array:
+        """Average f times the derivative of g, half of whose order is moved on to the others."""
+        moved = order // 2
+        rest = differentiate(g, axis, self._steps[axis], order - moved)
+        total = np.zeros(len(self._corners))
+        for k in range(moved + 1):
+            part = differentiate(f, axis, self._steps[axis], k) if k else f
+            total += comb(moved, k) * self.average(part * rest, axis, moved - k)
+        return (-1) ** moved * total
+
+
+def window_weights(half: int, order: int) -> Array:
+    """Give weights for averages over a window of unit half width.
+
+    ``sum of weights * g(nodes)`` is the integral of g times the derivative of the given order of
+    the test function, over the integral of the test function.  It is that of the trapezoid rule,
+    with the smallest correction that makes it exact for polynomials.
+
+    Parameters
+    ----------
+    half
+        Nodes from the middle to the border, at least 2.
+    order
+        The derivative of the test function, at most 4.
+
+    Returns
+    -------
+    (2 half + 1,)
+        For equidistant nodes from -1 to 1.
+    """
+    s = np.linspace(-1, 1, 2 * half + 1)
+    test = Polynomial([1, 0, -1]) ** _SMOOTHNESS
+    differentiated = test.deriv(order) if order else test
+    weights = differentiated(s) / half
+    exact = [Legendre.basis(k) for k in range(min(2 * half, order + 4) + 1)]
+    powers = np.stack([basis(s) for basis in exact])
+    wanted = [_integral(differentiated * basis.convert(kind=Polynomial)) for basis in exact]
+    weights = weights + np.linalg.lstsq(powers, wanted - powers @ weights)[0]
+    return np.asarray(weights / _integral(test))
+
+
+def _integral(polynomial: Polynomial) -> float:
+    primitive = polynomial.integ()
+    return float(primitive(1) - primitive(-1))
+
+
+def _half_width(n: int) -> int:
+    """Give the nodes from the middle of a window to its border, for an axis of n nodes."""
+    return min(max(round(_WINDOW_PART * (n - 1)), 2), (n - 1) // 2)
+
+
+def _antiderivative(term: Term, state: int, u: Array) -> Array | None:
+    """Integrate a function of one state over that state; None where it is one of others."""
+    if set(term.factors) != {state}:
+        return None
+    if term.function:
+        return -np.cos(u) if term.function == "sin" else np.sin(u)
+    power = len(term.factors) + 1
+    return np.asarray(u**power / power)

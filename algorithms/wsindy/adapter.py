@@ -1,0 +1,48 @@
+"""WSINDy: sparse regression on the weak form of a library."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from adapters import FieldAdapter
+from library import FieldLibrary
+from models import Models
+from sr3 import Sr3, models
+from weak import WeakForm
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from library import FieldTerms
+
+    from mdbench.worker import Problem
+
+
+class Adapter(FieldAdapter):
+    """WSINDy with SR3.
+
+    The hyperparameters are ``library``, ``basis``, ``derivative_order``, ``order``, ``points``
+    (the number of windows that are integrated over) and ``threshold``; see
+    ``library.FieldLibrary``, ``weak`` and ``sr3``.
+    """
+
+    @classmethod
+    def setting(cls, *, points: int = 200, threshold: float = 0.1, **library: Any) -> Sr3:
+        """Read a setting."""
+        return Sr3(FieldLibrary.of(**library), points, float(threshold))
+
+    @classmethod
+    def find(
+        cls, problem: Problem, terms: FieldTerms, settings: Sequence[Sr3], *, seed: int
+    ) -> Models:
+        """Integrate all terms over as many windows as any setting takes, and follow SR3 in them."""
+        most = max(setting.points for setting in settings)
+        weak = WeakForm(problem, most, np.random.default_rng(seed))
+        features, targets = weak.regression(terms)
+        found = np.empty((len(settings), targets.shape[1], len(terms)))
+        for points in {setting.points for setting in settings}:
+            places = [i for i, setting in enumerate(settings) if setting.points == points]
+            chosen = [settings[place] for place in places]
+            found[places] = models(features[:points], targets[:points], terms, chosen)
+        return Models(found)
