@@ -80,20 +80,22 @@ class Data:
 
     def values(self, tree: Node) -> Any:
         """Evaluate a tree; gives (n,), or a number where it has no variable."""
+        young = self._young
+        values = young.get(tree)
+        if values is not None:
+            return values
         if tree.numpy is None:
             return self._columns[tree.value] if tree.name == VARIABLE else tree.value  # type: ignore[index]
-        values = self._young.get(tree)
+        values = self._old.get(tree)
         if values is None:
-            values = self._old.get(tree)
-            if values is None:
-                children = tree.children
-                if len(children) == 1:
-                    values = tree.numpy(self.values(children[0]))
-                else:
-                    values = tree.numpy(self.values(children[0]), self.values(children[1]))
-            if len(self._young) >= self._room:
-                self._old, self._young = self._young, {}
-            self._young[tree] = values
+            children = tree.children
+            if len(children) == 1:
+                values = tree.numpy(self.values(children[0]))
+            else:
+                values = tree.numpy(self.values(children[0]), self.values(children[1]))
+        if len(young) >= self._room:
+            self._old, self._young = young, {}
+        self._young[tree] = values
         return values
 
     def fit(self, tree: Node) -> Fit:

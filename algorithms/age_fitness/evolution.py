@@ -169,9 +169,10 @@ class Evolution:
         self.population.append(Individual(tree, self._measure().fit(tree), born))
 
     def _add_child(self, parents: list[Individual]) -> None:
-        mother = self._random.choice(parents)
-        if self._random.random() < self._plan.crossover_probability:
-            father = self._random.choice(parents)
+        draw, number = self._random.random, len(parents)
+        mother = parents[int(draw() * number)]
+        if draw() < self._plan.crossover_probability:
+            father = parents[int(draw() * number)]
             tree = self._language.crossover(mother.tree, father.tree)
             born = min(mother.born, father.born)
         else:
@@ -182,7 +183,7 @@ class Evolution:
 
     def _improve(self, individual: Individual) -> None:
         """Try better constants, unless that was in vain many times."""
-        if not individual.tree.has_constant or individual.settled >= _PATIENCE:
+        if not individual.tree.constants or individual.settled >= _PATIENCE:
             return
         before = individual.fit.error
         individual.tree, individual.fit = self._climb(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trees import constants, with_constants
+from trees import alter_constant, constants, with_constants
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,14 +30,15 @@ def leave(_data: Data, tree: Node, fit: Fit, _random: Random) -> tuple[Node, Fit
 
 
 def hill_climb(data: Data, tree: Node, fit: Fit, random: Random) -> tuple[Node, Fit]:
-    """Disturb all constants at random, and keep what is better.
+    """Disturb one of the constants at random, and keep what is better.
 
-    The size of the step is drawn as well, from a tenth of a thousandth of a constant up to the
-    constant itself, so that both a far and a near optimum is approached.
+    One, since only what lies above it has to be evaluated anew.  The size of the step is drawn
+    as well, from a ten-thousandth of the constant up to the constant itself, so that both a far
+    and a near optimum is approached.
     """
-    size = 10.0 ** random.uniform(-4.0, 0.0)
-    near = [value * (1.0 + size * random.gauss(0.0, 1.0)) for value in constants(tree)]
-    other = with_constants(tree, near)
+    factor = 1.0 + 10.0 ** random.uniform(-4.0, 0.0) * random.gauss(0.0, 1.0)
+    number = int(random.random() * tree.constants)
+    other = alter_constant(tree, number, lambda value: value * factor)
     other_fit = data.fit(other)
     return (other, other_fit) if other_fit.error < fit.error else (tree, fit)
 
@@ -56,8 +57,7 @@ def least_squares(data: Data, tree: Node, fit: Fit, random: Random) -> tuple[Nod
     columns = [np.ones_like(now), now] if data.linear_scaling else []
     for number, value in enumerate(values):
         step = _STEP * (abs(value) or 1.0)
-        moved = [*values[:number], value + step, *values[number + 1 :]]
-        change = data.values(with_constants(tree, moved)) - now
+        change = data.values(alter_constant(tree, number, step.__add__)) - now
         columns.append(change * (fit.slope / step))
     matrix = np.stack(columns, axis=1)
     if not np.isfinite(matrix).all():

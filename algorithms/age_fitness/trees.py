@@ -15,7 +15,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from random import Random
 
-__all__ = ["FUNCTIONS", "Function", "Language", "Node", "at", "constants", "put", "with_constants"]
+__all__ = [
+    "FUNCTIONS",
+    "Function",
+    "Language",
+    "Node",
+    "alter_constant",
+    "at",
+    "constants",
+    "put",
+    "with_constants",
+]
 
 CONSTANT, VARIABLE = "constant", "variable"
 
@@ -71,11 +81,11 @@ class Node:
         Of a constant; the column of a variable.
     size, depth
         Nodes, and levels, from here down.
-    has_constant
-        Whether there is a constant here or below.
+    constants
+        How many constants there are here and below.
     """
 
-    __slots__ = ("children", "depth", "has_constant", "name", "numpy", "size", "value")
+    __slots__ = ("children", "constants", "depth", "name", "numpy", "size", "value")
 
     def __init__(
         self, name: str, children: tuple[Node, ...] = (), value: float | int | None = None
@@ -86,17 +96,17 @@ class Node:
         self.numpy = FUNCTIONS[name].numpy if children else None
         if not children:
             self.size = self.depth = 1
-            self.has_constant = name == CONSTANT
+            self.constants = int(name == CONSTANT)
         elif len(children) == 1:
             (only,) = children
             self.size = only.size + 1
             self.depth = only.depth + 1
-            self.has_constant = only.has_constant
+            self.constants = only.constants
         else:
             left, right = children
             self.size = left.size + right.size + 1
             self.depth = (left.depth if left.depth > right.depth else right.depth) + 1
-            self.has_constant = left.has_constant or right.has_constant
+            self.constants = left.constants + right.constants
 
     @classmethod
     def constant(cls, value: float) -> Node:
@@ -118,11 +128,11 @@ def at(tree: Node, position: int) -> Node:
     """Give the node at a position in the order root, left, right; the root is at 0."""
     while position:
         position -= 1
-        for child in tree.children:
-            if position < child.size:
-                tree = child
-                break
-            position -= child.size
+        children = tree.children
+        tree = children[0]
+        if position >= tree.size:
+            position -= tree.size
+            tree = children[1]
     return tree
 
 
@@ -131,22 +141,33 @@ def put(tree: Node, position: int, new: Node) -> Node:
     if position == 0:
         return new
     position -= 1
-    children = list(tree.children)
-    for number, child in enumerate(children):
-        if position < child.size:
-            children[number] = put(child, position, new)
-            break
-        position -= child.size
-    return Node(tree.name, tuple(children))
+    if len(tree.children) == 1:
+        return Node(tree.name, (put(tree.children[0], position, new),))
+    left, right = tree.children
+    if position < left.size:
+        return Node(tree.name, (put(left, position, new), right))
+    return Node(tree.name, (left, put(right, position - left.size, new)))
 
 
 def constants(tree: Node) -> Iterator[float]:
     """Give the constants from left to right."""
     if tree.name == CONSTANT:
         yield float(tree.value)  # type: ignore[arg-type]
-    elif tree.has_constant:
+    elif tree.constants:
         for child in tree.children:
             yield from constants(child)
+
+
+def alter_constant(tree: Node, number: int, change: Callable[[float], float]) -> Node:
+    """Give the tree with another value of one constant, counted from the left."""
+    if tree.name == CONSTANT:
+        return Node.constant(change(float(tree.value)))  # type: ignore[arg-type]
+    if len(tree.children) == 1:
+        return Node(tree.name, (alter_constant(tree.children[0], number, change),))
+    left, right = tree.children
+    if number < left.constants:
+        return Node(tree.name, (alter_constant(left, number, change), right))
+    return Node(tree.name, (left, alter_constant(right, number - left.constants, change)))
 
 
 def with_constants(tree: Node, values: Sequence[float]) -> Node:
@@ -155,7 +176,7 @@ def with_constants(tree: Node, values: Sequence[float]) -> Node:
 
 
 def _with_constants(tree: Node, values: Iterator[float]) -> Node:
-    if not tree.has_constant:
+    if not tree.constants:
         return tree
     if tree.name == CONSTANT:
         value = next(values)
@@ -209,8 +230,8 @@ class Language:
     def crossover(self, first: Node, second: Node) -> Node:
         """Put a part of the second parent into the first, or give the first where none fits."""
         for _ in range(5):
-            part = at(second, self._random.randrange(second.size))
-            position = self._random.randrange(first.size)
+            part = at(second, int(self._random.random() * second.size))
+            position = int(self._random.random() * first.size)
             if first.size - at(first, position).size + part.size <= self._max_size:
                 child = put(first, position, part)
                 if child.depth <= self._max_depth:
@@ -219,7 +240,7 @@ class Language:
 
     def mutate(self, tree: Node) -> Node:
         """Change one node for another of its kind, or a part for a new one of any size."""
-        position = self._random.randrange(tree.size)
+        position = int(self._random.random() * tree.size)
         old = at(tree, position)
         if self._random.random() < 0.5:  # noqa: PLR2004 - one kind of mutation or the other
             new = self._like(old)
