@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trees import CONSTANT, VARIABLE
+from trees import VARIABLE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["Data", "Fit", "evaluate"]
+__all__ = ["Data", "Fit"]
 
 _EXACT = 1e-7
 """Below this error the difference of two sums has no digits left, and residuals are formed."""
@@ -41,13 +41,6 @@ class Fit:
 
 
 HOPELESS = Fit(np.inf)
-
-
-def evaluate(tree: Node, X: Array) -> Any:
-    """Evaluate a tree on the rows of `X` (n, d) without a cache; gives (n,), or a number."""
-    if tree.numpy is None:
-        return tree.value if tree.name == CONSTANT else X[:, tree.value]
-    return tree.numpy(*(evaluate(child, X) for child in tree.children))
 
 
 class Data:

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from random import Random
 
     from evaluation import Data, Fit
+    from language import Language
     from predictors import Predictors
-    from trees import Language, Node
+    from trees import Node
 
 __all__ = ["Evolution", "Individual", "Plan"]
 

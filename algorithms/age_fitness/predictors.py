@@ -43,7 +43,7 @@ class PredictorPlan:
     samples
         Of each predictor; fewer where the data are no more.
     trainers
-        Individuals on which predictors are judged.
+        Individuals on which predictors are judged; ten times as many are drawn to find new ones.
     interval
         Generations between one new trainer and the next.
     """
@@ -93,7 +93,7 @@ class Predictors:
         if not self._values:
             return False
         number = len(self._predictors)
-        children = [self._child() for _ in range(number)]
+        children = [self._child(predictor) for predictor in self._predictors]
         everyone = self._predictors + children
         gaps = self._gaps(np.array(everyone))
         # Deterministic crowding: a child takes the place of its first parent if it is no worse.
@@ -102,7 +102,6 @@ class Predictors:
                 self._predictors[place] = children[place]
                 gaps[place] = gaps[number + place]
         best = self._predictors[int(np.argmin(gaps[:number]))]
-        self._turn = 0
         if np.array_equal(best, self._best):
             return False
         self._best = best
@@ -112,12 +111,9 @@ class Predictors:
     def _draw(self) -> list[int]:
         return self._random.sample(range(self._rows), self._length)
 
-    def _child(self) -> list[int]:
-        """Cross a predictor, each in its turn, with any other at one point; change a sample."""
-        self._turn = getattr(self, "_turn", 0) % len(self._predictors)
-        first = self._predictors[self._turn]
-        self._turn += 1
-        child = list(first)
+    def _child(self, parent: Sequence[int]) -> list[int]:
+        """Cross a predictor with any other at one point, and change a sample: either, or both."""
+        child = list(parent)
         if self._random.random() < 0.5:  # noqa: PLR2004 - either
             second = self._random.choice(self._predictors)
             cut = self._random.randrange(self._length)

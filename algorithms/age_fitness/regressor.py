@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evaluation import Data, evaluate
+from evaluation import Data
 from evolution import Evolution, Plan
+from language import Language
 from mdbench.worker import Candidate, Problem
 from predictors import PredictorPlan, Predictors
-from scaling import in_own_units, power_of_two, rounded, text, times
-from trees import FUNCTIONS, Language, Node, constants
+from scaling import in_own_units, line, power_of_two, text
+from trees import FUNCTIONS, Node, constants, evaluate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -138,7 +139,7 @@ class AgeFitness:
 
     def predict(self, problem: Problem) -> Array:
         """Evaluate the chosen expressions; gives (n, n_targets)."""
-        columns = [_evaluate(member.tree, problem.X) for member in self._chosen]
+        columns = [evaluate(member.tree, problem.X) for member in self._chosen]
         return np.stack(columns, axis=1)
 
     def equations(self) -> list[str]:
@@ -191,7 +192,7 @@ def _members(run: _Run, problem: Problem) -> Iterator[_Member]:
         own = _unscaled(tree, fit, run, y)
         if not np.isfinite(list(constants(own))).all():
             continue
-        predictions = _evaluate(own, problem.X)
+        predictions = evaluate(own, problem.X)
         error = float(np.mean(np.square((predictions - y) / run.scale)))
         equation = text(own, problem.variables)
         if np.isfinite(predictions).all() and np.isfinite(error) and equation not in seen:
@@ -201,25 +202,5 @@ def _members(run: _Run, problem: Problem) -> Iterator[_Member]:
 
 def _unscaled(tree: Node, fit: Fit, run: _Run, y: Array) -> Node:
     """Write slope and intercept of the linear scaling, and all scales, into a tree."""
-    factor, rest = in_own_units(tree, run.scales)
-    whole = run.scale * fit.slope * factor
-    factor = rounded(whole)
-    largest = float(np.max(np.abs(y), initial=0.0))
-    intercept = rounded(run.scale * fit.intercept, largest)
-    if factor == 0.0:
-        return Node.constant(intercept)
-    if rest.name == "constant":
-        return Node.constant(intercept + times(factor, rest).value)
-    scaled = times(factor, rest)
-    if intercept == 0.0:
-        return scaled
-    if intercept < 0.0:
-        return Node("sub", (scaled, Node.constant(-intercept)))
-    return Node("add", (scaled, Node.constant(intercept)))
-
-
-def _evaluate(tree: Node, X: Array) -> Array:
-    with np.errstate(all="ignore"):
-        return np.array(np.broadcast_to(evaluate(tree, X), len(X)), dtype=np.float64)
-
-
+    slope, intercept = run.scale * fit.slope, run.scale * fit.intercept
+    return line(slope, in_own_units(tree, run.scales), intercept, like=y)

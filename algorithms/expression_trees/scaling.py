@@ -8,15 +8,19 @@ without a constant in between.
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trees import CONSTANT, FUNCTIONS, VARIABLE, Node
+from trees import CONSTANT, FUNCTIONS, VARIABLE, Node, columns
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 Array = NDArray[np.float64]
 
-__all__ = ["in_own_units", "power_of_two", "rounded", "text"]
+__all__ = ["in_own_units", "line", "power_of_two", "text"]
 
 _HANDY = 1e-3, 1e3
 """A typical size between these needs no scale."""
@@ -41,22 +45,7 @@ def power_of_two(values: Array) -> float:
     return math.ldexp(1.0, max(-1020, min(1020, round(math.log2(typical)))))
 
 
-def rounded(value: float, unit: float | None = None) -> float:
-    """Round to `_DIGITS` significant digits, or to as many of a number as large as `unit`."""
-    size = abs(value) if unit is None else abs(unit)
-    if size == 0.0 or not math.isfinite(size) or not math.isfinite(value):
-        return value
-    return float(f"{value:.{_DIGITS - 1}e}") if unit is None else _to_grid(value, size)
-
-
-def _to_grid(value: float, size: float) -> float:
-    digits = _DIGITS - 1 - math.floor(math.log10(size))
-    if abs(digits) > 300:  # noqa: PLR2004 - where round() gives up
-        return value
-    return round(value, digits)
-
-
-def in_own_units(tree: Node, scales: list[float]) -> tuple[float, Node]:
+def in_own_units(tree: Node, scales: Sequence[float]) -> Node:
     """Write a tree of scaled variables in the variables themselves.
 
     Parameters
@@ -68,12 +57,60 @@ def in_own_units(tree: Node, scales: list[float]) -> tuple[float, Node]:
 
     Returns
     -------
-    factor, tree
-        Their product is what the tree was; as many factors as possible are drawn out into the
-        one in front.
+    Node
+        With the scales and other factors gathered in front of sums, products and powers.
     """
-    factor, rest = _draw_out(tree, scales)
-    return (factor, rest) if rest is not None else (1.0, Node.constant(factor))
+    return _whole(*_draw_out(tree, scales))
+
+
+def line(slope: float, tree: Node, intercept: float, *, like: Array) -> Node:
+    """Write ``slope * tree + intercept``, with the numbers on the outside drawn together.
+
+    The factor and the offset are then rounded to the digits that can be meant: a one or a zero
+    is found as such.
+
+    Parameters
+    ----------
+    slope, tree, intercept
+        The parts.
+    like
+        Values (n,) that the whole is to be near; what counts beside them.
+    """
+    ones = [1.0] * (1 + max(columns(tree), default=-1))
+    factor, rest = _draw_out(tree, ones)
+    factor *= slope
+    while rest is not None and rest.name in {"add", "sub"}:
+        left, right = rest.children
+        sign = 1.0 if rest.name == "add" else -1.0
+        if right.name == CONSTANT:
+            intercept += factor * sign * _number(right)
+            more, rest = _draw_out(left, ones)
+        elif left.name == CONSTANT:
+            intercept += factor * _number(left)
+            more, rest = _draw_out(right, ones)
+            more *= sign
+        else:
+            break
+        factor *= more
+    intercept = _on_grid(intercept, float(np.max(np.abs(like), initial=0.0)))
+    if rest is None or factor == 0.0:
+        return Node.constant(factor * (rest is None) + intercept)
+    scaled = times(float(f"{factor:.{_DIGITS - 1}e}"), rest)
+    if intercept == 0.0:
+        return scaled
+    if intercept < 0.0:
+        return Node("sub", (scaled, Node.constant(-intercept)))
+    return Node("add", (scaled, Node.constant(intercept)))
+
+
+def _on_grid(value: float, size: float) -> float:
+    """Round to the digits that a number of that size has."""
+    if size == 0.0 or not math.isfinite(value):
+        return value
+    digits = _DIGITS - 1 - math.floor(math.log10(size))
+    if abs(digits) > 300:  # noqa: PLR2004 - where round() gives up
+        return value
+    return round(value, digits)
 
 
 def times(factor: float, tree: Node) -> Node:
@@ -101,7 +138,7 @@ def _whole(factor: float, tree: Node | None) -> Node:
     return Node.constant(factor) if tree is None else times(factor, tree)
 
 
-def _draw_out(tree: Node, scales: list[float]) -> tuple[float, Node | None]:
+def _draw_out(tree: Node, scales: Sequence[float]) -> tuple[float, Node | None]:
     """Split a tree into a factor and the rest; a number has no rest."""
     if tree.name == CONSTANT:
         return _number(tree), None
@@ -178,12 +215,12 @@ _RULES = {
 }
 
 
-def text(tree: Node, names: tuple[str, ...]) -> str:
+def text(tree: Node, names: Sequence[str]) -> str:
     """Write a tree in the bench's grammar, numbers with all their digits."""
     return _text(tree, names)[0]
 
 
-def _text(tree: Node, names: tuple[str, ...]) -> tuple[str, int]:
+def _text(tree: Node, names: Sequence[str]) -> tuple[str, int]:
     if tree.name == CONSTANT:
         value = _number(tree)
         return repr(value), _ATOM if math.copysign(1.0, value) > 0 else _SIGN
