@@ -1,5 +1,8 @@
-"""Age-fitness Pareto optimisation (Schmidt and Lipson, Genetic Programming Theory and Practice
-VIII, 2011, 129-146, doi:10.1007/978-1-4419-7747-2_8).
+"""Age-fitness Pareto optimisation.
+
+Schmidt and Lipson, Genetic Programming Theory and Practice VIII, 2011, 129-146,
+doi:10.1007/978-1-4419-7747-2_8.  The hill climbing on constants and the archive of the best of
+every size are those of the implementations in common use; the linear scaling is an addition.
 
 Every individual remembers when its oldest ancestor was made.  A generation makes as many
 children as there are individuals, adds one newcomer that has no ancestors, and lets the

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-
 from trees import alter_constant, constants, with_constants
 
 if TYPE_CHECKING:

@@ -1,5 +1,7 @@
-"""Co-evolved fitness predictors (Schmidt and Lipson, IEEE Transactions on Evolutionary
-Computation 12, 2008, 736-749, doi:10.1109/TEVC.2008.919006).
+"""Co-evolved fitness predictors.
+
+Schmidt and Lipson, IEEE Transactions on Evolutionary Computation 12, 2008, 736-749,
+doi:10.1109/TEVC.2008.919006.
 
 A predictor is a handful of samples; the error on them stands for the error on all.  Predictors
 are bred so that on a few individuals, the trainers, their errors come close to the exact ones.
@@ -13,7 +15,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-
 from evaluation import Data
 
 if TYPE_CHECKING:
@@ -124,9 +125,7 @@ class Predictors:
 
     def _data(self, predictor: Sequence[int]) -> Data:
         rows = np.array(predictor)
-        return Data(
-            self._all.X[rows], self._all.y[rows], linear_scaling=self._all.linear_scaling
-        )
+        return Data(self._all.X[rows], self._all.y[rows], linear_scaling=self._all.linear_scaling)
 
     def _gaps(self, predictors: Indices) -> Array:
         """Say how far each predictor's errors are from the exact ones, on average."""
@@ -141,7 +140,9 @@ class Predictors:
         wanted = 1 if self._values else self._plan.trainers
         predictors = np.array(self._predictors)
         known: list[tuple[float, Any, float]] = []
-        choice = self._random.sample(list(population), min(len(population), 10 * self._plan.trainers))
+        choice = self._random.sample(
+            list(population), min(len(population), 10 * self._plan.trainers)
+        )
         for individual in choice:
             fit = data.fit(individual.tree)
             values = data.values(individual.tree)

@@ -5,17 +5,17 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-
 from evaluation import Data
 from evolution import Evolution, Plan
 from language import Language
-from mdbench.worker import Candidate, Problem
 from predictors import PredictorPlan, Predictors
 from scaling import in_own_units, line, power_of_two, text
 from trees import FUNCTIONS, Node, constants, evaluate
+
+from mdbench.worker import Candidate, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

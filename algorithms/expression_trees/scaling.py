@@ -8,11 +8,10 @@ without a constant in between.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-
 from trees import CONSTANT, FUNCTIONS, VARIABLE, Node, columns
 
 if TYPE_CHECKING:
@@ -227,22 +226,23 @@ def _text(tree: Node, names: Sequence[str]) -> tuple[str, int]:
     if tree.name == VARIABLE:
         return names[int(tree.value)], _ATOM  # type: ignore[arg-type]
     parts = [_text(child, names) for child in tree.children]
-    match tree.name:
-        case "add":
-            return f"{_in(parts[0], _SUM)} + {_in(parts[1], _PRODUCT)}", _SUM
-        case "sub":
-            return f"{_in(parts[0], _SUM)} - {_in(parts[1], _PRODUCT)}", _SUM
-        case "mul":
-            return f"{_in(parts[0], _PRODUCT)}*{_in(parts[1], _POWER)}", _PRODUCT
-        case "div":
-            return f"{_in(parts[0], _PRODUCT)}/{_in(parts[1], _POWER)}", _PRODUCT
-        case "neg":
-            return f"-{_in(parts[0], _POWER)}", _SIGN
-        case "square":
-            return f"{_in(parts[0], _ATOM)}**2", _POWER
-        case "cube":
-            return f"{_in(parts[0], _ATOM)}**3", _POWER
-    return f"{tree.name}({parts[0][0]})", _ATOM
+    if tree.name not in _OPERATORS:
+        return f"{tree.name}({parts[0][0]})", _ATOM
+    pattern, strength, *needed = _OPERATORS[tree.name]
+    return pattern.format(*map(_in, parts, needed)), strength
+
+
+_OPERATORS: dict[str, tuple[Any, ...]] = {
+    "add": ("{} + {}", _SUM, _SUM, _PRODUCT),
+    "sub": ("{} - {}", _SUM, _SUM, _PRODUCT),
+    "mul": ("{}*{}", _PRODUCT, _PRODUCT, _POWER),
+    "div": ("{}/{}", _PRODUCT, _PRODUCT, _POWER),
+    "neg": ("-{}", _SIGN, _POWER),
+    "square": ("{}**2", _POWER, _ATOM),
+    "cube": ("{}**3", _POWER, _ATOM),
+}
+"""Of each operator: how it is written, how tightly it holds together, and what that asks of its
+parts."""
 
 
 def _in(part: tuple[str, int], least: int) -> str:

@@ -92,7 +92,7 @@ class Node:
     __slots__ = ("children", "constants", "depth", "name", "numpy", "size", "value")
 
     def __init__(
-        self, name: str, children: tuple[Node, ...] = (), value: float | int | None = None
+        self, name: str, children: tuple[Node, ...] = (), value: float | None = None
     ) -> None:
         self.name = name
         self.children = children
@@ -109,7 +109,7 @@ class Node:
         else:
             left, right = children
             self.size = left.size + right.size + 1
-            self.depth = (left.depth if left.depth > right.depth else right.depth) + 1
+            self.depth = max(left.depth, right.depth) + 1
             self.constants = left.constants + right.constants
 
     @classmethod

@@ -14,12 +14,12 @@ from scipy.stats import loguniform, randint, uniform
 from sklearn.model_selection import ParameterSampler
 from trees import FUNCTIONS, Node, constants, evaluate
 
-from mdbench.worker import Problem
-
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
+
+    from mdbench.worker import Problem
 
     Array = NDArray[np.float64]
 
@@ -30,15 +30,39 @@ _HOPELESS = 1e300
 win."""
 
 
-def _mean_absolute_error(y: Array, predictions: Array, weights: Array) -> float:
-    with np.errstate(all="ignore"):
-        error = np.average(np.abs(predictions - y), weights=weights)
-        # A sample that has no weight now must be finite too, or the program is no equation.
-        whole = np.sum(predictions)
-    return float(error) if np.isfinite(error) and np.isfinite(whole) else _HOPELESS
+def _plain_error(y: Array, predictions: Array, weights: Array) -> float:
+    """Mean absolute error over the mean size of the target."""
+    return _ratio(y - predictions, y, weights)
 
 
-_METRIC = make_fitness(function=_mean_absolute_error, greater_is_better=False, wrap=False)
+def _linear_error(y: Array, predictions: Array, weights: Array) -> float:
+    """Mean absolute error of the best line through a program's values (Keijzer 2003)."""
+    slope, intercept = _best_line(y, predictions, weights)
+    residual = y - (slope * predictions + intercept)
+    return _ratio(residual, y - np.average(y, weights=weights), weights)
+
+
+def _ratio(residual: Array, y: Array, weights: Array) -> float:
+    # Residuals without a weight must be finite too, or the program is no equation.
+    if not np.isfinite(residual.sum()):
+        return _HOPELESS
+    size = float(np.average(np.abs(y), weights=weights))
+    return float(np.average(np.abs(residual), weights=weights)) / (size or 1.0)
+
+
+def _best_line(y: Array, values: Array, weights: Array) -> tuple[float, float]:
+    """Give slope and intercept by weighted least squares; a slope of 0 through a constant."""
+    mean, mean_y = np.average(values, weights=weights), np.average(y, weights=weights)
+    centred = weights * (values - mean)
+    square = float(centred @ (values - mean))
+    slope = float(centred @ (y - mean_y)) / square if square else 0.0
+    return slope, float(mean_y - slope * mean)
+
+
+_METRICS = {
+    linear: make_fitness(function=function, greater_is_better=False, wrap=False)
+    for linear, function in ((False, _plain_error), (True, _linear_error))
+}
 
 
 class Adapter:
@@ -62,6 +86,10 @@ class Adapter:
         The lowest and the highest value of each of gplearn's parameters.
     constants
         Choices for the largest constant; 0 for none.
+    linear_scaling
+        Whether a program f stands for the best a + b*f, on data brought to a handy size, so that
+        neither units nor a factor like 1e-34 are in its way.  If not, gplearn has the data as
+        they are, and only its error is relative to the target.
     max_depth
         Programs nested deeper are no answers.
     max_rows
@@ -81,6 +109,7 @@ class Adapter:
         constants: Sequence[float],
         max_samples: Sequence[float],
         parsimony_coefficient: Sequence[float],
+        linear_scaling: bool,
         max_depth: int,
         max_rows: int,
     ) -> None:
@@ -105,6 +134,7 @@ class Adapter:
         ]
         # Trials that differ in nothing but their number are to differ in their luck too.
         self._random_state = (seed * 1_000_003 + trial) % 2**32
+        self._linear_scaling = linear_scaling
         self._max_depth, self._max_rows = max_depth, max_rows
 
     def fit(self, problem: Problem) -> None:
@@ -131,7 +161,9 @@ class Adapter:
                 deadline = time.monotonic() + share
             tree = self._search(problem.X, problem.Y[:, target], deadline)
             if tree is None:
-                raise RuntimeError(f"no program that gplearn found for {name} is finite on the data")
+                raise RuntimeError(
+                    f"no program that gplearn found for {name} is finite on the data"
+                )
             self._trees.append(tree)
 
     def predict(self, problem: Problem) -> Array:
@@ -143,16 +175,26 @@ class Adapter:
         return [text(tree, self._names) for tree in self._trees]
 
     def _search(self, X: Array, y: Array, deadline: float) -> Node | None:
-        """Run gplearn on data of handy size; gives the best tree in the data's own units."""
-        scales = [power_of_two(X[:, column]) for column in range(X.shape[1])]
-        scale = power_of_two(y)
+        """Run gplearn; gives the best tree in the data's own units, or None."""
+        scales, scale = [1.0] * X.shape[1], 1.0
+        if self._linear_scaling:
+            scales = [power_of_two(X[:, column]) for column in range(X.shape[1])]
+            scale = power_of_two(y)
         rows = np.arange(len(X))
         if len(X) > self._max_rows:
             draw = np.random.default_rng(self._random_state)
             rows = np.sort(draw.choice(len(X), self._max_rows, replace=False))
-        programs = self._evolve(X[rows] / scales, y[rows] / scale, deadline)
+        X_run, y_run = X[rows] / scales, y[rows] / scale
+        programs = self._evolve(X_run, y_run, deadline)
         for program in sorted(programs, key=lambda program: program.raw_fitness_):
-            tree = line(scale, in_own_units(_tree(program.program), scales), 0.0, like=y)
+            tree = _tree(program.program)
+            slope, intercept = 1.0, 0.0
+            if self._linear_scaling:
+                values = evaluate(tree, X_run)
+                with np.errstate(all="ignore"):
+                    slope, intercept = _best_line(y_run, values, np.ones_like(values))
+            own = in_own_units(tree, scales)
+            tree = line(scale * slope, own, scale * intercept, like=y)
             if (
                 tree.depth <= self._max_depth
                 and np.isfinite(list(constants(tree))).all()
@@ -168,7 +210,7 @@ class Adapter:
         regressor = SymbolicRegressor(
             **setting,
             function_set=self._functions,
-            metric=_METRIC,
+            metric=_METRICS[self._linear_scaling],
             random_state=self._random_state,
             warm_start=True,
             low_memory=True,
