@@ -13,6 +13,7 @@ to become good before they are compared with what has been polished for long.
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -119,6 +120,7 @@ class Evolution:
         self._random = random
         self._deadline = deadline
         self._predictors = predictors
+        self._measured: dict[Node, Fit] = {}  # by predictors' choice, a generation ago
         self._climb: Any = CLIMBS[plan.climb]
 
     def run(self) -> None:
@@ -197,17 +199,28 @@ class Evolution:
             individual.settled += 1
 
     def _record(self) -> None:
-        """Keep the best of every size, by its error on all samples."""
+        """Keep the best of every size; with predictors, of those that seem to be worth it."""
         best: dict[int, Individual] = {}
         for individual in self.population:
             size = individual.tree.size
             if size not in best or individual.fit.error < best[size].fit.error:
                 best[size] = individual
-        for individual in best.values():
-            if self._predictors is None:
+        if self._predictors is None:
+            for individual in best.values():
                 self.archive.add(individual.tree, individual.fit)
-            elif individual.fit.error < float("inf") and not self._late():
-                self.archive.add(individual.tree, self._data.fit(individual.tree))
+            return
+        sizes = sorted(best, key=lambda size: best[size].fit.error)
+        smallest = self._language.max_size + 1
+        before, self._measured = self._measured, {}
+        for size in sizes:
+            if size < smallest:
+                smallest = size
+                tree = best[size].tree
+                fit = before.get(tree) or self._data.fit(tree)
+                self._measured[tree] = fit
+                self.archive.add(tree, fit)
+                if fit.error < math.inf and self._late():
+                    break
 
 
 _PATIENCE = 20

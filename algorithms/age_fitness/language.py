@@ -41,7 +41,7 @@ class Language:
         random: Random,
     ) -> None:
         self._variables = variables
-        self._max_size, self._max_depth = max_size, max_depth
+        self.max_size, self._max_depth = max_size, max_depth
         self._max_initial_size = max_initial_size
         self._random = random
         self._by_arity = {
@@ -58,7 +58,7 @@ class Language:
         for _ in range(5):
             part = at(second, int(self._random.random() * second.size))
             position = int(self._random.random() * first.size)
-            if first.size - at(first, position).size + part.size <= self._max_size:
+            if first.size - at(first, position).size + part.size <= self.max_size:
                 child = put(first, position, part)
                 if child.depth <= self._max_depth:
                     return child
@@ -71,7 +71,7 @@ class Language:
         if self._random.random() < 0.5:  # noqa: PLR2004 - one kind of mutation or the other
             new = self._like(old)
         else:
-            room = min(self._max_size - tree.size + old.size, self._max_initial_size)
+            room = min(self.max_size - tree.size + old.size, self._max_initial_size)
             new = self._tree(self._random.randint(1, max(1, room)))
         child = put(tree, position, new)
         return child if child.depth <= self._max_depth else tree
