@@ -1,0 +1,116 @@
+"""Who lives on, by error and age; and what is kept for good, by error and size."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from random import Random
+
+    from evaluation import Fit
+    from trees import Node
+
+__all__ = ["Archive", "front", "survivors"]
+
+_PATIENCE = 10
+"""Tournaments without a loser, for each one in the population, before the search for losers
+becomes thorough."""
+
+
+def survivors(
+    errors: Sequence[float], births: Sequence[float], number: int, random: Random
+) -> list[int]:
+    """Hold tournaments of two until so many are left (Schmidt and Lipson 2011).
+
+    One beats another if it is no worse in error and no older; of equals the first drawn wins.
+    Whoever is beaten leaves.  The front of those whom nobody beats is never broken by a
+    tournament; where it alone is larger than `number`, its oldest leave.
+
+    Parameters
+    ----------
+    errors
+        One each; lower is better.
+    births
+        When each one's oldest ancestor was made; higher is younger.
+    number
+        How many are to be left.
+    random
+        Who meets whom.
+
+    Returns
+    -------
+    list of int
+        Indices of those that are left, at most `number` of them.
+    """
+    alive = list(range(len(errors)))
+    tries = _PATIENCE * len(alive)
+    draw = random.random
+    while len(alive) > number and tries:
+        count = len(alive)
+        place, other = int(draw() * count), int(draw() * count)
+        if place == other:
+            continue
+        first, second = alive[place], alive[other]
+        if errors[first] <= errors[second] and births[first] >= births[second]:
+            loser = other
+        elif errors[second] <= errors[first] and births[second] >= births[first]:
+            loser = place
+        else:
+            tries -= 1
+            continue
+        alive[loser] = alive[-1]
+        alive.pop()
+        tries = _PATIENCE * len(alive)
+    if len(alive) > number:
+        best = set(front([errors[i] for i in alive], [-births[i] for i in alive]))
+        beaten = [i for place, i in enumerate(alive) if place not in best]
+        random.shuffle(beaten)
+        unbeaten = sorted((alive[place] for place in best), key=lambda i: -births[i])
+        alive = (unbeaten + beaten)[:number]
+    return alive
+
+
+def front(first: Sequence[float], second: Sequence[float]) -> list[int]:
+    """Give the indices of what nothing else beats, both numbers to be low; one of equals."""
+    order = sorted(range(len(first)), key=lambda i: (first[i], second[i], i))
+    kept = []
+    lowest = math.inf
+    for index in order:
+        if second[index] < lowest:
+            lowest = second[index]
+            kept.append(index)
+    return kept
+
+
+class Archive:
+    """The best tree of every size so far."""
+
+    def __init__(self) -> None:
+        self._best: dict[int, tuple[Node, Fit]] = {}
+
+    def improves(self, tree: Node, error: float) -> bool:
+        """Say whether a tree would be kept."""
+        if tree.size not in self._best:
+            return error < math.inf
+        return error < self._best[tree.size][1].error
+
+    def add(self, tree: Node, fit: Fit) -> None:
+        """Keep a tree if it is the best of its size."""
+        if self.improves(tree, fit.error):
+            self._best[tree.size] = tree, fit
+
+    def front(self) -> Iterator[tuple[Node, Fit]]:
+        """Give what is better than all that is smaller, the smallest first."""
+        lowest = math.inf
+        for size in sorted(self._best):
+            tree, fit = self._best[size]
+            if fit.error < lowest:
+                lowest = fit.error
+                yield tree, fit
+
+    @property
+    def error(self) -> float:
+        """The lowest error of all."""
+        return min((fit.error for _, fit in self._best.values()), default=math.inf)

@@ -1,0 +1,206 @@
+"""What the two adapters have in common: one population for each target, and a front from each."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from random import Random
+from typing import TYPE_CHECKING
+
+import numpy as np
+from evaluation import Data
+from evolution import Evolution, Plan
+from language import Language
+from predictors import PredictorPlan, Predictors
+from scaling import in_own_units, line, power_of_two, text
+from trees import FUNCTIONS, Node, constants, evaluate
+
+from mdbench.worker import Candidate, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from evaluation import Fit
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+__all__ = ["AgeFitness"]
+
+_SHARE_OF_TIME = 0.95
+"""Of the time that is left; the rest is for writing the fronts and handing them over."""
+
+
+@dataclass(frozen=True)
+class _Member:
+    """A member of the front of one target, in the data's own units."""
+
+    target: int
+    tree: Node
+    equation: str
+    predictions: Array
+    error: float
+
+
+class AgeFitness:
+    """Age-fitness Pareto optimisation on tables.
+
+    Parameters
+    ----------
+    seed
+        Every target starts from the same one.
+    plan
+        How a population lives.
+    functions
+        Names of ``trees.FUNCTIONS``; constants and variables are always there.
+    max_size, max_initial_size, max_depth
+        Of trees, before scales are written out.
+    linear_scaling
+        Whether a tree f stands for the best a + b*f.
+    max_rows
+        Of more samples so many are drawn for the search.
+    predictor_plan
+        For co-evolved fitness predictors; None for none.
+    """
+
+    def __init__(
+        self,
+        *,
+        seed: int,
+        plan: Plan,
+        functions: Sequence[str],
+        max_size: int,
+        max_initial_size: int,
+        max_depth: int,
+        linear_scaling: bool,
+        max_rows: int,
+        predictor_plan: PredictorPlan | None = None,
+    ) -> None:
+        unknown = [name for name in functions if name not in FUNCTIONS]
+        if unknown:
+            raise ValueError(f"no function is called {unknown[0]!r}; there are {list(FUNCTIONS)}")
+        self._seed = seed
+        self._plan = plan
+        self._functions = tuple(functions)
+        self._limits = {
+            "max_size": max_size,
+            "max_initial_size": max_initial_size,
+            "max_depth": max_depth,
+        }
+        self._linear_scaling = linear_scaling
+        self._max_rows = max_rows
+        self._predictor_plan = predictor_plan
+
+    def fit(self, problem: Problem) -> None:
+        """Search for each target, sharing what time there is.
+
+        Raises
+        ------
+        ValueError
+            If the data are not finite.
+        RuntimeError
+            If nothing that was found for a target is finite on the data.
+        """
+        start = time.monotonic()
+        if not (np.isfinite(problem.X).all() and np.isfinite(problem.Y).all()):
+            raise ValueError("the data have values that are not finite")
+        self._problem = problem
+        self._runs: list[_Run] = []
+        self.evaluations = 0
+        self.stopped_early = False
+        self._chosen = []
+        with np.errstate(all="ignore"):
+            for target in range(len(problem.targets)):
+                deadline = None
+                if problem.time_limit is not None:
+                    left = problem.time_limit - (time.monotonic() - start)
+                    share = _SHARE_OF_TIME * left / (len(problem.targets) - target)
+                    deadline = time.monotonic() + share
+                run = self._make_run(target, deadline)
+                self._runs.append(run)
+                run.evolution.run()
+                self.stopped_early |= run.evolution.stopped_early
+        self._members = list(self._all_members())
+        for target, name in enumerate(problem.targets):
+            members = [member for member in self._members if member.target == target]
+            if not members:
+                raise RuntimeError(f"nothing that was found for {name} is finite on all the data")
+            self._chosen.append(min(members, key=lambda member: member.error))
+
+    def candidates(self) -> Iterator[Candidate]:
+        """Give the front of each target, as far as it was found."""
+        finished = len(getattr(self, "_chosen", ())) == len(self._problem.targets)
+        for member in self._members if finished else self._all_members():
+            yield Candidate((member.equation,), member.predictions, target=member.target)
+
+    def choose(self, indices: Sequence[int]) -> None:
+        """Use these candidates, one for each target; before, the most accurate ones are used."""
+        self._chosen = [self._members[index] for index in indices]
+
+    def predict(self, problem: Problem) -> Array:
+        """Evaluate the chosen expressions; gives (n, n_targets)."""
+        columns = [evaluate(member.tree, problem.X) for member in self._chosen]
+        return np.stack(columns, axis=1)
+
+    def equations(self) -> list[str]:
+        """Give the chosen right-hand side of each target."""
+        return [member.equation for member in self._chosen]
+
+    def _make_run(self, target: int, deadline: float | None) -> _Run:
+        X, y = self._problem.X, self._problem.Y[:, target]
+        random = Random(self._seed)  # noqa: S311 - a search, no secret
+        if len(X) > self._max_rows:
+            rows = sorted(random.sample(range(len(X)), self._max_rows))
+            X, y = X[rows], y[rows]
+        scales = [power_of_two(X[:, column]) for column in range(X.shape[1])]
+        scale = power_of_two(y)
+        data = Data(X / scales, y / scale, linear_scaling=self._linear_scaling)
+        predictors = None
+        if self._predictor_plan is not None:
+            predictors = Predictors(data, self._predictor_plan, random)
+        evolution = Evolution(
+            data,
+            Language(self._functions, X.shape[1], random=random, **self._limits),
+            self._plan,
+            random=random,
+            deadline=deadline,
+            predictors=predictors,
+        )
+        return _Run(target, evolution, scales, scale)
+
+    def _all_members(self) -> Iterator[_Member]:
+        with np.errstate(all="ignore"):
+            for run in self._runs:
+                yield from _members(run, self._problem)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """The search for one target, and the units in which it was made."""
+
+    target: int
+    evolution: Evolution
+    scales: list[float]
+    scale: float
+
+
+def _members(run: _Run, problem: Problem) -> Iterator[_Member]:
+    """Write a front in the data's own units; leave out what is not finite there."""
+    y = problem.Y[:, run.target]
+    seen = set()
+    for tree, fit in list(run.evolution.archive.front()):
+        own = _unscaled(tree, fit, run, y)
+        if not np.isfinite(list(constants(own))).all():
+            continue
+        predictions = evaluate(own, problem.X)
+        error = float(np.mean(np.square((predictions - y) / run.scale)))
+        equation = text(own, problem.variables)
+        if np.isfinite(predictions).all() and np.isfinite(error) and equation not in seen:
+            seen.add(equation)
+            yield _Member(run.target, own, equation, predictions, error)
+
+
+def _unscaled(tree: Node, fit: Fit, run: _Run, y: Array) -> Node:
+    """Write slope and intercept of the linear scaling, and all scales, into a tree."""
+    slope, intercept = run.scale * fit.slope, run.scale * fit.intercept
+    return line(slope, in_own_units(tree, run.scales), intercept, like=y)
