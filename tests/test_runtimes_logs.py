@@ -47,7 +47,7 @@ def test_words_of_a_job_end_at_its_mark(tmp_path: Path) -> None:
 def test_mark_is_found_however_the_stream_is_cut(words: bytes, cuts: set[int]) -> None:
     sink = LogSink()
     whole = words + mark("job-7") + b"rest"
-    sink._mark = mark("job-7")
+    sink._path, sink._mark = Path("somewhere"), mark("job-7")
     kept: list[bytes] = []
 
     class File(io.BytesIO):
@@ -90,7 +90,17 @@ def test_end_does_not_wait_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     sink.begin(tmp_path / "log", "one")
     monkeypatch.setattr(logs, "_PATIENCE", 0.05)
     sink.end()
-    assert (tmp_path / "log").read_bytes() == b""
+    assert not (tmp_path / "log").exists()
+
+
+def test_who_prints_nothing_leaves_no_log_and_none_of_an_earlier_try(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text("of an earlier try", encoding="ascii")
+    sink = LogSink()
+    sink.begin(log, "one")
+    pump(sink, [mark("one")])
+    sink.end()
+    assert not log.exists()
 
 
 def test_full_disk_costs_the_log_and_nothing_else() -> None:

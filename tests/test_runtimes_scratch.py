@@ -8,9 +8,16 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from house import ROOT
+from house import ROOT, wait_until
 
-from mdbench.runtimes.scratch import PREFIX, Scratch, folder_mb, remove_left_over, remove_tree
+from mdbench.runtimes.scratch import (
+    PREFIX,
+    JobFolders,
+    Scratch,
+    folder_mb,
+    remove_left_over,
+    remove_tree,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,11 +31,8 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_folder_lives_as_long_as_it_is_needed(tmp_path: Path) -> None:
     scratch = Scratch()
-    job = scratch.make_folder()
-    assert job.parent == scratch.jobs
-    assert job != scratch.make_folder()
     assert remove_left_over() == []
-    assert job.is_dir()
+    assert scratch.jobs.is_dir()
     scratch.remove()
     scratch.remove()
     assert list(tmp_path.glob(f"{PREFIX}*")) == []
@@ -81,3 +85,24 @@ def test_sizes_are_those_on_the_disk(tmp_path: Path) -> None:
     (folder / "link").symlink_to("/usr")
     assert folder_mb(folder) == pytest.approx(3.0, abs=0.1)
     assert folder_mb(tmp_path / "nowhere") == 0.0
+
+
+def test_each_job_has_a_folder_of_its_own(tmp_path: Path) -> None:
+    given: list[Path] = []
+    folders = JobFolders(tmp_path, given.append)
+    first = folders.take()
+    assert [path.name for path in first.iterdir()] == ["scratch"]
+    (first / "scratch" / "file").write_text("x", encoding="ascii")
+    folders.give_back(first)
+    second = folders.take()
+    assert second != first
+    assert wait_until(lambda: not first.exists())
+    assert {first, first / "scratch", second, second / "scratch"} <= set(given)
+    folders.close()
+
+
+def test_a_folder_that_cannot_be_made_is_told_where_it_is_needed(tmp_path: Path) -> None:
+    folders = JobFolders(tmp_path / "nowhere", lambda _: None)
+    with pytest.raises(FileNotFoundError):
+        folders.take()
+    folders.close()

@@ -41,7 +41,12 @@ def load_dataset(plan: Plan, job: Job) -> Dataset:
     DataError
         If the data cannot be used.
     """
-    dataset = plan.source.load(job.dataset, snr_db=job.snr_db, seed=job.seed, protocol=job.protocol)
+    dataset = plan.recall.get(
+        (job.dataset, job.snr_db, job.seed, job.protocol),
+        lambda: plan.source.load(
+            job.dataset, snr_db=job.snr_db, seed=job.seed, protocol=job.protocol
+        ),
+    )
     if job.max_rows is None:
         return dataset
     return replace(dataset, max_rows=job.max_rows, row_seed=job.seed)

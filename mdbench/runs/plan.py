@@ -12,6 +12,7 @@ from mdbench import datatypes, methods
 from mdbench.data.noise import SNR_LEVELS_DB
 from mdbench.datatypes.base import Protocol
 from mdbench.errors import MethodError, UsageError, did_you_mean
+from mdbench.runs.recall import Recall
 from mdbench.runtimes.base import OUTPUT_MB, PROCESSES, Limits
 
 if TYPE_CHECKING:
@@ -114,6 +115,7 @@ class Plan:
     result_dir: Path
     n_jobs: int
     rerun: frozenset[Status]
+    recall: Recall = field(default_factory=Recall, compare=False, repr=False)
 
     def result_file(self, algorithm: str) -> Path:
         """The file that a method's records go to."""

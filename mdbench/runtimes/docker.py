@@ -23,7 +23,7 @@ from docker.types import LogConfig, Ulimit
 
 import docker
 from mdbench.errors import UnavailableError
-from mdbench.runtimes.base import Breach, Enforcement, JobFolder, Prepared, Runtime, WorkerGoneError
+from mdbench.runtimes.base import Breach, Enforcement, Prepared, Runtime, WorkerGoneError
 from mdbench.runtimes.cores import Cores
 from mdbench.runtimes.images import IMAGE_PYTHON, METHODS_IN_IMAGE, PATH_IN_IMAGE, Images
 from mdbench.runtimes.launch import (
@@ -151,10 +151,10 @@ class DockerWorker(LineWorker):
 
     def __init__(self, image: str, arguments: list[str], limits: Limits) -> None:
         scratch = Scratch()
-        super().__init__(scratch, _JOBS)
-        self._limits = limits
         self._user = os.getuid() or _NOBODY
         self._group = os.getgid() or _NOBODY
+        super().__init__(scratch, _JOBS)
+        self._limits = limits
         self._give(scratch.jobs)
         self._cores = Cores(limits.threads)
         self._said = bytearray()
@@ -232,11 +232,6 @@ class DockerWorker(LineWorker):
     def alive(self) -> bool:
         return not self._interrupted and not self._ended
 
-    def make_folder(self) -> JobFolder:
-        folder = super().make_folder()
-        self._give(folder.here)
-        return folder
-
     def begin_log(self, path: Path, job: str) -> None:
         self._began = time.time()
         super().begin_log(path, job)
@@ -298,7 +293,7 @@ class DockerWorker(LineWorker):
         with suppress(*_UNREACHABLE):
             self._client.close()
         self._cores.release()
-        self._scratch.remove()
+        self._remove_files()
 
     def _give(self, folder: Path) -> None:
         """Let the container's user write a folder, where that is another user than this one."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from mdbench.runtimes.base import JobFolder, Worker, WorkerGoneError, WorkerTimeoutError
 from mdbench.runtimes.logs import LogSink
 from mdbench.runtimes.protocol import MAX_LINE, ProtocolError, parse_message
-from mdbench.runtimes.scratch import folder_mb, remove_tree
+from mdbench.runtimes.scratch import JobFolders, folder_mb
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,9 +44,18 @@ class LineWorker(Worker):
     def __init__(self, scratch: Scratch, jobs_inside: str) -> None:
         self.log = LogSink()
         self._scratch = scratch
+        self._folders = JobFolders(scratch.jobs, self._give)
         self._jobs_inside = jobs_inside
         self._buffer = bytearray()
         self._searched = 0
+
+    def _give(self, folder: Path) -> None:
+        """Let the worker write a folder that was made for it."""
+
+    def _remove_files(self) -> None:
+        """Remove all that was made for the worker."""
+        self._folders.close()
+        self._scratch.remove()
 
     @abstractmethod
     def _write(self, data: memoryview) -> int:
@@ -71,11 +80,11 @@ class LineWorker(Worker):
         """Say how the worker ended, after waiting a little for the news."""
 
     def make_folder(self) -> JobFolder:
-        here = self._scratch.make_folder()
+        here = self._folders.take()
         return JobFolder(here, f"{self._jobs_inside}/{here.name}")
 
     def remove_folder(self, folder: JobFolder) -> None:
-        remove_tree(folder.here)
+        self._folders.give_back(folder.here)
 
     def folder_mb(self, folder: JobFolder) -> float:
         return folder_mb(folder.here)

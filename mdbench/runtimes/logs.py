@@ -34,6 +34,7 @@ class LogSink:
 
     def __init__(self) -> None:
         self.stray = b""
+        self._path: Path | None = None
         self._file: BinaryIO | None = None
         self._pending = b""
         self._mark = b""
@@ -43,17 +44,22 @@ class LogSink:
         self._changed = threading.Condition()
 
     def begin(self, path: Path, job: str) -> None:
-        """Keep what comes from now on in the file at `path`, up to the job's end mark."""
-        path.parent.mkdir(parents=True, exist_ok=True)
+        """Keep what comes from now on in the file at `path`, up to the job's end mark.
+
+        A job that prints nothing has no file.
+        """
+        with suppress(OSError):
+            if path.is_file():  # an earlier attempt's
+                path.unlink()
         with self._changed:
-            self._file = path.open("wb")
+            self._path = path
             self._mark = b"\x00end of " + job.encode() + b"\x00\n"
             self._kept = self._dropped = 0
 
     def end(self) -> None:
         """Wait until all that the job printed is in its log."""
         with self._changed:
-            self._changed.wait_for(lambda: self._file is None or self._closed, _PATIENCE)
+            self._changed.wait_for(lambda: self._path is None or self._closed, _PATIENCE)
             self._finish()
 
     def pump(self, descriptor: int) -> None:
@@ -78,7 +84,7 @@ class LogSink:
 
     def _take(self, data: bytes) -> bytes:
         """Keep all of `data` but an end of it that may be the beginning of the mark."""
-        if self._file is not None:
+        if self._path is not None:
             before, mark, after = data.partition(self._mark)
             if mark:
                 self._keep(before)
@@ -92,11 +98,15 @@ class LogSink:
         return b""
 
     def _keep(self, data: bytes) -> None:
-        if self._file is None:
+        if self._path is None:
             self.stray = (self.stray + data)[-_STRAY_CAP:]
+            return
+        if not data:
             return
         kept = data[: LOG_CAP - self._kept]
         try:
+            if self._file is None:
+                self._file = _open(self._path)
             self._file.write(kept)
             self._file.flush()
         except OSError:  # a full disk may cost the log, and never the job
@@ -105,12 +115,18 @@ class LogSink:
         self._dropped += len(data) - len(kept)
 
     def _finish(self) -> None:
+        self._path = None
         if self._file is None:
             return
         with suppress(OSError), self._file as file:
             if self._dropped:
                 file.write(f"\n[{self._dropped} more bytes were printed and dropped]\n".encode())
         self._file = None
+
+
+def _open(path: Path) -> BinaryIO:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path.open("wb")
 
 
 def _read(descriptor: int) -> bytes:

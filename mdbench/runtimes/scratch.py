@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import fcntl
 import os
+import queue
 import shutil
 import stat
 import tempfile
+import threading
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -15,7 +17,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["CLAIM", "PREFIX", "Scratch", "folder_mb", "remove_left_over", "remove_tree"]
+__all__ = [
+    "CLAIM",
+    "PREFIX",
+    "JobFolders",
+    "Scratch",
+    "folder_mb",
+    "remove_left_over",
+    "remove_tree",
+]
 
 PREFIX = "mdbench-scratch-"
 CLAIM = ".claim"
@@ -41,15 +51,72 @@ class Scratch:
         self.jobs = self.path / "jobs"
         self.jobs.mkdir()
 
-    def make_folder(self) -> Path:
-        """Make an empty folder for a job."""
-        return Path(tempfile.mkdtemp(prefix="job-", dir=self.jobs))
-
     def remove(self) -> None:
         """Remove the folder with all that is in it."""
         remove_tree(self.path)
         with suppress(OSError):
             os.close(self._claim)
+
+
+class JobFolders:
+    """Folders for one job after the other, made and removed while jobs are running.
+
+    Parameters
+    ----------
+    place
+        Where they are made.
+    give
+        Does what the folder's user needs, such as making it the owner.
+    """
+
+    def __init__(self, place: Path, give: Callable[[Path], None]) -> None:
+        self._place = place
+        self._give = give
+        self._spare: queue.SimpleQueue[Path | OSError] = queue.SimpleQueue()
+        self._used: queue.SimpleQueue[Path | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._keep_house, daemon=True)
+        self._thread.start()
+
+    def take(self) -> Path:
+        """Give a folder that holds nothing but an empty folder ``scratch``.
+
+        Raises
+        ------
+        OSError
+            If none can be made.
+        """
+        made = self._spare.get()
+        if isinstance(made, OSError):
+            raise made
+        return made
+
+    def give_back(self, folder: Path) -> None:
+        """Have a folder removed, and another one made."""
+        self._used.put(folder)
+
+    def close(self) -> None:
+        """End the thread; what is there stays."""
+        self._used.put(None)
+        self._thread.join()
+
+    def _keep_house(self) -> None:
+        while True:
+            self._spare.put(self._make())
+            used = self._used.get()
+            if used is None:
+                return
+            remove_tree(used)
+
+    def _make(self) -> Path | OSError:
+        try:
+            made = Path(tempfile.mkdtemp(prefix="job-", dir=self._place))
+            scratch = made / "scratch"
+            scratch.mkdir()
+            self._give(made)
+            self._give(scratch)
+        except OSError as error:
+            return error
+        return made
 
 
 def remove_left_over() -> list[Path]:

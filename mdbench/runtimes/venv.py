@@ -182,7 +182,7 @@ class VenvWorker(LineWorker):
                 )
             )
         except OSError as error:
-            scratch.remove()
+            self._remove_files()
             raise UnavailableError(f"{command[0]} cannot be started: {error.strerror}.") from error
         assert self._process.stdin is not None  # noqa: S101 - for the type checker
         assert self._process.stdout is not None  # noqa: S101
@@ -281,7 +281,7 @@ class VenvWorker(LineWorker):
         for stream in (self._process.stdout, self._process.stderr):
             if stream is not None:
                 stream.close()
-        self._scratch.remove()
+        self._remove_files()
 
     def _root(self) -> int | None:
         """Give the worker's own process, which is below bubblewrap's two where it is used."""

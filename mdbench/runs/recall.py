@@ -1,0 +1,59 @@
+"""Small datasets are remembered: each is needed for its key, and again for its job."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+    from mdbench.datatypes.base import Dataset
+
+__all__ = ["Recall"]
+
+_LARGEST = 2**20
+"""Bytes of a dataset beyond which it is made or read again."""
+_ROOM = 128 * 2**20
+"""Bytes of all that are remembered together."""
+
+
+class Recall:
+    """Datasets by what they are asked for with; may be used from several threads."""
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, Dataset] = {}
+        self._left = _ROOM
+
+    def get(self, asked: Hashable, load: Callable[[], Dataset]) -> Dataset:
+        """Give a dataset, loading it where it is not remembered."""
+        known = self._known.get(asked)
+        if known is not None:
+            return known
+        loaded = load()
+        size = _bytes_of(loaded)
+        if size <= min(_LARGEST, self._left):
+            self._left -= size
+            self._known[asked] = loaded
+        return loaded
+
+
+def _bytes_of(value: Any) -> int:
+    """Count the bytes of all arrays in it; what is no array and holds none counts nothing.
+
+    Arrays that are made only when they are asked for are not looked at, so what holds them is
+    taken for large.
+    """
+    if isinstance(value, np.ndarray):
+        return value.nbytes
+    if isinstance(value, dict):
+        return sum(_bytes_of(part) for part in value.values())
+    if isinstance(value, list | tuple):
+        return sum(_bytes_of(part) for part in value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return sum(_bytes_of(getattr(value, each.name)) for each in fields(value))
+    if value is None or isinstance(value, str | int | float | bool):
+        return 0
+    return _LARGEST + 1
