@@ -103,8 +103,16 @@ class Regression:
 
     @classmethod
     def of(cls, features: Array, targets: Array) -> Regression:
-        """Make one from `features` (n, p) and `targets` (n, k)."""
-        return cls(fold([(features, targets)]), len(features), features.shape[1])
+        """Make one from `features` (n, p) and `targets` (n, k).
+
+        Its Gram matrix is the product of the features themselves, not of their factor: where it
+        is singular to working precision, which terms a ridge keeps hangs on how it was rounded.
+        """
+        made = cls(fold([(features, targets)]), len(features), features.shape[1])
+        scaled = features * made._scale
+        made._gram = (scaled.T @ scaled)[None]
+        made._moments = (scaled.T @ targets)[None]
+        return made
 
     def models(self, terms: Any, settings: Sequence[Stlsq]) -> Array:
         """Fit all settings to all samples and targets.
