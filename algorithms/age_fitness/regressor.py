@@ -119,6 +119,7 @@ class AgeFitness:
                 run = self._make_run(target, deadline)
                 self._runs.append(run)
                 run.evolution.run()
+                self.evaluations += run.evolution.evaluations
                 self.stopped_early |= run.evolution.stopped_early
         self._members = list(self._all_members())
         for target, name in enumerate(problem.targets):
