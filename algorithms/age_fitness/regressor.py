@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from evaluation import Data
 from evolution import Evolution, Plan
+from hillclimb import CLIMBS
 from language import Language
 from predictors import PredictorPlan, Predictors
 from scaling import in_own_units, line, power_of_two, text
@@ -79,6 +80,8 @@ class AgeFitness:
         unknown = [name for name in functions if name not in FUNCTIONS]
         if unknown:
             raise ValueError(f"no function is called {unknown[0]!r}; there are {list(FUNCTIONS)}")
+        if plan.climb not in CLIMBS:
+            raise ValueError(f"constants is {plan.climb!r}; it may be one of {list(CLIMBS)}")
         self._seed = seed
         self._plan = plan
         self._functions = tuple(functions)
