@@ -166,6 +166,11 @@ def test_what_is_not_finite_is_refused(method: Any, broken: float) -> None:
         make(method).fit(table(X, Y))
 
 
+def test_an_unknown_way_with_constants_is_refused(method: Any) -> None:
+    with pytest.raises(ValueError, match=r"constants is 'bfgs'.*'hill-climb', 'least-squares'"):
+        make(method, constants="bfgs")
+
+
 def test_an_unknown_function_is_refused(method: Any) -> None:
     with pytest.raises(ValueError, match=r"no function is called 'sine'.*'sin'"):
         make(method, functions=["add", "sine"])

@@ -162,6 +162,11 @@ class Evolution:
                 individual.fit = samples.fit(individual.tree)
                 individual.settled = 0
 
+    @property
+    def evaluations(self) -> int:
+        """How many trees were measured on all samples."""
+        return self._data.evaluations
+
     def _late(self) -> bool:
         if self._deadline is None or time.monotonic() < self._deadline:
             return False

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from evaluation import Data
 from evolution import Evolution, Plan
+from hillclimb import CLIMBS
 from language import Language
 from predictors import PredictorPlan, Predictors
 from scaling import in_own_units, line, power_of_two, text
@@ -79,6 +80,8 @@ class AgeFitness:
         unknown = [name for name in functions if name not in FUNCTIONS]
         if unknown:
             raise ValueError(f"no function is called {unknown[0]!r}; there are {list(FUNCTIONS)}")
+        if plan.climb not in CLIMBS:
+            raise ValueError(f"constants is {plan.climb!r}; it may be one of {list(CLIMBS)}")
         self._seed = seed
         self._plan = plan
         self._functions = tuple(functions)
@@ -119,6 +122,7 @@ class AgeFitness:
                 run = self._make_run(target, deadline)
                 self._runs.append(run)
                 run.evolution.run()
+                self.evaluations += run.evolution.evaluations
                 self.stopped_early |= run.evolution.stopped_early
         self._members = list(self._all_members())
         for target, name in enumerate(problem.targets):
