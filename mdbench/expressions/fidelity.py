@@ -222,7 +222,7 @@ def _equation(
         p = expand(prediction, names)
     except EquationError:
         parse(prediction, names)  # what cannot be read is an error, what is too large is not
-            missing = tuple((monomial, t) for monomial in t)
+        missing = tuple((monomial, t) for monomial in t)
         return _Pair(t, {}, 0, 0, None, missing, (), decided=False)
     direct = _pair(t, p, match(t, p))
     if direct.faults == 0:
@@ -231,7 +231,7 @@ def _equation(
     best = _by_other_writings(t, p, others)
     if best is not None:
         return best
-    return direct if others.complete or direct.faults <= 1 else replace(direct, decided=False)
+    return direct if others.complete else replace(direct, decided=False)
 
 
 def _pair(t: Sum, p: Sum, matched: Match) -> _Pair:
