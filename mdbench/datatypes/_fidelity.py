@@ -48,9 +48,7 @@ class Motion:
         """Put the two trajectories together."""
         both = [seen] if unseen is None else [seen, unseen]
         ends = [each.ended for each in both if each.ended is not Ended.WHOLE]
-        return cls(
-            seen.r2, None if unseen is None else unseen.r2, ends[0] if ends else Ended.WHOLE
-        )
+        return cls(seen.r2, None if unseen is None else unseen.r2, ends[0] if ends else Ended.WHOLE)
 
 
 @dataclass(frozen=True)

@@ -173,8 +173,7 @@ def _compare(
 ) -> Comparison:
     end = time.monotonic() + seconds
     pairs = [
-        _equation(t, p, true_names, names, end)
-        for t, p in zip(truth, prediction, strict=True)
+        _equation(t, p, true_names, names, end) for t, p in zip(truth, prediction, strict=True)
     ]
     n_true = sum(len(pair.truth) for pair in pairs)
     found = sum(pair.found for pair in pairs)
@@ -251,30 +250,32 @@ def _by_other_writings(t: Sum, p: Sum, others: _Writings) -> _Pair | None:
 
     None if there is no such writing.
     """
-    for one, other in others.both(None, None):
+    direct = match(t, p)
+    nearly = direct.faults == 1 and not direct.wrong
+    off: _Pair | None = None
+    for one, other in others.both():
         found = match(one, other)
         if found.faults == 0:
             return _Pair(t, p, len(t), 0, found.error, (), ())
-    direct = match(t, p)
-    if direct.faults == 1 and not direct.wrong:
+        if found.faults == 1 and found.extra:
+            off = off or _Pair(t, p, len(t), 0, found.error, (), ((found.extra[0], other),))
+    if nearly:
         return None  # nothing better can be found any more
-    for one, other in others.both(None, None):
-        found = match(one, other)
-        if found.faults == 1 and not found.wrong and found.extra:
-            extra = ((found.extra[0], other),)
-            return _Pair(t, p, len(t), 0, found.error, (), extra)
-    if others.any and 1 < len(t) <= _MOST_LEFT_OUT:
-        for left in t:
-            for one, other in others.both(left, None):
-                found = match(one, other)
-                if found.faults == 0:
-                    return _Pair(t, p, len(t) - 1, 0, found.error, ((left, t),), ())
-    if others.any and 1 < len(p) <= _MOST_LEFT_OUT:
-        for left in p:
-            for one, other in others.both(None, left):
-                found = match(one, other)
-                if found.faults == 0:
-                    return _Pair(t, p, len(t), 0, found.error, (), ((left, p),))
+    return off or _but_for_one_term(t, p, others)
+
+
+def _but_for_one_term(t: Sum, p: Sum, others: _Writings) -> _Pair | None:
+    """Leave out one term after the other, which may be several in another writing."""
+    for left in t if others.truth_varies and 1 < len(t) <= _MOST_LEFT_OUT else ():
+        for one, other in others.both(left_of_truth=left):
+            found = match(one, other)
+            if found.faults == 0:
+                return _Pair(t, p, len(t) - 1, 0, found.error, ((left, t),), ())
+    for left in p if others.prediction_varies and 1 < len(p) <= _MOST_LEFT_OUT else ():
+        for one, other in others.both(left_of_prediction=left):
+            found = match(one, other)
+            if found.faults == 0:
+                return _Pair(t, p, len(t), 0, found.error, (), ((left, p),))
     return None
 
 
@@ -285,6 +286,8 @@ class _Writings:
     ----------
     complete
         Whether all that was asked for could be made in time.
+    truth_varies, prediction_varies
+        Whether a single term of it may be several in another writing.
     """
 
     def __init__(
@@ -300,17 +303,15 @@ class _Writings:
         self._names = true_names, names
         self._end = end
         sums = expand(truth, true_names), expand(prediction, names)
-        self._angles = any(_has_angles(each) for each in sums)
+        angles = [_has_angles(each) for each in sums]
+        self._angles = any(angles)
         # A fraction bar in the truth alone is seen as a term that is missing.
         self._fractions = _has_fractions(sums[1])
-
-    @property
-    def any(self) -> bool:
-        """Whether there are other writings at all."""
-        return self._angles or self._fractions
+        self.truth_varies = angles[0] or self._fractions
+        self.prediction_varies = angles[1] or self._fractions
 
     def both(
-        self, left_of_truth: Monomial | None, left_of_prediction: Monomial | None
+        self, *, left_of_truth: Monomial | None = None, left_of_prediction: Monomial | None = None
     ) -> Iterator[tuple[Sum, Sum]]:
         """Give the two in the same writing, each without one of its terms if one is named."""
         texts = tuple(

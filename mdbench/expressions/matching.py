@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from .edit_distance import Tree
 from .terms import constants_of, skeleton_of
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from .terms import Atom, Monomial, Sum
 
 __all__ = ["TOLERANCE", "Match", "match", "tree_of_sums"]

@@ -47,9 +47,7 @@ def answer(question: dict[str, Any]) -> dict[str, Any]:
     parts = one
     for symbol in sorted(one.free_symbols, key=str):
         try:
-            parts = sympy.Add(
-                *(sympy.apart(term, symbol) for term in sympy.Add.make_args(parts))
-            )
+            parts = sympy.Add(*(sympy.apart(term, symbol) for term in sympy.Add.make_args(parts)))
         except (sympy.PolynomialError, NotImplementedError):
             break
     if parts != one:

@@ -128,9 +128,7 @@ def expand(text: str, variables: tuple[str, ...], *, angles: bool = False) -> Su
 @lru_cache(maxsize=16_384)
 def skeleton_of(monomial: Monomial) -> str:
     """Write a product with a mark for each constant; products that match are alike in it."""
-    return "*".join(
-        f"{atom.skeleton}{'#' if atom.kind == 'exp' else '^'}" for atom, _ in monomial
-    )
+    return "*".join(f"{atom.skeleton}{'#' if atom.kind == 'exp' else '^'}" for atom, _ in monomial)
 
 
 def constants_of(monomial: Monomial) -> tuple[Fraction, ...]:
@@ -150,12 +148,15 @@ def monomial_text(monomial: Monomial, coefficient: Fraction, digits: int = 17) -
 def _power_text(atom: Atom, power: Fraction, digits: int) -> str:
     if power == 1:
         return atom.text
+    if atom.kind == "exp":
+        return f"exp({monomial_text(atom.inner[0][0], power, digits)})"
     shown = f"{float(power):.{digits}g}"
     return f"{atom.text}**{shown if power >= 0 else f'({shown})'}"
 
 
 def _sum_text(terms: Iterable[tuple[Monomial, Fraction]]) -> str:
-    return " + ".join(monomial_text(monomial, c, digits=12) for monomial, c in terms) or "0"
+    text = " + ".join(monomial_text(monomial, c, digits=12) for monomial, c in terms) or "0"
+    return text.replace("+ -", "- ")
 
 
 class _Expansion:
@@ -205,18 +206,21 @@ class _Expansion:
         if len(sums) > 1:
             inner = sorted((_sorted(each) for each in sums), key=_sum_order)
             return _single(_function(name, *inner))
-        match name:
-            case "sqrt":
-                return self.power(sums[0], Fraction(1, 2))
-            case "exp" | "log" | "abs":
-                return {"exp": self.exp, "log": self.log, "abs": self.abs}[name](sums[0])
-            case "sin" | "cos":
-                return self.wave(sums[0], cos=name == "cos")
-            case "tan" | "cot":
-                sin, cos = (self.wave(sums[0], cos=cos) for cos in (False, True))
-                above, below = (sin, cos) if name == "tan" else (cos, sin)
-                return self.times(above, self.power(below, -1))
-        return self.odd_or_even(name, sums[0])
+        known = {
+            "abs": self.abs,
+            "cos": lambda argument: self.wave(argument, cos=True),
+            "cot": lambda argument: self.quotient(argument, cos_above=True),
+            "exp": self.exp,
+            "log": self.log,
+            "sin": lambda argument: self.wave(argument, cos=False),
+            "sqrt": lambda argument: self.power(argument, Fraction(1, 2)),
+            "tan": lambda argument: self.quotient(argument, cos_above=False),
+        }
+        return known[name](sums[0]) if name in known else self.odd_or_even(name, sums[0])
+
+    def quotient(self, argument: Sum, *, cos_above: bool) -> Sum:
+        below = self.wave(argument, cos=not cos_above)
+        return self.times(self.wave(argument, cos=cos_above), self.power(below, -1))
 
     def odd_or_even(self, name: str, argument: Sum) -> Sum:
         sign = Fraction(1)
@@ -251,9 +255,8 @@ class _Expansion:
             whole = power.denominator == 1
             if power == 0:
                 continue
-            if atom.kind == "sum" and whole and 0 < power <= MAX_POWER:
-                opened.append(self.power(dict(atom.inner), power))
-            elif atom.kind == "abs" and whole and power % 2 == 0:
+            sum_again = atom.kind == "sum" and 0 < power <= MAX_POWER
+            if whole and (sum_again or (atom.kind == "abs" and power % 2 == 0)):
                 opened.append(self.power(dict(atom.inner), power))
             elif (
                 self.angles
@@ -560,6 +563,4 @@ def _wave(terms: tuple[tuple[Monomial, Fraction], ...], phase: Fraction) -> Atom
     else:
         shifted = (*terms, (_ONE, phase)) if phase else terms
         text = f"sin({_sum_text(shifted)})"
-    return Atom(
-        f"sin({_skeleton(terms)}~)", (*_constants(terms), phase), text, "wave", terms
-    )
+    return Atom(f"sin({_skeleton(terms)}~)", (*_constants(terms), phase), text, "wave", terms)
