@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Comparison", "Term", "Verdict", "compare"]
 
-MAX_SECONDS = 4.0
+MAX_SECONDS = 2.0
 """After this no further writing of an equation is tried."""
 _MOST_LEFT_OUT = 12
 """Sums of more terms are not tried with each of them left out."""

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from .edit_distance import Tree
 from .terms import constants_of, skeleton_of
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
-    from .terms import Atom, Monomial, Sum
+    from .terms import Atom, Exponent, Monomial, Sum
 
 __all__ = ["TOLERANCE", "Match", "match", "tree_of_sums"]
 
@@ -65,7 +64,7 @@ def match(truth: Sum, prediction: Sum) -> Match:
     offered: dict[str, list[Monomial]] = {}
     for monomial in prediction:
         offered.setdefault(skeleton_of(monomial), []).append(monomial)
-    candidates = []
+    candidates: list[tuple[float, int, Monomial, Monomial]] = []
     for t in truth:
         for p in offered.get(skeleton_of(t), ()):
             inner = _inner_error(t, p)
@@ -107,11 +106,11 @@ def _inner_error(truth: Monomial, prediction: Monomial) -> float | None:
     return largest
 
 
-def _relative(value: Fraction, true: Fraction) -> float:
+def _relative(value: Exponent, true: Exponent) -> float:
     if not true:
         return float(value != 0)
     try:
-        return float(abs(value - true) / abs(true))
+        return float(Fraction(abs(value - true)) / abs(true))
     except OverflowError:
         return math.inf
 
@@ -150,7 +149,7 @@ def _write_sum(
         _write("Add", len(terms), labels, children)
 
 
-def _write_power(atom: Atom, power: Fraction, labels: list[str], children: list[int]) -> None:
+def _write_power(atom: Atom, power: Exponent, labels: list[str], children: list[int]) -> None:
     if atom.kind == "variable":
         _write(atom.text, 0, labels, children)
     elif atom.kind == "exp" and atom.inner:
@@ -161,7 +160,7 @@ def _write_power(atom: Atom, power: Fraction, labels: list[str], children: list[
     else:
         terms = atom.inner
         if atom.kind == "wave" and atom.text.startswith("sin") and atom.constants[-1]:
-            terms = (*terms, ((), atom.constants[-1]))
+            terms = (*terms, ((), Fraction(atom.constants[-1])))
         _write_sum(terms, labels, children)
         if atom.kind != "sum":
             name = atom.text.partition("(")[0]

@@ -27,12 +27,21 @@ from .grammar import check, read
 from .tree import Call, Chain, Negation, Node, Number, Power, Variable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
-__all__ = ["Atom", "Monomial", "Sum", "constants_of", "expand", "monomial_text", "skeleton_of"]
+__all__ = [
+    "Atom",
+    "Exponent",
+    "Monomial",
+    "Sum",
+    "constants_of",
+    "expand",
+    "monomial_text",
+    "skeleton_of",
+]
 
-MAX_PRODUCTS = 50_000
-"""Products of two terms that the expansion of one equation may take: about half a second."""
+MAX_PRODUCTS = 20_000
+"""Products of two terms that the expansion of one equation may take: well below a second."""
 MAX_POWER = 24
 """Sums are not multiplied out beyond this power."""
 MAX_BITS = 4_000
@@ -81,18 +90,27 @@ class Atom:
     """
 
     skeleton: str
-    constants: tuple[Fraction, ...]
+    constants: tuple[Exponent, ...]
     text: str = field(compare=False)
     kind: str = field(compare=False)
     inner: tuple[tuple[Monomial, Fraction], ...] = field(default=(), compare=False)
+    hashed: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # Fractions take long to hash, and every product of terms asks for it.
+        object.__setattr__(self, "hashed", hash((self.skeleton, self.constants)))
+
+    def __hash__(self) -> int:
+        return self.hashed
 
     @property
-    def order(self) -> tuple[str, tuple[Fraction, ...]]:
+    def order(self) -> tuple[str, tuple[Exponent, ...]]:
         """By what atoms are sorted."""
         return self.skeleton, self.constants
 
 
-Monomial: TypeAlias = "tuple[tuple[Atom, Fraction], ...]"
+Exponent: TypeAlias = "int | Fraction"
+Monomial: TypeAlias = "tuple[tuple[Atom, Exponent], ...]"
 Sum: TypeAlias = "dict[Monomial, Fraction]"
 _ONE: Monomial = ()
 
@@ -131,7 +149,7 @@ def skeleton_of(monomial: Monomial) -> str:
     return "*".join(f"{atom.skeleton}{'#' if atom.kind == 'exp' else '^'}" for atom, _ in monomial)
 
 
-def constants_of(monomial: Monomial) -> tuple[Fraction, ...]:
+def constants_of(monomial: Monomial) -> tuple[Exponent, ...]:
     """Give the constants of a product in the order of their marks."""
     return tuple(c for atom, power in monomial for c in (*atom.constants, power))
 
@@ -145,11 +163,11 @@ def monomial_text(monomial: Monomial, coefficient: Fraction, digits: int = 17) -
     return "*".join([number, *factors])
 
 
-def _power_text(atom: Atom, power: Fraction, digits: int) -> str:
+def _power_text(atom: Atom, power: Exponent, digits: int) -> str:
     if power == 1:
         return atom.text
     if atom.kind == "exp":
-        return f"exp({monomial_text(atom.inner[0][0], power, digits)})"
+        return f"exp({monomial_text(atom.inner[0][0], Fraction(power), digits)})"
     shown = f"{float(power):.{digits}g}"
     return f"{atom.text}**{shown if power >= 0 else f'({shown})'}"
 
@@ -165,13 +183,14 @@ class _Expansion:
     def __init__(self, *, angles: bool) -> None:
         self.angles = angles
         self.products = 0
+        self.waves: dict[object, Sum] = {}
 
     def of(self, node: Node) -> Sum:
         match node:
             case Number():
                 return _constant(_number(node))
             case Variable():
-                return {((_variable(node.name), Fraction(1)),): Fraction(1)}
+                return {((_variable(node.name), 1),): Fraction(1)}
             case Chain():
                 return self.chain(node)
             case Negation():
@@ -206,7 +225,7 @@ class _Expansion:
         if len(sums) > 1:
             inner = sorted((_sorted(each) for each in sums), key=_sum_order)
             return _single(_function(name, *inner))
-        known = {
+        known: dict[str, Callable[[Sum], Sum]] = {
             "abs": self.abs,
             "cos": lambda argument: self.wave(argument, cos=True),
             "cot": lambda argument: self.quotient(argument, cos_above=True),
@@ -243,18 +262,21 @@ class _Expansion:
             for b, d in other.items():
                 powers = dict(a)
                 for atom, power in b:
-                    powers[atom] = powers.get(atom, Fraction(0)) + power
+                    powers[atom] = powers.get(atom, 0) + power
                 parts.append(_scaled(self.settled(powers), _bounded(c * d)))
         return _added(parts)
 
-    def settled(self, powers: dict[Atom, Fraction]) -> Sum:
+    def settled(self, powers: dict[Atom, Exponent]) -> Sum:
         """Make a product of atoms, opening those that have become something simpler."""
-        plain: list[tuple[Atom, Fraction]] = []
+        plain: list[tuple[Atom, Exponent]] = []
         opened: list[Sum] = []
         for atom, power in powers.items():
-            whole = power.denominator == 1
             if power == 0:
                 continue
+            if atom.kind == "variable":
+                plain.append((atom, _whole(power)))
+                continue
+            whole = power.denominator == 1
             sum_again = atom.kind == "sum" and 0 < power <= MAX_POWER
             if whole and (sum_again or (atom.kind == "abs" and power % 2 == 0)):
                 opened.append(self.power(dict(atom.inner), power))
@@ -270,16 +292,16 @@ class _Expansion:
                 )
                 opened.append(self.power(square, power // 2))
                 if power % 2:
-                    plain.append((atom, Fraction(1)))
+                    plain.append((atom, 1))
             else:
-                plain.append((atom, power))
+                plain.append((atom, _whole(power)))
         result: Sum = {tuple(sorted(plain, key=lambda each: each[0].order)): Fraction(1)}
         for each in opened:
             result = self.times(result, each)
         return result
 
     def squared_cosine(self, sine: Atom) -> Sum:
-        return {((_wave(sine.inner, _PI / 2), Fraction(2)),): Fraction(1)}
+        return {((_wave(sine.inner, _PI / 2), 2),): Fraction(1)}
 
     def power(self, base: Sum, exponent: Fraction | int) -> Sum:
         exponent = Fraction(exponent)
@@ -302,19 +324,19 @@ class _Expansion:
         return self.opaque_power(base, exponent)
 
     def single_power(self, monomial: Monomial, c: Fraction, exponent: Fraction) -> Sum:
-        powers: dict[Atom, Fraction] = {}
+        powers: dict[Atom, Exponent] = {}
         for atom, power in monomial:
             raised = power * exponent
             even = power.denominator == 1 and power % 2 == 0
             if even and raised % 2 != 0 and atom.kind not in {"exp", "abs"}:
                 atom = _abs(atom)  # noqa: PLW2901 - from here on it is the other one
-            powers[atom] = powers.get(atom, Fraction(0)) + raised
+            powers[atom] = powers.get(atom, 0) + raised
         return _scaled(self.settled(powers), _number_power(c, exponent))
 
     def opaque_power(self, base: Sum, exponent: Fraction) -> Sum:
         """Raise a sum that is not multiplied out; what all its terms share goes before it."""
         terms = _sorted(base)
-        shared: dict[Atom, Fraction] = {}
+        shared: dict[Atom, Exponent] = {}
         if exponent.denominator == 1:
             shared = dict(terms[0][0])
             for monomial, _ in terms[1:]:
@@ -335,7 +357,7 @@ class _Expansion:
         atom = Atom(
             f"({_skeleton(terms)})", _constants(terms), f"({_sum_text(terms)})", "sum", terms
         )
-        return {((atom, exponent),): _number_power(scale, exponent)}
+        return {((atom, _whole(exponent)),): _number_power(scale, exponent)}
 
     def exp(self, argument: Sum) -> Sum:
         result = _constant(Fraction(1))
@@ -345,7 +367,7 @@ class _Expansion:
             elif len(monomial) == 1 and monomial[0][0].kind == "log" and monomial[0][1] == 1:
                 result = self.times(result, self.power(dict(monomial[0][0].inner), c))
             else:
-                result = self.times(result, {((_exp(monomial), c),): Fraction(1)})
+                result = self.times(result, {((_exp(monomial), _whole(c)),): Fraction(1)})
         return result
 
     def log(self, argument: Sum) -> Sum:
@@ -361,8 +383,8 @@ class _Expansion:
             elif atom.kind == "sum":
                 part = _single(_function("log", atom.inner))
             else:
-                part = _single(_function("log", ((((atom, Fraction(1)),), Fraction(1)),)))
-            result.append(_scaled(part, power))
+                part = _single(_function("log", ((((atom, 1),), Fraction(1)),)))
+            result.append(_scaled(part, Fraction(power)))
         return _added(result)
 
     def abs(self, argument: Sum) -> Sum:
@@ -372,8 +394,8 @@ class _Expansion:
         if len(terms) > 1:
             if terms[0][1] < 0:
                 terms = tuple((monomial, -c) for monomial, c in terms)
-            return {((_abs_of(terms), Fraction(1)),): scale}
-        powers: dict[Atom, Fraction] = {}
+            return {((_abs_of(terms), 1),): scale}
+        powers: dict[Atom, Exponent] = {}
         for atom, power in terms[0][0]:
             even = power.denominator == 1 and power % 2 == 0
             bare = even or atom.kind in {"exp", "abs"}
@@ -396,8 +418,11 @@ class _Expansion:
             if abs(phase - known) < _SNAP:
                 phase = known
         if self.angles:
-            return _scaled(self.parted(terms, phase), Fraction(sign))
-        return {((_wave(terms, phase), Fraction(1)),): Fraction(sign)}
+            # Each multiple asks for the sine and the cosine of the next, twice.
+            if (terms, phase) not in self.waves:
+                self.waves[terms, phase] = self.parted(terms, phase)
+            return _scaled(self.waves[terms, phase], Fraction(sign))
+        return {((_wave(terms, phase), 1),): Fraction(sign)}
 
     def parted(self, terms: tuple[tuple[Monomial, Fraction], ...], phase: Fraction) -> Sum:
         """Write sin(a + b + p) in the sines and cosines of a and of b."""
@@ -414,9 +439,9 @@ class _Expansion:
                 for a, b in ((False, True), (True, False))
             )
         if phase in {0, _PI / 2}:
-            return {((_wave(terms, phase), Fraction(1)),): Fraction(1)}
+            return {((_wave(terms, phase), 1),): Fraction(1)}
         return _added(
-            {((_wave(terms, shift), Fraction(1)),): _float_of(function, phase)}
+            {((_wave(terms, shift), 1),): _float_of(function, phase)}
             for shift, function in ((Fraction(0), math.cos), (_PI / 2, math.sin))
         )
 
@@ -426,7 +451,12 @@ def _constant(value: Fraction) -> Sum:
 
 
 def _single(atom: Atom, c: Fraction = Fraction(1)) -> Sum:
-    return {((atom, Fraction(1)),): c}
+    return {((atom, 1),): c}
+
+
+def _whole(power: Exponent) -> Exponent:
+    """Give a whole number as an int, which is handled faster."""
+    return int(power) if power.denominator == 1 else power
 
 
 def _scaled(terms: Sum, factor: Fraction) -> Sum:
@@ -497,11 +527,11 @@ def _sorted(terms: Sum) -> tuple[tuple[Monomial, Fraction], ...]:
 
 
 @lru_cache(maxsize=16_384)
-def _order(monomial: Monomial) -> tuple[str, tuple[Fraction, ...]]:
+def _order(monomial: Monomial) -> tuple[str, tuple[Exponent, ...]]:
     return skeleton_of(monomial), constants_of(monomial)
 
 
-def _sum_order(terms: tuple[tuple[Monomial, Fraction], ...]) -> object:
+def _sum_order(terms: tuple[tuple[Monomial, Fraction], ...]) -> list[tuple[object, ...]]:
     return [(*_order(monomial), c) for monomial, c in terms]
 
 
@@ -509,7 +539,7 @@ def _skeleton(terms: tuple[tuple[Monomial, Fraction], ...]) -> str:
     return "+".join(f"#{skeleton_of(monomial)}" for monomial, _ in terms)
 
 
-def _constants(terms: tuple[tuple[Monomial, Fraction], ...]) -> tuple[Fraction, ...]:
+def _constants(terms: tuple[tuple[Monomial, Fraction], ...]) -> tuple[Exponent, ...]:
     return tuple(value for monomial, c in terms for value in (c, *constants_of(monomial)))
 
 
@@ -548,7 +578,7 @@ def _exp(monomial: Monomial) -> Atom:
 
 
 def _abs(atom: Atom) -> Atom:
-    return _abs_of(atom.inner if atom.kind == "sum" else ((((atom, Fraction(1)),), Fraction(1)),))
+    return _abs_of(atom.inner if atom.kind == "sum" else ((((atom, 1),), Fraction(1)),))
 
 
 def _abs_of(terms: tuple[tuple[Monomial, Fraction], ...]) -> Atom:
