@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar
 
+from mdbench.datatypes._fidelity import score
 from mdbench.errors import UsageError, did_you_mean
 from mdbench.metrics.regression import nmse
 from mdbench.metrics.selection import fitness
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
     import numpy as np
     from numpy.typing import NDArray
+
+    from mdbench.datatypes._fidelity import Fidelity, Motion
 
     Array = NDArray[np.float64]
 
@@ -112,7 +115,7 @@ class Dataset:
         SHA-256 of all that the dataset's bytes are; two datasets with equal ones are equal.
     nmse_floor
         The NMSE of the truth on the test inputs, by the features that the bench itself makes;
-        None where it is not known, or is not set by them.
+        None where it is not known, or is not set by them.  See `mdbench.metrics.floor`.
     max_rows
         How many training samples a method is given at most; None for all.
     row_seed
@@ -268,3 +271,33 @@ class DataType(ABC):
     def metrics(self, predictions: Array, targets: Array) -> dict[str, float]:
         """Score predictions on the test split."""
         return {"nmse": nmse(predictions, targets)}
+
+    def fidelity(self, dataset: Dataset, task: Task, equations: Sequence[str]) -> Fidelity | None:
+        """Put an answer that was scored beside the truth; None where nobody knows the truth.
+
+        Parameters
+        ----------
+        dataset, task
+            What the answer is for.
+        equations
+            One right-hand side for each target, all of which `mdbench.expressions.parse` reads.
+        """
+        if dataset.truth is None:
+            return None
+        return score(
+            dataset.truth,
+            equations,
+            task,
+            simulation=self.simulation(dataset, task, equations),
+            residual=self.residual(dataset, task, equations),
+        )
+
+    def simulation(self, dataset: Dataset, task: Task, equations: Sequence[str]) -> Motion | None:
+        """Integrate an answer where it is a system that can be; None where it is not."""
+        del dataset, task, equations
+        return None
+
+    def residual(self, dataset: Dataset, task: Task, equations: Sequence[str]) -> float | None:
+        """Give the NMSE of an answer on clean data; None where the data type has no use for it."""
+        del dataset, task, equations
+        return None

@@ -15,13 +15,17 @@ from mdbench.data.derivatives import time_derivative
 from mdbench.data.noise import SNR_LEVELS_DB, add_noise, add_published_noise
 from mdbench.data.npz import read_npz, write_npz
 from mdbench.data.trajectory import Trajectory
+from mdbench.datatypes._fidelity import Motion
 from mdbench.datatypes._files import by_number, find_files, fingerprint, named, suffix
 from mdbench.datatypes.base import Dataset, DataType, Part, Protocol, Source, Task
 from mdbench.errors import DataError, UsageError, did_you_mean
-from mdbench.solvers.ode import N_POINTS, integrate, read_system
+from mdbench.expressions import parse
+from mdbench.metrics.regression import nmse
+from mdbench.solvers.ode import N_POINTS, SOLVER, integrate, read_system
+from mdbench.solvers.simulation import simulate
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -44,10 +48,13 @@ class OdeDataset(Dataset):
     clean
         The same without the noise that was added here.  Its derivatives are the targets of the
         test; where it has none, they are finite differences of its states.
+    unseen
+        Makes or reads a true trajectory from another initial condition; None where there is none.
     """
 
     given: Trajectory = field(repr=False)
     clean: Trajectory = field(repr=False)
+    unseen: Callable[[], Trajectory] | None = field(default=None, repr=False)
 
 
 class Ode(DataType):
@@ -99,6 +106,20 @@ class Ode(DataType):
             test=_part(view, t[cut.test], u[cut.test], test_du),
         )
 
+    def simulation(self, dataset: Dataset, task: Task, equations: Sequence[str]) -> Motion | None:
+        """Integrate an answer through the test window, and from an initial condition of its own.
+
+        Both are compared with the clean truth, whatever noise the method saw.
+        """
+        if not isinstance(dataset, OdeDataset):
+            raise TypeError(f"a {type(dataset).__name__} is no dataset of {self.name}")
+        t, u = (each[-len(task.test.targets) :] for each in (dataset.clean.t, dataset.clean.u))
+        seen = simulate(equations, t, u)
+        if dataset.unseen is None:
+            return Motion.of(seen, None)
+        other = dataset.unseen()
+        return Motion.of(seen, simulate(equations, other.t, other.u))
+
     def write_all(
         self,
         out: Path,
@@ -143,6 +164,7 @@ class _Systems(Source):
     def __init__(self, folder: Path, cache: Path) -> None:
         self.folder = folder
         self.cache = cache
+        self._floors: dict[str, float] = {}
 
     @cached_property
     def systems(self) -> Mapping[str, System]:
@@ -163,16 +185,31 @@ class _Systems(Source):
         path = self.cache / f"{name}-{system.recipe[:16]}.npz"
         clean = load_or_make(path, lambda: Trajectory(*integrate(system)))
         u = clean.u if snr_db is None else self._noisy(name, clean.u, snr_db, seed, protocol)
+        given = Trajectory(clean.t, u)
+        identity = _fingerprint(u, clean, snr_db, protocol.value, seed)
+        if identity not in self._floors:
+            self._floors[identity] = _floor(system, given, clean, noisy=snr_db is not None)
         return OdeDataset(
             name=name,
             dim=system.dim,
             snr_db=snr_db,
             truth=system.truth,
             target_source="equations",
-            fingerprint=_fingerprint(u, clean, snr_db, protocol.value, seed),
-            given=Trajectory(clean.t, u),
+            fingerprint=identity,
+            nmse_floor=self._floors[identity],
+            given=given,
             clean=clean,
+            unseen=self._unseen(system),
         )
+
+    def _unseen(self, system: System) -> Callable[[], Trajectory] | None:
+        """Say how to make the trajectory from the second initial condition, if there is one."""
+        if len(system.initial_conditions) < 2:  # noqa: PLR2004
+            return None
+        start = system.initial_conditions[1]
+        place = "_".join(f"{value:g}" for value in start)
+        path = self.cache / f"{system.name}-{system.recipe[:16]}-from-{place}.npz"
+        return partial(load_or_make, path, lambda: Trajectory(*integrate(system, start)))
 
     def _noisy(self, name: str, u: Array, snr_db: float, seed: int, protocol: Protocol) -> Array:
         if protocol is Protocol.STRICT:
@@ -235,6 +272,21 @@ class _Files(Source):
             given=Trajectory(clean.t, u),
             clean=clean,
         )
+
+
+def _floor(system: System, given: Trajectory, clean: Trajectory, *, noisy: bool) -> float:
+    """Score the truth on test inputs that are as accurate as the data are.
+
+    Noisy inputs are as they are.  Clean ones are known to the tolerance that they were integrated
+    with, and so are raised by this share of themselves: where the derivatives vanish, that alone
+    makes the truth miss them.
+    """
+    assert clean.du is not None  # noqa: S101 - a system's arrays have derivatives
+    rows = splits.chronological(len(clean.t)).test
+    u = given.u[rows] if noisy else clean.u[rows] * (1.0 + SOLVER["rtol"])
+    columns = dict(zip(system.variables, u.T, strict=True))
+    predictions = [parse(text, columns).evaluate(columns) for text in system.truth]
+    return nmse(np.stack(predictions, axis=-1), clean.du[rows])
 
 
 def _part(view: str, t: Array, u: Array, du: Array) -> Part:

@@ -19,12 +19,13 @@ from mdbench.datatypes._files import by_number, find_files, fingerprint, named, 
 from mdbench.datatypes.base import Dataset, DataType, Part, Protocol, Source, Task
 from mdbench.errors import DataError, UsageError, did_you_mean
 from mdbench.expressions import parse
+from mdbench.expressions.contribution import used
 from mdbench.metrics.regression import nmse
 from mdbench.solvers.pde import derivative_names, read_system
 from mdbench.solvers.reading import without
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -102,6 +103,29 @@ class Pde(DataType):
             parts = _cut_by_time(dataset, view, protocol, rows)
         targets = tuple(f"u{i}_t" for i in range(dataset.dim))
         return Task(variables, targets, *parts)
+
+    def residual(self, dataset: Dataset, task: Task, equations: Sequence[str]) -> float | None:
+        """Give the NMSE of an answer on the clean field of the test's times.
+
+        None where the field has no such feature as the answer uses, or another of its name (the
+        derivatives along z of the published tables).
+        """
+        if not isinstance(dataset, PdeDataset):
+            raise TypeError(f"a {type(dataset).__name__} is no dataset of {self.name}")
+        clean = dataset.clean
+        rows = splits.chronological(len(clean.t)).test
+        cut = replace(clean, t=clean.t[rows], u=np.ascontiguousarray(clean.u[..., rows, :]))
+        targets = _du(clean.t, clean.u, rows) if clean.du is None else clean.du[..., rows, :]
+        columns = FieldColumns(replace(cut, du=None), dataset.explicit)
+        if any("z" in name for name in set(task.variables) ^ set(columns)):
+            return None
+        needed = {name: columns[name] for text in equations for name in used(text, columns)}
+        try:
+            values = [parse(text, task.variables).evaluate(needed) for text in equations]
+        except KeyError:
+            return None
+        shape = targets.shape[:-1]
+        return nmse(np.stack([np.broadcast_to(v, shape) for v in values], axis=-1), targets)
 
     def write_all(
         self,

@@ -31,6 +31,7 @@ __all__ = [
     "RERUN_ALWAYS",
     "SCHEMA",
     "Budget",
+    "Fidelity",
     "FrontEntry",
     "Machine",
     "Measured",
@@ -38,6 +39,7 @@ __all__ = [
     "Record",
     "Runtime",
     "Selection",
+    "Simulation",
     "Status",
     "comparable",
     "key_of",
@@ -128,6 +130,30 @@ class Selection(_Model):
     fitness: Number
     candidates: int
     invalid: int
+
+
+class Simulation(_Model):
+    """What became of the answer when it was integrated."""
+
+    r2: Number
+    r2_unseen: Number
+    ended: Literal["whole", "blew_up", "stiff", "late"]
+
+
+class Fidelity(_Model):
+    """The answer beside the truth."""
+
+    verdict: Literal["identified", "one_term_off", "different", "undecided"]
+    precision: Number
+    recall: Number
+    f1: Number
+    coefficient_error: Number
+    edit_distance: Number
+    missing: tuple[Text, ...] = ()
+    extra: tuple[Text, ...] = ()
+    negligible: tuple[Text, ...] = ()
+    simulation: Simulation | None = None
+    residual: Number = None
 
 
 class FrontEntry(_Model):
@@ -228,6 +254,7 @@ class Record(_Model):
     complexity: int | None = None
     selection: Selection | None = None
     agreement: Number = None
+    fidelity: Fidelity | None = None
     front: tuple[FrontEntry, ...] | None = None
 
     budget: Budget

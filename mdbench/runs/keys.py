@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SCORING", "key_parts", "method_parts"]
 
-SCORING = "1"
+SCORING = "2"
 """Version of all that lies between a method's answer and its score.
 
 To be raised whenever a change in `data`, `datatypes`, `expressions`, `metrics`, `runs` or

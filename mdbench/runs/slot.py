@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
+    from mdbench.datatypes._fidelity import Fidelity
     from mdbench.datatypes.base import Dataset, Task
     from mdbench.methods import Method
     from mdbench.records import Record
@@ -135,6 +136,8 @@ class Slot:
             outcome = Outcome(Status.FAILED, str(error))
         if self._interrupted and outcome.status not in {Status.OK, Status.PARTIAL}:
             outcome = Outcome(Status.INTERRUPTED, "the run was stopped")
+        with watch.stopped():  # the bench's own curiosity
+            fidelity = self._fidelity(dataset, task, outcome)
         return make_record(
             job,
             dataset,
@@ -146,7 +149,14 @@ class Slot:
             prepared=prepared,
             log=str(log.relative_to(self._plan.result_dir)) if log.exists() else None,
             watch=watch,
+            fidelity=fidelity,
         )
+
+    def _fidelity(self, dataset: Dataset, task: Task, outcome: Outcome) -> Fidelity | None:
+        if outcome.equations is None:
+            return None
+        texts = [equation.text for equation in outcome.equations]
+        return self._plan.data_type.fidelity(dataset, task, texts)
 
     def _log_path(self, one: Ready) -> Path:
         job = one.job

@@ -17,6 +17,7 @@ from mdbench.errors import UnavailableError
 from mdbench.metrics.selection import best_by_complexity
 from mdbench.records import (
     Budget,
+    Fidelity,
     FrontEntry,
     Machine,
     Measured,
@@ -30,6 +31,7 @@ from mdbench.records import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from mdbench.datatypes._fidelity import Fidelity as Found
     from mdbench.datatypes.base import Dataset
     from mdbench.runs.attempt import Outcome
     from mdbench.runs.choice import Offer
@@ -76,6 +78,7 @@ def make_record(
     prepared: Prepared | None,
     log: str | None,
     watch: Stopwatch,
+    fidelity: Found | None = None,
 ) -> Record:
     """Put together the one line that a job leaves."""
     choice = outcome.choice
@@ -111,6 +114,7 @@ def make_record(
             invalid=outcome.invalid,
         ),
         agreement=outcome.agreement,
+        fidelity=None if fidelity is None else Fidelity.model_validate(fidelity.as_json()),
         front=None if outcome.front is None else tuple(_front(outcome.front)),
         budget=Budget(
             timeout_s=job.timeout_s,

@@ -38,12 +38,12 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     RightHandSide = Callable[[float, Array], Array]
 
-__all__ = ["System", "integrate", "read_system"]
+__all__ = ["SOLVER", "System", "integrate", "read_system"]
 
 T_END = 10.0
 N_POINTS = 150
 
-_SOLVER: dict[str, Any] = {
+SOLVER: dict[str, Any] = {
     "method": "LSODA",
     "rtol": 1e-5,
     "atol": 1e-7,
@@ -101,7 +101,7 @@ class System:
     @property
     def recipe(self) -> str:
         """SHA-256 of all that decides what `integrate` makes of this system by default."""
-        decisive = (_REVISION, _SOLVER, T_END, N_POINTS, self.truth, self.initial_conditions[0])
+        decisive = (_REVISION, SOLVER, T_END, N_POINTS, self.truth, self.initial_conditions[0])
         return hashlib.sha256(repr(decisive).encode()).hexdigest()
 
     @cached_property
@@ -201,7 +201,7 @@ def integrate(
 
     t = np.linspace(0.0, T_END, N_POINTS)
     with np.errstate(all="ignore"):
-        solution = solve_ivp(right_hand_side, (0.0, T_END), start, t_eval=t, **_SOLVER)
+        solution = solve_ivp(right_hand_side, (0.0, T_END), start, t_eval=t, **SOLVER)
     if not solution.success:
         raise DataError(f"{failure}: {solution.message}")
     u = solution.y

@@ -1,0 +1,410 @@
+"""Whether an answer is the true system, by the rule of MDBench, and how much of it is.
+
+The authors compared equations by hand: *identified* are those with all terms, no other, and
+every coefficient within 5 %; those with one term missing or too many are told apart.  Here the
+same is worked out; ``docs/fidelity.md`` says how, and what a term is.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from mdbench.errors import EquationError
+
+from .edit_distance import edit_distance
+from .equation import parse
+from .matching import Match, match, tree_of_sums
+from .rewriting import rewritten
+from .terms import expand, monomial_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from .terms import Monomial, Sum
+
+__all__ = ["Comparison", "Term", "Verdict", "compare"]
+
+MAX_SECONDS = 2.0
+"""After this no further writing of an equation is tried."""
+_MOST_LEFT_OUT = 12
+"""Sums of more terms are not tried with each of them left out."""
+_MOST_CELLS = 40_000
+"""Trees whose sizes have a larger product are not compared."""
+_DIGITS = 6
+"""Significant digits of the terms that are named."""
+
+
+class Verdict(StrEnum):
+    """What an answer is."""
+
+    IDENTIFIED = "identified"
+    """All terms, no other, every constant within 5 %."""
+    ONE_TERM_OFF = "one_term_off"
+    """Exactly one term is missing or too many in the whole system, at least one is found, and all
+    that are found are within 5 %."""
+    DIFFERENT = "different"
+    UNDECIDED = "undecided"
+    """A step ran out of time, and what is known allows more than one of the others."""
+
+
+@dataclass(frozen=True)
+class Term:
+    """A term of one equation.
+
+    Attributes
+    ----------
+    equation
+        The index of the equation.
+    text
+        For people, with rounded constants.
+    exact
+        For `parse`, in full precision.
+    """
+
+    equation: int
+    text: str
+    exact: str
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """An answer beside the truth.
+
+    Attributes
+    ----------
+    precision, recall, f1
+        Of terms over the whole system.  A term counts as found whatever its coefficient is.
+    coefficient_error
+        The largest relative error of a constant among the terms found; None where there is none.
+    edit_distance
+        Nodes to change over nodes of the truth, at most 1, between the multiplied-out systems;
+        None if the truth could not be multiplied out.
+    missing, extra
+        Terms that only the truth, or only the answer, has.
+    matched
+        The terms of the answer that the truth has too, as far as they can be named.
+    """
+
+    verdict: Verdict
+    precision: float
+    recall: float
+    f1: float
+    coefficient_error: float | None
+    edit_distance: float | None
+    missing: tuple[Term, ...]
+    extra: tuple[Term, ...]
+    matched: tuple[Term, ...]
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """One equation beside the true one."""
+
+    truth: Sum
+    prediction: Sum
+    found: int
+    wrong: int
+    error: float | None
+    missing: tuple[tuple[Monomial, Sum], ...]
+    extra: tuple[tuple[Monomial, Sum], ...]
+    decided: bool = True
+
+    @property
+    def faults(self) -> int:
+        return len(self.missing) + len(self.extra) + self.wrong
+
+
+def compare(
+    truth: Sequence[str],
+    prediction: Sequence[str],
+    variables: Sequence[str],
+    *,
+    truth_variables: Sequence[str] | None = None,
+    seconds: float = MAX_SECONDS,
+) -> Comparison:
+    """Put an answer beside the truth.
+
+    Parameters
+    ----------
+    truth, prediction
+        One right-hand side for each target, in the same order.
+    variables
+        The names that the answer may use.
+    truth_variables
+        Those of the truth, where they are others.
+    seconds
+        After this time no further writing is tried, and the verdict may be `UNDECIDED`.
+
+    Raises
+    ------
+    EquationError
+        If an equation cannot be read.
+    ValueError
+        If there are not as many equations in the answer as in the truth.
+
+    References
+    ----------
+    Ziaei Bideh et al., "MDBench", AAAI 2026, tables 3, A5 and A6.
+
+    Examples
+    --------
+    >>> compare(["u0*(1.84 - 1.45*u1)"], ["1.8*u0 - 1.5*u0*u1"], ["u0", "u1"]).verdict.value
+    'identified'
+    >>> found = compare(["sin(u0) - u1"], ["cos(u0 - 1.57)"], ["u0", "u1"])
+    >>> found.verdict.value, [term.text for term in found.missing]
+    ('one_term_off', ['-u1'])
+    """
+    names = tuple(variables)
+    true_names = names if truth_variables is None else tuple(truth_variables)
+    return _compare(tuple(truth), tuple(prediction), true_names, names, seconds)
+
+
+@lru_cache(maxsize=1_024)
+def _compare(
+    truth: tuple[str, ...],
+    prediction: tuple[str, ...],
+    true_names: tuple[str, ...],
+    names: tuple[str, ...],
+    seconds: float,
+) -> Comparison:
+    end = time.monotonic() + seconds
+    pairs = [
+        _equation(t, p, true_names, names, end) for t, p in zip(truth, prediction, strict=True)
+    ]
+    n_true = sum(len(pair.truth) for pair in pairs)
+    found = sum(pair.found for pair in pairs)
+    n_predicted = found + sum(len(pair.extra) for pair in pairs)
+    errors = [pair.error for pair in pairs if pair.error is not None]
+    unknown = any(not pair.decided for pair in pairs)
+    return Comparison(
+        verdict=_verdict(pairs),
+        precision=_share(found, n_predicted, n_true),
+        recall=_share(found, n_true, n_predicted),
+        f1=_share(2 * found, n_true + n_predicted, 0),
+        coefficient_error=max(errors, default=None),
+        edit_distance=None if unknown else _edit_distance(pairs),
+        missing=_terms(pair.missing for pair in pairs),
+        extra=_terms(pair.extra for pair in pairs),
+        matched=_matched(pairs),
+    )
+
+
+def _share(part: int, whole: int, other: int) -> float:
+    """Give a share; of nothing at all it is 1 if there is nothing on the other side either."""
+    if whole:
+        return part / whole
+    return 0.0 if other else 1.0
+
+
+def _verdict(pairs: list[_Pair]) -> Verdict:
+    decided = [pair for pair in pairs if pair.decided]
+    faults = sum(pair.faults for pair in decided)
+    wrong = sum(pair.wrong for pair in decided)
+    if faults > 1 or wrong:
+        return Verdict.DIFFERENT
+    if len(decided) < len(pairs):
+        return Verdict.UNDECIDED
+    if not faults:
+        return Verdict.IDENTIFIED
+    return Verdict.ONE_TERM_OFF if any(pair.found for pair in pairs) else Verdict.DIFFERENT
+
+
+def _equation(
+    truth: str, prediction: str, true_names: tuple[str, ...], names: tuple[str, ...], end: float
+) -> _Pair:
+    t = expand(truth, true_names)
+    try:
+        p = expand(prediction, names)
+    except EquationError:
+        parse(prediction, names)  # what cannot be read is an error, what is too large is not
+        missing = tuple((monomial, t) for monomial in t)
+        return _Pair(t, {}, 0, 0, None, missing, (), decided=False)
+    direct = _pair(t, p, match(t, p))
+    if direct.faults == 0:
+        return direct
+    others = _Writings(truth, prediction, true_names, names, end)
+    best = _by_other_writings(t, p, others)
+    if best is not None:
+        return best
+    return direct if others.complete else replace(direct, decided=False)
+
+
+def _pair(t: Sum, p: Sum, matched: Match) -> _Pair:
+    return _Pair(
+        truth=t,
+        prediction=p,
+        found=len(matched.pairs),
+        wrong=matched.wrong,
+        error=matched.error,
+        missing=tuple((monomial, t) for monomial in matched.missing),
+        extra=tuple((monomial, p) for monomial in matched.extra),
+    )
+
+
+def _by_other_writings(t: Sum, p: Sum, others: _Writings) -> _Pair | None:
+    """Look for a writing of both in which they are the same, or all but one term is.
+
+    None if there is no such writing.
+    """
+    direct = match(t, p)
+    nearly = direct.faults == 1 and not direct.wrong
+    off: _Pair | None = None
+    for one, other in others.both():
+        found = match(one, other)
+        if found.faults == 0:
+            return _Pair(t, p, len(t), 0, found.error, (), ())
+        if found.faults == 1 and found.extra:
+            off = off or _Pair(t, p, len(t), 0, found.error, (), ((found.extra[0], other),))
+    if nearly:
+        return None  # nothing better can be found any more
+    return off or _but_for_one_term(t, p, others)
+
+
+def _but_for_one_term(t: Sum, p: Sum, others: _Writings) -> _Pair | None:
+    """Leave out one term after the other, which may be several in another writing."""
+    for left in t if others.truth_varies and 1 < len(t) <= _MOST_LEFT_OUT else ():
+        for one, other in others.both(left_of_truth=left):
+            found = match(one, other)
+            if found.faults == 0:
+                return _Pair(t, p, len(t) - 1, 0, found.error, ((left, t),), ())
+    for left in p if others.prediction_varies and 1 < len(p) <= _MOST_LEFT_OUT else ():
+        for one, other in others.both(left_of_prediction=left):
+            found = match(one, other)
+            if found.faults == 0:
+                return _Pair(t, p, len(t), 0, found.error, (), ((left, p),))
+    return None
+
+
+class _Writings:
+    """The other writings of two equations, each made when it is asked for.
+
+    Attributes
+    ----------
+    complete
+        Whether all that was asked for could be made in time.
+    truth_varies, prediction_varies
+        Whether a single term of it may be several in another writing.
+    """
+
+    def __init__(
+        self,
+        truth: str,
+        prediction: str,
+        true_names: tuple[str, ...],
+        names: tuple[str, ...],
+        end: float,
+    ) -> None:
+        self.complete = True
+        self._texts = truth, prediction
+        self._names = true_names, names
+        self._end = end
+        sums = expand(truth, true_names), expand(prediction, names)
+        angles = [_has_angles(each) for each in sums]
+        self._angles = any(angles)
+        # A fraction bar in the truth alone is seen as a term that is missing.
+        self._fractions = _has_fractions(sums[1])
+        self.truth_varies = angles[0] or self._fractions
+        self.prediction_varies = angles[1] or self._fractions
+
+    def both(
+        self, *, left_of_truth: Monomial | None = None, left_of_prediction: Monomial | None = None
+    ) -> Iterator[tuple[Sum, Sum]]:
+        """Give the two in the same writing, each without one of its terms if one is named."""
+        texts = tuple(
+            text if left is None else _without(text, names, left)
+            for text, names, left in zip(
+                self._texts, self._names, (left_of_truth, left_of_prediction), strict=True
+            )
+        )
+        if self._angles:
+            try:
+                one, other = (
+                    expand(text, names, angles=True)
+                    for text, names in zip(texts, self._names, strict=True)
+                )
+                yield one, other
+            except EquationError:
+                self.complete = False
+        if self._fractions:
+            yield from self._as_fractions(texts)
+
+    def _as_fractions(self, texts: tuple[str, ...]) -> Iterator[tuple[Sum, Sum]]:
+        sums = []
+        for text, names in zip(texts, self._names, strict=True):
+            ways = None if time.monotonic() > self._end else rewritten(text, names)
+            if ways is None:
+                self.complete = False
+                return
+            try:
+                sums.append([expand(way, names) for way in ways])
+            except EquationError:
+                return
+        # Partial fractions come last, or are the one fraction where that cannot be parted.
+        yield sums[0][0], sums[1][0]
+        if max(map(len, sums)) > 1:
+            yield sums[0][-1], sums[1][-1]
+
+
+@lru_cache(maxsize=1_024)
+def _without(text: str, names: tuple[str, ...], left: Monomial) -> str:
+    rest = [
+        monomial_text(monomial, c)
+        for monomial, c in expand(text, names).items()
+        if monomial != left
+    ]
+    return " + ".join(rest) or "0"
+
+
+def _has_fractions(terms: Sum) -> bool:
+    return any(atom.kind == "sum" and power < 0 for monomial in terms for atom, power in monomial)
+
+
+def _has_angles(terms: Sum) -> bool:
+    return any(
+        len(atom.inner) > 1
+        or power > 1
+        or (atom.inner[0][1].denominator == 1 and atom.inner[0][1] > 1)
+        or atom.constants[-1] != 0
+        for monomial in terms
+        for atom, power in monomial
+        if atom.kind == "wave"
+    )
+
+
+def _edit_distance(pairs: list[_Pair]) -> float | None:
+    true = tree_of_sums([pair.truth for pair in pairs])
+    # What is the same in another writing is so in that of the truth.
+    tree = tree_of_sums([pair.prediction if pair.faults else pair.truth for pair in pairs])
+    if true == tree:
+        return 0.0
+    if len(tree) >= 2 * len(true):
+        return 1.0  # no fewer edits than the trees differ in size
+    if len(tree) * len(true) > _MOST_CELLS:
+        return None
+    return min(1.0, edit_distance(true, tree) / len(true))
+
+
+def _terms(groups: Iterator[tuple[tuple[Monomial, Sum], ...]]) -> tuple[Term, ...]:
+    return tuple(
+        _term(number, monomial, terms)
+        for number, group in enumerate(groups)
+        for monomial, terms in group
+    )
+
+
+def _term(equation: int, monomial: Monomial, terms: Sum) -> Term:
+    c = terms[monomial]
+    return Term(equation, monomial_text(monomial, c, _DIGITS), monomial_text(monomial, c))
+
+
+def _matched(pairs: list[_Pair]) -> tuple[Term, ...]:
+    return tuple(
+        _term(number, monomial, pair.prediction)
+        for number, pair in enumerate(pairs)
+        for monomial in pair.prediction
+        if monomial not in {left for left, _ in pair.extra}
+    )

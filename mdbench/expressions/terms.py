@@ -1,0 +1,596 @@
+"""Equations as sums of terms, in a form that does not depend on how they were written.
+
+An equation is multiplied out with exact numbers into *terms*: a coefficient times a product of
+powers of *atoms*.  An atom is a variable, a function of a sum, or a sum under a root or a
+fraction bar.  Every atom has a writing of its own:
+
+- ``exp(a + 2*b)`` is ``exp(a) * exp(b)**2``, and a power with a variable exponent is an exp;
+- ``sin`` and ``cos`` are one function with a phase, ``tan`` and ``cot`` are their quotients;
+- signs leave odd functions and vanish in even ones, factors leave logarithms, roots and bars;
+- ``log(a*b)`` is ``log(a) + log(b)``, and ``sqrt(a**2)`` is ``abs(a)``.
+
+The last two hold where both sides are defined.  No SymPy: most equations need well below a
+millisecond, and the work is limited by a count, not by a clock.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, TypeAlias
+
+from mdbench.errors import EquationError
+
+from .grammar import check, read
+from .tree import Call, Chain, Negation, Node, Number, Power, Variable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+__all__ = [
+    "Atom",
+    "Exponent",
+    "Monomial",
+    "Sum",
+    "constants_of",
+    "expand",
+    "monomial_text",
+    "skeleton_of",
+]
+
+MAX_PRODUCTS = 20_000
+"""Products of two terms that the expansion of one equation may take: well below a second."""
+MAX_POWER = 24
+"""Sums are not multiplied out beyond this power."""
+MAX_BITS = 4_000
+"""Longer fractions are rounded to double precision."""
+_FLOAT_BITS = 1_000
+"""Numbers of more bits before the point are too large for a float, or nearly so."""
+CANCELLED = Fraction(1, 10**10)
+"""A sum of coefficients that is smaller than this share of their sizes is their rounding."""
+
+_PI = Fraction(math.pi)
+_SNAP = Fraction(1, 10**9)
+"""A phase this near to a multiple of pi/2 is one."""
+_ODD = frozenset({"asin", "atan", "sinh", "tanh", "asinh", "atanh", "sign"})
+_EVEN = frozenset({"cosh"})
+_ALIASES = {
+    "Abs": "abs",
+    "Max": "max",
+    "Min": "min",
+    "arccos": "acos",
+    "arccosh": "acosh",
+    "arcsin": "asin",
+    "arcsinh": "asinh",
+    "arctan": "atan",
+    "arctanh": "atanh",
+    "ln": "log",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """What a term is made of.
+
+    Attributes
+    ----------
+    skeleton
+        The atom with a mark for each constant in it: ``#`` a coefficient, ``^`` an exponent,
+        ``~`` a phase.
+    constants
+        Their values, in that order.
+    text
+        The atom in the notation of equations.
+    kind
+        ``variable``, ``wave``, ``exp``, ``abs``, ``sum``, or a function's name.
+    inner
+        The sum inside, for those kinds that are ever opened again.
+    """
+
+    skeleton: str
+    constants: tuple[Exponent, ...]
+    text: str = field(compare=False)
+    kind: str = field(compare=False)
+    inner: tuple[tuple[Monomial, Fraction], ...] = field(default=(), compare=False)
+    hashed: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # Fractions take long to hash, and every product of terms asks for it.
+        object.__setattr__(self, "hashed", hash((self.skeleton, self.constants)))
+
+    def __hash__(self) -> int:
+        return self.hashed
+
+    @property
+    def order(self) -> tuple[str, tuple[Exponent, ...]]:
+        """By what atoms are sorted."""
+        return self.skeleton, self.constants
+
+
+Exponent: TypeAlias = "int | Fraction"
+Monomial: TypeAlias = "tuple[tuple[Atom, Exponent], ...]"
+Sum: TypeAlias = "dict[Monomial, Fraction]"
+_ONE: Monomial = ()
+
+
+@lru_cache(maxsize=4_096)
+def expand(text: str, variables: tuple[str, ...], *, angles: bool = False) -> Sum:
+    """Multiply an equation out.
+
+    Parameters
+    ----------
+    text
+        A right-hand side.
+    variables
+        The names it may use.
+    angles
+        Whether sines and cosines of sums and of multiples become those of their parts, and
+        ``sin(x)**2`` becomes ``1 - cos(x)**2``.
+
+    Returns
+    -------
+    dict
+        The coefficient of each product; not to be changed.
+
+    Raises
+    ------
+    EquationError
+        If the text cannot be read, has too many terms, or divides by zero.
+    """
+    check(text)
+    return _Expansion(angles=angles).of(read(text, variables))
+
+
+@lru_cache(maxsize=16_384)
+def skeleton_of(monomial: Monomial) -> str:
+    """Write a product with a mark for each constant; products that match are alike in it."""
+    return "*".join(f"{atom.skeleton}{'#' if atom.kind == 'exp' else '^'}" for atom, _ in monomial)
+
+
+def constants_of(monomial: Monomial) -> tuple[Exponent, ...]:
+    """Give the constants of a product in the order of their marks."""
+    return tuple(c for atom, power in monomial for c in (*atom.constants, power))
+
+
+def monomial_text(monomial: Monomial, coefficient: Fraction, digits: int = 17) -> str:
+    """Write a term so that `mdbench.expressions.parse` reads it."""
+    number = f"{float(coefficient):.{digits}g}"
+    factors = [_power_text(atom, power, digits) for atom, power in monomial]
+    if factors and number in {"1", "-1"}:
+        return number[:-1] + "*".join(factors)
+    return "*".join([number, *factors])
+
+
+def _power_text(atom: Atom, power: Exponent, digits: int) -> str:
+    if power == 1:
+        return atom.text
+    if atom.kind == "exp":
+        return f"exp({monomial_text(atom.inner[0][0], Fraction(power), digits)})"
+    shown = f"{float(power):.{digits}g}"
+    return f"{atom.text}**{shown if power >= 0 else f'({shown})'}"
+
+
+def _sum_text(terms: Iterable[tuple[Monomial, Fraction]]) -> str:
+    text = " + ".join(monomial_text(monomial, c, digits=12) for monomial, c in terms) or "0"
+    return text.replace("+ -", "- ")
+
+
+class _Expansion:
+    """The expansion of one equation, with the work it has done so far."""
+
+    def __init__(self, *, angles: bool) -> None:
+        self.angles = angles
+        self.products = 0
+        self.waves: dict[object, Sum] = {}
+
+    def of(self, node: Node) -> Sum:
+        match node:
+            case Number():
+                return _constant(_number(node))
+            case Variable():
+                return {((_variable(node.name), 1),): Fraction(1)}
+            case Chain():
+                return self.chain(node)
+            case Negation():
+                return _scaled(self.of(node.operand), Fraction(-1))
+            case Power():
+                return self.powered(node)
+            case Call():
+                return self.call(node)
+
+    def chain(self, node: Chain) -> Sum:
+        parts = [("+", node.first), *node.rest]
+        if node.rest[0][0] in "+-":
+            signed = [(1 if sign == "+" else -1, self.of(part)) for sign, part in parts]
+            return _added(_scaled(part, Fraction(sign)) for sign, part in signed)
+        result = self.of(node.first)
+        for symbol, part in node.rest:
+            factor = self.of(part)
+            result = self.times(result, factor if symbol == "*" else self.power(factor, -1))
+        return result
+
+    def powered(self, node: Power) -> Sum:
+        base = self.of(node.base)
+        if node.exponent.constant is not None:
+            return self.power(base, _simple(node.exponent.constant))
+        return self.exp(self.times(self.of(node.exponent), self.log(base)))
+
+    def call(self, node: Call) -> Sum:
+        if node.constant is not None:
+            return _constant(Fraction(float(node.constant)))
+        name = _ALIASES.get(node.function, node.function)
+        sums = [self.of(argument) for argument in node.arguments]
+        if len(sums) > 1:
+            inner = sorted((_sorted(each) for each in sums), key=_sum_order)
+            return _single(_function(name, *inner))
+        known: dict[str, Callable[[Sum], Sum]] = {
+            "abs": self.abs,
+            "cos": lambda argument: self.wave(argument, cos=True),
+            "cot": lambda argument: self.quotient(argument, cos_above=True),
+            "exp": self.exp,
+            "log": self.log,
+            "sin": lambda argument: self.wave(argument, cos=False),
+            "sqrt": lambda argument: self.power(argument, Fraction(1, 2)),
+            "tan": lambda argument: self.quotient(argument, cos_above=False),
+        }
+        return known[name](sums[0]) if name in known else self.odd_or_even(name, sums[0])
+
+    def quotient(self, argument: Sum, *, cos_above: bool) -> Sum:
+        below = self.wave(argument, cos=not cos_above)
+        return self.times(self.wave(argument, cos=cos_above), self.power(below, -1))
+
+    def odd_or_even(self, name: str, argument: Sum) -> Sum:
+        sign = Fraction(1)
+        terms = _sorted(argument)
+        if terms and terms[0][1] < 0 and name in _ODD | _EVEN:
+            terms = tuple((monomial, -c) for monomial, c in terms)
+            sign = Fraction(-1 if name in _ODD else 1)
+        if name == "sign":
+            terms = _normalised(terms)[1]
+        return _single(_function(name, terms), sign)
+
+    def times(self, one: Sum, other: Sum) -> Sum:
+        self.products += len(one) * len(other)
+        if self.products > MAX_PRODUCTS:
+            raise EquationError(
+                f"an equation of more than {MAX_PRODUCTS:,} products is not multiplied out"
+            )
+        parts = []
+        for a, c in one.items():
+            for b, d in other.items():
+                powers = dict(a)
+                for atom, power in b:
+                    powers[atom] = powers.get(atom, 0) + power
+                parts.append(_scaled(self.settled(powers), _bounded(c * d)))
+        return _added(parts)
+
+    def settled(self, powers: dict[Atom, Exponent]) -> Sum:
+        """Make a product of atoms, opening those that have become something simpler."""
+        plain: list[tuple[Atom, Exponent]] = []
+        opened: list[Sum] = []
+        for atom, power in powers.items():
+            if power == 0:
+                continue
+            if atom.kind == "variable":
+                plain.append((atom, _whole(power)))
+                continue
+            whole = power.denominator == 1
+            sum_again = atom.kind == "sum" and 0 < power <= MAX_POWER
+            if whole and (sum_again or (atom.kind == "abs" and power % 2 == 0)):
+                opened.append(self.power(dict(atom.inner), power))
+            elif (
+                self.angles
+                and atom.kind == "wave"
+                and atom.constants[-1] == 0
+                and whole
+                and 1 < power <= MAX_POWER
+            ):
+                square = _added(
+                    [_constant(Fraction(1)), _scaled(self.squared_cosine(atom), Fraction(-1))]
+                )
+                opened.append(self.power(square, power // 2))
+                if power % 2:
+                    plain.append((atom, 1))
+            else:
+                plain.append((atom, _whole(power)))
+        result: Sum = {tuple(sorted(plain, key=lambda each: each[0].order)): Fraction(1)}
+        for each in opened:
+            result = self.times(result, each)
+        return result
+
+    def squared_cosine(self, sine: Atom) -> Sum:
+        return {((_wave(sine.inner, _PI / 2), 2),): Fraction(1)}
+
+    def power(self, base: Sum, exponent: Fraction | int) -> Sum:
+        exponent = Fraction(exponent)
+        if exponent == 0:
+            return _constant(Fraction(1))
+        if not base:
+            if exponent < 0:
+                raise EquationError("an equation divides by zero")
+            return {}
+        whole = exponent.denominator == 1
+        if len(base) == 1:
+            [(monomial, c)] = base.items()
+            if whole or c > 0:
+                return self.single_power(monomial, c, exponent)
+        elif whole and 0 < exponent <= MAX_POWER:
+            result = base
+            for _ in range(int(exponent) - 1):
+                result = self.times(result, base)
+            return result
+        return self.opaque_power(base, exponent)
+
+    def single_power(self, monomial: Monomial, c: Fraction, exponent: Fraction) -> Sum:
+        powers: dict[Atom, Exponent] = {}
+        for atom, power in monomial:
+            raised = power * exponent
+            even = power.denominator == 1 and power % 2 == 0
+            if even and raised % 2 != 0 and atom.kind not in {"exp", "abs"}:
+                atom = _abs(atom)  # noqa: PLW2901 - from here on it is the other one
+            powers[atom] = powers.get(atom, 0) + raised
+        return _scaled(self.settled(powers), _number_power(c, exponent))
+
+    def opaque_power(self, base: Sum, exponent: Fraction) -> Sum:
+        """Raise a sum that is not multiplied out; what all its terms share goes before it."""
+        terms = _sorted(base)
+        shared: dict[Atom, Exponent] = {}
+        if exponent.denominator == 1:
+            shared = dict(terms[0][0])
+            for monomial, _ in terms[1:]:
+                powers = dict(monomial)
+                shared = {
+                    atom: min(power, powers[atom])
+                    for atom, power in shared.items()
+                    if atom in powers
+                }
+        if shared:
+            below = self.settled({atom: -power for atom, power in shared.items()})
+            rest = self.power(self.times(base, below), exponent)
+            above = self.settled({atom: power * exponent for atom, power in shared.items()})
+            return self.times(above, rest)
+        scale, terms = _normalised(terms)
+        if exponent.denominator == 1 and terms[0][1] < 0:
+            scale, terms = -scale, tuple((monomial, -c) for monomial, c in terms)
+        atom = Atom(
+            f"({_skeleton(terms)})", _constants(terms), f"({_sum_text(terms)})", "sum", terms
+        )
+        return {((atom, _whole(exponent)),): _number_power(scale, exponent)}
+
+    def exp(self, argument: Sum) -> Sum:
+        result = _constant(Fraction(1))
+        for monomial, c in argument.items():
+            if not monomial:
+                result = _scaled(result, _float_of(math.exp, c))
+            elif len(monomial) == 1 and monomial[0][0].kind == "log" and monomial[0][1] == 1:
+                result = self.times(result, self.power(dict(monomial[0][0].inner), c))
+            else:
+                result = self.times(result, {((_exp(monomial), _whole(c)),): Fraction(1)})
+        return result
+
+    def log(self, argument: Sum) -> Sum:
+        if not argument:
+            raise EquationError("an equation has the logarithm of zero")
+        scale, terms = _normalised(_sorted(argument))
+        result = [_constant(_float_of(math.log, scale))]
+        if len(terms) > 1 or terms[0][1] < 0:
+            return _added([*result, _single(_function("log", terms))])
+        for atom, power in terms[0][0]:
+            if atom.kind == "exp":
+                part: Sum = dict(atom.inner)
+            elif atom.kind == "sum":
+                part = _single(_function("log", atom.inner))
+            else:
+                part = _single(_function("log", ((((atom, 1),), Fraction(1)),)))
+            result.append(_scaled(part, Fraction(power)))
+        return _added(result)
+
+    def abs(self, argument: Sum) -> Sum:
+        if not argument:
+            return {}
+        scale, terms = _normalised(_sorted(argument))
+        if len(terms) > 1:
+            if terms[0][1] < 0:
+                terms = tuple((monomial, -c) for monomial, c in terms)
+            return {((_abs_of(terms), 1),): scale}
+        powers: dict[Atom, Exponent] = {}
+        for atom, power in terms[0][0]:
+            even = power.denominator == 1 and power % 2 == 0
+            bare = even or atom.kind in {"exp", "abs"}
+            powers[atom if bare else _abs(atom)] = power
+        return _scaled(self.settled(powers), scale)
+
+    def wave(self, argument: Sum, *, cos: bool) -> Sum:
+        phase = argument.get(_ONE, Fraction(0)) + (_PI / 2 if cos else 0)
+        terms = _sorted({monomial: c for monomial, c in argument.items() if monomial})
+        if not terms:
+            return _constant(_float_of(math.sin, phase))
+        sign = 1
+        if terms[0][1] < 0:  # sin(-x + p) = -sin(x - p)
+            terms = tuple((monomial, -c) for monomial, c in terms)
+            sign, phase = -1, -phase
+        turns = round((phase - _PI / 4) / _PI)
+        phase -= turns * _PI
+        sign *= -1 if turns % 2 else 1
+        for known in (Fraction(0), _PI / 2):
+            if abs(phase - known) < _SNAP:
+                phase = known
+        if self.angles:
+            # Each multiple asks for the sine and the cosine of the next, twice.
+            if (terms, phase) not in self.waves:
+                self.waves[terms, phase] = self.parted(terms, phase)
+            return _scaled(self.waves[terms, phase], Fraction(sign))
+        return {((_wave(terms, phase), 1),): Fraction(sign)}
+
+    def parted(self, terms: tuple[tuple[Monomial, Fraction], ...], phase: Fraction) -> Sum:
+        """Write sin(a + b + p) in the sines and cosines of a and of b."""
+        monomial, c = terms[0]
+        multiple = c.denominator == 1 and 1 < c <= MAX_POWER
+        if multiple or len(terms) > 1:
+            step = Fraction(1) if multiple else c
+            first = {monomial: step}
+            rest: Sum = {_ONE: phase} | dict(terms[1:])
+            if multiple:
+                rest[monomial] = c - step
+            return _added(
+                self.times(self.wave(first, cos=a), self.wave(rest, cos=b))
+                for a, b in ((False, True), (True, False))
+            )
+        if phase in {0, _PI / 2}:
+            return {((_wave(terms, phase), 1),): Fraction(1)}
+        return _added(
+            {((_wave(terms, shift), 1),): _float_of(function, phase)}
+            for shift, function in ((Fraction(0), math.cos), (_PI / 2, math.sin))
+        )
+
+
+def _constant(value: Fraction) -> Sum:
+    return {_ONE: value} if value else {}
+
+
+def _single(atom: Atom, c: Fraction = Fraction(1)) -> Sum:
+    return {((atom, 1),): c}
+
+
+def _whole(power: Exponent) -> Exponent:
+    """Give a whole number as an int, which is handled faster."""
+    return int(power) if power.denominator == 1 else power
+
+
+def _scaled(terms: Sum, factor: Fraction) -> Sum:
+    if factor == 1:
+        return terms
+    scaled = {monomial: _bounded(c * factor) for monomial, c in terms.items()} if factor else {}
+    return {monomial: c for monomial, c in scaled.items() if c}
+
+
+def _added(parts: Iterable[Sum]) -> Sum:
+    """Add sums; what is left of coefficients that cancel but for their rounding is dropped."""
+    result: Sum = {}
+    sizes: dict[Monomial, Fraction] = {}
+    for part in parts:
+        for monomial, c in part.items():
+            if monomial in result:
+                sizes[monomial] = sizes.get(monomial, abs(result[monomial])) + abs(c)
+                result[monomial] += c
+            else:
+                result[monomial] = c
+    for monomial, size in sizes.items():
+        if abs(result[monomial]) <= CANCELLED * size:
+            del result[monomial]
+    return result
+
+
+def _number(node: Number) -> Fraction:
+    if node.text[0].isalpha():
+        return Fraction(float(node.constant or 0.0))
+    # Through a float where the decimal exponent would make a fraction of many digits.
+    value = abs(float(node.constant or 0.0))
+    return Fraction(node.text) if 1e-60 < value < 1e60 else Fraction(value)  # noqa: PLR2004
+
+
+def _simple(value: float) -> Fraction:
+    near = Fraction(float(value)).limit_denominator(12)
+    return near if abs(float(near) - value) < 1e-12 else Fraction(float(value))  # noqa: PLR2004
+
+
+def _bounded(value: Fraction) -> Fraction:
+    above, below = value.numerator.bit_length(), value.denominator.bit_length()
+    if above + below <= MAX_BITS and above - below < _FLOAT_BITS:
+        return value
+    return _float_of(float, value)
+
+
+def _float_of(function: object, value: Fraction) -> Fraction:
+    try:
+        result = function(float(value))  # type: ignore[operator]
+        return Fraction(result)
+    except (OverflowError, ValueError):
+        raise EquationError("a constant of an equation is too large") from None
+
+
+def _number_power(value: Fraction, exponent: Fraction) -> Fraction:
+    bits = value.numerator.bit_length() + value.denominator.bit_length()
+    if exponent.denominator == 1 and bits * abs(exponent) <= MAX_BITS:
+        return value**exponent.numerator
+    try:
+        result = float(value) ** float(exponent)
+        return Fraction(result)
+    except (OverflowError, ValueError, ZeroDivisionError, TypeError):
+        raise EquationError("a constant of an equation is too large") from None
+
+
+def _sorted(terms: Sum) -> tuple[tuple[Monomial, Fraction], ...]:
+    return tuple(sorted(terms.items(), key=lambda each: _order(each[0])))
+
+
+@lru_cache(maxsize=16_384)
+def _order(monomial: Monomial) -> tuple[str, tuple[Exponent, ...]]:
+    return skeleton_of(monomial), constants_of(monomial)
+
+
+def _sum_order(terms: tuple[tuple[Monomial, Fraction], ...]) -> list[tuple[object, ...]]:
+    return [(*_order(monomial), c) for monomial, c in terms]
+
+
+def _skeleton(terms: tuple[tuple[Monomial, Fraction], ...]) -> str:
+    return "+".join(f"#{skeleton_of(monomial)}" for monomial, _ in terms)
+
+
+def _constants(terms: tuple[tuple[Monomial, Fraction], ...]) -> tuple[Exponent, ...]:
+    return tuple(value for monomial, c in terms for value in (c, *constants_of(monomial)))
+
+
+def _normalised(
+    terms: tuple[tuple[Monomial, Fraction], ...],
+) -> tuple[Fraction, tuple[tuple[Monomial, Fraction], ...]]:
+    """Take out the size of the first coefficient."""
+    scale = abs(terms[0][1])
+    return scale, tuple((monomial, c / scale) for monomial, c in terms)
+
+
+@lru_cache(maxsize=4_096)
+def _variable(name: str) -> Atom:
+    return Atom(name, (), name, "variable")
+
+
+def _function(name: str, *arguments: tuple[tuple[Monomial, Fraction], ...]) -> Atom:
+    return Atom(
+        f"{name}({','.join(map(_skeleton, arguments))})",
+        tuple(value for terms in arguments for value in _constants(terms)),
+        f"{name}({', '.join(map(_sum_text, arguments))})",
+        name,
+        arguments[0],
+    )
+
+
+def _exp(monomial: Monomial) -> Atom:
+    terms = ((monomial, Fraction(1)),)
+    return Atom(
+        f"exp({skeleton_of(monomial)})",
+        constants_of(monomial),
+        f"exp({_sum_text(terms)})",
+        "exp",
+        terms,
+    )
+
+
+def _abs(atom: Atom) -> Atom:
+    return _abs_of(atom.inner if atom.kind == "sum" else ((((atom, 1),), Fraction(1)),))
+
+
+def _abs_of(terms: tuple[tuple[Monomial, Fraction], ...]) -> Atom:
+    return Atom(
+        f"abs({_skeleton(terms)})", _constants(terms), f"abs({_sum_text(terms)})", "abs", terms
+    )
+
+
+def _wave(terms: tuple[tuple[Monomial, Fraction], ...], phase: Fraction) -> Atom:
+    if phase == _PI / 2:
+        text = f"cos({_sum_text(terms)})"
+    else:
+        shifted = (*terms, (_ONE, phase)) if phase else terms
+        text = f"sin({_sum_text(shifted)})"
+    return Atom(f"sin({_skeleton(terms)}~)", (*_constants(terms), phase), text, "wave", terms)

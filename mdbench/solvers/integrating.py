@@ -1,0 +1,163 @@
+"""Integrates a system that a method discovered: the child's side of `simulation`.
+
+The equations have passed the grammar; what is executed is written from their trees.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.integrate import solve_ivp
+
+from mdbench.expressions.functions import FUNCTIONS
+from mdbench.expressions.grammar import read
+from mdbench.expressions.tree import Call, Chain, Negation, Node, Number, Power, Variable
+from mdbench.solvers.ode import SOLVER
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+__all__ = ["answer", "compiled"]
+
+_LONG = 20
+"""Longer chains are written as calls, as Python reads no expression of any depth."""
+
+
+class _BlewUpError(ArithmeticError):
+    """A derivative is not finite, or a state is too large."""
+
+
+class _TooManyError(Exception):
+    """The right-hand sides were evaluated too often."""
+
+
+def answer(question: dict[str, Any]) -> dict[str, Any]:
+    """Integrate ``equations`` from ``start`` to the times ``t``."""
+    derivatives = compiled(question["equations"])
+    limit = question["limit"]
+    left = question["evaluations"]
+
+    def right_hand_side(_t: float, u: Any) -> list[float]:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise _TooManyError
+        state = u.tolist()
+        if not all(abs(value) < limit for value in state):
+            raise _BlewUpError
+        du = derivatives(*state)
+        if not all(map(math.isfinite, du)):
+            raise _BlewUpError
+        return du
+
+    t = question["t"]
+    try:
+        with np.errstate(all="ignore"):
+            solution = solve_ivp(
+                right_hand_side, (t[0], t[-1]), question["start"], t_eval=t, **SOLVER
+            )
+    except (ArithmeticError, ValueError, TypeError):
+        # Complex values are a TypeError, and as undefined as the rest.
+        return {"ended": "blew_up"}
+    except _TooManyError:
+        return {"ended": "stiff"}
+    if not solution.success or solution.y.shape[1] != len(t):
+        return {"ended": "stiff"}
+    if not np.isfinite(solution.y).all():
+        return {"ended": "blew_up"}
+    return {"ended": "whole", "u": solution.y.T.tolist()}
+
+
+def compiled(equations: list[str]) -> Callable[..., list[float]]:
+    """Make a function of the states that gives the derivatives, all plain floats.
+
+    Raises
+    ------
+    EquationError
+        If an equation cannot be read.
+
+    Examples
+    --------
+    >>> compiled(["-u0*u1", "u0**2 + exp(u1)"])(2.0, 0.0)
+    [-0.0, 5.0]
+    """
+    names = tuple(f"u{i}" for i in range(len(equations)))
+    written = ", ".join(_python(read(text, names)) for text in equations)
+    code = compile(f"lambda {', '.join(names)}: [{written}]", "<equations>", "eval")
+    made: Callable[..., list[float]] = eval(code, {"__builtins__": {}} | _SCOPE)  # noqa: S307
+    return made
+
+
+def _python(node: Node) -> str:
+    if node.constant is not None:
+        return f"({float(node.constant)!r})"
+    match node:
+        case Variable():
+            return node.name
+        case Chain():
+            return _chain(node)
+        case Negation():
+            return f"(-{_python(node.operand)})"
+        case Power():
+            return f"_pow({_python(node.base)}, {_python(node.exponent)})"
+        case Call():
+            arguments = ", ".join(map(_python, node.arguments))
+            return f"_{FUNCTIONS[node.function].sympy.lower()}({arguments})"
+        case Number():
+            raise AssertionError("a number is constant")
+
+
+def _chain(node: Chain) -> str:
+    parts = [("", node.first), *node.rest]
+    if len(parts) <= _LONG:
+        return f"({''.join(symbol + _python(part) for symbol, part in parts)})"
+    if node.rest[0][0] in "+-":
+        signed = ("-" * (symbol == "-") + _python(part) for symbol, part in parts)
+        return f"_sum(({', '.join(signed)}))"
+    powers = ("1.0/" * (symbol == "/") + _python(part) for symbol, part in parts)
+    return f"_product(({', '.join(powers)}))"
+
+
+def _product(factors: Iterable[float]) -> float:
+    result = 1.0
+    for factor in factors:
+        result *= factor
+    return result
+
+
+def _pow(base: float, exponent: float) -> float:
+    try:
+        # A negative base with a fractional exponent has no real value.
+        return math.pow(base, exponent)
+    except OverflowError:
+        return math.inf
+
+
+def _no_overflow(function: Callable[[float], float]) -> Callable[[float], float]:
+    def guarded(x: float) -> float:
+        try:
+            return function(x)
+        except OverflowError:
+            return math.copysign(math.inf, x) if function is math.sinh else math.inf
+
+    return guarded
+
+
+_SCOPE: dict[str, Any] = {
+    "_abs": abs,
+    "_cot": lambda x: 1.0 / math.tan(x),
+    "_max": max,
+    "_min": min,
+    "_pow": _pow,
+    "_product": _product,
+    "_sign": lambda x: math.copysign(1.0, x) if x else 0.0,
+    "_sum": sum,
+    **{f"_{name}": _no_overflow(getattr(math, name)) for name in ("exp", "sinh", "cosh")},
+    **{
+        f"_{name}": getattr(math, name)
+        for name in ("sin", "cos", "tan", "asin", "acos", "atan", "log", "sqrt")
+    },
+    **{f"_{name}": getattr(math, name) for name in ("tanh", "asinh", "acosh", "atanh")},
+}
