@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,8 @@ _MOST_LEFT_OUT = 12
 """Sums of more terms are not tried with each of them left out."""
 _MOST_CELLS = 40_000
 """Trees whose sizes have a larger product are not compared."""
+_ROUNDING = Fraction(1, 10**8)
+"""What fractions leave where their texts were rounded to 15 digits, as a share."""
 _DIGITS = 6
 """Significant digits of the terms that are named."""
 
@@ -224,8 +227,8 @@ def _equation(
         missing = tuple((monomial, t) for monomial in t)
         return _Pair(t, {}, 0, 0, None, missing, (), decided=False)
     direct = _pair(t, p, match(t, p))
-    if direct.faults == 0:
-        return direct
+    if not (direct.missing or direct.extra) or (direct.faults == 1 and not direct.wrong):
+        return direct  # no other writing can say more
     others = _Writings(truth, prediction, true_names, names, end)
     best = _by_other_writings(t, p, others)
     if best is not None:
@@ -250,33 +253,45 @@ def _by_other_writings(t: Sum, p: Sum, others: _Writings) -> _Pair | None:
 
     None if there is no such writing.
     """
-    direct = match(t, p)
-    nearly = direct.faults == 1 and not direct.wrong
     off: _Pair | None = None
+    wrong: _Pair | None = None
     for one, other in others.both():
-        found = match(one, other)
-        if found.faults == 0:
-            return _Pair(t, p, len(t), 0, found.error, (), ())
+        found = _match_rounded(one, other)
+        if not found.missing and not found.extra:
+            same = _Pair(t, p, len(t), found.wrong, found.error, (), ())
+            if not found.wrong:
+                return same
+            wrong = same
+            break
         if found.faults == 1 and found.extra:
             off = off or _Pair(t, p, len(t), 0, found.error, (), ((found.extra[0], other),))
-    if nearly:
-        return None  # nothing better can be found any more
-    return off or _but_for_one_term(t, p, others)
+    return off or _but_for_one_term(t, p, others) or wrong
 
 
 def _but_for_one_term(t: Sum, p: Sum, others: _Writings) -> _Pair | None:
     """Leave out one term after the other, which may be several in another writing."""
     for left in t if others.truth_varies and 1 < len(t) <= _MOST_LEFT_OUT else ():
         for one, other in others.both(left_of_truth=left):
-            found = match(one, other)
+            found = _match_rounded(one, other)
             if found.faults == 0:
                 return _Pair(t, p, len(t) - 1, 0, found.error, ((left, t),), ())
     for left in p if others.prediction_varies and 1 < len(p) <= _MOST_LEFT_OUT else ():
         for one, other in others.both(left_of_prediction=left):
-            found = match(one, other)
+            found = _match_rounded(one, other)
             if found.faults == 0:
                 return _Pair(t, p, len(t), 0, found.error, (), ((left, p),))
     return None
+
+
+def _match_rounded(truth: Sum, prediction: Sum) -> Match:
+    """Match two sums of which one was written anew from a text of rounded numbers.
+
+    What should have cancelled then leaves terms of about the size of the rounding.
+    """
+    found = match(truth, prediction)
+    least = _ROUNDING * max(map(abs, prediction.values()), default=Fraction(0))
+    extra = tuple(monomial for monomial in found.extra if abs(prediction[monomial]) > least)
+    return replace(found, extra=extra)
 
 
 class _Writings:
@@ -306,7 +321,9 @@ class _Writings:
         angles = [_has_angles(each) for each in sums]
         self._angles = any(angles)
         # A fraction bar in the truth alone is seen as a term that is missing.
-        self._fractions = _has_fractions(sums[1])
+        direct = match(*sums)
+        both_differ = bool(direct.missing and direct.extra)
+        self._fractions = both_differ and _has_fractions(sums[1])
         self.truth_varies = angles[0] or self._fractions
         self.prediction_varies = angles[1] or self._fractions
 
@@ -315,7 +332,7 @@ class _Writings:
     ) -> Iterator[tuple[Sum, Sum]]:
         """Give the two in the same writing, each without one of its terms if one is named."""
         texts = tuple(
-            text if left is None else _without(text, names, left)
+            _without(text, names, left)
             for text, names, left in zip(
                 self._texts, self._names, (left_of_truth, left_of_prediction), strict=True
             )
@@ -333,24 +350,46 @@ class _Writings:
             yield from self._as_fractions(texts)
 
     def _as_fractions(self, texts: tuple[str, ...]) -> Iterator[tuple[Sum, Sum]]:
-        sums = []
-        for text, names in zip(texts, self._names, strict=True):
-            ways = None if time.monotonic() > self._end else rewritten(text, names)
-            if ways is None:
-                self.complete = False
-                return
-            try:
-                sums.append([expand(way, names) for way in ways])
-            except EquationError:
-                return
-        # Partial fractions come last, or are the one fraction where that cannot be parted.
-        yield sums[0][0], sums[1][0]
-        if max(map(len, sums)) > 1:
-            yield sums[0][-1], sums[1][-1]
+        found = [
+            self._rewritten(text, names) for text, names in zip(texts, self._names, strict=True)
+        ]
+        one, other = found
+        if one is None or other is None:
+            return
+        if max(len(one), len(other)) > 1:
+            # Partial fractions, or the one fraction where that cannot be parted.
+            yield one[-1], other[-1]
+        if self._one_fraction_tells():
+            yield one[0], other[0]
+
+    def _rewritten(self, text: str, names: tuple[str, ...]) -> list[Sum] | None:
+        """Expand the writings of one equation; None, and not complete, if time is up."""
+        ways = None if time.monotonic() > self._end else rewritten(text, names)
+        try:
+            sums = None if ways is None else [expand(way, names) for way in ways]
+        except EquationError:
+            sums = None
+        self.complete = self.complete and sums is not None
+        return sums
+
+    def _one_fraction_tells(self) -> bool:
+        """Tell whether every term of the truth is seen in one fraction.
+
+        There 100 + x/(1 + x) is (100 + 101*x)/(1 + x), and the lack of its second term no more
+        than an error of 1 % in one coefficient.
+        """
+        text, names = self._texts[0], self._names[0]
+        whole = self._rewritten(_without(text, names, None), names)
+        for monomial in expand(text, names):
+            rest = self._rewritten(_without(text, names, monomial), names)
+            if whole is None or rest is None or not match(whole[0], rest[0]).faults:
+                return False
+        return True
 
 
 @lru_cache(maxsize=1_024)
-def _without(text: str, names: tuple[str, ...], left: Monomial) -> str:
+def _without(text: str, names: tuple[str, ...], left: Monomial | None) -> str:
+    """Write an equation multiplied out, without one of its terms if one is named."""
     rest = [
         monomial_text(monomial, c)
         for monomial, c in expand(text, names).items()

@@ -110,7 +110,7 @@ def _relative(value: Exponent, true: Exponent) -> float:
     if not true:
         return float(value != 0)
     try:
-        return float(Fraction(abs(value - true)) / abs(true))
+        return float(abs(Fraction(value) / Fraction(true) - 1))
     except OverflowError:
         return math.inf
 

@@ -16,7 +16,9 @@ millisecond, and the work is limited by a count, not by a clock.
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, field
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
@@ -52,6 +54,10 @@ CANCELLED = Fraction(1, 10**10)
 """A sum of coefficients that is smaller than this share of their sizes is their rounding."""
 
 _PI = Fraction(math.pi)
+EXACT_DIGITS = 25
+"""Digits of a number in a text that is to be read again."""
+_SHORT = 10**EXACT_DIGITS
+_NUMBER = re.compile(r"(?<![\w.])(\d+\.?\d*|\.\d+)(e[-+]?\d+)?")
 _SNAP = Fraction(1, 10**9)
 """A phase this near to a multiple of pi/2 is one."""
 _ODD = frozenset({"asin", "atan", "sinh", "tanh", "asinh", "atanh", "sign"})
@@ -154,26 +160,40 @@ def constants_of(monomial: Monomial) -> tuple[Exponent, ...]:
     return tuple(c for atom, power in monomial for c in (*atom.constants, power))
 
 
-def monomial_text(monomial: Monomial, coefficient: Fraction, digits: int = 17) -> str:
-    """Write a term so that `mdbench.expressions.parse` reads it."""
-    number = f"{float(coefficient):.{digits}g}"
-    factors = [_power_text(atom, power, digits) for atom, power in monomial]
+def monomial_text(monomial: Monomial, coefficient: Fraction, digits: int = EXACT_DIGITS) -> str:
+    """Write a term so that `mdbench.expressions.parse` reads it.
+
+    By default with enough digits for fractions to cancel once more; else all numbers in it are
+    rounded to so many.
+    """
+    if digits < EXACT_DIGITS:
+        exact = monomial_text(monomial, coefficient)
+        return _NUMBER.sub(lambda number: f"{float(number[0]):.{digits}g}", exact)
+    number = _decimal(coefficient)
+    factors = [_power_text(atom, power) for atom, power in monomial]
     if factors and number in {"1", "-1"}:
         return number[:-1] + "*".join(factors)
     return "*".join([number, *factors])
 
 
-def _power_text(atom: Atom, power: Exponent, digits: int) -> str:
+def _decimal(value: Exponent) -> str:
+    if value.denominator == 1 and abs(value) < _SHORT:
+        return str(value)
+    with localcontext(prec=EXACT_DIGITS):
+        return f"{Decimal(value.numerator) / Decimal(value.denominator):g}"
+
+
+def _power_text(atom: Atom, power: Exponent) -> str:
     if power == 1:
         return atom.text
     if atom.kind == "exp":
-        return f"exp({monomial_text(atom.inner[0][0], Fraction(power), digits)})"
-    shown = f"{float(power):.{digits}g}"
+        return f"exp({monomial_text(atom.inner[0][0], Fraction(power))})"
+    shown = _decimal(power)
     return f"{atom.text}**{shown if power >= 0 else f'({shown})'}"
 
 
 def _sum_text(terms: Iterable[tuple[Monomial, Fraction]]) -> str:
-    text = " + ".join(monomial_text(monomial, c, digits=12) for monomial, c in terms) or "0"
+    text = " + ".join(monomial_text(monomial, c) for monomial, c in terms) or "0"
     return text.replace("+ -", "- ")
 
 
@@ -247,7 +267,7 @@ class _Expansion:
         if terms and terms[0][1] < 0 and name in _ODD | _EVEN:
             terms = tuple((monomial, -c) for monomial, c in terms)
             sign = Fraction(-1 if name in _ODD else 1)
-        if name == "sign":
+        if name == "sign" and terms:
             terms = _normalised(terms)[1]
         return _single(_function(name, terms), sign)
 
@@ -338,14 +358,11 @@ class _Expansion:
         terms = _sorted(base)
         shared: dict[Atom, Exponent] = {}
         if exponent.denominator == 1:
-            shared = dict(terms[0][0])
-            for monomial, _ in terms[1:]:
-                powers = dict(monomial)
-                shared = {
-                    atom: min(power, powers[atom])
-                    for atom, power in shared.items()
-                    if atom in powers
-                }
+            # Negative powers are shared, too: 1 + exp(-u) is exp(-u)*(exp(u) + 1).
+            each = [dict(monomial) for monomial, _ in terms]
+            atoms = {atom for powers in each for atom in powers}
+            lowest = {atom: min(powers.get(atom, 0) for powers in each) for atom in atoms}
+            shared = {atom: power for atom, power in lowest.items() if power}
         if shared:
             below = self.settled({atom: -power for atom, power in shared.items()})
             rest = self.power(self.times(base, below), exponent)

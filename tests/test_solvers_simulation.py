@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from house import ROOT
+
+from mdbench.errors import DataError
+from mdbench.expressions import parse
+from mdbench.solvers.integrating import compiled
+from mdbench.solvers.ode import integrate, read_system
+from mdbench.solvers.simulation import Ended, simulate, trajectory_r2
+
+T = np.linspace(0.0, 2.0, 21)
+
+
+def test_a_closed_form() -> None:
+    true = np.stack([np.exp(-T), np.cos(T)], axis=-1)
+    found = simulate(["-u0", "-sqrt(1 - min(u1**2, 1.0))"], T, true[:, :])
+    assert found.ended is Ended.WHOLE
+    decay = simulate(["-u0"], T, np.exp(-T)[:, None])
+    assert decay.r2 == pytest.approx(1.0, abs=1e-6)
+
+
+def test_a_wrong_rate_has_the_r2_of_its_closed_form() -> None:
+    true = np.exp(-T)[:, None]
+    wrong = np.exp(-2 * T)[:, None]
+    wanted = 1 - np.sum((true - wrong) ** 2) / np.sum((true - true.mean()) ** 2)
+    assert simulate(["-2*u0"], T, true).r2 == pytest.approx(wanted, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("equation", "ended"),
+    [
+        ("u0**2 + 1", Ended.BLEW_UP),  # tan(t + pi/4) has a pole at 0.79
+        ("exp(exp(u0))", Ended.BLEW_UP),
+        ("log(-u0)", Ended.BLEW_UP),
+        ("(-u0)**0.5", Ended.BLEW_UP),
+        ("1/(u0 - 1)", Ended.BLEW_UP),
+        ("-1e3*sign(u0 - 0.5)", Ended.STIFF),
+    ],
+)
+def test_failures_have_names(equation: str, ended: Ended) -> None:
+    found = simulate([equation], T, np.exp(T)[:, None])
+    assert (found.r2, found.ended) == (None, ended)
+
+
+def test_what_would_take_for_ever_is_killed() -> None:
+    slow = " + ".join(f"1e-9*sin({i}.5*u0)*cos({i}.25*u0*u0)" for i in range(700))
+    start = time.monotonic()
+    # It oscillates so fast that the solver goes in small steps, each of which is slow.
+    found = simulate([f"1e5*cos(1e5*u0) + {slow}"], T, np.exp(T)[:, None])
+    assert found.ended in {Ended.LATE, Ended.STIFF, Ended.BLEW_UP}
+    assert time.monotonic() - start < 20.0
+    assert simulate(["-u0"], T, np.exp(-T)[:, None]).ended is Ended.WHOLE
+
+
+def test_the_true_systems_come_back_to_their_data() -> None:
+    """All but those where the truth itself says nothing: see docs/fidelity.md."""
+    below = []
+    for path in sorted(Path(ROOT, "datasets", "ode").glob("*.toml")):
+        system = read_system(path)
+        for k, start in enumerate(system.initial_conditions[:2]):
+            t, u, _ = integrate(system, start)
+            rows = slice(120, None) if k == 0 else slice(None)
+            found = simulate(system.truth, t[rows], u[rows])
+            assert found.ended is Ended.WHOLE
+            if found.r2 is None or found.r2 < 0.999:
+                below.append((system.id, k))
+    assert sorted(below) == [("I12", 0), ("I55", 1), ("I6", 0)]
+
+
+def test_an_unfit_start_is_no_error() -> None:
+    with pytest.raises(DataError):
+        integrate(read_system(ROOT / "datasets" / "ode" / "gompertz-law-tumor-growth.toml"), [-1.0])
+    assert simulate(["u0*log(u0)"], T, -np.ones((21, 1))).ended is Ended.BLEW_UP
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "-u0*u1 + 2/(1 + exp(u1))",
+        "+".join(f"{i}.5*u0 - u1" for i in range(300)),
+        "*".join(["u0"] * 30) + "/u1/u1",
+        "tanh(u0) + asinh(u1) + acosh(u0 + 1) + atanh(0.1*u0) + cot(u1) + tan(u0)",
+        "asin(0.1*u0) + acos(0.2*u1) + atan(u0) + sinh(u1) + cosh(u0) + sqrt(u1) + log(u0)",
+        "max(u0, u1)*min(u0, u1) + abs(-u0) + sign(-u1) + sign(0*u0) + square(u0) - cube(u1)",
+        "1/(1 + exp(1000*u0)) + exp(-1000*u1)",
+        "u0**-2 - -u1**0.5 + 2**u0",
+    ],
+)
+def test_compiled_equations_have_the_values_of_the_grammar(text: str) -> None:
+    state = {"u0": np.array([1.3]), "u1": np.array([0.7])}
+    wanted = parse(text, state).evaluate(state)[0]
+    assert compiled([text, "u0"])(1.3, 0.7)[0] == pytest.approx(wanted, rel=1e-12)
+
+
+def test_r2() -> None:
+    true = np.array([[0.0, 1.0], [1.0, 3.0], [2.0, 8.0]])
+    # By hand: the means are 1 and 4, the variances' sums 2 and 26.
+    assert trajectory_r2(true + [[1.0, 0.0]] * 3, true) == pytest.approx(1 - 3 / 28)
+    assert trajectory_r2(np.full((3, 2), 1e300), true) is None
+    flat = np.ones((3, 1))
+    assert (trajectory_r2(flat, flat), trajectory_r2(flat + 1e-9, flat)) == (1.0, 0.0)
