@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from itertools import combinations
 from statistics import median
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, overload
 
 import numpy as np
 from scipy.stats import rankdata
@@ -68,7 +68,7 @@ class Case(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """One result, reduced to what is counted; errors are rounded to six digits."""
+    """One result, reduced to what is counted; numbers are rounded to six digits."""
 
     method: str
     case: Case
@@ -186,13 +186,13 @@ def entry(result: Result) -> Entry:
         dim=result.dim,
         status=result.status,
         nmse=_six_digits(result.nmse),
-        floor=None if result.floor is None else _six_digits(result.floor),
+        floor=_six_digits(result.floor),
         complexity=result.complexity if result.answered else None,
         judged=fidelity is not None or (result.truth is not None and not result.answered),
         verdict=result.verdict,
-        f1=fidelity.f1 if fidelity else None,
-        wall_s=result.measured.wall_s,
-        memory_mb=result.measured.peak_memory_mb,
+        f1=_six_digits(fidelity.f1 if fidelity else None),
+        wall_s=_six_digits(result.measured.wall_s),
+        memory_mb=_six_digits(result.measured.peak_memory_mb),
     )
 
 
@@ -206,7 +206,7 @@ def board(entries: Iterable[Entry], kinds: Mapping[str, Kind]) -> Board:
     kinds
         What is known of the methods; others are of the family ``other``.
     """
-    entries = tuple(entries)
+    entries = tuple(_with_floor(one, kinds) for one in entries)
     by_case: dict[Case, list[Entry]] = defaultdict(list)
     by_method: dict[str, list[Entry]] = defaultdict(list)
     for one in entries:
@@ -224,7 +224,14 @@ def board(entries: Iterable[Entry], kinds: Mapping[str, Kind]) -> Board:
     ranks = dict(zip(ranked, found.mean_ranks, strict=True)) if found else {}
     judged_at_all = any(one.verdict for one in entries)
     rows = [
-        _row(method, ones, kinds.get(method, Kind()), losses[method], unfit, floors)
+        _row(
+            method,
+            ones,
+            kinds.get(method, Kind()),
+            losses=losses[method],
+            unfit=unfit,
+            floors=floors,
+        )
         for method, ones in by_method.items()
     ]
     rows = [
@@ -244,8 +251,19 @@ def board(entries: Iterable[Entry], kinds: Mapping[str, Kind]) -> Board:
     )
 
 
-def _six_digits(value: float) -> float:
-    return float(f"{value:.5e}")
+@overload
+def _six_digits(value: float) -> float: ...
+@overload
+def _six_digits(value: float | None) -> float | None: ...
+def _six_digits(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.5e}")
+
+
+def _with_floor(one: Entry, kinds: Mapping[str, Kind]) -> Entry:
+    """Take the error of a method that is told the truth for the floor, where none is given."""
+    if one.floor is None and one.answered and kinds.get(one.method, Kind()).reference:
+        return one._replace(floor=one.nmse)
+    return one
 
 
 def _floor(ones: Iterable[Entry]) -> float:
@@ -328,6 +346,7 @@ def _row(
     method: str,
     ones: Sequence[Entry],
     kind: Kind,
+    *,
     losses: Mapping[Case, float],
     unfit: Mapping[Case, str],
     floors: Mapping[Case, float],

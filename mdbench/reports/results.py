@@ -15,7 +15,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-__all__ = ["Fidelity", "Measured", "Result", "read_folder", "results_files", "standing"]
+__all__ = [
+    "Fidelity",
+    "Measured",
+    "Result",
+    "read_folder",
+    "report_order",
+    "results_files",
+    "standing",
+]
 
 Finite = Annotated[float, AfterValidator(lambda value: value if math.isfinite(value) else None)]
 
@@ -168,6 +176,22 @@ def read_folder(folder: Path) -> list[tuple[Path, dict[str, Any]]]:
         for data in _lines(path):
             newest[path, str(data.get("key"))] = path, data
     return list(newest.values())
+
+
+def report_order(result: Result) -> tuple[str, str, float, str, str, int]:
+    """Sort results as reports do: by data type and system, the cleanest first.
+
+    The order is part of the numbers, as it says which systems the bootstrap draws.
+    """
+    noise = -math.inf if result.snr_db is None else -result.snr_db
+    return (
+        result.data_type,
+        result.system,
+        noise,
+        result.protocol,
+        result.algorithm,
+        result.seed,
+    )
 
 
 def standing(records: Iterable[tuple[Path, dict[str, Any]]]) -> list[Result]:
