@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mdbench.reports.numbers import scientific
-from mdbench.reports.svg import COLOURS, Axis, Plot, marker
+from mdbench.reports.svg import COLOURS, WIDTH, Axis, Plot, marker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,6 +24,8 @@ __all__ = ["Figure", "cell_of", "critical_difference", "figures", "heat_map", "n
 WORST = 1e6
 """Errors above this are drawn at this height: nothing tells them apart."""
 BEST = 1e-12
+LABEL, LINE = 90, 13
+"""Pixels that the name of a method may take."""
 FOUND_TO = 1e-2
 """Where nobody compared equations with the truth: which error counts as having found it."""
 
@@ -157,12 +159,17 @@ def _accuracy_and_complexity(board: Board, numbers: Mapping[str, int]) -> Figure
         for px, py in front[1:]:
             path += f"H{plot.at_x(px):.1f}V{plot.at_y(py):.1f}"
         plot.parts.append(f'<path class="front" d="{path}"/>')
-    for row in rows:
+    taken: list[tuple[float, float]] = []
+    for row in sorted(rows, key=lambda row: -places[row.method][1]):
         px, py = places[row.method]
         plot.series(numbers[row.method], row.method, [(px, py)])
-        left = plot.at_x(px) > 0.7 * plot.at_x(x.high)
-        shift, anchor = (-9, "end") if left else (9, "start")
-        plot.text(plot.at_x(px) + shift, plot.at_y(py) - 5, row.method, anchor)
+        at_x, at_y = plot.at_x(px), plot.at_y(py)
+        shift, anchor = (-9, "end") if at_x > 0.7 * WIDTH else (9, "start")
+        label = at_y - 5
+        while any(abs(at_x - ox) < LABEL and abs(label - oy) < LINE for ox, oy in taken):
+            label += 1
+        taken.append((at_x, label))
+        plot.text(at_x + shift, label, row.method, anchor, "halo")
     caption = "Medians of each method. The line is the Pareto front: no method left of it and "
     caption += "below it is both simpler and more accurate. References are not part of it."
     return Figure("Accuracy against complexity", caption, plot.render())
@@ -251,7 +258,7 @@ def critical_difference(board: Board, numbers: Mapping[str, int]) -> Figure | No
 
     bars = _bars([rank for rank, _ in ranked], test.critical_difference)
     below = line + 14 + 9 * len(bars)
-    height = below + 22 * half + 12
+    height = below + 26 * half + 12
     parts = [f'<path class="axis" d="M{left} {line}H{right}"/>']
     for rank in range(1, k + 1):
         parts.append(f'<path class="axis" d="M{at(rank):.1f} {line - 6}V{line}"/>')
@@ -266,14 +273,14 @@ def critical_difference(board: Board, numbers: Mapping[str, int]) -> Figure | No
         parts.append(f'<path class="bar" d="M{at(low) - 4:.1f} {y}H{at(high) + 4:.1f}"/>')
     for place, (rank, method) in enumerate(ranked):
         on_left = place < half
-        level = below + 22 * (place + 1 if on_left else k - place)
+        level = below + 26 * (place + 1 if on_left else k - place)
         end, anchor = (left + 14, "start") if on_left else (right - 14, "end")
         edge = left if on_left else right
         number = numbers[method]
         parts.append(f'<path class="lead" d="M{at(rank):.1f} {line}V{level - 4}H{edge}"/>')
         parts.append(f'<g class="m{number % COLOURS}">{marker(number, edge, level - 4)}</g>')
         parts.append(
-            f'<text class="halo" x="{end}" y="{level}" text-anchor="{anchor}">'
+            f'<text x="{end}" y="{level - 9}" text-anchor="{anchor}">'
             f"{escape(method)} {rank:.2f}</text>"
         )
     title = "Critical-difference diagram"
@@ -317,7 +324,7 @@ def cell_of(entries: Sequence[Entry]) -> tuple[str, str]:
     error = median(entry.nmse for entry in kinds[kind])
     power = math.floor(math.log10(error)) if 0 < error < math.inf else None
     if power is None:
-        return "off", "0" if error == 0 else "✗"
+        return ("off e0", "0") if error == 0 else ("failed", "✗")
     return f"off e{min(5, max(0, (power + 10) // 2))}", f"{power}".replace("-", "−")
 
 
@@ -332,7 +339,8 @@ def heat_map(board: Board, snr_db: float | None) -> str:
                 unfit.add(entry.case.system)
     systems = list(dict.fromkeys(system for system, _ in cells))
     methods = [row.method for row in board.rows if any(m == row.method for _, m in cells)]
-    left, wide, tall, head = 330, 46, 17, 96
+    head = 24 + 5 * max((len(method) for method in methods), default=0)  # names lean
+    left, wide, tall = 330, 46, 17
     width, height = left + wide * len(methods) + 40, head + tall * len(systems) + 6
     size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
     title = f"Methods and systems, {noise_name(snr_db)}"

@@ -128,7 +128,7 @@ class Plot:
         beyond: str = "",
     ) -> None:
         self.x, self.y, self.title = x, y, title
-        self.top = TOP + (20 if beyond else 0)
+        self.top = TOP + (28 if beyond else 0)
         self.parts: list[str] = []
         right, bottom = WIDTH - RIGHT, HEIGHT - BOTTOM
         for value in ticks(y.low, y.high, log=y.log):
@@ -145,7 +145,7 @@ class Plot:
                 self.text(self.at_x(number), bottom + 17, name)
         if beyond:
             self.parts.append(
-                f'<path class="band" d="M{LEFT} {self.top - 4}H{right}V{TOP}H{LEFT}z"/>'
+                f'<path class="band" d="M{LEFT} {self.top - 8}H{right}V{TOP}H{LEFT}z"/>'
             )
             self.text(LEFT - 6, TOP + 12, beyond, "end")
         self.parts.append(f'<path class="axis" d="M{LEFT} {self.top}V{bottom}H{right}"/>')
@@ -166,7 +166,7 @@ class Plot:
     def at_y(self, value: float) -> float:
         """Give the pixel of a value; what is infinite lies in the band above."""
         if math.isinf(value):
-            return TOP + 8.0
+            return TOP + 10.0
         return self.top + (HEIGHT - BOTTOM - self.top) * (1 - self.y.place(value))
 
     def text(
