@@ -24,6 +24,8 @@ NOISE = (None, 40.0, 30.0, 20.0, 10.0)
 FAILURES = ("timeout", "crashed", "failed", "out_of_memory", "invalid_output")
 SHARE = 0.08
 """Of jobs that fail."""
+SINES = 0.2
+"""Of terms that have a sine."""
 ALLOWED_SECONDS = 20
 ALLOWED_MB = 15
 
@@ -34,7 +36,7 @@ def equation(generator: random.Random, dim: int) -> str:
     terms = []
     for _ in range(generator.choice((1, 2, 2, 3, 3, 4, 5, 8, 12))):
         factors = [generator.choice(names) for _ in range(generator.randint(0, 2))]
-        if generator.random() < 0.2:
+        if generator.random() < SINES:
             factors.append(f"sin({generator.choice(names)})")
         terms.append("*".join([repr(generator.gauss(0, 3)), *factors]))
     return " + ".join(terms)
@@ -134,7 +136,7 @@ def main() -> int:
     """Print the times and the sizes; 1 if the page takes too long or is too large."""
     number = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
     with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(sys.argv[2] if len(sys.argv) > 2 else temporary)
+        folder = Path(sys.argv[2] if sys.argv[2:] else temporary)
         results = folder / "results"
         results.mkdir(parents=True, exist_ok=True)
         generate(results, number)

@@ -24,6 +24,8 @@ __all__ = ["Figure", "cell_of", "critical_difference", "figures", "heat_map", "n
 WORST = 1e6
 """Errors above this are drawn at this height: nothing tells them apart."""
 BEST = 1e-12
+LONGEST = 46
+"""Characters of a system's name that a heat map shows."""
 LABEL, LINE = 90, 13
 """Pixels that the name of a method may take."""
 FOUND_TO = 1e-2
@@ -250,7 +252,8 @@ def critical_difference(board: Board, numbers: Mapping[str, int]) -> Figure | No
         return None
     ranked = sorted(zip(test.mean_ranks, board.ranked, strict=True))
     k = len(ranked)
-    left, right, line = 20.0, 580.0, 62.0
+    beside = 34.0 + 8 * max(len(method) for method in board.ranked)
+    left, right, line = beside, beside + 360.0, 62.0
     half = (k + 1) // 2
 
     def at(rank: float) -> float:
@@ -258,13 +261,13 @@ def critical_difference(board: Board, numbers: Mapping[str, int]) -> Figure | No
 
     bars = _bars([rank for rank, _ in ranked], test.critical_difference)
     below = line + 14 + 9 * len(bars)
-    height = below + 26 * half + 12
+    height = below + 22 * half + 12
     parts = [f'<path class="axis" d="M{left} {line}H{right}"/>']
     for rank in range(1, k + 1):
         parts.append(f'<path class="axis" d="M{at(rank):.1f} {line - 6}V{line}"/>')
         parts.append(f'<text x="{at(rank):.1f}" y="{line - 10}" text-anchor="middle">{rank}</text>')
-    width = min(right - left, (right - left) * test.critical_difference / (k - 1))
-    parts.append(f'<path class="axis" d="M{left} 24v-8H{left + width:.1f}v8"/>')
+    long = min(right - left, (right - left) * test.critical_difference / (k - 1))
+    parts.append(f'<path class="axis" d="M{left} 24v-8H{left + long:.1f}v8"/>')
     parts.append(
         f'<text x="{left}" y="12">critical difference {test.critical_difference:.2f}</text>'
     )
@@ -273,18 +276,18 @@ def critical_difference(board: Board, numbers: Mapping[str, int]) -> Figure | No
         parts.append(f'<path class="bar" d="M{at(low) - 4:.1f} {y}H{at(high) + 4:.1f}"/>')
     for place, (rank, method) in enumerate(ranked):
         on_left = place < half
-        level = below + 26 * (place + 1 if on_left else k - place)
-        end, anchor = (left + 14, "start") if on_left else (right - 14, "end")
+        level = below + 22 * (place + 1 if on_left else k - place)
+        end, anchor = (left - 12, "end") if on_left else (right + 12, "start")
         edge = left if on_left else right
         number = numbers[method]
         parts.append(f'<path class="lead" d="M{at(rank):.1f} {line}V{level - 4}H{edge}"/>')
         parts.append(f'<g class="m{number % COLOURS}">{marker(number, edge, level - 4)}</g>')
         parts.append(
-            f'<text x="{end}" y="{level - 9}" text-anchor="{anchor}">'
-            f"{escape(method)} {rank:.2f}</text>"
+            f'<text x="{end}" y="{level}" text-anchor="{anchor}">{escape(method)} {rank:.2f}</text>'
         )
     title = "Critical-difference diagram"
-    svg = f'<svg class="wide" viewBox="0 0 600 {height:.0f}" role="img"><title>{title}</title>'
+    size = f'viewBox="0 0 {right + beside:.0f} {height:.0f}"'
+    svg = f'<svg class="wide" {size} role="img"><title>{title}</title>'
     caption = (
         f"Mean rank over {test.blocks} systems, 1 is best. Methods that a bar joins are closer "
         f"than the critical difference (Nemenyi, level 0.05; Friedman’s test: p = "
@@ -340,7 +343,8 @@ def heat_map(board: Board, snr_db: float | None) -> str:
     systems = list(dict.fromkeys(system for system, _ in cells))
     methods = [row.method for row in board.rows if any(m == row.method for _, m in cells)]
     head = 24 + 5 * max((len(method) for method in methods), default=0)  # names lean
-    left, wide, tall = 330, 46, 17
+    longest = max((len(system) for system in systems), default=0)
+    left, wide, tall = 30 + round(6.3 * min(longest, LONGEST)), 46, 17
     width, height = left + wide * len(methods) + 40, head + tall * len(systems) + 6
     size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
     title = f"Methods and systems, {noise_name(snr_db)}"
@@ -354,7 +358,7 @@ def heat_map(board: Board, snr_db: float | None) -> str:
     for i, system in enumerate(systems):
         y = head + tall * i
         mark = " *" if system in unfit else ""
-        shown = system if len(system) <= 46 else system[:45] + "…"  # noqa: PLR2004 - the width
+        shown = system if len(system) <= LONGEST else system[: LONGEST - 1] + "…"
         parts.append(
             f'<text x="{left - 8}" y="{y + 12}" text-anchor="end">{escape(shown + mark)}</text>'
         )

@@ -54,8 +54,8 @@ def latex_tables(results: Iterable[Result], kinds: Mapping[str, Kind]) -> str:
         board = leaderboard.board([leaderboard.entry(one) for one in ones], kinds)
         parts.append(_leaderboard(data_type, board))
         levels = {one.snr_db for one in ones}
-        for snr_db in sorted(levels, key=lambda snr: -math.inf if snr is None else -snr):
-            parts.append(_systems(data_type, snr_db, board))
+        cleanest_first = sorted(levels, key=lambda snr: -math.inf if snr is None else -snr)
+        parts += [_systems(data_type, snr_db, board) for snr_db in cleanest_first]
     return "\n".join(parts) + "\n"
 
 
@@ -72,10 +72,11 @@ def escape_latex(text: str) -> str:
 
 def _leaderboard(data_type: str, board: Board) -> str:
     head = ("method", "rank", "NMSE", r"95\,\%", "identified", "complexity", "answers", "time (s)")
+    says = f"mean rank over {len(board.systems)} systems, median NMSE with bootstrap interval, "
+    says += "identified equations, median complexity."
     lines = [
         r"\begin{table}",
-        rf"\caption{{{escape_latex(data_type)}: mean rank over {len(board.systems)} systems, median "
-        r"NMSE with bootstrap interval, identified equations, median complexity.}",
+        rf"\caption{{{escape_latex(data_type)}: {says}}}",
         rf"\begin{{tabular}}{{l{'r' * (len(head) - 1)}}}",
         r"\toprule",
         " & ".join(head) + r" \\",
@@ -103,11 +104,11 @@ def _systems(data_type: str, snr_db: float | None, board: Board) -> str:
             cells[entry.case.system, entry.method].append(entry)
     methods = [row.method for row in board.rows if any(m == row.method for _, m in cells)]
     head = " & ".join(["system", *map(escape_latex, methods)]) + r" \\"
+    says = r"identified ($\checkmark$), otherwise the power of ten of the NMSE and the complexity; "
+    says += "underlined: one term off; dash: no answer."
     lines = [
         rf"\begin{{longtable}}{{l{'c' * len(methods)}}}",
-        rf"\caption{{{escape_latex(data_type)}, {noise_name(snr_db)}: identified ($\checkmark$), "
-        r"otherwise the power of ten of the NMSE and the complexity; underlined: one term off; "
-        r"dash: no answer.}\\",
+        rf"\caption{{{escape_latex(data_type)}, {noise_name(snr_db)}: {says}}}\\",
         rf"\toprule {head} \midrule \endhead",
         r"\bottomrule \endfoot",
     ]

@@ -14,7 +14,6 @@ from statistics import median
 from typing import TYPE_CHECKING, NamedTuple, overload
 
 import numpy as np
-from scipy.stats import rankdata
 
 from mdbench.records import Status
 from mdbench.reports import statistics
@@ -311,7 +310,7 @@ def _friedman(
     """Rank on each case, take the mean over the cases of a system, and rank those."""
     ranks: dict[str, list[list[float]]] = {system: [] for system in systems}
     for case in common:
-        ranks[case.system].append(list(rankdata([losses[m][case] for m in ranked])))
+        ranks[case.system].append(list(statistics.midranks([losses[m][case] for m in ranked])))
     # Sums of sixths and thirds differ in the last digit by the order of adding.
     scores = np.round([np.mean(ranks[system], axis=0) for system in systems], 9)
     return statistics.friedman(scores)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -110,7 +111,7 @@ class Result(_Part):
         """Whether the truth was found; None where it is not known, or where nothing was found."""
         return self.fidelity.verdict if self.fidelity and self.answered else None
 
-    @property
+    @cached_property
     def system(self) -> str:
         """The dataset, and how it was made where that is not the usual way."""
         made = [self.key_parts[name] for name in ("variant",) if self.key_parts.get(name)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -14,10 +13,10 @@ from markupsafe import Markup
 from mdbench import __version__
 from mdbench.records import Status
 from mdbench.reports import figures, leaderboard
-from mdbench.reports.mathml import left_hand_side, mathml
 from mdbench.reports.numbers import NOTHING, duration, fixed, scientific
 from mdbench.reports.results import report_order
 from mdbench.reports.svg import COLOURS, marker
+from mdbench.reports.systems import Cell, Scope, system_section
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -39,64 +38,14 @@ COLUMNS = (
     ("F1", "of terms, median; 0 without an answer"),
     ("nodes", "median complexity of the answers"),
     ("answers", "jobs with an answer, of all"),
-    ("not ok", "jobs that ended otherwise than ok, by cause"),
     ("time", "median wall time of a job"),
     ("total", "wall time of all jobs"),
     ("memory", "peak of any job, MB"),
+    ("not ok", "jobs that ended otherwise than ok, by cause"),
 )
 """The leaderboard's columns, each with what it means."""
 MOST_REASONS = 40
 """Kinds of failure that are listed for a data type."""
-VERDICT_TEXT = {
-    "identified": "✓ identified",
-    "one_term_off": "±1 one term off",
-    "different": "different",
-    "undecided": "undecided",
-}
-
-
-@dataclass(frozen=True)
-class Cell:
-    """What a cell says, and by what it is sorted: a number, or its text."""
-
-    text: str
-    value: float | str | None = None
-
-
-@dataclass(frozen=True)
-class _Line:
-    """One method's answer for a system."""
-
-    method: str
-    number: int
-    noise: int
-    noise_text: str
-    noise_order: float
-    protocol: int
-    protocol_text: str
-    seeds: str
-    verdict: str
-    css: str
-    nmse: Cell
-    complexity: Cell
-    equations: Markup
-    terms: str
-
-
-@dataclass(frozen=True)
-class _System:
-    """A system's section."""
-
-    name: str
-    title: str
-    dim: int | None
-    truth: Markup
-    lines: tuple[_Line, ...]
-    picture: Markup
-    drawn: tuple[str, ...]
-    found: int
-    identifier: str
-    unfit: tuple[str, ...] = field(default=())
 
 
 def cells(row: Row) -> list[Cell]:
@@ -126,10 +75,10 @@ def cells(row: Row) -> list[Cell]:
         Cell(fixed(row.f1, 2) if judged else NOTHING, row.f1 if judged else None),
         Cell(fixed(row.complexity), row.complexity),
         Cell(f"{row.answered}/{row.jobs}", row.answered / row.jobs),
-        Cell(", ".join(f"{n} {cause}" for cause, n in row.causes.items()) or NOTHING, failed),
         Cell(duration(row.wall_s), row.wall_s),
         Cell(duration(row.total_s), row.total_s),
         Cell(fixed(row.memory_mb), row.memory_mb),
+        Cell(", ".join(f"{n} {cause}" for cause, n in row.causes.items()) or NOTHING, failed),
     ]
 
 
@@ -179,13 +128,12 @@ def page(
     noise = list(dict.fromkeys(result.snr_db for result in results))
     noise.sort(key=_noise_order)
     protocols = sorted({result.protocol for result in results})
+    scope = Scope(numbers, noise, protocols, picture, describe)
     sections, data = [], {}
     for data_type, ones in by_type.items():
         entries = [leaderboard.entry(one) for one in ones]
         board = leaderboard.board(entries, kinds)
-        sections.append(
-            _section(data_type, ones, board, numbers, (noise, protocols), picture, describe)
-        )
+        sections.append(_section(data_type, ones, board, scope))
         data[data_type] = _columns(board.entries, methods, noise, protocols)
     families = {method: kinds.get(method, leaderboard.Kind()) for method in methods}
     data_json = {
@@ -223,14 +171,7 @@ def page(
 
 
 def _section(
-    data_type: str,
-    results: Sequence[Result],
-    board: Board,
-    numbers: Mapping[str, int],
-    levels: tuple[list[float | None], list[str]],
-    picture: Callable[[str, str, Sequence[Result], Mapping[str, int]], tuple[str, list[str]]]
-    | None,
-    describe: Callable[[str, str], str] | None,
+    data_type: str, results: Sequence[Result], board: Board, scope: Scope
 ) -> dict[str, Any]:
     """Gather what the template shows of a data type."""
     by_system: dict[str, list[Result]] = defaultdict(list)
@@ -238,22 +179,17 @@ def _section(
         by_system[result.system].append(result)
     unfit: dict[str, list[str]] = defaultdict(list)
     for case, reason in board.unfit.items():
-        unfit[case.system].append(f"{_case_name(case, levels[1])}: {reason}")
-    systems = []
-    for name, ones in by_system.items():
-        drawn: tuple[str, list[str]] = ("", [])
-        if picture is not None:
-            drawn = picture(data_type, ones[0].dataset, ones, numbers)
-        described = describe(data_type, ones[0].dataset) if describe else ""
-        identifier = f"{data_type}-{len(systems)}"
-        systems.append(
-            _system(name, described, identifier, ones, numbers, levels, drawn, unfit[name])
-        )
+        unfit[case.system].append(f"{_case_name(case, scope.protocols)}: {reason}")
+    systems = [
+        system_section(f"{data_type}-{number}", ones, scope, unfit[name])
+        for number, (name, ones) in enumerate(by_system.items())
+    ]
     heat = []
-    for snr_db in levels[0]:
+    for snr_db in scope.noise:
         if any(result.snr_db == snr_db for result in results):
             svg = figures.heat_map(board, snr_db)
             heat.append((figures.noise_name(snr_db), Markup(svg)))  # noqa: S704 - our own SVG
+    numbers = scope.numbers
     cd = figures.critical_difference(board, numbers)
     return {
         "name": data_type,
@@ -266,108 +202,13 @@ def _section(
         "heat": heat,
         "cd": cd and _safe(cd),
         "pairs": [_pair(pair) for pair in board.pairs],
-        "unfit": sorted((_case_name(c, levels[1], c.system), r) for c, r in board.unfit.items()),
+        "unfit": sorted(
+            (_case_name(c, scope.protocols, c.system), r) for c, r in board.unfit.items()
+        ),
         "reasons": _reasons(results),
         "systems": systems,
         "judged": any(row.judged for row in board.rows),
     }
-
-
-def _system(
-    name: str,
-    title: str,
-    identifier: str,
-    results: Sequence[Result],
-    numbers: Mapping[str, int],
-    levels: tuple[list[float | None], list[str]],
-    drawn: tuple[str, list[str]],
-    unfit: Sequence[str],
-) -> _System:
-    groups: dict[tuple[int, str, int], list[Result]] = defaultdict(list)
-    for result in results:
-        place = levels[0].index(result.snr_db), result.algorithm, levels[1].index(result.protocol)
-        groups[place].append(result)
-    partial = results[0].data_type == "pde"
-    known = next((one for one in results if one.truth), None)
-    truth = Markup()
-    if known is not None and known.truth is not None:
-        truth = _equations(known.targets, known.truth, partial=partial)
-    lines = tuple(
-        _line(method, numbers[method], (noise, protocol), levels, ones, partial=partial)
-        for (noise, method, protocol), ones in sorted(groups.items())
-    )
-    dim = next((one.dim for one in results if one.dim is not None), None)
-    return _System(
-        name=name,
-        title=title,
-        dim=dim,
-        truth=truth,
-        lines=lines,
-        picture=Markup(drawn[0]),  # noqa: S704 - our own SVG
-        drawn=tuple(drawn[1]),
-        found=len({one.algorithm for one in results if one.verdict == "identified"}),
-        identifier=identifier,
-        unfit=tuple(unfit),
-    )
-
-
-def _line(
-    method: str,
-    number: int,
-    place: tuple[int, int],
-    levels: tuple[list[float | None], list[str]],
-    results: Sequence[Result],
-    *,
-    partial: bool,
-) -> _Line:
-    """Show the first seed's answer, and say how many seeds there are and how many found it."""
-    one = min(results, key=lambda result: (not result.answered, result.seed))
-    seeds = f"seed {one.seed}"
-    if len(results) > 1:
-        found = sum(result.verdict == "identified" for result in results)
-        seeds += f" of {len(results)}; {found} identified"
-    if one.equations is not None and one.answered:
-        equations = _equations(one.targets, one.equations, partial=partial)
-        verdict = VERDICT_TEXT.get(one.verdict or "", NOTHING)
-        css = {"identified": "good", "one_term_off": "close"}.get(one.verdict or "", "")
-    else:
-        equations = Markup("<span class=reason>{}</span>").format(one.reason)
-        verdict, css = str(one.status), "bad"
-    terms = ""
-    if one.fidelity and one.answered:
-        told = {"missing": one.fidelity.missing, "extra": one.fidelity.extra}
-        told["negligible"] = one.fidelity.negligible
-        terms = "; ".join(
-            f"{what}: {', '.join(names[:4])}{'…' * (len(names) > 4)}"  # noqa: PLR2004 - a line's worth
-            for what, names in told.items()
-            if names
-        )
-    error = one.nmse if one.answered else None
-    return _Line(
-        method=method,
-        number=number % COLOURS,
-        noise=place[0],
-        noise_text=figures.noise_name(one.snr_db),
-        noise_order=_noise_order(one.snr_db),
-        protocol=place[1],
-        protocol_text=one.protocol if len(levels[1]) > 1 else "",
-        seeds=seeds,
-        verdict=verdict,
-        css=css,
-        nmse=Cell(scientific(error), error),
-        complexity=Cell(fixed(one.complexity), one.complexity),
-        equations=equations,
-        terms=terms,
-    )
-
-
-def _equations(targets: Sequence[str], equations: Sequence[str], *, partial: bool) -> Markup:
-    """Set equations one below the other."""
-    lines = []
-    for number, text in enumerate(equations):
-        left = left_hand_side(targets[number], partial=partial) if number < len(targets) else ""
-        lines.append(f"<div class=eq>{left} = {mathml(text)}</div>")
-    return Markup("".join(lines))  # noqa: S704 - all text in it was escaped
 
 
 def _pair(pair: leaderboard.Pair) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import stats
+from scipy import optimize, special
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,6 +28,8 @@ __all__ = [
     "draws",
     "friedman",
     "holm",
+    "midranks",
+    "studentized_range",
     "wilcoxon",
 ]
 
@@ -124,7 +126,7 @@ def wilcoxon(differences: Sequence[float]) -> Wilcoxon:
     """
     d = np.asarray(differences, np.float64)
     zeros = int(np.sum(d == 0))
-    ranks = stats.rankdata(np.abs(d))
+    ranks = midranks(np.abs(d))
     plus, minus = float(ranks[d > 0].sum()), float(ranks[d < 0].sum())
     counted = ranks[d != 0]
     exact = len(d) <= EXACT_UP_TO
@@ -159,7 +161,7 @@ def _normal(ranks: Array, plus: float) -> float:
     spread = math.sqrt(float((ranks**2).sum())) / 2
     if spread == 0:
         return 1.0
-    return float(2 * stats.norm.sf(abs(plus - ranks.sum() / 2) / spread))
+    return float(2 * special.ndtr(-abs(plus - ranks.sum() / 2) / spread))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -198,16 +200,46 @@ def friedman(scores: Array, level: float = 0.05) -> Friedman:
     Nemenyi's critical difference q sqrt(k (k+1) / (6 N)).
     """
     blocks, methods = scores.shape
-    ranks = np.array([stats.rankdata(row) for row in scores]).reshape(blocks, methods)
+    ranks = np.array([midranks(row) for row in scores]).reshape(blocks, methods)
     mean_ranks = tuple(float(rank) for rank in ranks.mean(axis=0))
     spread = float(((ranks - (methods + 1) / 2) ** 2).sum())
     if spread == 0 or methods < 2:  # noqa: PLR2004 - nothing to compare
         p = 1.0
     else:
         between = blocks * float(((ranks.mean(axis=0) - (methods + 1) / 2) ** 2).sum())
-        p = float(stats.chi2.sf(between * blocks * (methods - 1) / spread, methods - 1))
-    q = float(stats.studentized_range.ppf(1 - level, max(methods, 2), np.inf)) / math.sqrt(2)
+        p = float(special.chdtrc(methods - 1, between * blocks * (methods - 1) / spread))
+    q = studentized_range(1 - level, max(methods, 2)) / math.sqrt(2)
     return Friedman(mean_ranks, p, q * math.sqrt(methods * (methods + 1) / (6 * blocks)), blocks)
+
+
+def midranks(values: Array | Sequence[float]) -> Array:
+    """Rank values from 1; equal ones, infinite ones included, share the mean of their ranks.
+
+    Examples
+    --------
+    >>> midranks([0.1, 5.0, 0.1, math.inf]).tolist()
+    [1.5, 3.0, 1.5, 4.0]
+    """
+    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    return np.asarray((last - (counts - 1) / 2)[places], np.float64)
+
+
+def studentized_range(probability: float, groups: int) -> float:
+    """Give the quantile of the range of so many standard normal numbers.
+
+    It is what SciPy's ``studentized_range`` has for infinitely many degrees of freedom; all of
+    ``scipy.stats`` takes longer to import than a report to make.
+    """
+    z = np.linspace(-9.0, 9.0, 4001)
+    density = np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)
+
+    def excess(q: float) -> float:
+        within = special.ndtr(z + q) - special.ndtr(z)
+        share = groups * np.trapezoid(density * within ** (groups - 1), z)
+        return float(share) - probability
+
+    return float(optimize.brentq(excess, 0.0, 60.0, xtol=1e-10))
 
 
 def draws(number: int, size: int) -> NDArray[np.int64]:

@@ -55,14 +55,17 @@ def ticks(low: float, high: float, *, log: bool, most: int = 6) -> list[float]:
     """
     if log:
         first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
+        if last - first <= 1:  # powers of ten alone would be few
+            steps = [m * 10.0**power for power in range(first - 1, last + 1) for m in (1, 2, 5)]
+            return [step for step in steps if low * 0.999 <= step <= high * 1.001]
         step = max(1, math.ceil((last - first + 1) / most))
         return [10.0**power for power in range(first, last + 1, step)]
     rough = (high - low) / (most - 1)
     power = 10.0 ** math.floor(math.log10(rough))
-    step = next(m * power for m in (1, 2, 5, 10) if m * power >= rough * (1 - 1e-9))
-    first = math.ceil(low / step - 1e-9)
+    width = next(m * power for m in (1, 2, 5, 10) if m * power >= rough * (1 - 1e-9))
+    first = math.ceil(low / width - 1e-9)
     return [
-        round((first + n) * step, 12) for n in range(math.floor(high / step + 1e-9) - first + 1)
+        round((first + n) * width, 12) for n in range(math.floor(high / width + 1e-9) - first + 1)
     ]
 
 

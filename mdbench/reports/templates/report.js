@@ -159,9 +159,9 @@
       share(row.identified), share(row.oneOff), [fixed(f1, 2), f1],
       [fixed(row.nodes), row.nodes],
       [`${row.answers}/${row.jobs}`, row.answers / row.jobs],
+      [duration(row.wall), row.wall], [duration(row.total), row.total], [fixed(memory), memory],
       [row.causes.map(([n, name]) => `${n} ${name}`).join(", ") || NOTHING,
         row.causes.reduce((sum, [n]) => sum + n, 0)],
-      [duration(row.wall), row.wall], [duration(row.total), row.total], [fixed(memory), memory],
     ];
   };
 
