@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
 from rich.markup import escape
@@ -78,7 +79,8 @@ def write(out: Path, text: str) -> None:
         part.write_text(text, encoding="utf-8")
         part.replace(out)
     except OSError as error:
-        part.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
         raise UsageError(
             f"{out} cannot be written: {error.strerror or error}.", "Choose another --out."
         ) from None

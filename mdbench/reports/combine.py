@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 from typing import TYPE_CHECKING, Any
@@ -88,7 +89,8 @@ def write_table(rows: Sequence[Mapping[str, Any]], out: Path) -> None:
             f"{out} cannot be written: {error.strerror or error}.", "Choose another --out."
         ) from None
     finally:
-        part.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
 
 
 def _plain(value: Any) -> Any:

@@ -263,9 +263,9 @@ def critical_difference(board: Board, numbers: Mapping[str, int]) -> Figure | No
     below = line + 14 + 9 * len(bars)
     height = below + 22 * half + 12
     parts = [f'<path class="axis" d="M{left} {line}H{right}"/>']
-    for rank in range(1, k + 1):
-        parts.append(f'<path class="axis" d="M{at(rank):.1f} {line - 6}V{line}"/>')
-        parts.append(f'<text x="{at(rank):.1f}" y="{line - 10}" text-anchor="middle">{rank}</text>')
+    for tick in range(1, k + 1):
+        parts.append(f'<path class="axis" d="M{at(tick):.1f} {line - 6}V{line}"/>')
+        parts.append(f'<text x="{at(tick):.1f}" y="{line - 10}" text-anchor="middle">{tick}</text>')
     long = min(right - left, (right - left) * test.critical_difference / (k - 1))
     parts.append(f'<path class="axis" d="M{left} 24v-8H{left + long:.1f}v8"/>')
     parts.append(
