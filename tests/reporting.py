@@ -40,7 +40,9 @@ def data(algorithm: str = "sindy", dataset: str = "lorenz", **changes: Any) -> d
     verdict = changes.pop("verdict", "different")
     made["fidelity"] = None if verdict is None else {**FIDELITY, "verdict": verdict}
     measured = {
-        name: changes.pop(name) for name in ("wall_s", "started", "peak_memory_mb") if name in changes
+        name: changes.pop(name)
+        for name in ("wall_s", "started", "peak_memory_mb")
+        if name in changes
     }
     made["measured"] = {**EXAMPLE["measured"], **measured}
     if changes.get("status", "ok") not in {"ok", "partial"}:
@@ -83,9 +85,12 @@ def many(systems: int = 9, seeds: int = 2) -> list[dict[str, Any]]:
                                 method,
                                 f"system {system}",
                                 status=status,
-                                nmse=floor * generator.uniform(0.8, 3) + 10 ** generator.gauss(place - 5, 1),
+                                nmse=floor * generator.uniform(0.8, 3)
+                                + 10 ** generator.gauss(place - 5, 1),
                                 floor=floor,
-                                verdict=generator.choice(("identified", "one_term_off", "different")),
+                                verdict=generator.choice(
+                                    ("identified", "one_term_off", "different")
+                                ),
                                 wall_s=10 ** generator.gauss(0, 1),
                                 peak_memory_mb=generator.uniform(20, 200),
                                 complexity=generator.randint(3, 40) if status == "ok" else None,

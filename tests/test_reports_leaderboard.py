@@ -113,7 +113,11 @@ def test_a_method_that_is_told_the_truth_is_not_ranked_and_gives_the_floor() -> 
 
 
 def test_what_says_nothing_about_a_method_is_not_counted() -> None:
-    records = [data("a", status="interrupted"), data("a", "s2", nmse=0.5), data("b", "s2", nmse=1.0)]
+    records = [
+        data("a", status="interrupted"),
+        data("a", "s2", nmse=0.5),
+        data("b", "s2", nmse=1.0),
+    ]
     found = compare(records)
     assert row(found, "a").cases == 1
     assert row(found, "a").median == 0.5
@@ -152,9 +156,7 @@ def test_medians_are_those_of_the_cases() -> None:
     for method in ("operon", "zero"):
         by_case: dict[tuple[Any, ...], list[float]] = {}
         floors = {
-            (r["dataset"], r["snr_db"]): r["metrics"]["nmse_floor"]
-            for r in records
-            if r["metrics"]
+            (r["dataset"], r["snr_db"]): r["metrics"]["nmse_floor"] for r in records if r["metrics"]
         }
         for r in records:
             if r["algorithm"] == method and r["status"] != "interrupted":

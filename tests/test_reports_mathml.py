@@ -128,7 +128,9 @@ def test_derivatives_look_like_derivatives() -> None:
     assert "".join(ET.fromstring(left_hand_side("y", partial=False)).itertext()) == "y"
 
 
-@pytest.mark.parametrize("text", ["<script>alert(1)</script>", "u0 +", "u0 & u1", '"u0"', "x" * 700])
+@pytest.mark.parametrize(
+    "text", ["<script>alert(1)</script>", "u0 +", "u0 & u1", '"u0"', "x" * 700]
+)
 def test_what_is_no_equation_is_shown_as_text(text: str) -> None:
     shown = mathml(text)
     assert shown.startswith("<code>")
