@@ -33,7 +33,7 @@ METHODS = ("sindy", "operon", "linear", "zero", "truth")
 
 
 def data(algorithm: str = "sindy", dataset: str = "lorenz", **changes: Any) -> dict[str, Any]:
-    """Make a record as JSON values; ``nmse``, ``floor`` and ``verdict`` are short for what has them."""
+    """Make a record as JSON values; ``nmse``, ``floor``, ``verdict`` are short for theirs."""
     made = {**EXAMPLE, "fidelity": FIDELITY, "algorithm": algorithm, "dataset": dataset}
     nmse, floor = changes.pop("nmse", 1e-3), changes.pop("floor", None)
     made["metrics"] = {"nmse": nmse} | ({} if floor is None else {"nmse_floor": floor})

@@ -94,7 +94,9 @@ def test_holm_is_that_of_the_definition() -> None:
 
 @pytest.mark.parametrize("digits", [0, 8])
 def test_friedman_is_that_of_scipy(digits: int) -> None:
-    scores = np.round(np.random.default_rng(3).normal(size=(15, 4)) + [0, 0.3, 0.6, 0.9], digits)
+    scores = np.round(
+        np.random.default_rng(3).normal(size=(15, 4)) + np.linspace(0, 0.9, 4), digits
+    )
     ours = friedman(scores)
     assert ours.p == pytest.approx(stats.friedmanchisquare(*scores.T).pvalue)
     ranks = np.array([stats.rankdata(row) for row in scores])
