@@ -367,6 +367,58 @@ def data(
     )
 
 
+Folder = Annotated[
+    Path, typer.Argument(metavar="[FOLDER]", help="Folder of results, as --result-dir of run.")
+]
+
+
+@app.command()
+def combine(
+    out: Annotated[Path, typer.Option(metavar="FILE", help="A .csv or .parquet to write.")],
+    folder: Folder = Path("results"),
+) -> None:
+    """Write all records of a folder as one table, failures too."""
+    from mdbench.cli import reporting
+
+    reporting.combine(folder, out, Console(highlight=False))
+
+
+@app.command()
+def report(
+    folder: Folder = Path("results"),
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The page.  Default: report.html.")
+    ] = None,
+    text: Annotated[
+        bool, typer.Option("--text", help="Print the leaderboards; a page only with --out.")
+    ] = False,
+    title: Annotated[
+        str, typer.Option(metavar="TEXT", help="The page's heading.")
+    ] = "mdbench report",
+) -> None:
+    """Compare methods: one HTML page that needs no network, or text."""
+    from mdbench.cli import reporting
+
+    page = out if text else out or Path("report.html")
+    reporting.report(folder, page, Console(highlight=False), title=title, text=text)
+
+
+@app.command()
+def export(
+    folder: Folder = Path("results"),
+    latex: Annotated[bool, typer.Option("--latex", help="As LaTeX tables.")] = False,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The file.  Default: print.")
+    ] = None,
+) -> None:
+    """Give the results as tables for a paper."""
+    from mdbench.cli import reporting
+
+    if not latex:
+        raise UsageError("export was not told in which form.", "Add --latex.")
+    reporting.export_latex(folder, out, Console(highlight=False))
+
+
 @app.command(context_settings={"ignore_unknown_options": True})  # -x0 is a prediction
 def score(
     truth: Annotated[str, typer.Argument(metavar="TRUTH", help="The true right-hand side.")],

@@ -1,0 +1,156 @@
+"""How long the page of 20,000 records takes, how large it is, and what the other outputs take.
+
+Run as ``python benchmarks/bench_report.py [RECORDS] [FOLDER]``.  The records are generated: ten
+methods, 63 systems, 5 noise levels and as many seeds as it takes, with equations of realistic
+length, every verdict and every status.  What is made stays in FOLDER, if one is given.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+METHODS = 10
+SYSTEMS = 63
+NOISE = (None, 40.0, 30.0, 20.0, 10.0)
+FAILURES = ("timeout", "crashed", "failed", "out_of_memory", "invalid_output")
+SHARE = 0.08
+"""Of jobs that fail."""
+SINES = 0.2
+"""Of terms that have a sine."""
+ALLOWED_SECONDS = 20
+ALLOWED_MB = 15
+
+
+def equation(generator: random.Random, dim: int) -> str:
+    """Draw a right-hand side of 1 to 12 terms with full-length numbers."""
+    names = [f"u{i}" for i in range(dim)]
+    terms = []
+    for _ in range(generator.choice((1, 2, 2, 3, 3, 4, 5, 8, 12))):
+        factors = [generator.choice(names) for _ in range(generator.randint(0, 2))]
+        if generator.random() < SINES:
+            factors.append(f"sin({generator.choice(names)})")
+        terms.append("*".join([repr(generator.gauss(0, 3)), *factors]))
+    return " + ".join(terms)
+
+
+def record(
+    generator: random.Random, method: int, system: int, snr_db: float | None, seed: int
+) -> dict[str, Any]:
+    """Make one record, as a run would have written it."""
+    dim = system % 4 + 1
+    key = hashlib.sha256(f"{method}/{system}/{snr_db}/{seed}".encode()).hexdigest()
+    status = generator.choice(FAILURES) if generator.random() < SHARE else "ok"
+    answered = status == "ok"
+    equations = [equation(generator, dim) for _ in range(dim)]
+    floor = 0.0 if snr_db is None else 10 ** generator.uniform(-4, 1 - snr_db / 20)
+    quality = generator.gauss(method / 2 - 5, 2)
+    verdict = generator.choice(("identified", "one_term_off", "different", "different"))
+    fidelity = {
+        "verdict": verdict,
+        "precision": generator.random(),
+        "recall": generator.random(),
+        "f1": generator.random(),
+        "coefficient_error": generator.random(),
+        "edit_distance": generator.random(),
+        "missing": ["u0_t: u0*u1"] * (verdict != "identified"),
+        "extra": ["u0_t: sin(u0)"] * (verdict == "different"),
+        "negligible": [],
+        "simulation": {"r2": 0.99, "r2_unseen": 0.5, "ended": "whole"},
+        "residual": None,
+    }
+    return {
+        "schema": 2,
+        "mdbench": "0.1.0",
+        "key": key,
+        "key_parts": {"adapter": key, "seed": str(seed), "snr_db": str(snr_db)},
+        "algorithm": f"method{method}",
+        "data_type": "ode",
+        "dataset": f"system-with-a-name-{system}",
+        "dim": dim,
+        "snr_db": snr_db,
+        "seed": seed,
+        "protocol": "strict",
+        "view": "table",
+        "targets": [f"u{i}_t" for i in range(dim)],
+        "truth": [equation(random.Random(100 * system + i), dim) for i in range(dim)],
+        "target_source": "equations",
+        "status": status,
+        "reason": "" if answered else f"ValueError: what went wrong {generator.randint(1, 40)}",
+        "log": f"logs/{key}.log",
+        "equations": equations if answered else None,
+        "hyperparameters": {"threshold": 0.1, "order": 3} if answered else None,
+        "metrics": {"nmse": floor + 10**quality, "nmse_floor": floor} if answered else {},
+        "complexity": generator.randint(3, 90) if answered else None,
+        "selection": None,
+        "agreement": 0.0,
+        "fidelity": fidelity if answered else None,
+        "front": None,
+        "budget": {"timeout_s": 60.0, "threads": 1},
+        "runtime": {"name": "venv", "details": {}},
+        "provenance": {"machine": {"cpu": "x", "cores": 2, "memory_mb": 8192, "os": "Linux"}},
+        "measured": {
+            "started": "2026-01-02T03:04:05Z",
+            "wall_s": 10 ** generator.gauss(0, 1),
+            "fit_s": 1.0,
+            "predict_s": 0.01,
+            "cpu_s": 1.0,
+            "peak_memory_mb": generator.uniform(50, 900),
+        },
+    }
+
+
+def generate(folder: Path, number: int) -> None:
+    """Write the records of all methods."""
+    generator = random.Random(0)
+    seeds = -(-number // (METHODS * SYSTEMS * len(NOISE)))
+    jobs = itertools.product(range(METHODS), range(SYSTEMS), NOISE, range(seeds))
+    files = [folder / f"method{method}-ode.jsonl" for method in range(METHODS)]
+    lines: dict[int, list[str]] = {method: [] for method in range(METHODS)}
+    for method, system, snr_db, seed in itertools.islice(jobs, number):
+        lines[method].append(json.dumps(record(generator, method, system, snr_db, seed)))
+    for method, file in enumerate(files):
+        file.write_text("".join(line + "\n" for line in lines[method]), encoding="utf-8")
+
+
+def measure(what: str, arguments: list[str]) -> float:
+    """Run a command of the bench; print and give its wall time."""
+    started = time.perf_counter()
+    subprocess.run(
+        [sys.executable, "-m", "mdbench", *arguments], check=True, stdout=subprocess.DEVNULL
+    )
+    seconds = time.perf_counter() - started
+    print(f"{what:<28}{seconds:6.1f} s")
+    return seconds
+
+
+def main() -> int:
+    """Print the times and the sizes; 1 if the page takes too long or is too large."""
+    number = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(sys.argv[2] if sys.argv[2:] else temporary)
+        results = folder / "results"
+        results.mkdir(parents=True, exist_ok=True)
+        generate(results, number)
+        source = str(results)
+        page = folder / "report.html"
+        seconds = measure("report", ["report", source, "--out", str(page)])
+        size = page.stat().st_size / 1e6
+        print(f"{'page':<28}{size:6.1f} MB")
+        measure("report --text", ["report", source, "--text"])
+        measure("combine to CSV", ["combine", source, "--out", str(folder / "all.csv")])
+        measure("combine to Parquet", ["combine", source, "--out", str(folder / "all.parquet")])
+        measure("export --latex", ["export", source, "--latex"])
+    return int(seconds > ALLOWED_SECONDS or size > ALLOWED_MB)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,131 @@
+"""``mdbench combine``, ``mdbench report`` and ``mdbench export``: what the records come to."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+from rich.markup import escape
+
+from mdbench import datatypes, methods
+from mdbench.errors import MdbenchError, MethodError, UsageError
+from mdbench.reports.combine import flatten, write_table
+from mdbench.reports.latex import latex_tables
+from mdbench.reports.leaderboard import Kind
+from mdbench.reports.results import Result, read_folder, standing
+from mdbench.workspace import Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from rich.console import Console
+
+__all__ = ["combine", "export_latex", "report"]
+
+
+def combine(folder: Path, out: Path, console: Console) -> None:
+    """Write all records of a folder as one table."""
+    records = read_folder(folder)
+    base = folder if folder.is_dir() else folder.parent
+    rows = [flatten(path.relative_to(base).as_posix(), data) for path, data in records]
+    write_table(rows, out)
+    files = len({path for path, _ in records})
+    console.print(f"{len(rows)} records of {files} files in {escape(str(out))}", soft_wrap=True)
+
+
+def report(folder: Path, out: Path | None, console: Console, *, title: str, text: bool) -> None:
+    """Write the page, or print the leaderboards."""
+    results = _results(folder)
+    workspace = _workspace()
+    kinds = _kinds(workspace)
+    if text:
+        from mdbench.reports.terminal import leaderboards
+
+        for table in leaderboards(results, kinds):
+            console.print(table)
+    if out is None:
+        return
+    from mdbench.reports.pictures import Pictures
+    from mdbench.reports.site import page
+
+    html = page(
+        results,
+        kinds,
+        title=title,
+        picture=Pictures(workspace.arrays).draw if workspace else None,
+        describe=_Titles(workspace) if workspace else None,
+    )
+    write(out, html)
+    size = len(html.encode()) / 1e6
+    console.print(f"{len(results)} results in {escape(str(out))} ({size:.1f} MB)", soft_wrap=True)
+
+
+def export_latex(folder: Path, out: Path | None, console: Console) -> None:
+    """Write the tables, or print them."""
+    tables = latex_tables(_results(folder), _kinds(_workspace()))
+    if out is None:
+        print(tables, end="")
+        return
+    write(out, tables)
+    console.print(f"Tables in {escape(str(out))}", soft_wrap=True)
+
+
+def write(out: Path, text: str) -> None:
+    """Write a file, whole or not at all."""
+    part = out.with_name(f".{out.name}.part")
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        part.write_text(text, encoding="utf-8")
+        part.replace(out)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
+        raise UsageError(
+            f"{out} cannot be written: {error.strerror or error}.", "Choose another --out."
+        ) from None
+
+
+class _Titles:
+    """Says what a dataset is; remembers each data type's source."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+        self.found: dict[str, Mapping[str, str]] = {}
+
+    def __call__(self, data_type: str, name: str) -> str:
+        if data_type not in self.found:
+            place = self.workspace
+            try:
+                source = datatypes.find(
+                    data_type, place.datasets / data_type, place.arrays / data_type
+                ).source()
+                self.found[data_type] = {each: source.title(each) for each in source.names()}
+            except MdbenchError:  # of a data type that this version does not have
+                self.found[data_type] = {}
+        return self.found[data_type].get(name, "")
+
+
+def _results(folder: Path) -> Sequence[Result]:
+    results = standing(read_folder(folder))
+    if not results:
+        raise UsageError(f"There are no records in {folder} yet.", "Results come from: mdbench run")
+    return results
+
+
+def _workspace() -> Workspace | None:
+    # Results can be looked at anywhere; what methods are is then not known.
+    try:
+        return Workspace.find()
+    except UsageError:
+        return None
+
+
+def _kinds(workspace: Workspace | None) -> dict[str, Kind]:
+    if workspace is None:
+        return {}
+    return {
+        name: Kind(method.spec.family, "truth" in method.spec.given)
+        for name, method in methods.discover(workspace.algorithms).items()
+        if not isinstance(method, MethodError)
+    }

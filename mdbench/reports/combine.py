@@ -1,0 +1,128 @@
+"""All records of a folder as one table, for whoever wants to look for themselves."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import json
+from typing import TYPE_CHECKING, Any
+
+from mdbench.errors import UnavailableError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+__all__ = ["FORMATS", "columns_of", "flatten", "write_table"]
+
+FORMATS = (".csv", ".parquet")
+
+_SPREAD = {"metrics", "selection", "fidelity", "measured", "budget"}
+"""Objects whose keys become columns of their own, such as ``metrics.nmse``."""
+_LEFT_OUT = {"key_parts", "front", "provenance"}
+"""What has no place in a table; the records have it."""
+_FIRST = ("file", "algorithm", "data_type", "dataset", "dim", "snr_db", "seed", "protocol")
+
+
+def flatten(file: str, record: Mapping[str, Any]) -> dict[str, Any]:
+    """Make a row of a record: plain values, and lists and objects as JSON.
+
+    Parameters
+    ----------
+    file
+        The name of the results file.
+    record
+        A record as JSON values.
+    """
+    row: dict[str, Any] = {"file": file}
+    for name, value in record.items():
+        if name in _LEFT_OUT:
+            continue
+        if name in _SPREAD:
+            for inner, part in (value or {}).items():
+                row[f"{name}.{inner}"] = _plain(part)
+        elif name == "runtime":
+            row["runtime"] = (value or {}).get("name")
+        else:
+            row[name] = _plain(value)
+    return row
+
+
+def columns_of(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Name the columns of all rows: who and what first, then as in the records."""
+    found = dict.fromkeys(name for name in _FIRST if any(name in row for row in rows))
+    groups: dict[str, dict[str, None]] = {}
+    for row in rows:
+        for name in row:
+            groups.setdefault(name.partition(".")[0], {})[name] = None
+    for names in groups.values():  # parts of one object stand together
+        found.update(names)
+    return list(found)
+
+
+def write_table(rows: Sequence[Mapping[str, Any]], out: Path) -> None:
+    """Write rows as CSV or Parquet, by the name's ending.
+
+    A value that is missing is an empty cell of a CSV, and null in Parquet.  The file is there
+    whole or not at all.
+
+    Raises
+    ------
+    UsageError
+        If the name has another ending, or if the file cannot be written.
+    UnavailableError
+        If Parquet is asked for and pyarrow is not installed.
+    """
+    ending = out.suffix.lower()
+    if ending not in FORMATS:
+        raise UsageError(f"{out} ends in {ending!r}.", f"Allowed are {' and '.join(FORMATS)}.")
+    part = out.with_name(f".{out.name}.part")
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        if ending == ".csv":
+            _write_csv(rows, part)
+        else:
+            _write_parquet(rows, part)
+        part.replace(out)
+    except OSError as error:
+        raise UsageError(
+            f"{out} cannot be written: {error.strerror or error}.", "Choose another --out."
+        ) from None
+    finally:
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict | list | tuple):
+        return json.dumps(value, ensure_ascii=False)
+    return value
+
+
+def _write_csv(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, columns_of(rows), restval="")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def _write_parquet(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
+    try:
+        import pyarrow as pa  # noqa: PLC0415 - optional
+        from pyarrow import parquet  # noqa: PLC0415 - optional
+    except ImportError:
+        raise UnavailableError(
+            "Parquet needs the package pyarrow, which is not installed.",
+            "Write a .csv, or add it (160 MB): "
+            ".venv/bin/uv pip install --python .venv/bin/python pyarrow",
+        ) from None
+    arrays = {}
+    for name in columns_of(rows):
+        values = [row.get(name) for row in rows]
+        kinds = {type(value) for value in values if value is not None}
+        if kinds == {int, float}:
+            values = [None if value is None else float(value) for value in values]
+        elif len(kinds) > 1:  # such as a hyperparameter of several methods
+            values = [None if value is None else str(value) for value in values]
+        arrays[name] = pa.array(values) if kinds else pa.nulls(len(values), pa.string())
+    parquet.write_table(pa.table(arrays), path, compression="zstd")

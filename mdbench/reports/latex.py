@@ -1,0 +1,144 @@
+"""Tables for a paper: systems against methods, as in MDBench's Tables 3, A5 and A6."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from statistics import median
+from typing import TYPE_CHECKING
+
+from mdbench.reports import leaderboard
+from mdbench.reports.figures import cell_of, noise_name
+from mdbench.reports.numbers import fixed, scientific
+from mdbench.reports.results import report_order
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from mdbench.reports.leaderboard import Board, Entry, Kind
+    from mdbench.reports.results import Result
+
+__all__ = ["escape_latex", "latex_tables"]
+
+_SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+}
+
+
+def latex_tables(results: Iterable[Result], kinds: Mapping[str, Kind]) -> str:
+    r"""Write a leaderboard for each data type, and a table of systems for each noise level.
+
+    A check mark says identified; otherwise a cell has the power of ten of the NMSE and the
+    complexity, underlined where one term is missing or extra; a dash is a failure.
+
+    Parameters
+    ----------
+    results
+        Those that stand.
+    kinds
+        What is known of the methods.
+
+    Returns
+    -------
+    str
+        LaTeX that needs the packages amssymb, booktabs and longtable.
+    """
+    by_type: dict[str, list[Result]] = defaultdict(list)
+    for result in sorted(results, key=report_order):
+        by_type[result.data_type].append(result)
+    parts = [r"% needs: \usepackage{amssymb,booktabs,longtable}"]
+    for data_type, ones in by_type.items():
+        board = leaderboard.board([leaderboard.entry(one) for one in ones], kinds)
+        parts.append(_leaderboard(data_type, board))
+        levels = {one.snr_db for one in ones}
+        cleanest_first = sorted(levels, key=lambda snr: -math.inf if snr is None else -snr)
+        parts += [_systems(data_type, snr_db, board) for snr_db in cleanest_first]
+    return "\n".join(parts) + "\n"
+
+
+def escape_latex(text: str) -> str:
+    r"""Write a text so that LaTeX shows it as it is.
+
+    Examples
+    --------
+    >>> print(escape_latex("50 % of a_b"))
+    50 \% of a\_b
+    """
+    return "".join(_SPECIAL.get(sign, sign) for sign in text)
+
+
+def _leaderboard(data_type: str, board: Board) -> str:
+    head = ("method", "rank", "NMSE", r"95\,\%", "identified", "complexity", "answers", "time (s)")
+    says = f"mean rank over {len(board.systems)} systems, median NMSE with bootstrap interval, "
+    says += "identified equations, median complexity."
+    lines = [
+        r"\begin{table}",
+        rf"\caption{{{escape_latex(data_type)}: {says}}}",
+        rf"\begin{{tabular}}{{l{'r' * (len(head) - 1)}}}",
+        r"\toprule",
+        " & ".join(head) + r" \\",
+        r"\midrule",
+    ]
+    for row in board.rows:
+        cells = [
+            escape_latex(row.method),
+            _dash(fixed(row.rank, 2)),
+            _power(row.median),
+            f"{_power(row.low)}--{_power(row.high)}",
+            f"{row.identified}/{row.judged}" if row.judged else "--",
+            _dash(fixed(row.complexity)),
+            f"{row.answered}/{row.jobs}",
+            _dash(fixed(row.wall_s, 1)),
+        ]
+        lines.append(" & ".join(cells) + r" \\")
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}"])
+
+
+def _systems(data_type: str, snr_db: float | None, board: Board) -> str:
+    cells: dict[tuple[str, str], list[Entry]] = defaultdict(list)
+    for entry in board.entries:
+        if entry.case.snr_db == snr_db:
+            cells[entry.case.system, entry.method].append(entry)
+    methods = [row.method for row in board.rows if any(m == row.method for _, m in cells)]
+    head = " & ".join(["system", *map(escape_latex, methods)]) + r" \\"
+    says = r"identified ($\checkmark$), otherwise the power of ten of the NMSE and the complexity; "
+    says += "underlined: one term off; dash: no answer."
+    lines = [
+        rf"\begin{{longtable}}{{l{'c' * len(methods)}}}",
+        rf"\caption{{{escape_latex(data_type)}, {noise_name(snr_db)}: {says}}}\\",
+        rf"\toprule {head} \midrule \endhead",
+        r"\bottomrule \endfoot",
+    ]
+    for system in dict.fromkeys(system for system, _ in cells):
+        row = [_cell(cells.get((system, method), [])) for method in methods]
+        lines.append(" & ".join([escape_latex(system), *row]) + r" \\")
+    return "\n".join([*lines, r"\end{longtable}"])
+
+
+def _cell(entries: Sequence[Entry]) -> str:
+    kind = cell_of(entries)[0] if entries else "missing"
+    if kind == "found":
+        return r"$\checkmark$"
+    if kind in {"failed", "missing"}:
+        return "--" if kind == "failed" else ""
+    answers = [entry for entry in entries if entry.answered]
+    error = median(entry.nmse for entry in answers)
+    sizes = [entry.complexity for entry in answers if entry.complexity is not None]
+    size = f"({fixed(median(sizes))})" if sizes else ""
+    if math.isinf(error):
+        return "--"
+    shown = f"0{size}" if error == 0 else f"10^{{{math.floor(math.log10(error))}}}{size}"
+    return rf"\underline{{${shown}$}}" if kind == "near" else f"${shown}$"
+
+
+def _power(value: float | None) -> str:
+    text = scientific(value)
+    mantissa, e, power = text.partition("e")
+    return rf"${mantissa}\cdot10^{{{power}}}$" if e and power else _dash(text)
+
+
+def _dash(text: str) -> str:
+    return text.replace("–", "--")

@@ -1,0 +1,407 @@
+"""Methods compared on one data type: who finds what, how accurately, how simply, at what cost.
+
+The page computes the same anew under its filters (``templates/report.js``); a browser test
+holds the two together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from dataclasses import dataclass, replace
+from itertools import combinations
+from statistics import median
+from typing import TYPE_CHECKING, NamedTuple, overload
+
+import numpy as np
+
+from mdbench.records import Status
+from mdbench.reports import statistics
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from mdbench.reports.results import Result
+    from mdbench.reports.statistics import Friedman, Wilcoxon
+
+__all__ = [
+    "RESAMPLES",
+    "ROUND_OFF",
+    "VERDICTS",
+    "Board",
+    "Case",
+    "Entry",
+    "Kind",
+    "Pair",
+    "Row",
+    "board",
+    "entry",
+]
+
+ROUND_OFF = 1e-12
+"""Errors below this are round-off, and count as this."""
+UNFIT = 1.0
+"""Where the true equations score this or worse, an error says nothing: zero scores 1."""
+RESAMPLES = 1000
+VERDICTS = ("identified", "one_term_off", "different", "undecided")
+COVERAGE = 0.5
+"""A method is ranked if it did at least this share of the cases that the busiest one did."""
+
+
+class Kind(NamedTuple):
+    """What is known of a method besides its results.
+
+    A reference is told the truth; it is shown, and not ranked.
+    """
+
+    family: str = "other"
+    reference: bool = False
+
+
+class Case(NamedTuple):
+    """What is compared: a system at one noise level under one protocol; seeds are merged."""
+
+    system: str
+    snr_db: float | None
+    protocol: str
+
+
+class Entry(NamedTuple):
+    """One result, reduced to what is counted; numbers are rounded to six digits."""
+
+    method: str
+    case: Case
+    dim: int | None
+    status: Status
+    nmse: float
+    floor: float | None
+    complexity: int | None
+    judged: bool
+    verdict: str | None
+    f1: float | None
+    wall_s: float | None
+    memory_mb: float | None
+
+    @property
+    def attempted(self) -> bool:
+        """Whether it says something about the method."""
+        return self.status not in {Status.INTERRUPTED, Status.UNAVAILABLE}
+
+    @property
+    def answered(self) -> bool:
+        """Whether there is an answer."""
+        return self.status in {Status.OK, Status.PARTIAL}
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of the leaderboard.
+
+    Attributes
+    ----------
+    rank
+        Mean rank over the systems; None where the method is not ranked.
+    cases, fit_cases
+        How many cases were attempted, and how many of them errors are compared on.
+    median, low, high
+        The median error over those cases, raised to the floor, and its 95 % interval; infinite
+        is a failure; None without any.
+    above_floor
+        The median of error over floor, where the floor is known.
+    identified, one_term_off, undecided, judged
+        How many results say so, of how many with a known truth, failures included.
+    causes
+        How many jobs ended otherwise than ok, by status.
+    """
+
+    method: str
+    family: str
+    reference: bool
+    rank: float | None
+    jobs: int
+    answered: int
+    cases: int
+    fit_cases: int
+    median: float | None
+    low: float | None
+    high: float | None
+    above_floor: float | None
+    identified: int
+    one_term_off: int
+    undecided: int
+    judged: int
+    f1: float | None
+    complexity: float | None
+    causes: Mapping[str, int]
+    wall_s: float | None
+    total_s: float
+    memory_mb: float | None
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two methods held against each other; a negative effect is in favour of the first."""
+
+    method: str
+    other: str
+    test: Wilcoxon
+    corrected: float
+
+
+@dataclass(frozen=True)
+class Board:
+    """All that is said of one data type.
+
+    Attributes
+    ----------
+    rows
+        Ranked methods first, by rank; then those that are not ranked, and references.
+    unfit
+        The cases on which errors are not compared, each with the reason.
+    ranked
+        The methods that are ranked, in the order of `friedman`'s ranks.
+    systems
+        The systems that every ranked method attempted: what ranks and tests are over.
+    losses
+        By method and case: the median over seeds of the error, raised to the floor.
+    """
+
+    rows: tuple[Row, ...]
+    unfit: Mapping[Case, str]
+    ranked: tuple[str, ...]
+    systems: tuple[str, ...]
+    friedman: Friedman | None
+    pairs: tuple[Pair, ...]
+    losses: Mapping[str, Mapping[Case, float]]
+    entries: tuple[Entry, ...]
+
+
+def entry(result: Result) -> Entry:
+    """Reduce a result to what is counted."""
+    fidelity = result.fidelity
+    return Entry(
+        method=result.algorithm,
+        case=Case(result.system, result.snr_db, result.protocol),
+        dim=result.dim,
+        status=result.status,
+        nmse=_six_digits(result.nmse),
+        floor=_six_digits(result.floor),
+        complexity=result.complexity if result.answered else None,
+        judged=fidelity is not None or (result.truth is not None and not result.answered),
+        verdict=result.verdict,
+        f1=_six_digits(fidelity.f1 if fidelity else None),
+        wall_s=_six_digits(result.measured.wall_s),
+        memory_mb=_six_digits(result.measured.peak_memory_mb),
+    )
+
+
+def board(entries: Iterable[Entry], kinds: Mapping[str, Kind]) -> Board:
+    """Compare methods.
+
+    Parameters
+    ----------
+    entries
+        The results of one data type.
+    kinds
+        What is known of the methods; others are of the family ``other``.
+    """
+    entries = tuple(_with_floor(one, kinds) for one in entries)
+    by_case: dict[Case, list[Entry]] = defaultdict(list)
+    by_method: dict[str, list[Entry]] = defaultdict(list)
+    for one in entries:
+        by_case[one.case].append(one)
+        by_method[one.method].append(one)
+    unfit = {case: reason for case, ones in by_case.items() if (reason := _unfit(ones))}
+    floors = {case: _floor(ones) for case, ones in by_case.items()}
+    losses = {
+        method: _losses((one for one in ones if one.attempted), floors)
+        for method, ones in by_method.items()
+    }
+    ranked, common = _ranked(losses, kinds, unfit)
+    systems = tuple(dict.fromkeys(case.system for case in common))
+    found = _friedman(losses, ranked, common, systems) if len(ranked) > 1 and systems else None
+    ranks = dict(zip(ranked, found.mean_ranks, strict=True)) if found else {}
+    judged_at_all = any(one.verdict for one in entries)
+    rows = [
+        _row(
+            method,
+            ones,
+            kinds.get(method, Kind()),
+            losses=losses[method],
+            unfit=unfit,
+            floors=floors,
+        )
+        for method, ones in by_method.items()
+    ]
+    rows = [
+        replace(row, rank=ranks.get(row.method), judged=row.judged if judged_at_all else 0)
+        for row in rows
+    ]
+    rows.sort(key=_place)
+    return Board(
+        rows=tuple(rows),
+        unfit=unfit,
+        ranked=ranked,
+        systems=systems,
+        friedman=found,
+        pairs=_pairs(losses, ranked, common, systems) if found else (),
+        losses=losses,
+        entries=entries,
+    )
+
+
+@overload
+def _six_digits(value: float) -> float: ...
+@overload
+def _six_digits(value: float | None) -> float | None: ...
+def _six_digits(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.5e}")
+
+
+def _with_floor(one: Entry, kinds: Mapping[str, Kind]) -> Entry:
+    """Take the error of a method that is told the truth for the floor, where none is given."""
+    if one.floor is None and one.answered and kinds.get(one.method, Kind()).reference:
+        return one._replace(floor=one.nmse)
+    return one
+
+
+def _floor(ones: Iterable[Entry]) -> float:
+    floors = [one.floor for one in ones if one.floor is not None]
+    return median(floors) if floors else 0.0
+
+
+def _unfit(ones: Sequence[Entry]) -> str:
+    """Say why errors are not compared on a case; empty where they are."""
+    if _floor(ones) >= UNFIT:
+        return f"the true equations score {_floor(ones):.2g}"
+    found = [one.nmse for one in ones if one.verdict == "identified" and one.nmse >= UNFIT]
+    return f"an identified equation scores {max(found):.2g}" if found else ""
+
+
+def _losses(ones: Iterable[Entry], floors: Mapping[Case, float]) -> dict[Case, float]:
+    seeds: dict[Case, list[float]] = defaultdict(list)
+    for one in ones:
+        seeds[one.case].append(max(one.nmse, floors[one.case], ROUND_OFF))
+    return {case: median(errors) for case, errors in seeds.items()}
+
+
+def _ranked(
+    losses: Mapping[str, Mapping[Case, float]],
+    kinds: Mapping[str, Kind],
+    unfit: Mapping[Case, str],
+) -> tuple[tuple[str, ...], list[Case]]:
+    """Choose who is ranked, and on what: the cases that all of them attempted."""
+    own = {m: cases for m, cases in losses.items() if not kinds.get(m, Kind()).reference}
+    most = max((len(cases) for cases in own.values()), default=0)
+    ranked = tuple(m for m, cases in own.items() if cases and len(cases) >= COVERAGE * most)
+    if not ranked:
+        return (), []
+    first = own[ranked[0]]
+    common = [c for c in first if c not in unfit and all(c in own[m] for m in ranked)]
+    return ranked, sorted(common, key=_case_order)
+
+
+def _friedman(
+    losses: Mapping[str, Mapping[Case, float]],
+    ranked: Sequence[str],
+    common: Sequence[Case],
+    systems: Sequence[str],
+) -> Friedman:
+    """Rank on each case, take the mean over the cases of a system, and rank those."""
+    ranks: dict[str, list[list[float]]] = {system: [] for system in systems}
+    for case in common:
+        ranks[case.system].append(list(statistics.midranks([losses[m][case] for m in ranked])))
+    # Sums of sixths and thirds differ in the last digit by the order of adding.
+    scores = np.round([np.mean(ranks[system], axis=0) for system in systems], 9)
+    return statistics.friedman(scores)
+
+
+def _pairs(
+    losses: Mapping[str, Mapping[Case, float]],
+    ranked: Sequence[str],
+    common: Sequence[Case],
+    systems: Sequence[str],
+) -> tuple[Pair, ...]:
+    """Test all pairs, each system counting once: the median of its cases' differences."""
+    tests = []
+    for method, other in combinations(ranked, 2):
+        by_system: dict[str, list[float]] = {system: [] for system in systems}
+        for case in common:
+            by_system[case.system].append(
+                statistics.difference(losses[method][case], losses[other][case])
+            )
+        found = statistics.wilcoxon([_median(each) for each in by_system.values()])
+        tests.append((method, other, found))
+    corrected = statistics.holm([test.p for *_, test in tests])
+    return tuple(Pair(*test, p) for test, p in zip(tests, corrected, strict=True))
+
+
+def _median(differences: Sequence[float]) -> float:
+    middle = median(differences)
+    return 0.0 if math.isnan(middle) else middle  # of as many failures of one as of the other
+
+
+def _row(
+    method: str,
+    ones: Sequence[Entry],
+    kind: Kind,
+    *,
+    losses: Mapping[Case, float],
+    unfit: Mapping[Case, str],
+    floors: Mapping[Case, float],
+) -> Row:
+    fit = [case for case in losses if case not in unfit]
+    errors = [losses[case] for case in fit]
+    numbers: dict[str, int] = {}
+    places = [numbers.setdefault(system, len(numbers)) for system in _systems(fit)]
+    low = high = None
+    if errors:
+        counts = statistics.draws(RESAMPLES, len(numbers))
+        low, high = statistics.bootstrap_medians(errors, places, counts)
+    above = [losses[case] / floors[case] for case in fit if floors[case]]
+    done = [one for one in ones if one.attempted]
+    verdicts = Counter(one.verdict for one in done)
+    statuses = Counter(one.status for one in ones)
+    return Row(
+        method=method,
+        family=kind.family,
+        reference=kind.reference,
+        rank=None,
+        jobs=len(ones),
+        answered=sum(one.answered for one in ones),
+        cases=len(losses),
+        fit_cases=len(fit),
+        median=median(errors) if errors else None,
+        low=low,
+        high=high,
+        above_floor=median(above) if above else None,
+        identified=verdicts["identified"],
+        one_term_off=verdicts["one_term_off"],
+        undecided=verdicts["undecided"],
+        judged=sum(one.judged for one in done),
+        f1=_middle(one.f1 if one.answered else 0.0 for one in done if one.judged),
+        complexity=_middle(one.complexity for one in ones),
+        causes={str(s): statuses[s] for s in Status if s is not Status.OK and statuses[s]},
+        wall_s=_middle(one.wall_s for one in done),
+        total_s=sum(one.wall_s or 0.0 for one in ones),
+        memory_mb=max((one.memory_mb for one in ones if one.memory_mb is not None), default=None),
+    )
+
+
+def _systems(cases: Iterable[Case]) -> list[str]:
+    return [case.system for case in cases]
+
+
+def _middle(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return median(known) if known else None
+
+
+def _case_order(case: Case) -> tuple[str, float, str]:
+    return case.system, -math.inf if case.snr_db is None else -case.snr_db, case.protocol
+
+
+def _place(row: Row) -> tuple[bool, float, bool, float, str]:
+    error = math.inf if row.median is None else row.median
+    rank = math.inf if row.rank is None else row.rank
+    return row.rank is None, rank, row.reference, error, row.method

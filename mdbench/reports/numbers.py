@@ -1,0 +1,68 @@
+"""Numbers as text, rounded as a browser's script rounds them: a half goes up."""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_HALF_UP, Decimal
+
+__all__ = ["duration", "fixed", "scientific"]
+
+NOTHING = "–"
+NO_ANSWER = "none"
+"""How an infinite error is shown: there was no answer."""
+
+
+def scientific(value: float | None) -> str:
+    """Write an error with two digits.
+
+    Examples
+    --------
+    >>> scientific(1.25e-13), scientific(9.96), scientific(0.0), scientific(math.inf)
+    ('1.3e-13', '1.0e1', '0', 'none')
+    """
+    if value is None:
+        return NOTHING
+    if math.isinf(value):
+        return NO_ANSWER
+    if value == 0:
+        return "0"
+    exact = Decimal(abs(value))
+    power = exact.adjusted()
+    mantissa = exact.scaleb(-power).quantize(Decimal("0.1"), ROUND_HALF_UP)
+    if mantissa >= 10:  # noqa: PLR2004 - 9.96 is 1.0e1
+        mantissa, power = Decimal("1.0"), power + 1
+    return f"{'-' if value < 0 else ''}{mantissa}e{power}"
+
+
+def fixed(value: float | None, digits: int = 0) -> str:
+    """Write a number with so many digits behind the point.
+
+    Examples
+    --------
+    >>> fixed(2.5), fixed(1.005, 2), fixed(None)
+    ('3', '1.00', '–')
+    """
+    if value is None:
+        return NOTHING
+    if math.isinf(value):
+        return NO_ANSWER
+    return str(Decimal(value).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP))
+
+
+def duration(seconds: float | None) -> str:
+    """Write a time.
+
+    Examples
+    --------
+    >>> [duration(s) for s in (0.0423, 1.25, 75.0, 3725.0)]
+    ['42 ms', '1.3 s', '75 s', '1.0 h']
+    """
+    if seconds is None:
+        return NOTHING
+    if seconds < 0.0995:  # noqa: PLR2004 - from here on it is shown as 0.1 s
+        return f"{fixed(1000 * seconds)} ms"
+    if seconds < 10:  # noqa: PLR2004 - one digit more for what is short
+        return f"{fixed(seconds, 1)} s"
+    if seconds < 3600:  # noqa: PLR2004 - an hour
+        return f"{fixed(seconds)} s"
+    return f"{fixed(seconds / 3600, 1)} h"

@@ -1,0 +1,255 @@
+"""What reports read of records: the keys that they show, from files of any age."""
+
+from __future__ import annotations
+
+import json
+import math
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from mdbench.errors import RecordsError, UsageError
+from mdbench.records import ANSWERED, RERUN_ALWAYS, SCHEMA, Status, upgrade
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+__all__ = [
+    "Fidelity",
+    "Measured",
+    "Result",
+    "read_folder",
+    "report_order",
+    "results_files",
+    "standing",
+]
+
+Finite = Annotated[float, AfterValidator(lambda value: value if math.isfinite(value) else None)]
+
+
+class _Part(BaseModel):
+    # What a report does not show may be there, be missing, or come with a later version.
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class Fidelity(_Part):
+    """How near the answer is to the truth; see ``docs/records.md``."""
+
+    verdict: str
+    precision: Finite | None = None
+    recall: Finite | None = None
+    f1: Finite | None = None
+    coefficient_error: Finite | None = None
+    edit_distance: Finite | None = None
+    missing: tuple[str, ...] = ()
+    extra: tuple[str, ...] = ()
+    negligible: tuple[str, ...] = ()
+    simulation: dict[str, Any] | None = None
+    residual: Finite | None = None
+
+
+class Measured(_Part):
+    """What a job took."""
+
+    started: str = ""
+    wall_s: Finite | None = None
+    fit_s: Finite | None = None
+    peak_memory_mb: Finite | None = None
+
+
+class Result(_Part):
+    """A record, as far as reports show it; the keys are those of the record."""
+
+    schema_number: int = Field(alias="schema")
+    key: str
+    key_parts: dict[str, str] = {}
+    algorithm: str
+    data_type: str
+    dataset: str
+    dim: int | None = None
+    snr_db: Finite | None = None
+    seed: int
+    protocol: str
+    view: str = ""
+    targets: tuple[str, ...] = ()
+    truth: tuple[str, ...] | None = None
+    status: Status
+    reason: str = ""
+    log: str | None = None
+    equations: tuple[str, ...] | None = None
+    metrics: Annotated[dict[str, Finite | None], BeforeValidator(lambda given: given or {})] = {}
+    complexity: int | None = None
+    agreement: Finite | None = None
+    fidelity: Fidelity | None = None
+    measured: Measured = Measured()
+
+    @property
+    def answered(self) -> bool:
+        """Whether there is an answer with scores."""
+        return self.status in ANSWERED
+
+    @property
+    def attempted(self) -> bool:
+        """Whether the job says something about the method."""
+        return self.status not in RERUN_ALWAYS
+
+    @property
+    def nmse(self) -> float:
+        """The error on the test data; infinite, and so worse than any answer, without one."""
+        nmse = self.metrics.get("nmse") if self.answered else None
+        return math.inf if nmse is None else nmse
+
+    @property
+    def floor(self) -> float | None:
+        """The NMSE of the true equations on the same inputs, where it is known."""
+        return self.metrics.get("nmse_floor")
+
+    @property
+    def verdict(self) -> str | None:
+        """Whether the truth was found; None where it is not known, or where nothing was found."""
+        return self.fidelity.verdict if self.fidelity and self.answered else None
+
+    @cached_property
+    def system(self) -> str:
+        """The dataset, and how it was made where that is not the usual way."""
+        made = [self.key_parts[name] for name in ("variant",) if self.key_parts.get(name)]
+        return f"{self.dataset} ({', '.join(made)})" if made else self.dataset
+
+    @property
+    def question(self) -> tuple[object, ...]:
+        """What was asked of whom: a later record with the same question stands for it."""
+        return (
+            self.data_type,
+            self.algorithm,
+            self.system,
+            self.snr_db,
+            self.seed,
+            self.protocol,
+        )
+
+
+def results_files(folder: Path) -> list[Path]:
+    """Find the results files of a folder, and of the folders in it.
+
+    Parameters
+    ----------
+    folder
+        A folder, or one results file.
+
+    Raises
+    ------
+    UsageError
+        If there is no such folder, or no results file in it.
+    """
+    if folder.is_file():
+        return [folder]
+    if not folder.is_dir():
+        raise UsageError(
+            f"There is no folder {folder}.", "Name the folder given to run as --result-dir."
+        )
+    files = [path for path in folder.rglob("*.jsonl") if path.is_file()]
+    found = sorted(path for path in files if "logs" not in path.relative_to(folder).parts)
+    if not found:
+        raise UsageError(
+            f"{folder} has no results file (*.jsonl).",
+            "Results come from: mdbench run --result-dir DIR",
+        )
+    return found
+
+
+def read_folder(folder: Path) -> list[tuple[Path, dict[str, Any]]]:
+    """Read all records of a folder as JSON objects of the current schema, with their files.
+
+    Of records with one key the newest counts.  A last line that is being written, or that was
+    torn, is passed over.
+
+    Raises
+    ------
+    UsageError
+        As `results_files`.
+    RecordsError
+        If a file cannot be read, or if a line is no record or one of a newer schema.
+    """
+    newest: dict[tuple[Path, str], tuple[Path, dict[str, Any]]] = {}
+    for path in results_files(folder):
+        for data in _lines(path):
+            newest[path, str(data.get("key"))] = path, data
+    return list(newest.values())
+
+
+def report_order(result: Result) -> tuple[str, str, float, str, str, int]:
+    """Sort results as reports do: by data type and system, the cleanest first.
+
+    The order is part of the numbers, as it says which systems the bootstrap draws.
+    """
+    noise = -math.inf if result.snr_db is None else -result.snr_db
+    return (
+        result.data_type,
+        result.system,
+        noise,
+        result.protocol,
+        result.algorithm,
+        result.seed,
+    )
+
+
+def standing(records: Iterable[tuple[Path, dict[str, Any]]]) -> list[Result]:
+    """Give the results that stand: of several answers to one question the newest.
+
+    Jobs that were interrupted, or whose environment could not be made, stand only where there
+    is nothing else, as they say nothing about the method.
+
+    Raises
+    ------
+    RecordsError
+        If a record lacks a key, or if a key has a value of the wrong type.
+    """
+    newest: dict[tuple[object, ...], Result] = {}
+    for path, data in records:
+        try:
+            result = Result.model_validate(data)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            where = ".".join(map(str, first["loc"]))
+            raise RecordsError(
+                f"{path}: a record of {data.get('dataset')!r} is damaged: {where}: {first['msg']}",
+                "Mend the line, or delete it (after a copy of the file).",
+            ) from None
+        other = newest.get(result.question)
+        if other is None or _weight(result) >= _weight(other):
+            newest[result.question] = result
+    return list(newest.values())
+
+
+def _weight(result: Result) -> tuple[bool, str]:
+    return result.attempted, result.measured.started
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise RecordsError(f"{path} cannot be read: {error.strerror}") from None
+    *lines, tail = content.split(b"\n")
+    for number, line in enumerate([*lines, tail], start=1):
+        if not line.strip(b" \t\r\0"):
+            continue
+        try:
+            data = json.loads(line)
+            if not isinstance(data, dict):
+                raise ValueError("no object")  # noqa: TRY301, TRY004 - told of with the others
+        except ValueError:
+            if number > len(lines) and line.startswith(b"{"):
+                continue  # torn, or still being written
+            raise RecordsError(
+                f"{path}, line {number} is no record: {line[:40]!r}",
+                "Mend the line or delete it, or move the file away if it has no records.",
+            ) from None
+        if data.get("schema") != SCHEMA:
+            try:
+                data = upgrade(data)
+            except RecordsError as error:
+                raise RecordsError(f"{path}, line {number}: {error.message}", error.hint) from None
+        yield data

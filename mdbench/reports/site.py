@@ -1,0 +1,303 @@
+"""One page with everything: no network, no scripts needed, nothing outside the file."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from mdbench import __version__
+from mdbench.records import Status
+from mdbench.reports import figures, leaderboard
+from mdbench.reports.numbers import NOTHING, duration, fixed, scientific
+from mdbench.reports.results import report_order
+from mdbench.reports.svg import COLOURS, marker
+from mdbench.reports.systems import Cell, Scope, system_section
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from mdbench.reports.leaderboard import Board, Case, Entry, Kind, Row
+    from mdbench.reports.results import Result
+
+__all__ = ["COLUMNS", "Cell", "cells", "page"]
+
+COLUMNS = (
+    ("rank", "mean rank over the systems that all ranked methods attempted; 1 is best"),
+    ("method", ""),
+    ("family", ""),
+    ("NMSE", "median error on the test data, raised to the noise floor"),
+    ("95 %", "bootstrap interval of that median, whole systems drawn anew"),
+    ("× floor", "median of the error over that of the true equations on the same inputs"),
+    ("identified", "answers with all true terms, no other, coefficients within 5 %"),
+    ("one off", "answers with one term missing or extra"),
+    ("F1", "of terms, median; 0 without an answer"),
+    ("nodes", "median complexity of the answers"),
+    ("answers", "jobs with an answer, of all"),
+    ("time", "median wall time of a job"),
+    ("total", "wall time of all jobs"),
+    ("memory", "peak of any job, MB"),
+    ("not ok", "jobs that ended otherwise than ok, by cause"),
+)
+"""The leaderboard's columns, each with what it means."""
+MOST_REASONS = 40
+"""Kinds of failure that are listed for a data type."""
+
+
+def cells(row: Row) -> list[Cell]:
+    """Write a line of the leaderboard, in the order of `COLUMNS`."""
+    interval = NOTHING
+    if row.low is not None and row.high is not None:
+        interval = f"{scientific(row.low)} … {scientific(row.high)}"
+    judged = row.judged > 0
+
+    def share(count: int) -> Cell:
+        if not judged:
+            return Cell(NOTHING)
+        percent = fixed(100 * count / row.judged)
+        return Cell(f"{count}/{row.judged} ({percent} %)", count / row.judged)
+
+    failed = sum(row.causes.values())
+    name = f"{row.method} (reference)" if row.reference else row.method
+    return [
+        Cell(fixed(row.rank, 2), row.rank),
+        Cell(name, row.method),
+        Cell(row.family, row.family),
+        Cell(scientific(row.median), row.median),
+        Cell(interval, row.low),
+        Cell(fixed_or_power(row.above_floor), row.above_floor),
+        share(row.identified),
+        share(row.one_term_off),
+        Cell(fixed(row.f1, 2) if judged else NOTHING, row.f1 if judged else None),
+        Cell(fixed(row.complexity), row.complexity),
+        Cell(f"{row.answered}/{row.jobs}", row.answered / row.jobs),
+        Cell(duration(row.wall_s), row.wall_s),
+        Cell(duration(row.total_s), row.total_s),
+        Cell(fixed(row.memory_mb), row.memory_mb),
+        Cell(", ".join(f"{n} {cause}" for cause, n in row.causes.items()) or NOTHING, failed),
+    ]
+
+
+def fixed_or_power(value: float | None) -> str:
+    """Write a ratio: with one digit behind the point, or as a power where it is large."""
+    if value is None or not 1000 < value < math.inf:  # noqa: PLR2004 - still easy to read
+        return fixed(value, 1)
+    return scientific(value)
+
+
+def page(
+    results: Iterable[Result],
+    kinds: Mapping[str, Kind],
+    *,
+    title: str = "mdbench report",
+    picture: Callable[[str, str, Sequence[Result], Mapping[str, int]], tuple[str, list[str]]]
+    | None = None,
+    describe: Callable[[str, str], str] | None = None,
+) -> str:
+    """Make the page.
+
+    Parameters
+    ----------
+    results
+        Those that stand, of all data types.
+    kinds
+        What is known of the methods.
+    title
+        The page's heading.
+    picture
+        Draws a system where its arrays are at hand: given the data type, the dataset, its
+        results and the methods' numbers, an SVG (or nothing) and the methods that are in it.
+    describe
+        Says in a few words what a dataset is, given its data type and name.
+
+    Returns
+    -------
+    str
+        HTML in UTF-8.
+    """
+    results = sorted(results, key=report_order)
+    methods = sorted({result.algorithm for result in results})
+    numbers = {method: number for number, method in enumerate(methods)}
+    by_type: dict[str, list[Result]] = defaultdict(list)
+    for result in results:
+        by_type[result.data_type].append(result)
+    noise = list(dict.fromkeys(result.snr_db for result in results))
+    noise.sort(key=_noise_order)
+    protocols = sorted({result.protocol for result in results})
+    scope = Scope(numbers, noise, protocols, picture, describe)
+    sections, data = [], {}
+    for data_type, ones in by_type.items():
+        entries = [leaderboard.entry(one) for one in ones]
+        board = leaderboard.board(entries, kinds)
+        sections.append(_section(data_type, ones, board, scope))
+        data[data_type] = _columns(board.entries, methods, noise, protocols)
+    families = {method: kinds.get(method, leaderboard.Kind()) for method in methods}
+    data_json = {
+        "methods": [[m, families[m].family, int(families[m].reference)] for m in methods],
+        "noise": noise,
+        "protocols": protocols,
+        "statuses": [str(status) for status in Status],
+        "types": data,
+    }
+    environment = Environment(
+        loader=PackageLoader("mdbench.reports"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    dims = sorted({result.dim for result in results if result.dim is not None})
+    return environment.get_template("report.html.j2").render(
+        title=title,
+        version=__version__,
+        sections=sections,
+        columns=COLUMNS,
+        count=len(results),
+        first=min((r.measured.started[:10] for r in results if r.measured.started), default=""),
+        last=max((r.measured.started[:10] for r in results), default=""),
+        noise=[figures.noise_name(snr_db) for snr_db in noise],
+        dims=dims,
+        families=sorted({kind.family for kind in families.values()}),
+        protocols=protocols,
+        resamples=leaderboard.RESAMPLES,
+        round_off=f"{leaderboard.ROUND_OFF:g}",
+        coverage=f"{leaderboard.COVERAGE:.0%}",
+        data=Markup(_json(data_json)),  # noqa: S704 - `<` is escaped
+    )
+
+
+def _section(
+    data_type: str, results: Sequence[Result], board: Board, scope: Scope
+) -> dict[str, Any]:
+    """Gather what the template shows of a data type."""
+    by_system: dict[str, list[Result]] = defaultdict(list)
+    for result in results:
+        by_system[result.system].append(result)
+    unfit: dict[str, list[str]] = defaultdict(list)
+    for case, reason in board.unfit.items():
+        unfit[case.system].append(f"{_case_name(case, scope.protocols)}: {reason}")
+    systems = [
+        system_section(f"{data_type}-{number}", ones, scope, unfit[name])
+        for number, (name, ones) in enumerate(by_system.items())
+    ]
+    heat = []
+    for snr_db in scope.noise:
+        if any(result.snr_db == snr_db for result in results):
+            svg = figures.heat_map(board, snr_db)
+            heat.append((figures.noise_name(snr_db), Markup(svg)))  # noqa: S704 - our own SVG
+    numbers = scope.numbers
+    cd = figures.critical_difference(board, numbers)
+    return {
+        "name": data_type,
+        "board": board,
+        "rows": [(row, cells(row)) for row in board.rows],
+        "count": len(results),
+        "ranked": len(board.ranked),
+        "figures": [_safe(figure) for figure in figures.figures(board, numbers)],
+        "legend": [(m, numbers[m] % COLOURS, _sign(numbers[m])) for m in sorted(board.losses)],
+        "heat": heat,
+        "cd": cd and _safe(cd),
+        "pairs": [_pair(pair) for pair in board.pairs],
+        "unfit": sorted(
+            (_case_name(c, scope.protocols, c.system), r) for c, r in board.unfit.items()
+        ),
+        "reasons": _reasons(results),
+        "systems": systems,
+        "judged": any(row.judged for row in board.rows),
+    }
+
+
+def _pair(pair: leaderboard.Pair) -> dict[str, Any]:
+    test = pair.test
+    better = pair.method if test.effect < 0 else pair.other
+    return {
+        "names": f"{pair.method} – {pair.other}",
+        "n": test.n,
+        "wins": test.wins,
+        "ties": test.zeros,
+        "losses": test.losses,
+        "effect": Cell(fixed(test.effect, 2), abs(test.effect)),
+        "p": Cell(scientific(test.p), test.p),
+        "corrected": Cell(scientific(pair.corrected), pair.corrected),
+        "says": f"{better} is better" if pair.corrected < 0.05 else "not told apart",  # noqa: PLR2004
+    }
+
+
+def _reasons(results: Sequence[Result]) -> list[dict[str, Any]]:
+    """Group the failures of a method by status and reason, the most frequent first."""
+    groups: dict[tuple[str, Status, str], list[Result]] = defaultdict(list)
+    for result in results:
+        if result.status is not Status.OK:
+            groups[result.algorithm, result.status, result.reason].append(result)
+    most = sorted(groups.items(), key=lambda group: -len(group[1]))[:MOST_REASONS]
+    return [
+        {
+            "method": method,
+            "status": str(status),
+            "reason": reason,
+            "count": len(ones),
+            "example": ones[0].system,
+        }
+        for (method, status, reason), ones in most
+    ]
+
+
+def _columns(
+    entries: Sequence[Entry],
+    methods: Sequence[str],
+    noise: Sequence[float | None],
+    protocols: Sequence[str],
+) -> dict[str, list[Any]]:
+    """Write entries as columns for the page's script; small numbers instead of names."""
+    systems: dict[str, int] = {}
+    statuses = {status: number for number, status in enumerate(Status)}
+    found: dict[str, list[Any]] = defaultdict(list)
+    for one in entries:
+        found["m"].append(methods.index(one.method))
+        found["s"].append(systems.setdefault(one.case.system, len(systems)))
+        found["n"].append(noise.index(one.case.snr_db))
+        found["p"].append(protocols.index(one.case.protocol))
+        found["d"].append(one.dim)
+        found["x"].append(statuses[one.status])
+        found["e"].append(None if math.isinf(one.nmse) else one.nmse)
+        found["f"].append(one.floor)
+        found["c"].append(one.complexity)
+        found["j"].append(int(one.judged))
+        found["v"].append(_verdict_number(one.verdict))
+        found["g"].append(one.f1)
+        found["w"].append(one.wall_s)
+        found["b"].append(one.memory_mb)
+    return {**found, "systems": list(systems)}
+
+
+def _verdict_number(verdict: str | None) -> int:
+    return leaderboard.VERDICTS.index(verdict) if verdict in leaderboard.VERDICTS else -1
+
+
+def _json(value: Any) -> str:
+    # Inside a script element only this sign could end it.
+    return json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+
+
+def _safe(figure: figures.Figure) -> dict[str, Any]:
+    svg = Markup(figure.svg)  # noqa: S704 - our own SVG, whose texts were escaped
+    return {"title": figure.title, "caption": figure.caption, "svg": svg}
+
+
+def _sign(number: int) -> Markup:
+    shape = marker(number, 8, 8, 5)
+    svg = f'<svg class="sign m{number % COLOURS}" viewBox="0 0 16 16" aria-hidden="true">{shape}'
+    return Markup(svg + "</svg>")  # noqa: S704 - our own SVG
+
+
+def _case_name(case: Case, protocols: Sequence[str], system: str = "") -> str:
+    parts = [system, figures.noise_name(case.snr_db), case.protocol if len(protocols) > 1 else ""]
+    return ", ".join(part for part in parts if part)
+
+
+def _noise_order(snr_db: float | None) -> float:
+    return -1e9 if snr_db is None else -snr_db

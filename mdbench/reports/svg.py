@@ -1,0 +1,222 @@
+"""Pictures of our own: axes, points and lines as SVG, whose colours the page's style sets."""
+
+from __future__ import annotations
+
+import math
+from html import escape
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["COLOURS", "Axis", "Plot", "marker", "ticks"]
+
+WIDTH, HEIGHT = 480, 330
+"""Of a figure; 480 is near a telephone's width, so that letters stay readable there."""
+LEFT, RIGHT, TOP, BOTTOM = 58, 12, 14, 46
+MARKERS = COLOURS = 7
+DASHES = ("", "6 3", "2 3", "8 3 2 3", "12 4", "4 2 1 2", "1 2")
+
+
+def marker(number: int, x: float, y: float, size: float = 4.5) -> str:
+    """Draw the sign of a method: seven shapes, so that colour is never all there is."""
+    s = size
+    # The eighth method has the first one's colour, and another shape.
+    match (number + number // COLOURS) % MARKERS:
+        case 0:
+            return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{s:g}"/>'
+        case 1:
+            path = f"M{x - s:.1f} {y - s:.1f}h{2 * s:g}v{2 * s:g}h{-2 * s:g}z"
+        case 2:
+            path = f"M{x:.1f} {y - 1.2 * s:.1f}l{1.2 * s:g} {2.2 * s:g}h{-2.4 * s:g}z"
+        case 3:
+            path = f"M{x:.1f} {y - 1.4 * s:.1f}l{1.4 * s:g} {1.4 * s:g}l{-1.4 * s:g} {1.4 * s:g}"
+            path += f"l{-1.4 * s:g} {-1.4 * s:g}z"
+        case 4:
+            path = f"M{x:.1f} {y + 1.2 * s:.1f}l{1.2 * s:g} {-2.2 * s:g}h{-2.4 * s:g}z"
+        case 5:
+            path = f"M{x - s:.1f} {y - s / 3:.1f}h{s * 2 / 3:g}v{-s * 2 / 3:g}h{s * 2 / 3:g}"
+            path += f"v{s * 2 / 3:g}h{s * 2 / 3:g}v{s * 2 / 3:g}h{-s * 2 / 3:g}v{s * 2 / 3:g}"
+            path += f"h{-s * 2 / 3:g}v{-s * 2 / 3:g}h{-s * 2 / 3:g}z"
+        case _:
+            path = f"M{x - 1.3 * s:.1f} {y - s / 2:.1f}h{2.6 * s:g}v{s:g}h{-2.6 * s:g}z"
+    return f'<path d="{path}"/>'
+
+
+def ticks(low: float, high: float, *, log: bool, most: int = 6) -> list[float]:
+    """Choose round values between two ends; on a logarithmic axis, powers of ten.
+
+    Examples
+    --------
+    >>> ticks(0.0, 1.0, log=False)
+    [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
+    >>> ticks(1e-3, 1e1, log=True)
+    [0.001, 0.01, 0.1, 1.0, 10.0]
+    """
+    if log:
+        first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
+        if last - first <= 1:  # powers of ten alone would be few
+            steps = [m * 10.0**power for power in range(first - 1, last + 1) for m in (1, 2, 5)]
+            return [step for step in steps if low * 0.999 <= step <= high * 1.001]
+        step = max(1, math.ceil((last - first + 1) / most))
+        return [10.0**power for power in range(first, last + 1, step)]
+    rough = (high - low) / (most - 1)
+    power = 10.0 ** math.floor(math.log10(rough))
+    width = next(m * power for m in (1, 2, 5, 10) if m * power >= rough * (1 - 1e-9))
+    first = math.ceil(low / width - 1e-9)
+    return [
+        round((first + n) * width, 12) for n in range(math.floor(high / width + 1e-9) - first + 1)
+    ]
+
+
+class Axis:
+    """The numbers along one side of a plot, from `low` to `high`."""
+
+    def __init__(self, values: Sequence[float], *, log: bool, zero: bool = False) -> None:
+        known = [value for value in values if math.isfinite(value) and (value > 0 or not log)]
+        low, high = (min(known), max(known)) if known else (0.1, 1.0)
+        self.log = log
+        self.low: float
+        self.high: float
+        if log:
+            self.low = 10.0 ** math.floor(math.log10(low) + 1e-9)
+            self.high = 10.0 ** math.ceil(math.log10(high) - 1e-9)
+            if self.low == self.high:
+                self.high *= 10
+        else:
+            self.low = 0.0 if zero else float(low)
+            self.high = float(high) if high > self.low else self.low + 1.0
+            self.high += 0.04 * (self.high - self.low)
+
+    def place(self, value: float) -> float:
+        """Say where a value lies, from 0 to 1."""
+        if self.log:
+            low, high = math.log10(self.low), math.log10(self.high)
+            value = math.log10(max(value, self.low))
+        else:
+            low, high = self.low, self.high
+        return min(1.0, max(0.0, (value - low) / (high - low)))
+
+    def label(self, value: float) -> str:
+        """Write a tick's value; powers of ten as such."""
+        if self.log and not 0.01 <= value <= 1000:  # noqa: PLR2004 - short enough as they are
+            power = round(math.log10(value))
+            return f'10<tspan dy="-5" font-size="9">{"−" * (power < 0)}{abs(power)}</tspan>'
+        return f"{value:g}".replace("-", "−")
+
+
+class Plot:
+    """A plot that grows: frame and axes first, then what is drawn.
+
+    Parameters
+    ----------
+    title
+        What the picture shows, for those who do not see it.
+    y
+        The vertical axis.
+    x
+        The horizontal axis, or the names of places along it.
+    labels
+        What the two axes say: x, y.
+    beyond
+        What a value above the axis means; a band above the plot is kept for it.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        x: Axis | Sequence[str],
+        y: Axis,
+        labels: tuple[str, str],
+        beyond: str = "",
+    ) -> None:
+        self.x, self.y, self.title = x, y, title
+        self.top = TOP + (28 if beyond else 0)
+        self.parts: list[str] = []
+        right, bottom = WIDTH - RIGHT, HEIGHT - BOTTOM
+        for value in ticks(y.low, y.high, log=y.log):
+            at = self.at_y(value)
+            self.parts.append(f'<path class="grid" d="M{LEFT} {at:.1f}H{right}"/>')
+            self.text(LEFT - 6, at + 4, y.label(value), "end", raw=True)
+        if isinstance(x, Axis):
+            for value in ticks(x.low, x.high, log=x.log):
+                at = self.at_x(value)
+                self.parts.append(f'<path class="grid" d="M{at:.1f} {self.top}V{bottom}"/>')
+                self.text(at, bottom + 17, x.label(value), raw=True)
+        else:
+            for number, name in enumerate(x):
+                self.text(self.at_x(number), bottom + 17, name)
+        if beyond:
+            self.parts.append(
+                f'<path class="band" d="M{LEFT} {self.top - 8}H{right}V{TOP}H{LEFT}z"/>'
+            )
+            self.text(LEFT - 6, TOP + 12, beyond, "end")
+        self.parts.append(f'<path class="axis" d="M{LEFT} {self.top}V{bottom}H{right}"/>')
+        self.text((LEFT + right) / 2, HEIGHT - 8, labels[0], css="label")
+        middle = (self.top + bottom) / 2
+        self.parts.append(
+            f'<text class="label" text-anchor="middle" transform="translate(13 {middle:.0f}) '
+            f'rotate(-90)">{escape(labels[1])}</text>'
+        )
+
+    def at_x(self, value: float) -> float:
+        """Give the pixel of a value, or of the n-th place (fractions lie between places)."""
+        width = WIDTH - RIGHT - LEFT
+        if isinstance(self.x, Axis):
+            return LEFT + width * self.x.place(value)
+        return LEFT + width * (value + 0.5) / max(1, len(self.x))
+
+    def at_y(self, value: float) -> float:
+        """Give the pixel of a value; what is infinite lies in the band above."""
+        if math.isinf(value):
+            return TOP + 10.0
+        return self.top + (HEIGHT - BOTTOM - self.top) * (1 - self.y.place(value))
+
+    def text(
+        self,
+        x: float,
+        y: float,
+        text: str,
+        anchor: str = "middle",
+        css: str = "",
+        *,
+        raw: bool = False,
+    ) -> None:
+        """Write at a place; `raw` text is SVG of our own."""
+        name = f' class="{css}"' if css else ""
+        shown = text if raw else escape(text)
+        self.parts.append(
+            f'<text{name} x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{shown}</text>'
+        )
+
+    def series(
+        self,
+        number: int,
+        name: str,
+        points: Sequence[tuple[float, float]],
+        spreads: Sequence[tuple[float, float]] = (),
+        *,
+        joined: bool = True,
+    ) -> None:
+        """Draw one method: a line, its points, and from where to where each one spreads."""
+        dash = DASHES[number % len(DASHES)]
+        self.parts.append(f'<g class="m{number % COLOURS}"><title>{escape(name)}</title>')
+        places = [(self.at_x(x), self.at_y(y)) for x, y in points]
+        for (x, _), (low, high) in zip(places, spreads, strict=False):
+            self.parts.append(
+                f'<path class="spread" d="M{x:.1f} {self.at_y(low):.1f}V{self.at_y(high):.1f}"/>'
+            )
+        if joined and len(places) > 1:
+            path = "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
+            dashed = f' stroke-dasharray="{dash}"' if dash else ""
+            self.parts.append(f'<path class="line"{dashed} d="M{path}"/>')
+        self.parts += [marker(number, x, y) for x, y in places]
+        self.parts.append("</g>")
+
+    def render(self) -> str:
+        """Give the SVG."""
+        inner = "".join(self.parts)
+        return (
+            f'<svg class="plot" viewBox="0 0 {WIDTH} {HEIGHT}" role="img">'
+            f"<title>{escape(self.title)}</title>{inner}</svg>"
+        )

@@ -1,0 +1,76 @@
+"""The leaderboards as tables for a terminal."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from mdbench.reports import leaderboard
+from mdbench.reports.numbers import duration, fixed, scientific
+from mdbench.reports.results import report_order
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from mdbench.reports.leaderboard import Kind, Row
+    from mdbench.reports.results import Result
+
+__all__ = ["leaderboards"]
+
+CAPTION = (
+    "rank: mean over systems; NMSE: median, raised to the noise floor; found: identified of all "
+    "jobs with a known truth; a failure ranks behind every answer"
+)
+
+
+def leaderboards(results: Iterable[Result], kinds: Mapping[str, Kind]) -> Iterator[Table]:
+    """Make a table for each data type: the page's leaderboard, as far as 80 characters go.
+
+    Parameters
+    ----------
+    results
+        Those that stand, of all data types.
+    kinds
+        What is known of the methods.
+    """
+    by_type: dict[str, list[leaderboard.Entry]] = defaultdict(list)
+    for result in sorted(results, key=report_order):
+        by_type[result.data_type].append(leaderboard.entry(result))
+    for data_type, entries in by_type.items():
+        board = leaderboard.board(entries, kinds)
+        table = Table(
+            box=box.SIMPLE_HEAD,
+            padding=0,
+            title=f"{data_type}: {len(entries)} results, ranks over {len(board.systems)} systems",
+            title_justify="left",
+            caption=CAPTION,
+            caption_justify="left",
+        )
+        table.add_column("rank", justify="right", no_wrap=True)
+        table.add_column("method", overflow="ellipsis", no_wrap=True)
+        for name in ("NMSE", "95 %", "found", "cplx", "jobs", "time", "MB"):
+            table.add_column(name, justify="right", no_wrap=True)
+        table.add_column("not ok")
+        for row in board.rows:
+            table.add_row(*(Text(text) for text in _cells(row)))
+        yield table
+
+
+def _cells(row: Row) -> list[str]:
+    low, high = scientific(row.low), scientific(row.high)
+    return [
+        fixed(row.rank, 2),
+        f"{row.method}*" if row.reference else row.method,
+        scientific(row.median),
+        low if low == high else f"{low}…{high}",
+        f"{row.identified}/{row.judged}" if row.judged else "–",
+        fixed(row.complexity),
+        str(row.jobs),
+        duration(row.wall_s),
+        fixed(row.memory_mb),
+        " ".join(f"{count} {cause}" for cause, count in row.causes.items()) or "–",
+    ]

@@ -1,0 +1,152 @@
+"""A headless browser, driven over a pipe by the DevTools protocol; nothing to install but it."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import select
+import shutil
+import subprocess
+import time
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+PROGRAM = next((found for name in NAMES if (found := shutil.which(name))), None)
+SECONDS = 60.0
+
+
+class Browser:
+    """One page, offline, whose messages and requests are remembered.
+
+    Attributes
+    ----------
+    problems
+        Errors and warnings of the console, and exceptions.
+    requests
+        The addresses that the page asked for.
+    """
+
+    def __init__(
+        self, profile: Path, *, width: int = 1400, height: int = 900, dark: bool = False
+    ) -> None:
+        assert PROGRAM is not None
+        self.problems: list[str] = []
+        self.requests: list[str] = []
+        self._number = 0
+        self._buffer = b""
+        self._loaded = False
+        theirs_in, self._out = os.pipe()
+        self._in, theirs_out = os.pipe()
+        # DevTools reads from descriptor 3 and writes to 4.
+        script = f'exec "$@" 3<&{theirs_in} 4>&{theirs_out}'
+        options = [
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+            "--no-first-run",
+            "--disable-background-networking",
+            "--remote-debugging-pipe",
+            f"--user-data-dir={profile}",
+            "about:blank",
+        ]
+        # bash, as dash knows no descriptors above 9.
+        self._process = subprocess.Popen(
+            ["bash", "-c", script, "bash", PROGRAM, *options],
+            pass_fds=(theirs_in, theirs_out),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        os.close(theirs_in)
+        os.close(theirs_out)
+        self._session: str | None = None
+        target = self.ask("Target.createTarget", url="about:blank")["targetId"]
+        self._session = self.ask("Target.attachToTarget", targetId=target, flatten=True)[
+            "sessionId"
+        ]
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.ask(f"{domain}.enable")
+        offline = {"latency": 0, "downloadThroughput": 0, "uploadThroughput": 0}
+        self.ask("Network.emulateNetworkConditions", offline=True, **offline)
+        self.ask(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=False,
+        )
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.ask("Emulation.setEmulatedMedia", features=[scheme])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._out)  # the browser ends with its pipe
+        try:
+            self._process.wait(10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        os.close(self._in)
+
+    def open(self, path: Path, *, script: bool = True) -> None:
+        """Open a file, and wait until it is loaded."""
+        self.ask("Emulation.setScriptExecutionDisabled", value=not script)
+        self._loaded = False
+        self.ask("Page.navigate", url=path.as_uri())
+        while not self._loaded:
+            self._take()
+
+    def run(self, expression: str) -> Any:
+        """Evaluate JavaScript on the page; what it throws fails the test."""
+        done = self.ask("Runtime.evaluate", expression=expression, returnByValue=True)
+        assert "exceptionDetails" not in done, done["exceptionDetails"]
+        return done["result"].get("value")
+
+    def picture(self, path: Path) -> None:
+        """Save what is seen."""
+        data = self.ask("Page.captureScreenshot", format="png")["data"]
+        path.write_bytes(base64.b64decode(data))
+
+    def ask(self, method: str, **parameters: Any) -> dict[str, Any]:
+        """Send a command, and wait for its answer."""
+        self._number += 1
+        message: dict[str, Any] = {"id": self._number, "method": method, "params": parameters}
+        if self._session:
+            message["sessionId"] = self._session
+        os.write(self._out, json.dumps(message).encode() + b"\0")
+        while True:
+            answer = self._take()
+            if answer.get("id") == self._number:
+                assert "error" not in answer, answer
+                found: dict[str, Any] = answer["result"]
+                return found
+
+    def _take(self) -> dict[str, Any]:
+        end = time.monotonic() + SECONDS
+        while b"\0" not in self._buffer:
+            ready, _, _ = select.select([self._in], [], [], max(0.0, end - time.monotonic()))
+            assert ready, "the browser does not answer"
+            piece = os.read(self._in, 1 << 20)
+            assert piece, "the browser has ended"
+            self._buffer += piece
+        line, _, self._buffer = self._buffer.partition(b"\0")
+        message: dict[str, Any] = json.loads(line)
+        given = message.get("params", {})
+        match message.get("method"):
+            case "Page.loadEventFired":
+                self._loaded = True
+            case "Runtime.exceptionThrown":
+                self.problems.append(str(given["exceptionDetails"]))
+            case "Runtime.consoleAPICalled" if given["type"] in {"error", "warning", "assert"}:
+                self.problems.append(str(given["args"]))
+            case "Log.entryAdded" if given["entry"]["level"] in {"error", "warning"}:
+                self.problems.append(given["entry"]["text"])
+            case "Network.requestWillBeSent":
+                self.requests.append(given["request"]["url"])
+        return message

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import csv
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from pyarrow import parquet
+from reporting import data, write
+
+from mdbench.cli import main
+from mdbench.errors import UnavailableError
+from mdbench.reports.combine import columns_of, flatten, write_table
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RECORDS = [
+    data("sindy", nmse=1e-3, floor=1e-4),
+    data("operon", snr_db=20.0, status="timeout"),
+    data("zero", "rössler, the “first”\nline", seed=3, hyperparameters={"a": [1, 2.5]}),
+]
+
+
+def test_csv_has_all_records_failures_too(tmp_path: Path) -> None:
+    folder, out = write(tmp_path / "results", RECORDS), tmp_path / "new" / "all.csv"
+    assert main(["combine", str(folder), "--out", str(out)]) == 0
+    with out.open(encoding="utf-8", newline="") as file:
+        rows = {row["algorithm"]: row for row in csv.DictReader(file)}
+    assert rows["sindy"]["metrics.nmse"] == "0.001"
+    assert rows["sindy"]["metrics.nmse_floor"] == "0.0001"
+    assert rows["sindy"]["fidelity.verdict"] == "different"
+    assert rows["operon"]["status"] == "timeout"
+    assert rows["operon"]["metrics.nmse"] == ""
+    assert rows["operon"]["fidelity.f1"] == ""
+    assert rows["zero"]["dataset"] == RECORDS[2]["dataset"]
+    assert rows["zero"]["hyperparameters"] == '{"a": [1, 2.5]}'
+    assert rows["zero"]["file"] == "zero-ode.jsonl"
+
+
+def test_parquet_has_types_and_nulls(tmp_path: Path) -> None:
+    folder, out = write(tmp_path / "results", RECORDS), tmp_path / "all.parquet"
+    assert main(["combine", str(folder), "--out", str(out)]) == 0
+    rows = {row["algorithm"]: row for row in parquet.read_table(out).to_pylist()}
+    assert rows["sindy"]["metrics.nmse"] == 0.001
+    assert rows["sindy"]["seed"] == 0
+    assert rows["operon"]["metrics.nmse"] is None
+    assert rows["operon"]["snr_db"] == 20.0
+    assert rows["sindy"]["snr_db"] is None
+
+
+def test_values_of_several_types_share_a_column(tmp_path: Path) -> None:
+    rows = [{"a": 1, "b": "x"}, {"a": 2.5, "b": 3}, {"c": None}]
+    write_table(rows, tmp_path / "t.parquet")
+    table = parquet.read_table(tmp_path / "t.parquet").to_pydict()
+    assert table == {"a": [1.0, 2.5, None], "b": ["x", "3", None], "c": [None, None, None]}
+
+
+def test_columns_that_belong_together_stand_together() -> None:
+    rows = [{"seed": 1, "m.a": 1, "x": 2}, {"algorithm": "a", "m.b": 3}]
+    assert columns_of(rows) == ["algorithm", "seed", "m.a", "m.b", "x"]
+    assert "provenance" not in flatten("f", RECORDS[0])
+
+
+def test_mistakes_are_explained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = str(write(tmp_path / "results", RECORDS))
+    assert main(["combine", folder, "--out", str(tmp_path / "all.xlsx")]) == 2
+    assert ".csv and .parquet" in capsys.readouterr().err
+    assert main(["combine", str(tmp_path / "none"), "--out", "x.csv"]) == 2
+    assert "--result-dir" in capsys.readouterr().err
+    assert main(["combine", folder, "--out", f"{folder}/sindy-ode.jsonl/x.csv"]) == 2
+    assert "cannot be written" in capsys.readouterr().err
+
+
+def test_without_pyarrow_it_is_said_how_to_get_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(UnavailableError, match="pyarrow"):
+        write_table([{"a": 1}], tmp_path / "t.parquet")
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import math
+import re
+import xml.etree.ElementTree as ET
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from reporting import data, many
+
+from mdbench.data.npz import write_npz
+from mdbench.data.trajectory import Trajectory
+from mdbench.reports import figures
+from mdbench.reports.leaderboard import Board, Case, Kind, board, entry
+from mdbench.reports.pictures import Pictures, simulate
+from mdbench.reports.results import Result
+from mdbench.reports.svg import Axis, Plot, marker, ticks
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+KINDS = {"truth": Kind("baseline", reference=True)}
+NUMBERS = {"linear": 0, "operon": 1, "sindy": 2, "truth": 3, "zero": 4}
+
+
+def comparison(records: list[dict[str, object]] | None = None) -> Board:
+    found = many() if records is None else records
+    return board([entry(Result.model_validate(one)) for one in found], KINDS)
+
+
+def test_all_figures_are_drawn_with_every_method() -> None:
+    drawn = figures.figures(comparison(), NUMBERS)
+    assert [figure.title for figure in drawn] == [
+        "Error by noise",
+        "Complexity by noise",
+        "Accuracy against complexity",
+        "Robustness against noise",
+        "Run time by dimension",
+    ]
+    for figure in drawn:
+        titles = [node.text for node in ET.fromstring(figure.svg).iter("title")]
+        assert set(NUMBERS) <= set(titles)
+
+
+def test_a_point_lies_where_its_number_says() -> None:
+    axis = Axis([1e-4, 1e2], log=True)
+    plot = Plot("t", ["a", "b"], axis, ("x", "y"), "none")
+    top, bottom = plot.at_y(1e2), plot.at_y(1e-4)
+    assert plot.at_y(1e-1) == pytest.approx((top + bottom) / 2)
+    assert plot.at_y(math.inf) < top  # a failure lies above all answers
+    assert plot.at_x(1) - plot.at_x(0) == pytest.approx((480 - 58 - 12) / 2)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "log"), [(0, 1, False), (3, 97, False), (1e-12, 1e6, True), (2, 30, True)]
+)
+def test_ticks_are_few_even_and_inside(low: float, high: float, log: bool) -> None:
+    found = ticks(low, high, log=log)
+    assert 2 <= len(found) <= 8
+    assert all(low <= tick <= high * 1.001 for tick in found)
+    assert all(a < b for a, b in pairwise(found))
+
+
+def test_pareto_is_what_brute_force_finds() -> None:
+    generator = np.random.default_rng(0)
+    points = [tuple(map(float, point)) for point in generator.integers(0, 12, (40, 2))]
+    beaten = {p for p in points for q in points if q != p and q[0] <= p[0] and q[1] <= p[1]}
+    assert figures.pareto(points) == sorted(set(points) - beaten)  # type: ignore[arg-type]
+    assert figures.pareto([(1.0, math.inf)]) == []
+
+
+def test_bars_join_what_is_closer_than_the_critical_difference() -> None:
+    assert figures._bars([1.0, 1.5, 2.2, 4.0], 1.0) == [(1.0, 1.5), (1.5, 2.2)]
+    assert figures._bars([1.0, 1.1, 1.2], 5.0) == [(1.0, 1.2)]
+    assert figures._bars([1.0, 3.0], 1.0) == []
+
+
+def test_the_diagram_names_all_ranked_methods() -> None:
+    found = comparison()
+    diagram = figures.critical_difference(found, NUMBERS)
+    assert diagram is not None
+    text = "".join(ET.fromstring(diagram.svg).itertext())
+    assert all(method in text for method in found.ranked)
+    assert "truth" not in text
+    assert figures.critical_difference(comparison([data()]), NUMBERS) is None
+
+
+@pytest.mark.parametrize(
+    ("records", "kind", "text"),
+    [
+        ([data(verdict="identified")], "found", "✓"),
+        ([data(verdict="one_term_off")], "near", "±1"),
+        ([data(nmse=3e-5)], "off e2", "−5"),
+        ([data(nmse=3e4)], "off e5", "4"),
+        ([data(nmse=0.0)], "off e0", "0"),
+        ([data(status="crashed")], "failed", "✗"),
+        ([data(status="interrupted")], "missing", ""),
+        ([data(verdict="identified"), data(verdict="different", nmse=0.5)], "off e4", "−1"),
+        ([data(verdict="identified"), data(status="interrupted")], "found", "✓"),
+    ],
+)
+def test_cells_of_the_heat_map(records: list[dict[str, object]], kind: str, text: str) -> None:
+    assert figures.cell_of(comparison(records).entries) == (kind, text)
+
+
+def test_the_heat_map_has_a_cell_for_every_result_and_marks_the_unfit() -> None:
+    found = comparison()
+    svg = figures.heat_map(found, 10.0)
+    assert svg.count("<g ") == 9 * 5
+    unfit = {case.system for case in found.unfit if case.snr_db == 10.0}
+    assert unfit
+    assert set(re.findall(r">([^<]*) \*<", svg)) == unfit
+    assert isinstance(next(iter(found.unfit)), Case)
+
+
+def test_signs_of_the_first_49_methods_differ() -> None:
+    drawn = {(marker(n, 0, 0), n % 7) for n in range(49)}
+    assert len(drawn) == 49
+
+
+def test_simulations_follow_the_closed_form_and_are_bounded() -> None:
+    t = np.linspace(0, 3, 30)
+    states = simulate(["u1", "-u0"], t, np.array([0.0, 1.0]))
+    assert states is not None
+    assert np.allclose(states[:, 0], np.sin(t), atol=1e-4)
+    blown = simulate(["u0**2"], t, np.array([1.0]))  # infinite at t = 1
+    assert blown is not None
+    assert 0 < len(blown) < 12
+    assert simulate(["u7"], t, np.array([1.0])) is None
+
+
+def test_a_trajectory_is_drawn_where_arrays_are_at_hand(tmp_path: Path) -> None:
+    t = np.linspace(0, 10, 150)
+    u = np.stack([np.sin(t), np.cos(t)], axis=1)
+    folder = tmp_path / "ode"
+    folder.mkdir()
+    with (folder / "ring-0123456789abcdef.npz").open("wb") as file:
+        write_npz(file, trajectory=Trajectory(t, u, np.gradient(u, t, axis=0)))
+    one = Result.model_validate(data("sindy", "ring", equations=["u1", "-u0"]))
+    svg, drawn = Pictures(tmp_path).draw("ode", "ring", [one], NUMBERS)
+    assert drawn == ["sindy"]
+    assert len(re.findall('class="measured"', svg)) == 2
+    assert len(re.findall('class="line thin"', svg)) == 2
+    ET.fromstring(svg)
+    assert Pictures(tmp_path).draw("ode", "elsewhere", [one], NUMBERS) == ("", [])

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING
+
+import pytest
+from reporting import data, result, write
+
+from mdbench.errors import RecordsError, UsageError
+from mdbench.reports.results import read_folder, results_files, standing
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_a_folder_may_be_half_finished(tmp_path: Path) -> None:
+    folder = write(tmp_path / "results", [data("sindy"), data("operon", status="timeout")])
+    write(folder / "cluster" / "node1", [data("zero")])
+    (folder / "logs").mkdir()
+    (folder / "logs" / "x.jsonl").write_text("no record\n", encoding="utf-8")
+    (folder / "mean-ode.jsonl").write_text("", encoding="utf-8")
+    with (folder / "sindy-ode.jsonl").open("a", encoding="utf-8") as file:
+        file.write(json.dumps(data("sindy", "chua"))[:200])  # still being written
+    names = [result.algorithm for result in standing(read_folder(folder))]
+    assert sorted(names) == ["operon", "sindy", "zero"]
+
+
+def test_the_newest_answer_to_a_question_stands(tmp_path: Path) -> None:
+    old = data(nmse=1.0, started="2026-01-01T00:00:00Z")
+    new = data(nmse=0.5, started="2026-01-02T00:00:00Z")
+    other_key = {**data(nmse=0.25, started="2026-01-03T00:00:00Z"), "key": "0" * 64}
+    stopped = {
+        **data(status="interrupted", started="2026-01-04T00:00:00Z"),
+        "key": "1" * 64,
+    }
+    folder = write(tmp_path, [old, new])
+    assert [one.nmse for one in standing(read_folder(folder))] == [0.5]
+    write(tmp_path, [other_key, stopped])
+    assert len(read_folder(folder)) == 3
+    (one,) = standing(read_folder(folder))
+    assert one.nmse == 0.25  # a job that was stopped says nothing
+
+
+def test_variants_of_a_dataset_are_systems_of_their_own() -> None:
+    plain = result()
+    released = result(key_parts={"variant": "released"})
+    assert released.system == "lorenz (released)"
+    assert released.question != plain.question
+
+
+def test_records_without_fidelity_and_of_schema_1_are_read(tmp_path: Path) -> None:
+    old = data()
+    del old["fidelity"]
+    first = {**data(dataset="chua"), "schema": 1, "budget": {"timeout_s": 60.0, "threads": 1}}
+    found = standing(read_folder(write(tmp_path, [old, first])))
+    assert {one.dataset: one.verdict for one in found} == {"lorenz": None, "chua": "different"}
+
+
+def test_a_failure_is_worse_than_any_answer() -> None:
+    assert result(status="timeout").nmse == math.inf
+    assert result(nmse=None).nmse == math.inf
+    assert result(status="timeout").verdict is None
+    assert not result(status="unavailable").attempted
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("no record\n", "line 2 is no record"),
+        ('{"schema":99}\n', "line 2: this record has schema 99"),
+        ("[]\n", "line 2 is no record"),
+    ],
+)
+def test_damage_is_named(tmp_path: Path, line: str, said: str) -> None:
+    folder = write(tmp_path, [data()])
+    with (folder / "sindy-ode.jsonl").open("a", encoding="utf-8") as file:
+        file.write(line)
+    with pytest.raises(RecordsError, match=said):
+        read_folder(folder)
+
+
+def test_a_missing_key_is_named(tmp_path: Path) -> None:
+    broken = data()
+    del broken["status"]
+    with pytest.raises(RecordsError, match=r"sindy-ode\.jsonl.*'lorenz'.*status"):
+        standing(read_folder(write(tmp_path, [broken])))
+
+
+def test_what_is_not_there_is_said(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no folder"):
+        results_files(tmp_path / "nowhere")
+    with pytest.raises(UsageError, match="no results file"):
+        results_files(tmp_path)
