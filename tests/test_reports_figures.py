@@ -94,7 +94,7 @@ def test_the_diagram_names_all_ranked_methods() -> None:
         ([data(verdict="one_term_off")], "near", "±1"),
         ([data(nmse=3e-5)], "off e2", "−5"),
         ([data(nmse=3e4)], "off e5", "4"),
-        ([data(nmse=0.0)], "off e0", "0"),
+        ([data(nmse=0.0)], "off e0", "exact"),
         ([data(status="crashed")], "failed", "✗"),
         ([data(status="interrupted")], "missing", ""),
         ([data(verdict="identified"), data(verdict="different", nmse=0.5)], "off e4", "−1"),

@@ -19,10 +19,14 @@ FUNCTIONS = ("sin", "cos", "exp", "sqrt", "tanh", "abs", "log")
 
 
 def back(element: ET.Element) -> str:  # noqa: PLR0911 - one for each element
-    """Read MathML as a person does, and write it in Python's notation, brackets everywhere."""
+    """Read MathML as a person does, and write it in Python's notation.
+
+    A row is no bracket that anybody sees; what stands in a fraction, a root or an exponent is
+    held together by where it stands.
+    """
     match element.tag:
         case "math" | "mrow":
-            return "(" + row(list(element)) + ")"
+            return row(list(element))
         case "mn":
             return element.text or ""
         case "mi":
@@ -32,7 +36,7 @@ def back(element: ET.Element) -> str:  # noqa: PLR0911 - one for each element
             return f"{back(base)}{back(below)}"
         case "msup":
             base, above = element
-            return f"({back(base)})**({back(above)})"
+            return f"{back(base)}**({back(above)})"
         case "mfrac":
             above, below = element
             return f"(({back(above)})/({back(below)}))"
@@ -65,7 +69,7 @@ def row(children: list[ET.Element]) -> str:
                     depth += {"(": 1, ")": -1}.get(part.text or "", 0)
                 if depth == 0:
                     break
-            text += f"({child[0].text}{row(inside)})**({back(child[1])})"
+            text += f"{child[0].text}{row(inside)}**({back(child[1])})"
         else:
             text += back(child)
     return text

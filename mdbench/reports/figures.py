@@ -327,7 +327,7 @@ def cell_of(entries: Sequence[Entry]) -> tuple[str, str]:
     error = median(entry.nmse for entry in kinds[kind])
     power = math.floor(math.log10(error)) if 0 < error < math.inf else None
     if power is None:
-        return ("off e0", "0") if error == 0 else ("failed", "✗")
+        return ("off e0", "exact") if error == 0 else ("failed", "✗")
     return f"off e{min(5, max(0, (power + 10) // 2))}", f"{power}".replace("-", "−")
 
 

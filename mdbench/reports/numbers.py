@@ -17,8 +17,8 @@ def scientific(value: float | None) -> str:
 
     Examples
     --------
-    >>> scientific(1.25e-13), scientific(9.96), scientific(0.0), scientific(math.inf)
-    ('1.3e-13', '1.0e1', '0', 'none')
+    >>> scientific(1.25), scientific(9.96), scientific(0.0), scientific(math.inf)
+    ('1.3e0', '1.0e1', '0', 'none')
     """
     if value is None:
         return NOTHING
