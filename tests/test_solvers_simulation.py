@@ -17,11 +17,10 @@ T = np.linspace(0.0, 2.0, 21)
 
 
 def test_a_closed_form() -> None:
-    true = np.stack([np.exp(-T), np.cos(T)], axis=-1)
-    found = simulate(["-u0", "-sqrt(1 - min(u1**2, 1.0))"], T, true[:, :])
+    true = np.stack([np.exp(-T), np.cos(T), -np.sin(T)], axis=-1)
+    found = simulate(["-u0", "u2", "-u1"], T, true)
     assert found.ended is Ended.WHOLE
-    decay = simulate(["-u0"], T, np.exp(-T)[:, None])
-    assert decay.r2 == pytest.approx(1.0, abs=1e-6)
+    assert found.r2 == pytest.approx(1.0, abs=1e-6)
 
 
 def test_a_wrong_rate_has_the_r2_of_its_closed_form() -> None:
@@ -48,11 +47,13 @@ def test_failures_have_names(equation: str, ended: Ended) -> None:
 
 
 def test_what_would_take_for_ever_is_killed() -> None:
-    slow = " + ".join(f"1e-9*sin({i}.5*u0)*cos({i}.25*u0*u0)" for i in range(700))
+    slow = " + ".join(["sin(u0)"] * 4_000)
     start = time.monotonic()
     # It oscillates so fast that the solver goes in small steps, each of which is slow.
-    found = simulate([f"1e5*cos(1e5*u0) + {slow}"], T, np.exp(T)[:, None])
-    assert found.ended in {Ended.LATE, Ended.STIFF, Ended.BLEW_UP}
+    found = simulate(
+        [f"1e6*cos(1e3*u1) + 1e-9*({slow})", "1"], T, np.stack([np.exp(T), T], axis=-1)
+    )
+    assert found.ended is Ended.LATE
     assert time.monotonic() - start < 20.0
     assert simulate(["-u0"], T, np.exp(-T)[:, None]).ended is Ended.WHOLE
 

@@ -272,6 +272,9 @@ class DataType(ABC):
         """Score predictions on the test split."""
         return {"nmse": nmse(predictions, targets)}
 
+    def warm(self) -> None:
+        """Begin, in the background, to load what `fidelity` takes long to load."""
+
     def fidelity(self, dataset: Dataset, task: Task, equations: Sequence[str]) -> Fidelity | None:
         """Put an answer that was scored beside the truth; None where nobody knows the truth.
 

@@ -22,7 +22,7 @@ from mdbench.errors import DataError, UsageError, did_you_mean
 from mdbench.expressions import parse
 from mdbench.metrics.regression import nmse
 from mdbench.solvers.ode import N_POINTS, SOLVER, integrate, read_system
-from mdbench.solvers.simulation import simulate
+from mdbench.solvers.simulation import simulate, warm
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -105,6 +105,10 @@ class Ode(DataType):
             refit=_part(view, t[cut.refit], u[cut.refit], du[cut.refit]),
             test=_part(view, t[cut.test], u[cut.test], test_du),
         )
+
+    def warm(self) -> None:
+        """Let the solver be loaded while the first worker starts."""
+        warm()
 
     def simulation(self, dataset: Dataset, task: Task, equations: Sequence[str]) -> Motion | None:
         """Integrate an answer through the test window, and from an initial condition of its own.

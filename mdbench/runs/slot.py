@@ -120,6 +120,7 @@ class Slot:
             _refuse_limits(method, job, dataset)
             with watch.stopped():  # made once and kept warm: not this job's time
                 prepared = self._environments.get(method)
+                self._plan.data_type.warm()
                 worker = self._warm_worker(method, prepared, one)
             outcome = self._attempt(one, task, worker, log, dataset.truth)
         except OSError as error:

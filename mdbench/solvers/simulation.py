@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["MAX_SECONDS", "Ended", "Simulated", "simulate", "trajectory_r2"]
+__all__ = ["MAX_SECONDS", "Ended", "Simulated", "simulate", "trajectory_r2", "warm"]
 
 MAX_SECONDS = 1
 """CPU time for one trajectory; the kernel counts in whole seconds, and may give one more."""
@@ -88,6 +88,11 @@ def simulate(equations: Sequence[str], t: Array, true: Array) -> Simulated:
     if ended is not Ended.WHOLE:
         return Simulated(None, ended)
     return Simulated(trajectory_r2(np.array(found["u"]), true), ended)
+
+
+def warm() -> None:
+    """Let the child load its solver meanwhile, which takes it a second."""
+    _child.start()
 
 
 def trajectory_r2(predicted: Array, true: Array) -> float | None:
