@@ -24,12 +24,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Learner", "Options"]
 
-_CHECK_EVERY = 50
-"""Steps between looks at the validation samples."""
-_SMALLEST_RATE = 0.01
-"""The learning rate at which a plateau ends the training, as a part of the first one."""
-_RATE_FACTOR = 0.3
-"""What a plateau multiplies the learning rate by."""
+_STEPS_EACH = 25
+"""Steps between looks at the held-out samples."""
+_HISTORY = 30
+"""The steps from which L-BFGS knows the curvature."""
 _BETTER = 0.99
 """The part of the least validation loss that a smaller one has to reach."""
 _HELD_OUT = 0.2
@@ -45,15 +43,16 @@ class Options:
     layers, width
         Of the network: hidden layers and their neurons.
     learning_rate
-        Of Adam, at the beginning of each training.
+        Of Adam.
     batch
-        The samples of one step.
-    data_steps
-        The most steps on the data alone, before there is an equation.
+        The samples of one step of Adam.
+    data_steps, polish_steps
+        The most steps of Adam, and then of L-BFGS, on the data alone, before there is an
+        equation.
     equation_steps
-        The most steps for each set of terms.
+        The most steps of L-BFGS for each set of terms.
     patience
-        Looks at the validation samples, 50 steps apart, without a gain that make a plateau.
+        Looks at the held-out samples, 25 steps apart, without a gain that make a plateau.
 
     Raises
     ------
@@ -65,9 +64,10 @@ class Options:
     width: int = 50
     learning_rate: float = 1e-3
     batch: int = 1000
-    data_steps: int = 10000
-    equation_steps: int = 1000
-    patience: int = 5
+    data_steps: int = 3000
+    polish_steps: int = 500
+    equation_steps: int = 100
+    patience: int = 10
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
@@ -131,14 +131,15 @@ class Learner:
 
     def learn_data(self) -> None:
         """Train the network on the data alone."""
-        self._train_network(None, self._options.data_steps)
+        self._descend()
+        self._polish(None, self._options.polish_steps)
         _, targets = self.features(self._no_terms)
         sizes = np.maximum(np.mean(targets**2, axis=0), np.finfo(np.float32).tiny)
         self._target_sizes = torch.tensor(sizes, dtype=torch.float32)
 
     def learn_equation(self, masks: Mask) -> None:
         """Train the network on the data and the equation with some terms, (states, p)."""
-        self._train_network(masks, self._options.equation_steps)
+        self._polish(masks, self._options.equation_steps)
 
     def features(self, wanted: Mask) -> tuple[Array, Array]:
         """Evaluate wanted terms, (n, k), and derivatives in time, (n, states), at all samples."""
@@ -166,34 +167,57 @@ class Learner:
         features, targets = self.features(wanted)
         return self._units * _fit(features, targets, masks, wanted)
 
-    def _train_network(self, masks: Mask | None, most_steps: int) -> None:
-        """Take steps until the loss on held-out samples no longer falls at any learning rate."""
-        options, network = self._options, self._network
-        adam = torch.optim.Adam(network.parameters(), lr=options.learning_rate)
-        best, best_weights, waited = np.inf, self.state(), 0
+    def _descend(self) -> None:
+        """Take steps of Adam on the data until a plateau."""
+        options = self._options
+        adam = torch.optim.Adam(self._network.parameters(), lr=options.learning_rate)
         points, values = self._train
         size = min(options.batch, len(points))
-        for step in range(1, most_steps + 1):
-            rows = torch.randint(len(points), (size,), generator=self._draw)
-            adam.zero_grad()
-            self._loss(points[rows], values[rows], masks).backward()
-            adam.step()
-            if step % _CHECK_EVERY and step < most_steps:
-                continue
-            with torch.no_grad():
-                loss = float(self._loss(*self._check, masks))
+
+        def steps() -> None:
+            for _ in range(_STEPS_EACH):
+                rows = torch.randint(len(points), (size,), generator=self._draw)
+                adam.zero_grad()
+                self._loss(points[rows], values[rows], None).backward()
+                adam.step()
+
+        self._until_plateau(steps, None, options.data_steps // _STEPS_EACH)
+
+    def _polish(self, masks: Mask | None, most_steps: int) -> None:
+        """Take steps of L-BFGS on all samples until a plateau."""
+        lbfgs = torch.optim.LBFGS(
+            self._network.parameters(),
+            max_iter=_STEPS_EACH,
+            history_size=_HISTORY,
+            tolerance_grad=0.0,
+            tolerance_change=0.0,
+            line_search_fn="strong_wolfe",
+        )
+
+        def loss() -> Tensor:
+            lbfgs.zero_grad()
+            value = self._loss(*self._train, masks)
+            value.backward()
+            return value
+
+        self._until_plateau(lambda: lbfgs.step(loss), masks, most_steps // _STEPS_EACH)
+
+    def _until_plateau(self, move: Callable[[], object], masks: Mask | None, most: int) -> None:
+        """Move until the loss on held-out samples no longer falls; keep the best weights."""
+        best, best_weights, waited = self._held_out_loss(masks), self.state(), 0
+        for _ in range(max(1, most)):
+            move()
+            loss = self._held_out_loss(masks)
             waited = 0 if loss < _BETTER * best else waited + 1
             if loss < best:
                 best, best_weights = loss, self.state()
-            if waited >= options.patience:
-                waited = 0
-                for group in adam.param_groups:
-                    group["lr"] *= _RATE_FACTOR
-                if adam.param_groups[0]["lr"] < _SMALLEST_RATE * options.learning_rate:
-                    break
-            if self._enough():
+            if waited >= self._options.patience or self._enough():
                 break
         self.go_back(best_weights)
+
+    def _held_out_loss(self, masks: Mask | None) -> float:
+        with torch.no_grad():
+            return float(self._loss(*self._check, masks))
 
     def _loss(self, points: Tensor, values: Tensor, masks: Mask | None) -> Tensor:
         """Mean squares of the misfit to the data and of the equation's residual.
