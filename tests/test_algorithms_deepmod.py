@@ -33,8 +33,15 @@ if TYPE_CHECKING:
 FOLDER = ROOT / "algorithms" / "deepmod"
 SHARED = ROOT / "algorithms" / "sparse_regression"
 SPEC = tomllib.loads((FOLDER / "method.toml").read_text(encoding="utf-8"))
-SMALL = {"layers": 2, "width": 20, "batch": 300, "data_steps": 1500, "equation_steps": 600}
-TINY = {"layers": 1, "width": 5, "batch": 50, "data_steps": 20, "equation_steps": 20}
+SMALL = {"layers": 2, "width": 20, "data_steps": 500, "polish_steps": 500, "equation_steps": 100}
+TINY = {
+    "layers": 1,
+    "width": 5,
+    "batch": 50,
+    "data_steps": 25,
+    "polish_steps": 25,
+    "equation_steps": 25,
+}
 
 FIRST = """
 import json, os, sys, time
@@ -187,7 +194,7 @@ from training import Learner, Options
 one = problem("problem")
 terms = FieldTerms([FieldLibrary.of(derivative_order=4, order=2)], one)
 points, states = _samples(one)
-learner = Learner(points, states, terms, Options(1, 6), seed=3, enough=lambda: False)
+learner = Learner(points, states, terms, Options(1, 6), seed=3)
 features, targets = learner.features(np.ones(len(terms), dtype=bool))
 columns, scales, network = learner._columns, learner._columns._scales, learner._network.double()
 
@@ -273,11 +280,11 @@ def drop(inside: Callable[..., Any]) -> Any:
         """
 answer, question = os.pipe()
 if not os.fork():
-    one = adapter(derivative_order=2, order=1, threshold=0.1, threads=2)
+    one = adapter(derivative_order=2, order=1, threshold=0.1)
     one.fit(problem("problem"))
     predictions = one.predict(problem("inputs")).tolist()
     with os.fdopen(question, "w") as out:
-        json.dump([one.equations(), predictions, one.stopped_early, torch.get_num_threads()], out)
+        json.dump([one.equations(), predictions, one.stopped_early], out)
     os._exit(0)
 os.close(question)
 print(os.fdopen(answer).read())
@@ -289,17 +296,16 @@ print(os.fdopen(answer).read())
 
 
 def test_recovers_drift_and_diffusion(drop: Any) -> None:
-    equations, _, stopped_early, threads = drop
+    equations, _, stopped_early = drop
     found = coefficients(equations[0])
     assert found.keys() == {"u0_x", "u0_xx"}
     assert found["u0_x"] == pytest.approx(-0.25, rel=0.05)
     assert found["u0_xx"] == pytest.approx(0.5, rel=0.05)
     assert not stopped_early
-    assert threads == 2
 
 
 def test_equations_say_what_it_predicts(drop: Any) -> None:
-    equations, predictions, *_ = drop
+    equations, predictions, _ = drop
     agree(equations, predictions, spread((40,), 30))
 
 
@@ -351,9 +357,9 @@ print(json.dumps(found))
 
 
 def test_a_sweep_gives_different_equations_from_short_to_long(inside: Callable[..., Any]) -> None:
-    problem = rotation()
+    problem = rotation(16, 12)
     names = ("derivative_order", "order", "threshold")
-    settings = itertools.product((1, 2), (1, 2), (0.01, 0.1, 3.0))
+    settings = itertools.product((1, 2), (1, 2), (0.1, 3.0))
     grid = [dict(zip(names, each, strict=True)) for each in settings]
     found, again, other = inside(
         """
@@ -384,21 +390,21 @@ def test_time_that_is_up_ends_fit_and_sweep_with_an_answer(inside: Callable[...,
         """
 begin = time.monotonic()
 one = adapter()
-one.fit(problem("problem", 6.0))
+one.fit(problem("problem", 10.0))
 fit = [time.monotonic() - begin, one.stopped_early, one.equations()]
 begin = time.monotonic()
 grid = [{"threshold": each} for each in (1e-3, 1e-2, 0.1)]
 options = {"seed": 0, "threads": 1, **given["hyperparameters"]}
-sent = list(Adapter.sweep(problem("problem", 6.0), problem("inputs"), grid, **options))
+sent = list(Adapter.sweep(problem("problem", 10.0), problem("inputs"), grid, **options))
 seconds = time.monotonic() - begin
 print(json.dumps([fit, [seconds, Adapter.cut_short, len(sent)]]))
 """,
         problem=told(problem),
         inputs=told(without_targets(problem)),
-        hyperparameters={"data_steps": 10**9, "equation_steps": 10**9, "patience": 10**9},
+        hyperparameters={**TINY, "data_steps": 10**9, "patience": 10**9},
     )
     for seconds, early, answer in (fit, sweep):
-        assert seconds < 6
+        assert seconds < 10
         assert early
         assert answer
 
@@ -437,13 +443,14 @@ def test_data_that_it_cannot_learn_are_refused(
 def test_a_field_at_rest_has_the_equation_zero(inside: Callable[..., Any]) -> None:
     x, t = np.linspace(0, 1, 9), np.linspace(0, 1, 8)
     still = field_problem(t, [x], np.full((9, 8, 1), 3.0), np.zeros((9, 8, 1)))
-    equations = inside(
+    equations, threads = inside(
         """
-one = adapter()
+one = adapter(threads=2)
 one.fit(problem("problem"))
-print(json.dumps(one.equations()))
+print(json.dumps([one.equations(), torch.get_num_threads()]))
 """,
         problem=told(still),
         hyperparameters=TINY,
     )
+    assert threads == 2
     assert np.abs(evaluate(equations, still)).max() < 1

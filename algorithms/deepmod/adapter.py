@@ -60,7 +60,7 @@ class Adapter(FieldAdapter):
     most_terms: ClassVar[int] = 400
     """Each step of the training solves a least squares problem of them."""
     cut_short: ClassVar[bool] = False
-    """Whether a sweep in this process has left something out; a process has one at most."""
+    """Whether time ended something in this process's sweep, of which there is one at most."""
 
     def __init__(self, *, seed: int, threads: int, **hyperparameters: Any) -> None:
         super().__init__(seed=seed, threads=threads, **hyperparameters)
@@ -157,6 +157,7 @@ class Adapter(FieldAdapter):
                 if equations not in written:
                     written.add(equations)
                     yield Candidate(equations, values(coefficients), grid[place])
+        cls.cut_short = clock.rang
 
 
 class _Clock:
@@ -165,16 +166,26 @@ class _Clock:
     Attributes
     ----------
     rang
-        Whether somebody has heard it.
+        Whether anything was ended for it.
     """
 
     def __init__(self, time_limit: float | None, part: float) -> None:
-        self._end = np.inf if time_limit is None else time.monotonic() + part * time_limit
+        self._begin = time.monotonic()
+        self._end = np.inf if time_limit is None else self._begin + part * time_limit
         self.rang = False
 
     def rings(self) -> bool:
-        self.rang |= time.monotonic() >= self._end
-        return self.rang
+        """Tell whether the time is over."""
+        return self._after(self._end)
+
+    def half(self) -> bool:
+        """Tell whether half of the time is over: what is left is for equations."""
+        return self._after((self._begin + self._end) / 2)
+
+    def _after(self, end: float) -> bool:
+        late = time.monotonic() >= end
+        self.rang |= late
+        return late
 
 
 def _learner(
@@ -182,8 +193,8 @@ def _learner(
 ) -> Learner:
     """Train a network on the data alone."""
     points, states = _samples(problem)
-    learner = Learner(points, states, terms, setting.options, seed=seed, enough=clock.rings)
-    learner.learn_data()
+    learner = Learner(points, states, terms, setting.options, seed=seed)
+    learner.learn_data(clock.half)
     return learner
 
 
@@ -192,7 +203,7 @@ def _learn(learner: Learner, masks: Mask, library: Mask, setting: _Setting, cloc
     for _ in range(_ROUNDS):
         if clock.rings() or not masks.any():
             break
-        learner.learn_equation(masks)
+        learner.learn_equation(masks, clock.rings)
         again = learner.masks(library, setting.threshold)
         if (again == masks).all():
             break

@@ -88,8 +88,6 @@ class Learner:
         See there.
     seed
         Of the weights, the held-out samples and the batches.
-    enough
-        Asked now and then: whether to stop before the end.
     """
 
     def __init__(
@@ -100,10 +98,8 @@ class Learner:
         options: Options,
         *,
         seed: int,
-        enough: Callable[[], bool],
     ) -> None:
         self._options = options
-        self._enough = enough
         self._draw = torch.Generator().manual_seed(seed)
         scales = Scales.of(points, states)
         self._columns = TermColumns(terms, scales)
@@ -129,17 +125,17 @@ class Learner:
         """Take back weights of before."""
         self._network.load_state_dict(state)
 
-    def learn_data(self) -> None:
-        """Train the network on the data alone."""
-        self._descend()
-        self._polish(None, self._options.polish_steps)
+    def learn_data(self, enough: Callable[[], bool]) -> None:
+        """Train the network on the data alone, until it is enough."""
+        self._descend(enough)
+        self._polish(None, self._options.polish_steps, enough)
         _, targets = self.features(self._no_terms)
         sizes = np.maximum(np.mean(targets**2, axis=0), np.finfo(np.float32).tiny)
         self._target_sizes = torch.tensor(sizes, dtype=torch.float32)
 
-    def learn_equation(self, masks: Mask) -> None:
-        """Train the network on the data and the equation with some terms, (states, p)."""
-        self._polish(masks, self._options.equation_steps)
+    def learn_equation(self, masks: Mask, enough: Callable[[], bool]) -> None:
+        """Train the network on the data and an equation of some terms, (states, p), likewise."""
+        self._polish(masks, self._options.equation_steps, enough)
 
     def features(self, wanted: Mask) -> tuple[Array, Array]:
         """Evaluate wanted terms, (n, k), and derivatives in time, (n, states), at all samples."""
@@ -167,7 +163,7 @@ class Learner:
         features, targets = self.features(wanted)
         return self._units * _fit(features, targets, masks, wanted)
 
-    def _descend(self) -> None:
+    def _descend(self, enough: Callable[[], bool]) -> None:
         """Take steps of Adam on the data until a plateau."""
         options = self._options
         adam = torch.optim.Adam(self._network.parameters(), lr=options.learning_rate)
@@ -181,9 +177,9 @@ class Learner:
                 self._loss(points[rows], values[rows], None).backward()
                 adam.step()
 
-        self._until_plateau(steps, None, options.data_steps // _STEPS_EACH)
+        self._until_plateau(steps, None, options.data_steps, enough)
 
-    def _polish(self, masks: Mask | None, most_steps: int) -> None:
+    def _polish(self, masks: Mask | None, most_steps: int, enough: Callable[[], bool]) -> None:
         """Take steps of L-BFGS on all samples until a plateau."""
         lbfgs = torch.optim.LBFGS(
             self._network.parameters(),
@@ -200,18 +196,24 @@ class Learner:
             value.backward()
             return value
 
-        self._until_plateau(lambda: lbfgs.step(loss), masks, most_steps // _STEPS_EACH)
+        self._until_plateau(lambda: lbfgs.step(loss), masks, most_steps, enough)
 
-    def _until_plateau(self, move: Callable[[], object], masks: Mask | None, most: int) -> None:
+    def _until_plateau(
+        self,
+        move: Callable[[], object],
+        masks: Mask | None,
+        most_steps: int,
+        enough: Callable[[], bool],
+    ) -> None:
         """Move until the loss on held-out samples no longer falls; keep the best weights."""
         best, best_weights, waited = self._held_out_loss(masks), self.state(), 0
-        for _ in range(max(1, most)):
+        for _ in range(max(1, most_steps // _STEPS_EACH)):
             move()
             loss = self._held_out_loss(masks)
             waited = 0 if loss < _BETTER * best else waited + 1
             if loss < best:
                 best, best_weights = loss, self.state()
-            if waited >= self._options.patience or self._enough():
+            if waited >= self._options.patience or enough():
                 break
         self.go_back(best_weights)
 
