@@ -252,7 +252,7 @@ def critical_difference(board: Board, numbers: Mapping[str, int]) -> Figure | No
         return None
     ranked = sorted(zip(test.mean_ranks, board.ranked, strict=True))
     k = len(ranked)
-    beside = 34.0 + 8 * max(len(method) for method in board.ranked)
+    beside = 24.0 + 9 * (max(len(method) for method in board.ranked) + len(" 1.23"))
     left, right, line = beside, beside + 360.0, 62.0
     half = (k + 1) // 2
 
