@@ -272,7 +272,7 @@ class DataType(ABC):
         """Score predictions on the test split."""
         return {"nmse": nmse(predictions, targets)}
 
-    def warm(self) -> None:
+    def warm(self) -> None:  # noqa: B027 - most have nothing to load
         """Begin, in the background, to load what `fidelity` takes long to load."""
 
     def fidelity(self, dataset: Dataset, task: Task, equations: Sequence[str]) -> Fidelity | None:
