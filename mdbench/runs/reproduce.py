@@ -36,8 +36,9 @@ RESULT = frozenset(
     }
 )
 """The keys of a record that say what came out; the others say of what, with what and where."""
-_NOT_COMPARED = {"log"}
-"""A path below the results folder, which is another one."""
+_NOT_COMPARED = {"log", "fidelity"}
+"""The log is a path below the results folder, which is another one.  Fidelity follows from the
+equations and the truth, but for steps that a slower machine may have no time for."""
 
 
 def plans_of(
