@@ -170,7 +170,8 @@ from network import FieldNetwork
 network = FieldNetwork(3, 2, [2, 2], torch.Generator().manual_seed(0)).double()
 for own, values in [*zip(network.weights, given["weights"]), *zip(network.biases, given["biases"])]:
     own.data[...] = torch.tensor(values, dtype=torch.float64)
-series = network.derivatives(torch.tensor([given["point"]] * 2, dtype=torch.float64), given["orders"])
+points = torch.tensor([given["point"]] * 2, dtype=torch.float64)
+series = network.derivatives(points, given["orders"])
 print(json.dumps(series.tolist()))
 """,
             weights=weights,
