@@ -19,7 +19,8 @@ from mdbench.records import Status
 from mdbench.runs.execute import execute
 from mdbench.runs.plan import RunOptions, make_plan
 from mdbench.runtimes.base import Limits, Prepared, WorkerGoneError
-from mdbench.runtimes.docker import DockerRuntime, _Frames, _is_orphan, _owner
+from mdbench.runtimes.docker import DockerRuntime, _Frames
+from mdbench.runtimes.engine import is_orphan, owner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,7 +59,7 @@ def test_a_container_can_do_nothing_but_its_work(runtime: Runtime, method: Metho
         (one,) = [
             c
             for c in client.containers.list(filters={"label": "mdbench.owner"})
-            if c.labels["mdbench.owner"] == _owner()
+            if c.labels["mdbench.owner"] == owner()
         ]
         config, host = one.attrs["Config"], one.attrs["HostConfig"]
         assert one.attrs["Image"] == prepared.details["image"]
@@ -111,21 +112,21 @@ def test_an_engine_that_goes_is_not_the_methods_fault(
 
 def test_containers_of_the_dead_are_removed(runtime: Runtime, method: Method) -> None:
     image = runtime.prepare(method).command[0]
-    code = "from mdbench.runtimes.docker import _owner; print(_owner())"
+    code = "from mdbench.runtimes.engine import owner; print(owner())"
     dead = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.strip()
-    assert _is_orphan(dead)
-    assert not _is_orphan(_owner())
+    assert is_orphan(dead)
+    assert not is_orphan(owner())
     command = ["docker", "run", "-d", "--init", "--network", "none"]
     names = [
         subprocess.run(
-            [*command, "--label", f"mdbench.owner={owner}", image, "sleep", "1000"],
+            [*command, "--label", f"mdbench.owner={name}", image, "sleep", "1000"],
             capture_output=True,
             text=True,
             check=True,
         ).stdout.strip()
-        for owner in (dead, _owner(), "another-machine 1 1")
+        for name in (dead, owner(), "another-machine 1 1")
     ]
     try:
         open_flavour("docker", HOME).probe()

@@ -10,21 +10,28 @@ from __future__ import annotations
 import os
 import socket
 import struct
-import subprocess
 import threading
 import time
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import requests
-from docker.errors import APIError, DockerException, ImageNotFound, NotFound
+from docker.errors import ImageNotFound, NotFound
 from docker.types import LogConfig, Ulimit
 
-import docker
 from mdbench.errors import UnavailableError
 from mdbench.runtimes.base import Breach, Enforcement, Prepared, Runtime, WorkerGoneError
 from mdbench.runtimes.cores import Cores
+from mdbench.runtimes.engine import (
+    ENGINE_SECONDS,
+    OWNER,
+    START_IT,
+    UNREACHABLE,
+    connect,
+    explain,
+    look_at,
+    owner,
+    remove_orphans,
+)
 from mdbench.runtimes.images import IMAGE_PYTHON, METHODS_IN_IMAGE, PATH_IN_IMAGE, Images
 from mdbench.runtimes.launch import (
     WORKER_COMMAND,
@@ -38,27 +45,23 @@ from mdbench.runtimes.scratch import Scratch, remove_left_over
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from mdbench.methods import Method
-    from mdbench.runtimes.base import Level, Limits, Worker
+    from mdbench.runtimes.base import Limits, Worker
 
 __all__ = ["DockerRuntime", "DockerWorker"]
 
 _JOBS = "/mdbench/jobs"
 """The folder of the jobs' folders, inside."""
-_OWNER = "mdbench.owner"
 _NOBODY = 65534
 _TMP_MB = 256
 """What may be written outside of a job's folder, which is memory."""
-_ENGINE_SECONDS = 30
 _STOP_SECONDS = 1.0
 _NEWS_SECONDS = 0.5
 """How long the engine may take to tell that memory ran out."""
 _HEADER = struct.Struct(">BxxxL")
 _STDERR = 2
-_UNREACHABLE = (requests.exceptions.RequestException, DockerException, OSError)
-"""What the engine's library raises when the engine does not answer; some is not its own."""
-_START_IT = "Start the engine: sudo systemctl start docker. Without it: --runtime venv"
 
 
 class DockerRuntime(Runtime):
@@ -81,9 +84,9 @@ class DockerRuntime(Runtime):
 
     def probe(self) -> Enforcement:
         if self._enforcement is None:
-            self._enforcement = _look_at(_client())
+            self._enforcement = look_at(connect())
             remove_left_over()
-            _remove_orphans()
+            remove_orphans()
         return self._enforcement
 
     def missing(self) -> str:
@@ -163,7 +166,7 @@ class DockerWorker(LineWorker):
         self._began = time.time()
         self._changed = threading.Condition()
         self._calls = threading.Lock()
-        self._client = _client()
+        self._client = connect()
         self._id = ""
         try:
             self._id = self._create(image, arguments)
@@ -175,10 +178,10 @@ class DockerWorker(LineWorker):
                 f"The image {image[:19]} is not there any more.",
                 "Build it anew: ./install.sh --runtime docker",
             ) from error
-        except _UNREACHABLE as error:
+        except UNREACHABLE as error:
             self._abandon()
             raise UnavailableError(
-                f"A container cannot be started: {_explain(error)}.", _START_IT
+                f"A container cannot be started: {explain(error)}.", START_IT
             ) from error
         self._pump = threading.Thread(target=self._drain, daemon=True)
         self._pump.start()
@@ -195,7 +198,7 @@ class DockerWorker(LineWorker):
             user=f"{self._user}:{self._group}",
             working_dir="/tmp",  # noqa: S108
             stdin_open=True,
-            labels={"mdbench": "1", _OWNER: _owner()},
+            labels={"mdbench": "1", OWNER: owner()},
             host_config=self._client.create_host_config(
                 auto_remove=True,
                 init=True,
@@ -278,19 +281,19 @@ class DockerWorker(LineWorker):
     def _await_removal(self) -> None:
         try:
             with self._calls:
-                self._client.wait(self._id, timeout=_ENGINE_SECONDS, condition="removed")
+                self._client.wait(self._id, timeout=ENGINE_SECONDS, condition="removed")
         except NotFound:
             pass
-        except _UNREACHABLE:
-            with suppress(*_UNREACHABLE), self._calls:
+        except UNREACHABLE:
+            with suppress(*UNREACHABLE), self._calls:
                 self._client.remove_container(self._id, force=True)
 
     def _abandon(self) -> None:
         """Let go of all but the container, and of one that was never started."""
         if self._id:
-            with suppress(*_UNREACHABLE):
+            with suppress(*UNREACHABLE):
                 self._client.remove_container(self._id, force=True)
-        with suppress(*_UNREACHABLE):
+        with suppress(*UNREACHABLE):
             self._client.close()
         self._cores.release()
         self._remove_files()
@@ -301,7 +304,7 @@ class DockerWorker(LineWorker):
             os.chown(folder, self._user, self._group)
 
     def _signal(self, name: str) -> None:
-        with suppress(*_UNREACHABLE), self._calls:
+        with suppress(*UNREACHABLE), self._calls:
             self._client.kill(self._id, signal=name)
 
     def _news(self, event: str) -> list[dict[str, Any]]:
@@ -316,7 +319,7 @@ class DockerWorker(LineWorker):
                     decode=True,
                 )
                 return list(found)
-        except _UNREACHABLE:
+        except UNREACHABLE:
             return []
 
     def _write(self, data: memoryview) -> int:
@@ -340,7 +343,7 @@ class DockerWorker(LineWorker):
         try:
             with self._calls:
                 self._client.ping()
-        except _UNREACHABLE:
+        except UNREACHABLE:
             return WorkerGoneError("the Docker engine does not answer any more", lost=True)
         end = time.monotonic() + _NEWS_SECONDS
         while not (died := self._news("die")) and time.monotonic() < end:
@@ -407,114 +410,3 @@ class _Frames:
                 return None
             found += block
         return found
-
-
-def _client() -> docker.APIClient:
-    """Connect to the engine.
-
-    Raises
-    ------
-    UnavailableError
-        If it does not answer, or is another machine's.
-    """
-    host = _host()
-    if not host.startswith("unix://"):
-        raise UnavailableError(
-            f"The Docker engine at {host} may be on another machine, and so cannot read the files "
-            "of jobs.",
-            "Unset DOCKER_HOST (or: docker context use default), or use --runtime venv.",
-        )
-    try:
-        # Tried first by hand: the library leaves a socket open that cannot be connected.
-        with socket.socket(socket.AF_UNIX) as trial:
-            trial.connect(host.removeprefix("unix://"))
-        return docker.APIClient(base_url=host, timeout=_ENGINE_SECONDS)
-    except _UNREACHABLE as error:
-        raise UnavailableError(
-            f"No Docker engine answers at {host}: {_explain(error)}.", _START_IT
-        ) from None
-
-
-def _host() -> str:
-    """Give the address of the engine that the command line talks to."""
-    named = os.environ.get("DOCKER_HOST")
-    if named:
-        return named
-    question = ["docker", "context", "inspect", "--format", "{{.Endpoints.docker.Host}}"]
-    with suppress(OSError, subprocess.SubprocessError):
-        done = subprocess.run(
-            question, capture_output=True, text=True, timeout=_ENGINE_SECONDS, check=True
-        )
-        if done.stdout.strip():
-            return done.stdout.strip()
-    return "unix:///var/run/docker.sock"
-
-
-def _look_at(client: docker.APIClient) -> Enforcement:
-    try:
-        info = client.info()
-    except _UNREACHABLE as error:
-        raise UnavailableError(f"No Docker engine answers: {_explain(error)}.", _START_IT) from None
-    finally:
-        client.close()
-
-    def kept(name: str) -> Level:
-        return "hard" if info.get(name) else "none"
-
-    return Enforcement(
-        {
-            "network": "hard",
-            "files": "hard",
-            "memory": kept("MemoryLimit"),
-            "processes": kept("PidsLimit"),
-        },
-        f"Docker Engine {info.get('ServerVersion', '')}, cgroup v{info.get('CgroupVersion', 1)}",
-    )
-
-
-def _remove_orphans() -> None:
-    """Remove containers of benches on this machine that have died."""
-    client = _client()
-    try:
-        for one in client.containers(all=True, filters={"label": _OWNER}):
-            if _is_orphan(one["Labels"].get(_OWNER, "")):
-                with suppress(*_UNREACHABLE):
-                    client.remove_container(one["Id"], force=True)
-    except _UNREACHABLE:
-        pass
-    finally:
-        client.close()
-
-
-def _owner() -> str:
-    """Name this process, so that no other one will ever have the name."""
-    return f"{_machine()} {os.getpid()} {_start_of(os.getpid())}"
-
-
-def _is_orphan(owner: str) -> bool:
-    machine, _, rest = owner.partition(" ")
-    pid, _, start = rest.partition(" ")
-    return machine == _machine() and pid.isdigit() and _start_of(int(pid)) != start
-
-
-def _machine() -> str:
-    """Name the machine since it was started, and the process namespace that numbers are of."""
-    try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-        return f"{boot}:{Path('/proc/self/ns/pid').stat().st_ino}"
-    except OSError:
-        return socket.gethostname()
-
-
-def _start_of(pid: int) -> str:
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
-    return text.rpartition(")")[2].split()[19]
-
-
-def _explain(error: BaseException) -> str:
-    if isinstance(error, APIError) and error.explanation:
-        return str(error.explanation).strip().rstrip(".")
-    return " ".join(str(error).split())[:300].rstrip(".")

@@ -1,0 +1,162 @@
+"""The Docker engine on this machine: reached, asked what it enforces, rid of what is left over."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import requests
+from docker.errors import APIError, DockerException
+
+import docker
+from mdbench.errors import UnavailableError
+from mdbench.runtimes.base import Enforcement
+
+if TYPE_CHECKING:
+    from mdbench.runtimes.base import Level
+
+__all__ = [
+    "ENGINE_SECONDS",
+    "OWNER",
+    "START_IT",
+    "UNREACHABLE",
+    "connect",
+    "explain",
+    "is_orphan",
+    "look_at",
+    "owner",
+    "remove_orphans",
+]
+
+ENGINE_SECONDS = 30
+"""How long the engine may take to answer."""
+OWNER = "mdbench.owner"
+"""The label that names the process for which a container runs."""
+UNREACHABLE = (requests.exceptions.RequestException, DockerException, OSError)
+"""What the engine's library raises when the engine does not answer; some is not its own."""
+START_IT = "Start the engine: sudo systemctl start docker. Without it: --runtime venv"
+"""What to do where there is no engine."""
+
+
+def connect() -> docker.APIClient:
+    """Connect to the engine.
+
+    Raises
+    ------
+    UnavailableError
+        If it does not answer, or is another machine's.
+    """
+    host = _host()
+    if not host.startswith("unix://"):
+        raise UnavailableError(
+            f"The Docker engine at {host} may be on another machine, and so cannot read the files "
+            "of jobs.",
+            "Unset DOCKER_HOST (or: docker context use default), or use --runtime venv.",
+        )
+    try:
+        # Tried first by hand: the library leaves a socket open that cannot be connected.
+        with socket.socket(socket.AF_UNIX) as trial:
+            trial.connect(host.removeprefix("unix://"))
+        return docker.APIClient(base_url=host, timeout=ENGINE_SECONDS)
+    except UNREACHABLE as error:
+        raise UnavailableError(
+            f"No Docker engine answers at {host}: {explain(error)}.", START_IT
+        ) from None
+
+
+def _host() -> str:
+    """Give the address of the engine that the command line talks to."""
+    named = os.environ.get("DOCKER_HOST")
+    if named:
+        return named
+    question = ["docker", "context", "inspect", "--format", "{{.Endpoints.docker.Host}}"]
+    with suppress(OSError, subprocess.SubprocessError):
+        done = subprocess.run(
+            question, capture_output=True, text=True, timeout=ENGINE_SECONDS, check=True
+        )
+        if done.stdout.strip():
+            return done.stdout.strip()
+    return "unix:///var/run/docker.sock"
+
+
+def look_at(client: docker.APIClient) -> Enforcement:
+    """Ask the engine what it enforces, and end the connection.
+
+    Raises
+    ------
+    UnavailableError
+        If it does not answer.
+    """
+    try:
+        info = client.info()
+    except UNREACHABLE as error:
+        raise UnavailableError(f"No Docker engine answers: {explain(error)}.", START_IT) from None
+    finally:
+        client.close()
+
+    def kept(name: str) -> Level:
+        return "hard" if info.get(name) else "none"
+
+    return Enforcement(
+        {
+            "network": "hard",
+            "files": "hard",
+            "memory": kept("MemoryLimit"),
+            "processes": kept("PidsLimit"),
+        },
+        f"Docker Engine {info.get('ServerVersion', '')}, cgroup v{info.get('CgroupVersion', 1)}",
+    )
+
+
+def remove_orphans() -> None:
+    """Remove containers of benches on this machine that have died."""
+    client = connect()
+    try:
+        for one in client.containers(all=True, filters={"label": OWNER}):
+            if is_orphan(one["Labels"].get(OWNER, "")):
+                with suppress(*UNREACHABLE):
+                    client.remove_container(one["Id"], force=True)
+    except UNREACHABLE:
+        pass
+    finally:
+        client.close()
+
+
+def owner() -> str:
+    """Name this process, so that no other one will ever have the name."""
+    return f"{_machine()} {os.getpid()} {_start_of(os.getpid())}"
+
+
+def is_orphan(name: str) -> bool:
+    """Tell whether a process of this machine, as `owner` named it, has ended."""
+    machine, _, rest = name.partition(" ")
+    pid, _, start = rest.partition(" ")
+    return machine == _machine() and pid.isdigit() and _start_of(int(pid)) != start
+
+
+def _machine() -> str:
+    """Name the machine since it was started, and the process namespace that numbers are of."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        return f"{boot}:{Path('/proc/self/ns/pid').stat().st_ino}"
+    except OSError:
+        return socket.gethostname()
+
+
+def _start_of(pid: int) -> str:
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    return text.rpartition(")")[2].split()[19]
+
+
+def explain(error: BaseException) -> str:
+    """Give the engine's own words, or else the library's, in one line."""
+    if isinstance(error, APIError) and error.explanation:
+        return str(error.explanation).strip().rstrip(".")
+    return " ".join(str(error).split())[:300].rstrip(".")
