@@ -64,7 +64,9 @@ def start_program(path: Path, what: str, **options: Any) -> subprocess.Popen[str
 
 def kill(program: subprocess.Popen[str]) -> str:
     program.kill()
-    output, _ = program.communicate()
+    assert program.stdout is not None
+    output = program.stdout.read()  # communicate() forgets what is in the stream's own buffer
+    program.communicate()
     return output
 
 
