@@ -52,5 +52,8 @@ def test_export_prints_or_writes(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert main(["export", folder, "--latex", "--out", str(tmp_path / "t.tex")]) == 0
     assert (tmp_path / "t.tex").read_text(encoding="utf-8") == printed
     capsys.readouterr()
-    assert main(["export", folder]) == 2
-    assert "--latex" in capsys.readouterr().err
+    for forms in ([], ["--latex", "--markdown"]):
+        assert main(["export", folder, *forms]) == 2
+        assert "Give --latex or --markdown." in capsys.readouterr().err
+    assert main(["export", folder, "--latex", "--published"]) == 2
+    assert "--markdown --published" in capsys.readouterr().err

@@ -6,7 +6,7 @@ import shutil
 import sys
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
@@ -407,6 +407,10 @@ def report(
 def export(
     folder: Folder = Path("results"),
     latex: Annotated[bool, typer.Option("--latex", help="As LaTeX tables.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="As Markdown tables.")] = False,
+    published: Annotated[
+        bool, typer.Option("--published", help="With MDBench's own entries (--markdown only).")
+    ] = False,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The file.  Default: print.")
     ] = None,
@@ -414,9 +418,15 @@ def export(
     """Give the results as tables for a paper."""
     from mdbench.cli import reporting
 
-    if not latex:
-        raise UsageError("export was not told in which form.", "Add --latex.")
-    reporting.export_latex(folder, out, Console(highlight=False))
+    if latex == markdown:
+        raise UsageError(
+            "export was told two forms." if latex else "export was not told in which form.",
+            "Give --latex or --markdown.",
+        )
+    if published and not markdown:
+        raise UsageError("--published is of --markdown.", "Give --markdown --published.")
+    form: Literal["latex", "markdown"] = "latex" if latex else "markdown"
+    reporting.export(folder, out, Console(highlight=False), form, published=published)
 
 
 @app.command(context_settings={"ignore_unknown_options": True})  # -x0 is a prediction

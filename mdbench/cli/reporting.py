@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from rich.markup import escape
 
@@ -12,6 +12,8 @@ from mdbench.errors import MdbenchError, MethodError, UsageError
 from mdbench.reports.combine import flatten, write_table
 from mdbench.reports.latex import latex_tables
 from mdbench.reports.leaderboard import Kind
+from mdbench.reports.markdown import markdown_tables
+from mdbench.reports.published import read_published
 from mdbench.reports.results import Result, read_folder, standing
 from mdbench.workspace import Workspace
 
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-__all__ = ["combine", "export_latex", "report"]
+__all__ = ["combine", "export", "kinds_of", "report", "write"]
 
 
 def combine(folder: Path, out: Path, console: Console) -> None:
@@ -38,7 +40,7 @@ def report(folder: Path, out: Path | None, console: Console, *, title: str, text
     """Write the page, or print the leaderboards."""
     results = _results(folder)
     workspace = _workspace()
-    kinds = _kinds(workspace)
+    kinds = kinds_of(workspace)
     if text:
         from mdbench.reports.terminal import leaderboards
 
@@ -61,9 +63,21 @@ def report(folder: Path, out: Path | None, console: Console, *, title: str, text
     console.print(f"{len(results)} results in {escape(str(out))} ({size:.1f} MB)", soft_wrap=True)
 
 
-def export_latex(folder: Path, out: Path | None, console: Console) -> None:
-    """Write the tables, or print them."""
-    tables = latex_tables(_results(folder), _kinds(_workspace()))
+def export(
+    folder: Path,
+    out: Path | None,
+    console: Console,
+    form: Literal["latex", "markdown"],
+    *,
+    published: bool = False,
+) -> None:
+    """Write the tables, or print them; `published` puts a paper's entries beside them."""
+    results, kinds = _results(folder), kinds_of(_workspace())
+    if form == "latex":
+        tables = latex_tables(results, kinds)
+    else:
+        beside = read_published() if published else None
+        tables = markdown_tables(results, kinds, beside)
     if out is None:
         print(tables, end="")
         return
@@ -121,7 +135,8 @@ def _workspace() -> Workspace | None:
         return None
 
 
-def _kinds(workspace: Workspace | None) -> dict[str, Kind]:
+def kinds_of(workspace: Workspace | None) -> dict[str, Kind]:
+    """Say what reports know of the methods of a workspace, which may be none."""
     if workspace is None:
         return {}
     return {

@@ -19,7 +19,15 @@ if TYPE_CHECKING:
 
     from mdbench.reports.leaderboard import Board, Entry
 
-__all__ = ["Figure", "cell_of", "critical_difference", "figures", "heat_map", "noise_name"]
+__all__ = [
+    "Figure",
+    "cell_of",
+    "critical_difference",
+    "figures",
+    "heat_map",
+    "noise_levels",
+    "noise_name",
+]
 
 WORST = 1e6
 """Errors above this are drawn at this height: nothing tells them apart."""
@@ -69,7 +77,8 @@ def figures(board: Board, numbers: Mapping[str, int]) -> list[Figure]:
     return [figure for figure in found if figure is not None]
 
 
-def _levels(board: Board) -> list[float | None]:
+def noise_levels(board: Board) -> list[float | None]:
+    """Give the noise levels of a comparison, the cleanest first."""
     levels = {entry.case.snr_db for entry in board.entries}
     return sorted(levels, key=lambda snr: -math.inf if snr is None else -snr)
 
@@ -94,7 +103,7 @@ def _by_level(
     log: bool,
     beyond: str = "",
 ) -> str | None:
-    levels = _levels(board)
+    levels = noise_levels(board)
     drawn = {
         method: [(i, found) for i, snr in enumerate(levels) if (found := values(method, snr))]
         for method in order
@@ -199,7 +208,7 @@ def _robustness(board: Board, numbers: Mapping[str, int], order: Sequence[str]) 
         if entry.attempted and (entry.judged or not judged):
             good = entry.verdict == "identified" if judged else entry.nmse < FOUND_TO
             found[entry.method, entry.case.snr_db].append(100.0 * good)
-    levels = _levels(board)
+    levels = noise_levels(board)
     label = "identified (%)" if judged else f"NMSE below {FOUND_TO:g} (%)"
     shares = {
         method: [

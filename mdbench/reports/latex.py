@@ -8,7 +8,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from mdbench.reports import leaderboard
-from mdbench.reports.figures import cell_of, noise_name
+from mdbench.reports.figures import cell_of, noise_levels, noise_name
 from mdbench.reports.numbers import fixed, scientific
 from mdbench.reports.results import report_order
 
@@ -53,9 +53,7 @@ def latex_tables(results: Iterable[Result], kinds: Mapping[str, Kind]) -> str:
     for data_type, ones in by_type.items():
         board = leaderboard.board([leaderboard.entry(one) for one in ones], kinds)
         parts.append(_leaderboard(data_type, board))
-        levels = {one.snr_db for one in ones}
-        cleanest_first = sorted(levels, key=lambda snr: -math.inf if snr is None else -snr)
-        parts += [_systems(data_type, snr_db, board) for snr_db in cleanest_first]
+        parts += [_systems(data_type, snr_db, board) for snr_db in noise_levels(board)]
     return "\n".join(parts) + "\n"
 
 

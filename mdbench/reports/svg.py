@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from html import escape
+from importlib import resources
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["COLOURS", "Axis", "Plot", "marker", "ticks"]
+__all__ = ["COLOURS", "Axis", "Plot", "marker", "standalone", "ticks"]
 
 WIDTH, HEIGHT = 480, 330
 """Of a figure; 480 is near a telephone's width, so that letters stay readable there."""
@@ -41,6 +42,16 @@ def marker(number: int, x: float, y: float, size: float = 4.5) -> str:
         case _:
             path = f"M{x - 1.3 * s:.1f} {y - s / 2:.1f}h{2.6 * s:g}v{s:g}h{-2.6 * s:g}z"
     return f'<path d="{path}"/>'
+
+
+def standalone(svg: str) -> str:
+    """Make a file of a picture: with its name space, and the page's style inside."""
+    style = resources.files("mdbench.reports").joinpath("templates/report.css").read_text("utf-8")
+    head, rest = svg.split(">", maxsplit=1)
+    return (
+        f'{head} xmlns="http://www.w3.org/2000/svg"><style>{escape(style, quote=False)}</style>'
+        f"{rest}\n"
+    )
 
 
 def ticks(low: float, high: float, *, log: bool, most: int = 6) -> list[float]:

@@ -1,0 +1,212 @@
+"""Tables in Markdown, for a README or a page of documentation."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from statistics import median
+from typing import TYPE_CHECKING
+
+from mdbench.reports import leaderboard
+from mdbench.reports.figures import cell_of, noise_levels, noise_name
+from mdbench.reports.numbers import NOTHING, duration, fixed, scientific
+from mdbench.reports.results import report_order
+from mdbench.reports.site import COLUMNS, cells
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from mdbench.reports.leaderboard import Board, Entry, Kind
+    from mdbench.reports.published import Published
+    from mdbench.reports.results import Result
+
+__all__ = [
+    "cost_table",
+    "found_table",
+    "leaderboard_table",
+    "markdown_tables",
+    "published_table",
+    "systems_table",
+]
+
+
+def markdown_tables(
+    results: Iterable[Result], kinds: Mapping[str, Kind], published: Published | None = None
+) -> str:
+    """Write for each data type its leaderboard, and a table of systems for each noise level.
+
+    Parameters
+    ----------
+    results
+        Those that stand.
+    kinds
+        What is known of the methods.
+    published
+        Tables of a paper, whose entries stand beside the methods' own.
+
+    Returns
+    -------
+    str
+        GitHub's Markdown.
+    """
+    by_type: dict[str, list[Result]] = defaultdict(list)
+    for result in sorted(results, key=report_order):
+        by_type[result.data_type].append(result)
+    parts = []
+    for data_type, ones in by_type.items():
+        board = leaderboard.board([leaderboard.entry(one) for one in ones], kinds)
+        parts += [f"## {data_type}", leaderboard_table(board)]
+        if published and (table := published_table(board, data_type, published)):
+            parts += [f"### Beside {published.title}", table]
+        for snr_db in noise_levels(board):
+            parts.append(f"### {noise_name(snr_db)}")
+            parts.append(systems_table(board, data_type, snr_db, published))
+    return "\n\n".join(parts) + "\n"
+
+
+def leaderboard_table(board: Board) -> str:
+    """Write the leaderboard, with the columns of the page."""
+    shown = [n for n, (name, _) in enumerate(COLUMNS) if name != "family"]
+    return _table(
+        [COLUMNS[n][0] for n in shown],
+        [[cells(row)[n].text for n in shown] for row in board.rows],
+        left={COLUMNS[n][0] for n in shown} & {"method", "not ok"},
+    )
+
+
+def systems_table(
+    board: Board, data_type: str, snr_db: float | None, published: Published | None = None
+) -> str:
+    """Write what each method made of each system at one noise level.
+
+    A check mark says identified; otherwise a cell has the NMSE and the complexity, with ±1 where
+    one term is missing or extra; a cross is a job without an answer.
+
+    Parameters
+    ----------
+    board
+        The comparison.
+    data_type
+        What it is of.
+    snr_db
+        The noise level.
+    published
+        A paper's tables; their entries are for clean data, and stand nowhere else.
+    """
+    found: dict[tuple[str, str], list[Entry]] = defaultdict(list)
+    for entry in board.entries:
+        if entry.case.snr_db == snr_db:
+            found[entry.case.system, entry.method].append(entry)
+    systems = list(dict.fromkeys(system for system, _ in found))
+    methods = [row.method for row in board.rows if any(m == row.method for _, m in found)]
+    head = ["system", "floor"]
+    beside = set()
+    for method in methods:
+        head.append(method)
+        if published and snr_db is None and published.has(data_type, method):
+            beside.add(method)
+            head.append(published.title)
+    lines = []
+    for system in systems:
+        ones = [entry for method in methods for entry in found.get((system, method), [])]
+        floors = [entry.floor for entry in ones if entry.floor is not None]
+        line = [f"`{system}`", scientific(median(floors)) if floors else NOTHING]
+        for method in methods:
+            line.append(_answer(found.get((system, method), [])))
+            if method in beside and published:
+                mark = published.of(data_type, system, method)
+                line.append("" if mark is None else str(mark))
+        lines.append(line)
+    return _table(head, lines, left={"system"})
+
+
+def found_table(board: Board) -> str:
+    """Write at each noise level of how many systems each method found the equations.
+
+    A cell has the identified ones, and behind a plus sign those with one term missing or extra.
+    """
+    levels = noise_levels(board)
+    counts: dict[tuple[str, float | None], list[str | None]] = defaultdict(list)
+    for entry in board.entries:
+        if entry.judged and entry.attempted:
+            counts[entry.method, entry.case.snr_db].append(entry.verdict)
+    lines = []
+    for row in board.rows:
+        line = [row.method]
+        for snr_db in levels:
+            verdicts = counts[row.method, snr_db]
+            good, near = verdicts.count("identified"), verdicts.count("one_term_off")
+            line.append(f"{good} + {near} of {len(verdicts)}" if verdicts else "")
+        lines.append(line)
+    return _table(["method", *map(noise_name, levels)], lines, left={"method"})
+
+
+def published_table(board: Board, data_type: str, published: Published) -> str:
+    """Write how many systems are identified on clean data, here and in a paper's tables.
+
+    Only methods and systems that both have are counted; empty where there are none.
+    """
+    lines = []
+    for row in board.rows:
+        if not published.has(data_type, row.method):
+            continue
+        own: dict[str, list[Entry]] = defaultdict(list)
+        for entry in board.entries:
+            system, snr_db, _ = entry.case
+            both = published.of(data_type, system, row.method) is not None
+            if entry.method == row.method and snr_db is None and entry.attempted and both:
+                own[system].append(entry)
+        here = {system for system, ones in own.items() if cell_of(ones)[0] == "found"}
+        there = published.identified(data_type, row.method) & own.keys()
+        if own:
+            counts = (len(own), len(here), len(there), len(here & there))
+            only_here, only_there = sorted(here - there), sorted(there - here)
+            names = [", ".join(f"`{name}`" for name in each) for each in (only_here, only_there)]
+            lines.append([row.method, *map(str, counts), *names])
+    head = ["method", "systems", "here", published.title, "both"]
+    head += ["only here", f"only in {published.title}"]
+    return _table(head, lines, left={"method", *head[-2:]}) if lines else ""
+
+
+def cost_table(board: Board) -> str:
+    """Write the wall time and the peak memory of each method on each system, clean data."""
+    found: dict[tuple[str, str], list[Entry]] = defaultdict(list)
+    for entry in board.entries:
+        if entry.case.snr_db is None:
+            found[entry.case.system, entry.method].append(entry)
+    methods = [row.method for row in board.rows if any(m == row.method for _, m in found)]
+    lines = []
+    for system in dict.fromkeys(system for system, _ in found):
+        line = [f"`{system}`"]
+        for method in methods:
+            ones = found.get((system, method), [])
+            times = [one.wall_s for one in ones if one.wall_s is not None]
+            sizes = [one.memory_mb for one in ones if one.memory_mb]
+            parts = [duration(median(times))] if times else []
+            parts += [f"{fixed(max(sizes))} MB"] if sizes else []
+            line.append(", ".join(parts))
+        lines.append(line)
+    return _table(["system", *methods], lines, left={"system"})
+
+
+def _answer(entries: Sequence[Entry]) -> str:
+    if not entries:
+        return ""
+    kind, sign = cell_of(entries)
+    if kind in {"found", "failed", "missing"}:
+        attempted = [entry for entry in entries if entry.attempted and not entry.answered]
+        return f"✗ {attempted[0].status}" if kind == "failed" and attempted else sign
+    answers = [entry for entry in entries if entry.answered]
+    error = median(entry.nmse for entry in answers)
+    sizes = [entry.complexity for entry in answers if entry.complexity is not None]
+    size = f" ({fixed(median(sizes))})" if sizes else ""
+    near = " ±1" if kind == "near" else ""
+    return "✗" if math.isinf(error) else f"{scientific(error)}{size}{near}"
+
+
+def _table(head: Sequence[str], lines: Iterable[Sequence[str]], *, left: set[str]) -> str:
+    rule = [":--" if name in left else "--:" for name in head]
+    return "\n".join(
+        "| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |"
+        for line in [head, rule, *lines]
+    )

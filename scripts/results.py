@@ -1,0 +1,165 @@
+"""Runs the reference results, and writes their tables and figures into ``docs``.
+
+What is written stands between two comments of a page, ``<!-- NAME -->`` and ``<!-- end -->``;
+the rest of the page is prose, and stays.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mdbench.cli.reporting import kinds_of, write
+from mdbench.reports import leaderboard, markdown
+from mdbench.reports.combine import flatten, write_table
+from mdbench.reports.figures import critical_difference, figures, heat_map, noise_levels, noise_name
+from mdbench.reports.published import read_published
+from mdbench.reports.results import Result, read_folder, report_order, standing
+from mdbench.reports.svg import standalone
+from mdbench.workspace import Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from mdbench.reports.leaderboard import Board
+
+_BLOCK = re.compile(r"(<!-- ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+RUNS: dict[str, tuple[str, ...]] = {
+    "ode": (
+        "--algorithm zero mean linear truth sindy esindy --with-noise",
+        "--algorithm operon --with-noise",
+    ),
+    "pde": (
+        "--algorithm zero mean linear truth pdefind bayesian wsindy ewsindy --timeout 600",
+        "--algorithm deepmod --timeout 900",
+        "--algorithm operon --timeout 120",
+    ),
+    "srsd": ("--algorithm truth operon afp afp_fe gplearn --dataset easy --timeout 10",),
+}
+"""What is run for each data type, besides where and with how many jobs at a time."""
+
+
+@dataclass(frozen=True)
+class Reference:
+    """The reference results of a data type."""
+
+    data_type: str
+    board: Board
+    numbers: dict[str, int]
+    folder: Path
+
+    @property
+    def runs(self) -> str:
+        """The commands that give them."""
+        lines = (f"./run.sh --data-type {self.data_type} {run}" for run in RUNS[self.data_type])
+        return "\n".join(f"    {line} --runtime venv" for line in lines)
+
+    def leaderboard(self) -> str:
+        """Who is how good."""
+        return markdown.leaderboard_table(self.board)
+
+    def published(self) -> str:
+        """How many systems are identified, here and in the paper."""
+        return markdown.published_table(self.board, self.data_type, read_published())
+
+    def found(self) -> str:
+        """How many are, by noise."""
+        return markdown.found_table(self.board)
+
+    def systems(self) -> str:
+        """Each method on each clean system, beside the paper's entry."""
+        return markdown.systems_table(self.board, self.data_type, None, read_published())
+
+    def cost(self) -> str:
+        """Time and memory."""
+        return markdown.cost_table(self.board)
+
+    def figures(self) -> str:
+        """All figures of the report, written to files."""
+        drawn = [(one.title, one.caption, one.svg) for one in figures(self.board, self.numbers)]
+        if ranks := critical_difference(self.board, self.numbers):
+            drawn.append((ranks.title, ranks.caption, ranks.svg))
+        says = "✓ identified, ±1 one term off, otherwise the power of ten of the NMSE"
+        for snr_db in noise_levels(self.board):
+            title = f"Methods and systems, {noise_name(snr_db)}"
+            drawn.append((title, says, heat_map(self.board, snr_db)))
+        parts = []
+        for title, caption, svg in drawn:
+            name = f"{self.data_type}-{re.sub(r'[^a-z0-9]+', '-', title.lower())}.svg"
+            write(self.folder / name, standalone(svg))
+            parts.append(f"![{title}]({self.folder.name}/{name})\n\n*{title}.* {caption}")
+        return "\n\n".join(parts)
+
+
+BLOCKS: dict[str, Callable[[Reference], str]] = {
+    "runs": lambda reference: reference.runs,
+    "leaderboard": Reference.leaderboard,
+    "published": Reference.published,
+    "found": Reference.found,
+    "systems": Reference.systems,
+    "cost": Reference.cost,
+    "figures": Reference.figures,
+}
+
+
+def fill(page: str, reference: Reference) -> str:
+    """Write a page's blocks anew.
+
+    Raises
+    ------
+    SystemExit
+        If there is no such block.
+    """
+
+    def block(match: re.Match[str]) -> str:
+        if match[2] not in BLOCKS:
+            sys.exit(f"<!-- {match[2]} --> is no block; there are: {', '.join(BLOCKS)}")
+        return f"{match[1]}\n{BLOCKS[match[2]](reference)}\n\n{match[3]}"
+
+    return _BLOCK.sub(block, page)
+
+
+def _read(data_type: str, folder: Path, workspace: Workspace, figures_in: Path) -> Reference:
+    results: list[Result] = sorted(standing(read_folder(folder)), key=report_order)
+    entries = [leaderboard.entry(one) for one in results if one.data_type == data_type]
+    methods = sorted({entry.method for entry in entries})
+    board = leaderboard.board(entries, kinds_of(workspace))
+    return Reference(data_type, board, {m: n for n, m in enumerate(methods)}, figures_in)
+
+
+def main() -> int:
+    """Run, and write."""
+    parser = argparse.ArgumentParser(description="Run the reference results and write them down.")
+    parser.add_argument("data_type", choices=RUNS)
+    parser.add_argument("--no-run", action="store_true", help="only write")
+    parser.add_argument("--n-jobs", default="2", metavar="N", help="jobs at a time (default: 2)")
+    asked = parser.parse_args()
+    workspace = Workspace.find()
+    root = workspace.root
+    folder = root / "results" / "reference" / asked.data_type
+    if not asked.no_run:
+        for run in RUNS[asked.data_type]:
+            command = [str(root / "run.sh"), "--data-type", asked.data_type, *run.split()]
+            command += ["--runtime", "venv", "--n-jobs", asked.n_jobs, "--result-dir", str(folder)]
+            if done := subprocess.run(command, check=False).returncode:
+                return done
+    docs = root / "docs"
+    page = docs / f"results-{asked.data_type}.md"
+    kept = docs / "results"
+    kept.mkdir(exist_ok=True)
+    reference = _read(asked.data_type, folder, workspace, kept)
+    write(page, fill(page.read_text(encoding="utf-8"), reference))
+    rows = [flatten(path.name, data) for path, data in read_folder(folder)]
+    write_table(rows, kept / f"{asked.data_type}.csv")
+    print(f"{len(rows)} records in {page.relative_to(root)} and {kept.relative_to(root)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

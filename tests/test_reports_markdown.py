@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from reporting import data, many, result, write
+
+from mdbench.cli import main
+from mdbench.reports import leaderboard
+from mdbench.reports.markdown import (
+    cost_table,
+    found_table,
+    markdown_tables,
+    published_table,
+    systems_table,
+)
+from mdbench.reports.published import Mark, Published
+from mdbench.reports.results import Result
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+PAPER = Published(
+    "Paper",
+    "a table",
+    {
+        "ode": {
+            "a": {"sindy": Mark.of("identified"), "operon": Mark.of("none")},
+            "b": {"sindy": Mark.of("identified")},
+            "c": {"sindy": Mark.of("1e-2 (17)")},
+        }
+    },
+)
+
+
+def board(*results: Result) -> leaderboard.Board:
+    return leaderboard.board([leaderboard.entry(one) for one in results], {})
+
+
+def rows(table: str) -> dict[str, list[str]]:
+    """Read a table back: by the first cell the others; escaped bars are no border."""
+    lines = [re.split(r"(?<!\\)\|", line)[1:-1] for line in table.splitlines()]
+    assert len({len(line) for line in lines}) == 1
+    return {line[0].strip(): [cell.strip() for cell in line[1:]] for line in lines}
+
+
+def test_cells_stand_beside_the_papers() -> None:
+    made = board(
+        result("sindy", "a", verdict="identified", floor=2e-5),
+        result("sindy", "b", verdict="one_term_off", nmse=2e-4, complexity=7),
+        result("sindy", "c", nmse=30.0, complexity=12),
+        result("operon", "a", status="timeout"),
+        result("sindy", "a", snr_db=10.0),
+    )
+    table = rows(systems_table(made, "ode", None, PAPER))
+    assert table["system"] == ["floor", "sindy", "Paper", "operon", "Paper"]
+    assert table["`a`"] == ["2.0e-5", "✓", "✓", "✗ timeout", "✗"]
+    assert table["`b`"] == ["–", "2.0e-4 (7) ±1", "✓", "", ""]
+    assert table["`c`"] == ["–", "3.0e1 (12)", "1e-2 (17)", "", ""]
+    # The paper's tables are of clean data.
+    noisy = rows(systems_table(made, "ode", 10.0, PAPER))
+    assert noisy["system"] == ["floor", "sindy"]
+
+
+def test_what_is_identified_is_counted_where_both_have_it() -> None:
+    made = board(
+        result("sindy", "a", verdict="identified"),
+        result("sindy", "b", verdict="different"),
+        result("sindy", "c", verdict="identified"),
+        result("sindy", "only here", verdict="identified"),
+        result("sindy", "b", verdict="identified", snr_db=20.0),
+        result("operon", "a", status="timeout"),
+        result("zero", "a"),
+    )
+    assert rows(published_table(made, "ode", PAPER)) == {
+        "method": ["systems", "here", "Paper", "both", "only here", "only in Paper"],
+        ":--": ["--:", "--:", "--:", "--:", ":--", ":--"],
+        "sindy": ["3", "2", "2", "1", "`c`", "`b`"],
+        "operon": ["1", "0", "0", "0", "", ""],
+    }
+    assert not published_table(made, "pde", PAPER)
+
+
+def test_found_equations_are_counted_by_noise_with_failures() -> None:
+    made = board(
+        result("sindy", "a", verdict="identified"),
+        result("sindy", "b", verdict="one_term_off"),
+        result("sindy", "c", status="failed"),
+        result("sindy", "d", status="interrupted"),
+        result("sindy", "a", snr_db=10.0, verdict="different"),
+    )
+    table = rows(found_table(made))
+    assert table["method"] == ["clean", "10 dB"]
+    assert table["sindy"] == ["1 + 1 of 3", "0 + 0 of 1"]
+
+
+def test_cost_is_time_and_peak() -> None:
+    made = board(result("sindy", "a", wall_s=2.04, peak_memory_mb=100.4))
+    assert rows(cost_table(made))["`a`"] == ["2.0 s, 100 MB"]
+
+
+def test_every_table_is_whole() -> None:
+    text = markdown_tables([Result.model_validate(one) for one in many()], {}, PAPER)
+    blocks = [block for block in text.split("\n\n") if block.startswith("|")]
+    assert len(blocks) == 4  # the leaderboard and three noise levels
+    for block in blocks:
+        assert len(rows(block)) > 2
+    assert [line for line in text.splitlines() if line.startswith("#")] == [
+        *("## ode", "### clean", "### 20 dB", "### 10 dB")
+    ]
+
+
+def test_export_prints_or_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = str(write(tmp_path / "r", [data("sindy", "rc-circuit", verdict="identified")]))
+    assert main(["export", folder, "--markdown", "--published"]) == 0
+    printed = capsys.readouterr().out
+    assert rows(printed.split("\n\n")[-1])["`rc-circuit`"] == ["–", "✓", "✓"]
+    assert main(["export", folder, "--markdown", "--out", str(tmp_path / "t.md")]) == 0
+    assert "MDBench" not in (tmp_path / "t.md").read_text(encoding="utf-8")

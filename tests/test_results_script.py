@@ -1,0 +1,81 @@
+"""``scripts/results``: the reference results, written into pages between comments."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from reporting import result
+
+from mdbench.datatypes import find
+from mdbench.methods import discover
+from mdbench.reports import leaderboard
+from mdbench.workspace import Workspace
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def script() -> Any:
+    spec = importlib.util.spec_from_file_location("results", ROOT / "scripts" / "results.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["results"] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules["results"]
+
+
+@pytest.fixture
+def reference(script: ModuleType, tmp_path: Path) -> Any:
+    ones = [result("sindy", "rc-circuit", verdict="identified"), result("operon", "rc-circuit")]
+    board = leaderboard.board([leaderboard.entry(one) for one in ones], {})
+    return script.Reference("ode", board, {"operon": 0, "sindy": 1}, tmp_path / "results")
+
+
+def test_blocks_are_written_anew_and_prose_stays(script: ModuleType, reference: Any) -> None:
+    page = "# Title\n\n<!-- systems -->\nold | table\n<!-- end -->\n\nProse.\n"
+    once = script.fill(page, reference)
+    assert "old" not in once
+    assert once.startswith("# Title\n\n<!-- systems -->\n\n| system |")
+    assert "| `rc-circuit` |" in once
+    assert once.endswith("|\n\n<!-- end -->\n\nProse.\n")
+    assert script.fill(once, reference) == once
+
+
+def test_figures_are_files_beside_the_page(script: ModuleType, reference: Any) -> None:
+    text = script.fill("<!-- figures -->\n<!-- end -->", reference)
+    files = sorted(reference.folder.iterdir())
+    assert files
+    for file in files:
+        assert f"(results/{file.name})" in text
+        svg = file.read_text(encoding="utf-8")
+        assert svg.startswith("<svg ")
+        assert 'xmlns="http://www.w3.org/2000/svg"' in svg
+        assert "@media (prefers-color-scheme: dark)" in svg
+
+
+def test_a_block_that_is_none_is_named(script: ModuleType, reference: Any) -> None:
+    with pytest.raises(SystemExit, match=r"<!-- tabel --> is no block; there are: runs, leader"):
+        script.fill("<!-- tabel -->\n<!-- end -->", reference)
+
+
+def test_what_is_run_exists(script: ModuleType) -> None:
+    place = Workspace.find()
+    methods = discover(place.algorithms)
+    for data_type, runs in script.RUNS.items():
+        find(data_type, place.datasets / data_type, place.arrays / data_type)
+        for run in runs:
+            words = run.split()
+            named = words[words.index("--algorithm") + 1 :]
+            named = named[: next((i for i, w in enumerate(named) if w[0] == "-"), len(named))]
+            assert named
+            for name in named:
+                assert data_type in methods[name].spec.data_types
