@@ -320,11 +320,32 @@ def test_a_run_with_options_leaves_records_that_are_reproduced(
     assert solved.equations is not None
     found = symbolic_solution(solved.truth[0], solved.equations[0], load(solved.dataset).domain)
     assert found.solved
-    assert records["feynman-i.26.2"].metrics["r2_accuracy"] == 0.0
+    assert solved.metrics["solution"] == 1.0
+    # Noise leaves a factor that is nearly one: a node more than the three of the truth.
+    assert solved.metrics["normalized_edit_distance"] == 1 / 3
+    wrong = records["feynman-i.26.2"].metrics
+    assert wrong["r2_accuracy"] == wrong["solution"] == wrong["srbench_solution"] == 0.0
+    assert 0.0 < (wrong["normalized_edit_distance"] or 0.0) <= 1.0
     again = tmp_path / "again"
     for _, plan in plans_of(records.values(), (), place, result_dir=again, n_jobs=1):
         for record in execute(plan, HereRuntime(), Quiet()).records:
             assert not differences(records[record.dataset], record).keys() & {"metrics", "truth"}
+
+
+def test_an_answer_that_is_another_law_or_the_truth_in_other_words_is_scored(srsd: Srsd) -> None:
+    dataset = load("feynman-i.12.1")  # x0*x1
+    same = srsd.equation_metrics(dataset, ["2*x1*x0/2"], {"r2": 1.0})
+    assert same == {"normalized_edit_distance": 0.0, "solution": 1.0, "srbench_solution": 1.0}
+    # A constant factor is a solution, and two nodes more than the three of the truth.
+    scaled = srsd.equation_metrics(dataset, ["3.5*x0*x1"], {"r2": 0.9})
+    assert scaled == {
+        "normalized_edit_distance": 1 / 3,
+        "solution": 1.0,
+        "srbench_solution": 1.0,
+    }
+    other = srsd.equation_metrics(dataset, ["x0 + x1"], {"r2": 0.1})
+    assert other["solution"] == other["srbench_solution"] == 0.0
+    assert other["normalized_edit_distance"] == pytest.approx(1 / 3)  # the sum, renamed
 
 
 FRONT = """

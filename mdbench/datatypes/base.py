@@ -273,7 +273,24 @@ class DataType(ABC):
         return {"nmse": nmse(predictions, targets)}
 
     def warm(self) -> None:  # noqa: B027 - most have nothing to load
-        """Begin, in the background, to load what `fidelity` takes long to load."""
+        """Begin, in the background, to load what scoring equations takes long to load."""
+
+    def equation_metrics(
+        self, dataset: Dataset, equations: Sequence[str], metrics: Mapping[str, float]
+    ) -> dict[str, float]:
+        """Score an answer's equations beside the truth by measures of the data type's own.
+
+        Parameters
+        ----------
+        dataset
+            What the answer is for.
+        equations
+            One right-hand side for each target.
+        metrics
+            What `metrics` gave for the answer.
+        """
+        del dataset, equations, metrics
+        return {}
 
     def fidelity(self, dataset: Dataset, task: Task, equations: Sequence[str]) -> Fidelity | None:
         """Put an answer that was scored beside the truth; None where nobody knows the truth.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import IO, TYPE_CHECKING, Any
@@ -13,7 +14,8 @@ import numpy as np
 
 from mdbench.data.cache import write_whole
 from mdbench.datatypes.base import Dataset, DataType, Option, Part, Protocol, Source, Task
-from mdbench.errors import DataError, UsageError, did_you_mean
+from mdbench.errors import DataError, EquationError, UsageError, did_you_mean
+from mdbench.expressions import comparison
 from mdbench.metrics.regression import is_accurate, nmse, r2, relative_error
 from mdbench.solvers.formula import Spread, draw, read_problem
 
@@ -32,6 +34,8 @@ __all__ = ["DATA_TYPE", "Ask", "Srsd", "SrsdDataset"]
 ROWS = 10_000
 TRAINING, VALIDATION = 8_000, 1_000
 """Rows of the splits by position; the rest is the test."""
+SYMBOLIC_SECONDS = 20
+"""CPU time that SymPy has for one step in comparing an answer with the truth."""
 SETS = ("easy", "medium", "hard")
 
 _SUFFIX = re.compile(
@@ -233,6 +237,36 @@ class Srsd(DataType):
             "r2": score,
             "r2_accuracy": float(is_accurate(score)),
             "relative_error": relative_error(predictions, targets),
+        }
+
+    def warm(self) -> None:
+        """Start the process in which SymPy works."""
+        comparison.start()
+
+    def equation_metrics(
+        self, dataset: Dataset, equations: Sequence[str], metrics: Mapping[str, float]
+    ) -> dict[str, float]:
+        """Give the normalized edit distance, and whether the answer is a solution (1) or not (0).
+
+        A step of SymPy's that takes longer than `SYMBOLIC_SECONDS` counts as a distance of 1, and
+        as no solution; where the truth itself takes as long there is no distance.
+        """
+        if not isinstance(dataset, SrsdDataset) or dataset.truth is None:
+            return {}
+        [truth], [equation], names = dataset.truth, equations, tuple(dataset.domain)
+        seconds = SYMBOLIC_SECONDS
+        found: dict[str, float] = {}
+        with suppress(EquationError):  # of the truth, which may be a user's own
+            found["normalized_edit_distance"] = comparison.normalized_edit_distance(
+                truth, equation, names, seconds=seconds
+            ).value
+        solution = comparison.symbolic_solution(truth, equation, dataset.domain, seconds=seconds)
+        srbench = comparison.srbench_solution(
+            truth, equation, names, r2=metrics.get("r2"), seconds=seconds
+        )
+        return found | {
+            "solution": float(solution.solved),
+            "srbench_solution": float(srbench.solved),
         }
 
 

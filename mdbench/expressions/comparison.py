@@ -27,6 +27,7 @@ __all__ = [
     "normalized_edit_distance",
     "simplified_complexity",
     "srbench_solution",
+    "start",
     "symbolic_solution",
 ]
 
@@ -256,6 +257,11 @@ def simplified_complexity(
             f"SymPy cannot simplify {text[:40]!r}: {found['error']}", _limits(seconds)
         )
     return int(found["complexity"])
+
+
+def start() -> None:
+    """Start the process that compares, without waiting for it; the first question would, too."""
+    _child.start()
 
 
 def _fault(prediction: str | None, variables: Collection[str]) -> str:

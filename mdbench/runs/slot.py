@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
 from mdbench.errors import DataError, MdbenchError, MethodError, UnavailableError, UsageError
@@ -139,6 +140,7 @@ class Slot:
             outcome = Outcome(Status.INTERRUPTED, "the run was stopped")
         with watch.stopped():  # the bench's own curiosity
             fidelity = self._fidelity(dataset, task, outcome)
+            outcome = self._with_equation_metrics(dataset, outcome)
         return make_record(
             job,
             dataset,
@@ -158,6 +160,13 @@ class Slot:
             return None
         texts = [equation.text for equation in outcome.equations]
         return self._plan.data_type.fidelity(dataset, task, texts)
+
+    def _with_equation_metrics(self, dataset: Dataset, outcome: Outcome) -> Outcome:
+        if outcome.equations is None or dataset.truth is None:
+            return outcome
+        texts = [equation.text for equation in outcome.equations]
+        found = self._plan.data_type.equation_metrics(dataset, texts, outcome.metrics)
+        return replace(outcome, metrics=outcome.metrics | found) if found else outcome
 
     def _log_path(self, one: Ready) -> Path:
         job = one.job
