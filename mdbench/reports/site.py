@@ -36,6 +36,13 @@ COLUMNS = (
     ("identified", "answers with all true terms, no other, coefficients within 5 %"),
     ("one off", "answers with one term missing or extra"),
     ("F1", "of terms, median; 0 without an answer"),
+    (
+        "R² test",
+        "jobs with R² above 0.9, simulated through the test window from its first true state",
+    ),
+    ("R² unseen", "the same from the second initial condition, which no method is given"),
+    ("broke off", "simulations that did not come to the last time, by cause"),
+    ("residual", "median error on clean data, whatever noise the method was given"),
     ("nodes", "median complexity of the answers"),
     ("answers", "jobs with an answer, of all"),
     ("time", "median wall time of a job"),
@@ -44,6 +51,9 @@ COLUMNS = (
     ("not ok", "jobs that ended otherwise than ok, by cause"),
 )
 """The leaderboard's columns, each with what it means."""
+OF_SIMULATIONS = ("R² test", "R² unseen", "broke off")
+"""Those that only a data type with simulations has."""
+OF_RESIDUALS = ("residual",)
 MOST_REASONS = 40
 """Kinds of failure that are listed for a data type."""
 
@@ -55,13 +65,11 @@ def cells(row: Row) -> list[Cell]:
         interval = f"{scientific(row.low)} … {scientific(row.high)}"
     judged = row.judged > 0
 
-    def share(count: int) -> Cell:
-        if not judged:
+    def share(count: int, of: int) -> Cell:
+        if not of:
             return Cell(NOTHING)
-        percent = fixed(100 * count / row.judged)
-        return Cell(f"{count}/{row.judged} ({percent} %)", count / row.judged)
+        return Cell(f"{count}/{of} ({fixed(100 * count / of)} %)", count / of)
 
-    failed = sum(row.causes.values())
     name = f"{row.method} (reference)" if row.reference else row.method
     return [
         Cell(fixed(row.rank, 2), row.rank),
@@ -70,16 +78,35 @@ def cells(row: Row) -> list[Cell]:
         Cell(scientific(row.median), row.median),
         Cell(interval, row.low),
         Cell(fixed_or_power(row.above_floor), row.above_floor),
-        share(row.identified),
-        share(row.one_term_off),
+        share(row.identified, row.judged),
+        share(row.one_term_off, row.judged),
         Cell(fixed(row.f1, 2) if judged else NOTHING, row.f1 if judged else None),
+        share(row.holds, row.simulated),
+        share(row.holds_unseen, row.simulated_unseen),
+        _causes(row.ended),
+        Cell(scientific(row.residual), row.residual),
         Cell(fixed(row.complexity), row.complexity),
         Cell(f"{row.answered}/{row.jobs}", row.answered / row.jobs),
         Cell(duration(row.wall_s), row.wall_s),
         Cell(duration(row.total_s), row.total_s),
         Cell(fixed(row.memory_mb), row.memory_mb),
-        Cell(", ".join(f"{n} {cause}" for cause, n in row.causes.items()) or NOTHING, failed),
+        _causes(row.causes),
     ]
+
+
+def _causes(counts: Mapping[str, int]) -> Cell:
+    text = ", ".join(f"{n} {cause.replace('_', ' ')}" for cause, n in counts.items())
+    return Cell(text or NOTHING, sum(counts.values()))
+
+
+def shown_columns(board: Board) -> list[int]:
+    """Choose the columns that say something about a data type, by their numbers."""
+    hidden: tuple[str, ...] = ()
+    if not any(row.simulated for row in board.rows):
+        hidden += OF_SIMULATIONS
+    if all(row.residual is None for row in board.rows):
+        hidden += OF_RESIDUALS
+    return [number for number, (name, _) in enumerate(COLUMNS) if name not in hidden]
 
 
 def fixed_or_power(value: float | None) -> str:
@@ -134,13 +161,15 @@ def page(
         entries = [leaderboard.entry(one) for one in ones]
         board = leaderboard.board(entries, kinds)
         sections.append(_section(data_type, ones, board, scope))
-        data[data_type] = _columns(board.entries, methods, noise, protocols)
+        columns = _columns(board.entries, methods, noise, protocols)
+        data[data_type] = {**columns, "shown": shown_columns(board)}
     families = {method: kinds.get(method, leaderboard.Kind()) for method in methods}
     data_json = {
         "methods": [[m, families[m].family, int(families[m].reference)] for m in methods],
         "noise": noise,
         "protocols": protocols,
         "statuses": [str(status) for status in Status],
+        "ends": leaderboard.ENDS,
         "types": data,
     }
     environment = Environment(
@@ -191,10 +220,13 @@ def _section(
             heat.append((figures.noise_name(snr_db), Markup(svg)))  # noqa: S704 - our own SVG
     numbers = scope.numbers
     cd = figures.critical_difference(board, numbers)
+    shown = shown_columns(board)
+    written = [cells(row) for row in board.rows]
     return {
         "name": data_type,
         "board": board,
-        "rows": [(row, cells(row)) for row in board.rows],
+        "columns": [COLUMNS[number] for number in shown],
+        "rows": [[row[number] for number in shown] for row in written],
         "count": len(results),
         "ranked": len(board.ranked),
         "figures": [_safe(figure) for figure in figures.figures(board, numbers)],
@@ -267,15 +299,23 @@ def _columns(
         found["f"].append(one.floor)
         found["c"].append(one.complexity)
         found["j"].append(int(one.judged))
-        found["v"].append(_verdict_number(one.verdict))
+        found["v"].append(_place_in(leaderboard.VERDICTS, one.verdict))
         found["g"].append(one.f1)
+        found["h"].append(_truth_number(one.holds))
+        found["u"].append(_truth_number(one.holds_unseen))
+        found["k"].append(_place_in(leaderboard.ENDS, one.ended))
+        found["q"].append(one.residual)
         found["w"].append(one.wall_s)
         found["b"].append(one.memory_mb)
     return {**found, "systems": list(systems)}
 
 
-def _verdict_number(verdict: str | None) -> int:
-    return leaderboard.VERDICTS.index(verdict) if verdict in leaderboard.VERDICTS else -1
+def _place_in(names: Sequence[str], name: str | None) -> int:
+    return names.index(name) if name in names else -1
+
+
+def _truth_number(value: bool | None) -> int:
+    return -1 if value is None else int(value)
 
 
 def _json(value: Any) -> str:
