@@ -82,6 +82,7 @@ class Result(_Part):
     algorithm: str
     data_type: str
     dataset: str
+    dataset_path: str | None = None
     dim: int | None = None
     snr_db: Finite | None = None
     seed: int

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from mdbench.reports.leaderboard import Board, Case, Entry, Kind, Row
+    from mdbench.reports.pictures import Drawn
     from mdbench.reports.results import Result
 
 __all__ = ["COLUMNS", "Cell", "cells", "page"]
@@ -121,8 +122,7 @@ def page(
     kinds: Mapping[str, Kind],
     *,
     title: str = "mdbench report",
-    picture: Callable[[str, str, Sequence[Result], Mapping[str, int]], tuple[str, list[str]]]
-    | None = None,
+    picture: Callable[[Sequence[Result], Mapping[str, int]], Drawn] | None = None,
     describe: Callable[[str, str], str] | None = None,
 ) -> str:
     """Make the page.
@@ -136,8 +136,7 @@ def page(
     title
         The page's heading.
     picture
-        Draws a system where its arrays are at hand: given the data type, the dataset, its
-        results and the methods' numbers, an SVG (or nothing) and the methods that are in it.
+        Draws a system, given its results and the methods' numbers.
     describe
         Says in a few words what a dataset is, given its data type and name.
 
