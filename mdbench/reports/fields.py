@@ -37,6 +37,10 @@ LINE_SIZE, PLANE_SIZE, LEAST_SIZE = (330, 190), 170, 48
 """Pixels of a space-time picture, and of the longer and the shorter side of a plane."""
 LEFT, TOP, RIGHT, BOTTOM = 46, 20, 14, 36
 AXES_OF_PLANE = 2
+ROUND_OFF = 1e-9
+"""Ends of a scale that are this small beside the other one are written as 0."""
+PLAIN = 999.5
+"""From here on four digits are needed to do without a power of ten."""
 
 
 class _Side(NamedTuple):
@@ -78,8 +82,9 @@ def field_pictures(field: Field, found: Sequence[tuple[str, str, Sequence[str]]]
             where = f"at t = {_number(field.t[_moment(field)])}, in the test window"
         says = f"What the right-hand sides miss of the clean field’s change in time {where}, as a "
         says += "share of its root mean square. The true equations are evaluated on the same "
-        says += "finite differences: what they miss is the error of these."
-        bar = _bar("error", "10<sup>−6</sup> or less", "1 or more")
+        says += "finite differences: what they miss is the error of these. Numbers are residuals, "
+        says += "over all of the test window."
+        bar = _bar("error", "≤ 10<sup>−6</sup>", "≥ 1")
         html += f'<figure class="field"><figcaption>{says}</figcaption>{bar}'
         html += f'<div class="panels">{panels}</div></figure>'
     return html
@@ -137,7 +142,7 @@ def _space_time(field: Field) -> str:
         low, high = float(u.min()), float(u.max())
         numbers = levels(u[np.ix_(space, across)][::-1], low, high)
         panel = _panel(numbers, sides, LINE_SIZE, f"u{i} over time and space", mark=test)
-        states.append(_state(_bar(f"u{i}", _number(low), _number(high)), panel))
+        states.append(_state(_scale(i, low, high), panel))
     says = "The field without noise; the test window begins at the line."
     return _figure(says, states)
 
@@ -159,7 +164,7 @@ def _planes(field: Field) -> str:
             )
             for plane, moment in zip(planes, moments, strict=True)
         ]
-        states.append(_state(_bar(f"u{i}", _number(low), _number(high)), *panels))
+        states.append(_state(_scale(i, low, high), *panels))
     return _figure(f"The field without noise{_where(field)}.", states)
 
 
@@ -181,8 +186,7 @@ def _error_panel(field: Field, who: str, words: str, equations: Sequence[str]) -
     with np.errstate(all="ignore"):
         scaled = np.log10(np.where(shown == 0, SMALLEST, shown))
     numbers = levels(scaled, np.log10(SMALLEST), np.log10(LARGEST))
-    title = f"{who}: {words}" if words else who
-    return _panel(numbers, sides, size, title)
+    return _panel(numbers, sides, size, f"{who}: {words}")
 
 
 def _drawn_nodes(field: Field) -> tuple[tuple[NDArray[np.intp], ...], tuple[_Side, _Side]]:
@@ -223,11 +227,20 @@ def _size(x: _Side, y: _Side) -> tuple[int, int]:
 
 def _figure(says: str, states: Sequence[str]) -> str:
     inner = "".join(states)
-    return f'<figure class="field"><figcaption>{says}</figcaption>{inner}</figure>'
+    return (
+        f'<figure class="field"><figcaption>{says}</figcaption>'
+        f'<div class="states">{inner}</div></figure>'
+    )
 
 
 def _state(bar: str, *panels: str) -> str:
-    return f'{bar}<div class="panels">{"".join(panels)}</div>'
+    return f'<div class="state">{bar}<div class="panels">{"".join(panels)}</div></div>'
+
+
+def _scale(state: int, low: float, high: float) -> str:
+    small = ROUND_OFF * max(abs(low), abs(high))
+    ends = (_power(0.0 if abs(value) < small else value) for value in (low, high))
+    return _bar(f"u{state}", *ends)
 
 
 def _bar(name: str, low: str, high: str) -> str:
@@ -263,13 +276,13 @@ def _panel(
     ]
     if UNDEFINED in numbers:
         parts.append(f"<title>{escape(title)}; grey where it is undefined</title>")
-    for value in ticks(x.low, x.high, log=False, most=4):
+    for value in _ticks(x, wide):
         at = LEFT + wide * x.place(value)
         parts.append(f'<path class="axis" d="M{at:.1f} {bottom}v4"/>')
         parts.append(
             f'<text x="{at:.1f}" y="{bottom + 16}" text-anchor="middle">{x.label(value)}</text>'
         )
-    for value in ticks(y.low, y.high, log=False, most=4 if tall > 2 * LEAST_SIZE else 2):
+    for value in _ticks(y, tall):
         at = bottom - tall * y.place(value)
         parts.append(f'<path class="axis" d="M{LEFT} {at:.1f}h-4"/>')
         parts.append(
@@ -289,5 +302,24 @@ def _panel(
     )
 
 
+def _ticks(axis: Axis, pixels: int) -> list[float]:
+    """Choose at least two round values, and more where there is room."""
+    found: list[float] = []
+    for most in range(max(2, pixels // 50), 9):
+        found = ticks(axis.low, axis.high, log=False, most=most)
+        if len(found) > 1:
+            break
+    return found
+
+
 def _number(value: float) -> str:
-    return f"{value:.3g}".replace("-", "−")
+    return f"{value:.{4 if abs(value) > PLAIN else 3}g}".replace("-", "−")
+
+
+def _power(value: float) -> str:
+    """Write a number as HTML, with powers of ten as such."""
+    mantissa, e, power = _number(value).partition("e")
+    if not e:
+        return mantissa
+    sign = "−" * power.startswith("−")
+    return f"{mantissa}·10<sup>{sign}{power.lstrip('+−0')}</sup>"

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mdbench.reports.leaderboard import HOLDS
 from mdbench.reports.numbers import scientific
-from mdbench.reports.svg import COLOURS, WIDTH, Axis, Plot, marker
+from mdbench.reports.svg import BOTTOM, COLOURS, HEIGHT, WIDTH, Axis, Plot, marker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -65,6 +66,7 @@ def figures(board: Board, numbers: Mapping[str, int]) -> list[Figure]:
     order = [row.method for row in board.rows]
     found = [_nmse_by_noise(board, numbers, order), _complexity_by_noise(board, numbers, order)]
     found += [_accuracy_and_complexity(board, numbers), _robustness(board, numbers, order)]
+    found += [_followed(board, numbers, order), _residual_by_noise(board, numbers, order)]
     found.append(_time_by_dimension(board, numbers, order))
     return [figure for figure in found if figure is not None]
 
@@ -167,9 +169,11 @@ def _accuracy_and_complexity(board: Board, numbers: Mapping[str, int]) -> Figure
         plot.series(numbers[row.method], row.method, [(px, py)])
         at_x, at_y = plot.at_x(px), plot.at_y(py)
         shift, anchor = (-9, "end") if at_x > 0.7 * WIDTH else (9, "start")
-        label = at_y - 5
+        label, step = at_y - 5, 1
         while any(abs(at_x - ox) < LABEL and abs(label - oy) < LINE for ox, oy in taken):
-            label += 1
+            if label >= HEIGHT - BOTTOM:  # not over the axis: on upwards, past what is there
+                step = -1
+            label += step
         taken.append((at_x, label))
         plot.text(at_x + shift, label, row.method, anchor, "halo")
     caption = "Medians of each method. The line is the Pareto front: no method left of it and "
@@ -194,13 +198,66 @@ def pareto(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
 
 def _robustness(board: Board, numbers: Mapping[str, int], order: Sequence[str]) -> Figure | None:
     judged = any(entry.verdict for entry in board.entries)
+    title, caption = "Robustness against noise", "Share of all jobs, failures included."
+    done = [entry for entry in board.entries if entry.attempted]
+    if judged:
+        goods = [(entry, entry.verdict == "identified") for entry in done if entry.judged]
+        return _shares(board, numbers, order, goods, (title, caption, "identified (%)"))
+    goods = [(entry, entry.nmse < FOUND_TO) for entry in done]
+    return _shares(board, numbers, order, goods, (title, caption, f"NMSE below {FOUND_TO:g} (%)"))
+
+
+def _followed(board: Board, numbers: Mapping[str, int], order: Sequence[str]) -> Figure | None:
+    if not any(row.simulated_unseen for row in board.rows):
+        return None
+    goods = [
+        (entry, bool(entry.holds_unseen))
+        for entry in board.entries
+        if entry.attempted
+        and (entry.holds_unseen is not None or (entry.judged and not entry.answered))
+    ]
+    caption = (
+        f"Share of jobs whose equations have an R² above {HOLDS} when they are integrated from "
+    )
+    caption += "the second initial condition, which no method is given; failures included."
+    return _shares(board, numbers, order, goods, ("Unseen trajectories", caption, "followed (%)"))
+
+
+def _residual_by_noise(
+    board: Board, numbers: Mapping[str, int], order: Sequence[str]
+) -> Figure | None:
+    if all(row.residual is None for row in board.rows):
+        return None
     found: dict[tuple[str, float | None], list[float]] = defaultdict(list)
     for entry in board.entries:
-        if entry.attempted and (entry.judged or not judged):
-            good = entry.verdict == "identified" if judged else entry.nmse < FOUND_TO
-            found[entry.method, entry.case.snr_db].append(100.0 * good)
+        if entry.residual is not None:
+            found[entry.method, entry.case.snr_db].append(_clip(entry.residual))
+        elif entry.judged and entry.attempted and not entry.answered:
+            found[entry.method, entry.case.snr_db].append(math.inf)
+
+    def values(method: str, snr: float | None) -> list[float]:
+        return found[method, snr]
+
+    title = "Residual by noise"
+    svg = _by_level(title, board, numbers, order, values, label="NMSE", log=True, beyond="none")
+    caption = "The error of the answers on the clean field, whatever noise the method was given: "
+    caption += "median and quartiles over the systems; “none” is no answer."
+    return Figure(title, caption, svg) if svg else None
+
+
+def _shares(
+    board: Board,
+    numbers: Mapping[str, int],
+    order: Sequence[str],
+    goods: Iterable[tuple[Entry, bool]],
+    texts: tuple[str, str, str],
+) -> Figure | None:
+    """Draw by noise which share of results is good; `texts` are title, caption and label."""
+    found: dict[tuple[str, float | None], list[float]] = defaultdict(list)
+    for entry, good in goods:
+        found[entry.method, entry.case.snr_db].append(100.0 * good)
     levels = _levels(board)
-    label = "identified (%)" if judged else f"NMSE below {FOUND_TO:g} (%)"
+    title, caption, label = texts
     shares = {
         method: [
             (i, float(np.mean(found[method, snr])))
@@ -213,12 +270,11 @@ def _robustness(board: Board, numbers: Mapping[str, int], order: Sequence[str]) 
         return None
     axis = Axis([share for each in shares.values() for _, share in each], log=False, zero=True)
     names = [noise_name(snr) for snr in levels]
-    plot = Plot("Robustness against noise", names, axis, ("noise", label))
+    plot = Plot(title, names, axis, ("noise", label))
     for method in order:
         if shares[method]:
             plot.series(numbers[method], method, shares[method])
-    caption = "Share of all jobs, failures included."
-    return Figure("Robustness against noise", caption, plot.render())
+    return Figure(title, caption, plot.render())
 
 
 def _time_by_dimension(

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ENDS",
+    "HOLDS",
     "RESAMPLES",
     "ROUND_OFF",
     "VERDICTS",

@@ -140,7 +140,9 @@ class Pictures:
 
     def _field(self, dataset: PdeDataset, results: Sequence[Result]) -> str:
         strict = [one for one in results if one.protocol == Protocol.STRICT]
-        found = [("the truth", "", dataset.truth)] if dataset.truth else []
+        found = (
+            [("the truth", scientific(dataset.nmse_floor), dataset.truth)] if dataset.truth else []
+        )
         for one in _best(strict, dataset.dim):
             residual = one.fidelity.residual if one.fidelity else one.nmse
             found.append((one.algorithm, scientific(residual), one.equations or ()))

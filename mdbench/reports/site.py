@@ -20,6 +20,7 @@ from mdbench.reports.systems import Cell, Scope, system_section
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from mdbench.reports.leaderboard import Board, Case, Entry, Kind, Row
     from mdbench.reports.pictures import Drawn
@@ -55,6 +56,8 @@ COLUMNS = (
 OF_SIMULATIONS = ("R² test", "R² unseen", "broke off")
 """Those that only a data type with simulations has."""
 OF_RESIDUALS = ("residual",)
+WRAPPED = ("identified", "one off", "R² test", "R² unseen", "broke off", "not ok")
+"""Those that may take two lines where there is little room."""
 MOST_REASONS = 40
 """Kinds of failure that are listed for a data type."""
 
@@ -69,7 +72,7 @@ def cells(row: Row) -> list[Cell]:
     def share(count: int, of: int) -> Cell:
         if not of:
             return Cell(NOTHING)
-        return Cell(f"{count}/{of} ({fixed(100 * count / of)} %)", count / of)
+        return Cell(f"{count}/{of} ({fixed(100 * count / of)}\xa0%)", count / of)
 
     name = f"{row.method} (reference)" if row.reference else row.method
     return [
@@ -96,7 +99,8 @@ def cells(row: Row) -> list[Cell]:
 
 
 def _causes(counts: Mapping[str, int]) -> Cell:
-    text = ", ".join(f"{n} {cause.replace('_', ' ')}" for cause, n in counts.items())
+    # Only the commas are places to break a line.
+    text = ", ".join(f"{n}\xa0{cause.replace('_', '\xa0')}" for cause, n in counts.items())
     return Cell(text or NOTHING, sum(counts.values()))
 
 
@@ -147,10 +151,10 @@ def page(
     """
     results = sorted(results, key=report_order)
     methods = sorted({result.algorithm for result in results})
-    numbers = {method: number for number, method in enumerate(methods)}
     by_type: dict[str, list[Result]] = defaultdict(list)
     for result in results:
         by_type[result.data_type].append(result)
+    numbers = _numbers([{one.algorithm for one in ones} for ones in by_type.values()])
     noise = list(dict.fromkeys(result.snr_db for result in results))
     noise.sort(key=_noise_order)
     protocols = sorted({result.protocol for result in results})
@@ -198,6 +202,17 @@ def page(
     )
 
 
+def _numbers(together: Sequence[AbstractSet[str]]) -> dict[str, int]:
+    """Number methods so that those of one data type share a colour only where they must."""
+    found: dict[str, int] = {}
+    everyone = set[str]().union(*together)
+    for method in sorted(everyone, key=lambda m: (-sum(m in ones for ones in together), m)):
+        near = [found[m] % COLOURS for ones in together if method in ones for m in ones & {*found}]
+        free = (n for n in range(len(found) + COLOURS) if n not in found.values())
+        found[method] = min(free, key=lambda n: (near.count(n % COLOURS), n))
+    return found
+
+
 def _section(
     data_type: str, results: Sequence[Result], board: Board, scope: Scope
 ) -> dict[str, Any]:
@@ -224,7 +239,7 @@ def _section(
     return {
         "name": data_type,
         "board": board,
-        "columns": [COLUMNS[number] for number in shown],
+        "columns": [(*COLUMNS[number], COLUMNS[number][0] in WRAPPED) for number in shown],
         "rows": [[row[number] for number in shown] for row in written],
         "count": len(results),
         "ranked": len(board.ranked),

@@ -14,7 +14,7 @@ from scipy.integrate import LSODA
 from mdbench.data.splits import chronological
 from mdbench.errors import MdbenchError
 from mdbench.expressions.grammar import check
-from mdbench.reports.svg import COLOURS, DASHES, LEFT, Axis, Plot
+from mdbench.reports.svg import COLOURS, LEFT, Axis, Plot, dashes
 from mdbench.solvers.integrating import compiled
 from mdbench.solvers.ode import SOLVER
 
@@ -140,7 +140,7 @@ def trajectory_pictures(
         says += "an initial condition that no method is given"
         says += " (second picture)" * bool(found)
     keys = [
-        f'<span class="m{one.number % COLOURS}"><svg class="stroke" viewBox="0 0 34 8" '
+        f'<span><svg class="m{one.number % COLOURS} stroke" viewBox="0 0 34 8" '
         f'aria-hidden="true"><path class="line"{_dashed(one.number)} d="M1 4H33"/></svg>'
         f"{escape(one.method)}{f': R² {one.r2}' if one.r2 else ''}</span>"
         for one in found
@@ -199,7 +199,7 @@ def _picture(
 
 
 def _dashed(number: int) -> str:
-    dash = DASHES[number % len(DASHES)]
+    dash = dashes(number)
     return f' stroke-dasharray="{dash}"' if dash else ""
 
 

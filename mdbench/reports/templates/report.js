@@ -157,8 +157,8 @@
 
   const cells = (row) => {
     const share = (count, of) => of
-      ? [`${count}/${of} (${fixed(100 * count / of)} %)`, count / of] : [NOTHING, null];
-    const told = (causes) => [causes.map(([n, name]) => `${n} ${name.replaceAll("_", " ")}`).join(", ") || NOTHING,
+      ? [`${count}/${of} (${fixed(100 * count / of)}\u00a0%)`, count / of] : [NOTHING, null];
+    const told = (causes) => [causes.map(([n, name]) => `${n}\u00a0${name.replaceAll("_", "\u00a0")}`).join(", ") || NOTHING,
       causes.reduce((sum, [n]) => sum + n, 0)];
     const memory = isFinite(row.memory) ? row.memory : null, f1 = row.judged ? row.f1 : null;
     return [
@@ -183,11 +183,12 @@
     for (const row of rows) {
       const line = body.insertRow();
       const all = cells(row);
-      for (const [text, value] of shown.map((column) => all[column])) {
-        const cell = line.insertCell();
+      shown.forEach((column, place) => {
+        const [text, value] = all[column], cell = line.insertCell();
+        cell.className = table.tHead.rows[0].cells[place].className;
         cell.textContent = text;
         if (value !== null) cell.dataset.v = value === Infinity ? "inf" : value;
-      }
+      });
     }
     table.tBodies[0].replaceWith(body);
   };
