@@ -100,7 +100,8 @@ def cells(row: Row) -> list[Cell]:
 
 def _causes(counts: Mapping[str, int]) -> Cell:
     # Only the commas are places to break a line.
-    text = ", ".join(f"{n}\xa0{cause.replace('_', '\xa0')}" for cause, n in counts.items())
+    parts = (f"{n}_{cause}".replace("_", "\xa0") for cause, n in counts.items())
+    text = ", ".join(parts)
     return Cell(text or NOTHING, sum(counts.values()))
 
 

@@ -47,6 +47,7 @@ def leaderboards(results: Iterable[Result], kinds: Mapping[str, Kind]) -> Iterat
         by_type[result.data_type].append(leaderboard.entry(result))
     for data_type, entries in by_type.items():
         board = leaderboard.board(entries, kinds)
+        jobs = any(row.jobs != row.judged for row in board.rows)  # else found says how many
         simulated = any(row.simulated for row in board.rows)
         residual = any(row.residual is not None for row in board.rows)
         table = Table(
@@ -63,12 +64,15 @@ def leaderboards(results: Iterable[Result], kinds: Mapping[str, Kind]) -> Iterat
             *("NMSE", "95 %", "found"),
             *["R2>.9"] * simulated,
             *["resid"] * residual,
-            *("cplx", "jobs", "time", "MB"),
+            "cplx",
+            *["jobs"] * jobs,
+            *("time", "MB"),
         ):
             table.add_column(name, justify="right", no_wrap=True)
         table.add_column("not ok")
         for row in board.rows:
             told = [_followed(row)] * simulated + [scientific(row.residual)] * residual
+            told += [fixed(row.complexity)] + [str(row.jobs)] * jobs
             table.add_row(*(Text(text) for text in _cells(row, told)))
         yield table
 
@@ -92,8 +96,6 @@ def _cells(row: Row, told: Sequence[str]) -> list[str]:
         low if low == high else f"{low}…{high}",
         f"{row.identified}/{row.judged}" if row.judged else "–",
         *told,
-        fixed(row.complexity),
-        str(row.jobs),
         duration(row.wall_s),
         fixed(row.memory_mb),
         " ".join(f"{count} {cause}" for cause, count in row.causes.items()) or "–",
