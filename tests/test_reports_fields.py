@@ -23,9 +23,7 @@ TEST = slice(16, 20)
 
 def field(*nodes: int, states: int = 1) -> Field:
     """Make a field that grows along every axis by itself: state 0 is x + 10 y + 100 z + 1000 t."""
-    grid = {
-        axis: np.linspace(0.0, 1.0, n) for axis, n in zip(("x", "y", "z"), nodes, strict=False)
-    }
+    grid = {axis: np.linspace(0.0, 1.0, n) for axis, n in zip(("x", "y", "z"), nodes, strict=False)}
     t = np.linspace(0.0, 1.0, 20)
     axes = np.meshgrid(*grid.values(), t, indexing="ij")
     u = sum(10.0**power * axis for power, axis in enumerate(axes[:-1])) + 1000.0 * axes[-1]
