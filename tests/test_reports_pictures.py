@@ -3,7 +3,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pytest
 from house import ROOT
 from pngs import pictures
@@ -124,11 +123,15 @@ def test_the_users_own_files_are_drawn_as_long_as_they_are_the_same(
     assert draw(tmp_path, one) == Drawn()
 
 
-def test_simulations_stop_when_their_time_is_up(tmp_path: Path) -> None:
+def test_simulations_stop_when_all_have_had_their_share(tmp_path: Path) -> None:
     kind = datatypes.find("ode", ROOT / "datasets" / "ode", tmp_path / "ode")
     slow = Pictures(lambda _: kind)
-    slow.left = 0.0
+    slow.left = 0
     found = slow.draw([Result.model_validate(circuit("a"))], NUMBERS)
     assert found.html.count('class="measured"') == 2
     assert "line thin" not in found.html
-    assert np.isclose(slow.left, 0.0)
+    assert slow.left == 0
+    slow.left = 1
+    found = slow.draw([Result.model_validate(circuit("a"))], NUMBERS)
+    assert found.html.count("line thin") == 1
+    assert slow.left < 0

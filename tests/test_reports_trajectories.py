@@ -30,7 +30,7 @@ def lines(svg: str) -> list[list[tuple[float, float]]]:
 
 def test_simulations_follow_the_closed_form() -> None:
     t = np.linspace(0, 3, 30)
-    states = simulate(["u1", "-u0"], t, np.array([0.0, 1.0]))
+    states, _ = simulate(["u1", "-u0"], t, np.array([0.0, 1.0]))
     assert states is not None
     assert np.allclose(states[:, 0], np.sin(t), atol=1e-4)
 
@@ -38,7 +38,7 @@ def test_simulations_follow_the_closed_form() -> None:
 def test_what_is_drawn_is_what_was_scored() -> None:
     t = np.linspace(0, 10, 150)
     true = np.array([[8.3, 3.4]] * 150) + np.sin(t)[:, None]
-    states = simulate(LOTKA, t, true[0])
+    states, _ = simulate(LOTKA, t, true[0])
     assert states is not None
     scored = simulation.simulate(LOTKA, t, true)
     assert simulation.trajectory_r2(states, true) == scored.r2
@@ -54,15 +54,23 @@ def test_what_is_drawn_is_what_was_scored() -> None:
 )
 def test_what_was_reached_is_drawn(equation: str, fewest: int, most: int) -> None:
     t = np.linspace(0, 3, 30)
-    states = simulate([equation], t, np.array([1.0]))
+    states, _ = simulate([equation], t, np.array([1.0]))
     assert states is not None
     assert fewest <= len(states) <= most
     assert np.isfinite(states).all()
 
 
+def test_a_simulation_ends_after_so_many_evaluations() -> None:
+    t, start = np.linspace(0, 1000, 1000), np.array([0.0, 1.0])
+    states, used = simulate(["u1", "-u0"], t, start, most=500)
+    assert used == 500
+    assert states is not None
+    assert 10 < len(states) < 500
+
+
 @pytest.mark.parametrize("equation", ["u7", "u0 +", "open('x')"])
 def test_what_is_no_equation_is_not_simulated(equation: str) -> None:
-    assert simulate([equation], np.linspace(0, 1, 9), np.array([1.0])) is None
+    assert simulate([equation], np.linspace(0, 1, 9), np.array([1.0])) == (None, 0)
 
 
 def test_both_ways_are_drawn_beside_each_other() -> None:

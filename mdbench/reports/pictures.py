@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -31,8 +29,11 @@ __all__ = ["Drawn", "Pictures"]
 
 MOST_DRAWN = 3
 """Methods in a picture: those that are identified on clean data, then those with small errors."""
-ALL_SECONDS = 8.0
-"""What all simulations of a page may take together; pictures after that have none."""
+ALL_EVALUATIONS = 600_000
+"""What all simulations of a page may take together, 5 s or so; pictures after that have none.
+
+Unlike a limit in seconds it gives the same page for the same records.
+"""
 DRAWN_VIEWS = frozenset({"trajectory", "field"})
 """Of data types with such a view there are pictures."""
 
@@ -63,7 +64,7 @@ class Pictures:
 
     def __init__(self, find: Callable[[str], DataType | None]) -> None:
         self.find = find
-        self.left = ALL_SECONDS
+        self.left = ALL_EVALUATIONS
         self._sources: dict[tuple[str, str | None, str | None], Source | None] = {}
 
     def draw(self, results: Sequence[Result], numbers: Mapping[str, int]) -> Drawn:
@@ -127,9 +128,7 @@ class Pictures:
         for one in _best(results, dataset.dim):
             right_hand_sides = one.equations or ()
             ways: list[Array | None] = [
-                self._bounded(
-                    partial(simulate, right_hand_sides, series.t[begin:], series.u[begin])
-                )
+                self._simulate(right_hand_sides, series.t[begin:], series.u[begin])
                 for series, begin in ((seen, first), (unseen, 0))
                 if series is not None
             ]
@@ -148,13 +147,12 @@ class Pictures:
             found.append((one.algorithm, scientific(residual), one.equations or ()))
         return field_pictures(dataset.clean, found)
 
-    def _bounded(self, work: Callable[[], Array | None]) -> Array | None:
+    def _simulate(self, equations: Sequence[str], t: Array, start: Array) -> Array | None:
         if self.left <= 0:
             return None
-        started = time.monotonic()
-        done = work()
-        self.left -= time.monotonic() - started
-        return done
+        states, used = simulate(equations, t, start)
+        self.left -= used
+        return states
 
 
 def _best(results: Sequence[Result], dim: int) -> list[Result]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 import warnings
 from html import escape
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,6 +14,7 @@ from mdbench.data.splits import chronological
 from mdbench.errors import MdbenchError
 from mdbench.expressions.grammar import check
 from mdbench.reports.svg import COLOURS, LEFT, Axis, Plot, dashes
+from mdbench.solvers import simulation
 from mdbench.solvers.integrating import compiled
 from mdbench.solvers.ode import SOLVER
 
@@ -31,8 +31,8 @@ __all__ = ["Found", "simulate", "trajectory_pictures"]
 
 MOST_POINTS = 160
 """Points of a line in a picture."""
-SECONDS = 0.5
-"""What one simulation may take."""
+MOST_EVALUATIONS = simulation.MAX_EVALUATIONS
+"""How often right-hand sides are evaluated for a line; their scores have the same limit."""
 TOO_LARGE = 1e3
 """A state of this many times the first one has left every picture."""
 MARGIN = 0.15
@@ -40,7 +40,7 @@ MARGIN = 0.15
 
 
 class _EndError(Exception):
-    """The time for a simulation is up, or a derivative is undefined."""
+    """A derivative is undefined, or they were evaluated too often."""
 
 
 class Found(NamedTuple):
@@ -63,28 +63,44 @@ class Found(NamedTuple):
     ways: Sequence[Array | None]
 
 
-def simulate(equations: Sequence[str], t: Array, start: Array) -> Array | None:
+def simulate(
+    equations: Sequence[str], t: Array, start: Array, most: int = MOST_EVALUATIONS
+) -> tuple[Array | None, int]:
     """Integrate equations from a state, with the solver and the tolerances of their scores.
+
+    Parameters
+    ----------
+    equations
+        Right-hand sides in ``u0``, ``u1``, ...
+    t
+        Increasing times, (n,).
+    start
+        The state at the first time, (dim,).
+    most
+        How often the right-hand sides may be evaluated.
 
     Returns
     -------
-    NDArray
-        The states at the times that were reached, shape ``(m, dim)``, m at most ``len(t)``:
-        fewer where the solution blows up, or takes longer than `SECONDS`.  None where the
-        equations cannot be read.
+    states : NDArray or None
+        Those at the times that were reached, shape ``(m, dim)``, m at most n: fewer where the
+        solution blows up or needs too many evaluations.  None where the equations cannot be read.
+    evaluations : int
+        How often they were evaluated.
     """
     try:
         for text in equations:
             check(text)
         derivatives = compiled(list(equations))
     except MdbenchError:
-        return None
-    end = time.monotonic() + SECONDS
+        return None, 0
+    used = 0
     bound = TOO_LARGE * (float(np.abs(start).max()) + 1.0)
 
     def right_hand_side(_t: float, u: Array) -> list[float]:
+        nonlocal used
+        used += 1
         du = derivatives(*u.tolist())
-        if time.monotonic() > end or not all(map(math.isfinite, du)):
+        if used >= most or not all(map(math.isfinite, du)):
             raise _EndError
         return du
 
@@ -103,7 +119,7 @@ def simulate(equations: Sequence[str], t: Array, start: Array) -> Array | None:
                     reached.append(between(t[len(reached)]))
         except (_EndError, ArithmeticError, ValueError, TypeError):
             pass  # complex values are a TypeError; what was reached before is shown
-    return np.array([state for state in reached if np.isfinite(state).all()])
+    return np.array([state for state in reached if np.isfinite(state).all()]), used
 
 
 def trajectory_pictures(
