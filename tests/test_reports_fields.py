@@ -78,6 +78,25 @@ def test_of_a_space_the_middle_plane_is_drawn() -> None:
     assert np.array_equal(last, level(one.u[:, :, 3, -1, 0].T[::-1], 50.0, 1061.0))
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "shown"),
+    [
+        (-0.25, 1650.0, ["−0.25", "1650"]),
+        (-1.9e-15, 1.0, ["0", "1"]),
+        (6.07e-5, 3.5e12, ["0", "3.5·10<sup>12</sup>"]),
+        (-6.07e-5, 6.07e-5, ["−6.07·10<sup>−5</sup>", "6.07·10<sup>−5</sup>"]),
+        (10.0001, 10.0004, ["10.0001", "10.0004"]),
+        (7.5, 7.5, ["", "7.5 everywhere"]),
+    ],
+)
+def test_ends_of_scales_are_short_and_differ(low: float, high: float, shown: list[str]) -> None:
+    one = field(5)
+    u = np.full_like(one.u, low)
+    u[3, 4] = high
+    html = field_pictures(Field(one.t, one.grid, u), [])
+    assert re.findall(r"<span>(.*?)</span>", html) == shown
+
+
 def test_large_fields_are_thinned_and_small() -> None:
     one = field(1000, 300)
     html = field_pictures(one, [])

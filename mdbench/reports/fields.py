@@ -37,6 +37,7 @@ LINE_SIZE, PLANE_SIZE, LEAST_SIZE = (330, 190), 170, 48
 """Pixels of a space-time picture, and of the longer and the shorter side of a plane."""
 LEFT, TOP, RIGHT, BOTTOM = 46, 20, 14, 36
 AXES_OF_PLANE = 2
+MOST_DIGITS = 9
 ROUND_OFF = 1e-9
 """Ends of a scale that are this small beside the other one are written as 0."""
 PLAIN = 999.5
@@ -239,8 +240,11 @@ def _state(bar: str, *panels: str) -> str:
 
 def _scale(state: int, low: float, high: float) -> str:
     small = ROUND_OFF * max(abs(low), abs(high))
-    ends = (_power(0.0 if abs(value) < small else value) for value in (low, high))
-    return _bar(f"u{state}", *ends)
+    ends = [0.0 if abs(value) < small else value for value in (low, high)]
+    # As many digits as tell them apart.
+    many = (tuple(_power(value, digits) for value in ends) for digits in range(3, MOST_DIGITS + 1))
+    shown = next((each for each in many if len({*each}) > 1), ("", f"{_power(high)} everywhere"))
+    return _bar(f"u{state}", *shown)
 
 
 def _bar(name: str, low: str, high: str) -> str:
@@ -312,13 +316,13 @@ def _ticks(axis: Axis, pixels: int) -> list[float]:
     return found
 
 
-def _number(value: float) -> str:
-    return f"{value:.{4 if abs(value) > PLAIN else 3}g}".replace("-", "−")
+def _number(value: float, digits: int = 3) -> str:
+    return f"{value:.{max(4, digits) if abs(value) > PLAIN else digits}g}".replace("-", "−")
 
 
-def _power(value: float) -> str:
+def _power(value: float, digits: int = 3) -> str:
     """Write a number as HTML, with powers of ten as such."""
-    mantissa, e, power = _number(value).partition("e")
+    mantissa, e, power = _number(value, digits).partition("e")
     if not e:
         return mantissa
     sign = "−" * power.startswith("−")

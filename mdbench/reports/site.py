@@ -209,7 +209,7 @@ def _numbers(together: Sequence[AbstractSet[str]]) -> dict[str, int]:
     everyone = set[str]().union(*together)
     for method in sorted(everyone, key=lambda m: (-sum(m in ones for ones in together), m)):
         near = [found[m] % COLOURS for ones in together if method in ones for m in ones & {*found}]
-        free = (n for n in range(len(found) + COLOURS) if n not in found.values())
+        free = (n for n in range(COLOURS * (len(found) + 1)) if n not in found.values())
         found[method] = min(free, key=lambda n: (near.count(n % COLOURS), n))
     return found
 
