@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import os
 import random
 import subprocess
 import sys
@@ -151,13 +152,15 @@ def generate(folder: Path, number: int) -> None:
 
 
 def measure(what: str, arguments: list[str]) -> float:
-    """Run a command of the bench; print and give its wall time."""
-    started = time.perf_counter()
+    """Run a command of the bench; print its wall and CPU time, and give the first."""
+    started, before = time.perf_counter(), os.times()
     subprocess.run(
         [sys.executable, "-m", "mdbench", *arguments], check=True, stdout=subprocess.DEVNULL
     )
     seconds = time.perf_counter() - started
-    print(f"{what:<28}{seconds:6.1f} s")
+    after = os.times()
+    worked = sum(after[2:4]) - sum(before[2:4])  # of children, in the program and in the kernel
+    print(f"{what:<28}{seconds:6.1f} s{worked:10.1f} CPU s")
     return seconds
 
 
