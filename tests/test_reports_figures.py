@@ -125,6 +125,27 @@ def test_followed_shares_and_residuals_are_drawn_where_there_are_any() -> None:
     assert not {"Unseen trajectories", "Residual by noise"} & plain
 
 
+def test_followed_shares_are_those_of_all_jobs_with_a_second_start() -> None:
+    motions: list[dict[str, object]] = [
+        {"r2": None, "r2_unseen": 0.95, "ended": "late"},
+        {"r2": 0.99, "r2_unseen": None, "ended": "blew_up"},
+        {"r2": 0.99, "r2_unseen": 0.2, "ended": "whole"},
+        {"r2": 0.99, "r2_unseen": None, "ended": "whole"},  # has none
+    ]
+    records = [data("sindy", f"s{i}", simulation=each) for i, each in enumerate(motions)]
+    records += [data("sindy", "s5", status="crashed"), data("sindy", "s6", status="interrupted")]
+    records += [data("truth", "s0"), data("zero", "s0", status="crashed")]
+    drawn = figures.figures(comparison(records), NUMBERS)
+    (svg,) = (figure.svg for figure in drawn if figure.title == "Unseen trajectories")
+    plot = Plot("t", ["clean"], Axis([100.0, 0.0], log=False, zero=True), ("", ""))
+    signs = {
+        name: marker(NUMBERS[name], plot.at_x(0), plot.at_y(share))
+        for name, share in (("sindy", 25.0), ("truth", 100.0), ("zero", 0.0))
+    }
+    for sign in signs.values():
+        assert sign in svg
+
+
 def test_labels_of_methods_stay_apart_and_off_the_axis() -> None:
     names = [f"method{i}" for i in range(6)]
     found = comparison([data(name, nmse=1e-12, complexity=5) for name in names])

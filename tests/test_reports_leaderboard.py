@@ -208,6 +208,20 @@ def test_trajectories_that_hold_are_counted_by_hand() -> None:
     assert found.ended == {"blew_up": 1, "late": 1}
 
 
+def test_the_terminal_has_shares_and_residuals() -> None:
+    records = [
+        data("a", simulation=motion(0.95, 0.2), residual=0.25),
+        data("a", "s2", simulation=motion(0.95, 0.95), residual=4.0),
+        data("a", "s3", simulation=motion(0.2, None), residual=1.0),
+        data("a", "s4", status="interrupted"),
+    ]
+    (table,) = leaderboards([Result.model_validate(one) for one in records], KINDS)
+    shown = {str(column.header): str(next(iter(column.cells))) for column in table.columns}
+    assert (shown["R2>.9"], shown["resid"], shown["jobs"]) == ("66/50%", "1.0e0", "4")
+    (table,) = leaderboards([result("a", simulation=None, residual=None)], KINDS)
+    assert not {"R2>.9", "resid", "jobs"} & {str(column.header) for column in table.columns}
+
+
 def test_without_simulations_none_is_said_to_have_failed() -> None:
     records = [data("a", simulation=None), data("a", "s2", status="timeout")]
     found = row(compare(records), "a")

@@ -146,6 +146,9 @@ def test_sections_of_systems_show_truth_answers_and_failures() -> None:
     text = html(
         [
             data("sindy", fidelity={"verdict": "one_term_off", "missing": ["u0_t: u0*u1"]}),
+            data("a", simulation={"r2": 0.75, "r2_unseen": -31.4, "ended": "whole"}),
+            data("b", simulation={"r2": 0.5, "r2_unseen": None, "ended": "blew_up"}),
+            data("c", simulation={"r2": 0.25, "r2_unseen": None, "ended": "whole"}),
             data("zero", status="timeout"),
             data("operon", seed=1, verdict="identified"),
             data("operon", seed=2, verdict="different"),
@@ -153,6 +156,8 @@ def test_sections_of_systems_show_truth_answers_and_failures() -> None:
     )
     section = text[text.index('<details class="system"') :]
     assert "Truth" in section
+    told = re.findall(r'<td data-l="R² (?:test|unseen)"[^>]*>([^<]*)', section)
+    assert told[:6] == ["0.750", "-3.1e1", "0.500", "blew up", "0.250", "–"]
     assert "missing: u0_t: u0*u1" in section
     assert "it went wrong" in section
     assert "seed 1 of 2; 1 identified" in section
