@@ -110,6 +110,15 @@ def test_the_heat_map_has_a_cell_for_every_result_and_marks_the_unfit() -> None:
     assert isinstance(next(iter(found.unfit)), Case)
 
 
+def test_long_names_stay_different() -> None:
+    names = [f"improved-logistic-equation-harvesting{end}" for end in ("", "-dimensionless")]
+    assert [len(figures._short(name)) for name in names] == [32, 32]
+    assert figures._short(names[0]) != figures._short(names[1])
+    assert figures._short("lorenz") == "lorenz"
+    svg = figures.heat_map(comparison([data("a", name) for name in names]), None)
+    assert all(f"<title>{name}</title>" in svg for name in names)
+
+
 def test_signs_of_the_first_49_methods_differ() -> None:
     drawn = {(marker(n, 0, 0), n % 7) for n in range(49)}
     assert len(drawn) == 49

@@ -25,8 +25,8 @@ __all__ = ["Figure", "cell_of", "critical_difference", "figures", "heat_map", "n
 WORST = 1e6
 """Errors above this are drawn at this height: nothing tells them apart."""
 BEST = 1e-12
-LONGEST = 46
-"""Characters of a system's name that a heat map shows."""
+LONGEST = 32
+"""Characters of a system's name that a heat map shows, so that a telephone has room for cells."""
 LABEL, LINE = 90, 13
 """Pixels that the name of a method may take."""
 FOUND_TO = 1e-2
@@ -387,6 +387,14 @@ def cell_of(entries: Sequence[Entry]) -> tuple[str, str]:
     return f"off e{min(5, max(0, (power + 10) // 2))}", f"{power}".replace("-", "−")
 
 
+def _short(name: str) -> str:
+    """Cut a long name in its middle, as names differ at their ends."""
+    if len(name) <= LONGEST:
+        return name
+    last = LONGEST * 2 // 5
+    return f"{name[: LONGEST - 1 - last]}…{name[-last:]}"
+
+
 def heat_map(board: Board, snr_db: float | None) -> str:
     """Draw methods against systems at one noise level."""
     cells: dict[tuple[str, str], list[Entry]] = defaultdict(list)
@@ -414,9 +422,9 @@ def heat_map(board: Board, snr_db: float | None) -> str:
     for i, system in enumerate(systems):
         y = head + tall * i
         mark = " *" if system in unfit else ""
-        shown = system if len(system) <= LONGEST else system[: LONGEST - 1] + "…"
         parts.append(
-            f'<text x="{left - 8}" y="{y + 12}" text-anchor="end">{escape(shown + mark)}</text>'
+            f'<text x="{left - 8}" y="{y + 12}" text-anchor="end">{escape(_short(system) + mark)}'
+            f"<title>{escape(system)}</title></text>"
         )
         for j, method in enumerate(methods):
             kind, text = cell_of(found) if (found := cells.get((system, method))) else ("", "")

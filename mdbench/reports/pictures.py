@@ -87,8 +87,8 @@ class Pictures:
         command = f"mdbench data --data-type {first.data_type} --out DIR"
         command += f" --variant {variant}" if variant else ""
         return Drawn(
-            note="No picture, as its arrays are not on this machine, and take long to make. "
-            f"Those of all systems are made by: {command}"
+            note="No picture, as its arrays are not on this machine. Those of all systems are "
+            f"made, in some minutes, by: {command}"
         )
 
     def _draw(self, source: Source, results: Sequence[Result], numbers: Mapping[str, int]) -> Drawn:
