@@ -10,7 +10,8 @@ import pytest
 from reporting import data, many
 
 from mdbench.reports import figures
-from mdbench.reports.leaderboard import Board, Case, Kind, board, entry
+from mdbench.reports.entries import entry
+from mdbench.reports.leaderboard import Board, Kind, board
 from mdbench.reports.results import Result
 from mdbench.reports.svg import Axis, Plot, marker, ticks
 
@@ -80,43 +81,6 @@ def test_the_diagram_names_all_ranked_methods() -> None:
     assert all(method in text for method in found.ranked)
     assert "truth" not in text
     assert figures.critical_difference(comparison([data()]), NUMBERS) is None
-
-
-@pytest.mark.parametrize(
-    ("records", "kind", "text"),
-    [
-        ([data(verdict="identified")], "found", "✓"),
-        ([data(verdict="one_term_off")], "near", "±1"),
-        ([data(nmse=3e-5)], "off e2", "−5"),
-        ([data(nmse=3e4)], "off e5", "4"),
-        ([data(nmse=0.0)], "off e0", "exact"),
-        ([data(status="crashed")], "failed", "✗"),
-        ([data(status="interrupted")], "missing", ""),
-        ([data(verdict="identified"), data(verdict="different", nmse=0.5)], "off e4", "−1"),
-        ([data(verdict="identified"), data(status="interrupted")], "found", "✓"),
-    ],
-)
-def test_cells_of_the_heat_map(records: list[dict[str, object]], kind: str, text: str) -> None:
-    assert figures.cell_of(comparison(records).entries) == (kind, text)
-
-
-def test_the_heat_map_has_a_cell_for_every_result_and_marks_the_unfit() -> None:
-    found = comparison()
-    svg = figures.heat_map(found, 10.0)
-    assert svg.count("<g ") == 9 * 5
-    unfit = {case.system for case in found.unfit if case.snr_db == 10.0}
-    assert unfit
-    assert set(re.findall(r">([^<]*) \*<", svg)) == unfit
-    assert isinstance(next(iter(found.unfit)), Case)
-
-
-def test_long_names_stay_different() -> None:
-    names = [f"improved-logistic-equation-harvesting{end}" for end in ("", "-dimensionless")]
-    assert [len(figures._short(name)) for name in names] == [32, 32]
-    assert figures._short(names[0]) != figures._short(names[1])
-    assert figures._short("lorenz") == "lorenz"
-    svg = figures.heat_map(comparison([data("a", name) for name in names]), None)
-    assert all(f"<title>{name}</title>" in svg for name in names)
 
 
 def test_signs_of_the_first_49_methods_differ() -> None:

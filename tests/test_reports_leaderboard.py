@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from reporting import data, many, result
 
-from mdbench.reports.leaderboard import Board, Kind, Row, board, entry
+from mdbench.reports.entries import entry
+from mdbench.reports.leaderboard import Board, Kind, Row, board
 from mdbench.reports.results import Result, report_order
 from mdbench.reports.terminal import leaderboards
 

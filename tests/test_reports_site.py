@@ -15,8 +15,9 @@ from reporting import data, many, write
 from mdbench.cli import main
 from mdbench.data.field import Field
 from mdbench.data.trajectory import Trajectory
+from mdbench.reports.entries import entry
 from mdbench.reports.fields import field_pictures
-from mdbench.reports.leaderboard import Kind, board, entry
+from mdbench.reports.leaderboard import Kind, board
 from mdbench.reports.pictures import Drawn
 from mdbench.reports.results import Result, report_order
 from mdbench.reports.site import COLUMNS, cells, page

@@ -8,14 +8,16 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from mdbench.reports import leaderboard
-from mdbench.reports.figures import cell_of, noise_name
-from mdbench.reports.numbers import fixed, scientific
+from mdbench.reports.entries import entry
+from mdbench.reports.heat import cell_of
+from mdbench.reports.numbers import fixed, noise_name, scientific
 from mdbench.reports.results import report_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from mdbench.reports.leaderboard import Board, Entry, Kind
+    from mdbench.reports.entries import Entry
+    from mdbench.reports.leaderboard import Board, Kind
     from mdbench.reports.results import Result
 
 __all__ = ["escape_latex", "latex_tables"]
@@ -51,7 +53,7 @@ def latex_tables(results: Iterable[Result], kinds: Mapping[str, Kind]) -> str:
         by_type[result.data_type].append(result)
     parts = [r"% needs: \usepackage{amssymb,booktabs,longtable}"]
     for data_type, ones in by_type.items():
-        board = leaderboard.board([leaderboard.entry(one) for one in ones], kinds)
+        board = leaderboard.board([entry(one) for one in ones], kinds)
         parts.append(_leaderboard(data_type, board))
         levels = {one.snr_db for one in ones}
         cleanest_first = sorted(levels, key=lambda snr: -math.inf if snr is None else -snr)
@@ -113,9 +115,9 @@ def _share(count: int, of: int) -> str:
 
 def _systems(data_type: str, snr_db: float | None, board: Board) -> str:
     cells: dict[tuple[str, str], list[Entry]] = defaultdict(list)
-    for entry in board.entries:
-        if entry.case.snr_db == snr_db:
-            cells[entry.case.system, entry.method].append(entry)
+    for one in board.entries:
+        if one.case.snr_db == snr_db:
+            cells[one.case.system, one.method].append(one)
     methods = [row.method for row in board.rows if any(m == row.method for _, m in cells)]
     head = " & ".join(["system", *map(escape_latex, methods)]) + r" \\"
     says = r"identified ($\checkmark$), otherwise the power of ten of the NMSE and the complexity; "

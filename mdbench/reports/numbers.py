@@ -5,11 +5,22 @@ from __future__ import annotations
 import math
 from decimal import ROUND_HALF_UP, Decimal
 
-__all__ = ["duration", "fixed", "r_squared", "scientific"]
+__all__ = ["duration", "fixed", "noise_name", "r_squared", "scientific"]
 
 NOTHING = "–"
 NO_ANSWER = "none"
 """How an infinite error is shown: there was no answer."""
+
+
+def noise_name(snr_db: float | None) -> str:
+    """Name a noise level.
+
+    Examples
+    --------
+    >>> noise_name(None), noise_name(40.0)
+    ('clean', '40 dB')
+    """
+    return "clean" if snr_db is None else f"{snr_db:g} dB"
 
 
 def scientific(value: float | None) -> str:

@@ -13,7 +13,9 @@ from markupsafe import Markup
 from mdbench import __version__
 from mdbench.records import Status
 from mdbench.reports import figures, leaderboard
-from mdbench.reports.numbers import NOTHING, duration, fixed, scientific
+from mdbench.reports.entries import ENDS, VERDICTS, entry
+from mdbench.reports.heat import heat_map
+from mdbench.reports.numbers import NOTHING, duration, fixed, noise_name, scientific
 from mdbench.reports.results import report_order
 from mdbench.reports.svg import COLOURS, marker
 from mdbench.reports.systems import Cell, Scope, system_section
@@ -22,7 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
-    from mdbench.reports.leaderboard import Board, Case, Entry, Kind, Row
+    from mdbench.reports.entries import Case, Entry
+    from mdbench.reports.leaderboard import Board, Kind, Row
     from mdbench.reports.pictures import Drawn
     from mdbench.reports.results import Result
 
@@ -162,7 +165,7 @@ def page(
     scope = Scope(numbers, noise, protocols, picture, describe)
     sections, data = [], {}
     for data_type, ones in by_type.items():
-        entries = [leaderboard.entry(one) for one in ones]
+        entries = [entry(one) for one in ones]
         board = leaderboard.board(entries, kinds)
         sections.append(_section(data_type, ones, board, scope))
         columns = _columns(board.entries, methods, noise, protocols)
@@ -173,7 +176,7 @@ def page(
         "noise": noise,
         "protocols": protocols,
         "statuses": [str(status) for status in Status],
-        "ends": leaderboard.ENDS,
+        "ends": ENDS,
         "types": data,
     }
     environment = Environment(
@@ -192,7 +195,7 @@ def page(
         count=len(results),
         first=min((r.measured.started[:10] for r in results if r.measured.started), default=""),
         last=max((r.measured.started[:10] for r in results), default=""),
-        noise=[figures.noise_name(snr_db) for snr_db in noise],
+        noise=[noise_name(snr_db) for snr_db in noise],
         dims=dims,
         families=sorted({kind.family for kind in families.values()}),
         protocols=protocols,
@@ -231,8 +234,8 @@ def _section(
     heat = []
     for snr_db in scope.noise:
         if any(result.snr_db == snr_db for result in results):
-            svg = figures.heat_map(board, snr_db)
-            heat.append((figures.noise_name(snr_db), Markup(svg)))  # noqa: S704 - our own SVG
+            svg = heat_map(board, snr_db)
+            heat.append((noise_name(snr_db), Markup(svg)))  # noqa: S704 - our own SVG
     numbers = scope.numbers
     cd = figures.critical_difference(board, numbers)
     shown = shown_columns(board)
@@ -314,11 +317,11 @@ def _columns(
         found["f"].append(one.floor)
         found["c"].append(one.complexity)
         found["j"].append(int(one.judged))
-        found["v"].append(_place_in(leaderboard.VERDICTS, one.verdict))
+        found["v"].append(_place_in(VERDICTS, one.verdict))
         found["g"].append(one.f1)
         found["h"].append(_truth_number(one.holds))
         found["u"].append(_truth_number(one.holds_unseen))
-        found["k"].append(_place_in(leaderboard.ENDS, one.ended))
+        found["k"].append(_place_in(ENDS, one.ended))
         found["q"].append(one.residual)
         found["w"].append(one.wall_s)
         found["b"].append(one.memory_mb)
@@ -350,7 +353,7 @@ def _sign(number: int) -> Markup:
 
 
 def _case_name(case: Case, protocols: Sequence[str], system: str = "") -> str:
-    parts = [system, figures.noise_name(case.snr_db), case.protocol if len(protocols) > 1 else ""]
+    parts = [system, noise_name(case.snr_db), case.protocol if len(protocols) > 1 else ""]
     return ", ".join(part for part in parts if part)
 
 

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from mdbench.reports.figures import noise_name
 from mdbench.reports.mathml import left_hand_side, mathml
-from mdbench.reports.numbers import NOTHING, fixed, r_squared, scientific
+from mdbench.reports.numbers import NOTHING, fixed, noise_name, r_squared, scientific
 from mdbench.reports.svg import COLOURS
 
 if TYPE_CHECKING:

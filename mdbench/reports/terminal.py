@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mdbench.reports import leaderboard
+from mdbench.reports.entries import Entry, entry
 from mdbench.reports.numbers import duration, fixed, scientific
 from mdbench.reports.results import report_order
 
@@ -42,9 +43,9 @@ def leaderboards(results: Iterable[Result], kinds: Mapping[str, Kind]) -> Iterat
     kinds
         What is known of the methods.
     """
-    by_type: dict[str, list[leaderboard.Entry]] = defaultdict(list)
+    by_type: dict[str, list[Entry]] = defaultdict(list)
     for result in sorted(results, key=report_order):
-        by_type[result.data_type].append(leaderboard.entry(result))
+        by_type[result.data_type].append(entry(result))
     for data_type, entries in by_type.items():
         board = leaderboard.board(entries, kinds)
         jobs = any(row.jobs != row.judged for row in board.rows)  # else found says how many
