@@ -1,8 +1,10 @@
 """How long the page of 20,000 records takes, how large it is, and what the other outputs take.
 
 Run as ``python benchmarks/bench_report.py [RECORDS] [FOLDER]``.  The records are generated: ten
-methods, 63 systems, 5 noise levels and as many seeds as it takes, with equations of realistic
-length, every verdict and every status.  What is made stays in FOLDER, if one is given.
+methods, the 63 ODE systems, 5 noise levels and as many seeds as it takes, with equations of
+realistic length, every verdict and every status.  All systems have pictures, and their equations
+are integrated; all PDE systems whose arrays are at hand are on the page, too.  What is made stays
+in FOLDER, if one is given.
 """
 
 from __future__ import annotations
@@ -10,16 +12,26 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import os
 import random
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from mdbench.solvers.ode import System, read_system
+from mdbench.solvers.pde import PdeSystem
+from mdbench.solvers.pde import read_system as read_field_system
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+DATASETS = Path(__file__).resolve().parent.parent / "datasets"
+SYSTEMS = [read_system(path) for path in sorted((DATASETS / "ode").glob("*.toml"))]
+FIELDS = [read_field_system(path) for path in sorted((DATASETS / "pde").glob("*.toml"))]
 METHODS = 10
-SYSTEMS = 63
 NOISE = (None, 40.0, 30.0, 20.0, 10.0)
 FAILURES = ("timeout", "crashed", "failed", "out_of_memory", "invalid_output")
 SHARE = 0.08
@@ -42,12 +54,24 @@ def equation(generator: random.Random, dim: int) -> str:
     return " + ".join(terms)
 
 
+def simulation(generator: random.Random) -> dict[str, Any]:
+    """Draw how an answer's simulations ended."""
+    ended = generator.choice(("whole", "whole", "whole", "blew_up", "stiff", "late"))
+    r2, unseen = (1 - 10 ** generator.gauss(-1, 1) for _ in range(2))
+    return {"r2": r2, "r2_unseen": unseen if ended == "whole" else None, "ended": ended}
+
+
 def record(
-    generator: random.Random, method: int, system: int, snr_db: float | None, seed: int
+    generator: random.Random,
+    method: int,
+    system: System | PdeSystem,
+    snr_db: float | None,
+    seed: int,
 ) -> dict[str, Any]:
     """Make one record, as a run would have written it."""
-    dim = system % 4 + 1
-    key = hashlib.sha256(f"{method}/{system}/{snr_db}/{seed}".encode()).hexdigest()
+    dim = system.dim
+    moves = isinstance(system, System)
+    key = hashlib.sha256(f"{method}/{system.name}/{snr_db}/{seed}".encode()).hexdigest()
     status = generator.choice(FAILURES) if generator.random() < SHARE else "ok"
     answered = status == "ok"
     equations = [equation(generator, dim) for _ in range(dim)]
@@ -64,8 +88,8 @@ def record(
         "missing": ["u0_t: u0*u1"] * (verdict != "identified"),
         "extra": ["u0_t: sin(u0)"] * (verdict == "different"),
         "negligible": [],
-        "simulation": {"r2": 0.99, "r2_unseen": 0.5, "ended": "whole"},
-        "residual": None,
+        "simulation": simulation(generator) if moves else None,
+        "residual": None if moves else 10**quality,
     }
     return {
         "schema": 2,
@@ -73,15 +97,15 @@ def record(
         "key": key,
         "key_parts": {"adapter": key, "seed": str(seed), "snr_db": str(snr_db)},
         "algorithm": f"method{method}",
-        "data_type": "ode",
-        "dataset": f"system-with-a-name-{system}",
+        "data_type": "ode" if moves else "pde",
+        "dataset": system.name,
         "dim": dim,
         "snr_db": snr_db,
         "seed": seed,
         "protocol": "strict",
         "view": "table",
         "targets": [f"u{i}_t" for i in range(dim)],
-        "truth": [equation(random.Random(100 * system + i), dim) for i in range(dim)],
+        "truth": system.truth,
         "target_source": "equations",
         "status": status,
         "reason": "" if answered else f"ValueError: what went wrong {generator.randint(1, 40)}",
@@ -108,27 +132,35 @@ def record(
     }
 
 
+Job = tuple[int, System | PdeSystem, float | None, int]
+"""Method, system, noise in dB, seed."""
+
+
 def generate(folder: Path, number: int) -> None:
     """Write the records of all methods."""
     generator = random.Random(0)
-    seeds = -(-number // (METHODS * SYSTEMS * len(NOISE)))
-    jobs = itertools.product(range(METHODS), range(SYSTEMS), NOISE, range(seeds))
+    seeds = -(-number // (METHODS * len(SYSTEMS) * len(NOISE)))
+
+    jobs: Iterator[Job] = itertools.product(range(METHODS), SYSTEMS, NOISE, range(seeds))
+    fields: Iterator[Job] = itertools.product(range(METHODS), FIELDS, NOISE, (0,))
     files = [folder / f"method{method}-ode.jsonl" for method in range(METHODS)]
     lines: dict[int, list[str]] = {method: [] for method in range(METHODS)}
-    for method, system, snr_db, seed in itertools.islice(jobs, number):
+    for method, system, snr_db, seed in itertools.chain(itertools.islice(jobs, number), fields):
         lines[method].append(json.dumps(record(generator, method, system, snr_db, seed)))
     for method, file in enumerate(files):
         file.write_text("".join(line + "\n" for line in lines[method]), encoding="utf-8")
 
 
 def measure(what: str, arguments: list[str]) -> float:
-    """Run a command of the bench; print and give its wall time."""
-    started = time.perf_counter()
+    """Run a command of the bench; print its wall and CPU time, and give the first."""
+    started, before = time.perf_counter(), os.times()
     subprocess.run(
         [sys.executable, "-m", "mdbench", *arguments], check=True, stdout=subprocess.DEVNULL
     )
     seconds = time.perf_counter() - started
-    print(f"{what:<28}{seconds:6.1f} s")
+    after = os.times()
+    worked = sum(after[2:4]) - sum(before[2:4])  # of children, in the program and in the kernel
+    print(f"{what:<28}{seconds:6.1f} s{worked:10.1f} CPU s")
     return seconds
 
 

@@ -16,7 +16,10 @@ from typing import TYPE_CHECKING
 from mdbench.cli.reporting import kinds_of, write
 from mdbench.reports import leaderboard, markdown
 from mdbench.reports.combine import flatten, write_table
-from mdbench.reports.figures import critical_difference, figures, heat_map, noise_levels, noise_name
+from mdbench.reports.entries import entry
+from mdbench.reports.figures import critical_difference, figures
+from mdbench.reports.heat import heat_map
+from mdbench.reports.numbers import noise_name
 from mdbench.reports.published import read_published
 from mdbench.reports.results import Result, read_folder, report_order, standing
 from mdbench.reports.svg import standalone
@@ -86,7 +89,7 @@ class Reference:
         if ranks := critical_difference(self.board, self.numbers):
             drawn.append((ranks.title, ranks.caption, ranks.svg))
         says = "✓ identified, ±1 one term off, otherwise the power of ten of the NMSE"
-        for snr_db in noise_levels(self.board):
+        for snr_db in self.board.noise_levels:
             title = f"Methods and systems, {noise_name(snr_db)}"
             drawn.append((title, says, heat_map(self.board, snr_db)))
         parts = []
@@ -127,8 +130,8 @@ def fill(page: str, reference: Reference) -> str:
 
 def _read(data_type: str, folder: Path, workspace: Workspace, figures_in: Path) -> Reference:
     results: list[Result] = sorted(standing(read_folder(folder)), key=report_order)
-    entries = [leaderboard.entry(one) for one in results if one.data_type == data_type]
-    methods = sorted({entry.method for entry in entries})
+    entries = [entry(one) for one in results if one.data_type == data_type]
+    methods = sorted({one.method for one in entries})
     board = leaderboard.board(entries, kinds_of(workspace))
     return Reference(data_type, board, {m: n for n, m in enumerate(methods)}, figures_in)
 

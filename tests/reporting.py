@@ -33,12 +33,13 @@ METHODS = ("sindy", "operon", "linear", "zero", "truth")
 
 
 def data(algorithm: str = "sindy", dataset: str = "lorenz", **changes: Any) -> dict[str, Any]:
-    """Make a record as JSON values; ``nmse``, ``floor``, ``verdict`` are short for theirs."""
+    """Make a record as JSON values; ``nmse``, ``verdict`` and so on are short for theirs."""
     made = {**EXAMPLE, "fidelity": FIDELITY, "algorithm": algorithm, "dataset": dataset}
     nmse, floor = changes.pop("nmse", 1e-3), changes.pop("floor", None)
     made["metrics"] = {"nmse": nmse} | ({} if floor is None else {"nmse_floor": floor})
     verdict = changes.pop("verdict", "different")
-    made["fidelity"] = None if verdict is None else {**FIDELITY, "verdict": verdict}
+    told = {key: changes.pop(key) for key in ("simulation", "residual") if key in changes}
+    made["fidelity"] = None if verdict is None else {**FIDELITY, "verdict": verdict, **told}
     measured = {
         name: changes.pop(name)
         for name in ("wall_s", "started", "peak_memory_mb")
@@ -55,6 +56,18 @@ def data(algorithm: str = "sindy", dataset: str = "lorenz", **changes: Any) -> d
 def result(*arguments: Any, **changes: Any) -> Result:
     """Make a result."""
     return Result.model_validate(data(*arguments, **changes))
+
+
+def simulated(generator: random.Random) -> dict[str, Any]:
+    """Draw how simulations ended: whole, broken off, or without a second initial condition."""
+    ended = generator.choice(("whole", "whole", "whole", "blew_up", "stiff", "late"))
+    r2, unseen = 1 - 10 ** generator.uniform(-3, 0), 1 - 10 ** generator.uniform(-3, 0.5)
+    only_seen = generator.random() < 0.2
+    return {
+        "r2": r2 if ended in {"whole", "late"} else None,
+        "r2_unseen": None if only_seen or ended != "whole" else unseen,
+        "ended": ended,
+    }
 
 
 def many(systems: int = 9, seeds: int = 2) -> list[dict[str, Any]]:
@@ -94,6 +107,8 @@ def many(systems: int = 9, seeds: int = 2) -> list[dict[str, Any]]:
                                 wall_s=10 ** generator.gauss(0, 1),
                                 peak_memory_mb=generator.uniform(20, 200),
                                 complexity=generator.randint(3, 40) if status == "ok" else None,
+                                simulation=simulated(generator),
+                                residual=generator.choice((None, 10 ** generator.gauss(place, 2))),
                                 **changes,
                             )
                         )

@@ -448,3 +448,15 @@ def test_systems_that_cannot_be_used_are_refused(tmp_path: Path) -> None:
     (tmp_path / "alone.toml").write_text(text, encoding="utf-8")
     with pytest.raises(DataError, match=r"alone\.toml: made_with .*reaction_diffusion_cylinder"):
         Pde(tmp_path, tmp_path).source().names()
+
+
+def test_a_field_is_at_hand_once_it_was_made(tmp_path: Path) -> None:
+    name = "advection_diffusion_2d"  # in closed form
+    kind = Pde(SYSTEMS, tmp_path)
+    source = kind.source()
+    assert not source.at_hand(name)
+    load(source, name)
+    assert source.at_hand(name)
+    assert not source.at_hand("burgers")
+    kind.use_variant("released")  # whose terms have other signs
+    assert not kind.source().at_hand(name)

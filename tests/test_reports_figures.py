@@ -4,22 +4,16 @@ import math
 import re
 import xml.etree.ElementTree as ET
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from reporting import data, many
 
-from mdbench.data.npz import write_npz
-from mdbench.data.trajectory import Trajectory
 from mdbench.reports import figures
-from mdbench.reports.leaderboard import Board, Case, Kind, board, entry
-from mdbench.reports.pictures import Pictures, simulate
+from mdbench.reports.entries import entry
+from mdbench.reports.leaderboard import Board, Kind, board
 from mdbench.reports.results import Result
 from mdbench.reports.svg import Axis, Plot, marker, ticks
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 KINDS = {"truth": Kind("baseline", reference=True)}
 NUMBERS = {"linear": 0, "operon": 1, "sindy": 2, "truth": 3, "zero": 4}
@@ -37,6 +31,8 @@ def test_all_figures_are_drawn_with_every_method() -> None:
         "Complexity by noise",
         "Accuracy against complexity",
         "Robustness against noise",
+        "Unseen trajectories",
+        "Residual by noise",
         "Run time by dimension",
     ]
     for figure in drawn:
@@ -87,61 +83,48 @@ def test_the_diagram_names_all_ranked_methods() -> None:
     assert figures.critical_difference(comparison([data()]), NUMBERS) is None
 
 
-@pytest.mark.parametrize(
-    ("records", "kind", "text"),
-    [
-        ([data(verdict="identified")], "found", "✓"),
-        ([data(verdict="one_term_off")], "near", "±1"),
-        ([data(nmse=3e-5)], "off e2", "−5"),
-        ([data(nmse=3e4)], "off e5", "4"),
-        ([data(nmse=0.0)], "off e0", "exact"),
-        ([data(status="crashed")], "failed", "✗"),
-        ([data(status="interrupted")], "missing", ""),
-        ([data(verdict="identified"), data(verdict="different", nmse=0.5)], "off e4", "−1"),
-        ([data(verdict="identified"), data(status="interrupted")], "found", "✓"),
-    ],
-)
-def test_cells_of_the_heat_map(records: list[dict[str, object]], kind: str, text: str) -> None:
-    assert figures.cell_of(comparison(records).entries) == (kind, text)
-
-
-def test_the_heat_map_has_a_cell_for_every_result_and_marks_the_unfit() -> None:
-    found = comparison()
-    svg = figures.heat_map(found, 10.0)
-    assert svg.count("<g ") == 9 * 5
-    unfit = {case.system for case in found.unfit if case.snr_db == 10.0}
-    assert unfit
-    assert set(re.findall(r">([^<]*) \*<", svg)) == unfit
-    assert isinstance(next(iter(found.unfit)), Case)
-
-
 def test_signs_of_the_first_49_methods_differ() -> None:
     drawn = {(marker(n, 0, 0), n % 7) for n in range(49)}
     assert len(drawn) == 49
 
 
-def test_simulations_follow_the_closed_form_and_are_bounded() -> None:
-    t = np.linspace(0, 3, 30)
-    states = simulate(["u1", "-u0"], t, np.array([0.0, 1.0]))
-    assert states is not None
-    assert np.allclose(states[:, 0], np.sin(t), atol=1e-4)
-    blown = simulate(["u0**2"], t, np.array([1.0]))  # infinite at t = 1
-    assert blown is not None
-    assert 0 < len(blown) < 12
-    assert simulate(["u7"], t, np.array([1.0])) is None
+def test_followed_shares_and_residuals_are_drawn_where_there_are_any() -> None:
+    def titles(records: list[dict[str, object]]) -> set[str]:
+        return {figure.title for figure in figures.figures(comparison(records), NUMBERS)}
+
+    assert {"Unseen trajectories", "Residual by noise"} <= titles(many())
+    plain = titles([data("sindy", simulation=None, residual=None)])
+    assert plain
+    assert not {"Unseen trajectories", "Residual by noise"} & plain
 
 
-def test_a_trajectory_is_drawn_where_arrays_are_at_hand(tmp_path: Path) -> None:
-    t = np.linspace(0, 10, 150)
-    u = np.stack([np.sin(t), np.cos(t)], axis=1)
-    folder = tmp_path / "ode"
-    folder.mkdir()
-    with (folder / "ring-0123456789abcdef.npz").open("wb") as file:
-        write_npz(file, trajectory=Trajectory(t, u, np.gradient(u, t, axis=0)))
-    one = Result.model_validate(data("sindy", "ring", equations=["u1", "-u0"]))
-    svg, drawn = Pictures(tmp_path).draw("ode", "ring", [one], NUMBERS)
-    assert drawn == ["sindy"]
-    assert len(re.findall('class="measured"', svg)) == 2
-    assert len(re.findall('class="line thin"', svg)) == 2
-    ET.fromstring(svg)
-    assert Pictures(tmp_path).draw("ode", "elsewhere", [one], NUMBERS) == ("", [])
+def test_followed_shares_are_those_of_all_jobs_with_a_second_start() -> None:
+    motions: list[dict[str, object]] = [
+        {"r2": None, "r2_unseen": 0.95, "ended": "late"},
+        {"r2": 0.99, "r2_unseen": None, "ended": "blew_up"},
+        {"r2": 0.99, "r2_unseen": 0.2, "ended": "whole"},
+        {"r2": 0.99, "r2_unseen": None, "ended": "whole"},  # has none
+    ]
+    records = [data("sindy", f"s{i}", simulation=each) for i, each in enumerate(motions)]
+    records += [data("sindy", "s5", status="crashed"), data("sindy", "s6", status="interrupted")]
+    records += [data("truth", "s0"), data("zero", "s0", status="crashed")]
+    drawn = figures.figures(comparison(records), NUMBERS)
+    (svg,) = (figure.svg for figure in drawn if figure.title == "Unseen trajectories")
+    plot = Plot("t", ["clean"], Axis([100.0, 0.0], log=False, zero=True), ("", ""))
+    signs = {
+        name: marker(NUMBERS[name], plot.at_x(0), plot.at_y(share))
+        for name, share in (("sindy", 25.0), ("truth", 100.0), ("zero", 0.0))
+    }
+    for sign in signs.values():
+        assert sign in svg
+
+
+def test_labels_of_methods_stay_apart_and_off_the_axis() -> None:
+    names = [f"method{i}" for i in range(6)]
+    found = comparison([data(name, nmse=1e-12, complexity=5) for name in names])
+    numbers = {name: i for i, name in enumerate(names)}
+    (drawn,) = (f for f in figures.figures(found, numbers) if f.title.startswith("Accuracy"))
+    heights = sorted(map(float, re.findall(r'class="halo" x="[^"]*" y="([^"]*)"', drawn.svg)))
+    assert len(heights) == 6
+    assert all(below - above >= 13 for above, below in pairwise(heights))
+    assert heights[-1] <= 330 - 46

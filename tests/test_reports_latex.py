@@ -41,6 +41,22 @@ def test_every_row_has_as_many_cells_as_the_head() -> None:
     assert text.count("{") == text.count("}")
 
 
+def test_simulations_and_residuals_have_columns_where_there_are_any() -> None:
+    simulation = {"r2": 0.95, "r2_unseen": 0.2, "ended": "whole"}
+    ode = data("a", simulation=simulation)
+    pde = data("a", data_type="pde", simulation=None, residual=0.25)
+    first, second = (
+        dict(zip(*(line.split(" & ") for line in text.splitlines()[4:7:2]), strict=True))
+        for text in latex_tables([Result.model_validate(one) for one in (ode, pde)], {}).split(
+            r"\begin{table}"
+        )[1:]
+    )
+    assert (first["$R^2$ test"], first["$R^2$ unseen"]) == ("1/1", "0/1")
+    assert second["residual"] == r"$2.5\cdot10^{-1}$"
+    assert not {"residual"} & first.keys()
+    assert not {"$R^2$ test", "$R^2$ unseen"} & second.keys()
+
+
 def test_signs_are_escaped() -> None:
     assert escape_latex(r"a_b & 5% \x") == r"a\_b \& 5\% \textbackslash{}x"
 

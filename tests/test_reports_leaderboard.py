@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from reporting import data, many, result
 
-from mdbench.reports.leaderboard import Board, Kind, Row, board, entry
+from mdbench.reports.entries import entry
+from mdbench.reports.leaderboard import Board, Kind, Row, board
 from mdbench.reports.results import Result, report_order
 from mdbench.reports.terminal import leaderboards
 
@@ -185,3 +186,59 @@ def test_the_terminal_has_the_same_numbers() -> None:
 
 def test_results_round_to_six_digits() -> None:
     assert entry(result(nmse=1.23456789e-5)).nmse == 1.23457e-5
+
+
+def motion(r2: float | None, unseen: float | None, ended: str = "whole") -> dict[str, Any]:
+    return {"r2": r2, "r2_unseen": unseen, "ended": ended}
+
+
+def test_trajectories_that_hold_are_counted_by_hand() -> None:
+    records = [
+        data("a", "s1", simulation=motion(0.95, 0.89)),
+        data("a", "s2", simulation=motion(0.9, 0.99)),  # 0.9 is not above 0.9
+        data("a", "s3", simulation=motion(0.99, None, "blew_up")),
+        data("a", "s4", simulation=motion(None, 0.99, "late")),
+        data("a", "s5", simulation=motion(0.99, None)),  # no second initial condition
+        data("a", "s6", status="timeout"),
+        data("a", "s7", status="interrupted"),
+        data("a", "s8", simulation=motion(0.99, 0.99), seed=1),
+    ]
+    found = row(compare(records), "a")
+    assert (found.holds, found.simulated) == (4, 7)
+    assert (found.holds_unseen, found.simulated_unseen) == (3, 6)
+    assert found.ended == {"blew_up": 1, "late": 1}
+
+
+def test_the_terminal_has_shares_and_residuals() -> None:
+    records = [
+        data("a", simulation=motion(0.95, 0.2), residual=0.25),
+        data("a", "s2", simulation=motion(0.95, 0.95), residual=4.0),
+        data("a", "s3", simulation=motion(0.2, None), residual=1.0),
+        data("a", "s4", status="interrupted"),
+    ]
+    (table,) = leaderboards([Result.model_validate(one) for one in records], KINDS)
+    shown = {str(column.header): str(next(iter(column.cells))) for column in table.columns}
+    assert (shown["R2>.9"], shown["resid"], shown["jobs"]) == ("66/50%", "1.0e0", "4")
+    (table,) = leaderboards([result("a", simulation=None, residual=None)], KINDS)
+    assert not {"R2>.9", "resid", "jobs"} & {str(column.header) for column in table.columns}
+
+
+def test_without_simulations_none_is_said_to_have_failed() -> None:
+    records = [data("a", simulation=None), data("a", "s2", status="timeout")]
+    found = row(compare(records), "a")
+    assert (found.simulated, found.simulated_unseen, found.ended) == (0, 0, {})
+
+
+def test_a_residual_is_missing_for_all_or_is_a_failure() -> None:
+    records = [
+        data("a", "s1", residual=0.25),
+        data("a", "s2", residual=1.0),
+        data("b", "s1", residual=None),  # undefined on clean data, where that of a is not
+        data("b", "s2", residual=4.0),
+        data("c", "s1", status="crashed"),
+        data("c", "s2", status="crashed"),
+        *(data(method, "s3", residual=None) for method in "abc"),  # known of nobody
+    ]
+    found = compare(records)
+    assert [row(found, m).residual for m in "abc"] == [0.625, math.inf, math.inf]
+    assert row(compare([data("a", residual=None)]), "a").residual is None

@@ -7,6 +7,7 @@ from reporting import data, many, result, write
 
 from mdbench.cli import main
 from mdbench.reports import leaderboard
+from mdbench.reports.entries import entry
 from mdbench.reports.markdown import (
     cost_table,
     found_table,
@@ -36,7 +37,7 @@ PAPER = Published(
 
 
 def board(*results: Result) -> leaderboard.Board:
-    return leaderboard.board([leaderboard.entry(one) for one in results], {})
+    return leaderboard.board([entry(one) for one in results], {})
 
 
 def rows(table: str) -> dict[str, list[str]]:

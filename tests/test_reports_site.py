@@ -7,17 +7,24 @@ import xml.etree.ElementTree as ET
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 from browser import PROGRAM, Browser
 from reporting import data, many, write
 
 from mdbench.cli import main
-from mdbench.reports.leaderboard import Kind, board, entry
+from mdbench.data.field import Field
+from mdbench.data.trajectory import Trajectory
+from mdbench.reports.entries import entry
+from mdbench.reports.fields import field_pictures
+from mdbench.reports.leaderboard import Kind, board
+from mdbench.reports.pictures import Drawn
 from mdbench.reports.results import Result, report_order
 from mdbench.reports.site import COLUMNS, cells, page
+from mdbench.reports.trajectories import Found, trajectory_pictures
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
 KINDS = {
@@ -27,13 +34,30 @@ KINDS = {
     "linear": Kind("linear"),
     "operon": Kind("genetic"),
 }
-VOID = {"meta", "link", "br", "input"}
+VOID = {"meta", "link", "br", "img", "input"}
 TABLE = "document.querySelector('table.board')"
 ROWS = f"[...{TABLE}.tBodies[0].rows].map(r => [...r.cells].map(c => c.textContent.trim()))"
 
 
 def html(records: list[dict[str, Any]]) -> str:
-    return page([Result.model_validate(one) for one in records], KINDS)
+    return page([Result.model_validate(one) for one in records], KINDS, picture=drawn)
+
+
+def drawn(results: Sequence[Result], numbers: Mapping[str, int]) -> Drawn:
+    """Draw a trajectory, a line and planes of the first system, and say something of the second."""
+    if results[0].dataset == "system 1":
+        return Drawn(note="No picture here.")
+    if results[0].dataset != "system 0":
+        return Drawn()
+    t, x = np.linspace(0, 1, 20), np.linspace(0, 1, 30)
+    one = Trajectory(t, np.stack([t, t**2], axis=1))
+    found = [Found("operon", numbers["operon"], "0.990 and 0.500", [one.u[16:], one.u])]
+    u = (x[:, None] * np.exp(t))[..., None]
+    line = Field(t, {"x": x}, u, u)
+    plane = Field(t, {"x": x, "y": x}, np.stack([u] * 30), np.stack([u] * 30))
+    pictures = trajectory_pictures("system 0", one, one, found)
+    pictures += field_pictures(line, [("operon", "1.0e-3", ["1.1*u0"])])
+    return Drawn(pictures + field_pictures(plane, []))
 
 
 def expected(records: list[dict[str, Any]]) -> list[list[str]]:
@@ -60,7 +84,9 @@ class Balanced(HTMLParser):
         self.links += [value or "" for name, value in attrs if name in {"href", "src"}]
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Nothing is left open: SVG."""
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.stack.pop()  # nothing is left open: SVG
 
     def handle_endtag(self, tag: str) -> None:
         assert self.stack.pop() == tag
@@ -72,15 +98,32 @@ def test_the_page_is_one_whole_document_without_addresses() -> None:
     parser.feed(text)
     assert parser.stack == []
     assert len(parser.ids) == len(set(parser.ids))
-    for link in parser.links:
+    shown = [link for link in parser.links if link.startswith("data:image/png;base64,")]
+    assert len(shown) == 1 + 1 + 3 + 3  # a line, an error, three planes; and their scales
+    for link in {*parser.links} - {*shown}:
         assert link.startswith(("#", "data:,")), link
         assert link == "data:," or link[1:] in parser.ids
+    assert text.count("No picture here.") == 1
+    for picture in shown:
+        text = text.replace(picture, "")
     assert not re.search(r"https?:|//[a-z]|url\(|@import", text)
     for svg in re.findall(r"<svg.*?</svg>", text, re.DOTALL):
         ET.fromstring(svg)
     for formula in re.findall(r"<math.*?</math>", text, re.DOTALL):
         ET.fromstring(formula)
     assert "nan" not in re.sub(r"<script.*", "", text, flags=re.DOTALL).lower().split()
+
+
+def test_methods_of_a_data_type_share_no_colour_before_they_must() -> None:
+    together = {"ode": "TLMOZES", "pde": "TLMZBEPW", "srsd": "TOAFG", "one": "abcdefghijklmn"}
+    text = html([data(name, data_type=kind) for kind, names in together.items() for name in names])
+    legends = re.findall(r'<p class="legend">(.*?)</p>', text)
+    assert [len(re.findall("<span>", legend)) for legend in legends] == [7, 14, 8, 5]
+    for legend in legends:
+        signs = re.findall(r"<svg.*?</svg>", legend)
+        assert len(set(signs)) == len(signs)
+        colours = re.findall(r'class="sign (m\d)"', legend)
+        assert len(set(colours)) == min(7, len(colours))
 
 
 def test_what_methods_say_cannot_act() -> None:
@@ -104,6 +147,9 @@ def test_sections_of_systems_show_truth_answers_and_failures() -> None:
     text = html(
         [
             data("sindy", fidelity={"verdict": "one_term_off", "missing": ["u0_t: u0*u1"]}),
+            data("a", simulation={"r2": 0.75, "r2_unseen": -31.4, "ended": "whole"}),
+            data("b", simulation={"r2": 0.5, "r2_unseen": None, "ended": "blew_up"}),
+            data("c", simulation={"r2": 0.25, "r2_unseen": None, "ended": "whole"}),
             data("zero", status="timeout"),
             data("operon", seed=1, verdict="identified"),
             data("operon", seed=2, verdict="different"),
@@ -111,6 +157,8 @@ def test_sections_of_systems_show_truth_answers_and_failures() -> None:
     )
     section = text[text.index('<details class="system"') :]
     assert "Truth" in section
+    told = re.findall(r'<td data-l="R² (?:test|unseen)"[^>]*>([^<]*)', section)
+    assert told[:6] == ["0.750", "-3.1e1", "0.500", "blew up", "0.250", "–"]
     assert "missing: u0_t: u0*u1" in section
     assert "it went wrong" in section
     assert "seed 1 of 2; 1 identified" in section
@@ -121,6 +169,24 @@ def test_the_columns_are_explained_and_filled() -> None:
     assert all(len(row) == len(COLUMNS) for row in expected(many(3)))
     text = html(many(3))
     assert all(f"<b>{name}</b>: {meaning}" in text for name, meaning in COLUMNS if meaning)
+
+
+def test_columns_of_simulations_and_residuals_stand_where_there_are_any() -> None:
+    text = html(
+        [
+            data("sindy", "circuit"),
+            data("sindy", "burgers", data_type="pde", simulation=None, residual=0.125),
+            data("sindy", "force", data_type="srsd", simulation=None),
+        ]
+    )
+    heads = [set(re.findall(r"<th[^>]*>([^<]*)", table)) for table in text.split("<thead>")[1:]]
+    heads = [head for head in heads if "family" in head]
+    assert [("R² test" in head, "residual" in head) for head in heads] == [
+        (True, False),
+        (False, True),
+        (False, False),
+    ]
+    assert '<td data-v="0.125">1.3e-1</td>' in text
 
 
 def test_results_of_any_shape_make_a_page() -> None:
@@ -163,7 +229,8 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         one.open(path)
         yield one
         assert one.problems == []
-        assert one.requests == [path.as_uri()]  # and nothing else
+        asked = [request for request in one.requests if not request.startswith("data:")]
+        assert asked == [path.as_uri()]  # and nothing else
 
 
 def choose(page: Browser, **filters: str) -> None:
@@ -211,8 +278,10 @@ def test_filters_give_the_leaderboard_of_what_they_keep(
 @browser
 def test_a_click_sorts_and_another_turns_round(opened: Browser) -> None:
     head = f"{TABLE}.tHead.rows[0].cells"
-    for column, name in ((11, "time"), (3, "NMSE"), (1, "method")):
-        assert opened.run(f"{head}[{column}].textContent") == name
+    names = opened.run(f"[...{head}].map(cell => cell.textContent)")
+    assert names == [name for name, _ in COLUMNS]  # as all of them say something here
+    for name in ("time", "NMSE", "method", "R² unseen"):
+        column = names.index(name)
         values = f"[...{TABLE}.tBodies[0].rows].map(r => r.cells[{column}].dataset.v)"
         opened.run(f"{head}[{column}].querySelector('button').click()")
         up = opened.run(values)
@@ -248,6 +317,21 @@ def test_nothing_overflows_and_it_is_readable_without_scripts(tmp_path: Path, wi
             "getComputedStyle(t).fontSize) * t.ownerSVGElement.getBoundingClientRect().width / 480)"
         )
         assert min(sizes) > 9
+        shrunk = one.run(
+            "[...document.querySelectorAll('svg.panel')]"
+            ".map(s => s.getBoundingClientRect().width / s.getAttribute('width'))"
+        )
+        assert len(shrunk) == 1 + 1 + 3
+        assert min(shrunk) > 0.8  # of letters of 12 pixels
+        scales = "[...document.querySelectorAll('.scale img')].map(i => i.naturalWidth)"
+        assert one.run(scales) == [64] * 3
+        # On a telephone equations stand below what is said of them, else beside it.
+        beside = (
+            "(() => { const row = document.querySelector('table.answers tbody tr');"
+            "const [all, last] = [row, row.lastElementChild].map(e => e.getBoundingClientRect());"
+            "return last.left - all.left; })()"
+        )
+        assert (one.run(beside) > 100) == (width > 600)
         # Formulas are laid out as mathematics: an index stands lower than its letter.
         lower = (
             "(() => { const [a, b] = document.querySelector('math msub').children; return "

@@ -13,6 +13,7 @@ from reporting import result
 from mdbench.datatypes import find
 from mdbench.methods import discover
 from mdbench.reports import leaderboard
+from mdbench.reports.entries import entry
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def script() -> Any:
 @pytest.fixture
 def reference(script: ModuleType, tmp_path: Path) -> Any:
     ones = [result("sindy", "rc-circuit", verdict="identified"), result("operon", "rc-circuit")]
-    board = leaderboard.board([leaderboard.entry(one) for one in ones], {})
+    board = leaderboard.board([entry(one) for one in ones], {})
     return script.Reference("ode", board, {"operon": 0, "sindy": 1}, tmp_path / "results")
 
 

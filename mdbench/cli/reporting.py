@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from rich.markup import escape
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rich.console import Console
+
+    from mdbench.datatypes.base import DataType
 
 __all__ = ["combine", "export", "kinds_of", "report", "write"]
 
@@ -55,7 +58,7 @@ def report(folder: Path, out: Path | None, console: Console, *, title: str, text
         results,
         kinds,
         title=title,
-        picture=Pictures(workspace.arrays).draw if workspace else None,
+        picture=Pictures(partial(_data_type, workspace)).draw if workspace else None,
         describe=_Titles(workspace) if workspace else None,
     )
     write(out, html)
@@ -109,15 +112,18 @@ class _Titles:
 
     def __call__(self, data_type: str, name: str) -> str:
         if data_type not in self.found:
-            place = self.workspace
-            try:
-                source = datatypes.find(
-                    data_type, place.datasets / data_type, place.arrays / data_type
-                ).source()
-                self.found[data_type] = {each: source.title(each) for each in source.names()}
-            except MdbenchError:  # of a data type that this version does not have
-                self.found[data_type] = {}
+            kind = _data_type(self.workspace, data_type)
+            source = kind.source() if kind else None
+            names = source.names() if source else ()
+            self.found[data_type] = {each: source.title(each) for each in names} if source else {}
         return self.found[data_type].get(name, "")
+
+
+def _data_type(workspace: Workspace, name: str) -> DataType | None:
+    try:
+        return datatypes.find(name, workspace.datasets / name, workspace.arrays / name)
+    except MdbenchError:  # this version does not have it
+        return None
 
 
 def _results(folder: Path) -> Sequence[Result]:

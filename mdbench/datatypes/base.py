@@ -148,6 +148,10 @@ class Source(ABC):
     def title(self, name: str) -> str:
         """Say in a few words what the dataset is."""
 
+    def at_hand(self, name: str) -> bool:  # noqa: ARG002 - of most kinds all are
+        """Tell whether a dataset is loaded in a moment: its arrays are there, or soon made."""
+        return True
+
     def groups(self) -> Mapping[str, Sequence[str]]:
         """Give the names by which several datasets can be asked for at once."""
         return {}

@@ -196,6 +196,9 @@ class _Systems(Source):
     def title(self, name: str) -> str:
         return named(name, self.systems).description
 
+    def at_hand(self, name: str) -> bool:
+        return self._path(named(name, self.systems)).is_file()
+
     def load(self, name: str, *, snr_db: float | None, seed: int, protocol: Protocol) -> PdeDataset:
         system = named(name, self.systems)
         clean = self._clean(system)

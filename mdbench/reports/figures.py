@@ -11,29 +11,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mdbench.reports.numbers import scientific
-from mdbench.reports.svg import COLOURS, WIDTH, Axis, Plot, marker
+from mdbench.reports.entries import HOLDS
+from mdbench.reports.numbers import noise_name, scientific
+from mdbench.reports.svg import BOTTOM, COLOURS, HEIGHT, WIDTH, Axis, Plot, marker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from mdbench.reports.leaderboard import Board, Entry
+    from mdbench.reports.entries import Entry
+    from mdbench.reports.leaderboard import Board
 
-__all__ = [
-    "Figure",
-    "cell_of",
-    "critical_difference",
-    "figures",
-    "heat_map",
-    "noise_levels",
-    "noise_name",
-]
+__all__ = ["Figure", "critical_difference", "figures"]
 
 WORST = 1e6
 """Errors above this are drawn at this height: nothing tells them apart."""
 BEST = 1e-12
-LONGEST = 46
-"""Characters of a system's name that a heat map shows."""
 LABEL, LINE = 90, 13
 """Pixels that the name of a method may take."""
 FOUND_TO = 1e-2
@@ -49,17 +41,6 @@ class Figure:
     svg: str
 
 
-def noise_name(snr_db: float | None) -> str:
-    """Name a noise level.
-
-    Examples
-    --------
-    >>> noise_name(None), noise_name(40.0)
-    ('clean', '40 dB')
-    """
-    return "clean" if snr_db is None else f"{snr_db:g} dB"
-
-
 def figures(board: Board, numbers: Mapping[str, int]) -> list[Figure]:
     """Draw all figures for which there are numbers.
 
@@ -73,14 +54,9 @@ def figures(board: Board, numbers: Mapping[str, int]) -> list[Figure]:
     order = [row.method for row in board.rows]
     found = [_nmse_by_noise(board, numbers, order), _complexity_by_noise(board, numbers, order)]
     found += [_accuracy_and_complexity(board, numbers), _robustness(board, numbers, order)]
+    found += [_followed(board, numbers, order), _residual_by_noise(board, numbers, order)]
     found.append(_time_by_dimension(board, numbers, order))
     return [figure for figure in found if figure is not None]
-
-
-def noise_levels(board: Board) -> list[float | None]:
-    """Give the noise levels of a comparison, the cleanest first."""
-    levels = {entry.case.snr_db for entry in board.entries}
-    return sorted(levels, key=lambda snr: -math.inf if snr is None else -snr)
 
 
 def _clip(value: float) -> float:
@@ -103,7 +79,7 @@ def _by_level(
     log: bool,
     beyond: str = "",
 ) -> str | None:
-    levels = noise_levels(board)
+    levels = board.noise_levels
     drawn = {
         method: [(i, found) for i, snr in enumerate(levels) if (found := values(method, snr))]
         for method in order
@@ -176,9 +152,11 @@ def _accuracy_and_complexity(board: Board, numbers: Mapping[str, int]) -> Figure
         plot.series(numbers[row.method], row.method, [(px, py)])
         at_x, at_y = plot.at_x(px), plot.at_y(py)
         shift, anchor = (-9, "end") if at_x > 0.7 * WIDTH else (9, "start")
-        label = at_y - 5
+        label, step = at_y - 5, 1
         while any(abs(at_x - ox) < LABEL and abs(label - oy) < LINE for ox, oy in taken):
-            label += 1
+            if label >= HEIGHT - BOTTOM:  # not over the axis: on upwards, past what is there
+                step = -1
+            label += step
         taken.append((at_x, label))
         plot.text(at_x + shift, label, row.method, anchor, "halo")
     caption = "Medians of each method. The line is the Pareto front: no method left of it and "
@@ -203,13 +181,66 @@ def pareto(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
 
 def _robustness(board: Board, numbers: Mapping[str, int], order: Sequence[str]) -> Figure | None:
     judged = any(entry.verdict for entry in board.entries)
+    title, caption = "Robustness against noise", "Share of all jobs, failures included."
+    done = [entry for entry in board.entries if entry.attempted]
+    if judged:
+        goods = [(entry, entry.verdict == "identified") for entry in done if entry.judged]
+        return _shares(board, numbers, order, goods, (title, caption, "identified (%)"))
+    goods = [(entry, entry.nmse < FOUND_TO) for entry in done]
+    return _shares(board, numbers, order, goods, (title, caption, f"NMSE below {FOUND_TO:g} (%)"))
+
+
+def _followed(board: Board, numbers: Mapping[str, int], order: Sequence[str]) -> Figure | None:
+    if not any(row.simulated_unseen for row in board.rows):
+        return None
+    goods = [
+        (entry, bool(entry.holds_unseen))
+        for entry in board.entries
+        if entry.attempted
+        and (entry.holds_unseen is not None or (entry.judged and not entry.answered))
+    ]
+    caption = (
+        f"Share of jobs whose equations have an R² above {HOLDS} when they are integrated from "
+    )
+    caption += "the second initial condition, which no method is given; failures included."
+    return _shares(board, numbers, order, goods, ("Unseen trajectories", caption, "followed (%)"))
+
+
+def _residual_by_noise(
+    board: Board, numbers: Mapping[str, int], order: Sequence[str]
+) -> Figure | None:
+    if all(row.residual is None for row in board.rows):
+        return None
     found: dict[tuple[str, float | None], list[float]] = defaultdict(list)
     for entry in board.entries:
-        if entry.attempted and (entry.judged or not judged):
-            good = entry.verdict == "identified" if judged else entry.nmse < FOUND_TO
-            found[entry.method, entry.case.snr_db].append(100.0 * good)
-    levels = noise_levels(board)
-    label = "identified (%)" if judged else f"NMSE below {FOUND_TO:g} (%)"
+        if entry.residual is not None:
+            found[entry.method, entry.case.snr_db].append(_clip(entry.residual))
+        elif entry.judged and entry.attempted and not entry.answered:
+            found[entry.method, entry.case.snr_db].append(math.inf)
+
+    def values(method: str, snr: float | None) -> list[float]:
+        return found[method, snr]
+
+    title = "Residual by noise"
+    svg = _by_level(title, board, numbers, order, values, label="NMSE", log=True, beyond="none")
+    caption = "The error of the answers on the clean field, whatever noise the method was given: "
+    caption += "median and quartiles over the systems; “none” is no answer."
+    return Figure(title, caption, svg) if svg else None
+
+
+def _shares(
+    board: Board,
+    numbers: Mapping[str, int],
+    order: Sequence[str],
+    goods: Iterable[tuple[Entry, bool]],
+    texts: tuple[str, str, str],
+) -> Figure | None:
+    """Draw by noise which share of results is good; `texts` are title, caption and label."""
+    found: dict[tuple[str, float | None], list[float]] = defaultdict(list)
+    for entry, good in goods:
+        found[entry.method, entry.case.snr_db].append(100.0 * good)
+    levels = board.noise_levels
+    title, caption, label = texts
     shares = {
         method: [
             (i, float(np.mean(found[method, snr])))
@@ -222,12 +253,11 @@ def _robustness(board: Board, numbers: Mapping[str, int], order: Sequence[str]) 
         return None
     axis = Axis([share for each in shares.values() for _, share in each], log=False, zero=True)
     names = [noise_name(snr) for snr in levels]
-    plot = Plot("Robustness against noise", names, axis, ("noise", label))
+    plot = Plot(title, names, axis, ("noise", label))
     for method in order:
         if shares[method]:
             plot.series(numbers[method], method, shares[method])
-    caption = "Share of all jobs, failures included."
-    return Figure("Robustness against noise", caption, plot.render())
+    return Figure(title, caption, plot.render())
 
 
 def _time_by_dimension(
@@ -313,70 +343,3 @@ def _bars(ranks: Sequence[float], critical: float) -> list[tuple[float, float]]:
         if high > low and (not bars or high > bars[-1][1]):
             bars.append((low, high))
     return bars
-
-
-def cell_of(entries: Sequence[Entry]) -> tuple[str, str]:
-    """Sum up one method on one case: a class of the style sheet, and what the cell says.
-
-    With several seeds the most common kind of result is shown, the worse one of equals.
-    """
-    kinds = defaultdict(list)
-    for entry in entries:
-        if not entry.attempted:
-            kind = "missing"
-        elif not entry.answered:
-            kind = "failed"
-        else:
-            kind = {"identified": "found", "one_term_off": "near"}.get(entry.verdict or "", "off")
-        kinds[kind].append(entry)
-    order = ("missing", "found", "near", "off", "failed")
-    kind = max(kinds, key=lambda name: (name != "missing", len(kinds[name]), order.index(name)))
-    if kind != "off":
-        return kind, {"found": "✓", "near": "±1", "failed": "✗", "missing": ""}[kind]
-    error = median(entry.nmse for entry in kinds[kind])
-    power = math.floor(math.log10(error)) if 0 < error < math.inf else None
-    if power is None:
-        return ("off e0", "exact") if error == 0 else ("failed", "✗")
-    return f"off e{min(5, max(0, (power + 10) // 2))}", f"{power}".replace("-", "−")
-
-
-def heat_map(board: Board, snr_db: float | None) -> str:
-    """Draw methods against systems at one noise level."""
-    cells: dict[tuple[str, str], list[Entry]] = defaultdict(list)
-    unfit = set()
-    for entry in board.entries:
-        if entry.case.snr_db == snr_db:
-            cells[entry.case.system, entry.method].append(entry)
-            if entry.case in board.unfit:
-                unfit.add(entry.case.system)
-    systems = list(dict.fromkeys(system for system, _ in cells))
-    methods = [row.method for row in board.rows if any(m == row.method for _, m in cells)]
-    head = 24 + 5 * max((len(method) for method in methods), default=0)  # names lean
-    longest = max((len(system) for system in systems), default=0)
-    left, wide, tall = 30 + round(6.3 * min(longest, LONGEST)), 46, 17
-    width, height = left + wide * len(methods) + 40, head + tall * len(systems) + 6
-    size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
-    title = f"Methods and systems, {noise_name(snr_db)}"
-    parts = [f'<svg class="heat" {size} role="img"><title>{title}</title>']
-    for j, method in enumerate(methods):
-        x = left + wide * j + wide / 2
-        parts.append(
-            f'<text transform="translate({x + 4:.0f} {head - 8}) rotate(-40)">'
-            f"{escape(method)}</text>"
-        )
-    for i, system in enumerate(systems):
-        y = head + tall * i
-        mark = " *" if system in unfit else ""
-        shown = system if len(system) <= LONGEST else system[: LONGEST - 1] + "…"
-        parts.append(
-            f'<text x="{left - 8}" y="{y + 12}" text-anchor="end">{escape(shown + mark)}</text>'
-        )
-        for j, method in enumerate(methods):
-            kind, text = cell_of(found) if (found := cells.get((system, method))) else ("", "")
-            if kind:
-                x = left + wide * j
-                parts.append(
-                    f'<g class="{kind}"><path d="M{x} {y}h{wide - 1}v{tall - 1}h{1 - wide}z"/>'
-                    f'<text x="{x + wide // 2}" y="{y + 12}">{text}</text></g>'
-                )
-    return "".join(parts) + "</svg>"

@@ -8,14 +8,16 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from mdbench.reports import leaderboard
-from mdbench.reports.figures import cell_of, noise_levels, noise_name
-from mdbench.reports.numbers import fixed, scientific
+from mdbench.reports.entries import entry
+from mdbench.reports.heat import cell_of
+from mdbench.reports.numbers import fixed, noise_name, scientific
 from mdbench.reports.results import report_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from mdbench.reports.leaderboard import Board, Entry, Kind
+    from mdbench.reports.entries import Entry
+    from mdbench.reports.leaderboard import Board, Kind
     from mdbench.reports.results import Result
 
 __all__ = ["escape_latex", "latex_tables"]
@@ -51,9 +53,9 @@ def latex_tables(results: Iterable[Result], kinds: Mapping[str, Kind]) -> str:
         by_type[result.data_type].append(result)
     parts = [r"% needs: \usepackage{amssymb,booktabs,longtable}"]
     for data_type, ones in by_type.items():
-        board = leaderboard.board([leaderboard.entry(one) for one in ones], kinds)
+        board = leaderboard.board([entry(one) for one in ones], kinds)
         parts.append(_leaderboard(data_type, board))
-        parts += [_systems(data_type, snr_db, board) for snr_db in noise_levels(board)]
+        parts += [_systems(data_type, snr_db, board) for snr_db in board.noise_levels]
     return "\n".join(parts) + "\n"
 
 
@@ -69,9 +71,16 @@ def escape_latex(text: str) -> str:
 
 
 def _leaderboard(data_type: str, board: Board) -> str:
-    head = ("method", "rank", "NMSE", r"95\,\%", "identified", "complexity", "answers", "time (s)")
+    simulated = any(row.simulated for row in board.rows)
+    residual = any(row.residual is not None for row in board.rows)
+    head: tuple[str, ...] = ("method", "rank", "NMSE", r"95\,\%", "identified")
+    head += ("$R^2$ test", "$R^2$ unseen") * simulated + ("residual",) * residual
+    head += ("complexity", "answers", "time (s)")
     says = f"mean rank over {len(board.systems)} systems, median NMSE with bootstrap interval, "
-    says += "identified equations, median complexity."
+    says += "identified equations, "
+    says += "answers followed with an R2 above 0.9 in simulation, " * simulated
+    says += "median error on clean data, " * residual
+    says += "median complexity."
     lines = [
         r"\begin{table}",
         rf"\caption{{{escape_latex(data_type)}: {says}}}",
@@ -86,7 +95,10 @@ def _leaderboard(data_type: str, board: Board) -> str:
             _dash(fixed(row.rank, 2)),
             _power(row.median),
             f"{_power(row.low)}--{_power(row.high)}",
-            f"{row.identified}/{row.judged}" if row.judged else "--",
+            _share(row.identified, row.judged),
+            *(_share(row.holds, row.simulated),) * simulated,
+            *(_share(row.holds_unseen, row.simulated_unseen),) * simulated,
+            *(_power(row.residual),) * residual,
             _dash(fixed(row.complexity)),
             f"{row.answered}/{row.jobs}",
             _dash(fixed(row.wall_s, 1)),
@@ -95,11 +107,15 @@ def _leaderboard(data_type: str, board: Board) -> str:
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}"])
 
 
+def _share(count: int, of: int) -> str:
+    return f"{count}/{of}" if of else "--"
+
+
 def _systems(data_type: str, snr_db: float | None, board: Board) -> str:
     cells: dict[tuple[str, str], list[Entry]] = defaultdict(list)
-    for entry in board.entries:
-        if entry.case.snr_db == snr_db:
-            cells[entry.case.system, entry.method].append(entry)
+    for one in board.entries:
+        if one.case.snr_db == snr_db:
+            cells[one.case.system, one.method].append(one)
     methods = [row.method for row in board.rows if any(m == row.method for _, m in cells)]
     head = " & ".join(["system", *map(escape_latex, methods)]) + r" \\"
     says = r"identified ($\checkmark$), otherwise the power of ten of the NMSE and the complexity; "

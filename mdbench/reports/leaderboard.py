@@ -11,39 +11,28 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from itertools import combinations
 from statistics import median
-from typing import TYPE_CHECKING, NamedTuple, overload
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from mdbench.records import Status
 from mdbench.reports import statistics
+from mdbench.reports.entries import ENDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
-    from mdbench.reports.results import Result
+    from mdbench.reports.entries import Case, Entry
     from mdbench.reports.statistics import Friedman, Wilcoxon
 
-__all__ = [
-    "RESAMPLES",
-    "ROUND_OFF",
-    "VERDICTS",
-    "Board",
-    "Case",
-    "Entry",
-    "Kind",
-    "Pair",
-    "Row",
-    "board",
-    "entry",
-]
+__all__ = ["RESAMPLES", "ROUND_OFF", "Board", "Kind", "Pair", "Row", "board"]
 
 ROUND_OFF = 1e-12
 """Errors below this are round-off, and count as this."""
 UNFIT = 1.0
 """Where the true equations score this or worse, an error says nothing: zero scores 1."""
 RESAMPLES = 1000
-VERDICTS = ("identified", "one_term_off", "different", "undecided")
 COVERAGE = 0.5
 """A method is ranked if it did at least this share of the cases that the busiest one did."""
 
@@ -56,41 +45,6 @@ class Kind(NamedTuple):
 
     family: str = "other"
     reference: bool = False
-
-
-class Case(NamedTuple):
-    """What is compared: a system at one noise level under one protocol; seeds are merged."""
-
-    system: str
-    snr_db: float | None
-    protocol: str
-
-
-class Entry(NamedTuple):
-    """One result, reduced to what is counted; numbers are rounded to six digits."""
-
-    method: str
-    case: Case
-    dim: int | None
-    status: Status
-    nmse: float
-    floor: float | None
-    complexity: int | None
-    judged: bool
-    verdict: str | None
-    f1: float | None
-    wall_s: float | None
-    memory_mb: float | None
-
-    @property
-    def attempted(self) -> bool:
-        """Whether it says something about the method."""
-        return self.status not in {Status.INTERRUPTED, Status.UNAVAILABLE}
-
-    @property
-    def answered(self) -> bool:
-        """Whether there is an answer."""
-        return self.status in {Status.OK, Status.PARTIAL}
 
 
 @dataclass(frozen=True)
@@ -110,6 +64,14 @@ class Row:
         The median of error over floor, where the floor is known.
     identified, one_term_off, undecided, judged
         How many results say so, of how many with a known truth, failures included.
+    holds, simulated, holds_unseen, simulated_unseen
+        How many answers' trajectories follow the true one, of how many jobs that would have had
+        one, failures included: from the test window's first state, and from the second initial
+        condition.
+    ended
+        How many simulations did not come to the last time, by the reason.
+    residual
+        The median over jobs of the error on clean data; infinite is a failure; None without any.
     causes
         How many jobs ended otherwise than ok, by status.
     """
@@ -131,6 +93,12 @@ class Row:
     undecided: int
     judged: int
     f1: float | None
+    holds: int
+    simulated: int
+    holds_unseen: int
+    simulated_unseen: int
+    ended: Mapping[str, int]
+    residual: float | None
     complexity: float | None
     causes: Mapping[str, int]
     wall_s: float | None
@@ -175,24 +143,11 @@ class Board:
     losses: Mapping[str, Mapping[Case, float]]
     entries: tuple[Entry, ...]
 
-
-def entry(result: Result) -> Entry:
-    """Reduce a result to what is counted."""
-    fidelity = result.fidelity
-    return Entry(
-        method=result.algorithm,
-        case=Case(result.system, result.snr_db, result.protocol),
-        dim=result.dim,
-        status=result.status,
-        nmse=_six_digits(result.nmse),
-        floor=_six_digits(result.floor),
-        complexity=result.complexity if result.answered else None,
-        judged=fidelity is not None or (result.truth is not None and not result.answered),
-        verdict=result.verdict,
-        f1=_six_digits(fidelity.f1 if fidelity else None),
-        wall_s=_six_digits(result.measured.wall_s),
-        memory_mb=_six_digits(result.measured.peak_memory_mb),
-    )
+    @property
+    def noise_levels(self) -> list[float | None]:
+        """All noise levels, the cleanest first."""
+        levels = {entry.case.snr_db for entry in self.entries}
+        return sorted(levels, key=lambda snr: -math.inf if snr is None else -snr)
 
 
 def board(entries: Iterable[Entry], kinds: Mapping[str, Kind]) -> Board:
@@ -222,6 +177,9 @@ def board(entries: Iterable[Entry], kinds: Mapping[str, Kind]) -> Board:
     found = _friedman(losses, ranked, common, systems) if len(ranked) > 1 and systems else None
     ranks = dict(zip(ranked, found.mean_ranks, strict=True)) if found else {}
     judged_at_all = any(one.verdict for one in entries)
+    moved_at_all = any(one.holds is not None for one in entries)
+    # An answer without a residual is undefined on clean data where others are not.
+    with_residual = {_question(one) for one in entries if one.residual is not None}
     rows = [
         _row(
             method,
@@ -230,11 +188,18 @@ def board(entries: Iterable[Entry], kinds: Mapping[str, Kind]) -> Board:
             losses=losses[method],
             unfit=unfit,
             floors=floors,
+            with_residual=with_residual,
         )
         for method, ones in by_method.items()
     ]
     rows = [
-        replace(row, rank=ranks.get(row.method), judged=row.judged if judged_at_all else 0)
+        replace(
+            row,
+            rank=ranks.get(row.method),
+            judged=row.judged if judged_at_all else 0,
+            simulated=row.simulated if moved_at_all else 0,
+            simulated_unseen=row.simulated_unseen if moved_at_all else 0,
+        )
         for row in rows
     ]
     rows.sort(key=_place)
@@ -248,14 +213,6 @@ def board(entries: Iterable[Entry], kinds: Mapping[str, Kind]) -> Board:
         losses=losses,
         entries=entries,
     )
-
-
-@overload
-def _six_digits(value: float) -> float: ...
-@overload
-def _six_digits(value: float | None) -> float | None: ...
-def _six_digits(value: float | None) -> float | None:
-    return None if value is None else float(f"{value:.5e}")
 
 
 def _with_floor(one: Entry, kinds: Mapping[str, Kind]) -> Entry:
@@ -349,6 +306,7 @@ def _row(
     losses: Mapping[Case, float],
     unfit: Mapping[Case, str],
     floors: Mapping[Case, float],
+    with_residual: AbstractSet[tuple[str, str]],
 ) -> Row:
     fit = [case for case in losses if case not in unfit]
     errors = [losses[case] for case in fit]
@@ -362,6 +320,13 @@ def _row(
     done = [one for one in ones if one.attempted]
     verdicts = Counter(one.verdict for one in done)
     statuses = Counter(one.status for one in ones)
+    failed = sum(one.judged and not one.answered for one in done)
+    ends = Counter(one.ended for one in done)
+    residuals = [
+        math.inf if one.residual is None else one.residual
+        for one in done
+        if one.judged and _question(one) in with_residual
+    ]
     return Row(
         method=method,
         family=kind.family,
@@ -380,12 +345,22 @@ def _row(
         undecided=verdicts["undecided"],
         judged=sum(one.judged for one in done),
         f1=_middle(one.f1 if one.answered else 0.0 for one in done if one.judged),
+        holds=sum(bool(one.holds) for one in done),
+        simulated=failed + sum(one.holds is not None for one in done),
+        holds_unseen=sum(bool(one.holds_unseen) for one in done),
+        simulated_unseen=failed + sum(one.holds_unseen is not None for one in done),
+        ended={end: ends[end] for end in ENDS[1:] if ends[end]},
+        residual=median(residuals) if residuals else None,
         complexity=_middle(one.complexity for one in ones),
         causes={str(s): statuses[s] for s in Status if s is not Status.OK and statuses[s]},
         wall_s=_middle(one.wall_s for one in done),
         total_s=sum(one.wall_s or 0.0 for one in ones),
         memory_mb=max((one.memory_mb for one in ones if one.memory_mb is not None), default=None),
     )
+
+
+def _question(one: Entry) -> tuple[str, str]:
+    return one.case.system, one.case.protocol
 
 
 def _systems(cases: Iterable[Case]) -> list[str]:

@@ -8,15 +8,17 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from mdbench.reports import leaderboard
-from mdbench.reports.figures import cell_of, noise_levels, noise_name
-from mdbench.reports.numbers import NOTHING, duration, fixed, scientific
+from mdbench.reports.entries import entry
+from mdbench.reports.heat import cell_of
+from mdbench.reports.numbers import NOTHING, duration, fixed, noise_name, scientific
 from mdbench.reports.results import report_order
 from mdbench.reports.site import COLUMNS, cells
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from mdbench.reports.leaderboard import Board, Entry, Kind
+    from mdbench.reports.entries import Entry
+    from mdbench.reports.leaderboard import Board, Kind
     from mdbench.reports.published import Published
     from mdbench.reports.results import Result
 
@@ -54,24 +56,27 @@ def markdown_tables(
         by_type[result.data_type].append(result)
     parts = []
     for data_type, ones in by_type.items():
-        board = leaderboard.board([leaderboard.entry(one) for one in ones], kinds)
+        board = leaderboard.board([entry(one) for one in ones], kinds)
         parts += [f"## {data_type}", leaderboard_table(board)]
         if published and (table := published_table(board, data_type, published)):
             parts += [f"### Beside {published.title}", table]
-        for snr_db in noise_levels(board):
+        for snr_db in board.noise_levels:
             parts.append(f"### {noise_name(snr_db)}")
             parts.append(systems_table(board, data_type, snr_db, published))
     return "\n\n".join(parts) + "\n"
 
 
 def leaderboard_table(board: Board) -> str:
-    """Write the leaderboard, with the columns of the page."""
-    shown = [n for n, (name, _) in enumerate(COLUMNS) if name != "family"]
-    return _table(
-        [COLUMNS[n][0] for n in shown],
-        [[cells(row)[n].text for n in shown] for row in board.rows],
-        left={COLUMNS[n][0] for n in shown} & {"method", "not ok"},
-    )
+    """Write the leaderboard: the columns of the page that say something."""
+    lines = [[cell.text for cell in cells(row)] for row in board.rows]
+    shown = [
+        n
+        for n, (name, _) in enumerate(COLUMNS)
+        if name != "family" and any(line[n] != NOTHING for line in lines)
+    ]
+    head = [COLUMNS[n][0] for n in shown]
+    left = {"method", "broke off", "not ok"}
+    return _table(head, [[line[n] for n in shown] for line in lines], left=left)
 
 
 def systems_table(
@@ -94,9 +99,9 @@ def systems_table(
         A paper's tables; their entries are for clean data, and stand nowhere else.
     """
     found: dict[tuple[str, str], list[Entry]] = defaultdict(list)
-    for entry in board.entries:
-        if entry.case.snr_db == snr_db:
-            found[entry.case.system, entry.method].append(entry)
+    for one in board.entries:
+        if one.case.snr_db == snr_db:
+            found[one.case.system, one.method].append(one)
     systems = list(dict.fromkeys(system for system, _ in found))
     methods = [row.method for row in board.rows if any(m == row.method for _, m in found)]
     head = ["system", "floor"]
@@ -125,11 +130,11 @@ def found_table(board: Board) -> str:
 
     A cell has the identified ones, and behind a plus sign those with one term missing or extra.
     """
-    levels = noise_levels(board)
+    levels = board.noise_levels
     counts: dict[tuple[str, float | None], list[str | None]] = defaultdict(list)
-    for entry in board.entries:
-        if entry.judged and entry.attempted:
-            counts[entry.method, entry.case.snr_db].append(entry.verdict)
+    for one in board.entries:
+        if one.judged and one.attempted:
+            counts[one.method, one.case.snr_db].append(one.verdict)
     lines = []
     for row in board.rows:
         line = [row.method]
@@ -151,11 +156,11 @@ def published_table(board: Board, data_type: str, published: Published) -> str:
         if not published.has(data_type, row.method):
             continue
         own: dict[str, list[Entry]] = defaultdict(list)
-        for entry in board.entries:
-            system, snr_db, _ = entry.case
+        for one in board.entries:
+            system, snr_db, _ = one.case
             both = published.of(data_type, system, row.method) is not None
-            if entry.method == row.method and snr_db is None and entry.attempted and both:
-                own[system].append(entry)
+            if one.method == row.method and snr_db is None and one.attempted and both:
+                own[system].append(one)
         here = {system for system, ones in own.items() if cell_of(ones)[0] == "found"}
         there = published.identified(data_type, row.method) & own.keys()
         if own:
@@ -171,9 +176,9 @@ def published_table(board: Board, data_type: str, published: Published) -> str:
 def cost_table(board: Board) -> str:
     """Write the wall time and the peak memory of each method on each system, clean data."""
     found: dict[tuple[str, str], list[Entry]] = defaultdict(list)
-    for entry in board.entries:
-        if entry.case.snr_db is None:
-            found[entry.case.system, entry.method].append(entry)
+    for one in board.entries:
+        if one.case.snr_db is None:
+            found[one.case.system, one.method].append(one)
     methods = [row.method for row in board.rows if any(m == row.method for _, m in found)]
     lines = []
     for system in dict.fromkeys(system for system, _ in found):

@@ -5,11 +5,22 @@ from __future__ import annotations
 import math
 from decimal import ROUND_HALF_UP, Decimal
 
-__all__ = ["duration", "fixed", "scientific"]
+__all__ = ["duration", "fixed", "noise_name", "r_squared", "scientific"]
 
 NOTHING = "–"
 NO_ANSWER = "none"
 """How an infinite error is shown: there was no answer."""
+
+
+def noise_name(snr_db: float | None) -> str:
+    """Name a noise level.
+
+    Examples
+    --------
+    >>> noise_name(None), noise_name(40.0)
+    ('clean', '40 dB')
+    """
+    return "clean" if snr_db is None else f"{snr_db:g} dB"
 
 
 def scientific(value: float | None) -> str:
@@ -47,6 +58,19 @@ def fixed(value: float | None, digits: int = 0) -> str:
     if math.isinf(value):
         return NO_ANSWER
     return str(Decimal(value).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP))
+
+
+def r_squared(value: float | None) -> str:
+    """Write an R2: with three digits where it is near what is good, else as a power.
+
+    Examples
+    --------
+    >>> r_squared(0.98765), r_squared(-31.4), r_squared(None)
+    ('0.988', '-3.1e1', '–')
+    """
+    if value is None or value > -10:  # noqa: PLR2004 - below it nobody cares for digits
+        return fixed(value, 3)
+    return scientific(value)
 
 
 def duration(seconds: float | None) -> str:

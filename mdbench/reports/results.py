@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Fidelity",
     "Measured",
+    "Motion",
     "Result",
     "read_folder",
     "report_order",
@@ -34,6 +35,19 @@ class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
+class Motion(_Part):
+    """What became of the answer when it was integrated."""
+
+    r2: Finite | None = None
+    r2_unseen: Finite | None = None
+    ended: str = "whole"
+
+    @property
+    def only_seen(self) -> bool:
+        """Whether there was no second initial condition."""
+        return self.ended == "whole" and self.r2_unseen is None
+
+
 class Fidelity(_Part):
     """How near the answer is to the truth; see ``docs/records.md``."""
 
@@ -46,7 +60,7 @@ class Fidelity(_Part):
     missing: tuple[str, ...] = ()
     extra: tuple[str, ...] = ()
     negligible: tuple[str, ...] = ()
-    simulation: dict[str, Any] | None = None
+    simulation: Motion | None = None
     residual: Finite | None = None
 
 
@@ -68,6 +82,7 @@ class Result(_Part):
     algorithm: str
     data_type: str
     dataset: str
+    dataset_path: str | None = None
     dim: int | None = None
     snr_db: Finite | None = None
     seed: int
@@ -110,6 +125,11 @@ class Result(_Part):
     def verdict(self) -> str | None:
         """Whether the truth was found; None where it is not known, or where nothing was found."""
         return self.fidelity.verdict if self.fidelity and self.answered else None
+
+    @property
+    def motion(self) -> Motion | None:
+        """The simulations of the answer, where there are any."""
+        return self.fidelity.simulation if self.fidelity and self.answered else None
 
     @cached_property
     def system(self) -> str:

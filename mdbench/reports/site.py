@@ -13,15 +13,20 @@ from markupsafe import Markup
 from mdbench import __version__
 from mdbench.records import Status
 from mdbench.reports import figures, leaderboard
-from mdbench.reports.numbers import NOTHING, duration, fixed, scientific
+from mdbench.reports.entries import ENDS, VERDICTS, entry
+from mdbench.reports.heat import heat_map
+from mdbench.reports.numbers import NOTHING, duration, fixed, noise_name, scientific
 from mdbench.reports.results import report_order
 from mdbench.reports.svg import COLOURS, marker
 from mdbench.reports.systems import Cell, Scope, system_section
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
-    from mdbench.reports.leaderboard import Board, Case, Entry, Kind, Row
+    from mdbench.reports.entries import Case, Entry
+    from mdbench.reports.leaderboard import Board, Kind, Row
+    from mdbench.reports.pictures import Drawn
     from mdbench.reports.results import Result
 
 __all__ = ["COLUMNS", "Cell", "cells", "page"]
@@ -36,6 +41,13 @@ COLUMNS = (
     ("identified", "answers with all true terms, no other, coefficients within 5 %"),
     ("one off", "answers with one term missing or extra"),
     ("F1", "of terms, median; 0 without an answer"),
+    (
+        "R² test",
+        "jobs with R² above 0.9, simulated through the test window from its first true state",
+    ),
+    ("R² unseen", "the same from the second initial condition, which no method is given"),
+    ("broke off", "simulations that did not come to the last time, by cause"),
+    ("residual", "median error on clean data, whatever noise the method was given"),
     ("nodes", "median complexity of the answers"),
     ("answers", "jobs with an answer, of all"),
     ("time", "median wall time of a job"),
@@ -44,6 +56,11 @@ COLUMNS = (
     ("not ok", "jobs that ended otherwise than ok, by cause"),
 )
 """The leaderboard's columns, each with what it means."""
+OF_SIMULATIONS = ("R² test", "R² unseen", "broke off")
+"""Those that only a data type with simulations has."""
+OF_RESIDUALS = ("residual",)
+WRAPPED = ("identified", "one off", "R² test", "R² unseen", "broke off", "not ok")
+"""Those that may take two lines where there is little room."""
 MOST_REASONS = 40
 """Kinds of failure that are listed for a data type."""
 
@@ -55,13 +72,11 @@ def cells(row: Row) -> list[Cell]:
         interval = f"{scientific(row.low)} … {scientific(row.high)}"
     judged = row.judged > 0
 
-    def share(count: int) -> Cell:
-        if not judged:
+    def share(count: int, of: int) -> Cell:
+        if not of:
             return Cell(NOTHING)
-        percent = fixed(100 * count / row.judged)
-        return Cell(f"{count}/{row.judged} ({percent} %)", count / row.judged)
+        return Cell(f"{count}/{of} ({fixed(100 * count / of)}\xa0%)", count / of)
 
-    failed = sum(row.causes.values())
     name = f"{row.method} (reference)" if row.reference else row.method
     return [
         Cell(fixed(row.rank, 2), row.rank),
@@ -70,16 +85,37 @@ def cells(row: Row) -> list[Cell]:
         Cell(scientific(row.median), row.median),
         Cell(interval, row.low),
         Cell(fixed_or_power(row.above_floor), row.above_floor),
-        share(row.identified),
-        share(row.one_term_off),
+        share(row.identified, row.judged),
+        share(row.one_term_off, row.judged),
         Cell(fixed(row.f1, 2) if judged else NOTHING, row.f1 if judged else None),
+        share(row.holds, row.simulated),
+        share(row.holds_unseen, row.simulated_unseen),
+        _causes(row.ended),
+        Cell(scientific(row.residual), row.residual),
         Cell(fixed(row.complexity), row.complexity),
         Cell(f"{row.answered}/{row.jobs}", row.answered / row.jobs),
         Cell(duration(row.wall_s), row.wall_s),
         Cell(duration(row.total_s), row.total_s),
         Cell(fixed(row.memory_mb), row.memory_mb),
-        Cell(", ".join(f"{n} {cause}" for cause, n in row.causes.items()) or NOTHING, failed),
+        _causes(row.causes),
     ]
+
+
+def _causes(counts: Mapping[str, int]) -> Cell:
+    # Only the commas are places to break a line.
+    parts = (f"{n}_{cause}".replace("_", "\xa0") for cause, n in counts.items())
+    text = ", ".join(parts)
+    return Cell(text or NOTHING, sum(counts.values()))
+
+
+def shown_columns(board: Board) -> list[int]:
+    """Choose the columns that say something about a data type, by their numbers."""
+    hidden: tuple[str, ...] = ()
+    if not any(row.simulated for row in board.rows):
+        hidden += OF_SIMULATIONS
+    if all(row.residual is None for row in board.rows):
+        hidden += OF_RESIDUALS
+    return [number for number, (name, _) in enumerate(COLUMNS) if name not in hidden]
 
 
 def fixed_or_power(value: float | None) -> str:
@@ -94,8 +130,7 @@ def page(
     kinds: Mapping[str, Kind],
     *,
     title: str = "mdbench report",
-    picture: Callable[[str, str, Sequence[Result], Mapping[str, int]], tuple[str, list[str]]]
-    | None = None,
+    picture: Callable[[Sequence[Result], Mapping[str, int]], Drawn] | None = None,
     describe: Callable[[str, str], str] | None = None,
 ) -> str:
     """Make the page.
@@ -109,8 +144,7 @@ def page(
     title
         The page's heading.
     picture
-        Draws a system where its arrays are at hand: given the data type, the dataset, its
-        results and the methods' numbers, an SVG (or nothing) and the methods that are in it.
+        Draws a system, given its results and the methods' numbers.
     describe
         Says in a few words what a dataset is, given its data type and name.
 
@@ -121,26 +155,28 @@ def page(
     """
     results = sorted(results, key=report_order)
     methods = sorted({result.algorithm for result in results})
-    numbers = {method: number for number, method in enumerate(methods)}
     by_type: dict[str, list[Result]] = defaultdict(list)
     for result in results:
         by_type[result.data_type].append(result)
+    numbers = _numbers([{one.algorithm for one in ones} for ones in by_type.values()])
     noise = list(dict.fromkeys(result.snr_db for result in results))
     noise.sort(key=_noise_order)
     protocols = sorted({result.protocol for result in results})
     scope = Scope(numbers, noise, protocols, picture, describe)
     sections, data = [], {}
     for data_type, ones in by_type.items():
-        entries = [leaderboard.entry(one) for one in ones]
+        entries = [entry(one) for one in ones]
         board = leaderboard.board(entries, kinds)
         sections.append(_section(data_type, ones, board, scope))
-        data[data_type] = _columns(board.entries, methods, noise, protocols)
+        columns = _columns(board.entries, methods, noise, protocols)
+        data[data_type] = {**columns, "shown": shown_columns(board)}
     families = {method: kinds.get(method, leaderboard.Kind()) for method in methods}
     data_json = {
         "methods": [[m, families[m].family, int(families[m].reference)] for m in methods],
         "noise": noise,
         "protocols": protocols,
         "statuses": [str(status) for status in Status],
+        "ends": ENDS,
         "types": data,
     }
     environment = Environment(
@@ -159,7 +195,7 @@ def page(
         count=len(results),
         first=min((r.measured.started[:10] for r in results if r.measured.started), default=""),
         last=max((r.measured.started[:10] for r in results), default=""),
-        noise=[figures.noise_name(snr_db) for snr_db in noise],
+        noise=[noise_name(snr_db) for snr_db in noise],
         dims=dims,
         families=sorted({kind.family for kind in families.values()}),
         protocols=protocols,
@@ -168,6 +204,17 @@ def page(
         coverage=f"{leaderboard.COVERAGE:.0%}",
         data=Markup(_json(data_json)),  # noqa: S704 - `<` is escaped
     )
+
+
+def _numbers(together: Sequence[AbstractSet[str]]) -> dict[str, int]:
+    """Number methods so that those of one data type share a colour only where they must."""
+    found: dict[str, int] = {}
+    everyone = set[str]().union(*together)
+    for method in sorted(everyone, key=lambda m: (-sum(m in ones for ones in together), m)):
+        near = [found[m] % COLOURS for ones in together if method in ones for m in ones & {*found}]
+        free = (n for n in range(COLOURS * (len(found) + 1)) if n not in found.values())
+        found[method] = min(free, key=lambda n: (near.count(n % COLOURS), n))
+    return found
 
 
 def _section(
@@ -187,14 +234,17 @@ def _section(
     heat = []
     for snr_db in scope.noise:
         if any(result.snr_db == snr_db for result in results):
-            svg = figures.heat_map(board, snr_db)
-            heat.append((figures.noise_name(snr_db), Markup(svg)))  # noqa: S704 - our own SVG
+            svg = heat_map(board, snr_db)
+            heat.append((noise_name(snr_db), Markup(svg)))  # noqa: S704 - our own SVG
     numbers = scope.numbers
     cd = figures.critical_difference(board, numbers)
+    shown = shown_columns(board)
+    written = [cells(row) for row in board.rows]
     return {
         "name": data_type,
         "board": board,
-        "rows": [(row, cells(row)) for row in board.rows],
+        "columns": [(*COLUMNS[number], COLUMNS[number][0] in WRAPPED) for number in shown],
+        "rows": [[row[number] for number in shown] for row in written],
         "count": len(results),
         "ranked": len(board.ranked),
         "figures": [_safe(figure) for figure in figures.figures(board, numbers)],
@@ -267,15 +317,23 @@ def _columns(
         found["f"].append(one.floor)
         found["c"].append(one.complexity)
         found["j"].append(int(one.judged))
-        found["v"].append(_verdict_number(one.verdict))
+        found["v"].append(_place_in(VERDICTS, one.verdict))
         found["g"].append(one.f1)
+        found["h"].append(_truth_number(one.holds))
+        found["u"].append(_truth_number(one.holds_unseen))
+        found["k"].append(_place_in(ENDS, one.ended))
+        found["q"].append(one.residual)
         found["w"].append(one.wall_s)
         found["b"].append(one.memory_mb)
     return {**found, "systems": list(systems)}
 
 
-def _verdict_number(verdict: str | None) -> int:
-    return leaderboard.VERDICTS.index(verdict) if verdict in leaderboard.VERDICTS else -1
+def _place_in(names: Sequence[str], name: str | None) -> int:
+    return names.index(name) if name in names else -1
+
+
+def _truth_number(value: bool | None) -> int:
+    return -1 if value is None else int(value)
 
 
 def _json(value: Any) -> str:
@@ -295,7 +353,7 @@ def _sign(number: int) -> Markup:
 
 
 def _case_name(case: Case, protocols: Sequence[str], system: str = "") -> str:
-    parts = [system, figures.noise_name(case.snr_db), case.protocol if len(protocols) > 1 else ""]
+    parts = [system, noise_name(case.snr_db), case.protocol if len(protocols) > 1 else ""]
     return ", ".join(part for part in parts if part)
 
 

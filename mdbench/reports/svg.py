@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["COLOURS", "Axis", "Plot", "marker", "standalone", "ticks"]
+__all__ = ["COLOURS", "Axis", "Plot", "dashes", "marker", "standalone", "ticks"]
 
 WIDTH, HEIGHT = 480, 330
 """Of a figure; 480 is near a telephone's width, so that letters stay readable there."""
 LEFT, RIGHT, TOP, BOTTOM = 58, 12, 14, 46
 MARKERS = COLOURS = 7
-DASHES = ("", "6 3", "2 3", "8 3 2 3", "12 4", "4 2 1 2", "1 2")
+_DASHES = ("", "6 3", "2 3", "8 3 2 3", "12 4", "4 2 1 2", "1 2")
 
 
 def marker(number: int, x: float, y: float, size: float = 4.5) -> str:
@@ -52,6 +52,11 @@ def standalone(svg: str) -> str:
         f'{head} xmlns="http://www.w3.org/2000/svg"><style>{escape(style, quote=False)}</style>'
         f"{rest}\n"
     )
+
+
+def dashes(number: int) -> str:
+    """Give the dashes of a method's line, as `stroke-dasharray`; empty for a whole line."""
+    return _DASHES[(number + number // COLOURS) % len(_DASHES)]
 
 
 def ticks(low: float, high: float, *, log: bool, most: int = 6) -> list[float]:
@@ -210,7 +215,7 @@ class Plot:
         joined: bool = True,
     ) -> None:
         """Draw one method: a line, its points, and from where to where each one spreads."""
-        dash = DASHES[number % len(DASHES)]
+        dash = dashes(number)
         self.parts.append(f'<g class="m{number % COLOURS}"><title>{escape(name)}</title>')
         places = [(self.at_x(x), self.at_y(y)) for x, y in points]
         for (x, _), (low, high) in zip(places, spreads, strict=False):

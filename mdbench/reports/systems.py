@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import compress
 from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from mdbench.reports.figures import noise_name
 from mdbench.reports.mathml import left_hand_side, mathml
-from mdbench.reports.numbers import NOTHING, fixed, scientific
+from mdbench.reports.numbers import NOTHING, fixed, noise_name, r_squared, scientific
 from mdbench.reports.svg import COLOURS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from mdbench.reports.pictures import Drawn
     from mdbench.reports.results import Result
 
 __all__ = ["Cell", "Scope", "System", "system_section"]
 
 NAMES_SHOWN = 4
 """Terms that are listed as missing, extra or negligible."""
+SCORES = ("R² test", "R² unseen", "residual")
+"""Columns that stand in the sections of systems that have them."""
 VERDICT_TEXT = {
     "identified": "✓ identified",
     "one_term_off": "±1 one term off",
@@ -49,8 +52,7 @@ class Scope:
     noise, protocols
         All levels and protocols of the page, in order.
     picture
-        Draws a system where its arrays are at hand: given the data type, the dataset, its
-        results and the methods' numbers, an SVG (or nothing) and the methods that are in it.
+        Draws a system, given its results and the methods' numbers.
     describe
         Says in a few words what a dataset is, given its data type and name.
     """
@@ -58,7 +60,7 @@ class Scope:
     numbers: Mapping[str, int]
     noise: Sequence[float | None]
     protocols: Sequence[str]
-    picture: Callable[[str, str, Sequence[Result], Mapping[str, int]], tuple[str, list[str]]] | None
+    picture: Callable[[Sequence[Result], Mapping[str, int]], Drawn] | None
     describe: Callable[[str, str], str] | None
 
 
@@ -78,6 +80,7 @@ class Line:
     css: str
     nmse: Cell
     complexity: Cell
+    scores: tuple[Cell, ...]
     equations: Markup
     terms: str
 
@@ -90,9 +93,10 @@ class System:
     title: str
     dim: int | None
     truth: Markup
+    scores: tuple[str, ...]
     lines: tuple[Line, ...]
     picture: Markup
-    drawn: tuple[str, ...]
+    note: str
     found: int
     identifier: str
     unfit: tuple[str, ...]
@@ -115,9 +119,7 @@ def system_section(
         Why errors are not compared on some of its cases.
     """
     first = results[0]
-    drawn: tuple[str, list[str]] = ("", [])
-    if scope.picture is not None:
-        drawn = scope.picture(first.data_type, first.dataset, results, scope.numbers)
+    drawn = scope.picture(results, scope.numbers) if scope.picture else None
     groups: dict[tuple[int, str, int], list[Result]] = defaultdict(list)
     for result in results:
         noise, protocol = scope.noise.index(result.snr_db), scope.protocols.index(result.protocol)
@@ -127,16 +129,19 @@ def system_section(
     truth = Markup()
     if known is not None and known.truth is not None:
         truth = _equations(known.targets, known.truth, partial=partial)
-    lines = tuple(_line(ones, scope, partial=partial) for _, ones in sorted(groups.items()))
+    lines = [_line(ones, scope, partial=partial) for _, ones in sorted(groups.items())]
+    told = [any(line.scores[i].text != NOTHING for line in lines) for i in range(len(SCORES))]
+    lines = [replace(line, scores=tuple(compress(line.scores, told))) for line in lines]
     dim = next((one.dim for one in results if one.dim is not None), None)
     return System(
         name=first.system,
         title=scope.describe(first.data_type, first.dataset) if scope.describe else "",
         dim=dim,
         truth=truth,
-        lines=lines,
-        picture=Markup(drawn[0]),  # noqa: S704 - our own SVG
-        drawn=tuple(drawn[1]),
+        scores=tuple(compress(SCORES, told)),
+        lines=tuple(lines),
+        picture=Markup(drawn.html if drawn else ""),  # noqa: S704 - our own, of escaped texts
+        note=drawn.note if drawn else "",
         found=len({one.algorithm for one in results if one.verdict == "identified"}),
         identifier=identifier,
         unfit=tuple(unfit),
@@ -180,9 +185,25 @@ def _line(results: Sequence[Result], scope: Scope, *, partial: bool) -> Line:
         css=css,
         nmse=Cell(scientific(error), error),
         complexity=Cell(fixed(one.complexity), one.complexity),
+        scores=_scores(one),
         equations=equations,
         terms=terms,
     )
+
+
+def _scores(one: Result) -> tuple[Cell, ...]:
+    """Write what a data type has besides the error, in the order of `SCORES`."""
+    motion = one.motion
+    residual = one.fidelity.residual if one.fidelity and one.answered else None
+    if motion is None:
+        return Cell(NOTHING), Cell(NOTHING), Cell(scientific(residual), residual)
+    # The reason is that of the first simulation that broke off.
+    ended = motion.ended.replace("_", " ")
+    seen, unseen = (
+        Cell(ended if r2 is None and motion.ended != "whole" else r_squared(r2), r2)
+        for r2 in (motion.r2, motion.r2_unseen)
+    )
+    return seen, unseen, Cell(scientific(residual), residual)
 
 
 def _equations(targets: Sequence[str], equations: Sequence[str], *, partial: bool) -> Markup:

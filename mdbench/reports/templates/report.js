@@ -111,6 +111,9 @@
       ranked.forEach((m, k) => meanRanks.set(m, totals[k] / systems.size));
     }
     const judgedAtAll = entries.some((i) => t.v[i] >= 0);
+    const movedAtAll = entries.some((i) => t.h[i] >= 0);
+    const question = (i) => t.s[i] * data.protocols.length + t.p[i];
+    const withResidual = new Set(entries.filter((i) => t.q[i] !== null).map(question));
     const rows = [...methods].map(([method, ones]) => {
       const own = losses.get(method), fit = [...own.keys()].filter((id) => !unfit.has(id));
       const errors = fit.map((id) => own.get(id)), numbers = new Map();
@@ -124,6 +127,10 @@
       const done = ones.filter(attempted), judged = done.filter((i) => t.j[i]);
       const causes = data.statuses.map((name, status) =>
         [status === OK ? 0 : ones.filter((i) => t.x[i] === status).length, name]).filter(([n]) => n);
+      const failed = judged.filter((i) => !answered(i)).length;
+      const of = (column, least) => done.filter((i) => column[i] >= least).length;
+      const ended = data.ends.map((name, end) =>
+        [end ? done.filter((i) => t.k[i] === end).length : 0, name]).filter(([n]) => n);
       const [name, family, reference] = data.methods[method];
       return {
         name, family, reference, rank: meanRanks.get(method) ?? null, jobs: ones.length,
@@ -132,6 +139,9 @@
         identified: done.filter((i) => t.v[i] === 0).length,
         oneOff: done.filter((i) => t.v[i] === 1).length,
         f1: median(known(judged.map((i) => answered(i) ? t.g[i] : 0))),
+        holds: of(t.h, 1), simulated: movedAtAll ? failed + of(t.h, 0) : 0,
+        unseen: of(t.u, 1), simulatedUnseen: movedAtAll ? failed + of(t.u, 0) : 0, ended,
+        residual: median(judged.filter((i) => withResidual.has(question(i))).map((i) => t.q[i] ?? Infinity)),
         nodes: median(known(ones.map((i) => t.c[i]))), causes,
         wall: median(known(done.map((i) => t.w[i]))),
         total: ones.reduce((sum, i) => sum + (t.w[i] ?? 0), 0),
@@ -146,8 +156,10 @@
   };
 
   const cells = (row) => {
-    const share = (count) => row.judged
-      ? [`${count}/${row.judged} (${fixed(100 * count / row.judged)} %)`, count / row.judged] : [NOTHING, null];
+    const share = (count, of) => of
+      ? [`${count}/${of} (${fixed(100 * count / of)}\u00a0%)`, count / of] : [NOTHING, null];
+    const told = (causes) => [causes.map(([n, name]) => `${n}\u00a0${name.replaceAll("_", "\u00a0")}`).join(", ") || NOTHING,
+      causes.reduce((sum, [n]) => sum + n, 0)];
     const memory = isFinite(row.memory) ? row.memory : null, f1 = row.judged ? row.f1 : null;
     return [
       [fixed(row.rank, 2), row.rank],
@@ -156,24 +168,27 @@
       [scientific(row.median), row.median],
       [row.low === null ? NOTHING : `${scientific(row.low)} … ${scientific(row.high)}`, row.low],
       [ratio(row.above), row.above],
-      share(row.identified), share(row.oneOff), [fixed(f1, 2), f1],
+      share(row.identified, row.judged), share(row.oneOff, row.judged), [fixed(f1, 2), f1],
+      share(row.holds, row.simulated), share(row.unseen, row.simulatedUnseen), told(row.ended),
+      [scientific(row.residual), row.residual],
       [fixed(row.nodes), row.nodes],
       [`${row.answers}/${row.jobs}`, row.answers / row.jobs],
       [duration(row.wall), row.wall], [duration(row.total), row.total], [fixed(memory), memory],
-      [row.causes.map(([n, name]) => `${n} ${name}`).join(", ") || NOTHING,
-        row.causes.reduce((sum, [n]) => sum + n, 0)],
+      told(row.causes),
     ];
   };
 
-  const show = (table, rows) => {
+  const show = (table, rows, shown) => {
     const body = document.createElement("tbody");
     for (const row of rows) {
       const line = body.insertRow();
-      for (const [text, value] of cells(row)) {
-        const cell = line.insertCell();
+      const all = cells(row);
+      shown.forEach((column, place) => {
+        const [text, value] = all[column], cell = line.insertCell();
+        cell.className = table.tHead.rows[0].cells[place].className;
         cell.textContent = text;
         if (value !== null) cell.dataset.v = value === Infinity ? "inf" : value;
-      }
+      });
     }
     table.tBodies[0].replaceWith(body);
   };
@@ -218,7 +233,7 @@
         && is(chosen.protocol, t.p[i]) && is(chosen.family, data.methods[t.m[i]][FAMILY]));
       const sorted = [...table.tHead.rows[0].cells].findIndex((head) => head.hasAttribute("aria-sort"));
       const down = sorted >= 0 && table.tHead.rows[0].cells[sorted].getAttribute("aria-sort") === "descending";
-      show(table, rows);
+      show(table, rows, data.types[type].shown);
       if (sorted >= 0) sort(table, sorted, down ? -1 : 1);
       count += entries.length;
       all += data.types[type].m.length;

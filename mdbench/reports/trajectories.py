@@ -1,0 +1,234 @@
+"""Pictures of trajectories: what was measured, and what discovered equations make of it."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from html import escape
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from scipy.integrate import LSODA
+
+from mdbench.data.splits import chronological
+from mdbench.errors import MdbenchError
+from mdbench.expressions.grammar import check
+from mdbench.reports.svg import COLOURS, LEFT, Axis, Plot, dashes
+from mdbench.solvers import simulation
+from mdbench.solvers.integrating import compiled
+from mdbench.solvers.ode import SOLVER
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from mdbench.data.trajectory import Trajectory
+
+    Array = NDArray[np.float64]
+
+__all__ = ["Found", "simulate", "trajectory_pictures"]
+
+MOST_POINTS = 160
+"""Points of a line in a picture."""
+MOST_EVALUATIONS = simulation.MAX_EVALUATIONS
+"""How often right-hand sides are evaluated for a line; their scores have the same limit."""
+TOO_LARGE = 1e3
+"""A state of this many times the first one has left every picture."""
+MARGIN = 0.15
+"""Above and below the measured states, as a share of their range."""
+
+
+class _EndError(Exception):
+    """A derivative is undefined, or they were evaluated too often."""
+
+
+class Found(NamedTuple):
+    """What a method makes of a system.
+
+    Attributes
+    ----------
+    number
+        Sets the colour and the dashes.
+    r2
+        How well, in words.
+    ways
+        The states from the first time of the test window on, and from the first time of the
+        second trajectory on, each of shape ``(m, dim)``; None where there are none.
+    """
+
+    method: str
+    number: int
+    r2: str
+    ways: Sequence[Array | None]
+
+
+def simulate(
+    equations: Sequence[str], t: Array, start: Array, most: int = MOST_EVALUATIONS
+) -> tuple[Array | None, int]:
+    """Integrate equations from a state, with the solver and the tolerances of their scores.
+
+    Parameters
+    ----------
+    equations
+        Right-hand sides in ``u0``, ``u1``, ...
+    t
+        Increasing times, (n,).
+    start
+        The state at the first time, (dim,).
+    most
+        How often the right-hand sides may be evaluated.
+
+    Returns
+    -------
+    states : NDArray or None
+        Those at the times that were reached, shape ``(m, dim)``, m at most n: fewer where the
+        solution blows up or needs too many evaluations.  None where the equations cannot be read.
+    evaluations : int
+        How often they were evaluated.
+    """
+    try:
+        for text in equations:
+            check(text)
+        derivatives = compiled(list(equations))
+    except MdbenchError:
+        return None, 0
+    used = 0
+    bound = TOO_LARGE * (float(np.abs(start).max()) + 1.0)
+
+    def right_hand_side(_t: float, u: Array) -> list[float]:
+        nonlocal used
+        used += 1
+        du = derivatives(*u.tolist())
+        if used >= most or not all(map(math.isfinite, du)):
+            raise _EndError
+        return du
+
+    options = {name: value for name, value in SOLVER.items() if name != "method"}
+    reached = [start]
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")  # LSODA says so when it gives up
+        try:
+            solver = LSODA(right_hand_side, t[0], start, t[-1], **options)
+            while solver.status == "running" and float(np.abs(reached[-1]).max()) < bound:
+                solver.step()
+                if solver.status == "failed":
+                    break
+                between = solver.dense_output()
+                while len(reached) < len(t) and t[len(reached)] <= solver.t:
+                    reached.append(between(t[len(reached)]))
+        except (_EndError, ArithmeticError, ValueError, TypeError):
+            pass  # complex values are a TypeError; what was reached before is shown
+    return np.array([state for state in reached if np.isfinite(state).all()]), used
+
+
+def trajectory_pictures(
+    name: str,
+    seen: Trajectory,
+    unseen: Trajectory | None,
+    found: Sequence[Found],
+) -> str:
+    """Draw the states over time, and what methods make of them.
+
+    Parameters
+    ----------
+    name
+        The system.
+    seen
+        The trajectory that the data are taken from.
+    unseen
+        That from the second initial condition, if there is one.
+    found
+        What methods make of them.
+
+    Returns
+    -------
+    str
+        HTML: one figure with one or two pictures.
+    """
+    first = chronological(len(seen.t)).test.start
+    says = "True trajectories in grey"
+    if found:
+        says += ", in colour what the equations found on clean data make of them, integrated from "
+        says += "the first state of the test window"
+    if unseen is not None:
+        says += " (first picture) and from " if found else "; the second is from "
+        says += "an initial condition that no method is given"
+        says += " (second picture)" * bool(found)
+    keys = [
+        f'<span><svg class="m{one.number % COLOURS} stroke" viewBox="0 0 34 8" '
+        f'aria-hidden="true"><path class="line"{_dashed(one.number)} d="M1 4H33"/></svg>'
+        f"{escape(one.method)}{f': R² {one.r2}' if one.r2 else ''}</span>"
+        for one in found
+    ]
+    keys = [f'<p class="legend">{"".join(keys)}</p>'] if keys else []
+    drawn = [_picture(f"Trajectory of {name}", seen, found, 0, first)]
+    if unseen is not None:
+        title = f"Trajectory of {name} from the second initial condition"
+        drawn.append(_picture(title, unseen, found, 1, 0))
+    return (
+        f'<figure class="picture"><figcaption>{says}.{"".join(keys)}</figcaption>'
+        f'<div class="pair">{"".join(drawn)}</div></figure>'
+    )
+
+
+def _picture(
+    title: str,
+    measured: Trajectory,
+    found: Sequence[Found],
+    way: int,
+    first: int,
+) -> str:
+    t, u = measured.t, measured.u
+    low, high = float(u.min()), float(u.max())
+    margin = MARGIN * (high - low) or 1.0
+    y = Axis([low - margin, high + margin], log=False)
+    y.low, y.high = low - margin, high + margin
+    x = Axis([float(t[0]), float(t[-1])], log=False)
+    x.high = float(t[-1])
+    plot = Plot(title, x, y, ("time", "state"))
+    if first:
+        split = plot.at_x(float(t[first]))
+        plot.parts.append(f'<path class="split" d="M{split:.1f} 14V284"/>')
+        plot.text(split - 4, 25, "training", "end", "halo")
+        plot.text(split + 4, 25, "test", "start", "halo")
+    step = max(1, len(t) // MOST_POINTS)
+    for i in range(u.shape[1]):
+        plot.parts.append(f'<path class="measured" d="{_path(plot, t[::step], u[::step, i])}"/>')
+    fine = max(1, (len(t) - first) // MOST_POINTS)
+    for one in found:
+        states = one.ways[way]
+        if states is None:
+            continue
+        times = t[first : first + len(states)]
+        lines = (_path(plot, times[::fine], states[::fine, i]) for i in range(states.shape[1]))
+        dashed = _dashed(one.number)
+        paths = "".join(f'<path class="line thin"{dashed} d="{d}"/>' for d in lines if d)
+        plot.parts.append(f'<g class="m{one.number % COLOURS}">{paths}</g>')
+    taken: list[float] = []
+    for i in np.argsort(-u[0]):  # from top to bottom, each below the last one's letters
+        at = plot.at_y(float(u[0, i])) - 5
+        at = max(at, taken[-1] + 13) if taken else max(at, 40.0)
+        taken.append(at)
+        plot.text(LEFT + 5, at, f"u{i}", "start", "halo")
+    return plot.render()
+
+
+def _dashed(number: int) -> str:
+    dash = dashes(number)
+    return f' stroke-dasharray="{dash}"' if dash else ""
+
+
+def _path(plot: Plot, times: Array, values: Array) -> str:
+    """Join points by lines, as far as they lie inside the picture."""
+    y = plot.y
+    parts: list[str] = []
+    inside = False
+    for i, (t, v) in enumerate(zip(times, values, strict=True)):
+        now = y.low <= v <= y.high
+        after = i + 1 < len(values) and y.low <= values[i + 1] <= y.high
+        if now or inside or after:  # with one point outside, so that a line leaves the picture
+            joined = parts and (inside or now)
+            parts.append(f"{'L' if joined else 'M'}{plot.at_x(float(t)):.1f} {plot.at_y(v):.1f}")
+        inside = now
+    return "".join(parts) if len(parts) > 1 else ""

@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from house import ROOT
+from pngs import pictures
+from reporting import data
+
+from mdbench import datatypes
+from mdbench.data.npz import write_field, write_npz
+from mdbench.datatypes.base import Protocol
+from mdbench.errors import MdbenchError
+from mdbench.reports.pictures import MOST_DRAWN, Drawn, Pictures
+from mdbench.reports.results import Result
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mdbench.datatypes.base import DataType
+
+NUMBERS = {name: number for number, name in enumerate("abcdefgh")}
+TRUTH = ["0.25*u0_x + 0.5*u0_y + 0.5*(u0_xx + u0_yy)"]
+PLANE = "advection_diffusion_2d"
+
+
+def draw(cache: Path, *records: dict[str, Any]) -> Drawn:
+    """Draw with arrays in a cache."""
+
+    def find(name: str) -> DataType | None:
+        try:
+            return datatypes.find(name, ROOT / "datasets" / name, cache / name)
+        except MdbenchError:
+            return None
+
+    results = [Result.model_validate(one) for one in records]
+    return Pictures(find).draw(results, NUMBERS)
+
+
+def circuit(algorithm: str, equation: str = "0.3 - 0.36*u0", **changes: Any) -> dict[str, Any]:
+    shape = {"dim": 1, "targets": ["u0_t"], "truth": ["(0.7 - u0/1.2)/2.31"]}
+    return data(algorithm, "rc-circuit", **{**shape, "equations": [equation], **changes})
+
+
+def plane(algorithm: str, equation: str = TRUTH[0], **changes: Any) -> dict[str, Any]:
+    shape = {"dim": 1, "targets": ["u0_t"], "truth": TRUTH, "simulation": None, "residual": 0.5}
+    shape |= {"data_type": "pde", "equations": [equation]}
+    return data(algorithm, PLANE, **{**shape, **changes})
+
+
+def test_the_best_on_clean_data_are_drawn_both_ways(tmp_path: Path) -> None:
+    found = draw(
+        tmp_path,
+        circuit("a", nmse=0.5),
+        circuit("b", nmse=0.9, verdict="identified"),
+        circuit("c", nmse=0.1),
+        circuit("d", nmse=0.7),
+        circuit("e", nmse=0.6),
+        circuit("f", "(0.7 - u0/1.2)/2.31", nmse=0.0),  # was told the truth
+        circuit("g", nmse=0.0, snr_db=20.0),
+        circuit("h", status="timeout"),
+    )
+    names = re.findall(r"</svg>(\w): R² 0.999 and 0.980", found.html)
+    assert names == ["b", "c", "a"]
+    assert len(names) == MOST_DRAWN
+    assert found.html.count('class="line thin"') == 2 * MOST_DRAWN
+    assert found.note == ""
+
+
+def test_a_plane_is_drawn_with_what_equations_miss(tmp_path: Path) -> None:
+    kind = datatypes.find("pde", ROOT / "datasets" / "pde", tmp_path / "pde")
+    dataset = kind.source().load(PLANE, snr_db=None, seed=0, protocol=Protocol.STRICT)
+    found = draw(
+        tmp_path,
+        plane("a", "0"),
+        plane("b", protocol="published"),
+        plane("c", TRUTH[0].replace("0.25", "0.26")),
+    )
+    shown = pictures(found.html)
+    assert len(shown) == 3 + 3  # three times; the truth, a and c
+    assert f"the truth: {dataset.nmse_floor:.1e}".replace("e-0", "e-") in found.html
+    assert "c: 5.0e-1" in found.html
+    truth, zero, near = (float(picture.mean()) for picture in shown[3:])
+    assert truth < near < zero
+
+
+def test_no_field_is_made_for_a_picture(tmp_path: Path) -> None:
+    found = draw(tmp_path, plane("a"))
+    assert found.html == ""
+    assert found.note.endswith("mdbench data --data-type pde --out DIR")
+    assert not list(tmp_path.rglob("*.npz"))
+    variant = draw(tmp_path, plane("a", key_parts={"variant": "released"}))
+    assert variant.note.endswith("--out DIR --variant released")
+
+
+def test_of_other_data_there_is_nothing_to_say(tmp_path: Path) -> None:
+    assert draw(tmp_path, data("a", "nowhere")) == Drawn()
+    assert draw(tmp_path, data("a", "feynman-i.12.1", data_type="srsd")) == Drawn()
+    assert draw(tmp_path, data("a", "x", data_type="another")) == Drawn()
+    assert draw(tmp_path, circuit("a", key_parts={"variant": "another"})) == Drawn()
+
+
+@pytest.mark.parametrize("data_type", ["ode", "pde"])
+def test_the_users_own_files_are_drawn_as_long_as_they_are_the_same(
+    tmp_path: Path, data_type: str
+) -> None:
+    kind = datatypes.find(data_type, ROOT / "datasets" / data_type, tmp_path / "cache")
+    name = {"ode": "rc-circuit", "pde": PLANE}[data_type]
+    made: Any = kind.source().load(name, snr_db=None, seed=0, protocol=Protocol.STRICT)
+    file = tmp_path / "mine.npz"
+    (write_npz if data_type == "ode" else write_field)(file, made.clean)
+    own = kind.source(file).load("mine", snr_db=None, seed=0, protocol=Protocol.STRICT)
+    one = (circuit if data_type == "ode" else plane)("a", truth=None)
+    one |= {"dataset": "mine", "dataset_path": str(file)}
+    one["key_parts"] = {"dataset": own.fingerprint}
+    assert "<figure" in draw(tmp_path, one).html
+    one["key_parts"] = {"dataset": "0" * 64}
+    assert draw(tmp_path, one) == Drawn(note=f"No picture, as {file} has changed since.")
+    file.write_bytes(b"damaged")
+    assert "cannot be read" in draw(tmp_path, one).note
+    file.unlink()
+    assert draw(tmp_path, one) == Drawn()
+
+
+def test_simulations_stop_when_all_have_had_their_share(tmp_path: Path) -> None:
+    kind = datatypes.find("ode", ROOT / "datasets" / "ode", tmp_path / "ode")
+    slow = Pictures(lambda _: kind)
+    slow.left = 0
+    found = slow.draw([Result.model_validate(circuit("a"))], NUMBERS)
+    assert found.html.count('class="measured"') == 2
+    assert "line thin" not in found.html
+    assert slow.left == 0
+    slow.left = 1
+    found = slow.draw([Result.model_validate(circuit("a"))], NUMBERS)
+    assert found.html.count("line thin") == 1
+    assert slow.left < 0
