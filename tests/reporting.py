@@ -37,6 +37,7 @@ def data(algorithm: str = "sindy", dataset: str = "lorenz", **changes: Any) -> d
     made = {**EXAMPLE, "fidelity": FIDELITY, "algorithm": algorithm, "dataset": dataset}
     nmse, floor = changes.pop("nmse", 1e-3), changes.pop("floor", None)
     made["metrics"] = {"nmse": nmse} | ({} if floor is None else {"nmse_floor": floor})
+    made["metrics"] |= changes.pop("scores", {})
     verdict = changes.pop("verdict", "different")
     told = {key: changes.pop(key) for key in ("simulation", "residual") if key in changes}
     made["fidelity"] = None if verdict is None else {**FIDELITY, "verdict": verdict, **told}
@@ -67,6 +68,15 @@ def simulated(generator: random.Random) -> dict[str, Any]:
         "r2": r2 if ended in {"whole", "late"} else None,
         "r2_unseen": None if only_seen or ended != "whole" else unseen,
         "ended": ended,
+    }
+
+
+def table_scores(generator: random.Random) -> dict[str, float]:
+    """Draw what a table's answer is scored by, besides its error."""
+    return {
+        "r2_accuracy": float(generator.random() < 0.5),
+        "solution": float(generator.random() < 0.3),
+        "normalized_edit_distance": generator.randint(0, 7) / 7,
     }
 
 
@@ -108,6 +118,7 @@ def many(systems: int = 9, seeds: int = 2) -> list[dict[str, Any]]:
                                 peak_memory_mb=generator.uniform(20, 200),
                                 complexity=generator.randint(3, 40) if status == "ok" else None,
                                 simulation=simulated(generator),
+                                scores=table_scores(generator),
                                 residual=generator.choice((None, 10 ** generator.gauss(place, 2))),
                                 **changes,
                             )

@@ -242,3 +242,28 @@ def test_a_residual_is_missing_for_all_or_is_a_failure() -> None:
     found = compare(records)
     assert [row(found, m).residual for m in "abc"] == [0.625, math.inf, math.inf]
     assert row(compare([data("a", residual=None)]), "a").residual is None
+
+
+def test_solutions_and_edit_distances_are_counted_by_hand() -> None:
+    def scores(accurate: float, solution: float | None, distance: float) -> dict[str, float]:
+        made = {"r2_accuracy": accurate, "normalized_edit_distance": distance}
+        return made if solution is None else {**made, "solution": solution}
+
+    records = [
+        data("a", "s1", scores=scores(1.0, 1.0, 0.0)),
+        data("a", "s2", scores=scores(1.0, 0.0, 0.5)),
+        data("a", "s3", scores=scores(0.0, None, 1.0)),  # nobody knows whether it is a solution
+        data("a", "s4", status="timeout"),
+        data("a", "s5", status="interrupted"),
+        data("b", "s1", status="timeout"),
+    ]
+    found = row(compare(records), "a")
+    assert (found.accurate, found.tabled) == (2, 4)
+    assert (found.solved, found.compared) == (1, 3)
+    assert found.distance == (0.0 + 0.5 + 1.0 + 1.0) / 4
+    failed = row(compare(records), "b")
+    assert (failed.accurate, failed.tabled, failed.solved, failed.compared) == (0, 1, 0, 1)
+    assert failed.distance == 1.0
+    # Without a table there is nothing to count.
+    other = row(compare([data("a"), data("a", "s2", status="timeout")]), "a")
+    assert (other.tabled, other.compared, other.distance) == (0, 0, None)

@@ -11,6 +11,7 @@ from mdbench.reports.entries import entry
 from mdbench.reports.markdown import (
     cost_table,
     found_table,
+    leaderboard_table,
     markdown_tables,
     published_table,
     systems_table,
@@ -95,6 +96,18 @@ def test_found_equations_are_counted_by_noise_with_failures() -> None:
     table = rows(found_table(made))
     assert table["method"] == ["clean", "10 dB"]
     assert table["sindy"] == ["1 + 1 of 3", "0 + 0 of 1"]
+
+
+def test_columns_that_say_nothing_are_left_out() -> None:
+    scores = {"r2_accuracy": 1.0, "solution": 0.0, "normalized_edit_distance": 0.5}
+    made = board(result("afp", "force", data_type="srsd", simulation=None, scores=scores))
+    head, _, line = leaderboard_table(made).splitlines()
+    cells = dict(zip(head.split(" | "), line.split(" | "), strict=True))
+    assert (cells["R² accuracy"], cells["solutions"], cells["NED"]) == (
+        *("1/1 (100\xa0%)", "0/1 (0\xa0%)"),
+        "0.50",
+    )
+    assert not {"R² test", "residual", "family", "not ok"} & cells.keys()
 
 
 def test_cost_is_time_and_peak() -> None:

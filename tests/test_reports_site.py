@@ -172,19 +172,21 @@ def test_the_columns_are_explained_and_filled() -> None:
 
 
 def test_columns_of_simulations_and_residuals_stand_where_there_are_any() -> None:
+    scores = {"r2_accuracy": 1.0, "solution": 0.0, "normalized_edit_distance": 0.5}
     text = html(
         [
             data("sindy", "circuit"),
             data("sindy", "burgers", data_type="pde", simulation=None, residual=0.125),
-            data("sindy", "force", data_type="srsd", simulation=None),
+            data("sindy", "force", data_type="srsd", simulation=None, scores=scores),
         ]
     )
     heads = [set(re.findall(r"<th[^>]*>([^<]*)", table)) for table in text.split("<thead>")[1:]]
     heads = [head for head in heads if "family" in head]
-    assert [("R² test" in head, "residual" in head) for head in heads] == [
-        (True, False),
-        (False, True),
-        (False, False),
+    kinds = ("R² test", "residual", "NED")
+    assert [[name in head for name in kinds] for head in heads] == [
+        [True, False, False],
+        [False, True, False],
+        [False, False, True],
     ]
     assert '<td data-v="0.125">1.3e-1</td>' in text
 

@@ -36,6 +36,9 @@ class Entry(NamedTuple):
         window and from the second initial condition; None where nothing was integrated.
     ended
         How the simulations ended, one of `ENDS`.
+    accurate, solved, distance
+        Of SRSD: whether R2 is above 0.999, whether the answer is a symbolic solution, and its
+        normalized edit distance; None where nobody knows.
     """
 
     method: str
@@ -52,6 +55,9 @@ class Entry(NamedTuple):
     holds_unseen: bool | None
     ended: str | None
     residual: float | None
+    accurate: bool | None
+    solved: bool | None
+    distance: float | None
     wall_s: float | None
     memory_mb: float | None
 
@@ -85,9 +91,16 @@ def entry(result: Result) -> Entry:
         holds_unseen=None if motion is None or motion.only_seen else _holds(motion.r2_unseen),
         ended=None if motion is None else motion.ended,
         residual=_six_digits(fidelity.residual if fidelity and result.answered else None),
+        accurate=_truth(result.metrics.get("r2_accuracy")),
+        solved=_truth(result.metrics.get("solution")),
+        distance=_six_digits(result.metrics.get("normalized_edit_distance")),
         wall_s=_six_digits(result.measured.wall_s),
         memory_mb=_six_digits(result.measured.peak_memory_mb),
     )
+
+
+def _truth(value: float | None) -> bool | None:
+    return None if value is None else bool(value)
 
 
 def _holds(r2: float | None) -> bool:

@@ -72,6 +72,11 @@ class Row:
         How many simulations did not come to the last time, by the reason.
     residual
         The median over jobs of the error on clean data; infinite is a failure; None without any.
+    accurate, tabled, solved, compared
+        How many answers have an R2 above 0.999, and how many are symbolic solutions, of how many
+        jobs, failures included.
+    distance
+        The mean normalized edit distance over those jobs, 1 for a failure.
     causes
         How many jobs ended otherwise than ok, by status.
     """
@@ -99,6 +104,11 @@ class Row:
     simulated_unseen: int
     ended: Mapping[str, int]
     residual: float | None
+    accurate: int
+    tabled: int
+    solved: int
+    compared: int
+    distance: float | None
     complexity: float | None
     causes: Mapping[str, int]
     wall_s: float | None
@@ -178,6 +188,8 @@ def board(entries: Iterable[Entry], kinds: Mapping[str, Kind]) -> Board:
     ranks = dict(zip(ranked, found.mean_ranks, strict=True)) if found else {}
     judged_at_all = any(one.verdict for one in entries)
     moved_at_all = any(one.holds is not None for one in entries)
+    tabled_at_all = any(one.accurate is not None for one in entries)
+    compared_at_all = any(one.solved is not None for one in entries)
     # An answer without a residual is undefined on clean data where others are not.
     with_residual = {_question(one) for one in entries if one.residual is not None}
     rows = [
@@ -199,6 +211,9 @@ def board(entries: Iterable[Entry], kinds: Mapping[str, Kind]) -> Board:
             judged=row.judged if judged_at_all else 0,
             simulated=row.simulated if moved_at_all else 0,
             simulated_unseen=row.simulated_unseen if moved_at_all else 0,
+            tabled=row.tabled if tabled_at_all else 0,
+            compared=row.compared if compared_at_all else 0,
+            distance=row.distance if compared_at_all else None,
         )
         for row in rows
     ]
@@ -327,6 +342,7 @@ def _row(
         for one in done
         if one.judged and _question(one) in with_residual
     ]
+    distances = [1.0] * failed + [one.distance for one in done if one.distance is not None]
     return Row(
         method=method,
         family=kind.family,
@@ -351,6 +367,11 @@ def _row(
         simulated_unseen=failed + sum(one.holds_unseen is not None for one in done),
         ended={end: ends[end] for end in ENDS[1:] if ends[end]},
         residual=median(residuals) if residuals else None,
+        accurate=sum(bool(one.accurate) for one in done),
+        tabled=failed + sum(one.accurate is not None for one in done),
+        solved=sum(bool(one.solved) for one in done),
+        compared=failed + sum(one.solved is not None for one in done),
+        distance=sum(distances) / len(distances) if distances else None,
         complexity=_middle(one.complexity for one in ones),
         causes={str(s): statuses[s] for s in Status if s is not Status.OK and statuses[s]},
         wall_s=_middle(one.wall_s for one in done),

@@ -48,6 +48,9 @@ COLUMNS = (
     ("R² unseen", "the same from the second initial condition, which no method is given"),
     ("broke off", "simulations that did not come to the last time, by cause"),
     ("residual", "median error on clean data, whatever noise the method was given"),
+    ("R² accuracy", "jobs whose R² on the test data is above 0.999"),
+    ("solutions", "answers that are the truth but for a constant term or factor"),
+    ("NED", "normalized edit distance to the truth, mean; 1 without an answer"),
     ("nodes", "median complexity of the answers"),
     ("answers", "jobs with an answer, of all"),
     ("time", "median wall time of a job"),
@@ -59,7 +62,9 @@ COLUMNS = (
 OF_SIMULATIONS = ("R² test", "R² unseen", "broke off")
 """Those that only a data type with simulations has."""
 OF_RESIDUALS = ("residual",)
-WRAPPED = ("identified", "one off", "R² test", "R² unseen", "broke off", "not ok")
+OF_TABLES = ("R² accuracy", "solutions", "NED")
+"""Those of SRSD and SRBench."""
+WRAPPED = ("identified", "one off", "R² test", "R² unseen", "broke off", "solutions", "not ok")
 """Those that may take two lines where there is little room."""
 MOST_REASONS = 40
 """Kinds of failure that are listed for a data type."""
@@ -92,6 +97,9 @@ def cells(row: Row) -> list[Cell]:
         share(row.holds_unseen, row.simulated_unseen),
         _causes(row.ended),
         Cell(scientific(row.residual), row.residual),
+        share(row.accurate, row.tabled),
+        share(row.solved, row.compared),
+        Cell(fixed(row.distance, 2), row.distance),
         Cell(fixed(row.complexity), row.complexity),
         Cell(f"{row.answered}/{row.jobs}", row.answered / row.jobs),
         Cell(duration(row.wall_s), row.wall_s),
@@ -115,6 +123,8 @@ def shown_columns(board: Board) -> list[int]:
         hidden += OF_SIMULATIONS
     if all(row.residual is None for row in board.rows):
         hidden += OF_RESIDUALS
+    if not any(row.tabled for row in board.rows):
+        hidden += OF_TABLES
     return [number for number, (name, _) in enumerate(COLUMNS) if name not in hidden]
 
 
@@ -323,6 +333,9 @@ def _columns(
         found["u"].append(_truth_number(one.holds_unseen))
         found["k"].append(_place_in(ENDS, one.ended))
         found["q"].append(one.residual)
+        found["a"].append(_truth_number(one.accurate))
+        found["o"].append(_truth_number(one.solved))
+        found["z"].append(one.distance)
         found["w"].append(one.wall_s)
         found["b"].append(one.memory_mb)
     return {**found, "systems": list(systems)}

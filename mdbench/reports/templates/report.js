@@ -20,6 +20,7 @@
     const sorted = [...values].sort((a, b) => a - b), half = sorted.length >> 1;
     return sorted.length % 2 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
   };
+  const mean = (values) => values.length ? values.reduce((a, b) => a + b, 0) / values.length : null;
   const known = (values) => values.filter((value) => value !== null);
   const group = (items, key) => {
     const groups = new Map();
@@ -112,6 +113,8 @@
     }
     const judgedAtAll = entries.some((i) => t.v[i] >= 0);
     const movedAtAll = entries.some((i) => t.h[i] >= 0);
+    const tabledAtAll = entries.some((i) => t.a[i] >= 0);
+    const comparedAtAll = entries.some((i) => t.o[i] >= 0);
     const question = (i) => t.s[i] * data.protocols.length + t.p[i];
     const withResidual = new Set(entries.filter((i) => t.q[i] !== null).map(question));
     const rows = [...methods].map(([method, ones]) => {
@@ -131,6 +134,7 @@
       const of = (column, least) => done.filter((i) => column[i] >= least).length;
       const ended = data.ends.map((name, end) =>
         [end ? done.filter((i) => t.k[i] === end).length : 0, name]).filter(([n]) => n);
+      const distances = [...Array(failed).fill(1), ...known(done.map((i) => t.z[i]))];
       const [name, family, reference] = data.methods[method];
       return {
         name, family, reference, rank: meanRanks.get(method) ?? null, jobs: ones.length,
@@ -142,6 +146,9 @@
         holds: of(t.h, 1), simulated: movedAtAll ? failed + of(t.h, 0) : 0,
         unseen: of(t.u, 1), simulatedUnseen: movedAtAll ? failed + of(t.u, 0) : 0, ended,
         residual: median(judged.filter((i) => withResidual.has(question(i))).map((i) => t.q[i] ?? Infinity)),
+        accurate: of(t.a, 1), tabled: tabledAtAll ? failed + of(t.a, 0) : 0,
+        solved: of(t.o, 1), compared: comparedAtAll ? failed + of(t.o, 0) : 0,
+        distance: comparedAtAll ? mean(distances) : null,
         nodes: median(known(ones.map((i) => t.c[i]))), causes,
         wall: median(known(done.map((i) => t.w[i]))),
         total: ones.reduce((sum, i) => sum + (t.w[i] ?? 0), 0),
@@ -171,6 +178,8 @@
       share(row.identified, row.judged), share(row.oneOff, row.judged), [fixed(f1, 2), f1],
       share(row.holds, row.simulated), share(row.unseen, row.simulatedUnseen), told(row.ended),
       [scientific(row.residual), row.residual],
+      share(row.accurate, row.tabled), share(row.solved, row.compared),
+      [fixed(row.distance, 2), row.distance],
       [fixed(row.nodes), row.nodes],
       [`${row.answers}/${row.jobs}`, row.answers / row.jobs],
       [duration(row.wall), row.wall], [duration(row.total), row.total], [fixed(memory), memory],
