@@ -57,6 +57,20 @@ class OdeDataset(Dataset):
     unseen: Callable[[], Trajectory] | None = field(default=None, repr=False)
 
 
+@dataclass(frozen=True)
+class _Unseen:
+    """Makes a trajectory when it is called, and holds none: its dataset stays small."""
+
+    system: System
+    start: tuple[float, ...]
+    cache: Path
+
+    def __call__(self) -> Trajectory:
+        place = "_".join(f"{value:g}" for value in self.start)
+        path = self.cache / f"{self.system.name}-{self.system.recipe[:16]}-from-{place}.npz"
+        return load_or_make(path, lambda: Trajectory(*integrate(self.system, self.start)))
+
+
 class Ode(DataType):
     """Systems ``du/dt = f(u)``, known by one sampled trajectory."""
 
@@ -206,14 +220,11 @@ class _Systems(Source):
             unseen=self._unseen(system),
         )
 
-    def _unseen(self, system: System) -> Callable[[], Trajectory] | None:
+    def _unseen(self, system: System) -> _Unseen | None:
         """Say how to make the trajectory from the second initial condition, if there is one."""
         if len(system.initial_conditions) < 2:  # noqa: PLR2004
             return None
-        start = system.initial_conditions[1]
-        place = "_".join(f"{value:g}" for value in start)
-        path = self.cache / f"{system.name}-{system.recipe[:16]}-from-{place}.npz"
-        return partial(load_or_make, path, lambda: Trajectory(*integrate(system, start)))
+        return _Unseen(system, system.initial_conditions[1], self.cache)
 
     def _noisy(self, name: str, u: Array, snr_db: float, seed: int, protocol: Protocol) -> Array:
         if protocol is Protocol.STRICT:
