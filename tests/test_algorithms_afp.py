@@ -1,4 +1,4 @@
-"""AFP finds laws in any unit, repeatably and in time."""
+"""AFP and AFP-FE find laws in any unit, repeatably and in time."""
 
 from __future__ import annotations
 
@@ -12,32 +12,38 @@ from genetic_methods import LAWS, evaluate_text, law, modules, nmse, specificati
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SPEC = specification("afp")
+
+@pytest.fixture(scope="module", params=["afp", "afp_fe"])
+def name(request: pytest.FixtureRequest) -> str:
+    found: str = request.param
+    return found
 
 
 @pytest.fixture(scope="module")
-def load() -> Iterator[Any]:
-    with modules("afp") as importer:
+def load(name: str) -> Iterator[Any]:
+    with modules(name) as importer:
         yield importer
 
 
 @pytest.fixture(scope="module")
-def method(load: Any) -> Any:
-    return load("adapter").Adapter
-
-
-def make(method: Any, seed: int = 0, **hyperparameters: Any) -> Any:
+def method(load: Any, name: str) -> Any:
+    """Give the adapter with the method's own hyperparameters and a small budget."""
     small = {"population_size": 200, "generations": 40}
-    return method(seed=seed, threads=1, **SPEC["hyperparameters"] | small | hyperparameters)
+    given = specification(name)["hyperparameters"] | small
+
+    def make(seed: int = 0, **changes: Any) -> Any:
+        return load("adapter").Adapter(seed=seed, threads=1, **given | changes)
+
+    return make
 
 
-@pytest.mark.parametrize("name", LAWS)
-def test_finds_simple_laws_in_any_unit(method: Any, name: str) -> None:
-    X, Y = law(name)
-    adapter = make(method, generations=150)
+@pytest.mark.parametrize("problem", LAWS)
+def test_finds_simple_laws_in_any_unit(method: Any, problem: str) -> None:
+    X, Y = law(problem)
+    adapter = method(generations=150)
     adapter.fit(table(X, Y))
     assert nmse(adapter.predict(table(X))[:, 0], Y[:, 0]) < 1e-20
-    other, expected = law(name, rows=300)
+    other, expected = law(problem, rows=300)
     (equation,) = adapter.equations()
     assert nmse(evaluate_text(equation, other), expected[:, 0]) < 1e-20
 
@@ -45,7 +51,7 @@ def test_finds_simple_laws_in_any_unit(method: Any, name: str) -> None:
 def test_equations_say_what_candidates_predict(method: Any) -> None:
     X = np.random.default_rng(1).uniform(0.5, 3, (80, 2))
     Y = np.stack([np.sin(X[:, 0]) * X[:, 1], np.exp(X[:, 1]) / X[:, 0]], axis=1)
-    adapter = make(method, stop_threshold=0.0)
+    adapter = method(stop_threshold=0.0)
     adapter.fit(table(X, Y))
     candidates = list(adapter.candidates())
     assert [c.target for c in candidates] == sorted(c.target for c in candidates)
@@ -62,7 +68,7 @@ def test_equations_say_what_candidates_predict(method: Any) -> None:
 def test_predicts_with_the_chosen_candidates(method: Any) -> None:
     X = np.random.default_rng(2).uniform(0.5, 3, (60, 2))
     Y = np.stack([X[:, 0] * np.sin(X[:, 1]), X[:, 1] / (1 + X[:, 0])], axis=1)
-    adapter = make(method, generations=10)
+    adapter = method(generations=10)
     adapter.fit(table(X, Y))
     candidates = list(adapter.candidates())
     second = next(i for i, c in enumerate(candidates) if c.target == 1)
@@ -81,7 +87,7 @@ def hard() -> tuple[Any, Any]:
 def test_a_seed_repeats_its_front_and_another_does_not(method: Any) -> None:
     fronts = []
     for seed in (0, 0, 1):
-        adapter = make(method, seed, generations=10)
+        adapter = method(seed, generations=10)
         adapter.fit(table(*hard()))
         fronts.append([candidate.equations for candidate in adapter.candidates()])
     assert fronts[0] == fronts[1] != fronts[2]
@@ -89,7 +95,7 @@ def test_a_seed_repeats_its_front_and_another_does_not(method: Any) -> None:
 
 def test_ends_in_time_and_shares_it(method: Any) -> None:
     X, y = hard()
-    adapter = make(method, generations=10**6)
+    adapter = method(generations=10**6)
     start = time.monotonic()
     adapter.fit(table(X, np.hstack([y, y**2, -y]), time_limit=3.0))
     assert 2.0 < time.monotonic() - start < 8.0  # of a search that has no end of its own
@@ -98,7 +104,7 @@ def test_ends_in_time_and_shares_it(method: Any) -> None:
 
 
 def test_ends_in_time_even_before_the_first_generation(method: Any) -> None:
-    adapter = make(method, population_size=10**7)
+    adapter = method(population_size=10**7)
     start = time.monotonic()
     adapter.fit(table(*hard(), time_limit=0.5))
     assert time.monotonic() - start < 8.0
@@ -107,7 +113,7 @@ def test_ends_in_time_even_before_the_first_generation(method: Any) -> None:
 
 
 def test_is_done_where_it_is_exact(method: Any) -> None:
-    adapter = make(method, generations=10**6)
+    adapter = method(generations=10**6)
     adapter.fit(table(*law("product"), time_limit=30.0))
     assert not adapter.stopped_early
 
@@ -125,7 +131,7 @@ def test_a_fit_that_is_stopped_from_outside_has_a_front(
             raise KeyboardInterrupt
 
     monkeypatch.setattr(evolution, "step", stop)
-    adapter = make(method)
+    adapter = method()
     X, y = hard()
     with pytest.raises(KeyboardInterrupt):
         adapter.fit(table(X, np.hstack([y, y])))
@@ -136,7 +142,7 @@ def test_a_fit_that_is_stopped_from_outside_has_a_front(
 
 def test_of_many_samples_some_are_drawn(method: Any) -> None:
     X, Y = law("parabola", rows=3000)
-    adapter = make(method, max_rows=50)
+    adapter = method(max_rows=50)
     adapter.fit(table(X, Y))
     assert adapter._runs[0].evolution._data.X.shape == (50, 1)
     assert {len(candidate.predictions) for candidate in adapter.candidates()} == {3000}
@@ -146,14 +152,14 @@ def test_of_many_samples_some_are_drawn(method: Any) -> None:
 @pytest.mark.parametrize("value", [0.0, 2.5, 1e-34, 1e27])
 def test_a_constant_target_gives_a_constant(method: Any, value: float) -> None:
     X, _ = law("product")
-    adapter = make(method)
+    adapter = method()
     adapter.fit(table(X, np.full((len(X), 1), value)))
     np.testing.assert_allclose(adapter.predict(table(X)), value, rtol=1e-9)
 
 
 def test_without_linear_scaling_trees_stand_for_themselves(method: Any) -> None:
     X, Y = law("quotient")
-    adapter = make(method, linear_scaling=False)
+    adapter = method(linear_scaling=False)
     adapter.fit(table(X, Y))
     assert nmse(adapter.predict(table(X))[:, 0], Y[:, 0]) < 1e-20
 
@@ -163,14 +169,28 @@ def test_what_is_not_finite_is_refused(method: Any, broken: float) -> None:
     X, Y = law("product")
     Y[3] = broken
     with pytest.raises(ValueError, match="not finite"):
-        make(method).fit(table(X, Y))
+        method().fit(table(X, Y))
 
 
 def test_an_unknown_way_with_constants_is_refused(method: Any) -> None:
     with pytest.raises(ValueError, match=r"constants is 'bfgs'.*'hill-climb', 'least-squares'"):
-        make(method, constants="bfgs")
+        method(constants="bfgs")
 
 
 def test_an_unknown_function_is_refused(method: Any) -> None:
     with pytest.raises(ValueError, match=r"no function is called 'sine'.*'sin'"):
-        make(method, functions=["add", "sine"])
+        method(functions=["add", "sine"])
+
+
+@pytest.mark.parametrize("name", ["afp_fe"], indirect=True)
+def test_the_population_is_measured_on_few_samples(method: Any) -> None:
+    """The exact error is asked for the archive and for trainers only."""
+    X, Y = hard()
+    adapter = method(generations=30)
+    adapter.fit(table(np.tile(X, (50, 1)), np.tile(Y, (50, 1))))
+    evolution = adapter._runs[0].evolution
+    assert evolution.generation == 30
+    assert len(evolution._measure().y) == 10
+    assert evolution._data.evaluations < 0.2 * 200 * 30
+    for tree, fit in evolution.archive.front():
+        assert fit == evolution._data.fit(tree)

@@ -24,6 +24,12 @@ if TYPE_CHECKING:
 NAMES = ("zero", "mean", "linear")
 
 
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    """The project's own methods and systems; arrays are made once."""
+    return Workspace(ROOT, tmp_path_factory.mktemp("home"))
+
+
 def adapter(name: str) -> Any:
     path = ROOT / "algorithms" / name / "adapter.py"
     spec = importlib.util.spec_from_file_location(f"baseline_{name}", path)
@@ -69,15 +75,13 @@ def test_blocks_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("name", [*NAMES, "truth"])
-def test_each_keeps_the_contract(name: str, tmp_path: Path) -> None:
-    place = Workspace(ROOT, tmp_path)
+def test_each_keeps_the_contract(name: str, place: Workspace) -> None:
     findings = list(check_method(name, place, HereRuntime()))
     assert not [finding for finding in findings if not finding.passed]
     assert any("pde" in finding.point for finding in findings)
 
 
-def test_the_truth_scores_the_floor_of_the_data(tmp_path: Path) -> None:
-    place = Workspace(ROOT, tmp_path / "home")
+def test_the_truth_scores_the_floor_of_the_data(tmp_path: Path, place: Workspace) -> None:
     where = {"result_dir": tmp_path / "results"}
     names = ("advection1d", "navier_stokes_channel")
     for data_type, datasets in (("pde", names), ("ode", ("glider",))):
@@ -111,8 +115,7 @@ def test_nobody_knows_the_truth_of_the_users_data(tmp_path: Path) -> None:
     assert "nobody knows" in record.reason
 
 
-def test_a_run_on_fields_from_the_systems_to_the_records(tmp_path: Path) -> None:
-    place = Workspace(ROOT, tmp_path / "home")
+def test_a_run_on_fields_from_the_systems_to_the_records(tmp_path: Path, place: Workspace) -> None:
     options = RunOptions(
         NAMES, "pde", ("advection1d", "navier_stokes_channel"), result_dir=tmp_path / "results"
     )

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 from genetic_methods import evaluate_text, law, nmse, specification
 from house import ROOT
+from inside import Inside, inside
 
 from mdbench.runtimes.environments import prepare
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    import subprocess
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
@@ -57,13 +58,16 @@ json.dump(
 
 
 @pytest.fixture(scope="module")
-def python() -> Path:
-    """Make gplearn's environment from its lock, or find it made; gives its interpreter."""
+def gplearn() -> Iterator[Inside]:
+    """Make gplearn's environment from its lock, or find it made."""
     lock = FOLDER / "requirements.lock"
-    return prepare("gplearn", lock, SPEC["python"], Workspace.find().home).python
+    made = prepare("gplearn", lock, SPEC["python"], Workspace.find().home)
+    folders = [FOLDER, *(FOLDER.parent / name for name in SPEC["uses"]), ROOT]
+    with inside(made.python, folders, "-W", "error::RuntimeWarning") as environment:
+        yield environment
 
 
-def start(python: Path, X: Array, Y: Array, **options: Any) -> subprocess.CompletedProcess[str]:
+def start(gplearn: Inside, X: Array, Y: Array, **options: Any) -> subprocess.CompletedProcess[str]:
     small = {"population_size": [150, 200], "generations": [10, 15]}
     order = {
         "X": X.tolist(),
@@ -74,37 +78,28 @@ def start(python: Path, X: Array, Y: Array, **options: Any) -> subprocess.Comple
         **options,
         "hyperparameters": SPEC["hyperparameters"] | small | options.get("hyperparameters", {}),
     }
-    folders = [str(ROOT / "algorithms" / name) for name in ("gplearn", *SPEC["uses"])]
-    code = f"import sys; sys.path[:0] = {[*folders, str(ROOT)]!r}\n{DRIVER}"
-    return subprocess.run(
-        [python, "-W", "error::RuntimeWarning", "-c", code],
-        input=json.dumps(order),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+    return gplearn.run(DRIVER, order)
 
 
-def run(python: Path, X: Array, Y: Array, **options: Any) -> Any:
-    done = start(python, X, Y, **options)
+def run(gplearn: Inside, X: Array, Y: Array, **options: Any) -> Any:
+    done = start(gplearn, X, Y, **options)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
 @pytest.mark.parametrize("name", ["product", "quotient", "parabola", "tiny constant"])
-def test_finds_simple_laws_in_any_unit(python: Path, name: str) -> None:
+def test_finds_simple_laws_in_any_unit(gplearn: Inside, name: str) -> None:
     X, Y = law(name)
-    result = run(python, X, Y)
+    result = run(gplearn, X, Y)
     assert nmse(np.ravel(result["predictions"]), Y[:, 0]) < 1e-6
     other, expected = law(name, rows=300)
     assert nmse(evaluate_text(result["equations"][0], other), expected[:, 0]) < 1e-6
 
 
-def test_huge_variables_are_no_obstacle(python: Path) -> None:
+def test_huge_variables_are_no_obstacle(gplearn: Inside) -> None:
     X = np.random.default_rng(8).uniform(1e26, 1e28, (100, 2))
     Y = 6.6743e-11 * X[:, :1] / X[:, 1:]
-    result = run(python, X, Y)
+    result = run(gplearn, X, Y)
     assert nmse(np.ravel(result["predictions"]), Y[:, 0]) < 1e-6
     assert nmse(evaluate_text(result["equations"][0], X), Y[:, 0]) < 1e-6
 
@@ -115,10 +110,10 @@ def hard() -> tuple[Array, Array]:
 
 
 @pytest.mark.parametrize("linear_scaling", [False, True])
-def test_equations_say_what_is_predicted(python: Path, linear_scaling: bool) -> None:
+def test_equations_say_what_is_predicted(gplearn: Inside, linear_scaling: bool) -> None:
     X, Y = hard()
     less = {"generations": [4, 5], "linear_scaling": linear_scaling}
-    result = run(python, X, Y, hyperparameters=less)
+    result = run(gplearn, X, Y, hyperparameters=less)
     predictions = np.array(result["predictions"])
     assert predictions.shape == Y.shape
     for target, text in enumerate(result["equations"]):
@@ -126,11 +121,11 @@ def test_equations_say_what_is_predicted(python: Path, linear_scaling: bool) -> 
         assert nmse(predictions[:, target], Y[:, target]) < 1
 
 
-def test_seed_and_trial_repeat_the_answer(python: Path) -> None:
+def test_seed_and_trial_repeat_the_answer(gplearn: Inside) -> None:
     X, Y = hard()
     tiny = {"population_size": [30, 60], "generations": [2, 4]}
     first, again, trial, seed = (
-        run(python, X, Y, hyperparameters=tiny, **options)
+        run(gplearn, X, Y, hyperparameters=tiny, **options)
         for options in ({}, {}, {"trial": 1}, {"seed": 1})
     )
     assert first["equations"] == again["equations"]
@@ -139,20 +134,18 @@ def test_seed_and_trial_repeat_the_answer(python: Path) -> None:
     assert len(set(settings)) == 3
 
 
-def test_settings_are_of_the_space(python: Path) -> None:
+def test_settings_are_of_the_space(gplearn: Inside) -> None:
     """All twenty draws of a seed, by the adapter itself."""
     code = f"""
 import sys, json
-sys.path[:0] = {[str(ROOT / "algorithms" / n) for n in ("gplearn", *SPEC["uses"])] + [str(ROOT)]!r}
 from adapter import Adapter
 hyperparameters = {SPEC["hyperparameters"]!r}
 draws = [Adapter(seed=3, threads=1, trial=k, **hyperparameters)._setting for k in range(20)]
 json.dump([{{k: v if v is None or k == "const_range" else float(v) for k, v in d.items()}}
            for d in draws], sys.stdout)
 """
-    done = subprocess.run(
-        [python, "-c", code], capture_output=True, text=True, check=True, timeout=60
-    )
+    done = gplearn.run(code)
+    assert done.returncode == 0, done.stderr
     draws = json.loads(done.stdout)
     assert len({json.dumps(draw) for draw in draws}) == 20
     for name in ("population_size", "generations", "max_samples", "parsimony_coefficient"):
@@ -165,22 +158,22 @@ json.dump([{{k: v if v is None or k == "const_range" else float(v) for k, v in d
     assert {"null", "[-1.0, 1.0]", "[-10000.0, 10000.0]"} <= ranges
 
 
-def test_ends_in_time_and_shares_it(python: Path) -> None:
+def test_ends_in_time_and_shares_it(gplearn: Inside) -> None:
     X, Y = hard()
     endless = {"generations": [10**6, 10**6]}
-    result = run(python, X, Y, time_limit=6.0, hyperparameters=endless)
+    result = run(gplearn, X, Y, time_limit=6.0, hyperparameters=endless)
     assert 3.0 < result["seconds"] < 9.0
     assert result["stopped early"]
     assert len(result["equations"]) == 2
 
 
-def test_what_is_not_finite_is_refused(python: Path) -> None:
+def test_what_is_not_finite_is_refused(gplearn: Inside) -> None:
     X, Y = hard()
     X[0, 0] = np.nan
-    done = start(python, X, Y)
+    done = start(gplearn, X, Y)
     assert "ValueError: the data have values that are not finite" in done.stderr
 
 
-def test_an_unknown_function_is_refused(python: Path) -> None:
-    done = start(python, *hard(), hyperparameters={"functions": ["add", "sine"]})
+def test_an_unknown_function_is_refused(gplearn: Inside) -> None:
+    done = start(gplearn, *hard(), hyperparameters={"functions": ["add", "sine"]})
     assert "no function is called 'sine'" in done.stderr

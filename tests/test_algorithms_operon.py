@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import tomllib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 from house import ROOT
+from inside import Inside, inside
 from numpy.typing import NDArray
 
 from mdbench.expressions import parse
@@ -17,7 +17,8 @@ from mdbench.runtimes.environments import prepare
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    import subprocess
+    from collections.abc import Iterator
 
 Array = NDArray[np.float64]
 
@@ -55,19 +56,11 @@ json.dump({**result, "chosen": answer()}, sys.stdout)
 """
 
 
-@pytest.fixture(scope="module")
-def python() -> Path:
-    """Make Operon's environment from its lock, or find it made; gives its interpreter."""
-    return prepare(
-        "operon", FOLDER / "requirements.lock", SPEC["python"], Workspace.find().home
-    ).python
-
-
 class Operon:
     """Runs the adapter with a small budget."""
 
-    def __init__(self, python: Path) -> None:
-        self._python = python
+    def __init__(self, environment: Inside) -> None:
+        self._environment = environment
 
     def start(self, X: Array, Y: Array, **options: Any) -> subprocess.CompletedProcess[str]:
         hyperparameters = SPEC["hyperparameters"] | {"max_evaluations": 10_000}
@@ -84,15 +77,7 @@ class Operon:
             **options,
         }
         order["hyperparameters"] = hyperparameters | options.get("hyperparameters", {})
-        code = f"import sys; sys.path[:0] = {[str(FOLDER), str(ROOT)]!r}\n{DRIVER}"
-        return subprocess.run(
-            [self._python, "-c", code],
-            input=json.dumps(order),
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-        )
+        return self._environment.run(DRIVER, order)
 
     def run(self, X: Array, Y: Array, **options: Any) -> Any:
         done = self.start(X, Y, **options)
@@ -101,8 +86,11 @@ class Operon:
 
 
 @pytest.fixture(scope="module")
-def operon(python: Path) -> Operon:
-    return Operon(python)
+def operon() -> Iterator[Operon]:
+    """Make Operon's environment from its lock, or find it made."""
+    made = prepare("operon", FOLDER / "requirements.lock", SPEC["python"], Workspace.find().home)
+    with inside(made.python, (FOLDER, ROOT)) as environment:
+        yield Operon(environment)
 
 
 def lorenz_table() -> tuple[Array, Array]:

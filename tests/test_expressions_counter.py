@@ -98,3 +98,13 @@ def test_a_forked_process_asks_a_child_of_its_own() -> None:
     assert parse("u0/u0", ["u0"]).complexity == 1
     _, status = os.waitpid(pid, 0)
     assert os.waitstatus_to_exitcode(status) == 7
+
+
+def test_starting_does_not_wait_for_the_answer_to_somebody_else() -> None:
+    asked = child.Child(counter.__name__, seconds=1)
+    with asked.lock:
+        asked.start()
+    assert asked.process is None
+    asked.start()
+    assert asked.process is not None
+    asked.end()

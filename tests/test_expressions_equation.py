@@ -51,7 +51,9 @@ def by_sympy(text: str) -> int:
 
 def by_python(text: str) -> np.ndarray:
     """Evaluate a text that this file has made, as Python and NumPy read it."""
-    floats = {name: getattr(np, name) for name in UNARY if hasattr(np, name)}
+    # Of integers, some functions give integers, which have no negative powers.
+    found = {name: getattr(np, name) for name in UNARY if hasattr(np, name)}
+    floats = {name: lambda x, of=of: of(np.asarray(x, float)) for name, of in found.items()}
     floats |= {"asin": np.arcsin, "atan": np.arctan, "pi": np.pi, "E": np.e}
     with np.errstate(all="ignore"):
         return np.broadcast_to(eval(text, floats | COLUMNS), (7,))

@@ -9,9 +9,10 @@ import sympy
 from house import ROOT
 
 from mdbench.errors import EquationError
+from mdbench.expressions.atoms import monomial_text
 from mdbench.expressions.contribution import negligible
 from mdbench.expressions.fidelity import Verdict, compare
-from mdbench.expressions.terms import expand, monomial_text
+from mdbench.expressions.terms import expand
 from mdbench.solvers.ode import read_system
 
 NAMES = ("u0", "u1", "u2")

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from mdbench.errors import EquationError
 from mdbench.expressions import parse
-from mdbench.expressions.terms import expand, monomial_text
+from mdbench.expressions.atoms import monomial_text
+from mdbench.expressions.terms import expand
 
 NAMES = ("u0", "u1")
 

@@ -19,15 +19,19 @@ from house import ROOT, HereRuntime, Quiet, add_method, children, is_running, wa
 
 from mdbench import datatypes
 from mdbench.datatypes.base import Protocol
+from mdbench.datatypes.ode import Ode
 from mdbench.errors import MdbenchError, RecordsError, UnavailableError
 from mdbench.expressions import counter
 from mdbench.expressions.child import Child
 from mdbench.records import Record, RecordStore, Status, comparable
+from mdbench.records.store import RecordWriter
 from mdbench.runs import attempt
 from mdbench.runs.execute import Summary, execute
 from mdbench.runs.plan import RunOptions, make_plan
 
 if TYPE_CHECKING:
+    from mdbench.datatypes.base import Dataset
+    from mdbench.runs.plan import Job
     from mdbench.workspace import Workspace
 
 
@@ -522,6 +526,61 @@ def test_jobs_of_a_slot_share_one_worker(place: Workspace) -> None:
     assert len({child for _, child in words}) == 3
 
 
+def test_a_record_is_made_while_the_next_job_runs(
+    place: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ("rc-circuit", "autocatalysis", "landau-equation")
+    ended_before: list[int] = []
+
+    class Counting(Quiet):
+        def job_started(self, job: Job) -> None:
+            ended_before.append(len(self.ended))
+            super().job_started(job)
+
+    observer = Counting()
+    fidelity = Ode.fidelity
+
+    def patient(self: Ode, dataset: Dataset, *others: Any) -> Any:
+        following = names.index(dataset.name) + 2
+        assert wait_until(lambda: len(observer.started) >= min(following, len(names)))
+        return fidelity(self, dataset, *others)
+
+    monkeypatch.setattr(Ode, "fidelity", patient)
+    add_method(place, "zero")
+    summary = run(place, "zero", datasets=names, observer=observer)
+    assert ended_before == [0, 0, 1]  # never more than one waits for its record
+    assert [record.dataset for record in observer.ended] == list(names)
+    assert all(record.fidelity is not None for record in summary.records)
+    stored = RecordStore(place.root / "results" / "zero-ode.jsonl").read()
+    assert stored == summary.records
+
+
+def test_a_record_that_cannot_be_written_ends_the_run_at_once(
+    place: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_method(place, "slow", adapter(fit="time.sleep(0.0 if p.X[0, 0] == 10.0 else 60.0)"))
+    append = RecordWriter.append
+    observer = Quiet()
+
+    def refuse(self: RecordWriter, record: Record) -> None:
+        if record.status is Status.OK:
+            assert wait_until(lambda: len(observer.started) == 2)
+            raise RecordsError("the disk is gone")
+        append(self, record)
+
+    names = ("rc-circuit", "autocatalysis", "landau-equation")
+    start = time.monotonic()
+    with monkeypatch.context() as patch:
+        patch.setattr(RecordWriter, "append", refuse)
+        with pytest.raises(RecordsError, match="the disk is gone"):
+            run(place, "slow", datasets=names, timeout=60.0, observer=observer)
+    assert time.monotonic() - start < 20
+    assert not children()
+    assert len(observer.started) == 2
+    (left,) = RecordStore(place.root / "results" / "slow-ode.jsonl").read()
+    assert (left.dataset, left.status) == ("autocatalysis", Status.INTERRUPTED)
+
+
 def test_interrupt_leaves_whole_records_and_the_same_command_goes_on(place: Workspace) -> None:
     add_method(
         place,
@@ -832,6 +891,8 @@ def test_a_method_that_removes_its_folder_harms_no_other(place: Workspace) -> No
     wild, zero = run(place, "wild", "zero").records
     assert wild.status is Status.INVALID_OUTPUT
     assert "changed its job's folder" in wild.reason
+    assert wild.measured.wall_s is not None
+    assert wild.measured.wall_s < attempt._END_SECONDS  # it waits for orders, and is not waited for
     assert zero.status is Status.OK
 
 

@@ -1,13 +1,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from house import ROOT
 
+from mdbench import datatypes
+from mdbench.datatypes.base import Protocol
 from mdbench.runs import recall
 from mdbench.runs.recall import Recall
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mdbench.datatypes.base import Dataset
 
 
 @dataclass(frozen=True)
@@ -50,3 +58,14 @@ def test_there_is_room_for_so_much(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in "abcabc":
         assert remembers.get(name, lambda name=name: load(name)).name == name
     assert "".join(loaded) == "abcc"
+
+
+@pytest.mark.parametrize("name", ["rc-circuit", "lorenz-equations-chaotic"])
+def test_a_trajectory_is_remembered(tmp_path: Path, name: str) -> None:
+    source = datatypes.find("ode", ROOT / "datasets" / "ode", tmp_path).source()
+    remembers = Recall()
+
+    def load() -> Dataset:
+        return source.load(name, snr_db=None, seed=0, protocol=Protocol.STRICT)
+
+    assert remembers.get(name, load) is remembers.get(name, load)

@@ -18,9 +18,11 @@ from mdbench.methods import find
 from mdbench.records import Status
 from mdbench.runs.execute import execute
 from mdbench.runs.plan import RunOptions, make_plan
+from mdbench.runtimes import docker as containers
 from mdbench.runtimes.base import Limits, Prepared, WorkerGoneError
 from mdbench.runtimes.docker import DockerRuntime, _Frames
 from mdbench.runtimes.engine import is_orphan, owner
+from mdbench.runtimes.pipes import Pipes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,7 +79,8 @@ def test_a_container_can_do_nothing_but_its_work(runtime: Runtime, method: Metho
     assert list(host["Tmpfs"]) == ["/tmp"]
     assert "size=" in host["Tmpfs"]["/tmp"]
     assert {u["Name"]: u["Hard"] for u in host["Ulimits"]} == {"fsize": 10 * 2**20, "core": 0}
-    assert [bind.partition(":")[2] for bind in host["Binds"]] == ["/mdbench/jobs:rw"]
+    binds = [bind.partition(":")[2] for bind in host["Binds"]]
+    assert binds == ["/mdbench/jobs:rw", "/mdbench/pipes:ro"]
 
 
 def test_an_image_that_has_gone_is_not_the_methods_fault(
@@ -108,6 +111,73 @@ def test_an_engine_that_goes_is_not_the_methods_fault(
             with pytest.raises(WorkerGoneError, match="engine does not answer") as caught:
                 worker.receive(10)
     assert caught.value.lost
+
+
+NOSY = """
+import os
+import numpy as np
+
+class Adapter:
+    def __init__(self, *, seed, threads): ...
+    def fit(self, problem):
+        orders = "/mdbench/pipes/orders"
+        mine = f"/proc/self/fd/{self.descriptor(orders)}"
+        for what in (
+            lambda: os.open(orders, os.O_WRONLY),
+            lambda: os.open(mine, os.O_WRONLY),
+            lambda: os.chmod(orders, 0o666),
+            lambda: os.chmod(mine, 0o666),
+            lambda: os.unlink(orders),
+            lambda: os.mkfifo("/mdbench/pipes/another"),
+        ):
+            try:
+                what()
+            except OSError:
+                continue
+            raise AssertionError("a job may speak as the host")
+    def descriptor(self, path):
+        there = os.stat(path)
+        for number in range(100):
+            try:
+                if os.path.samestat(os.fstat(number), there):
+                    return number
+            except OSError:
+                continue
+        raise AssertionError("no descriptor")
+    def predict(self, problem):
+        return np.zeros((len(problem.X), 1))
+    def equations(self):
+        return ["0"]
+"""
+
+
+def test_a_job_cannot_give_orders(runtime: Runtime, place: Workspace) -> None:
+    (place.algorithms / "plain" / "adapter.py").write_text(NOSY, encoding="utf-8")
+    options = RunOptions(("plain",), "ode", ("rc-circuit",), result_dir=place.root / "r")
+    (record,) = execute(make_plan(options, place), runtime, Quiet()).records
+    assert (record.status, record.reason) == (Status.OK, "")
+
+
+def test_where_pipes_do_not_reach_the_engine_carries_all(
+    runtime: Runtime, place: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Elsewhere(Pipes):
+        def __init__(self, folder: Path) -> None:
+            super().__init__(folder)
+            for path in folder.iterdir():
+                path.unlink()
+
+    monkeypatch.setattr(containers, "Pipes", Elsewhere)
+    adapter = place.algorithms / "plain" / "adapter.py"
+    text = adapter.read_text(encoding="utf-8")
+    adapter.write_text(text.replace("self.targets =", "print('fitted')\n        self.targets ="))
+    names = ("rc-circuit", "autocatalysis")
+    options = RunOptions(("plain",), "ode", names, result_dir=place.root / "r", n_jobs=1)
+    records = execute(make_plan(options, place), runtime, Quiet()).records
+    assert [record.status for record in records] == [Status.OK, Status.OK]
+    for record in records:
+        assert record.log is not None
+        assert (place.root / "r" / record.log).read_text(encoding="utf-8") == "fitted\n"
 
 
 def test_containers_of_the_dead_are_removed(runtime: Runtime, method: Method) -> None:

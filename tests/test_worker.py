@@ -15,6 +15,7 @@ import pytest
 
 from mdbench.runtimes.launch import WORKER_COMMAND, lay_out_worker
 from mdbench.worker import Problem
+from mdbench.worker.supervise import _empty, _mounts_below
 
 ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = Path(__file__).parent / "golden" / "protocol"
@@ -301,3 +302,18 @@ def test_problem_names_what_it_has() -> None:
     assert problem.X.shape == (2, 1)
     with pytest.raises(AttributeError, match=r"no array 'Y'; it has \['X'\]"):
         _ = problem.Y
+
+
+def test_folders_are_emptied_around_what_is_mounted_in_them(tmp_path: Path) -> None:
+    mounted = tmp_path / "some where" / "mounted"
+    (mounted / "inside").mkdir(parents=True)
+    for path in (tmp_path / "file", tmp_path / "some where" / "file", mounted / "inside" / "file"):
+        path.touch()
+    (tmp_path / "folder" / "folder").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(mounted)
+    _empty(str(tmp_path), (str(mounted),))
+    left = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")}
+    there = "some where/mounted"
+    assert left == {"some where", there, f"{there}/inside", f"{there}/inside/file"}
+    assert "/proc" in _mounts_below(("",))
+    assert _mounts_below((str(tmp_path),)) == ()

@@ -50,10 +50,12 @@ class AgeFitness:
     ----------
     seed
         Every target starts from the same one.
-    plan
-        How a population lives.
+    threads
+        One is used, whatever is given.
     functions
         Names of ``trees.FUNCTIONS``; constants and variables are always there.
+    population_size, generations, crossover_probability, constants, stop_threshold
+        How a population lives: see ``evolution.Plan``, where `constants` is `climb`.
     max_size, max_initial_size, max_depth
         Of trees, before scales are written out.
     linear_scaling
@@ -68,8 +70,13 @@ class AgeFitness:
         self,
         *,
         seed: int,
-        plan: Plan,
+        threads: int,
         functions: Sequence[str],
+        population_size: int,
+        generations: int,
+        crossover_probability: float,
+        constants: str,
+        stop_threshold: float,
         max_size: int,
         max_initial_size: int,
         max_depth: int,
@@ -77,13 +84,20 @@ class AgeFitness:
         max_rows: int,
         predictor_plan: PredictorPlan | None = None,
     ) -> None:
+        del threads
         unknown = [name for name in functions if name not in FUNCTIONS]
         if unknown:
             raise ValueError(f"no function is called {unknown[0]!r}; there are {list(FUNCTIONS)}")
-        if plan.climb not in CLIMBS:
-            raise ValueError(f"constants is {plan.climb!r}; it may be one of {list(CLIMBS)}")
+        if constants not in CLIMBS:
+            raise ValueError(f"constants is {constants!r}; it may be one of {list(CLIMBS)}")
         self._seed = seed
-        self._plan = plan
+        self._plan = Plan(
+            population_size=population_size,
+            generations=generations,
+            crossover_probability=crossover_probability,
+            climb=constants,
+            stop_threshold=stop_threshold,
+        )
         self._functions = tuple(functions)
         self._limits = {
             "max_size": max_size,

@@ -57,6 +57,24 @@ class OdeDataset(Dataset):
     unseen: Callable[[], Trajectory] | None = field(default=None, repr=False)
 
 
+@dataclass(frozen=True)
+class _Unseen:
+    """Makes or reads a trajectory when it is first asked for."""
+
+    system: System
+    start: tuple[float, ...]
+    cache: Path
+
+    def __call__(self) -> Trajectory:
+        return self._trajectory
+
+    @cached_property
+    def _trajectory(self) -> Trajectory:
+        place = "_".join(f"{value:g}" for value in self.start)
+        path = self.cache / f"{self.system.name}-{self.system.recipe[:16]}-from-{place}.npz"
+        return load_or_make(path, lambda: Trajectory(*integrate(self.system, self.start)))
+
+
 class Ode(DataType):
     """Systems ``du/dt = f(u)``, known by one sampled trajectory."""
 
@@ -169,6 +187,7 @@ class _Systems(Source):
         self.folder = folder
         self.cache = cache
         self._floors: dict[str, float] = {}
+        self._unseen: dict[str, _Unseen] = {}
 
     @cached_property
     def systems(self) -> Mapping[str, System]:
@@ -203,17 +222,15 @@ class _Systems(Source):
             nmse_floor=self._floors[identity],
             given=given,
             clean=clean,
-            unseen=self._unseen(system),
+            unseen=self._other(system),
         )
 
-    def _unseen(self, system: System) -> Callable[[], Trajectory] | None:
+    def _other(self, system: System) -> _Unseen | None:
         """Say how to make the trajectory from the second initial condition, if there is one."""
         if len(system.initial_conditions) < 2:  # noqa: PLR2004
             return None
-        start = system.initial_conditions[1]
-        place = "_".join(f"{value:g}" for value in start)
-        path = self.cache / f"{system.name}-{system.recipe[:16]}-from-{place}.npz"
-        return partial(load_or_make, path, lambda: Trajectory(*integrate(system, start)))
+        made = _Unseen(system, system.initial_conditions[1], self.cache)
+        return self._unseen.setdefault(system.name, made)
 
     def _noisy(self, name: str, u: Array, snr_db: float, seed: int, protocol: Protocol) -> Array:
         if protocol is Protocol.STRICT:

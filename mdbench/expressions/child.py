@@ -79,9 +79,13 @@ class Child:
 
     def start(self) -> None:
         """Start the process, without waiting for it; a question would do so, too."""
-        with self.lock:
+        if not self.lock.acquire(blocking=False):
+            return  # somebody asks it
+        try:
             if self.process is None:
                 self.process = _start(self.module)
+        finally:
+            self.lock.release()
 
     def end(self) -> None:
         """Kill the process, if there is one."""

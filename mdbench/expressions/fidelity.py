@@ -16,16 +16,17 @@ from typing import TYPE_CHECKING
 
 from mdbench.errors import EquationError
 
+from .atoms import monomial_text
 from .edit_distance import edit_distance
 from .equation import parse
 from .matching import Match, match, tree_of_sums
 from .rewriting import rewritten
-from .terms import expand, monomial_text
+from .terms import expand
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from .terms import Monomial, Sum
+    from .atoms import Monomial, Sum
 
 __all__ = ["Comparison", "Term", "Verdict", "compare"]
 

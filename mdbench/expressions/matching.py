@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from .atoms import constants_of, skeleton_of
 from .edit_distance import Tree
-from .terms import constants_of, skeleton_of
 
 if TYPE_CHECKING:
-    from .terms import Atom, Exponent, Monomial, Sum
+    from .atoms import Atom, Exponent, Monomial, Sum
 
 __all__ = ["TOLERANCE", "Match", "match", "tree_of_sums"]
 

@@ -16,48 +16,44 @@ millisecond, and the work is limited by a count, not by a clock.
 from __future__ import annotations
 
 import math
-import re
-from dataclasses import dataclass, field
-from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from mdbench.errors import EquationError
 
+from .atoms import (
+    ONE,
+    PI,
+    absolute,
+    absolute_sum,
+    exponential,
+    function,
+    normalised,
+    opaque,
+    sorted_terms,
+    sum_order,
+    variable,
+    wave,
+)
+from .exact import bounded, float_of, number, number_power, simple
 from .grammar import check, read
 from .tree import Call, Chain, Negation, Node, Number, Power, Variable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-__all__ = [
-    "Atom",
-    "Exponent",
-    "Monomial",
-    "Sum",
-    "constants_of",
-    "expand",
-    "monomial_text",
-    "skeleton_of",
-]
+    from .atoms import Atom, Exponent, Monomial, Sum, Terms
+
+__all__ = ["expand"]
 
 MAX_PRODUCTS = 20_000
 """Products of two terms that the expansion of one equation may take: well below a second."""
 MAX_POWER = 24
 """Sums are not multiplied out beyond this power."""
-MAX_BITS = 4_000
-"""Longer fractions are rounded to double precision."""
-_FLOAT_BITS = 1_000
-"""Numbers of more bits before the point are too large for a float, or nearly so."""
 CANCELLED = Fraction(1, 10**10)
 """A sum of coefficients that is smaller than this share of their sizes is their rounding."""
 
-_PI = Fraction(math.pi)
-EXACT_DIGITS = 25
-"""Digits of a number in a text that is to be read again."""
-_SHORT = 10**EXACT_DIGITS
-_NUMBER = re.compile(r"(?<![\w.])(\d+\.?\d*|\.\d+)(e[-+]?\d+)?")
 _SNAP = Fraction(1, 10**9)
 """A phase this near to a multiple of pi/2 is one."""
 _ODD = frozenset({"asin", "atan", "sinh", "tanh", "asinh", "atanh", "sign"})
@@ -74,51 +70,6 @@ _ALIASES = {
     "arctanh": "atanh",
     "ln": "log",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Atom:
-    """What a term is made of.
-
-    Attributes
-    ----------
-    skeleton
-        The atom with a mark for each constant in it: ``#`` a coefficient, ``^`` an exponent,
-        ``~`` a phase.
-    constants
-        Their values, in that order.
-    text
-        The atom in the notation of equations.
-    kind
-        ``variable``, ``wave``, ``exp``, ``abs``, ``sum``, or a function's name.
-    inner
-        The sum inside, for those kinds that are ever opened again.
-    """
-
-    skeleton: str
-    constants: tuple[Exponent, ...]
-    text: str = field(compare=False)
-    kind: str = field(compare=False)
-    inner: tuple[tuple[Monomial, Fraction], ...] = field(default=(), compare=False)
-    hashed: int = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        # Fractions take long to hash, and every product of terms asks for it.
-        object.__setattr__(self, "hashed", hash((self.skeleton, self.constants)))
-
-    def __hash__(self) -> int:
-        return self.hashed
-
-    @property
-    def order(self) -> tuple[str, tuple[Exponent, ...]]:
-        """By what atoms are sorted."""
-        return self.skeleton, self.constants
-
-
-Exponent: TypeAlias = "int | Fraction"
-Monomial: TypeAlias = "tuple[tuple[Atom, Exponent], ...]"
-Sum: TypeAlias = "dict[Monomial, Fraction]"
-_ONE: Monomial = ()
 
 
 @lru_cache(maxsize=4_096)
@@ -149,54 +100,6 @@ def expand(text: str, variables: tuple[str, ...], *, angles: bool = False) -> Su
     return _Expansion(angles=angles).of(read(text, variables))
 
 
-@lru_cache(maxsize=16_384)
-def skeleton_of(monomial: Monomial) -> str:
-    """Write a product with a mark for each constant; products that match are alike in it."""
-    return "*".join(f"{atom.skeleton}{'#' if atom.kind == 'exp' else '^'}" for atom, _ in monomial)
-
-
-def constants_of(monomial: Monomial) -> tuple[Exponent, ...]:
-    """Give the constants of a product in the order of their marks."""
-    return tuple(c for atom, power in monomial for c in (*atom.constants, power))
-
-
-def monomial_text(monomial: Monomial, coefficient: Fraction, digits: int = EXACT_DIGITS) -> str:
-    """Write a term so that `mdbench.expressions.parse` reads it.
-
-    By default with enough digits for fractions to cancel once more; else all numbers in it are
-    rounded to so many.
-    """
-    if digits < EXACT_DIGITS:
-        exact = monomial_text(monomial, coefficient)
-        return _NUMBER.sub(lambda number: f"{float(number[0]):.{digits}g}", exact)
-    number = _decimal(coefficient)
-    factors = [_power_text(atom, power) for atom, power in monomial]
-    if factors and number in {"1", "-1"}:
-        return number[:-1] + "*".join(factors)
-    return "*".join([number, *factors])
-
-
-def _decimal(value: Exponent) -> str:
-    if value.denominator == 1 and abs(value) < _SHORT:
-        return str(value)
-    with localcontext(prec=EXACT_DIGITS):
-        return f"{Decimal(value.numerator) / Decimal(value.denominator):g}"
-
-
-def _power_text(atom: Atom, power: Exponent) -> str:
-    if power == 1:
-        return atom.text
-    if atom.kind == "exp":
-        return f"exp({monomial_text(atom.inner[0][0], Fraction(power))})"
-    shown = _decimal(power)
-    return f"{atom.text}**{shown if power >= 0 else f'({shown})'}"
-
-
-def _sum_text(terms: Iterable[tuple[Monomial, Fraction]]) -> str:
-    text = " + ".join(monomial_text(monomial, c) for monomial, c in terms) or "0"
-    return text.replace("+ -", "- ")
-
-
 class _Expansion:
     """The expansion of one equation, with the work it has done so far."""
 
@@ -208,9 +111,9 @@ class _Expansion:
     def of(self, node: Node) -> Sum:
         match node:
             case Number():
-                return _constant(_number(node))
+                return _constant(number(node))
             case Variable():
-                return {((_variable(node.name), 1),): Fraction(1)}
+                return {((variable(node.name), 1),): Fraction(1)}
             case Chain():
                 return self.chain(node)
             case Negation():
@@ -234,7 +137,7 @@ class _Expansion:
     def powered(self, node: Power) -> Sum:
         base = self.of(node.base)
         if node.exponent.constant is not None:
-            return self.power(base, _simple(node.exponent.constant))
+            return self.power(base, simple(node.exponent.constant))
         return self.exp(self.times(self.of(node.exponent), self.log(base)))
 
     def call(self, node: Call) -> Sum:
@@ -243,8 +146,8 @@ class _Expansion:
         name = _ALIASES.get(node.function, node.function)
         sums = [self.of(argument) for argument in node.arguments]
         if len(sums) > 1:
-            inner = sorted((_sorted(each) for each in sums), key=_sum_order)
-            return _single(_function(name, *inner))
+            inner = sorted((sorted_terms(each) for each in sums), key=sum_order)
+            return _single(function(name, *inner))
         known: dict[str, Callable[[Sum], Sum]] = {
             "abs": self.abs,
             "cos": lambda argument: self.wave(argument, cos=True),
@@ -263,13 +166,13 @@ class _Expansion:
 
     def odd_or_even(self, name: str, argument: Sum) -> Sum:
         sign = Fraction(1)
-        terms = _sorted(argument)
+        terms = sorted_terms(argument)
         if terms and terms[0][1] < 0 and name in _ODD | _EVEN:
             terms = tuple((monomial, -c) for monomial, c in terms)
             sign = Fraction(-1 if name in _ODD else 1)
         if name == "sign" and terms:
-            terms = _normalised(terms)[1]
-        return _single(_function(name, terms), sign)
+            terms = normalised(terms)[1]
+        return _single(function(name, terms), sign)
 
     def times(self, one: Sum, other: Sum) -> Sum:
         self.products += len(one) * len(other)
@@ -283,7 +186,7 @@ class _Expansion:
                 powers = dict(a)
                 for atom, power in b:
                     powers[atom] = powers.get(atom, 0) + power
-                parts.append(_scaled(self.settled(powers), _bounded(c * d)))
+                parts.append(_scaled(self.settled(powers), bounded(c * d)))
         return _added(parts)
 
     def settled(self, powers: dict[Atom, Exponent]) -> Sum:
@@ -321,7 +224,7 @@ class _Expansion:
         return result
 
     def squared_cosine(self, sine: Atom) -> Sum:
-        return {((_wave(sine.inner, _PI / 2), 2),): Fraction(1)}
+        return {((wave(sine.inner, PI / 2), 2),): Fraction(1)}
 
     def power(self, base: Sum, exponent: Fraction | int) -> Sum:
         exponent = Fraction(exponent)
@@ -349,13 +252,13 @@ class _Expansion:
             raised = power * exponent
             even = power.denominator == 1 and power % 2 == 0
             if even and raised % 2 != 0 and atom.kind not in {"exp", "abs"}:
-                atom = _abs(atom)  # noqa: PLW2901 - from here on it is the other one
+                atom = absolute(atom)  # noqa: PLW2901 - from here on it is the other one
             powers[atom] = powers.get(atom, 0) + raised
-        return _scaled(self.settled(powers), _number_power(c, exponent))
+        return _scaled(self.settled(powers), number_power(c, exponent))
 
     def opaque_power(self, base: Sum, exponent: Fraction) -> Sum:
         """Raise a sum that is not multiplied out; what all its terms share goes before it."""
-        terms = _sorted(base)
+        terms = sorted_terms(base)
         shared: dict[Atom, Exponent] = {}
         if exponent.denominator == 1:
             # Negative powers are shared, too: 1 + exp(-u) is exp(-u)*(exp(u) + 1).
@@ -368,70 +271,67 @@ class _Expansion:
             rest = self.power(self.times(base, below), exponent)
             above = self.settled({atom: power * exponent for atom, power in shared.items()})
             return self.times(above, rest)
-        scale, terms = _normalised(terms)
+        scale, terms = normalised(terms)
         if exponent.denominator == 1 and terms[0][1] < 0:
             scale, terms = -scale, tuple((monomial, -c) for monomial, c in terms)
-        atom = Atom(
-            f"({_skeleton(terms)})", _constants(terms), f"({_sum_text(terms)})", "sum", terms
-        )
-        return {((atom, _whole(exponent)),): _number_power(scale, exponent)}
+        return {((opaque(terms), _whole(exponent)),): number_power(scale, exponent)}
 
     def exp(self, argument: Sum) -> Sum:
         result = _constant(Fraction(1))
         for monomial, c in argument.items():
             if not monomial:
-                result = _scaled(result, _float_of(math.exp, c))
+                result = _scaled(result, float_of(math.exp, c))
             elif len(monomial) == 1 and monomial[0][0].kind == "log" and monomial[0][1] == 1:
                 result = self.times(result, self.power(dict(monomial[0][0].inner), c))
             else:
-                result = self.times(result, {((_exp(monomial), _whole(c)),): Fraction(1)})
+                result = self.times(result, {((exponential(monomial), _whole(c)),): Fraction(1)})
         return result
 
     def log(self, argument: Sum) -> Sum:
         if not argument:
             raise EquationError("an equation has the logarithm of zero")
-        scale, terms = _normalised(_sorted(argument))
-        result = [_constant(_float_of(math.log, scale))]
+        scale, terms = normalised(sorted_terms(argument))
+        result = [_constant(float_of(math.log, scale))]
         if len(terms) > 1 or terms[0][1] < 0:
-            return _added([*result, _single(_function("log", terms))])
+            return _added([*result, _single(function("log", terms))])
         for atom, power in terms[0][0]:
             if atom.kind == "exp":
                 part: Sum = dict(atom.inner)
             elif atom.kind == "sum":
-                part = _single(_function("log", atom.inner))
+                part = _single(function("log", atom.inner))
             else:
-                part = _single(_function("log", ((((atom, 1),), Fraction(1)),)))
+                part = _single(function("log", ((((atom, 1),), Fraction(1)),)))
             result.append(_scaled(part, Fraction(power)))
         return _added(result)
 
     def abs(self, argument: Sum) -> Sum:
         if not argument:
             return {}
-        scale, terms = _normalised(_sorted(argument))
+        scale, terms = normalised(sorted_terms(argument))
         if len(terms) > 1:
             if terms[0][1] < 0:
                 terms = tuple((monomial, -c) for monomial, c in terms)
-            return {((_abs_of(terms), 1),): scale}
+            return {((absolute_sum(terms), 1),): scale}
         powers: dict[Atom, Exponent] = {}
         for atom, power in terms[0][0]:
             even = power.denominator == 1 and power % 2 == 0
             bare = even or atom.kind in {"exp", "abs"}
-            powers[atom if bare else _abs(atom)] = power
+            powers[atom if bare else absolute(atom)] = power
         return _scaled(self.settled(powers), scale)
 
     def wave(self, argument: Sum, *, cos: bool) -> Sum:
-        phase = argument.get(_ONE, Fraction(0)) + (_PI / 2 if cos else 0)
-        terms = _sorted({monomial: c for monomial, c in argument.items() if monomial})
+        phase = argument.get(ONE, Fraction(0)) + (PI / 2 if cos else 0)
+        terms = sorted_terms({monomial: c for monomial, c in argument.items() if monomial})
         if not terms:
-            return _constant(_float_of(math.sin, phase))
+            return _constant(float_of(math.sin, phase))
         sign = 1
         if terms[0][1] < 0:  # sin(-x + p) = -sin(x - p)
             terms = tuple((monomial, -c) for monomial, c in terms)
             sign, phase = -1, -phase
-        turns = round((phase - _PI / 4) / _PI)
-        phase -= turns * _PI
+        turns = round((phase - PI / 4) / PI)
+        phase -= turns * PI
         sign *= -1 if turns % 2 else 1
-        for known in (Fraction(0), _PI / 2):
+        for known in (Fraction(0), PI / 2):
             if abs(phase - known) < _SNAP:
                 phase = known
         if self.angles:
@@ -439,32 +339,32 @@ class _Expansion:
             if (terms, phase) not in self.waves:
                 self.waves[terms, phase] = self.parted(terms, phase)
             return _scaled(self.waves[terms, phase], Fraction(sign))
-        return {((_wave(terms, phase), 1),): Fraction(sign)}
+        return {((wave(terms, phase), 1),): Fraction(sign)}
 
-    def parted(self, terms: tuple[tuple[Monomial, Fraction], ...], phase: Fraction) -> Sum:
+    def parted(self, terms: Terms, phase: Fraction) -> Sum:
         """Write sin(a + b + p) in the sines and cosines of a and of b."""
         monomial, c = terms[0]
         multiple = c.denominator == 1 and 1 < c <= MAX_POWER
         if multiple or len(terms) > 1:
             step = Fraction(1) if multiple else c
             first = {monomial: step}
-            rest: Sum = {_ONE: phase} | dict(terms[1:])
+            rest: Sum = {ONE: phase} | dict(terms[1:])
             if multiple:
                 rest[monomial] = c - step
             return _added(
                 self.times(self.wave(first, cos=a), self.wave(rest, cos=b))
                 for a, b in ((False, True), (True, False))
             )
-        if phase in {0, _PI / 2}:
-            return {((_wave(terms, phase), 1),): Fraction(1)}
+        if phase in {0, PI / 2}:
+            return {((wave(terms, phase), 1),): Fraction(1)}
         return _added(
-            {((_wave(terms, shift), 1),): _float_of(function, phase)}
-            for shift, function in ((Fraction(0), math.cos), (_PI / 2, math.sin))
+            {((wave(terms, shift), 1),): float_of(function, phase)}
+            for shift, function in ((Fraction(0), math.cos), (PI / 2, math.sin))
         )
 
 
 def _constant(value: Fraction) -> Sum:
-    return {_ONE: value} if value else {}
+    return {ONE: value} if value else {}
 
 
 def _single(atom: Atom, c: Fraction = Fraction(1)) -> Sum:
@@ -479,7 +379,7 @@ def _whole(power: Exponent) -> Exponent:
 def _scaled(terms: Sum, factor: Fraction) -> Sum:
     if factor == 1:
         return terms
-    scaled = {monomial: _bounded(c * factor) for monomial, c in terms.items()} if factor else {}
+    scaled = {monomial: bounded(c * factor) for monomial, c in terms.items()} if factor else {}
     return {monomial: c for monomial, c in scaled.items() if c}
 
 
@@ -498,116 +398,3 @@ def _added(parts: Iterable[Sum]) -> Sum:
         if abs(result[monomial]) <= CANCELLED * size:
             del result[monomial]
     return result
-
-
-def _number(node: Number) -> Fraction:
-    if node.text[0].isalpha():
-        return Fraction(float(node.constant or 0.0))
-    # Through a float where the decimal exponent would make a fraction of many digits.
-    value = abs(float(node.constant or 0.0))
-    return Fraction(node.text) if 1e-60 < value < 1e60 else Fraction(value)  # noqa: PLR2004
-
-
-def _simple(value: float) -> Fraction:
-    near = Fraction(float(value)).limit_denominator(12)
-    return near if abs(float(near) - value) < 1e-12 else Fraction(float(value))  # noqa: PLR2004
-
-
-def _bounded(value: Fraction) -> Fraction:
-    above, below = value.numerator.bit_length(), value.denominator.bit_length()
-    if above + below <= MAX_BITS and above - below < _FLOAT_BITS:
-        return value
-    return _float_of(float, value)
-
-
-def _float_of(function: object, value: Fraction) -> Fraction:
-    try:
-        result = function(float(value))  # type: ignore[operator]
-        return Fraction(result)
-    except (OverflowError, ValueError):
-        raise EquationError("a constant of an equation is too large") from None
-
-
-def _number_power(value: Fraction, exponent: Fraction) -> Fraction:
-    bits = value.numerator.bit_length() + value.denominator.bit_length()
-    if exponent.denominator == 1 and bits * abs(exponent) <= MAX_BITS:
-        return value**exponent.numerator
-    try:
-        result = float(value) ** float(exponent)
-        return Fraction(result)
-    except (OverflowError, ValueError, ZeroDivisionError, TypeError):
-        raise EquationError("a constant of an equation is too large") from None
-
-
-def _sorted(terms: Sum) -> tuple[tuple[Monomial, Fraction], ...]:
-    return tuple(sorted(terms.items(), key=lambda each: _order(each[0])))
-
-
-@lru_cache(maxsize=16_384)
-def _order(monomial: Monomial) -> tuple[str, tuple[Exponent, ...]]:
-    return skeleton_of(monomial), constants_of(monomial)
-
-
-def _sum_order(terms: tuple[tuple[Monomial, Fraction], ...]) -> list[tuple[object, ...]]:
-    return [(*_order(monomial), c) for monomial, c in terms]
-
-
-def _skeleton(terms: tuple[tuple[Monomial, Fraction], ...]) -> str:
-    return "+".join(f"#{skeleton_of(monomial)}" for monomial, _ in terms)
-
-
-def _constants(terms: tuple[tuple[Monomial, Fraction], ...]) -> tuple[Exponent, ...]:
-    return tuple(value for monomial, c in terms for value in (c, *constants_of(monomial)))
-
-
-def _normalised(
-    terms: tuple[tuple[Monomial, Fraction], ...],
-) -> tuple[Fraction, tuple[tuple[Monomial, Fraction], ...]]:
-    """Take out the size of the first coefficient."""
-    scale = abs(terms[0][1])
-    return scale, tuple((monomial, c / scale) for monomial, c in terms)
-
-
-@lru_cache(maxsize=4_096)
-def _variable(name: str) -> Atom:
-    return Atom(name, (), name, "variable")
-
-
-def _function(name: str, *arguments: tuple[tuple[Monomial, Fraction], ...]) -> Atom:
-    return Atom(
-        f"{name}({','.join(map(_skeleton, arguments))})",
-        tuple(value for terms in arguments for value in _constants(terms)),
-        f"{name}({', '.join(map(_sum_text, arguments))})",
-        name,
-        arguments[0],
-    )
-
-
-def _exp(monomial: Monomial) -> Atom:
-    terms = ((monomial, Fraction(1)),)
-    return Atom(
-        f"exp({skeleton_of(monomial)})",
-        constants_of(monomial),
-        f"exp({_sum_text(terms)})",
-        "exp",
-        terms,
-    )
-
-
-def _abs(atom: Atom) -> Atom:
-    return _abs_of(atom.inner if atom.kind == "sum" else ((((atom, 1),), Fraction(1)),))
-
-
-def _abs_of(terms: tuple[tuple[Monomial, Fraction], ...]) -> Atom:
-    return Atom(
-        f"abs({_skeleton(terms)})", _constants(terms), f"abs({_sum_text(terms)})", "abs", terms
-    )
-
-
-def _wave(terms: tuple[tuple[Monomial, Fraction], ...], phase: Fraction) -> Atom:
-    if phase == _PI / 2:
-        text = f"cos({_sum_text(terms)})"
-    else:
-        shifted = (*terms, (_ONE, phase)) if phase else terms
-        text = f"sin({_sum_text(shifted)})"
-    return Atom(f"sin({_skeleton(terms)}~)", (*_constants(terms), phase), text, "wave", terms)

@@ -95,10 +95,19 @@ class Setting:
 
 
 class _StopError(Exception):
-    def __init__(self, status: Status, reason: str) -> None:
+    """The conversation is over.
+
+    Attributes
+    ----------
+    waits
+        Whether the job waits for an answer that will not come.
+    """
+
+    def __init__(self, status: Status, reason: str, *, waits: bool = False) -> None:
         super().__init__(reason)
         self.status = status
         self.reason = reason
+        self.waits = waits
 
 
 class Attempt:
@@ -173,7 +182,7 @@ class Attempt:
             self._await_end()
         except _StopError as stop:
             outcome = Outcome(stop.status, stop.reason)
-            self._await_end()
+            self._end(0.0 if stop.waits else _END_SECONDS)
         except WorkerTimeoutError:
             self._finish()
             outcome = self._best_so_far()
@@ -270,6 +279,7 @@ class Attempt:
             raise _StopError(
                 Status.INVALID_OUTPUT,
                 f"the method changed its job's folder: {file}: {error.strerror}",
+                waits=True,
             ) from error
 
     def _await(self, wanted: type[_M]) -> _M:
@@ -384,8 +394,9 @@ class Attempt:
         found = self._candidates
         if not found.came:
             failure = self._first_failure or "no candidate came"
-            raise _StopError(Status.INVALID_OUTPUT, failure)
-        _invalid(f"none of {found.came} candidates is valid, the first: {found.first_reason}")
+        else:
+            failure = f"none of {found.came} candidates is valid, the first: {found.first_reason}"
+        raise _StopError(Status.INVALID_OUTPUT, failure, waits=True)
 
     def _finish(self) -> None:
         """End a job whose time is up, within two seconds, and hear what it still has to say."""

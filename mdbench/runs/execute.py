@@ -6,13 +6,16 @@ import queue
 import threading
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Protocol, Self
 
 from mdbench.records import RecordStore, Status
 from mdbench.runs.due import is_due, make_ready
 from mdbench.runs.slot import Environments, Slot
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mdbench.records import Record, RecordWriter
     from mdbench.runs.due import Ready
     from mdbench.runs.plan import Job, Plan
@@ -153,23 +156,55 @@ class _Run:
     def _serve(self, slot: Slot) -> None:
         """Take jobs until there are none: the work of one thread."""
         try:
-            with slot:
+            with _Beside() as beside, slot:
                 while not self._stop.is_set():
-                    self._do(slot, self._queue.get_nowait())
+                    one = self._queue.get_nowait()
+                    self._observer.job_started(one.job)
+                    beside.do(partial(self._leave_record, one.job, slot.run(one)))
         except queue.Empty:
             pass
         except BaseException as error:  # noqa: BLE001 - raised again by the main thread
-            self._error = self._error or error
-            self._end_all()
+            self._fail(error)
         finally:
             self._ended.put(None)
 
-    def _do(self, slot: Slot, one: Ready) -> None:
-        job = one.job
-        self._observer.job_started(job)
-        record = slot.run(one)
-        self._writers[job.algorithm].append(record)
+    def _leave_record(self, job: Job, make: Callable[[], Record]) -> None:
+        """Score an answer and write it down, while the slot does its next job."""
+        try:
+            record = make()
+            self._writers[job.algorithm].append(record)
+            with self._lock:
+                self.written[job.algorithm][record.key] = record
+                self.count += 1
+            self._observer.job_ended(job, record)
+        except BaseException as error:  # noqa: BLE001 - raised again by the main thread
+            self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
         with self._lock:
-            self.written[job.algorithm][record.key] = record
-            self.count += 1
-        self._observer.job_ended(job, record)
+            self._error = self._error or error
+        self._end_all()
+
+
+class _Beside:
+    """Does one thing at a time beside the thread that asks for it, in the order of asking."""
+
+    def __init__(self) -> None:
+        self._thread: threading.Thread | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._wait()
+
+    def do(self, work: Callable[[], None]) -> None:
+        """Begin something, once what was asked for before is done."""
+        self._wait()
+        self._thread = threading.Thread(target=work)
+        self._thread.start()
+
+    def _wait(self) -> None:
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields, is_dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -54,6 +55,6 @@ def _bytes_of(value: Any) -> int:
         return sum(_bytes_of(part) for part in value)
     if is_dataclass(value) and not isinstance(value, type):
         return sum(_bytes_of(getattr(value, each.name)) for each in fields(value))
-    if value is None or isinstance(value, str | int | float | bool):
+    if value is None or isinstance(value, str | int | float | bool | Path):
         return 0
     return _LARGEST + 1

@@ -14,6 +14,7 @@ from mdbench.runs.due import load_dataset
 from mdbench.runs.write import Stopwatch, make_record
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
     from types import TracebackType
 
@@ -102,8 +103,12 @@ class Slot:
             if self._worker is not None:
                 self._worker.interrupt()
 
-    def run(self, one: Ready) -> Record:
-        """Do a job and give its record; whatever the method does, there is one.
+    def run(self, one: Ready) -> Callable[[], Record]:
+        """Do a job, and give what makes its record; whatever the method does, there is one.
+
+        The record is made by a function, which may be called from another thread while the slot
+        does its next job: what it takes to compare an answer with the truth is no time of the
+        method's.
 
         Raises
         ------
@@ -138,22 +143,25 @@ class Slot:
             outcome = Outcome(Status.FAILED, str(error))
         if self._interrupted and outcome.status not in {Status.OK, Status.PARTIAL}:
             outcome = Outcome(Status.INTERRUPTED, "the run was stopped")
-        with watch.stopped():  # the bench's own curiosity
-            fidelity = self._fidelity(dataset, task, outcome)
-            outcome = self._with_equation_metrics(dataset, outcome)
-        return make_record(
-            job,
-            dataset,
-            outcome,
-            key_parts=one.parts,
-            targets=task.targets,
-            dataset_path=self._plan.dataset_path,
-            runtime=self._runtime,
-            prepared=prepared,
-            log=str(log.relative_to(self._plan.result_dir)) if log.exists() else None,
-            watch=watch,
-            fidelity=fidelity,
-        )
+        seconds = watch.seconds
+
+        def record() -> Record:
+            return make_record(
+                job,
+                dataset,
+                self._with_equation_metrics(dataset, outcome),
+                key_parts=one.parts,
+                targets=task.targets,
+                dataset_path=self._plan.dataset_path,
+                runtime=self._runtime,
+                prepared=prepared,
+                log=str(log.relative_to(self._plan.result_dir)) if log.exists() else None,
+                started=watch.started,
+                wall_s=seconds,
+                fidelity=self._fidelity(dataset, task, outcome),
+            )
+
+        return record
 
     def _fidelity(self, dataset: Dataset, task: Task, outcome: Outcome) -> Fidelity | None:
         if outcome.equations is None:

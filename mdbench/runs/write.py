@@ -77,7 +77,8 @@ def make_record(
     runtime: IsolatedBy,
     prepared: Prepared | None,
     log: str | None,
-    watch: Stopwatch,
+    started: datetime,
+    wall_s: float,
     fidelity: Found | None = None,
 ) -> Record:
     """Put together the one line that a job leaves."""
@@ -133,8 +134,8 @@ def make_record(
             machine=_machine(),
         ),
         measured=Measured(
-            started=watch.started,
-            wall_s=watch.seconds,
+            started=started,
+            wall_s=wall_s,
             fit_s=outcome.fit_s,
             predict_s=outcome.predict_s,
             cpu_s=outcome.cpu_s,

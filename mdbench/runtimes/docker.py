@@ -8,6 +8,7 @@ standard input is closed, so a bench that is killed leaves none.
 from __future__ import annotations
 
 import os
+import select
 import socket
 import struct
 import threading
@@ -40,6 +41,7 @@ from mdbench.runtimes.launch import (
     worker_options,
 )
 from mdbench.runtimes.lines import LineWorker
+from mdbench.runtimes.pipes import Pipes
 from mdbench.runtimes.protocol import MAX_LINE
 from mdbench.runtimes.scratch import Scratch, remove_left_over
 
@@ -54,12 +56,16 @@ __all__ = ["DockerRuntime", "DockerWorker"]
 
 _JOBS = "/mdbench/jobs"
 """The folder of the jobs' folders, inside."""
+_PIPES = "/mdbench/pipes"
+"""The folder of the pipes, inside."""
 _NOBODY = 65534
 _TMP_MB = 256
 """What may be written outside of a job's folder, which is memory."""
 _STOP_SECONDS = 1.0
 _NEWS_SECONDS = 0.5
 """How long the engine may take to tell that memory ran out."""
+_LOOK_SECONDS = 1.0
+"""How often a worker that reads nothing is looked at."""
 _HEADER = struct.Struct(">BxxxL")
 _STDERR = 2
 
@@ -154,6 +160,11 @@ class DockerWorker(LineWorker):
 
     def __init__(self, image: str, arguments: list[str], limits: Limits) -> None:
         scratch = Scratch()
+        self._pipes = Pipes(scratch.path / "pipes")
+        self._pumps: list[threading.Thread] = []
+        self._piped = False
+        # To be waited for together with pipes; the second is never taken back.
+        self._heard, self._over = (os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC) for _ in "ab")
         self._user = os.getuid() or _NOBODY
         self._group = os.getgid() or _NOBODY
         super().__init__(scratch, _JOBS)
@@ -183,8 +194,11 @@ class DockerWorker(LineWorker):
             raise UnavailableError(
                 f"A container cannot be started: {explain(error)}.", START_IT
             ) from error
-        self._pump = threading.Thread(target=self._drain, daemon=True)
-        self._pump.start()
+        self._pumps = [
+            threading.Thread(target=each, daemon=True) for each in (self._drain, self._drain_log)
+        ]
+        for pump in self._pumps:
+            pump.start()
 
     def _create(self, image: str, arguments: list[str]) -> str:
         limits = self._limits
@@ -193,7 +207,7 @@ class DockerWorker(LineWorker):
         cores = self._cores.numbers
         created = self._client.create_container(
             image,
-            command=[IMAGE_PYTHON, *WORKER_COMMAND, *arguments, "--own-pids"],
+            command=[IMAGE_PYTHON, *WORKER_COMMAND, *arguments, "--own-pids", f"--pipes={_PIPES}"],
             environment=worker_environment(limits.threads, home="/tmp", path=PATH_IN_IMAGE),  # noqa: S108
             user=f"{self._user}:{self._group}",
             working_dir="/tmp",  # noqa: S108
@@ -204,7 +218,10 @@ class DockerWorker(LineWorker):
                 init=True,
                 network_mode="none",
                 read_only=True,
-                binds={str(self._scratch.jobs): {"bind": _JOBS, "mode": "rw"}},
+                binds={
+                    str(self._scratch.jobs): {"bind": _JOBS, "mode": "rw"},
+                    str(self._pipes.folder): {"bind": _PIPES, "mode": "ro"},
+                },
                 tmpfs={"/tmp": f"size={_TMP_MB}m,mode=1777,nosuid,nodev"},  # noqa: S108
                 shm_size=f"{_TMP_MB}m",
                 cap_drop=["ALL"],
@@ -267,12 +284,14 @@ class DockerWorker(LineWorker):
     def close(self) -> None:
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_WR)  # the worker's lease
+        self._pipes.hang_up()
         with self._changed:
             self._changed.wait_for(lambda: self._ended, _STOP_SECONDS)
         if not self._ended:
             self.interrupt()
         self._await_removal()
-        self._pump.join(_STOP_SECONDS)
+        for pump in self._pumps:
+            pump.join(_STOP_SECONDS)
         for stream in (self._attached, self._socket):
             with suppress(OSError):
                 stream.close()
@@ -295,6 +314,10 @@ class DockerWorker(LineWorker):
                 self._client.remove_container(self._id, force=True)
         with suppress(*UNREACHABLE):
             self._client.close()
+        if not any(pump.is_alive() for pump in self._pumps):  # they would use what comes next
+            self._pipes.close()
+            for descriptor in (self._heard, self._over):
+                os.close(descriptor)
         self._cores.release()
         self._remove_files()
 
@@ -323,16 +346,29 @@ class DockerWorker(LineWorker):
             return []
 
     def _write(self, data: memoryview) -> int:
-        return self._socket.send(data)
+        if not self._piped:
+            return self._socket.send(data)
+        while not (sent := self._pipes.send(data, _LOOK_SECONDS)):
+            if self._ended:
+                raise BrokenPipeError
+        return sent
 
     def _read(self, seconds: float) -> bytes | None:
+        """Read from the pipe; or what came through the engine, where pipes do not reach."""
+        ears = [self._pipes.answers, self._heard, self._over]
+        select.select(ears, [], [], max(0.0, seconds))
+        ended = self._ended
+        if block := self._pipes.read(self._pipes.answers):
+            self._piped = True
+            return block
         with self._changed:
-            self._changed.wait_for(lambda: self._said or self._ended, max(0.0, seconds))
-            if self._said:
-                block = bytes(self._said)
-                self._said.clear()
-                return block
-            return b"" if self._ended else None
+            with suppress(BlockingIOError):
+                os.eventfd_read(self._heard)
+            block = bytes(self._said)
+            self._said.clear()
+        if block:
+            return block
+        return b"" if ended else None
 
     def _has_ended(self) -> bool:
         return self._ended
@@ -366,14 +402,27 @@ class DockerWorker(LineWorker):
             with self._changed:
                 if len(self._said) <= 2 * MAX_LINE:
                     self._said += data
-                self._changed.notify_all()
+                os.eventfd_write(self._heard, 1)
                 flooded = len(self._said) > 2 * MAX_LINE and not self._interrupted
             if flooded:
                 self.interrupt()
-        self.log.close()
         with self._changed:
             self._ended = True
             self._changed.notify_all()
+        os.eventfd_write(self._over, 1)
+
+    def _drain_log(self) -> None:
+        """Read the log's pipe until the container has ended, and all that is in it then."""
+        log = self._pipes.log
+        ended = False
+        while True:
+            if block := self._pipes.read(log):
+                self.log.feed(block)
+            elif ended:
+                break
+            else:
+                ended = self._over in select.select([log, self._over], [], [])[0]
+        self.log.close()
 
 
 class _Frames:

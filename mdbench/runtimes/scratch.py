@@ -100,11 +100,9 @@ class JobFolders:
         self._thread.join()
 
     def _keep_house(self) -> None:
-        while True:
-            self._spare.put(self._make())
-            used = self._used.get()
-            if used is None:
-                return
+        self._spare.put(self._make())
+        while (used := self._used.get()) is not None:
+            self._spare.put(self._make())  # first, since the next job may wait for it
             remove_tree(used)
 
     def _make(self) -> Path | OSError:

@@ -48,7 +48,7 @@ def main(arguments: list[str]) -> int:
     die_with_parent()
     options = _parse(arguments)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    channel = _take_over_standard_streams()
+    channel = _take_over_standard_streams(options.pipes)
     fork = not options.no_fork
     adapter = None
     if fork:
@@ -84,6 +84,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--no-fork", action="store_true")
     parser.add_argument("--own-pids", action="store_true")
     parser.add_argument("--output-mb", type=int, default=None)
+    parser.add_argument("--pipes", type=Path, default=None)
     return parser.parse_args(arguments)
 
 
@@ -156,15 +157,34 @@ def _be_the_first_to_go() -> None:
         file.write("1000")
 
 
-def _take_over_standard_streams() -> Channel:
+def _take_over_standard_streams(pipes: Path | None) -> Channel:
     """Keep the protocol's streams; let everything else read nothing and print to the log."""
-    channel = Channel(os.dup(0), os.dup(1))
+    channel = (pipes and _through(pipes)) or Channel(os.dup(0), os.dup(1))
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     os.close(null)
     os.dup2(2, 1)
     sys.stdout = os.fdopen(1, "w", encoding="utf-8", errors="backslashreplace", buffering=1)
     return channel
+
+
+def _through(pipes: Path) -> Channel | None:
+    """Use a folder of pipes for all three streams; None where nobody is at their other ends."""
+    opened: list[int] = []
+    try:
+        # Without waiting: there is a host behind a pipe only where both run on one kernel.
+        for name, way in (("log", os.O_WRONLY), ("answers", os.O_WRONLY), ("orders", os.O_RDONLY)):
+            opened.append(os.open(pipes / name, way | os.O_NONBLOCK | os.O_CLOEXEC))
+    except OSError:
+        for descriptor in opened:
+            os.close(descriptor)
+        return None
+    for descriptor in opened:
+        os.set_blocking(descriptor, True)
+    log, answers, orders = opened
+    os.dup2(log, 2)
+    os.close(log)
+    return Channel(orders, answers)
 
 
 def _import_or_say(options: argparse.Namespace, channel: Channel, *, forks: bool) -> type | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import select
 import shutil
 import signal
@@ -72,6 +73,7 @@ class Supervisor:
     def __init__(self, lease: int, *, own_pids: bool) -> None:
         # A mistake here would end all that the user runs.
         self._own_pids = own_pids and os.getppid() == 1
+        self._mounts = _mounts_below(_ROOM) if self._own_pids else ()
         self._lease = lease
         self._pid = 0
         with suppress(AttributeError):
@@ -164,7 +166,7 @@ class Supervisor:
             os._exit(71)  # what does not die is the host's to end, with this worker
         if self._own_pids and not all_:
             for folder in _ROOM:
-                _empty(folder)
+                _empty(folder, self._mounts)
 
     def _kill_all(self) -> None:
         if self._own_pids:
@@ -214,11 +216,27 @@ def _children() -> list[int]:
     return found
 
 
-def _empty(folder: str) -> None:
+def _mounts_below(folders: tuple[str, ...]) -> tuple[str, ...]:
+    """Give what the host has mounted below folders, such as an environment that is kept there."""
+    found = []
+    with suppress(OSError), open("/proc/self/mountinfo", encoding="utf-8") as file:  # noqa: PTH123
+        for line in file:
+            place = re.sub(r"\\(\d{3})", lambda code: chr(int(code[1], 8)), line.split()[4])
+            if place.startswith(tuple(f"{folder}/" for folder in folders)):
+                found.append(place)
+    return tuple(found)
+
+
+def _empty(folder: str, mounts: tuple[str, ...]) -> None:
+    """Remove all that is in a folder, but for mounts, which take long to walk in vain."""
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
-                shutil.rmtree(entry.path, ignore_errors=True)
-            else:
+            if entry.path in mounts:
+                continue
+            if not entry.is_dir(follow_symlinks=False):
                 with suppress(OSError):
                     os.unlink(entry.path)  # noqa: PTH108
+            elif any(place.startswith(f"{entry.path}/") for place in mounts):
+                _empty(entry.path, mounts)
+            else:
+                shutil.rmtree(entry.path, ignore_errors=True)
