@@ -36,7 +36,7 @@ def plain_symbols(variables: Iterable[str]) -> dict[str, Any]:
     }
 
 
-def canonical(expression: Any, symbols: dict[str, Any], fast=True) -> Any:
+def canonical(expression: Any, symbols: dict[str, Any]) -> Any:
     """Bring an expression into the form in which it is compared.
 
     Parameters
@@ -47,10 +47,7 @@ def canonical(expression: Any, symbols: dict[str, Any], fast=True) -> Any:
         As made by `plain_symbols`.
     """
     number = expression.subs(sympy.pi, sympy.pi.evalf()).evalf()
-    if fast:
-        with shortcuts():
-            simple = number.factor().simplify().subs(1.0, 1)
-    else:
+    with shortcuts():
         simple = number.factor().simplify().subs(1.0, 1)
     # What is read is SymPy's own text of an expression that our grammar let through.
     return parse_expr(

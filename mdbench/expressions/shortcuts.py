@@ -35,13 +35,14 @@ VERSION = "1.14.0"
 _SIMPLIFY: Any = importlib.import_module("sympy.simplify.simplify")
 _TRIGSIMP: Any = importlib.import_module("sympy.simplify.trigsimp")
 _FU: Any = importlib.import_module("sympy.simplify.fu")
+_futrig: Any = vars(_TRIGSIMP)["_futrig"]
 
 _REMEMBERED = {
     _SIMPLIFY: (
         *("simplify", "cancel", "together", "powsimp", "factor_terms", "signsimp"),
         *("expand_mul", "_mexpand", "trigsimp"),
     ),
-    _TRIGSIMP: ("_futrig", "factor", "factor_terms", "_mexpand", "expand_mul"),
+    _TRIGSIMP: ("factor", "factor_terms", "_mexpand", "expand_mul"),
     _FU: ("L", "TR14", "TRmorrie"),
 }
 """Steps by their modules; each gives the same for the same expression."""
@@ -72,6 +73,7 @@ def _patches() -> list[tuple[Any, str, Any]]:
     patches.append((_SIMPLIFY, "exptrigsimp", _sparing(_SIMPLIFY.exptrigsimp)))
     patches.append((_TRIGSIMP, "greedy", _greedy(_TRIGSIMP.greedy)))
     angles = _remembering(_angles)
+    patches.append((_TRIGSIMP, "_futrig", _remembering(_branching(_futrig, angles))))
     for name, is_needed in _RULES.items():
         rule = _remembering(getattr(_FU, name))
         patches.append((_FU, name, _where(is_needed, angles, rule)))
@@ -189,9 +191,36 @@ def _where(
     return guarded
 
 
-def _induced(
-    rule: Callable[[Any], Any], angles: Callable[[Any], _Angles]
+def _branching(
+    function: Callable[[Any], Any], angles: Callable[[Any], _Angles]
 ) -> Callable[[Any], Any]:
+    """Try no identity on a single function, or its power, of an argument without sums.
+
+    What they give is taken only if it is shorter, and nothing is.
+    """
+
+    def branching(expression: Any) -> Any:
+        if not expression.has(TrigonometricFunction):
+            return expression
+        factor, rest = (
+            expression.as_independent(TrigonometricFunction)
+            if expression.is_Mul
+            else (sympy.S.One, expression)
+        )
+        alone = rest.base if rest.is_Pow and rest.exp.is_Integer else rest
+        if (
+            isinstance(alone, (sin, cos, tan))
+            and not alone.has(sympy.Add)
+            and len(angles(alone).functions) == 1
+            and not _has_double(angles(alone))
+        ):
+            return factor * rest if expression.is_Mul else expression
+        return function(expression)
+
+    return branching
+
+
+def _induced(rule: Callable[[Any], Any], angles: Callable[[Any], _Angles]) -> Callable[[Any], Any]:
     """Apply the rule that looks at one function at a time only if it changes one of them."""
 
     def guarded(expression: Any) -> Any:
@@ -213,8 +242,16 @@ def _sparing(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
         if _may_meet(expression):
             return function(expression)
         bottom_up = _TRIGSIMP.bottom_up
-        passes = iter((lambda part, _: part,))
-        _TRIGSIMP.bottom_up = lambda part, change: next(passes, bottom_up)(part, change)
+        is_first = True
+
+        def second(part: Any, change: Callable[[Any], Any]) -> Any:
+            nonlocal is_first
+            if is_first:
+                is_first = False
+                return part
+            return bottom_up(part, change)
+
+        _TRIGSIMP.bottom_up = second
         try:
             return function(expression)
         finally:
