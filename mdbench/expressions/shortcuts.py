@@ -194,7 +194,7 @@ def _where(
 def _branching(
     function: Callable[[Any], Any], angles: Callable[[Any], _Angles]
 ) -> Callable[[Any], Any]:
-    """Try no identity on a single function, or its power, of an argument without sums.
+    """Try no identity on a single function of an argument without sums.
 
     What they give is taken only if it is shorter, and nothing is.
     """
@@ -207,12 +207,11 @@ def _branching(
             if expression.is_Mul
             else (sympy.S.One, expression)
         )
-        alone = rest.base if rest.is_Pow and rest.exp.is_Integer else rest
         if (
-            isinstance(alone, (sin, cos, tan))
-            and not alone.has(sympy.Add)
-            and len(angles(alone).functions) == 1
-            and not _has_double(angles(alone))
+            isinstance(rest, (sin, cos, tan))
+            and not rest.has(sympy.Add)
+            and len(angles(rest).functions) == 1
+            and not _has_double(angles(rest))
         ):
             return factor * rest if expression.is_Mul else expression
         return function(expression)
