@@ -28,8 +28,8 @@ UNARY = tuple(f"{name}({{a}})" for name in ("sqrt", "sin", "cos", "tan", "atan",
 ARITHMETIC = ("({a} + {b})", "({a} - {b})", "{a}*({b})", "({a})/({b})")
 KINDS = {
     "polynomials, sin and exp": (
-        ("{a} + {b}", "{a}*{b}", "({a})*({b})", "({a})/({b})")
-        + ("sin({a})", "exp(-({a}))", "({a})**2")
+        *("{a} + {b}", "{a}*{b}", "({a})*({b})", "({a})/({b})"),
+        *("sin({a})", "exp(-({a}))", "({a})**2"),
     ),
     # The functions that methods are given on SRSD, and how they write what they find.
     "as gplearn writes": (*UNARY, "-({a})", *3 * ARITHMETIC),

@@ -112,9 +112,16 @@ def patched() -> list[Any]:
 
 def test_sympy_is_as_it_was_afterwards() -> None:
     before = patched()
-    with pytest.raises(ZeroDivisionError), shortcuts():
-        assert patched() != before
-        raise ZeroDivisionError
+    changed = []
+
+    def interrupted() -> None:
+        with shortcuts():
+            changed.append(patched() != before)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        interrupted()
+    assert changed == [True]
     assert patched() == before
 
 
