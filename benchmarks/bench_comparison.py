@@ -1,19 +1,21 @@
 """How long it takes to draw SRSD's problems, and to compare equations of about 30 nodes.
 
 Run as ``python benchmarks/bench_comparison.py [PAIRS]``.  The child process in which SymPy works
-is warm; no equation is compared twice, so that none is remembered.
+is warm; no pair is compared twice, so that no answer is remembered.
 """
 
 from __future__ import annotations
 
+import os
 import random
+import resource
 import statistics
 import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mdbench.expressions import parse
+from mdbench.expressions import comparison, parse
 from mdbench.expressions.comparison import POSITIVE, normalized_edit_distance, symbolic_solution
 from mdbench.solvers.formula import draw, read_problem
 
@@ -23,32 +25,42 @@ if TYPE_CHECKING:
     from mdbench.expressions.comparison import Distance, Verdict
 
 NAMES = ("x0", "x1", "x2", "x3")
-FORMS = (
-    "{a} + {b}",
-    "{a}*{b}",
-    "({a})*({b})",
-    "({a})/({b})",
-    "sin({a})",
-    "exp(-({a}))",
-    "({a})**2",
-)
+UNARY = tuple(f"{name}({{a}})" for name in ("sqrt", "sin", "cos", "tan", "atan", "exp", "log"))
+ARITHMETIC = ("({a} + {b})", "({a} - {b})", "{a}*({b})", "({a})/({b})")
+KINDS = {
+    "polynomials, sin and exp": (
+        *("{a} + {b}", "{a}*{b}", "({a})*({b})", "({a})/({b})"),
+        *("sin({a})", "exp(-({a}))", "({a})**2"),
+    ),
+    # The functions that methods are given on SRSD, and how they write what they find.
+    "as gplearn writes": (*UNARY, "-({a})", *3 * ARITHMETIC),
+    "as Operon writes": (*3 * ARITHMETIC[:3], "sin({a})", *3 * ("({a})/sqrt(1 + ({b})**2)",)),
+}
+"""The forms of which equations of a kind are made."""
 NODES = range(27, 34)
 """Nodes of an equation, as it was drawn."""
 
 
-def drawn(generator: random.Random, depth: int) -> str:
+def drawn(generator: random.Random, depth: int, kind: str) -> str:
     """Draw an equation of a depth."""
     if depth == 0:
-        return generator.choice([*NAMES, *NAMES, f"{generator.uniform(0.1, 9):.4g}"])
-    a, b = (drawn(generator, depth - generator.choice((1, 1, 2)) if depth > 1 else 0) for _ in "ab")
-    return generator.choice(FORMS).format(a=a, b=b)
+        number = f"{generator.uniform(0.1, 9):.4g}"
+        if "Operon" in kind:
+            return f"{number}*{generator.choice(NAMES)}"
+        return generator.choice([*NAMES, *NAMES, number])
+    a, b = (
+        drawn(generator, depth - generator.choice((1, 1, 2)) if depth > 1 else 0, kind)
+        for _ in "ab"
+    )
+    return generator.choice(KINDS[kind]).format(a=a, b=b)
 
 
-def pairs(number: int, generator: random.Random) -> list[tuple[str, str]]:
+def pairs(number: int, kind: str) -> list[tuple[str, str]]:
     """Draw pairs of different equations of some 30 nodes."""
+    generator = random.Random(0)
     found: dict[str, None] = {}
     while len(found) < 2 * number:
-        text = drawn(generator, 6)
+        text = drawn(generator, 6, kind)
         if parse(text, NAMES).complexity in NODES:
             found[text] = None
     texts = list(found)
@@ -72,19 +84,13 @@ def main() -> None:
         sys.exit("a law is not equal to itself")
 
     domain = {name: dict(POSITIVE) for name in NAMES}
-    given = pairs(number, random.Random(0))
-    trees = [
-        {
-            text: normalized_edit_distance(text, text, NAMES).nodes  # remembers the tree
-            for text in pair
-        }
-        for pair in given[: number // 2]
-    ]
-    nodes = statistics.mean(count for pair in trees for count in pair.values())
-    print(f"equations of {nodes:.0f} canonical nodes on average")
-    show("edit distance, trees known", given[: number // 2], distance)
-    show("edit distance, from two texts", given[number // 2 :], distance)
-    show("symbolic solution", given, lambda t, p: symbolic_solution(t, p, domain))
+    for kind in KINDS:
+        given = pairs(number, kind)
+        print(f"{kind}, {number} pairs of {NODES.start} to {NODES.stop - 1} nodes")
+        show("  edit distance, from two texts", given, distance)
+        # The trees are remembered by now, their distance is asked the other way round.
+        show("  edit distance, trees known", [(p, t) for t, p in given], distance)
+        show("  symbolic solution", given, lambda t, p: symbolic_solution(t, p, domain))
 
 
 def distance(truth: str, prediction: str) -> Distance:
@@ -95,17 +101,30 @@ def distance(truth: str, prediction: str) -> Distance:
 def show(
     name: str, given: list[tuple[str, str]], compare: Callable[[str, str], Distance | Verdict]
 ) -> None:
-    """Measure and print what a comparison takes."""
-    times = []
+    """Measure and print what a comparison takes: on the clock, and of the child's CPU."""
+    walls, cpus = [], []
     for truth, prediction in given:
-        start = time.perf_counter()
+        start, used = time.perf_counter(), cpu()
         compare(truth, prediction)
-        times.append(1e3 * (time.perf_counter() - start))
-    times.sort()
-    print(
-        f"{name:30} median {statistics.median(times):8.1f} ms, "
-        f"90 % below {times[int(0.9 * len(times))]:8.1f}, slowest {times[-1]:8.1f}"
-    )
+        walls.append(1e3 * (time.perf_counter() - start))
+        cpus.append(1e3 * (cpu() - used))
+    for what, times in (("wall", walls), ("CPU", cpus)):
+        times.sort()
+        print(
+            f"{name:32} {what:4} least {times[0]:7.1f} ms, median {statistics.median(times):7.1f}, "
+            f"90 % below {times[int(0.9 * len(times))]:8.1f}, most {times[-1]:8.1f}"
+        )
+
+
+def cpu() -> float:
+    """Give the CPU time, in s, that children have used, ended ones too; in hundredths."""
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    used = ended.ru_utime + ended.ru_stime
+    process = comparison._child.process  # noqa: SLF001 - not to be had otherwise
+    if process is None or process.poll() is not None:
+        return used
+    stat = Path(f"/proc/{process.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return used + (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
 
 
 if __name__ == "__main__":

@@ -73,6 +73,20 @@ def test_version(capsys: Output) -> None:
     assert capsys.readouterr().out == f"mdbench {mdbench.__version__}\n"
 
 
+def test_help_names_the_options_of_each_data_type(capsys: Output) -> None:
+    for verb in ("run", "why"):
+        assert main([verb, "--help"]) == 0
+        _, *sections = capsys.readouterr().out.split("With --data-type ")
+        listed = {
+            section.partition(":")[0]: set(re.findall(r"^ +(--[a-z-]+)", section, re.MULTILINE))
+            for section in sections
+        }
+        assert listed == {
+            "pde": {"--variant", "--max-rows"},
+            "srsd": {"--dummy-columns", "--target-noise", "--variant"},
+        }
+
+
 def test_list_shows_methods_and_datasets(place: Workspace, capsys: Output) -> None:
     (add_method(place, "bad") / "method.toml").write_text("x = ", encoding="utf-8")
     assert main(["list"]) == 0

@@ -15,6 +15,7 @@ from rich.markup import escape
 from mdbench import __version__
 from mdbench.cli.arguments import spread
 from mdbench.cli.exits import Exit
+from mdbench.cli.special import OpenCommand
 from mdbench.errors import MdbenchError, UsageError
 
 __all__ = ["main"]
@@ -134,7 +135,7 @@ def _version(
         raise typer.Exit
 
 
-@app.command(context_settings=_OPEN)
+@app.command(cls=OpenCommand, context_settings=_OPEN)
 def run(
     context: typer.Context,
     algorithm: Algorithm,
@@ -199,7 +200,7 @@ def run(
     )
 
 
-@app.command(context_settings=_OPEN)
+@app.command(cls=OpenCommand, context_settings=_OPEN)
 def why(
     context: typer.Context,
     algorithm: Algorithm,

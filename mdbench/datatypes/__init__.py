@@ -17,13 +17,18 @@ if TYPE_CHECKING:
 
     from mdbench.datatypes.base import DataType
 
-__all__ = ["find", "names"]
+__all__ = ["classes", "find", "names"]
 
 
 def names() -> list[str]:
     """Give the names of all data types, without importing any."""
     modules = (module.name for module in iter_modules(__path__))
     return sorted(name for name in modules if name != "base" and not name.startswith("_"))
+
+
+def classes() -> list[type[DataType]]:
+    """Give the classes of all data types, by their names; imports them all."""
+    return [_class(name) for name in names()]
 
 
 def find(name: str, systems: Path, cache: Path) -> DataType:
@@ -45,5 +50,9 @@ def find(name: str, systems: Path, cache: Path) -> DataType:
     """
     if name not in names():
         raise UsageError(f"There is no data type {name!r}.", did_you_mean(name, names()))
+    return _class(name)(systems, cache)
+
+
+def _class(name: str) -> type[DataType]:
     data_type: type[DataType] = import_module(f"{__name__}.{name}").DATA_TYPE
-    return data_type(systems, cache)
+    return data_type

@@ -41,10 +41,13 @@ class Option:
         As it is typed, such as ``--target-noise``.
     takes_value
         Whether a value follows; if not, the option's value is an empty text.
+    help
+        What it does, in a line.
     """
 
     name: str
     takes_value: bool = True
+    help: str = ""
 
 
 class Protocol(StrEnum):

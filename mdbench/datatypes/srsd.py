@@ -119,8 +119,16 @@ class Srsd(DataType):
     views = ("table",)
     check_datasets = ("feynman-i.12.1", "feynman-i.14.3")
     options = (
-        Option("--dummy-columns", takes_value=False),
-        Option("--target-noise"),
+        Option(
+            "--dummy-columns",
+            takes_value=False,
+            help="One to three columns that the target does not depend on.",
+        ),
+        Option(
+            "--target-noise",
+            help="Noise in the training targets, of this times their root mean square; "
+            "several levels: 0,0.01.",
+        ),
     )
     snr_levels = False
     validates_fronts = True

@@ -16,6 +16,7 @@ import sympy
 from sympy.parsing.sympy_parser import parse_expr
 
 from .edit_distance import Tree
+from .shortcuts import shortcuts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -46,7 +47,8 @@ def canonical(expression: Any, symbols: dict[str, Any]) -> Any:
         As made by `plain_symbols`.
     """
     number = expression.subs(sympy.pi, sympy.pi.evalf()).evalf()
-    simple = number.factor().simplify().subs(1.0, 1)
+    with shortcuts():
+        simple = number.factor().simplify().subs(1.0, 1)
     # What is read is SymPy's own text of an expression that our grammar let through.
     return parse_expr(
         str(simple),
