@@ -34,7 +34,7 @@ __all__ = ["DATA_TYPE", "Ask", "Srsd", "SrsdDataset"]
 ROWS = 10_000
 TRAINING, VALIDATION = 8_000, 1_000
 """Rows of the splits by position; the rest is the test."""
-SYMBOLIC_SECONDS = 20
+SYMBOLIC_SECONDS = 10
 """CPU time that SymPy has for one step in comparing an answer with the truth."""
 SETS = ("easy", "medium", "hard")
 
