@@ -192,11 +192,10 @@ def test_what_takes_too_long_is_killed_and_not_asked_again(child: Child) -> None
 
 
 def test_a_huge_prediction_needs_no_comparison_of_trees(child: Child) -> None:
-    start = time.monotonic()
     huge = " + ".join(f"{k}.5*x{k % 10}**{k}" for k in range(1, 400))
     found = normalized_edit_distance("x0*x1", huge, NAMES, seconds=5)
     assert found.value == 1.0
-    assert time.monotonic() - start < 15
+    assert found.edits is None
     del child
 
 

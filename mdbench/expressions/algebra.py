@@ -15,7 +15,7 @@ from .symbolic import nodes, to_sympy
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-__all__ = ["answer"]
+__all__ = ["answer", "warm"]
 
 _ENOUGH_R2 = 0.5
 """SRBench looks at no model whose R2 on the test data is not above this."""
@@ -26,6 +26,11 @@ _LONGEST = 10**12
 def answer(question: dict[str, Any]) -> dict[str, Any]:
     """Answer a question by what its key ``ask`` names; the other keys are its arguments."""
     return _ANSWERS[question.pop("ask")](**question)
+
+
+def warm() -> None:
+    """Have SymPy load what it loads at the first question of a kind."""
+    _fractions("1/(1 + x) + exp(x)/(2 + x)", ["x"])
 
 
 def _tree(text: str, variables: list[str]) -> dict[str, Any]:

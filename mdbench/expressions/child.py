@@ -6,7 +6,7 @@ keeps: when it exceeds one it ends, and the question has no answer.  The child i
 first question, serves all further ones, and ends with its parent.
 
 One question a line, as a JSON object with the key ``seconds``; one answer a line, an object too:
-with the key ``error`` where there is none.
+with the key ``error`` where there is none, and the CPU time that it took in ``cpu_s``.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ class Child:
     Parameters
     ----------
     module
-        The name of the module whose function ``answer`` the child calls with each question.
+        The name of the module whose function ``answer`` the child calls with each question.  If
+        it has a function ``warm``, that is called first, on nobody's time.
     seconds
         CPU time for one question; the kernel counts in whole seconds, and may give one more.
     """
@@ -59,6 +60,11 @@ class Child:
             A JSON object.
         seconds
             CPU time for this question; default: the child's own.
+
+        Returns
+        -------
+        dict
+            The answer, with ``cpu_s``, the CPU time that it took.
         """
         line = json.dumps(question | {"seconds": seconds or self.seconds})
         with self.lock:
@@ -75,7 +81,8 @@ class Child:
                 return dict(json.loads(answer))
             status = self.process.wait()
             late = status == -SIGXCPU
-            return {"error": "it took too long" if late else f"it ended with status {status}"}
+            reason = "it took too long" if late else f"it ended with status {status}"
+            return {"error": reason, "cpu_s": float(seconds or self.seconds)}
 
     def start(self) -> None:
         """Start the process, without waiting for it; a question would do so, too."""
@@ -136,12 +143,17 @@ def serve(module: str) -> None:
     _limit(resource.RLIMIT_CORE, 0)
     _limit(resource.RLIMIT_AS, MAX_BYTES)
     work = import_module(module)
+    if hasattr(work, "warm"):
+        work.warm()
     for line in sys.stdin:
         question = json.loads(line)
         seconds = question.pop("seconds")
         # Each question has its own time, whatever the process has used so far.
-        _limit(resource.RLIMIT_CPU, int(time.process_time()) + 1 + seconds)
-        sys.stdout.write(json.dumps(_answer(work.answer, question)) + "\n")
+        begin = time.process_time()
+        _limit(resource.RLIMIT_CPU, int(begin) + 1 + seconds)
+        answer = _answer(work.answer, question)
+        answer["cpu_s"] = time.process_time() - begin
+        sys.stdout.write(json.dumps(answer) + "\n")
         sys.stdout.flush()
 
 

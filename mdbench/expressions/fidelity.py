@@ -7,7 +7,6 @@ same is worked out; ``docs/fidelity.md`` says how, and what a term is.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
@@ -141,7 +140,8 @@ def compare(
     truth_variables
         Those of the truth, where they are others.
     seconds
-        After this time no further writing is tried, and the verdict may be `UNDECIDED`.
+        CPU time of SymPy's after which no further writing of an equation is tried, and the verdict
+        may be `UNDECIDED`.  Not wall time: a verdict must not depend on what else a machine does.
 
     Raises
     ------
@@ -175,9 +175,9 @@ def _compare(
     names: tuple[str, ...],
     seconds: float,
 ) -> Comparison:
-    end = time.monotonic() + seconds
+    budget = _Budget(seconds)
     pairs = [
-        _equation(t, p, true_names, names, end) for t, p in zip(truth, prediction, strict=True)
+        _equation(t, p, true_names, names, budget) for t, p in zip(truth, prediction, strict=True)
     ]
     n_true = sum(len(pair.truth) for pair in pairs)
     found = sum(pair.found for pair in pairs)
@@ -218,7 +218,11 @@ def _verdict(pairs: list[_Pair]) -> Verdict:
 
 
 def _equation(
-    truth: str, prediction: str, true_names: tuple[str, ...], names: tuple[str, ...], end: float
+    truth: str,
+    prediction: str,
+    true_names: tuple[str, ...],
+    names: tuple[str, ...],
+    budget: _Budget,
 ) -> _Pair:
     t = expand(truth, true_names)
     try:
@@ -230,7 +234,7 @@ def _equation(
     direct = _pair(t, p, match(t, p))
     if not (direct.missing or direct.extra) or (direct.faults == 1 and not direct.wrong):
         return direct  # no other writing can say more
-    others = _Writings(truth, prediction, true_names, names, end)
+    others = _Writings(truth, prediction, true_names, names, budget)
     best = _by_other_writings(t, p, others)
     if best is not None:
         return best
@@ -295,6 +299,13 @@ def _match_rounded(truth: Sum, prediction: Sum) -> Match:
     return replace(found, extra=extra)
 
 
+@dataclass
+class _Budget:
+    """The CPU time that is left for other writings of the equations of an answer."""
+
+    seconds: float
+
+
 class _Writings:
     """The other writings of two equations, each made when it is asked for.
 
@@ -312,12 +323,12 @@ class _Writings:
         prediction: str,
         true_names: tuple[str, ...],
         names: tuple[str, ...],
-        end: float,
+        budget: _Budget,
     ) -> None:
         self.complete = True
         self._texts = truth, prediction
         self._names = true_names, names
-        self._end = end
+        self._budget = budget
         sums = expand(truth, true_names), expand(prediction, names)
         angles = [_has_angles(each) for each in sums]
         self._angles = any(angles)
@@ -365,7 +376,10 @@ class _Writings:
 
     def _rewritten(self, text: str, names: tuple[str, ...]) -> list[Sum] | None:
         """Expand the writings of one equation; None, and not complete, if time is up."""
-        ways = None if time.monotonic() > self._end else rewritten(text, names)
+        ways = None
+        if self._budget.seconds > 0:
+            ways, cpu_s = rewritten(text, names)
+            self._budget.seconds -= cpu_s
         try:
             sums = None if ways is None else [expand(way, names) for way in ways]
         except EquationError:

@@ -17,16 +17,18 @@ MAX_SECONDS = 1
 
 
 @lru_cache(maxsize=4_096)
-def rewritten(text: str, variables: tuple[str, ...]) -> tuple[str, ...] | None:
+def rewritten(text: str, variables: tuple[str, ...]) -> tuple[tuple[str, ...] | None, float]:
     """Write the fractions of an equation anew, as one fraction, and as partial fractions.
 
     Returns
     -------
     tuple of str or None
         Those of the two that there are; None if it took too long.
+    float
+        The CPU time that it took, in s.
     """
     found = _child.ask({"ask": "fractions", "text": text, "variables": variables})
-    return None if "error" in found else tuple(found["texts"])
+    return None if "error" in found else tuple(found["texts"]), found["cpu_s"]
 
 
 _child = Child(f"{__package__}.algebra", MAX_SECONDS)
