@@ -21,7 +21,7 @@ from mdbench.runtimes.environments import prepare
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -33,24 +33,22 @@ if TYPE_CHECKING:
 FOLDER = ROOT / "algorithms" / "deepmod"
 SHARED = ROOT / "algorithms" / "sparse_regression"
 SPEC = tomllib.loads((FOLDER / "method.toml").read_text(encoding="utf-8"))
-SMALL = {"layers": 2, "width": 20, "data_steps": 500, "polish_steps": 500, "equation_steps": 100}
+SMALL = {"layers": 2, "width": 15, "data_steps": 500}
 TINY = {
     "layers": 1,
     "width": 5,
     "batch": 50,
     "data_steps": 25,
-    "polish_steps": 25,
-    "equation_steps": 25,
+    "polish_steps": 2,
+    "equation_steps": 1,
 }
 
-FIRST = """
-import json, os, sys, time
+SERVER = """
+import contextlib, json, os, sys, time, traceback
 import numpy as np
 import torch
 from adapter import Adapter
 from mdbench.worker import Problem
-
-given = json.load(sys.stdin)
 
 def problem(name, time_limit=None):
     one = given[name]
@@ -60,6 +58,22 @@ def problem(name, time_limit=None):
 
 def adapter(seed=0, threads=1, **hyperparameters):
     return Adapter(seed=seed, threads=threads, **{**given["hyperparameters"], **hyperparameters})
+
+for line in sys.stdin:
+    job = json.loads(line)
+    child = os.fork()
+    if child:
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+        continue
+    given, code = job["given"], 0
+    with open(job["stdout"], "w") as out, open(job["stderr"], "w") as err:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            try:
+                exec(job["code"])
+            except BaseException:
+                traceback.print_exc()
+                code = 1
+    os._exit(code)
 """
 
 
@@ -72,21 +86,34 @@ def python() -> Path:
 
 
 @pytest.fixture(scope="module")
-def start(python: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Give what runs code in the environment; the code finds its arguments in `given`."""
+def start(
+    python: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[..., subprocess.CompletedProcess[str]]]:
+    """Give what runs code in the environment; the code finds its arguments in `given`.
 
-    def run(code: str, **given: Any) -> subprocess.CompletedProcess[str]:
-        path = [str(FOLDER), str(SHARED), str(ROOT)]
-        return subprocess.run(
-            [python, "-c", f"import sys; sys.path[:0] = {path!r}\n{FIRST}\n{code}"],
-            input=json.dumps({"hyperparameters": {}, **given}),
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-        )
+    One process imports PyTorch and forks a child for each run, as the bench's worker does.
+    """
+    path = [str(FOLDER), str(SHARED), str(ROOT)]
+    command = [python, "-c", f"import sys; sys.path[:0] = {path!r}\n{SERVER}"]
+    folder = tmp_path_factory.mktemp("deepmod")
+    files = {name: folder / name for name in ("stdout", "stderr")}
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        told, answer = server.stdin, server.stdout
 
-    return run
+        def run(code: str, **given: Any) -> subprocess.CompletedProcess[str]:
+            places = {name: str(file) for name, file in files.items()}
+            job = {"code": code, "given": {"hyperparameters": {}, **given}, **places}
+            told.write(json.dumps(job) + "\n")
+            told.flush()
+            status = int(answer.readline())
+            read = {name: file.read_text(encoding="utf-8") for name, file in files.items()}
+            return subprocess.CompletedProcess([], status, **read)
+
+        yield run
 
 
 @pytest.fixture(scope="module")
@@ -235,6 +262,142 @@ print(json.dumps(worst))
     assert max(found.values()) < 1e-4  # of single precision, which the network works in
 
 
+@pytest.fixture(scope="module")
+def linearised(inside: Callable[..., Any]) -> Any:
+    """Linearise the loss of a network of two states by hand, and by nested differentiation."""
+    problem = spread((6, 7), 5)
+    u = np.concatenate([problem.u, problem.u**2], axis=-1)
+    two = field_problem(problem.t, [problem.arrays[name] for name in "xy"], u, u)
+    return inside(
+        """
+from adapter import _samples
+from library import FieldLibrary, FieldTerms
+from training import Learner, Options
+one = problem("problem")
+terms = FieldTerms([FieldLibrary.of(derivative_order=2, order=2)], one)
+learner = Learner(*_samples(one), terms, Options(2, 4), seed=3)
+learner._target_sizes[:] = 0.5, 3.0
+network, (points, values) = learner._network, learner._train
+texts = terms.texts()
+masks = np.array([[text in own for text in texts] for own in given["terms"]])
+wanted = masks.any(axis=0)
+chosen = np.flatnonzero(wanted).tolist()
+orders = learner._columns.orders(chosen)
+
+class Everything(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.one = network
+    def forward(self):
+        series = network.derivatives(points, orders)
+        return series, learner._columns.evaluate(series, orders, chosen)
+
+everything = Everything()
+shapes = {f"one.{name}": value.shape for name, value in network.named_parameters()}
+
+def outputs(vector):
+    sizes = [shape.numel() for shape in shapes.values()]
+    parts = zip(shapes, vector.split(sizes), shapes.values())
+    weights = {name: part.view(shape) for name, part, shape in parts}
+    return torch.func.functional_call(everything, weights, ())
+
+# The learner's own order is that of the layers, and not weights first.
+vector = torch.cat([value.detach().reshape(-1) for value in network.parameters()])
+numbers = torch.arange(float(len(vector)))
+before = network.flat()
+torch.nn.utils.vector_to_parameters(numbers, network.parameters())
+order = network.flat().long().numpy()
+network.set_flat(before)
+assert torch.equal(network.flat(), vector[order])
+
+values = values.double().numpy()
+series, features = (each.detach().numpy().astype(float) for each in outputs(vector))
+by_weights = torch.autograd.functional.jacobian(outputs, vector)
+of_series, of_features = (each.numpy().astype(float)[..., order] for each in by_weights)
+loss, slope, curvature = 0.0, 0.0, 0.0
+for state, size in ((0, 0.5), (1, 3.0)):
+    own = masks[state][wanted]
+    xi = np.linalg.lstsq(features[:, own], series[1, :, state])[0]
+    left = series[1, :, state] - features[:, own] @ xi
+    jacobian = of_series[1, :, state] - np.einsum("nkp,k->np", of_features[:, own], xi)
+    along = np.linalg.qr(features[:, own])[0]
+    jacobian = jacobian - along @ (along.T @ jacobian)
+    misfit = series[0, :, state] - values[:, state]
+    for r, j in ((misfit, of_series[0, :, state]), (left / size, jacobian / size)):
+        loss, slope, curvature = loss + r @ r, slope + j.T @ r, curvature + j.T @ j
+n = values.size
+found = learner.normal_equations(masks)
+print(json.dumps([
+    [found.loss, found.slope.tolist(), found.curvature.tolist()],
+    [loss / n, (slope / n).tolist(), (curvature / n).tolist()],
+]))
+""",
+        problem=told(two),
+        terms=[["u0_xx", "u0_yy", "u0*u1"], ["u1_x", "u1**2", "u0_xx"]],
+    )
+
+
+def test_normal_equations_are_those_of_nested_differentiation(linearised: Any) -> None:
+    """The Jacobian of data and equation, whose coefficients are eliminated."""
+    found, expected = linearised
+    for ours, theirs in zip(found, expected, strict=True):
+        size = np.abs(theirs).max()
+        assert size > 0
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-4 * size)
+
+
+def test_levenberg_and_marquardt_go_round_the_bend(inside: Callable[..., Any]) -> None:
+    """Rosenbrock's valley, whose lowest place is (1, 1); and a place that none is lower than."""
+    found, least, moved = inside(
+        """
+from descent import Marquardt, NormalEquations
+
+class Valley:
+    at = np.array([-1.2, 1.0])
+    def place(self):
+        return self.at.copy()
+    def go(self, place):
+        self.at = place
+    def residuals(self):
+        return np.array([10 * (self.at[1] - self.at[0] ** 2), 1 - self.at[0]])
+    def loss(self):
+        return float(np.sum(self.residuals() ** 2))
+    def normal_equations(self):
+        j = np.array([[-20 * self.at[0], 10], [-1, 0]])
+        return NormalEquations(self.loss(), j.T @ self.residuals(), j.T @ j)
+
+valley = Valley()
+descent = Marquardt(valley)
+losses = [valley.loss()]
+while len(losses) < 50 and descent.step():
+    losses.append(valley.loss())
+assert all(after < before for before, after in zip(losses, losses[1:]))
+least = valley.at.tolist()
+valley.at = np.array([1.0, 1.0])
+print(json.dumps([least, losses[-1], Marquardt(valley).step()]))
+"""
+    )
+    np.testing.assert_allclose(found, 1, rtol=1e-6)
+    assert least < 1e-12
+    assert not moved
+
+
+def test_rows_are_compressed_without_a_change_of_any_fit(inside: Callable[..., Any]) -> None:
+    features, target = regression()
+    found = inside(
+        """
+from sparsity import compress, normalised_fit
+features, targets = compress(np.array(given["features"]), np.array(given["target"])[:, None])
+print(json.dumps([len(features), normalised_fit(features[:, [0, 2, 5]], targets[:, 0]).tolist()]))
+""",
+        features=features.tolist(),
+        target=target.tolist(),
+    )
+    rows, fit = found
+    assert rows == features.shape[1] + 1
+    np.testing.assert_allclose(fit, brute_force(features[:, [0, 2, 5]], target), rtol=1e-8)
+
+
 def regression() -> tuple[Array, Array]:
     """Give correlated features of very different sizes, one that vanishes, and a target."""
     rng = np.random.default_rng(4)
@@ -291,16 +454,10 @@ def drop(inside: Callable[..., Any]) -> Any:
     problem = spread((40,), 30)
     return inside(
         """
-answer, question = os.pipe()
-if not os.fork():
-    one = adapter(derivative_order=2, order=1, threshold=0.1)
-    one.fit(problem("problem"))
-    predictions = one.predict(problem("inputs")).tolist()
-    with os.fdopen(question, "w") as out:
-        json.dump([one.equations(), predictions, one.stopped_early], out)
-    os._exit(0)
-os.close(question)
-print(os.fdopen(answer).read())
+one = adapter(derivative_order=2, order=1, threshold=0.1)
+one.fit(problem("problem"))
+predictions = one.predict(problem("inputs")).tolist()
+print(json.dumps([one.equations(), predictions, one.stopped_early]))
 """,
         problem=told(problem),
         inputs=told(without_targets(problem)),
@@ -414,7 +571,7 @@ print(json.dumps([fit, [seconds, Adapter.cut_short, len(sent)]]))
 """,
         problem=told(problem),
         inputs=told(without_targets(problem)),
-        hyperparameters={**TINY, "data_steps": 10**9, "patience": 10**9},
+        hyperparameters={**TINY, "data_steps": 10**9},
     )
     for seconds, early, answer in (fit, sweep):
         assert seconds < 10

@@ -32,6 +32,8 @@ _SWEEP_PART = 0.5
 """The part of the time limit after which a sweep is ended."""
 _FIT_PART = 0.4
 """The same of the fit of the winner, which is told the limit of both."""
+_GAIN = 0.005
+"""What each further term has to add, of the mean square of u_t, to be a start of its own."""
 
 
 @dataclass(frozen=True)
@@ -214,12 +216,30 @@ def _learn(learner: Learner, masks: Mask, library: Mask, setting: _Setting, cloc
 def _starts(
     learner: Learner, terms: FieldTerms, settings: Sequence[_Setting], places: Sequence[int]
 ) -> list[tuple[Mask, list[int]]]:
-    """Choose terms for each setting; give each choice once, with its settings, short ones first."""
+    """Choose terms for each setting; give each choice once, with its settings, short ones first.
+
+    Choices that are longer than another one, and fit the network hardly better, are left out: the
+    bench's fitness falls by 1 / 200 for each further symbol, and a term has two at the least.
+    """
+    chosen = learner.all_masks(
+        [(terms.columns(settings[place].library), settings[place].threshold) for place in places]
+    )
     found: dict[bytes, tuple[Mask, list[int]]] = {}
-    for place in places:
-        masks = learner.masks(terms.columns(settings[place].library), settings[place].threshold)
+    for place, masks in zip(places, chosen, strict=True):
         found.setdefault(masks.tobytes(), (masks, []))[1].append(place)
-    return sorted(found.values(), key=lambda each: int(each[0].sum()))
+    misfits = learner.misfits([masks for masks, _ in found.values()])
+    ranked = sorted(
+        zip(misfits, found.values(), strict=True), key=lambda each: (each[1][0].sum(), each[0])
+    )
+    kept: list[tuple[float, int]] = []
+    starts = []
+    for misfit, (masks, equal) in ranked:
+        size = int(masks.sum())
+        if all(misfit < other - _GAIN * max(1, size - shorter) for other, shorter in kept):
+            kept.append((misfit, size))
+            starts.append((masks, equal))
+    print(f"{len(starts)} of {len(ranked)} sets of terms are trained with")  # noqa: T201
+    return starts
 
 
 def _samples(problem: Problem) -> tuple[Array, Array]:

@@ -1,4 +1,4 @@
-"""A tanh network of time and space, and its derivatives by propagating Taylor series."""
+"""A tanh network of time and space, its derivatives by Taylor series, and its Jacobian."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-__all__ = ["FieldNetwork"]
+__all__ = ["FieldNetwork", "Trace"]
 
 
 class FieldNetwork(nn.Module):
@@ -52,9 +52,31 @@ class FieldNetwork(nn.Module):
 
     def forward(self, points: Tensor) -> Tensor:
         """Evaluate at points (n, axes); gives (n, states)."""
-        return self.derivatives(points, [0] * points.shape[1])[0]
+        values = points
+        last = len(self.weights) - 1
+        for layer, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
+            values = torch.addmm(bias, values, weight)
+            if layer < last:
+                values = torch.tanh(values)
+        return values
 
-    def derivatives(self, points: Tensor, orders: Sequence[int]) -> Tensor:
+    def flat(self) -> Tensor:
+        """Give a copy of all weights as one vector: each layer's weights, then its biases."""
+        pairs = zip(self.weights, self.biases, strict=True)
+        return torch.cat([each.detach().reshape(-1) for pair in pairs for each in pair])
+
+    def set_flat(self, vector: Tensor) -> None:
+        """Set all weights from such a vector."""
+        start = 0
+        with torch.no_grad():
+            for pair in zip(self.weights, self.biases, strict=True):
+                for each in pair:
+                    each.copy_(vector[start : start + each.numel()].view_as(each))
+                    start += each.numel()
+
+    def derivatives(
+        self, points: Tensor, orders: Sequence[int], trace: Trace | None = None
+    ) -> Tensor:
         """Evaluate the states and their derivatives along single axes.
 
         Parameters
@@ -63,6 +85,8 @@ class FieldNetwork(nn.Module):
             Coordinates, (n, axes).
         orders
             The highest derivative along each axis; 0 for none.
+        trace
+            Takes notes on the way, from which it gives Jacobians by the weights.
 
         Returns
         -------
@@ -78,12 +102,44 @@ class FieldNetwork(nn.Module):
                 series[start, :, axis] = 1.0
         last = len(self.weights) - 1
         for layer, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
+            taken = series
             series = series @ weight
             series = torch.cat([series[:1] + bias, series[1:]])
+            if trace is not None:
+                trace.note(taken, series)
             if layer < last:
                 series = _tanh(series, starts, orders)
         factors = [1.0, *(math.factorial(k) for order in orders for k in range(1, order + 1))]
         return series * torch.tensor(factors, dtype=series.dtype)[:, None, None]
+
+
+class Trace:
+    """What each layer took and gave, and with it derivatives by the weights, sample by sample.
+
+    Notes
+    -----
+    A sample's output depends on its own row of each layer only.  So one backward pass of the sum
+    over all samples gives each sample's derivatives by what its layers gave; times what the
+    layers took, they are its derivatives by the weights.
+    """
+
+    def __init__(self) -> None:
+        self._layers: list[tuple[Tensor, Tensor]] = []
+
+    def note(self, taken: Tensor, given: Tensor) -> None:
+        """Remember a layer's series: taken (k, n, inputs) and given (k, n, outputs)."""
+        self._layers.append((taken.detach(), given))
+
+    def jacobian(self, outputs: Tensor) -> Tensor:
+        """Differentiate numbers (n,), one a sample, by the weights; gives (n, weights)."""
+        given = [each for _, each in self._layers]
+        slopes = torch.autograd.grad(outputs.sum(), given, retain_graph=True)
+        parts = []
+        for (taken, _), slope in zip(self._layers, slopes, strict=True):
+            n = taken.shape[1]
+            by_weights = taken.permute(1, 2, 0) @ slope.permute(1, 0, 2)
+            parts += [by_weights.reshape(n, -1), slope[0]]
+        return torch.cat(parts, dim=1)
 
 
 def _tanh(series: Tensor, starts: Sequence[int], orders: Sequence[int]) -> Tensor:

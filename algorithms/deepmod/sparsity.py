@@ -11,10 +11,27 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["normalised_fit", "threshold_mask"]
+__all__ = ["CUT", "compress", "normalised_fit", "threshold_mask"]
 
-_CUT = 1e-6
+CUT = 1e-6
 """Singular values below this part of the largest are noise: features are in single precision."""
+
+
+def compress(features: Array, targets: Array) -> tuple[Array, Array]:
+    """Turn many rows into few of which all least squares fits, of any columns, are the same.
+
+    Parameters
+    ----------
+    features, targets
+        (n, p) and (n, k).
+
+    Returns
+    -------
+    tuple of NDArray
+        The triangular factor of both together, cut into (m, p) and (m, k): m is at most p + k.
+    """
+    factor = np.linalg.qr(np.column_stack([features, targets]), mode="r")
+    return factor[:, : features.shape[1]], factor[:, features.shape[1] :]
 
 
 def normalised_fit(features: Array, target: Array) -> Array:
@@ -37,7 +54,7 @@ def normalised_fit(features: Array, target: Array) -> Array:
     scaled = features / np.where(sizes > 0, sizes, 1.0)
     if own == 0:
         return np.zeros(features.shape[1])
-    return np.asarray(np.linalg.lstsq(scaled, target / own, rcond=_CUT)[0])
+    return np.asarray(np.linalg.lstsq(scaled, target / own, rcond=CUT)[0])
 
 
 def threshold_mask(features: Array, target: Array, threshold: float) -> NDArray[np.bool_]:

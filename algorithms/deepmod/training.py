@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from network import FieldNetwork
-from sparsity import normalised_fit, threshold_mask
+from descent import Marquardt, NormalEquations
+from network import FieldNetwork, Trace
+from sparsity import CUT, compress, normalised_fit, threshold_mask
 from terms import Scales, TermColumns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from library import FieldTerms
     from numpy.typing import NDArray
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 __all__ = ["Learner", "Options"]
 
 _STEPS_EACH = 25
-"""Steps between looks at the held-out samples."""
-_HISTORY = 30
-"""The steps from which L-BFGS knows the curvature."""
+"""Steps of Adam between looks at the clock."""
+_BLOCK_NUMBERS = 8_000_000
+"""The most numbers of a Jacobian that are kept at a time: 32 MB."""
 _BETTER = 0.99
-"""The part of the least validation loss that a smaller one has to reach."""
+"""The part of the least held-out loss that a smaller one has to reach."""
 _HELD_OUT = 0.2
 """The part of the samples that the plateau is found on."""
 
@@ -43,16 +43,16 @@ class Options:
     layers, width
         Of the network: hidden layers and their neurons.
     learning_rate
-        Of Adam.
+        Of Adam, at its highest.
     batch
         The samples of one step of Adam.
     data_steps, polish_steps
-        The most steps of Adam, and then of L-BFGS, on the data alone, before there is an
-        equation.
+        The steps of Adam, and then the most of Levenberg and Marquardt, on the data alone, before
+        there is an equation.
     equation_steps
-        The most steps of L-BFGS for each set of terms.
+        The most steps of Levenberg and Marquardt for each set of terms.
     patience
-        Looks at the held-out samples, 25 steps apart, without a gain that make a plateau.
+        Such steps without a gain on the held-out samples that make a plateau.
 
     Raises
     ------
@@ -60,14 +60,14 @@ class Options:
         If one is not positive.
     """
 
-    layers: int = 4
-    width: int = 50
-    learning_rate: float = 1e-3
-    batch: int = 1000
+    layers: int = 3
+    width: int = 30
+    learning_rate: float = 5e-3
+    batch: int = 500
     data_steps: int = 3000
-    polish_steps: int = 500
-    equation_steps: int = 100
-    patience: int = 10
+    polish_steps: int = 20
+    equation_steps: int = 5
+    patience: int = 3
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
@@ -114,24 +114,24 @@ class Learner:
         self._check = every[held_out], values[held_out]
         sizes = [options.width] * options.layers
         self._network = FieldNetwork(points.shape[1], states.shape[1], sizes, self._draw)
-        self._no_terms = np.zeros(len(terms), dtype=bool)
-        self._target_sizes = torch.ones(states.shape[1])
+        self._no_terms = np.zeros((states.shape[1], len(terms)), dtype=bool)
+        self._target_sizes = np.ones(states.shape[1])
 
-    def state(self) -> dict[str, Tensor]:
+    def state(self) -> Tensor:
         """Give the network's weights as they are now."""
-        return copy.deepcopy(self._network.state_dict())
+        return self._network.flat()
 
-    def go_back(self, state: dict[str, Tensor]) -> None:
+    def go_back(self, state: Tensor) -> None:
         """Take back weights of before."""
-        self._network.load_state_dict(state)
+        self._network.set_flat(state)
 
     def learn_data(self, enough: Callable[[], bool]) -> None:
         """Train the network on the data alone, until it is enough."""
         self._descend(enough)
         self._polish(None, self._options.polish_steps, enough)
-        _, targets = self.features(self._no_terms)
-        sizes = np.maximum(np.mean(targets**2, axis=0), np.finfo(np.float32).tiny)
-        self._target_sizes = torch.tensor(sizes, dtype=torch.float32)
+        _, targets = self.features(self._no_terms[0])
+        tiny = float(np.finfo(np.float32).tiny)
+        self._target_sizes = np.sqrt(np.maximum(np.mean(targets**2, axis=0), tiny))
 
     def learn_equation(self, masks: Mask, enough: Callable[[], bool]) -> None:
         """Train the network on the data and an equation of some terms, (states, p), likewise."""
@@ -139,22 +139,33 @@ class Learner:
 
     def features(self, wanted: Mask) -> tuple[Array, Array]:
         """Evaluate wanted terms, (n, k), and derivatives in time, (n, states), at all samples."""
-        chosen = np.flatnonzero(wanted).tolist()
-        orders = self._columns.orders(chosen)
-        features, targets = [], []
-        with torch.no_grad():
-            for points in self._every.split(2000):
-                series = self._network.derivatives(points, orders)
-                features.append(self._columns.evaluate(series, orders, chosen))
-                targets.append(series[1])
-        return _numbers(torch.cat(features)), _numbers(torch.cat(targets))
+        return self._features(self._every, wanted)
 
     def masks(self, library: Mask, threshold: float) -> Mask:
         """Threshold a library, (p,), for each state; gives (states, p)."""
-        features, targets = self.features(library)
-        result = np.zeros((targets.shape[1], len(library)), dtype=bool)
-        for mask, target in zip(result, targets.T, strict=True):
-            mask[library] = threshold_mask(features, target, threshold)
+        return self.all_masks([(library, threshold)])[0]
+
+    def all_masks(self, choices: Sequence[tuple[Mask, float]]) -> list[Mask]:
+        """Threshold several libraries, of which the network is evaluated once."""
+        every = np.logical_or.reduce([library for library, _ in choices])
+        features, targets = compress(*self.features(every))
+        result = []
+        for library, threshold in choices:
+            masks = np.zeros_like(self._no_terms)
+            for mask, target in zip(masks, targets.T, strict=True):
+                mask[library] = threshold_mask(features[:, library[every]], target, threshold)
+            result.append(masks)
+        return result
+
+    def misfits(self, choices: Sequence[Mask]) -> list[float]:
+        """Give what each choice of terms (states, p) leaves of u_t: a part of its mean square."""
+        every = np.logical_or.reduce([masks.any(axis=0) for masks in choices])
+        features, targets = compress(*self.features(every))
+        whole = np.maximum(np.sum(targets**2, axis=0), np.finfo(np.float64).tiny)
+        result = []
+        for masks in choices:
+            left = targets - features @ _fit(features, targets, masks, every)[:, every].T
+            result.append(float(np.mean(np.sum(left**2, axis=0) / whole)))
         return result
 
     def coefficients(self, masks: Mask) -> Array:
@@ -163,82 +174,166 @@ class Learner:
         features, targets = self.features(wanted)
         return self._units * _fit(features, targets, masks, wanted)
 
+    def _features(self, points: Tensor, wanted: Mask) -> tuple[Array, Array]:
+        chosen = np.flatnonzero(wanted).tolist()
+        orders = self._columns.orders(chosen)
+        features, targets = [], []
+        with torch.no_grad():
+            for some in points.split(2000):
+                series = self._network.derivatives(some, orders)
+                features.append(self._columns.evaluate(series, orders, chosen))
+                targets.append(series[1])
+        return _numbers(torch.cat(features)), _numbers(torch.cat(targets))
+
     def _descend(self, enough: Callable[[], bool]) -> None:
-        """Take steps of Adam on the data until a plateau."""
+        """Take steps of Adam on the data, whose rate rises first and falls to nothing at last."""
         options = self._options
         adam = torch.optim.Adam(self._network.parameters(), lr=options.learning_rate)
+        rate = torch.optim.lr_scheduler.OneCycleLR(
+            adam, options.learning_rate, total_steps=options.data_steps + 1
+        )
         points, values = self._train
         size = min(options.batch, len(points))
-
-        def steps() -> None:
-            for _ in range(_STEPS_EACH):
-                rows = torch.randint(len(points), (size,), generator=self._draw)
-                adam.zero_grad()
-                self._loss(points[rows], values[rows], None).backward()
-                adam.step()
-
-        self._until_plateau(steps, None, options.data_steps, enough)
+        for step in range(options.data_steps):
+            if step % _STEPS_EACH == 0 and enough():
+                break
+            rows = torch.randint(len(points), (size,), generator=self._draw)
+            adam.zero_grad()
+            torch.mean((self._network(points[rows]) - values[rows]) ** 2).backward()
+            adam.step()
+            rate.step()
 
     def _polish(self, masks: Mask | None, most_steps: int, enough: Callable[[], bool]) -> None:
-        """Take steps of L-BFGS on all samples until a plateau."""
-        lbfgs = torch.optim.LBFGS(
-            self._network.parameters(),
-            max_iter=_STEPS_EACH,
-            history_size=_HISTORY,
-            tolerance_grad=0.0,
-            tolerance_change=0.0,
-            line_search_fn="strong_wolfe",
-        )
-
-        def loss() -> Tensor:
-            lbfgs.zero_grad()
-            value = self._loss(*self._train, masks)
-            value.backward()
-            return value
-
-        self._until_plateau(lambda: lbfgs.step(loss), masks, most_steps, enough)
-
-    def _until_plateau(
-        self,
-        move: Callable[[], object],
-        masks: Mask | None,
-        most_steps: int,
-        enough: Callable[[], bool],
-    ) -> None:
-        """Move until the loss on held-out samples no longer falls; keep the best weights."""
-        best, best_weights, waited = self._held_out_loss(masks), self.state(), 0
-        for _ in range(max(1, most_steps // _STEPS_EACH)):
-            move()
-            loss = self._held_out_loss(masks)
+        """Take steps of Levenberg and Marquardt until the held-out loss no longer falls."""
+        goal = _Goal(self, masks)
+        descent = Marquardt(goal)
+        best, best_weights, waited = self.held_out_loss(masks), self.state(), 0
+        for _ in range(most_steps):
+            if enough() or not descent.step():
+                break
+            loss = self.held_out_loss(masks)
             waited = 0 if loss < _BETTER * best else waited + 1
             if loss < best:
                 best, best_weights = loss, self.state()
-            if waited >= self._options.patience or enough():
+            if waited >= self._options.patience:
                 break
         self.go_back(best_weights)
 
-    def _held_out_loss(self, masks: Mask | None) -> float:
-        with torch.no_grad():
-            return float(self._loss(*self._check, masks))
+    def held_out_loss(self, masks: Mask | None) -> float:
+        """Give the mean squares of both misfits on the samples that are held out."""
+        return self.loss(masks, self._check)
 
-    def _loss(self, points: Tensor, values: Tensor, masks: Mask | None) -> Tensor:
+    def loss(self, masks: Mask | None, samples: tuple[Tensor, Tensor] | None = None) -> float:
         """Mean squares of the misfit to the data and of the equation's residual.
 
-        Both are in units of the variance of what is fitted.  Coefficients are constants for the
-        gradient: that of their best values vanishes.
+        Both are in units of the variance of what is fitted; coefficients are those that fit best.
         """
+        points, values = samples or self._train
+        with torch.no_grad():
+            misfit = float(torch.mean((self._network(points) - values) ** 2))
         if masks is None:
-            return torch.mean((self._network(points) - values) ** 2)
+            return misfit
         wanted = masks.any(axis=0)
+        features, targets = self._features(points, wanted)
+        fitted = _fit(features, targets, masks, wanted)
+        residual = (targets - features @ fitted[:, wanted].T) / self._target_sizes
+        return misfit + float(np.mean(residual**2))
+
+    def normal_equations(self, masks: Mask | None) -> NormalEquations:
+        """Linearise both misfits on the samples that are trained on.
+
+        Coefficients are eliminated: what the terms in use can make up for is no part of the
+        residual's Jacobian (Kaufman's form of variable projection, BIT 15, 49-57, 1975).
+        """
+        points, values = self._train
+        count = sum(each.numel() for each in self._network.parameters())
+        result = NormalEquations(self.loss(masks), np.zeros(count), np.zeros((count, count)))
+        wanted = self._no_terms[0] if masks is None else masks.any(axis=0)
         chosen = np.flatnonzero(wanted).tolist()
-        orders = self._columns.orders(chosen)
-        series = self._network.derivatives(points, orders)
-        features = self._columns.evaluate(series, orders, chosen)
-        targets = series[1]
-        fitted = _fit(_numbers(features.detach()), _numbers(targets.detach()), masks, wanted)
-        model = features @ torch.tensor(fitted[:, wanted].T, dtype=features.dtype)
-        residual = torch.mean((targets - model) ** 2 / self._target_sizes)
-        return torch.mean((series[0] - values) ** 2) + residual
+        orders = self._columns.orders(chosen) if masks is not None else [0] * points.shape[1]
+        equation = None if masks is None else _Equation(*self._features(points, wanted), masks)
+        step = max(1, _BLOCK_NUMBERS // count)
+        weight = 1 / values.numel()
+        for start in range(0, len(points), step):
+            rows = slice(start, start + step)
+            trace = Trace()
+            series = self._network.derivatives(points[rows], orders, trace)
+            features = self._columns.evaluate(series, orders, chosen)
+            for state in range(values.shape[1]):
+                misfit = series[0, :, state] - values[rows, state]
+                _add(result, _numbers(misfit), trace.jacobian(misfit).numpy(), weight)
+                if equation is None:
+                    continue
+                model = features @ torch.tensor(equation.fitted[state], dtype=features.dtype)
+                left = series[1, :, state] - model
+                jacobian = trace.jacobian(left).numpy()
+                equation.note(state, rows, jacobian)
+                size = weight / self._target_sizes[state] ** 2
+                _add(result, _numbers(left), jacobian, size)
+        if equation is not None:
+            for part, size in zip(equation.along, self._target_sizes, strict=True):
+                if part is not None:
+                    result.curvature -= weight / size**2 * (part.T @ part)
+        return result
+
+
+class _Goal:
+    """A learner's loss, as what is to become small."""
+
+    def __init__(self, learner: Learner, masks: Mask | None) -> None:
+        self._learner = learner
+        self._masks = masks
+
+    def place(self) -> Array:
+        return _numbers(self._learner.state())
+
+    def go(self, place: Array) -> None:
+        self._learner.go_back(torch.tensor(place, dtype=torch.float32))
+
+    def loss(self) -> float:
+        return self._learner.loss(self._masks)
+
+    def normal_equations(self) -> NormalEquations:
+        return self._learner.normal_equations(self._masks)
+
+
+class _Equation:
+    """An equation with its best coefficients, and the directions that these can make up for.
+
+    Attributes
+    ----------
+    fitted
+        Coefficients (states, k) of the terms that any state uses.
+    along
+        For each state, the Jacobian along its own terms, (terms, weights), as far as noted.
+    """
+
+    def __init__(self, features: Array, targets: Array, masks: Mask) -> None:
+        wanted = masks.any(axis=0)
+        self.fitted = _fit(features, targets, masks, wanted)[:, wanted]
+        self._bases = [_basis(features[:, mask[wanted]]).astype(np.float32) for mask in masks]
+        self.along: list[Array | None] = [None] * len(masks)
+
+    def note(self, state: int, rows: slice, jacobian: NDArray[np.float32]) -> None:
+        """Add the part of some rows."""
+        part = self._bases[state][rows].T @ jacobian
+        before = self.along[state]
+        self.along[state] = part.astype(np.float64) if before is None else before + part
+
+
+def _basis(features: Array) -> Array:
+    """Orthonormalise columns, of which some may vanish or be like others."""
+    sizes = np.sqrt(np.sum(features**2, axis=0))
+    left, values, _ = np.linalg.svd(features / np.where(sizes > 0, sizes, 1.0), full_matrices=False)
+    return np.asarray(left[:, values > CUT * values.max(initial=0.0)])
+
+
+def _add(
+    result: NormalEquations, residual: Array, jacobian: NDArray[np.float32], weight: float
+) -> None:
+    """Add some residuals; a matrix times its own transpose costs NumPy half of a product."""
+    result.curvature += weight * (jacobian.T @ jacobian)
+    result.slope += weight * (jacobian.T @ residual.astype(np.float32))
 
 
 def _fit(features: Array, targets: Array, masks: Mask, wanted: Mask) -> Array:
@@ -253,4 +348,4 @@ def _fit(features: Array, targets: Array, masks: Mask, wanted: Mask) -> Array:
 
 
 def _numbers(values: Tensor) -> Array:
-    return values.numpy().astype(np.float64)
+    return values.detach().numpy().astype(np.float64)
