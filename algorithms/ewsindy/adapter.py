@@ -9,7 +9,7 @@ from adapters import FieldAdapter
 from ensemble import Vote, Voted, draw_rows, vote
 from library import FieldLibrary
 from models import Models
-from sr3 import Sr3, models
+from sr3 import Sr3, factor_samples, models
 from weak import WeakForm
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Adapter(FieldAdapter):
         most = max(setting.model.points for setting in settings)
         weak = WeakForm(problem, most, np.random.default_rng(seed))
         features, targets = weak.regression(terms)
-        shape = targets.shape[1], len(terms)
+        shape = _, p = targets.shape[1], len(terms)
         found = np.empty((len(settings), *shape))
         for points in {setting.model.points for setting in settings}:
             places = [i for i, setting in enumerate(settings) if setting.model.points == points]
@@ -66,9 +66,8 @@ class Adapter(FieldAdapter):
                 n_models: int, subset: float, chosen: Sequence[Sr3], points: int = points
             ) -> Array:
                 drawn = draw_rows(n_models, subset, points, seed)
-                return np.stack(
-                    [models(features[rows], targets[rows], terms, chosen) for rows in drawn]
-                )
+                factors = factor_samples(features, targets, drawn)
+                return models(factors[..., :p], factors[..., p:], terms, chosen)
 
             found[places] = vote([settings[place] for place in places], fit, shape)
         return Models(found)

@@ -9,6 +9,7 @@ from adapters import FieldAdapter
 from library import FieldLibrary
 from models import Models
 from sr3 import Sr3, models
+from stlsq import fold
 from weak import WeakForm
 
 if TYPE_CHECKING:
@@ -40,9 +41,11 @@ class Adapter(FieldAdapter):
         most = max(setting.points for setting in settings)
         weak = WeakForm(problem, most, np.random.default_rng(seed))
         features, targets = weak.regression(terms)
-        found = np.empty((len(settings), targets.shape[1], len(terms)))
+        p = len(terms)
+        found = np.empty((len(settings), targets.shape[1], p))
         for points in {setting.points for setting in settings}:
             places = [i for i, setting in enumerate(settings) if setting.points == points]
             chosen = [settings[place] for place in places]
-            found[places] = models(features[:points], targets[:points], terms, chosen)
+            factor = fold([(features[:points], targets[:points])])
+            found[places] = models(factor[:, :p], factor[:, p:], terms, chosen)
         return Models(found)
