@@ -42,6 +42,10 @@ _LOOK = 5
 """Rounds between two looks at what has settled."""
 _CUT_OFF = 1e-12
 """Singular values up to this part of the largest are no part of the start."""
+_PROBES, _MARGIN = 3, 100
+"""How many random sides tell the smallest singular value, and how far they may be off."""
+_BLOCK = 24
+"""Unknowns that are found together; fewer take more steps, more take more of each."""
 _TOGETHER = 250_000
 """The most numbers in the relaxed coefficients that advance together: 2 MB, for the cache."""
 
@@ -254,41 +258,63 @@ def _solve_tall(columns: Array, right: Array, cut_off: float) -> Array:
     p = columns.shape[2]
     factors = np.linalg.qr(np.concatenate([columns, right], axis=2), mode="r")
     triangles, right = factors[:, :p, :p], factors[:, :p, p:]
-    sure = _none_is_cut(triangles, cut_off)
-    solutions = np.empty((len(columns), p, right.shape[2]))
-    solutions[sure] = np.linalg.solve(triangles[sure], right[sure])
-    return _solve_others(triangles, right, cut_off, sure, solutions)
+    solutions, unsure = _solve_triangles(triangles, right, cut_off)
+    for i in unsure:
+        solutions[i] = np.linalg.lstsq(triangles[i], right[i], rcond=cut_off)[0]
+    return solutions
 
 
 def _solve_wide(columns: Array, right: Array, cut_off: float) -> Array:
-    """Solve problems of fewer rows than columns; rows of zeros count as none."""
-    orthogonal, triangles = np.linalg.qr(columns.swapaxes(1, 2)[:, :, : columns.shape[2]])
-    rows = triangles.shape[2]
-    empty = ~columns[:, :rows].any(axis=2)
-    right = np.where(empty[..., None], 0.0, right[:, :rows])
-    np.einsum("sii->si", triangles)[empty] = 1.0
-    sure = _none_is_cut(triangles, cut_off)
-    solutions = np.empty((len(columns), columns.shape[2], right.shape[2]))
-    across = np.linalg.solve(triangles[sure].swapaxes(1, 2), right[sure])
-    solutions[sure] = orthogonal[sure] @ across
-    return _solve_others(columns[:, :rows], right, cut_off, sure, solutions)
+    """Solve problems of fewer rows than columns; rows of zeros count as none.
 
-
-def _none_is_cut(triangles: Array, cut_off: float) -> Mask:
-    """Tell which triangles (s, p, p) surely have no singular value that counts as zero."""
-    sure = np.asarray((np.einsum("sii->si", triangles) != 0).all(axis=1))
-    # These norms are no smaller than the largest singular values, so that their product is no
-    # smaller than the ratio of the largest to the smallest.
-    sizes = np.linalg.norm(triangles[sure], axis=(1, 2))
-    inverses = np.linalg.norm(np.linalg.inv(triangles[sure]), axis=(1, 2))
-    sure[sure] = sizes * inverses * cut_off < 1
-    return sure
-
-
-def _solve_others(
-    columns: Array, right: Array, cut_off: float, sure: Mask, solutions: Array
-) -> Array:
-    """Solve the problems that are not sure by singular values, into the solutions."""
-    for i in np.flatnonzero(~sure):
+    By the seminormal equations, which for the smallest solution are as good as orthogonal
+    factors (Demmel, Higham: SIAM J. Matrix Anal. Appl. 14, 1, 1993).
+    """
+    rows = columns.any(axis=2)
+    n = int(rows.sum(axis=1).max())
+    columns, right = columns[:, :n], np.where(rows[..., None], right, 0.0)[:, :n]
+    triangles = np.linalg.qr(columns.swapaxes(1, 2), mode="r")
+    np.einsum("sii->si", triangles)[~rows[:, :n]] = 1.0
+    # A lower triangle is an upper one, read from its end.
+    lower = triangles.swapaxes(1, 2)[:, ::-1, ::-1]
+    across, unsure = _solve_triangles(lower, right[:, ::-1], cut_off)
+    triangles[unsure] = np.eye(n)
+    solutions = np.asarray(columns.swapaxes(1, 2) @ _substitute(triangles, across[:, ::-1]))
+    for i in unsure:
         solutions[i] = np.linalg.lstsq(columns[i], right[i], rcond=cut_off)[0]
+    return solutions
+
+
+def _solve_triangles(
+    triangles: Array, right: Array, cut_off: float
+) -> tuple[Array, NDArray[np.intp]]:
+    """Solve upper triangular systems (s, p, p), (s, p, k), and tell which may have to be cut.
+
+    Solutions for random sides of unit variance are on the root mean square as long as the
+    reciprocal singular values together, so that one far below the inverse of the smallest is
+    rare, and three are never.
+    """
+    diagonals = np.einsum("sii->si", triangles)
+    broken = (diagonals == 0).any(axis=1)
+    safe = triangles
+    if broken.any():
+        safe = triangles.copy()
+        safe[broken] = np.eye(triangles.shape[1])
+    probes = np.random.default_rng(0).standard_normal((triangles.shape[1], _PROBES))
+    sides = np.broadcast_to(probes, (len(triangles), *probes.shape))
+    solved = _substitute(safe, np.concatenate([right, sides], axis=2))
+    solutions, lengths = solved[..., :-_PROBES], np.linalg.norm(solved[..., -_PROBES:], axis=1)
+    # The norm is no smaller than the largest singular value.
+    ratios = np.linalg.norm(triangles, axis=(1, 2)) * lengths.max(axis=1)
+    return solutions, np.flatnonzero(broken | ~(ratios * cut_off * _MARGIN < 1))
+
+
+def _substitute(triangles: Array, right: Array) -> Array:
+    """Solve upper triangular systems (s, p, p), (s, p, k) together, from the end, by blocks."""
+    p = triangles.shape[1]
+    solutions = np.empty(right.shape)
+    for first in range((p - 1) // _BLOCK * _BLOCK, -1, -_BLOCK):
+        block, after = slice(first, first + _BLOCK), slice(first + _BLOCK, p)
+        rest = right[:, block] - triangles[:, block, after] @ solutions[:, after]
+        solutions[:, block] = np.linalg.solve(triangles[:, block, block], rest)
     return solutions
