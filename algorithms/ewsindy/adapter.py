@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from adapters import FieldAdapter
+from adapters import FieldAdapter, by_library
 from ensemble import Vote, Voted, draw_rows, vote
 from library import FieldLibrary
 from models import Models
@@ -55,19 +56,31 @@ class Adapter(FieldAdapter):
     ) -> Models:
         """Integrate all terms over as many windows as any setting takes, and fit all samples."""
         most = max(setting.model.points for setting in settings)
+        most_models = max(setting.vote.n_models for setting in settings)
         weak = WeakForm(problem, most, np.random.default_rng(seed))
         features, targets = weak.regression(terms)
-        shape = _, p = targets.shape[1], len(terms)
-        found = np.empty((len(settings), *shape))
-        for points in {setting.model.points for setting in settings}:
-            places = [i for i, setting in enumerate(settings) if setting.model.points == points]
+        p = len(terms)
 
-            def fit(
-                n_models: int, subset: float, chosen: Sequence[Sr3], points: int = points
-            ) -> Array:
-                drawn = draw_rows(n_models, subset, points, seed)
-                factors = factor_samples(features, targets, drawn)
-                return models(factors[..., :p], factors[..., p:], terms, chosen)
+        @cache
+        def sampled(points: int, subset: float) -> Array:
+            drawn = draw_rows(most_models, subset, points, seed)
+            return factor_samples(features[:points], targets[:points], drawn)
 
-            found[places] = vote([settings[place] for place in places], fit, shape)
-        return Models(found)
+        found = np.zeros((len(settings), targets.shape[1], p))
+        fitted = []
+        for places in by_library(settings, terms, problem):
+            for points in dict.fromkeys(settings[place].model.points for place in places):
+
+                def fit(
+                    n_models: int, subset: float, chosen: Sequence[Sr3], points: int = points
+                ) -> Array:
+                    factors = sampled(points, subset)[:n_models]
+                    return models(factors[..., :p], factors[..., p:], terms, chosen)
+
+                alike = [place for place in places if settings[place].model.points == points]
+                chosen = [settings[place] for place in alike]
+                found[alike] = vote(chosen, fit, (targets.shape[1], p))
+            fitted += places
+        if len(fitted) == len(settings):
+            return Models(found)
+        return Models(found[sorted(fitted)], fitted=sorted(fitted))

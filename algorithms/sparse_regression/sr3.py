@@ -134,7 +134,8 @@ def supports(features: Array, targets: Array, thresholds: Array, *, nu: float = 
     Mask
         (..., m, k, p).
     """
-    samples, (p, k, m) = features.shape[:-2], (features.shape[-1], targets.shape[-1], len(thresholds))
+    samples = features.shape[:-2]
+    p, k, m = features.shape[-1], targets.shape[-1], len(thresholds)
     features = features.reshape(-1, *features.shape[-2:])
     targets = targets.reshape(-1, *targets.shape[-2:])
     kept = np.empty((len(features), m, k, p), dtype=bool)
@@ -189,8 +190,7 @@ def _relax(features: Array, targets: Array, thresholds: Array, nu: float) -> Mas
             np.take_along_axis(each[rows], first, axis=1) for each in (sample, column, live)
         )
         z, still, limits = (
-            np.take_along_axis(each[rows], first[:, None, :], axis=2)
-            for each in (z, still, limits)
+            np.take_along_axis(each[rows], first[:, None, :], axis=2) for each in (z, still, limits)
         )
         follow = follow[rows]
     kept[sample[live], column[live]] = (z != 0).swapaxes(1, 2)[live]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from adapters import FieldAdapter
+from adapters import FieldAdapter, by_library
 from library import FieldLibrary
 from models import Models
 from sr3 import Sr3, models
@@ -42,10 +42,18 @@ class Adapter(FieldAdapter):
         weak = WeakForm(problem, most, np.random.default_rng(seed))
         features, targets = weak.regression(terms)
         p = len(terms)
-        found = np.empty((len(settings), targets.shape[1], p))
-        for points in {setting.points for setting in settings}:
-            places = [i for i, setting in enumerate(settings) if setting.points == points]
-            chosen = [settings[place] for place in places]
-            factor = fold([(features[:points], targets[:points])])
-            found[places] = models(factor[:, :p], factor[:, p:], terms, chosen)
-        return Models(found)
+        factors = {
+            points: fold([(features[:points], targets[:points])])
+            for points in {setting.points for setting in settings}
+        }
+        found = np.zeros((len(settings), targets.shape[1], p))
+        fitted = []
+        for places in by_library(settings, terms, problem):
+            for points, factor in factors.items():
+                alike = [place for place in places if settings[place].points == points]
+                chosen = [settings[place] for place in alike]
+                found[alike] = models(factor[:, :p], factor[:, p:], terms, chosen)
+            fitted += places
+        if len(fitted) == len(settings):
+            return Models(found)
+        return Models(found[sorted(fitted)], fitted=sorted(fitted))
