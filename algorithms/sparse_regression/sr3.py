@@ -270,11 +270,14 @@ def _solve_wide(columns: Array, right: Array, cut_off: float) -> Array:
     By the seminormal equations, which for the smallest solution are as good as orthogonal
     factors (Demmel, Higham: SIAM J. Matrix Anal. Appl. 14, 1, 1993).
     """
-    rows = columns.any(axis=2)
-    n = int(rows.sum(axis=1).max())
-    columns, right = columns[:, :n], np.where(rows[..., None], right, 0.0)[:, :n]
+    filled = columns.any(axis=2)
+    n = int(filled.sum(axis=1).max())
+    order = np.argsort(~filled, axis=1, kind="stable")[:, :n]
+    filled = np.take_along_axis(filled, order, axis=1)
+    columns = np.take_along_axis(columns, order[..., None], axis=1)
+    right = np.where(filled[..., None], np.take_along_axis(right, order[..., None], axis=1), 0.0)
     triangles = np.linalg.qr(columns.swapaxes(1, 2), mode="r")
-    np.einsum("sii->si", triangles)[~rows[:, :n]] = 1.0
+    np.einsum("sii->si", triangles)[~filled] = 1.0
     # A lower triangle is an upper one, read from its end.
     lower = triangles.swapaxes(1, 2)[:, ::-1, ::-1]
     across, unsure = _solve_triangles(lower, right[:, ::-1], cut_off)
