@@ -210,9 +210,9 @@ def refit(features: Array, targets: Array, kept: Mask) -> Array:
     targets = targets.reshape(-1, *targets.shape[-2:])
     norms = np.sqrt((features**2).sum(axis=1))
     norms[norms == 0] = 1.0
-    factors = np.stack(
-        [fold([each]) for each in zip(features / norms[:, None, :], targets, strict=True)]
-    )
+    factors = np.concatenate([features / norms[:, None, :], targets], axis=2)
+    if np.tril(factors, -1).any():
+        factors = np.linalg.qr(factors, mode="r")
     flat = kept.reshape(-1, p)
     of = np.indices((len(features), len(flat) // (k * len(features)), k))
     sample, target = of[0].reshape(-1), of[2].reshape(-1)
