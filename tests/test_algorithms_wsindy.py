@@ -145,10 +145,10 @@ def one_by_one(features: Any, targets: Any, thresholds: list[float]) -> Any:
     moments = np.tile(unit.T @ targets, len(thresholds))
     z = np.tile(np.linalg.pinv(unit, rcond=1e-12) @ targets, len(thresholds))
     z = np.where(np.abs(z) >= limits, z, 0)
-    for rounds in range(1, 201):
+    for _ in range(200):
         w = inverse @ (moments + z)
         before, z = z, np.where(np.abs(w) >= limits, w, 0)
-        if rounds % 5 == 0 and np.abs(z - before).max() <= 1e-5 * np.abs(z).max():
+        if np.abs(z - before).max() <= 1e-5 * np.abs(z).max():
             break
     found = np.zeros((len(thresholds), k, p))
     for i, (row, column) in enumerate(np.ndindex(len(thresholds), k)):

@@ -39,7 +39,7 @@ _AT_REST = 1e-9
 """A column of relaxed coefficients that moves less by itself is not followed any further: in all
 rounds that could be left it would move by less than a millionth."""
 _LOOK = 5
-"""Rounds between two looks at what has settled."""
+"""Rounds between two looks at what has come to rest."""
 _CUT_OFF = 1e-12
 """Singular values up to this part of the largest are no part of the start."""
 _PROBES, _MARGIN = 3, 100
@@ -165,23 +165,27 @@ def _relax(features: Array, targets: Array, thresholds: Array, nu: float) -> Mas
     kept = np.empty((len(z), m * k, z.shape[1]), dtype=bool)
     sample, column = np.indices((len(z), m * k))
     live = np.ones(sample.shape, dtype=bool)
-    largest = np.abs(z).max(axis=1, initial=0)
-    for _ in range(_ROUNDS // _LOOK):
-        for _ in range(_LOOK):
-            before, z = z, follow @ z
-            z += still
-            z[np.abs(z) < limits] = 0.0
-        moved = np.where(live, np.abs(z - before).max(axis=1, initial=0), 0.0)
+    left = np.zeros(len(z))  # the largest of what is left behind, for each sample
+    for round_ in range(1, _ROUNDS + 1):
+        before, z = z, follow @ z
+        z += still
+        z[np.abs(z) < limits] = 0.0
+        moved = np.abs(z - before).max(axis=1, initial=0)
         sizes = np.abs(z).max(axis=1, initial=0)
-        largest[sample[live], column[live]] = sizes[live]
-        most = _TOLERANCE * largest[sample[:, 0]].max(axis=1, initial=0)
-        ends = live & ((moved <= _AT_REST * sizes) | (moved.max(axis=1) <= most)[:, None])
+        moved[~live] = 0.0
+        most = np.maximum(left, np.where(live, sizes, 0.0).max(axis=1))
+        ends = live & (moved.max(axis=1) <= _TOLERANCE * most)[:, None]
+        if round_ % _LOOK == 0:
+            ends |= live & (moved <= _AT_REST * sizes)
+        elif not ends.any():
+            continue
         kept[sample[ends], column[ends]] = (z != 0).swapaxes(1, 2)[ends]
+        left = np.maximum(left, np.where(ends, sizes, 0.0).max(axis=1))
         live &= ~ends
-        if not live.any():
-            break
         # What moves goes on; a sample that has less of it is filled up with what is at rest.
         rows = live.any(axis=1)
+        if not rows.any():
+            break
         width = int(live.sum(axis=1).max())
         if rows.all() and width == live.shape[1]:
             continue
@@ -192,7 +196,7 @@ def _relax(features: Array, targets: Array, thresholds: Array, nu: float) -> Mas
         z, still, limits = (
             np.take_along_axis(each[rows], first[:, None, :], axis=2) for each in (z, still, limits)
         )
-        follow = follow[rows]
+        follow, left = follow[rows], left[rows]
     kept[sample[live], column[live]] = (z != 0).swapaxes(1, 2)[live]
     return kept.reshape(len(kept), m, k, -1)
 
