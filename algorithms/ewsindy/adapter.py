@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from adapters import FieldAdapter, by_library
+from adapters import FieldAdapter, fit_libraries
 from ensemble import Vote, Voted, draw_rows, vote
 from library import FieldLibrary
-from models import Models
 from sr3 import Sr3, factor_samples, models
 from weak import WeakForm
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from library import FieldTerms
+    from models import Models
     from numpy.typing import NDArray
 
     from mdbench.worker import Problem
@@ -55,6 +56,7 @@ class Adapter(FieldAdapter):
         cls, problem: Problem, terms: FieldTerms, settings: Sequence[Voted], *, seed: int
     ) -> Models:
         """Integrate all terms over as many windows as any setting takes, and fit all samples."""
+        start = time.monotonic()
         most = max(setting.model.points for setting in settings)
         most_models = max(setting.vote.n_models for setting in settings)
         weak = WeakForm(problem, most, np.random.default_rng(seed))
@@ -66,21 +68,18 @@ class Adapter(FieldAdapter):
             drawn = draw_rows(most_models, subset, points, seed)
             return factor_samples(features[:points], targets[:points], drawn)
 
-        found = np.zeros((len(settings), targets.shape[1], p))
-        fitted = []
-        for places in by_library(settings, terms, problem):
-            for points in dict.fromkeys(settings[place].model.points for place in places):
+        def fit(chosen: Sequence[Voted]) -> Array:
+            found = np.empty((len(chosen), targets.shape[1], p))
+            for points in {setting.model.points for setting in chosen}:
 
-                def fit(
-                    n_models: int, subset: float, chosen: Sequence[Sr3], points: int = points
+                def ballots(
+                    n_models: int, subset: float, some: Sequence[Sr3], points: int = points
                 ) -> Array:
                     factors = sampled(points, subset)[:n_models]
-                    return models(factors[..., :p], factors[..., p:], terms, chosen)
+                    return models(factors[..., :p], factors[..., p:], terms, some)
 
-                alike = [place for place in places if settings[place].model.points == points]
-                chosen = [settings[place] for place in alike]
-                found[alike] = vote(chosen, fit, (targets.shape[1], p))
-            fitted += places
-        if len(fitted) == len(settings):
-            return Models(found)
-        return Models(found[sorted(fitted)], fitted=sorted(fitted))
+                alike = [i for i, setting in enumerate(chosen) if setting.model.points == points]
+                found[alike] = vote([chosen[i] for i in alike], ballots, (targets.shape[1], p))
+            return found
+
+        return fit_libraries(settings, terms, problem, fit, start=start)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 from library import FieldTerms, usable
-from models import write_sum
+from models import Models, write_sum
 from states import StateTerms
 
 from mdbench.worker import Candidate, Problem
@@ -16,12 +16,11 @@ from mdbench.worker import Candidate, Problem
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from models import Models
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
 
-__all__ = ["FieldAdapter", "SparseAdapter", "StateAdapter", "by_library"]
+__all__ = ["FieldAdapter", "SparseAdapter", "StateAdapter", "fit_libraries"]
 
 _MOST_BYTES = 1_000_000_000
 """The most that the predictions of all proposed systems may take."""
@@ -221,23 +220,53 @@ class FieldAdapter(SparseAdapter):
         return short
 
 
-def by_library(settings: Sequence[Any], terms: FieldTerms, problem: Problem) -> Iterator[list[int]]:
-    """Give the settings of one library after the other, from small to large, while there is time.
+def fit_libraries(
+    settings: Sequence[Any],
+    terms: FieldTerms,
+    problem: Problem,
+    fit: Callable[[Sequence[Any]], Array],
+    *,
+    start: float,
+) -> Models:
+    """Fit the settings of one library after the other, from small to large, while there is time.
 
     The log says which libraries are left out.  What is left of the time is for the candidates, and
     for the winner to be fitted again.
+
+    Parameters
+    ----------
+    settings, terms, problem
+        What `FieldAdapter.find` is given.
+    fit
+        Fits settings of one library; gives the coefficients (settings, k, p).
+    start
+        When the work on the problem began, by `time.monotonic`.
     """
-    start = before = time.monotonic()
+    found = np.zeros((len(settings), problem.u.shape[-1], len(terms)))
+    fitted: list[int] = []
+    for places in _in_time(settings, terms, problem.time_limit, start):
+        found[places] = fit([settings[place] for place in places])
+        fitted += places
+    if len(fitted) == len(settings):
+        return Models(found)
+    fitted.sort()
+    return Models(found[fitted], fitted=fitted)
+
+
+def _in_time(
+    settings: Sequence[Any], terms: FieldTerms, limit: float | None, start: float
+) -> Iterator[list[int]]:
     alike: dict[Any, list[int]] = {}
     for place, setting in enumerate(settings):
         alike.setdefault(setting.library, []).append(place)
     sizes = {library: int(terms.columns(library).sum()) for library in alike}
     libraries = sorted(sizes, key=sizes.__getitem__)
+    before = time.monotonic()
     for number, library in enumerate(libraries):
         now = time.monotonic()
-        if number and problem.time_limit is not None:
+        if number and limit is not None:
             grown = (sizes[library] / sizes[libraries[number - 1]]) ** _GROWTH
-            if now - start + grown * (now - before) > _TIME_PART * problem.time_limit:
+            if now - start + grown * (now - before) > _TIME_PART * limit:
                 for each in libraries[number:]:
                     print(f"left out for want of time: {each}")  # noqa: T201 - for the log
                 return
