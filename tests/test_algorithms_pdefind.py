@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 import tomllib
 import tracemalloc
 import warnings
@@ -268,15 +269,27 @@ def test_of_too_many_systems_each_set_of_terms_is_proposed_once(
 ) -> None:
     problem = burgers(40, 20)
     inputs = without_targets(problem)
-    models = pdefind.Models(np.array([[[1.0, 0]], [[1.1, 0]], [[1.1, 0]], [[2.0, 3]], [[0, 4.0]]]))
+    found = np.array([[[1.0, 0]], [[1.1, 0]], [[1.1, 0]], [[2.0, 3]], [[0, 4.0]]])
+    models = sys.modules["models"].Models(found)
     systems = list(models.distinct())
     monkeypatch.setattr(pdefind.Adapter, "most_systems", 3)
     proposed = pdefind.Adapter.propose(systems, models, inputs)
-    found = [models.coefficients[indices[0]].tolist() for _, indices in proposed]
-    assert found == [[1.1, 0], [0, 4.0], [2.0, 3]]
+    kept = [models.coefficients[indices[0]].tolist() for _, indices in proposed]
+    assert kept == [[1.1, 0], [0, 4.0], [2.0, 3]]
     assert "1 systems" in capsys.readouterr().out
     monkeypatch.setattr(pdefind.Adapter, "most_systems", 4)
     assert len(pdefind.Adapter.propose(systems, models, inputs)) == 4
+
+
+def test_a_sweep_without_time_still_has_the_smallest_library(pdefind: Any) -> None:
+    problem = burgers(60, 40)
+    hurried = replace(problem, time_limit=1e-6)
+    settings = [{"threshold": 1e-4, "order": order} for order in (2, 1)]
+    swept = list(
+        pdefind.Adapter.sweep(hurried, without_targets(problem), settings, seed=0, threads=1)
+    )
+    assert [each.hyperparameters["order"] for each in swept] == [1]
+    assert pdefind.Adapter(seed=0, threads=1).stopped_early
 
 
 def test_the_middle_of_equal_settings_speaks_for_them(pdefind: Any) -> None:

@@ -132,6 +132,80 @@ def test_sr3_agrees_with_pysindy(wsindy: dict[str, Any]) -> None:
     assert len(sizes) > 2
 
 
+def one_by_one(features: Any, targets: Any, thresholds: list[float]) -> Any:
+    """SR3 and its refit as they are defined, of one sample: the coefficients (m, k, p).
+
+    All columns take as many rounds, and a set of terms is fitted by singular values.
+    """
+    p, k = features.shape[1], targets.shape[1]
+    norms = np.linalg.norm(features, axis=0)
+    unit = features / norms
+    inverse = np.linalg.inv(unit.T @ unit + np.eye(p))
+    limits = np.repeat(thresholds, k) * norms[:, None]
+    moments = np.tile(unit.T @ targets, len(thresholds))
+    z = np.tile(np.linalg.pinv(unit, rcond=1e-12) @ targets, len(thresholds))
+    z = np.where(np.abs(z) >= limits, z, 0)
+    for _ in range(200):
+        w = inverse @ (moments + z)
+        before, z = z, np.where(np.abs(w) >= limits, w, 0)
+        if np.abs(z - before).max() <= 1e-5 * np.abs(z).max():
+            break
+    found = np.zeros((len(thresholds), k, p))
+    for i, (row, column) in enumerate(np.ndindex(len(thresholds), k)):
+        mask = z[:, i] != 0
+        found[row, column, mask] = np.linalg.lstsq(unit[:, mask], targets[:, column])[0]
+    return found / norms
+
+
+@pytest.mark.parametrize(("rows", "alike"), [(60, 0.3), (60, 0.02), (9, 0.3)])
+def test_sr3_is_what_it_is_defined_as(wsindy: dict[str, Any], rows: int, alike: float) -> None:
+    """Also on columns that are nearly the same, and on fewer rows than columns."""
+    rng = np.random.default_rng(rows)
+    common = rng.standard_normal((4, rows, 1))
+    features = common + alike * rng.standard_normal((4, rows, 12))
+    features *= 10.0 ** rng.integers(-3, 4, 12)
+    truth = np.where(rng.random((12, 2)) < 0.4, rng.standard_normal((12, 2)), 0)
+    targets = features @ truth + 1e-3 * rng.standard_normal((4, rows, 2))
+    thresholds = [1e-6, 1e-3, 0.1, 1.0, 30.0]
+    kept = wsindy["sr3"].supports(features, targets, np.array(thresholds))
+    found = wsindy["sr3"].refit(features, targets, kept)
+    for ours, x, y in zip(found, features, targets, strict=True):
+        expected = one_by_one(x, y, thresholds)
+        np.testing.assert_array_equal(ours != 0, expected != 0)
+        np.testing.assert_allclose(ours, expected, rtol=1e-7, atol=1e-9 / np.abs(x).max())
+    sizes = {int(each) for each in kept.sum(axis=-1).ravel()}
+    assert len(sizes) > 4
+
+
+def test_sr3_of_drawn_rows(wsindy: dict[str, Any]) -> None:
+    """Weighing a row that was drawn twice is the same as having it twice."""
+    rng = np.random.default_rng(3)
+    features, targets = rng.standard_normal((40, 6)), rng.standard_normal((40, 2))
+    drawn = rng.integers(40, size=(3, 30))
+    factors = wsindy["sr3"].factor_samples(features, targets, drawn)
+    assert factors.shape == (3, 8, 8)
+    for factor, rows in zip(factors, drawn, strict=True):
+        both = np.concatenate([features[rows], targets[rows]], axis=1)
+        np.testing.assert_allclose(factor.T @ factor, both.T @ both, atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(7, 4), (4, 7), (40, 37)])
+@pytest.mark.parametrize("rank", ["full", "less"])
+def test_least_squares_without_singular_values(
+    wsindy: dict[str, Any], shape: tuple[int, int], rank: str
+) -> None:
+    """The smallest solution, by singular values where some of them count as zero."""
+    rng = np.random.default_rng(5)
+    columns = rng.standard_normal((3, *shape))
+    if rank == "less":
+        columns[1, :, 1] = columns[1, :, 0] - 2 * columns[1, :, 2]
+        columns[2, 1] = 0
+    right = rng.standard_normal((3, shape[0], 2))
+    found = wsindy["sr3"]._fit(columns, right, 1e-12)
+    for ours, x, y in zip(found, columns, right, strict=True):
+        np.testing.assert_allclose(ours, np.linalg.pinv(x, rcond=1e-12) @ y, atol=1e-9)
+
+
 def test_sr3_of_samples_is_that_of_each(wsindy: dict[str, Any]) -> None:
     rng = np.random.default_rng(1)
     features, targets = rng.standard_normal((3, 40, 6)), rng.standard_normal((3, 40, 2))
@@ -158,6 +232,53 @@ def test_identifies_a_drop_in_every_dimension(method: Any, shape: tuple[int, ...
     found = coefficients(adapter.equations()[0])
     truth = {"u0_x": -0.25} | {f"u0_{axis * 2}": 0.5 for axis in "xyz"[: len(shape)]}
     assert found == pytest.approx(truth, rel=0.01)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_windows_are_averaged_as_a_whole(wsindy: dict[str, Any], axis: int) -> None:
+    """Against sums over each window with the product of all weights."""
+    problem = spread((45, 12), 30)
+    weak = wsindy["weak"].WeakForm(problem, 7, np.random.default_rng(2))
+    values = np.random.default_rng(0).standard_normal(problem.u.shape[:-1])
+    steps = [problem.x[1] - problem.x[0], problem.y[1] - problem.y[0], problem.t[1] - problem.t[0]]
+    halves = [2, 2, 2]
+    weights = np.ones(1)
+    for k, (half, step) in enumerate(zip(halves, steps, strict=True)):
+        order = 2 if k == axis else 0
+        each = wsindy["weak"].window_weights(half, order) / (half * step) ** order
+        weights = np.multiply.outer(weights, each)
+    # The same draw as the class makes: corners among the windows that fit inside.
+    inner = [n - 2 * half for n, half in zip(values.shape, halves, strict=True)]
+    drawn = np.random.default_rng(2).choice(int(np.prod(inner)), 7, replace=False)
+    expected = []
+    for place in zip(*np.unravel_index(drawn, inner), strict=True):
+        window = tuple(slice(i, i + 2 * half + 1) for i, half in zip(place, halves, strict=True))
+        expected.append((values[window] * weights[0]).sum())
+    np.testing.assert_allclose(weak.average(values, axis, 2), expected, rtol=1e-10)
+
+
+def test_a_sweep_without_time_fits_small_libraries(
+    method: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What was fitted is proposed, the log says what was not, and the winner's fit is partial."""
+    problem = burgers(60, 45)
+    train, validation = cut(problem, slice(None, 30)), cut(problem, slice(30, None))
+    settings = [{"threshold": 1e-4, "order": order, "points": 200} for order in (3, 1, 2)]
+    hurried = replace(train, time_limit=1e-6)
+    swept = list(
+        method.Adapter.sweep(hurried, without_targets(validation), settings, seed=0, threads=1)
+    )
+    assert {each.hyperparameters["order"] for each in swept} == {1}
+    assert (
+        "left out for want of time: library cross, basis polynomial, order 2"
+        in capsys.readouterr().out
+    )
+    assert method.Adapter(seed=0, threads=1).stopped_early
+    swept = list(
+        method.Adapter.sweep(train, without_targets(validation), settings, seed=0, threads=1)
+    )
+    assert {each.hyperparameters["order"] for each in swept} == {1, 2, 3}
+    assert not method.Adapter(seed=0, threads=1).stopped_early
 
 
 def test_noise_matters_less_than_to_derivatives(wsindy: dict[str, Any]) -> None:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import time
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from adapters import FieldAdapter
+from adapters import FieldAdapter, fit_libraries
 from ensemble import Vote, Voted, draw_rows, vote
 from library import FieldLibrary
-from models import Models
-from sr3 import Sr3, models
+from sr3 import Sr3, factor_samples, models
 from weak import WeakForm
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from library import FieldTerms
+    from models import Models
     from numpy.typing import NDArray
 
     from mdbench.worker import Problem
@@ -54,21 +56,30 @@ class Adapter(FieldAdapter):
         cls, problem: Problem, terms: FieldTerms, settings: Sequence[Voted], *, seed: int
     ) -> Models:
         """Integrate all terms over as many windows as any setting takes, and fit all samples."""
+        start = time.monotonic()
         most = max(setting.model.points for setting in settings)
+        most_models = max(setting.vote.n_models for setting in settings)
         weak = WeakForm(problem, most, np.random.default_rng(seed))
         features, targets = weak.regression(terms)
-        shape = targets.shape[1], len(terms)
-        found = np.empty((len(settings), *shape))
-        for points in {setting.model.points for setting in settings}:
-            places = [i for i, setting in enumerate(settings) if setting.model.points == points]
+        p = len(terms)
 
-            def fit(
-                n_models: int, subset: float, chosen: Sequence[Sr3], points: int = points
-            ) -> Array:
-                drawn = draw_rows(n_models, subset, points, seed)
-                return np.stack(
-                    [models(features[rows], targets[rows], terms, chosen) for rows in drawn]
-                )
+        @cache
+        def sampled(points: int, subset: float) -> Array:
+            drawn = draw_rows(most_models, subset, points, seed)
+            return factor_samples(features[:points], targets[:points], drawn)
 
-            found[places] = vote([settings[place] for place in places], fit, shape)
-        return Models(found)
+        def fit(chosen: Sequence[Voted]) -> Array:
+            found = np.empty((len(chosen), targets.shape[1], p))
+            for points in {setting.model.points for setting in chosen}:
+
+                def ballots(
+                    n_models: int, subset: float, some: Sequence[Sr3], points: int = points
+                ) -> Array:
+                    factors = sampled(points, subset)[:n_models]
+                    return models(factors[..., :p], factors[..., p:], terms, some)
+
+                alike = [i for i, setting in enumerate(chosen) if setting.model.points == points]
+                found[alike] = vote([chosen[i] for i in alike], ballots, (targets.shape[1], p))
+            return found
+
+        return fit_libraries(settings, terms, problem, fit, start=start)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
-from adapters import FieldAdapter
+from adapters import FieldAdapter, fit_libraries
 from library import FieldLibrary
-from models import Models
 from stlsq import Regression, Stlsq, fold
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from library import FieldTerms
+    from models import Models
 
     from mdbench.worker import Problem
 
@@ -35,6 +36,13 @@ class Adapter(FieldAdapter):
     ) -> Models:
         """Follow all settings in one factor of features and targets."""
         del seed  # nothing is drawn
+        start = time.monotonic()
         factor, n_rows = fold(terms.blocks(problem)), terms.count_rows(problem)
         regression = Regression(factor, n_rows, len(terms), mixed_units=True)
-        return Models(regression.models(terms, settings)[0])
+        return fit_libraries(
+            settings,
+            terms,
+            problem,
+            lambda chosen: regression.models(terms, chosen)[0],
+            start=start,
+        )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 from library import FieldTerms, usable
-from models import write_sum
+from models import Models, write_sum
 from states import StateTerms
 
 from mdbench.worker import Candidate, Problem
@@ -15,15 +16,18 @@ from mdbench.worker import Candidate, Problem
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from models import Models
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
 
-__all__ = ["FieldAdapter", "SparseAdapter", "StateAdapter"]
+__all__ = ["FieldAdapter", "SparseAdapter", "StateAdapter", "fit_libraries"]
 
 _MOST_BYTES = 1_000_000_000
 """The most that the predictions of all proposed systems may take."""
+_TIME_PART = 0.5
+"""Of the time limit, for finding models."""
+_GROWTH = 2.5
+"""Time for a library grows with this power of its size."""
 
 
 System = tuple[list[int], list[int]]
@@ -61,6 +65,9 @@ class SparseAdapter(ABC):
     those with the smallest library, and with it the least to go wrong, the one in the middle
     stands for all: it is the farthest from thresholds that would have changed the models.
     """
+
+    stopped_early: ClassVar[bool] = False
+    """Whether the last sweep ran out of time before all of its settings were fitted."""
 
     def __init__(self, *, seed: int, threads: int, **hyperparameters: Any) -> None:
         del threads
@@ -137,6 +144,10 @@ class SparseAdapter(ABC):
         chosen = [settings[place] for place in places]
         terms = cls.terms(chosen, train)
         models = cls.find(train, terms, chosen, seed=seed)
+        cls.stopped_early = models.fitted is not None
+        if models.fitted is not None:
+            places = [places[place] for place in models.fitted]
+            chosen = [chosen[place] for place in models.fitted]
         sizes = [int(terms.columns(setting.library).sum()) for setting in chosen]
         texts, values = terms.texts(), terms.at(validation)
         written = [write_sum(row, texts) for row in models.coefficients]
@@ -207,6 +218,60 @@ class FieldAdapter(SparseAdapter):
         short = list(best.values())[:most]
         _tell(len(chosen) - len(short), f"are more than {most} and like others, or longer")
         return short
+
+
+def fit_libraries(
+    settings: Sequence[Any],
+    terms: FieldTerms,
+    problem: Problem,
+    fit: Callable[[Sequence[Any]], Array],
+    *,
+    start: float,
+) -> Models:
+    """Fit the settings of one library after the other, from small to large, while there is time.
+
+    The log says which libraries are left out.  What is left of the time is for the candidates, and
+    for the winner to be fitted again.
+
+    Parameters
+    ----------
+    settings, terms, problem
+        What `FieldAdapter.find` is given.
+    fit
+        Fits settings of one library; gives the coefficients (settings, k, p).
+    start
+        When the work on the problem began, by `time.monotonic`.
+    """
+    found = np.zeros((len(settings), problem.u.shape[-1], len(terms)))
+    fitted: list[int] = []
+    for places in _in_time(settings, terms, problem.time_limit, start):
+        found[places] = fit([settings[place] for place in places])
+        fitted += places
+    if len(fitted) == len(settings):
+        return Models(found)
+    fitted.sort()
+    return Models(found[fitted], fitted=fitted)
+
+
+def _in_time(
+    settings: Sequence[Any], terms: FieldTerms, limit: float | None, start: float
+) -> Iterator[list[int]]:
+    alike: dict[Any, list[int]] = {}
+    for place, setting in enumerate(settings):
+        alike.setdefault(setting.library, []).append(place)
+    sizes = {library: int(terms.columns(library).sum()) for library in alike}
+    libraries = sorted(sizes, key=sizes.__getitem__)
+    before = time.monotonic()
+    for number, library in enumerate(libraries):
+        now = time.monotonic()
+        if number and limit is not None:
+            grown = (sizes[library] / sizes[libraries[number - 1]]) ** _GROWTH
+            if now - start + grown * (now - before) > _TIME_PART * limit:
+                for each in libraries[number:]:
+                    print(f"left out for want of time: {each}")  # noqa: T201 - for the log
+                return
+        before = now
+        yield alike[library]
 
 
 def _tell(count: int, reason: str) -> None:

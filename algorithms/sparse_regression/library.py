@@ -8,7 +8,6 @@ have no names for.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +17,7 @@ from states import Library, feature_matrix, list_terms
 from mdbench.worker import Unsupported
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -30,6 +29,8 @@ __all__ = ["FieldLibrary", "FieldTerms", "usable"]
 
 _BLOCK_NUMBERS = 4_000_000
 """The most numbers in a block of the feature matrix: 32 MB."""
+_KEPT_NUMBERS = 16_000_000
+"""The most functions and derivatives that are kept while many models are evaluated: 128 MB."""
 
 
 @dataclass(frozen=True)
@@ -153,22 +154,44 @@ class FieldTerms:
         return int(size.size)
 
     def at(self, problem: Problem) -> Callable[[Array], Array]:
-        """Give what evaluates models (k, p) on a field, to arrays like its targets."""
-        return partial(self._evaluate, problem)
+        """Give what evaluates models (k, p) on a field, to arrays like its targets.
 
-    def _evaluate(self, problem: Problem, coefficients: Array) -> Array:
+        Functions and derivatives are kept from one evaluation to the next where they are small.
+        """
+        rows = int(np.prod(problem.u.shape[:-1]))
+        kept: list[tuple[slice, Array, Array]] = []
+        if rows * (len(self.functions) + len(self.derivatives)) <= _KEPT_NUMBERS:
+            kept = [
+                (times, np.ascontiguousarray(functions), np.ascontiguousarray(derivatives))
+                for times, functions, derivatives in self._factored(problem)
+            ]
+        return lambda coefficients: self._evaluate(
+            coefficients, problem, kept or self._factored(problem)
+        )
+
+    def _factored(self, problem: Problem) -> Iterator[tuple[slice, Array, Array]]:
+        """Give times, and functions (., rows) and derivatives (., rows) of the field at these."""
+        for times in self._time_blocks(problem):
+            functions, derivatives = self._factors(problem, times)
+            yield times, functions.T, derivatives.T
+
+    def _evaluate(
+        self, coefficients: Array, problem: Problem, factored: Iterable[tuple[slice, Array, Array]]
+    ) -> Array:
         k = len(coefficients)
         tables = np.zeros((k, len(self.functions), len(self.derivatives)))
         tables[:, self.pairs[:, 0], self.pairs[:, 1]] = coefficients
         result = np.empty((*problem.u.shape[:-1], k))
-        for times in self._time_blocks(problem):
-            functions, derivatives = self._factors(problem, times)
+        for times, functions, derivatives in factored:
             shape = result[..., times, 0].shape
             for target, table in enumerate(tables):
-                used = np.flatnonzero(table.any(axis=0))
-                values = functions @ table[:, used]
-                values *= derivatives[:, used]
-                result[..., times, target] = values.sum(axis=1).reshape(shape)
+                total = np.zeros(functions.shape[1])
+                for j in np.flatnonzero(table.any(axis=0)):
+                    used = np.flatnonzero(table[:, j])
+                    values = table[used, j] @ functions[used]
+                    values *= derivatives[j]
+                    total += values
+                result[..., times, target] = total.reshape(shape)
         return result
 
     def _time_blocks(self, problem: Problem) -> Iterator[slice]:

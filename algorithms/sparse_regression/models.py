@@ -29,9 +29,17 @@ class Models:
         (settings, targets, p); those that are negligible become zero.
     remarks
         What there is to say of each setting beside its equations, as JSON; nothing by default.
+    fitted
+        Which settings these are, where time ran out before all were fitted.
     """
 
-    def __init__(self, found: Array, remarks: Sequence[dict[str, Any]] | None = None) -> None:
+    def __init__(
+        self,
+        found: Array,
+        remarks: Sequence[dict[str, Any]] | None = None,
+        fitted: Sequence[int] | None = None,
+    ) -> None:
+        self.fitted = fitted
         self.remarks = [{} for _ in found] if remarks is None else remarks
         kept = np.where(np.abs(found) > _NEGLIGIBLE, found, 0.0)
         known: dict[tuple[int, bytes], int] = {}

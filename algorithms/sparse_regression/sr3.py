@@ -8,6 +8,10 @@ Zheng et al., IEEE Access 7, 1404 (2018): with a relaxed copy z of the coefficie
 and fit the terms that are left by least squares.  X has columns of unit length here, so that nu
 means the same for every term; the threshold is on the coefficients in their own units.  Both steps
 need the Gram matrix only, and one factor of it serves all thresholds and targets.
+
+Several samples of the same data (a bootstrap) advance together, and columns of z (a threshold and
+a target of a sample) that have come to rest are left behind.  Different settings end with the
+same terms again and again, so that each set of terms is fitted once for a sample and target.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from stlsq import fold
+from stlsq import fold, stacks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,11 +30,24 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     Mask = NDArray[np.bool_]
 
-__all__ = ["Sr3", "models", "refit", "supports"]
+__all__ = ["Sr3", "factor_samples", "models", "refit", "supports"]
 
 _ROUNDS = 200
 _TOLERANCE = 1e-5
-"""Relaxed coefficients that move less, relative to the largest, have settled."""
+"""Where all relaxed coefficients of a sample move less, relative to the largest, it has settled."""
+_AT_REST = 1e-9
+"""A column of relaxed coefficients that moves less by itself is not followed any further: in all
+rounds that could be left it would move by less than a millionth."""
+_LOOK = 5
+"""Rounds between two looks at what has come to rest."""
+_CUT_OFF = 1e-12
+"""Singular values up to this part of the largest are no part of the start."""
+_PROBES, _MARGIN = 3, 100
+"""How many random sides tell the smallest singular value, and how far they may be off."""
+_BLOCK = 24
+"""Unknowns that are found together; fewer take more steps, more take more of each."""
+_TOGETHER = 250_000
+"""The most numbers in the relaxed coefficients that advance together: 2 MB, for the cache."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +65,8 @@ def models(features: Array, targets: Array, terms: Any, settings: Sequence[Sr3])
     Parameters
     ----------
     features, targets
-        (..., n, p) and (..., n, k); what stands before are samples.
+        (..., n, p) and (..., n, k); what stands before are samples.  A triangular factor of
+        both, as `fold` gives it, says the same of the data as its many rows.
     terms
         What the features are; its ``columns(library)`` tells which a setting may use.
 
@@ -57,22 +75,46 @@ def models(features: Array, targets: Array, terms: Any, settings: Sequence[Sr3])
     (..., settings, k, p)
         The coefficients.
     """
-    samples, p, k = features.shape[:-2], features.shape[-1], targets.shape[-1]
-    found = np.zeros((*samples, len(settings), k, p))
-    # The triangular factor says the same of the data as its many rows.
-    factors = np.stack(
-        [fold([(features[sample], targets[sample])]) for sample in np.ndindex(samples)]
+    kept = np.zeros(
+        (*features.shape[:-2], len(settings), targets.shape[-1], features.shape[-1]), dtype=bool
     )
-    factors = factors.reshape(*samples, *factors.shape[1:])
-    features, targets = factors[..., :p], factors[..., p:]
-    for library in dict.fromkeys(setting.library for setting in settings):
-        places = [i for i, setting in enumerate(settings) if setting.library == library]
+    alike: dict[Any, list[int]] = {}
+    for place, setting in enumerate(settings):
+        alike.setdefault(setting.library, []).append(place)
+    for library, places in alike.items():
         columns = np.flatnonzero(terms.columns(library))
-        used = np.ascontiguousarray(features[..., columns])
         thresholds = np.array([settings[place].threshold for place in places])
-        kept = supports(used, targets, thresholds)
-        found[(..., *np.ix_(places, range(k), columns))] = refit(used, targets, kept)
-    return found
+        found = supports(features[..., columns], targets, thresholds)
+        kept[(..., *np.ix_(places, range(targets.shape[-1]), columns))] = found
+    return refit(features, targets, kept)
+
+
+def factor_samples(features: Array, targets: Array, drawn: NDArray[np.intp]) -> Array:
+    """Give the triangular factor of each sample of rows, of features and targets side by side.
+
+    A row that was drawn several times is weighed instead, so that a sample of fewer different
+    rows than features has a factor of full rank.
+
+    Parameters
+    ----------
+    features, targets
+        (n, p) and (n, k).
+    drawn
+        The rows of each sample, (samples, rows).
+
+    Returns
+    -------
+    (samples, at most p + k, p + k)
+        Factors as `fold` gives them; those of fewer rows end with zeros.
+    """
+    width = features.shape[1] + targets.shape[1]
+    factors = np.zeros((len(drawn), min(width, drawn.shape[1]), width))
+    for factor, rows in zip(factors, drawn, strict=True):
+        different, times = np.unique(rows, return_counts=True)
+        weights = np.sqrt(times)[:, None]
+        made = fold([(weights * features[different], weights * targets[different])])
+        factor[: len(made)] = made
+    return factors
 
 
 def supports(features: Array, targets: Array, thresholds: Array, *, nu: float = 1.0) -> Mask:
@@ -92,27 +134,71 @@ def supports(features: Array, targets: Array, thresholds: Array, *, nu: float = 
     Mask
         (..., m, k, p).
     """
+    samples = features.shape[:-2]
     p, k, m = features.shape[-1], targets.shape[-1], len(thresholds)
-    norms = np.sqrt((features**2).sum(axis=-2))
+    features = features.reshape(-1, *features.shape[-2:])
+    targets = targets.reshape(-1, *targets.shape[-2:])
+    kept = np.empty((len(features), m, k, p), dtype=bool)
+    step = max(1, _TOGETHER // max(1, p * max(p, m * k)))
+    for first in range(0, len(features), step):
+        some = slice(first, first + step)
+        kept[some] = _relax(features[some], targets[some], thresholds, nu)
+    return kept.reshape(*samples, m, k, p)
+
+
+def _relax(features: Array, targets: Array, thresholds: Array, nu: float) -> Mask:
+    """Follow samples (s, n, p), (s, n, k) together; gives the terms kept, (s, m, k, p)."""
+    m, k = len(thresholds), targets.shape[-1]
+    norms = np.sqrt((features**2).sum(axis=1))
     scale = np.where(norms > 0, norms, 1.0)
-    unit = features / scale[..., None, :]
-    transposed = unit.swapaxes(-1, -2)
-    gram, moments = transposed @ unit, transposed @ targets
-    inverse = np.linalg.inv(gram + np.eye(p) / nu)
-    start = np.linalg.pinv(unit, rcond=1e-12) @ targets
-    repeat = (1,) * (start.ndim - 1)
-    z = np.tile(start, (*repeat, m))  # (..., p, m k): the targets of one threshold stand together
-    moments = np.tile(moments, (*repeat, m))
-    limits = np.repeat(thresholds, k)[None, :] * scale[..., :, None]
-    z = np.where(np.abs(z) >= limits, z, 0.0)
-    for _ in range(_ROUNDS):
-        w = inverse @ (moments + z / nu)
-        new = np.where(np.abs(w) >= limits, w, 0.0)
-        change = np.abs(new - z).max(initial=0)
-        z = new
-        if change <= _TOLERANCE * np.abs(z).max(initial=0):
+    unit = features / scale[:, None, :]
+    transposed = unit.swapaxes(1, 2)
+    follow = np.linalg.inv(transposed @ unit + np.eye(unit.shape[-1]) / nu)
+    still = follow @ (transposed @ targets)
+    follow /= nu
+    # One entry of what follows is a column of z: of a sample (rows) a threshold and a target.
+    start = _fit(unit, targets, _CUT_OFF)
+    pick = np.tile(np.arange(k), m)
+    limits = np.repeat(thresholds, k)[None, :] * scale[..., None]
+    z = np.where(np.abs(start[..., pick]) >= limits, start[..., pick], 0.0)
+    still = still[..., pick]
+    kept = np.empty((len(z), m * k, z.shape[1]), dtype=bool)
+    sample, column = np.indices((len(z), m * k))
+    live = np.ones(sample.shape, dtype=bool)
+    left = np.zeros(len(z))  # the largest of what is left behind, for each sample
+    for round_ in range(1, _ROUNDS + 1):
+        before, z = z, follow @ z
+        z += still
+        z[np.abs(z) < limits] = 0.0
+        moved = np.abs(z - before).max(axis=1, initial=0)
+        sizes = np.abs(z).max(axis=1, initial=0)
+        moved[~live] = 0.0
+        most = np.maximum(left, np.where(live, sizes, 0.0).max(axis=1))
+        ends = live & (moved.max(axis=1) <= _TOLERANCE * most)[:, None]
+        if round_ % _LOOK == 0:
+            ends |= live & (moved <= _AT_REST * sizes)
+        elif not ends.any():
+            continue
+        kept[sample[ends], column[ends]] = (z != 0).swapaxes(1, 2)[ends]
+        left = np.maximum(left, np.where(ends, sizes, 0.0).max(axis=1))
+        live &= ~ends
+        # What moves goes on; a sample that has less of it is filled up with what is at rest.
+        rows = live.any(axis=1)
+        if not rows.any():
             break
-    return np.moveaxis((z != 0).reshape(*z.shape[:-1], m, k), -3, -1)
+        width = int(live.sum(axis=1).max())
+        if rows.all() and width == live.shape[1]:
+            continue
+        first = np.argsort(~live[rows], axis=1, kind="stable")[:, :width]
+        sample, column, live = (
+            np.take_along_axis(each[rows], first, axis=1) for each in (sample, column, live)
+        )
+        z, still, limits = (
+            np.take_along_axis(each[rows], first[:, None, :], axis=2) for each in (z, still, limits)
+        )
+        follow, left = follow[rows], left[rows]
+    kept[sample[live], column[live]] = (z != 0).swapaxes(1, 2)[live]
+    return kept.reshape(len(kept), m, k, -1)
 
 
 def refit(features: Array, targets: Array, kept: Mask) -> Array:
@@ -123,19 +209,119 @@ def refit(features: Array, targets: Array, kept: Mask) -> Array:
     (..., m, k, p)
         The coefficients.
     """
-    coefficients = np.zeros(kept.shape)
-    for sample in np.ndindex(kept.shape[:-3]):
-        norms = np.sqrt((features[sample] ** 2).sum(axis=0))
-        unit = features[sample] / np.where(norms > 0, norms, 1.0)
-        factor, p = fold([(unit, targets[sample])]), unit.shape[1]
-        known: dict[tuple[int, bytes], Array] = {}
-        for i, j in np.ndindex(kept.shape[-3:-1]):
-            terms = np.flatnonzero(kept[sample][i, j])
-            if not terms.size:
-                continue
-            key = j, terms.tobytes()
-            if key not in known:
-                used = factor[: terms[-1] + 1]
-                known[key] = np.linalg.lstsq(used[:, terms], used[:, p + j])[0] / norms[terms]
-            coefficients[(*sample, i, j, terms)] = known[key]
-    return coefficients
+    p, k = kept.shape[-1], kept.shape[-2]
+    features = features.reshape(-1, *features.shape[-2:])
+    targets = targets.reshape(-1, *targets.shape[-2:])
+    norms = np.sqrt((features**2).sum(axis=1))
+    norms[norms == 0] = 1.0
+    factors = np.concatenate([features / norms[:, None, :], targets], axis=2)
+    if np.tril(factors, -1).any():
+        factors = np.linalg.qr(factors, mode="r")
+    flat = kept.reshape(-1, p)
+    of = np.indices((len(features), len(flat) // (k * len(features)), k))
+    sample, target = of[0].reshape(-1), of[2].reshape(-1)
+    known: dict[tuple[int, int, bytes], int] = {}
+    packed = np.packbits(flat, axis=1)
+    keys = zip(sample.tolist(), target.tolist(), map(bytes, packed), strict=True)
+    first = np.array([known.setdefault(key, i) for i, key in enumerate(keys)])
+    once = np.unique(first)
+    coefficients = np.zeros(flat.shape)
+    for chosen in stacks(flat[once].sum(axis=1), factors.shape[1]):
+        at = once[chosen]
+        used = np.nonzero(flat[at])[1].reshape(len(at), -1)
+        if not used.size:
+            continue
+        # Below the last term the columns of the triangular factor are zero.
+        rows = np.arange(min(int(used.max()) + 1, factors.shape[1]))
+        columns = factors[sample[at, None, None], rows[:, None], used[:, None, :]]
+        right = factors[sample[at, None], rows, p + target[at, None]][..., None]
+        cut_off = float(np.finfo(np.float64).eps) * len(rows)
+        solutions = _fit(columns, right, cut_off)[..., 0]
+        coefficients[at[:, None], used] = solutions / norms[sample[at, None], used]
+    return coefficients[first].reshape(kept.shape)
+
+
+def _fit(columns: Array, right: Array, cut_off: float) -> Array:
+    """Solve least-squares problems (s, n, p), (s, n, k), without singular values if none is cut.
+
+    Returns
+    -------
+    (s, p, k)
+        The coefficients; of equally good ones the smallest.
+    """
+    solutions = np.empty((len(columns), columns.shape[2], right.shape[2]))
+    few = columns.any(axis=2).sum(axis=1) < columns.shape[2]
+    for chosen, solve in ((~few, _solve_tall), (few, _solve_wide)):
+        if chosen.any():
+            solutions[chosen] = solve(columns[chosen], right[chosen], cut_off)
+    return solutions
+
+
+def _solve_tall(columns: Array, right: Array, cut_off: float) -> Array:
+    """Solve problems of no fewer rows than columns."""
+    p = columns.shape[2]
+    factors = np.linalg.qr(np.concatenate([columns, right], axis=2), mode="r")
+    triangles, right = factors[:, :p, :p], factors[:, :p, p:]
+    solutions, unsure = _solve_triangles(triangles, right, cut_off)
+    for i in unsure:
+        solutions[i] = np.linalg.lstsq(triangles[i], right[i], rcond=cut_off)[0]
+    return solutions
+
+
+def _solve_wide(columns: Array, right: Array, cut_off: float) -> Array:
+    """Solve problems of fewer rows than columns; rows of zeros count as none.
+
+    By the seminormal equations, which for the smallest solution are as good as orthogonal
+    factors (Demmel, Higham: SIAM J. Matrix Anal. Appl. 14, 1, 1993).
+    """
+    filled = columns.any(axis=2)
+    n = int(filled.sum(axis=1).max())
+    order = np.argsort(~filled, axis=1, kind="stable")[:, :n]
+    filled = np.take_along_axis(filled, order, axis=1)
+    columns = np.take_along_axis(columns, order[..., None], axis=1)
+    right = np.where(filled[..., None], np.take_along_axis(right, order[..., None], axis=1), 0.0)
+    triangles = np.linalg.qr(columns.swapaxes(1, 2), mode="r")
+    np.einsum("sii->si", triangles)[~filled] = 1.0
+    # A lower triangle is an upper one, read from its end.
+    lower = triangles.swapaxes(1, 2)[:, ::-1, ::-1]
+    across, unsure = _solve_triangles(lower, right[:, ::-1], cut_off)
+    triangles[unsure] = np.eye(n)
+    solutions = np.asarray(columns.swapaxes(1, 2) @ _substitute(triangles, across[:, ::-1]))
+    for i in unsure:
+        solutions[i] = np.linalg.lstsq(columns[i], right[i], rcond=cut_off)[0]
+    return solutions
+
+
+def _solve_triangles(
+    triangles: Array, right: Array, cut_off: float
+) -> tuple[Array, NDArray[np.intp]]:
+    """Solve upper triangular systems (s, p, p), (s, p, k), and tell which may have to be cut.
+
+    Solutions for random sides of unit variance are on the root mean square as long as the
+    reciprocal singular values together, so that one far below the inverse of the smallest is
+    rare, and three are never.
+    """
+    diagonals = np.einsum("sii->si", triangles)
+    broken = (diagonals == 0).any(axis=1)
+    safe = triangles
+    if broken.any():
+        safe = triangles.copy()
+        safe[broken] = np.eye(triangles.shape[1])
+    probes = np.random.default_rng(0).standard_normal((triangles.shape[1], _PROBES))
+    sides = np.broadcast_to(probes, (len(triangles), *probes.shape))
+    solved = _substitute(safe, np.concatenate([right, sides], axis=2))
+    solutions, lengths = solved[..., :-_PROBES], np.linalg.norm(solved[..., -_PROBES:], axis=1)
+    # The norm is no smaller than the largest singular value.
+    ratios = np.linalg.norm(triangles, axis=(1, 2)) * lengths.max(axis=1)
+    return solutions, np.flatnonzero(broken | ~(ratios * cut_off * _MARGIN < 1))
+
+
+def _substitute(triangles: Array, right: Array) -> Array:
+    """Solve upper triangular systems (s, p, p), (s, p, k) together, from the end, by blocks."""
+    p = triangles.shape[1]
+    solutions = np.empty(right.shape)
+    for first in range((p - 1) // _BLOCK * _BLOCK, -1, -_BLOCK):
+        block, after = slice(first, first + _BLOCK), slice(first + _BLOCK, p)
+        rest = right[:, block] - triangles[:, block, after] @ solutions[:, after]
+        solutions[:, block] = np.linalg.solve(triangles[:, block, block], rest)
+    return solutions

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     Mask = NDArray[np.bool_]
 
-__all__ = ["Paths", "Regression", "Stlsq", "fold"]
+__all__ = ["Paths", "Regression", "Stlsq", "fold", "stacks"]
 
 _STACK_NUMBERS = 1_000_000
 """The most numbers in the matrices of one stacked call: 8 MB."""
@@ -205,7 +205,7 @@ class Regression:
         first = [i for i, key in enumerate(keys) if known.setdefault(key, i) == i]
         coefficients = np.zeros(supports.shape)
         sizes = supports[first].sum(axis=1)
-        for chosen in _stacks(sizes, len(self._gram[0])):
+        for chosen in stacks(sizes, len(self._gram[0])):
             at = np.asarray(first)[chosen]
             terms = np.nonzero(supports[at])[1].reshape(len(at), -1)
             if not terms.size:
@@ -228,7 +228,7 @@ class Regression:
     ) -> Array:
         """Solve ridge problems with `supports` (m, p); gives the coefficients (m, p)."""
         coefficients = np.zeros(supports.shape)
-        for chosen in _stacks(supports.sum(axis=1)):
+        for chosen in stacks(supports.sum(axis=1)):
             terms = np.nonzero(supports[chosen])[1].reshape(len(chosen), -1)
             scale = self._scale[terms]
             of = sample[chosen]
@@ -271,7 +271,7 @@ def fold(blocks: Iterable[tuple[Array, Array]]) -> Array:
     return factor
 
 
-def _stacks(sizes: NDArray[np.intp], height: int = 0) -> Iterator[NDArray[np.intp]]:
+def stacks(sizes: NDArray[np.intp], height: int = 0) -> Iterator[NDArray[np.intp]]:
     """Group problems of equal size, as many together as fit into a little memory.
 
     The matrices are square, or of the given height where that is more.

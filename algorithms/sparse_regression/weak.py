@@ -17,6 +17,7 @@ axis.  So all windows have the same weights, and an axis of five nodes is long e
 
 from __future__ import annotations
 
+from functools import cache
 from math import comb
 from typing import TYPE_CHECKING
 
@@ -82,13 +83,8 @@ class WeakForm:
         inner = [n - 2 * half for n, half in zip(shape, self._halves, strict=True)]
         total = int(np.prod(inner))
         drawn = rng.choice(total, n_windows, replace=n_windows > total)
-        corners = np.stack(np.unravel_index(drawn, inner))
-        offsets = np.stack(np.indices([2 * half + 1 for half in self._halves])).reshape(
-            len(shape), -1
-        )
-        strides = np.array([int(np.prod(shape[k + 1 :])) for k in range(len(shape))])
-        self._corners = (strides @ corners)[:, None]
-        self._offsets = (strides @ offsets)[None]
+        self._n_windows = n_windows
+        self._corners = np.unravel_index(drawn, inner)
 
     def regression(self, terms: FieldTerms) -> tuple[Array, Array]:
         """Give the averages of all terms (windows, p), and of u_t for each state (windows, d)."""
@@ -97,7 +93,7 @@ class WeakForm:
         states = [np.ascontiguousarray(problem.u[..., i]) for i in range(problem.u.shape[-1])]
         functions = feature_matrix(terms.functions, problem.u.reshape(-1, len(states)))
         functions = functions.T.reshape(-1, *problem.u.shape[:-1])
-        features = np.empty((len(self._corners), len(terms)))
+        features = np.empty((self._n_windows, len(terms)))
         for k, (i, j) in enumerate(terms.pairs):
             f, derivative = functions[i], terms.derivatives[j]
             if derivative is None:
@@ -116,29 +112,46 @@ class WeakForm:
 
     def average(self, values: Array, axis: int = 0, order: int = 0) -> Array:
         """Average values, weighed by a derivative of the test function along one axis."""
-        weights = np.ones(1)
-        for k, (half, step) in enumerate(zip(self._halves, self._steps, strict=True)):
-            n = order if k == axis else 0
-            weights = np.multiply.outer(weights, window_weights(half, n) / (half * step) ** n)
-        flat, weights = values.reshape(-1), weights.reshape(-1)
-        result = np.empty(len(self._corners))
-        step = max(1, 1_000_000 // weights.size)
-        for start in range(0, len(result), step):
-            rows = slice(start, start + step)
-            result[rows] = flat[self._corners[rows] + self._offsets] @ weights
-        return result
+        weights = [
+            window_weights(half, order if k == axis else 0)
+            / (half * step) ** (order if k == axis else 0)
+            for k, (half, step) in enumerate(zip(self._halves, self._steps, strict=True))
+        ]
+        # The weights are a product over the axes: all windows of the field are averaged along
+        # the short ones, and those that were drawn along the longest one.
+        last = int(np.argmax(self._halves))
+        for k in range(len(weights)):
+            if k != last:
+                values = _slide(values, k, weights[k])
+        index = list(self._corners)
+        across = np.arange(2 * self._halves[last] + 1)[:, None]
+        index[last] = index[last] + across
+        return np.asarray(weights[last] @ values[tuple(index)])
 
     def _by_half(self, f: Array, g: Array, axis: int, order: int) -> Array:
         """Average f times the derivative of g, half of whose order is moved on to the others."""
         moved = order // 2
         rest = differentiate(g, axis, self._steps[axis], order - moved)
-        total = np.zeros(len(self._corners))
+        total = np.zeros(self._n_windows)
         for k in range(moved + 1):
             part = differentiate(f, axis, self._steps[axis], k) if k else f
             total += comb(moved, k) * self.average(part * rest, axis, moved - k)
         return (-1) ** moved * total
 
 
+def _slide(values: Array, axis: int, weights: Array) -> Array:
+    """Sum values, weighed, over every stretch of an axis that is as long as the weights."""
+    moved = np.moveaxis(values, axis, 0)
+    n = len(moved) - len(weights) + 1
+    total = weights[0] * moved[:n]
+    part = np.empty_like(total)
+    for k in range(1, len(weights)):
+        np.multiply(moved[k : k + n], weights[k], out=part)
+        total += part
+    return np.moveaxis(total, 0, axis)
+
+
+@cache
 def window_weights(half: int, order: int) -> Array:
     """Give weights for averages over a window of unit half width.
 

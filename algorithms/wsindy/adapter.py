@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from adapters import FieldAdapter
+from adapters import FieldAdapter, fit_libraries
 from library import FieldLibrary
-from models import Models
 from sr3 import Sr3, models
+from stlsq import fold
 from weak import WeakForm
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from library import FieldTerms
+    from models import Models
+    from numpy.typing import NDArray
 
     from mdbench.worker import Problem
+
+    Array = NDArray[np.float64]
 
 
 class Adapter(FieldAdapter):
@@ -37,12 +42,22 @@ class Adapter(FieldAdapter):
         cls, problem: Problem, terms: FieldTerms, settings: Sequence[Sr3], *, seed: int
     ) -> Models:
         """Integrate all terms over as many windows as any setting takes, and follow SR3 in them."""
+        start = time.monotonic()
         most = max(setting.points for setting in settings)
         weak = WeakForm(problem, most, np.random.default_rng(seed))
         features, targets = weak.regression(terms)
-        found = np.empty((len(settings), targets.shape[1], len(terms)))
-        for points in {setting.points for setting in settings}:
-            places = [i for i, setting in enumerate(settings) if setting.points == points]
-            chosen = [settings[place] for place in places]
-            found[places] = models(features[:points], targets[:points], terms, chosen)
-        return Models(found)
+        p = len(terms)
+        factors = {
+            points: fold([(features[:points], targets[:points])])
+            for points in {setting.points for setting in settings}
+        }
+
+        def fit(chosen: Sequence[Sr3]) -> Array:
+            found = np.empty((len(chosen), targets.shape[1], p))
+            for points, factor in factors.items():
+                alike = [i for i, setting in enumerate(chosen) if setting.points == points]
+                some = [chosen[i] for i in alike]
+                found[alike] = models(factor[:, :p], factor[:, p:], terms, some)
+            return found
+
+        return fit_libraries(settings, terms, problem, fit, start=start)
