@@ -118,11 +118,16 @@ def test_cost_is_time_and_peak() -> None:
 def test_every_table_is_whole() -> None:
     text = markdown_tables([Result.model_validate(one) for one in many()], {}, PAPER)
     blocks = [block for block in text.split("\n\n") if block.startswith("|")]
-    assert len(blocks) == 4  # the leaderboard and three noise levels
+    assert len(blocks) == 7  # the leaderboard, and three noise levels under two protocols
     for block in blocks:
         assert len(rows(block)) > 2
     assert [line for line in text.splitlines() if line.startswith("#")] == [
-        *("## ode", "### clean", "### 20 dB", "### 10 dB")
+        "## ode",
+        *(
+            f"### {noise}, `--protocol {protocol}`"
+            for protocol in ("published", "strict")
+            for noise in ("clean", "20 dB", "10 dB")
+        ),
     ]
 
 
@@ -133,3 +138,14 @@ def test_export_prints_or_writes(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert rows(printed.split("\n\n")[-1])["`rc-circuit`"] == ["–", "✓", "✓"]
     assert main(["export", folder, "--markdown", "--out", str(tmp_path / "t.md")]) == 0
     assert "MDBench" not in (tmp_path / "t.md").read_text(encoding="utf-8")
+
+
+def test_protocols_are_kept_apart() -> None:
+    ones = [
+        result("sindy", "a", verdict="identified", protocol="published"),
+        result("sindy", "a", verdict="different", nmse=0.25, complexity=5),
+    ]
+    text = markdown_tables(ones, {})
+    tables = dict(zip(re.findall("### (.*)", text), text.split("### ")[1:], strict=True))
+    assert "| ✓ |" in tables["clean, `--protocol published`"]
+    assert "| 2.5e-1 (5) |" in tables["clean, `--protocol strict`"]

@@ -38,7 +38,7 @@ def script() -> Any:
 def reference(script: ModuleType, tmp_path: Path) -> Any:
     ones = [result("sindy", "rc-circuit", verdict="identified"), result("operon", "rc-circuit")]
     board = leaderboard.board([entry(one) for one in ones], {})
-    return script.Reference("ode", board, {"operon": 0, "sindy": 1}, tmp_path / "results")
+    return script.Reference("ode", board, {}, {"operon": 0, "sindy": 1}, tmp_path / "results")
 
 
 def test_blocks_are_written_anew_and_prose_stays(script: ModuleType, reference: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from dataclasses import replace
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,7 @@ __all__ = [
     "found_table",
     "leaderboard_table",
     "markdown_tables",
+    "of_protocol",
     "published_table",
     "systems_table",
 ]
@@ -58,12 +60,22 @@ def markdown_tables(
     for data_type, ones in by_type.items():
         board = leaderboard.board([entry(one) for one in ones], kinds)
         parts += [f"## {data_type}", leaderboard_table(board)]
-        if published and (table := published_table(board, data_type, published)):
-            parts += [f"### Beside {published.title}", table]
-        for snr_db in board.noise_levels:
-            parts.append(f"### {noise_name(snr_db)}")
-            parts.append(systems_table(board, data_type, snr_db, published))
+        protocols = sorted({one.case.protocol for one in board.entries})
+        for protocol in protocols:
+            of = f", `--protocol {protocol}`" if len(protocols) > 1 else ""
+            some = of_protocol(board, protocol)
+            if published and (table := published_table(some, data_type, published)):
+                parts += [f"### Beside {published.title}{of}", table]
+            for snr_db in some.noise_levels:
+                parts.append(f"### {noise_name(snr_db)}{of}")
+                parts.append(systems_table(some, data_type, snr_db, published))
     return "\n\n".join(parts) + "\n"
+
+
+def of_protocol(board: Board, protocol: str) -> Board:
+    """Keep the results under one protocol; what was compared with the others stays as it was."""
+    entries = tuple(one for one in board.entries if one.case.protocol == protocol)
+    return replace(board, entries=entries)
 
 
 def leaderboard_table(board: Board) -> str:
@@ -90,7 +102,7 @@ def systems_table(
     Parameters
     ----------
     board
-        The comparison.
+        The comparison, under one protocol.
     data_type
         What it is of.
     snr_db
