@@ -93,17 +93,21 @@ class Reference:
 
     def figures(self) -> str:
         """All figures of the report, written to files."""
-        drawn = [(one.title, one.caption, one.svg) for one in figures(self.board, self.numbers)]
+        names = {row.method: self.numbers[row.method] for row in self.board.rows}
+        drawn = [
+            (one.title, one.caption, standalone(one.svg, names))
+            for one in figures(self.board, self.numbers)
+        ]
         if ranks := critical_difference(self.board, self.numbers):
-            drawn.append((ranks.title, ranks.caption, ranks.svg))
+            drawn.append((ranks.title, ranks.caption, standalone(ranks.svg)))
         says = "✓ identified, ±1 one term off, otherwise the power of ten of the NMSE"
         for snr_db in self.board.noise_levels:
             title = f"Methods and systems, {noise_name(snr_db)}"
-            drawn.append((title, says, heat_map(self.board, snr_db)))
+            drawn.append((title, says, standalone(heat_map(self.board, snr_db))))
         parts = []
         for title, caption, svg in drawn:
             name = f"{self.data_type}-{re.sub(r'[^a-z0-9]+', '-', title.lower())}.svg"
-            write(self.folder / name, standalone(svg))
+            write(self.folder / name, svg)
             parts.append(f"![{title}]({self.folder.name}/{name})\n\n*{title}.* {caption}")
         return "\n\n".join(parts)
 

@@ -6,6 +6,7 @@ import importlib.util
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree as ET
 
 import pytest
 from reporting import result
@@ -61,6 +62,9 @@ def test_figures_are_files_beside_the_page(script: ModuleType, reference: Any) -
         assert svg.startswith("<svg ")
         assert 'xmlns="http://www.w3.org/2000/svg"' in svg
         assert "@media (prefers-color-scheme: dark)" in svg
+        # Whoever sees the file alone must know which sign is whose.
+        assert ">operon" in svg
+        ET.fromstring(svg)
 
 
 def test_a_block_that_is_none_is_named(script: ModuleType, reference: Any) -> None:
