@@ -183,6 +183,18 @@ def test_names_that_begin_alike_are_not_mixed_up(operon: Operon) -> None:
     np.testing.assert_allclose(evaluate(text, X), Y[:, 0], rtol=1e-4)
 
 
+@pytest.mark.parametrize("intercept", [0.0, 1e-3])
+def test_an_intercept_of_rounding_is_left_out_and_a_true_one_stays(
+    operon: Operon, intercept: float
+) -> None:
+    X = np.random.default_rng(3).uniform(1.0, 5.0, (200, 2))
+    Y = X[:, :1] * X[:, 1:] + intercept
+    found = operon.run(X, Y)["by itself"]
+    at_origin = evaluate(found["equations"][0], np.zeros((1, 2)))[0]
+    assert at_origin == pytest.approx(intercept, rel=0.05, abs=0.0)
+    assert np.ravel(found["predictions"]) == pytest.approx(Y[:, 0], rel=1e-4)
+
+
 def test_a_constant_target_gives_a_constant(operon: Operon) -> None:
     X = np.random.default_rng(4).uniform(1, 2, (40, 1))
     constants = [0.0, 2.5, 1e-7]

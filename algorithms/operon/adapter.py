@@ -29,6 +29,9 @@ _DECIMALS = 60
 _HANDY = 1e-10, 1e10
 """Columns of a typical size between these are given to Operon as they are, the others scaled: its
 sums of squares overflow, in single precision, from a norm of 1.8e19 on."""
+_ROUNDING = 2.0**-20
+"""Of a target's size: what eight steps of single precision come to."""
+_INTERCEPT = re.compile(r"\((\(-[0-9.e+-]+\)|[0-9.e+-]+) \+ (\(.*\)|\w+)\)")
 _NUMBER = re.compile(r"\d+\.\d+")
 _WEIGHT = re.compile(r"\((\(-[0-9.e+-]+\)|[0-9.e+-]+) \* (\w+)\)")
 _UNIT_WEIGHT = re.compile(r"\(1\.0 \* (\w+)\)")
@@ -54,6 +57,7 @@ class _Member:
     target: int
     tree: pyoperon.Tree
     equation: str
+    dropped: float
     predictions: Array
     error: float
 
@@ -122,7 +126,7 @@ class Adapter:
     def predict(self, problem: Problem) -> Array:
         """Evaluate the chosen expressions with Operon itself, in single precision."""
         X = problem.X / self._scales.x
-        columns = [_evaluate(member.tree, X) for member in self._chosen]
+        columns = [_evaluate(member.tree, X) - member.dropped for member in self._chosen]
         return np.stack(columns, axis=1) * self._scales.y
 
     def equations(self) -> list[str]:
@@ -146,15 +150,16 @@ def _front(
     names = dict(zip(regressor.variables_, problem.variables, strict=True))
     weights = dict(zip(problem.variables, (1.0 / scales.x).tolist(), strict=True))
     X, scale = problem.X / scales.x, float(scales.y[target])
+    size = float(np.sqrt(np.mean((problem.Y[:, target] / scale) ** 2)))
     for solution in regressor.pareto_front_:
         tree = solution["tree"]
-        predictions = _evaluate(tree, X) * scale
+        equation, dropped = _without_rounding(_equation(tree, names, weights), size)
+        predictions = (_evaluate(tree, X) - dropped) * scale
         error = float(np.mean(((predictions - problem.Y[:, target]) / scale) ** 2))
         if np.isfinite(error):
-            equation = _equation(tree, names, weights)
             if scale != 1.0:
                 equation = f"{scale!r} * ({equation})"
-            yield _Member(target, tree, equation, predictions, error)
+            yield _Member(target, tree, equation, dropped, predictions, error)
 
 
 def _evaluate(tree: pyoperon.Tree, X: Array) -> Array:
@@ -176,6 +181,31 @@ def _equation(tree: pyoperon.Tree, names: dict[int, str], weights: dict[str, flo
     text = _NUMBER.sub(lambda number: str(np.float32(number[0])), text)
     text = _WEIGHT.sub(lambda found: _weighted(found[1], found[2], weights), text)
     return _UNIT_WEIGHT.sub(r"\1", text).replace("(1.0 * (", "((").replace("^", "**")
+
+
+def _without_rounding(equation: str, size: float) -> tuple[str, float]:
+    """Leave out an intercept that is no more than the rounding of single precision.
+
+    Operon scales every model linearly, and its sums in single precision leave an intercept where
+    there should be none.
+
+    Parameters
+    ----------
+    equation
+        As written by `_equation`.
+    size
+        The root mean square of the target.
+
+    Returns
+    -------
+    tuple
+        The equation, and the intercept that it lost.
+    """
+    found = _INTERCEPT.fullmatch(equation)
+    if found is None:
+        return equation, 0.0
+    intercept = float(found[1].strip("()"))
+    return (found[2], intercept) if abs(intercept) <= _ROUNDING * size else (equation, 0.0)
 
 
 def _weighted(number: str, name: str, weights: dict[str, float]) -> str:
