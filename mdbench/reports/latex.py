@@ -8,10 +8,8 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from mdbench.reports import leaderboard
-from mdbench.reports.entries import entry
 from mdbench.reports.heat import cell_of
 from mdbench.reports.numbers import fixed, noise_name, scientific
-from mdbench.reports.results import report_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -48,12 +46,8 @@ def latex_tables(results: Iterable[Result], kinds: Mapping[str, Kind]) -> str:
     str
         LaTeX that needs the packages amssymb, booktabs and longtable.
     """
-    by_type: dict[str, list[Result]] = defaultdict(list)
-    for result in sorted(results, key=report_order):
-        by_type[result.data_type].append(result)
     parts = [r"% needs: \usepackage{amssymb,booktabs,longtable}"]
-    for data_type, ones in by_type.items():
-        board = leaderboard.board([entry(one) for one in ones], kinds)
+    for data_type, board in leaderboard.boards(results, kinds).items():
         parts.append(_leaderboard(data_type, board))
         parts += [_systems(data_type, snr_db, board) for snr_db in board.noise_levels]
     return "\n".join(parts) + "\n"

@@ -17,16 +17,18 @@ import numpy as np
 
 from mdbench.records import Status
 from mdbench.reports import statistics
-from mdbench.reports.entries import ENDS
+from mdbench.reports.entries import ENDS, entry
+from mdbench.reports.results import report_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from mdbench.reports.entries import Case, Entry
+    from mdbench.reports.results import Result
     from mdbench.reports.statistics import Friedman, Wilcoxon
 
-__all__ = ["RESAMPLES", "ROUND_OFF", "Board", "Kind", "Pair", "Row", "board"]
+__all__ = ["RESAMPLES", "ROUND_OFF", "Board", "Kind", "Pair", "Row", "board", "boards"]
 
 ROUND_OFF = 1e-12
 """Errors below this are round-off, and count as this."""
@@ -158,6 +160,14 @@ class Board:
         """All noise levels, the cleanest first."""
         levels = {entry.case.snr_db for entry in self.entries}
         return sorted(levels, key=lambda snr: -math.inf if snr is None else -snr)
+
+
+def boards(results: Iterable[Result], kinds: Mapping[str, Kind]) -> dict[str, Board]:
+    """Compare methods on each data type, results in the order of reports."""
+    by_type: dict[str, list[Entry]] = defaultdict(list)
+    for result in sorted(results, key=report_order):
+        by_type[result.data_type].append(entry(result))
+    return {data_type: board(entries, kinds) for data_type, entries in by_type.items()}
 
 
 def board(entries: Iterable[Entry], kinds: Mapping[str, Kind]) -> Board:

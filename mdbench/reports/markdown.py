@@ -9,10 +9,8 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from mdbench.reports import leaderboard
-from mdbench.reports.entries import entry
 from mdbench.reports.heat import cell_of
 from mdbench.reports.numbers import NOTHING, duration, fixed, noise_name, scientific
-from mdbench.reports.results import report_order
 from mdbench.reports.site import COLUMNS, cells
 
 if TYPE_CHECKING:
@@ -53,12 +51,8 @@ def markdown_tables(
     str
         GitHub's Markdown.
     """
-    by_type: dict[str, list[Result]] = defaultdict(list)
-    for result in sorted(results, key=report_order):
-        by_type[result.data_type].append(result)
     parts = []
-    for data_type, ones in by_type.items():
-        board = leaderboard.board([entry(one) for one in ones], kinds)
+    for data_type, board in leaderboard.boards(results, kinds).items():
         parts += [f"## {data_type}", leaderboard_table(board)]
         protocols = sorted({one.case.protocol for one in board.entries})
         for protocol in protocols:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from rich import box
@@ -10,9 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mdbench.reports import leaderboard
-from mdbench.reports.entries import Entry, entry
 from mdbench.reports.numbers import duration, fixed, scientific
-from mdbench.reports.results import report_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -43,18 +40,15 @@ def leaderboards(results: Iterable[Result], kinds: Mapping[str, Kind]) -> Iterat
     kinds
         What is known of the methods.
     """
-    by_type: dict[str, list[Entry]] = defaultdict(list)
-    for result in sorted(results, key=report_order):
-        by_type[result.data_type].append(entry(result))
-    for data_type, entries in by_type.items():
-        board = leaderboard.board(entries, kinds)
+    for data_type, board in leaderboard.boards(results, kinds).items():
         jobs = any(row.jobs != row.judged for row in board.rows)  # else found says how many
         simulated = any(row.simulated for row in board.rows)
         residual = any(row.residual is not None for row in board.rows)
         table = Table(
             box=box.SIMPLE_HEAD,
             padding=0,
-            title=f"{data_type}: {len(entries)} results, ranks over {len(board.systems)} systems",
+            title=f"{data_type}: {len(board.entries)} results, "
+            f"ranks over {len(board.systems)} systems",
             title_justify="left",
             caption=CAPTION + SIMULATED * simulated + RESIDUAL * residual,
             caption_justify="left",
