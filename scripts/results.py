@@ -12,7 +12,7 @@ import subprocess
 import sys
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mdbench.cli.reporting import kinds_of, write
 from mdbench.reports import leaderboard, markdown
@@ -22,12 +22,12 @@ from mdbench.reports.figures import critical_difference, figures
 from mdbench.reports.heat import heat_map
 from mdbench.reports.numbers import noise_name
 from mdbench.reports.published import read_published
-from mdbench.reports.results import Result, read_folder, report_order, standing
+from mdbench.reports.results import read_folder, report_order, standing
 from mdbench.reports.svg import standalone
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from mdbench.reports.leaderboard import Board
@@ -141,10 +141,14 @@ def fill(page: str, reference: Reference) -> str:
     return _BLOCK.sub(block, page)
 
 
-def _read(data_type: str, folder: Path, workspace: Workspace, figures_in: Path) -> Reference:
-    results: list[Result] = sorted(standing(read_folder(folder)), key=report_order)
+def _compare(
+    data_type: str,
+    records: Sequence[tuple[Path, dict[str, Any]]],
+    workspace: Workspace,
+    figures_in: Path,
+) -> Reference:
     by_protocol: dict[str, list[Entry]] = defaultdict(list)
-    for one in results:
+    for one in sorted(standing(records), key=report_order):
         by_protocol[one.protocol].append(entry(one))
     kinds = kinds_of(workspace)
     boards = {
@@ -176,9 +180,10 @@ def main() -> int:
     page = docs / f"results-{asked.data_type}.md"
     kept = docs / "results"
     kept.mkdir(exist_ok=True)
-    reference = _read(asked.data_type, folder, workspace, kept)
+    records = read_folder(folder)
+    reference = _compare(asked.data_type, records, workspace, kept)
     write(page, fill(page.read_text(encoding="utf-8"), reference))
-    rows = [flatten(path.name, data) for path, data in read_folder(folder)]
+    rows = [flatten(path.name, data) for path, data in records]
     write_table(rows, kept / f"{asked.data_type}.csv")
     print(f"{len(rows)} records in {page.relative_to(root)} and {kept.relative_to(root)}")
     return 0

@@ -49,7 +49,7 @@ _NAMED = {
     "tanh": Function(np.tanh, "tanh"),
 }
 
-_ALIASES = {
+ALIASES = {
     "Abs": "abs",
     "Max": "max",
     "Min": "min",
@@ -61,8 +61,9 @@ _ALIASES = {
     "arctanh": "atanh",
     "ln": "log",
 }
+"""Other names, each with the usual one."""
 
-FUNCTIONS = _NAMED | {alias: _NAMED[name] for alias, name in _ALIASES.items()}
+FUNCTIONS = _NAMED | {alias: _NAMED[name] for alias, name in ALIASES.items()}
 """The functions by every name that they may have in a text, natural logarithm included."""
 
 CONSTANTS = {"pi": np.float64(np.pi), "E": np.float64(np.e)}

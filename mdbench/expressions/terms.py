@@ -37,6 +37,7 @@ from .atoms import (
     wave,
 )
 from .exact import bounded, float_of, number, number_power, simple
+from .functions import ALIASES
 from .grammar import check, read
 from .tree import Call, Chain, Negation, Node, Number, Power, Variable
 
@@ -58,18 +59,6 @@ _SNAP = Fraction(1, 10**9)
 """A phase this near to a multiple of pi/2 is one."""
 _ODD = frozenset({"asin", "atan", "sinh", "tanh", "asinh", "atanh", "sign"})
 _EVEN = frozenset({"cosh"})
-_ALIASES = {
-    "Abs": "abs",
-    "Max": "max",
-    "Min": "min",
-    "arccos": "acos",
-    "arccosh": "acosh",
-    "arcsin": "asin",
-    "arcsinh": "asinh",
-    "arctan": "atan",
-    "arctanh": "atanh",
-    "ln": "log",
-}
 
 
 @lru_cache(maxsize=4_096)
@@ -143,7 +132,7 @@ class _Expansion:
     def call(self, node: Call) -> Sum:
         if node.constant is not None:
             return _constant(Fraction(float(node.constant)))
-        name = _ALIASES.get(node.function, node.function)
+        name = ALIASES.get(node.function, node.function)
         sums = [self.of(argument) for argument in node.arguments]
         if len(sums) > 1:
             inner = sorted((sorted_terms(each) for each in sums), key=sum_order)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mdbench.reports.entries import Entry
     from mdbench.reports.leaderboard import Board
 
-__all__ = ["cell_of", "heat_map"]
+__all__ = ["cell_of", "error_and_complexity", "heat_map"]
 
 LONGEST = 32
 """Characters of a system's name that a heat map shows, so that a telephone has room for cells."""
@@ -47,17 +47,18 @@ def cell_of(entries: Sequence[Entry]) -> tuple[str, str]:
     return f"off e{min(5, max(0, (power + 10) // 2))}", f"{power}".replace("-", "−")
 
 
+def error_and_complexity(entries: Sequence[Entry]) -> tuple[float, float | None]:
+    """Give the medians over the answers to one case; complexities may be unknown."""
+    answers = [entry for entry in entries if entry.answered]
+    sizes = [entry.complexity for entry in answers if entry.complexity is not None]
+    return median(entry.nmse for entry in answers), median(sizes) if sizes else None
+
+
 def heat_map(board: Board, snr_db: float | None) -> str:
     """Draw methods against systems at one noise level."""
-    cells: dict[tuple[str, str], list[Entry]] = defaultdict(list)
-    unfit = set()
-    for entry in board.entries:
-        if entry.case.snr_db == snr_db:
-            cells[entry.case.system, entry.method].append(entry)
-            if entry.case in board.unfit:
-                unfit.add(entry.case.system)
-    systems = list(dict.fromkeys(system for system, _ in cells))
-    methods = [row.method for row in board.rows if any(m == row.method for _, m in cells)]
+    grid = board.grid(snr_db)
+    systems, methods = grid.systems, grid.methods
+    unfit = {case.system for case in board.unfit if case.snr_db == snr_db}
     head = 24 + 5 * max((len(method) for method in methods), default=0)  # names lean
     longest = max((len(system) for system in systems), default=0)
     left, wide, tall = 30 + round(6.3 * min(longest, LONGEST)), 46, 17
@@ -79,7 +80,7 @@ def heat_map(board: Board, snr_db: float | None) -> str:
             f"<title>{escape(system)}</title></text>"
         )
         for j, method in enumerate(methods):
-            kind, text = cell_of(found) if (found := cells.get((system, method))) else ("", "")
+            kind, text = cell_of(found) if (found := grid.cell(system, method)) else ("", "")
             if kind:
                 x = left + wide * j
                 parts.append(

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from statistics import median
 from typing import TYPE_CHECKING
 
 from mdbench.reports import leaderboard
-from mdbench.reports.heat import cell_of
+from mdbench.reports.heat import cell_of, error_and_complexity
 from mdbench.reports.numbers import fixed, noise_name, scientific
 
 if TYPE_CHECKING:
@@ -106,11 +104,8 @@ def _share(count: int, of: int) -> str:
 
 
 def _systems(data_type: str, snr_db: float | None, board: Board) -> str:
-    cells: dict[tuple[str, str], list[Entry]] = defaultdict(list)
-    for one in board.entries:
-        if one.case.snr_db == snr_db:
-            cells[one.case.system, one.method].append(one)
-    methods = [row.method for row in board.rows if any(m == row.method for _, m in cells)]
+    grid = board.grid(snr_db)
+    methods = grid.methods
     head = " & ".join(["system", *map(escape_latex, methods)]) + r" \\"
     says = r"identified ($\checkmark$), otherwise the power of ten of the NMSE and the complexity; "
     says += "underlined: one term off; dash: no answer."
@@ -120,8 +115,8 @@ def _systems(data_type: str, snr_db: float | None, board: Board) -> str:
         rf"\toprule {head} \midrule \endhead",
         r"\bottomrule \endfoot",
     ]
-    for system in dict.fromkeys(system for system, _ in cells):
-        row = [_cell(cells.get((system, method), [])) for method in methods]
+    for system in grid.systems:
+        row = [_cell(grid.cell(system, method)) for method in methods]
         lines.append(" & ".join([escape_latex(system), *row]) + r" \\")
     return "\n".join([*lines, r"\end{longtable}"])
 
@@ -132,10 +127,8 @@ def _cell(entries: Sequence[Entry]) -> str:
         return r"$\checkmark$"
     if kind in {"failed", "missing"}:
         return "--" if kind == "failed" else ""
-    answers = [entry for entry in entries if entry.answered]
-    error = median(entry.nmse for entry in answers)
-    sizes = [entry.complexity for entry in answers if entry.complexity is not None]
-    size = f"({fixed(median(sizes))})" if sizes else ""
+    error, complexity = error_and_complexity(entries)
+    size = "" if complexity is None else f"({fixed(complexity)})"
     if math.isinf(error):
         return "--"
     shown = f"0{size}" if error == 0 else f"10^{{{math.floor(math.log10(error))}}}{size}"

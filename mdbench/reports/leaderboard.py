@@ -18,6 +18,7 @@ import numpy as np
 from mdbench.records import Status
 from mdbench.reports import statistics
 from mdbench.reports.entries import ENDS, entry
+from mdbench.reports.numbers import cleanest_first
 from mdbench.reports.results import report_order
 
 if TYPE_CHECKING:
@@ -128,6 +129,18 @@ class Pair:
     corrected: float
 
 
+class Grid(NamedTuple):
+    """Results at one noise level; the methods in the order of the leaderboard."""
+
+    systems: Sequence[str]
+    methods: Sequence[str]
+    cells: Mapping[tuple[str, str], Sequence[Entry]]
+
+    def cell(self, system: str, method: str) -> Sequence[Entry]:
+        """Give what there is of a method on a system, which may be nothing."""
+        return self.cells.get((system, method), ())
+
+
 @dataclass(frozen=True)
 class Board:
     """All that is said of one data type.
@@ -158,8 +171,20 @@ class Board:
     @property
     def noise_levels(self) -> list[float | None]:
         """All noise levels, the cleanest first."""
-        levels = {entry.case.snr_db for entry in self.entries}
-        return sorted(levels, key=lambda snr: -math.inf if snr is None else -snr)
+        return sorted({one.case.snr_db for one in self.entries}, key=cleanest_first)
+
+    def grid(self, snr_db: float | None) -> Grid:
+        """Lay the results at one noise level out, systems against methods."""
+        cells: dict[tuple[str, str], list[Entry]] = defaultdict(list)
+        for one in self.entries:
+            if one.case.snr_db == snr_db:
+                cells[one.case.system, one.method].append(one)
+        there = {method for _, method in cells}
+        return Grid(
+            systems=list(dict.fromkeys(system for system, _ in cells)),
+            methods=[row.method for row in self.rows if row.method in there],
+            cells=dict(cells),
+        )
 
 
 def boards(results: Iterable[Result], kinds: Mapping[str, Kind]) -> dict[str, Board]:
@@ -404,7 +429,7 @@ def _middle(values: Iterable[float | None]) -> float | None:
 
 
 def _case_order(case: Case) -> tuple[str, float, str]:
-    return case.system, -math.inf if case.snr_db is None else -case.snr_db, case.protocol
+    return case.system, cleanest_first(case.snr_db), case.protocol
 
 
 def _place(row: Row) -> tuple[bool, float, bool, float, str]:

@@ -9,7 +9,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from mdbench.reports import leaderboard
-from mdbench.reports.heat import cell_of
+from mdbench.reports.heat import cell_of, error_and_complexity
 from mdbench.reports.numbers import NOTHING, duration, fixed, noise_name, scientific
 from mdbench.reports.site import COLUMNS, cells
 
@@ -104,26 +104,21 @@ def systems_table(
     published
         A paper's tables; their entries are for clean data, and stand nowhere else.
     """
-    found: dict[tuple[str, str], list[Entry]] = defaultdict(list)
-    for one in board.entries:
-        if one.case.snr_db == snr_db:
-            found[one.case.system, one.method].append(one)
-    systems = list(dict.fromkeys(system for system, _ in found))
-    methods = [row.method for row in board.rows if any(m == row.method for _, m in found)]
+    grid = board.grid(snr_db)
     head = ["system", "floor"]
     beside = set()
-    for method in methods:
+    for method in grid.methods:
         head.append(method)
         if published and snr_db is None and published.has(data_type, method):
             beside.add(method)
             head.append(published.title)
     lines = []
-    for system in systems:
-        ones = [entry for method in methods for entry in found.get((system, method), [])]
+    for system in grid.systems:
+        ones = [entry for method in grid.methods for entry in grid.cell(system, method)]
         floors = [entry.floor for entry in ones if entry.floor is not None]
         line = [f"`{system}`", scientific(median(floors)) if floors else NOTHING]
-        for method in methods:
-            line.append(_answer(found.get((system, method), [])))
+        for method in grid.methods:
+            line.append(_answer(grid.cell(system, method)))
             if method in beside and published:
                 mark = published.of(data_type, system, method)
                 line.append("" if mark is None else str(mark))
@@ -181,23 +176,19 @@ def published_table(board: Board, data_type: str, published: Published) -> str:
 
 def cost_table(board: Board) -> str:
     """Write the wall time and the peak memory of each method on each system, clean data."""
-    found: dict[tuple[str, str], list[Entry]] = defaultdict(list)
-    for one in board.entries:
-        if one.case.snr_db is None:
-            found[one.case.system, one.method].append(one)
-    methods = [row.method for row in board.rows if any(m == row.method for _, m in found)]
+    grid = board.grid(None)
     lines = []
-    for system in dict.fromkeys(system for system, _ in found):
+    for system in grid.systems:
         line = [f"`{system}`"]
-        for method in methods:
-            ones = found.get((system, method), [])
+        for method in grid.methods:
+            ones = grid.cell(system, method)
             times = [one.wall_s for one in ones if one.wall_s is not None]
             sizes = [one.memory_mb for one in ones if one.memory_mb]
             parts = [duration(median(times))] if times else []
             parts += [f"{fixed(max(sizes))} MB"] if sizes else []
             line.append(", ".join(parts))
         lines.append(line)
-    return _table(["system", *methods], lines, left={"system"})
+    return _table(["system", *grid.methods], lines, left={"system"})
 
 
 def _answer(entries: Sequence[Entry]) -> str:
@@ -207,10 +198,8 @@ def _answer(entries: Sequence[Entry]) -> str:
     if kind in {"found", "failed", "missing"}:
         attempted = [entry for entry in entries if entry.attempted and not entry.answered]
         return f"✗ {attempted[0].status}" if kind == "failed" and attempted else sign
-    answers = [entry for entry in entries if entry.answered]
-    error = median(entry.nmse for entry in answers)
-    sizes = [entry.complexity for entry in answers if entry.complexity is not None]
-    size = f" ({fixed(median(sizes))})" if sizes else ""
+    error, complexity = error_and_complexity(entries)
+    size = "" if complexity is None else f" ({fixed(complexity)})"
     near = " ±1" if kind == "near" else ""
     return "✗" if math.isinf(error) else f"{scientific(error)}{size}{near}"
 

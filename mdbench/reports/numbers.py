@@ -5,11 +5,22 @@ from __future__ import annotations
 import math
 from decimal import ROUND_HALF_UP, Decimal
 
-__all__ = ["duration", "fixed", "noise_name", "r_squared", "scientific"]
+__all__ = ["cleanest_first", "duration", "fixed", "noise_name", "r_squared", "scientific"]
 
 NOTHING = "–"
 NO_ANSWER = "none"
 """How an infinite error is shown: there was no answer."""
+
+
+def cleanest_first(snr_db: float | None) -> float:
+    """Give what noise levels are sorted by.
+
+    Examples
+    --------
+    >>> sorted([10.0, None, 40.0], key=cleanest_first)
+    [None, 40.0, 10.0]
+    """
+    return -math.inf if snr_db is None else -snr_db
 
 
 def noise_name(snr_db: float | None) -> str:

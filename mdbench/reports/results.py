@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from mdbench.errors import RecordsError, UsageError
 from mdbench.records import ANSWERED, RERUN_ALWAYS, SCHEMA, Status, upgrade
+from mdbench.reports.numbers import cleanest_first
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -204,7 +205,7 @@ def report_order(result: Result) -> tuple[str, str, float, str, str, int]:
 
     The order is part of the numbers, as it says which systems the bootstrap draws.
     """
-    noise = -math.inf if result.snr_db is None else -result.snr_db
+    noise = cleanest_first(result.snr_db)
     return (
         result.data_type,
         result.system,

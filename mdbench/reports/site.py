@@ -15,7 +15,7 @@ from mdbench.records import Status
 from mdbench.reports import figures, leaderboard
 from mdbench.reports.entries import ENDS, VERDICTS, entry
 from mdbench.reports.heat import heat_map
-from mdbench.reports.numbers import NOTHING, duration, fixed, noise_name, scientific
+from mdbench.reports.numbers import NOTHING, cleanest_first, duration, fixed, noise_name, scientific
 from mdbench.reports.results import report_order
 from mdbench.reports.svg import COLOURS, marker
 from mdbench.reports.systems import Cell, Scope, system_section
@@ -170,7 +170,7 @@ def page(
         by_type[result.data_type].append(result)
     numbers = _numbers([{one.algorithm for one in ones} for ones in by_type.values()])
     noise = list(dict.fromkeys(result.snr_db for result in results))
-    noise.sort(key=_noise_order)
+    noise.sort(key=cleanest_first)
     protocols = sorted({result.protocol for result in results})
     scope = Scope(numbers, noise, protocols, picture, describe)
     sections, data = [], {}
@@ -368,7 +368,3 @@ def _sign(number: int) -> Markup:
 def _case_name(case: Case, protocols: Sequence[str], system: str = "") -> str:
     parts = [system, noise_name(case.snr_db), case.protocol if len(protocols) > 1 else ""]
     return ", ".join(part for part in parts if part)
-
-
-def _noise_order(snr_db: float | None) -> float:
-    return -1e9 if snr_db is None else -snr_db

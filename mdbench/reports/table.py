@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mdbench.records import ANSWERED, RERUN_ALWAYS, Record, Status
+from mdbench.reports.numbers import cleanest_first
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -51,7 +52,7 @@ def run_table(records: Iterable[Record], datasets: Sequence[str] = ()) -> Table:
             record.algorithm,
             place.get(record.dataset, len(place)),
             record.dataset,
-            _cleanest_first(record.snr_db),
+            cleanest_first(record.snr_db),
             record.seed,
         ),
     )
@@ -97,7 +98,7 @@ def summary(records: Iterable[Record]) -> Table:
     whose environment could not be made, say nothing about the method and do not count there.
     The median of the complexity is over the answers, the total of the time over all jobs.
     """
-    rows = sorted(records, key=lambda r: (r.algorithm, _cleanest_first(r.snr_db)))
+    rows = sorted(records, key=lambda r: (r.algorithm, cleanest_first(r.snr_db)))
     with_noise = len({record.snr_db for record in rows}) > 1
 
     table = _table(caption="NMSE: a job without an answer counts as worse than any answer")
@@ -191,10 +192,6 @@ def _share(losses: Sequence[float], limit: float) -> str:
         return NOTHING
     # Rounded down: 100% is all of them.
     return f"{100 * sum(loss < limit for loss in losses) // len(losses)}%"
-
-
-def _cleanest_first(snr_db: float | None) -> float:
-    return -math.inf if snr_db is None else -snr_db
 
 
 def _noise(snr_db: float | None) -> Text:
