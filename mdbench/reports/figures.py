@@ -209,7 +209,7 @@ def _followed(board: Board, numbers: Mapping[str, int], order: Sequence[str]) ->
 def _residual_by_noise(
     board: Board, numbers: Mapping[str, int], order: Sequence[str]
 ) -> Figure | None:
-    if all(row.residual is None for row in board.rows):
+    if not board.has_residuals:
         return None
     found: dict[tuple[str, float | None], list[float]] = defaultdict(list)
     for entry in board.entries:

@@ -63,8 +63,8 @@ def escape_latex(text: str) -> str:
 
 
 def _leaderboard(data_type: str, board: Board) -> str:
-    simulated = any(row.simulated for row in board.rows)
-    residual = any(row.residual is not None for row in board.rows)
+    simulated = board.has_simulations
+    residual = board.has_residuals
     head: tuple[str, ...] = ("method", "rank", "NMSE", r"95\,\%", "identified")
     head += ("$R^2$ test", "$R^2$ unseen") * simulated + ("residual",) * residual
     head += ("complexity", "answers", "time (s)")

@@ -173,6 +173,16 @@ class Board:
         """All noise levels, the cleanest first."""
         return sorted({one.case.snr_db for one in self.entries}, key=cleanest_first)
 
+    @property
+    def has_simulations(self) -> bool:
+        """Whether answers of this data type are integrated."""
+        return any(row.simulated for row in self.rows)
+
+    @property
+    def has_residuals(self) -> bool:
+        """Whether they have an error on clean data."""
+        return any(row.residual is not None for row in self.rows)
+
     def grid(self, snr_db: float | None) -> Grid:
         """Lay the results at one noise level out, systems against methods."""
         cells: dict[tuple[str, str], list[Entry]] = defaultdict(list)

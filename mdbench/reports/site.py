@@ -119,9 +119,9 @@ def _causes(counts: Mapping[str, int]) -> Cell:
 def shown_columns(board: Board) -> list[int]:
     """Choose the columns that say something about a data type, by their numbers."""
     hidden: tuple[str, ...] = ()
-    if not any(row.simulated for row in board.rows):
+    if not board.has_simulations:
         hidden += OF_SIMULATIONS
-    if all(row.residual is None for row in board.rows):
+    if not board.has_residuals:
         hidden += OF_RESIDUALS
     if not any(row.tabled for row in board.rows):
         hidden += OF_TABLES

@@ -42,8 +42,8 @@ def leaderboards(results: Iterable[Result], kinds: Mapping[str, Kind]) -> Iterat
     """
     for data_type, board in leaderboard.boards(results, kinds).items():
         jobs = any(row.jobs != row.judged for row in board.rows)  # else found says how many
-        simulated = any(row.simulated for row in board.rows)
-        residual = any(row.residual is not None for row in board.rows)
+        simulated = board.has_simulations
+        residual = board.has_residuals
         table = Table(
             box=box.SIMPLE_HEAD,
             padding=0,

@@ -146,10 +146,11 @@ class Slot:
         seconds = watch.seconds
 
         def record() -> Record:
+            scored, fidelity = self._beside_the_truth(dataset, task, outcome)
             return make_record(
                 job,
                 dataset,
-                self._with_equation_metrics(dataset, outcome),
+                scored,
                 key_parts=one.parts,
                 targets=task.targets,
                 dataset_path=self._plan.dataset_path,
@@ -158,23 +159,22 @@ class Slot:
                 log=str(log.relative_to(self._plan.result_dir)) if log.exists() else None,
                 started=watch.started,
                 wall_s=seconds,
-                fidelity=self._fidelity(dataset, task, outcome),
+                fidelity=fidelity,
             )
 
         return record
 
-    def _fidelity(self, dataset: Dataset, task: Task, outcome: Outcome) -> Fidelity | None:
+    def _beside_the_truth(
+        self, dataset: Dataset, task: Task, outcome: Outcome
+    ) -> tuple[Outcome, Fidelity | None]:
+        """Score an answer's equations: their metrics join the others, and their fidelity."""
         if outcome.equations is None:
-            return None
+            return outcome, None
+        data_type = self._plan.data_type
         texts = [equation.text for equation in outcome.equations]
-        return self._plan.data_type.fidelity(dataset, task, texts)
-
-    def _with_equation_metrics(self, dataset: Dataset, outcome: Outcome) -> Outcome:
-        if outcome.equations is None or dataset.truth is None:
-            return outcome
-        texts = [equation.text for equation in outcome.equations]
-        found = self._plan.data_type.equation_metrics(dataset, texts, outcome.metrics)
-        return replace(outcome, metrics=outcome.metrics | found) if found else outcome
+        found = data_type.equation_metrics(dataset, texts, outcome.metrics)
+        scored = replace(outcome, metrics=outcome.metrics | found)
+        return scored, data_type.fidelity(dataset, task, texts)
 
     def _log_path(self, one: Ready) -> Path:
         job = one.job
