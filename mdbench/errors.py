@@ -7,6 +7,7 @@
     ├── DataError           a data file that cannot be used
     ├── MethodError         a method's folder that breaks its contract
     ├── EquationError       an equation that may not be read
+    ├── AnswerError         an answer of a method that may not be scored
     ├── RecordsError        a results file that cannot be read or written
     └── UnavailableError    an environment that cannot be made on this machine
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 __all__ = [
+    "AnswerError",
     "DataError",
     "EquationError",
     "MdbenchError",
@@ -71,6 +73,10 @@ class MethodError(MdbenchError):
 
 class EquationError(MdbenchError):
     """A text that is no equation, or one that is not allowed."""
+
+
+class AnswerError(MdbenchError):
+    """An answer of a method of which nothing may be scored; says why."""
 
 
 class RecordsError(MdbenchError):

@@ -1,14 +1,16 @@
 """The kinds of problems, found by looking at the modules of this folder.
 
-A module that is neither ``base`` nor has a leading underscore is a data type of its own name; its
-``DATA_TYPE`` is the class.
+A module other than ``base`` is a data type of its own name; its ``DATA_TYPE`` is the class.  The
+folders that ``$MDBENCH_DATATYPES`` names (separated as in ``$PATH``) are looked at, too.  What
+several data types use is in the package ``shared``.
 """
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mdbench.errors import UsageError, did_you_mean
 
@@ -19,19 +21,21 @@ if TYPE_CHECKING:
 
 __all__ = ["classes", "find", "names"]
 
+__path__ = [*__path__, *filter(None, os.environ.get("MDBENCH_DATATYPES", "").split(os.pathsep))]
+
 
 def names() -> list[str]:
     """Give the names of all data types, without importing any."""
-    modules = (module.name for module in iter_modules(__path__))
+    modules = (module.name for module in iter_modules(__path__) if not module.ispkg)
     return sorted(name for name in modules if name != "base" and not name.startswith("_"))
 
 
-def classes() -> list[type[DataType]]:
+def classes() -> list[type[DataType[Any, Any]]]:
     """Give the classes of all data types, by their names; imports them all."""
     return [_class(name) for name in names()]
 
 
-def find(name: str, systems: Path, cache: Path) -> DataType:
+def find(name: str, systems: Path, cache: Path) -> DataType[Any, Any]:
     """Open a data type by its name.
 
     Parameters
@@ -53,6 +57,6 @@ def find(name: str, systems: Path, cache: Path) -> DataType:
     return _class(name)(systems, cache)
 
 
-def _class(name: str) -> type[DataType]:
-    data_type: type[DataType] = import_module(f"{__name__}.{name}").DATA_TYPE
+def _class(name: str) -> type[DataType[Any, Any]]:
+    data_type: type[DataType[Any, Any]] = import_module(f"{__name__}.{name}").DATA_TYPE
     return data_type

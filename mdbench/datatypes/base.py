@@ -1,8 +1,14 @@
-"""The seam of data types: how a kind of problem tells the bench all that it needs to know.
+"""The seam of data types: all that the bench knows of a kind of problem.
 
-A data type is one module in this folder with a class that is named by the module's
-``DATA_TYPE``, plus its data files under ``datasets/<name>/``.  Nothing outside knows which
-data types there are.
+A data type is one module in this folder (or in one that ``$MDBENCH_DATATYPES`` names) with a class
+that is named by the module's ``DATA_TYPE``, plus its data files under ``datasets/<name>/``.  It
+says what a method is given (`DataType.task`), what an answer is (`DataType.read_answer`), how it
+is scored (`DataType.judge`, `DataType.metrics`) and how candidates are compared
+(`DataType.weigh`, `DataType.select`).  Nothing outside knows which data types there are, or what
+any of them measures.
+
+Data types whose answers are equations inherit all of this but the data from
+`mdbench.datatypes.shared.equations.EquationType`.
 """
 
 from __future__ import annotations
@@ -10,53 +16,101 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from mdbench.datatypes._fidelity import score
+import numpy as np
+
 from mdbench.errors import UsageError, did_you_mean
-from mdbench.metrics.regression import nmse
-from mdbench.metrics.selection import fitness
+from mdbench.metrics.selection import best_by_complexity
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
-    import numpy as np
     from numpy.typing import NDArray
 
-    from mdbench.datatypes._fidelity import Fidelity, Motion
+    from mdbench.metrics.spec import MetricSpec, Value
 
     Array = NDArray[np.float64]
 
-__all__ = ["DataType", "Dataset", "Option", "Part", "Protocol", "Source", "Task"]
-
-
-@dataclass(frozen=True)
-class Option:
-    """An option of ``mdbench run`` that one data type has, and the others have not.
-
-    Attributes
-    ----------
-    name
-        As it is typed, such as ``--target-noise``.
-    takes_value
-        Whether a value follows; if not, the option's value is an empty text.
-    help
-        What it does, in a line.
-    """
-
-    name: str
-    takes_value: bool = True
-    help: str = ""
+__all__ = [
+    "Answer",
+    "Candidate",
+    "Choice",
+    "DataType",
+    "Dataset",
+    "Drawn",
+    "Offer",
+    "Option",
+    "Part",
+    "Protocol",
+    "RawAnswer",
+    "Room",
+    "Scores",
+    "Shown",
+    "Source",
+    "Task",
+]
 
 
 class Protocol(StrEnum):
     """The rules of a benchmark run."""
 
     STRICT = "strict"
-    """Every split on its own: no sample of a later one influences an earlier one."""
+    """Every split on its own, and what is scored is the answer as it is printed."""
     PUBLISHED = "published"
     """The pipeline behind the published tables, slips included."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option of a run that one data type has, and others may not have.
+
+    It is declared here and nowhere else: the command line, the help, the job's key, its record
+    and study files take it from this.
+
+    Attributes
+    ----------
+    name
+        As it is typed, such as ``--target-noise``.
+    help
+        What it does, in a line.
+    metavar
+        What is shown for its value; empty for an option without one, whose value is ``True``.
+    read
+        Makes the value, which JSON can hold, of the text that was typed.  Raises `UsageError`.
+    views
+        The methods' views that it goes with; empty for all.
+    asks
+        Whether it asks another question, so that its value stands behind the dataset's name
+        wherever answers are compared; else it is a limit of the method.
+    method_key
+        The key of ``method.toml`` that gives its value where none was typed; empty for none.
+    """
+
+    name: str
+    help: str = ""
+    metavar: str = "VALUE"
+    read: Callable[[str], Any] = str
+    views: tuple[str, ...] = ()
+    asks: bool = True
+    method_key: str = ""
+
+    @property
+    def key(self) -> str:
+        """The name in specifications and records: ``target_noise``."""
+        return self.name.removeprefix("--").replace("-", "_")
+
+    @classmethod
+    def choice(cls, name: str, values: Sequence[str], help_: str) -> Option:
+        """Declare an option whose value is one of a few words."""
+
+        def read(text: str) -> str:
+            if text not in values:
+                raise UsageError(f"{name} is {text!r}.", did_you_mean(text, values))
+            return text
+
+        return cls(name, help_, "|".join(values), read)
 
 
 @dataclass(frozen=True)
@@ -66,36 +120,20 @@ class Part:
     Attributes
     ----------
     inputs
-        The arrays of the view without its targets, by name.
+        The arrays of the view without its targets, by name: numbers or texts.
     target_name
-        The name of the targets in the view: ``Y`` for a table, else ``du``.
+        The name of the targets in the view, such as ``Y`` or ``du``.
     targets
-        What is to be predicted; the last axis runs over the targets.
+        What is to be predicted: float64, or texts; the last axis runs over the targets.
     columns
-        For each variable of the equations its values, shaped like one target: what an
-        equation is evaluated on by the bench itself.
+        For each variable of the equations its values, shaped like one target: what an equation is
+        evaluated on by the bench itself.  Empty where answers are no equations.
     """
 
-    inputs: Mapping[str, Array] = field(repr=False)
+    inputs: Mapping[str, NDArray[Any]] = field(repr=False)
     target_name: str
-    targets: Array = field(repr=False)
-    columns: Mapping[str, Array] = field(repr=False)
-
-
-@dataclass(frozen=True)
-class Task:
-    """A dataset cut for one job: what a method of some view is given, and what it is scored on.
-
-    `train` and `validation` serve a ``grid`` method's tuning, `refit` its last fit and the one
-    fit of the others, `test` the score.  The targets of `test` never leave the host.
-    """
-
-    variables: tuple[str, ...]
-    targets: tuple[str, ...]
-    train: Part
-    validation: Part
-    refit: Part
-    test: Part
+    targets: NDArray[Any] = field(repr=False)
+    columns: Mapping[str, Array] = field(repr=False, default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -107,7 +145,7 @@ class Dataset:
     name
         The name by which it is asked for.
     dim
-        The number of equations.
+        The number of equations, or of targets.
     snr_db
         The noise level in dB, or None for clean data.
     truth
@@ -116,13 +154,9 @@ class Dataset:
         Where the test targets come from: ``equations``, ``file`` or ``finite differences``.
     fingerprint
         SHA-256 of all that the dataset's bytes are; two datasets with equal ones are equal.
-    nmse_floor
-        The NMSE of the truth on the test inputs, by the features that the bench itself makes;
-        None where it is not known, or is not set by them.  See `mdbench.metrics.floor`.
-    max_rows
-        How many training samples a method is given at most; None for all.
-    row_seed
-        The seed by which they are drawn.
+    floor
+        What the truth scores by the primary metric, through the features that the bench itself
+        makes; None where it is not known.  See `mdbench.metrics.floor`.
     """
 
     name: str
@@ -131,16 +165,222 @@ class Dataset:
     truth: tuple[str, ...] | None
     target_source: str
     fingerprint: str
-    nmse_floor: float | None = field(default=None, kw_only=True)
-    max_rows: int | None = field(default=None, kw_only=True)
-    row_seed: int = field(default=0, kw_only=True)
+    floor: float | None = field(default=None, kw_only=True)
+
+
+D = TypeVar("D", bound=Dataset)
+
+
+@dataclass(frozen=True)
+class Task(Generic[D]):
+    """A dataset cut for one job: what a method of some view is given, and what it is scored on.
+
+    `train` and `validation` serve the choice among candidates, `refit` the last fit, `test` the
+    score.  The targets of `test` never leave the host.
+
+    Attributes
+    ----------
+    equations
+        Whether an answer has equations, one a target.
+    any_order
+        Whether the rows of the test mean the same in any order; they are then given in one that
+        the job's seed draws.
+    """
+
+    dataset: D
+    view: str
+    protocol: Protocol
+    variables: tuple[str, ...]
+    targets: tuple[str, ...]
+    train: Part
+    validation: Part
+    refit: Part
+    test: Part
+    equations: bool = field(default=True, kw_only=True)
+    any_order: bool = field(default=False, kw_only=True)
+
+
+T = TypeVar("T", bound=Task[Any])
+
+
+@dataclass(frozen=True)
+class RawAnswer:
+    """What a method says, of the right size and type, and not trusted beyond that.
+
+    Attributes
+    ----------
+    equations
+        As many texts as there are targets; none where the task asks for none.
+    predictions
+        What the method predicts on the test inputs, shaped like the targets; None where it could
+        not be asked, as it ran out of time, or as only its record is there.
+    """
+
+    equations: tuple[str, ...]
+    predictions: NDArray[Any] | None = None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer that has been read; data types add what they judge.
+
+    Attributes
+    ----------
+    equations
+        As they are recorded; None where an answer has none.
+    """
+
+    equations: tuple[str, ...] | None
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What an answer is worth.
+
+    Attributes
+    ----------
+    metrics
+        By name; None where the scorer could not decide, which is never the method's fault.
+    notes
+        What is to be told of the answer, by a word for what it is: ``missing`` terms.
+    """
+
+    metrics: Mapping[str, Value]
+    notes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One proposal of a method.
+
+    Attributes
+    ----------
+    index
+        Its place in the order of arrival.
+    equations
+        One a target, or a single one where `target` says of which.
+    hyperparameters
+        The setting that gave it.
+    target
+        The one target that it is for, or None for all.
+    predictions
+        What the method predicts on the data of its fit or of its validation; None where
+        candidates are compared by their equations.
+    """
+
+    index: int
+    equations: tuple[str, ...]
+    hyperparameters: Mapping[str, Any]
+    target: int | None = None
+    predictions: NDArray[Any] | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A candidate that may win, and how good it is on the data of the choice.
+
+    Attributes
+    ----------
+    loss
+        Lower is better.
+    complexity
+        What accuracy is weighed against; 0 where nothing is.
+    fitness
+        What it is chosen by; higher is better.
+    """
+
+    candidate: Candidate
+    loss: float
+    complexity: int
+    fitness: float
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The winner: one offer for all targets, or one for each of them."""
+
+    offers: tuple[Offer, ...]
+
+    @property
+    def equations(self) -> tuple[str, ...]:
+        """One equation a target."""
+        return tuple(text for offer in self.offers for text in offer.candidate.equations)
+
+    @property
+    def indices(self) -> list[int]:
+        """The places of the winners in the order in which the candidates came."""
+        return [offer.candidate.index for offer in self.offers]
+
+    @property
+    def hyperparameters(self) -> dict[str, Any]:
+        """The setting of the winner (one for all targets)."""
+        return dict(self.offers[0].candidate.hyperparameters)
+
+    @property
+    def fitness(self) -> float:
+        """The fitness of the winner; the mean over the targets where each has its own."""
+        return float(np.mean([offer.fitness for offer in self.offers]))
+
+    @property
+    def loss(self) -> float:
+        """The loss of the winner; the mean over the targets where each has its own."""
+        return float(np.mean([offer.loss for offer in self.offers]))
+
+
+@dataclass(frozen=True)
+class Shown:
+    """An answer as pictures need it.
+
+    Attributes
+    ----------
+    method, number
+        Whose it is; the number sets colour and dashes.
+    equations
+        As recorded.
+    metrics
+        As recorded.
+    """
+
+    method: str
+    number: int
+    equations: tuple[str, ...]
+    metrics: Mapping[str, Value]
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What there is to see of a system.
+
+    Attributes
+    ----------
+    html
+        Figures; empty where there are none.
+    note
+        Why there are none, where the reader can do something about it.
+    """
+
+    html: str = ""
+    note: str = ""
+
+
+@dataclass
+class Room:
+    """What the pictures of a page may still take, so that the same records give the same page.
+
+    Attributes
+    ----------
+    evaluations
+        Of right-hand sides.
+    """
+
+    evaluations: int
 
 
 def _say_nothing(text: str) -> None:
     """Take a message that nobody wants to see."""
 
 
-class Source(ABC):
+class Source(ABC, Generic[D]):
     """A set of named datasets: the project's own systems, or the user's files."""
 
     @abstractmethod
@@ -151,7 +391,7 @@ class Source(ABC):
     def title(self, name: str) -> str:
         """Say in a few words what the dataset is."""
 
-    def at_hand(self, name: str) -> bool:  # noqa: ARG002 - of most kinds all are
+    def at_hand(self, name: str, options: Mapping[str, Any]) -> bool:  # noqa: ARG002 - of most all are
         """Tell whether a dataset is loaded in a moment: its arrays are there, or soon made."""
         return True
 
@@ -160,8 +400,21 @@ class Source(ABC):
         return {}
 
     @abstractmethod
-    def load(self, name: str, *, snr_db: float | None, seed: int, protocol: Protocol) -> Dataset:
+    def load(
+        self,
+        name: str,
+        *,
+        snr_db: float | None,
+        seed: int,
+        protocol: Protocol,
+        options: Mapping[str, Any],
+    ) -> D:
         """Make or read one dataset at one noise level.
+
+        Parameters
+        ----------
+        options
+            The values of the data type's options, by their keys.
 
         Raises
         ------
@@ -170,7 +423,7 @@ class Source(ABC):
         """
 
 
-class DataType(ABC):
+class DataType(ABC, Generic[D, T]):
     """A kind of problem.
 
     Parameters
@@ -189,43 +442,26 @@ class DataType(ABC):
     name: ClassVar[str]
     views: ClassVar[tuple[str, ...]]
     """The views in which its datasets can be given to a method."""
+    families: ClassVar[tuple[str, ...]] = ()
+    """Families of methods beyond those that all data types share."""
+    metrics: ClassVar[tuple[MetricSpec, ...]]
+    """What answers are scored by; the first is what methods are ranked by."""
     check_datasets: ClassVar[tuple[str, ...]]
     """Small datasets of its own on which ``mdbench check`` tries a method."""
     options: ClassVar[tuple[Option, ...]] = ()
     """What can be asked for beyond the options that all data types share."""
-    validates_fronts: ClassVar[bool] = False
-    """Whether a front is fitted on the training split and compared on the validation split, by the
-    bench's own evaluation of its equations; else it is fitted and compared on both together."""
     snr_levels: ClassVar[bool] = True
     """Whether its data have noise levels in dB."""
-
-    variants: ClassVar[tuple[str, ...]] = ()
-    """Other makes of its datasets that can be asked for, beside the right one."""
-    subsampled_views: ClassVar[tuple[str, ...]] = ()
-    """The views in which a method may be given a part of the training samples."""
+    draws: ClassVar[bool] = False
+    """Whether it has `pictures`."""
 
     def __init__(self, systems: Path, cache: Path) -> None:
         self.systems = systems
         self.cache = cache
-        self.variant: str | None = None
         self.say: Callable[[str], None] = _say_nothing
 
-    def use_variant(self, variant: str | None) -> None:
-        """Make datasets in one of the `variants` from now on; None for the right one.
-
-        Raises
-        ------
-        UsageError
-            If there is no such variant.
-        """
-        if variant is not None and variant not in self.variants:
-            raise UsageError(
-                f"{self.name} has no variant {variant!r}.", did_you_mean(variant, self.variants)
-            )
-        self.variant = variant
-
     @abstractmethod
-    def source(self, path: Path | None = None) -> Source:
+    def source(self, path: Path | None = None) -> Source[D]:
         """Open the project's own systems, or the user's data at `path`.
 
         Raises
@@ -234,27 +470,81 @@ class DataType(ABC):
             If there is nothing at `path` that this data type can read.
         """
 
-    def with_options(self, names: Sequence[str], given: Mapping[str, str]) -> list[str]:
-        """Name the datasets that the options make of those named; the names say it all.
+    def asked(
+        self, names: Sequence[str], given: Mapping[str, Any]
+    ) -> list[tuple[str, Mapping[str, Any]]]:
+        """Name the datasets that options make of those named, each with what the job keeps of them.
 
         Parameters
         ----------
         names
             Names of a source of this data type.
         given
-            The value of each of the `options` that was given, by its name.
+            The values of the options that were given, by their keys.
 
         Raises
         ------
         UsageError
-            If a value is not one of those allowed.
+            If a value does not fit.
         """
-        del given
-        return list(names)
+        return [(name, given) for name in names]
 
     @abstractmethod
-    def task(self, dataset: Dataset, view: str, protocol: Protocol) -> Task:
+    def task(self, dataset: D, view: str, protocol: Protocol) -> T:
         """Cut a dataset by the protocol's rules and show it in one of the `views`."""
+
+    def parts(self, task: T, tuning: str) -> tuple[Part, Part]:
+        """Give the data of the first fit, and those that candidates are compared on."""
+        return (task.train, task.validation) if tuning == "grid" else (task.refit, task.refit)
+
+    def judged_by(self, task: T) -> tuple[str, ...]:  # noqa: ARG002 - of most always the same
+        """Name the metrics that any answer to a task has, whether there is one or not."""
+        return tuple(spec.name for spec in self.metrics)
+
+    @abstractmethod
+    def read_answer(self, task: T, raw: RawAnswer) -> Answer:
+        """Read an answer, and check it against itself.
+
+        Raises
+        ------
+        AnswerError
+            If nothing in it may be scored; says why.
+        """
+
+    @abstractmethod
+    def judge(self, task: T, answer: Answer) -> Scores:
+        """Score an answer; gives each metric that `judged_by` names.
+
+        The scores depend on task and answer alone, never on how fast the machine is.
+        """
+
+    @abstractmethod
+    def weigh(self, task: T, part: Part, candidate: Candidate) -> Offer:
+        """Read a candidate and compare it with the targets of a part.
+
+        Raises
+        ------
+        AnswerError
+            If it cannot win; says why.
+        """
+
+    def select(self, task: T, offers: Sequence[Offer]) -> Choice | None:
+        """Choose the fittest of the best at each complexity, for each target by itself where
+        the candidates are for one each; None where there is not one for every target.
+        """
+        whole = [offer for offer in offers if offer.candidate.target is None]
+        groups = [whole] if whole else _by_target(offers, len(task.targets))
+        winners = [_fittest(group) for group in groups]
+        chosen = tuple(winner for winner in winners if winner is not None)
+        return Choice(chosen) if chosen and len(chosen) == len(winners) else None
+
+    def compares_equations(self, task: T) -> bool:  # noqa: ARG002 - of most always the same
+        """Tell whether candidates are weighed without what they predict."""
+        return False
+
+    def pictures(self, dataset: D, answers: Sequence[Shown], room: Room) -> Drawn:  # noqa: ARG002
+        """Draw a system on clean data, and what answers make of it."""
+        return Drawn()
 
     @abstractmethod
     def write_all(
@@ -264,67 +554,22 @@ class DataType(ABC):
         with_noise: bool = False,
         seed: int = 0,
         protocol: Protocol = Protocol.STRICT,
+        options: Mapping[str, Any],
     ) -> int:
         """Write all datasets below `out` in upstream's file format; give the number of files."""
 
-    def loss(self, predictions: Array, targets: Array) -> float:
-        """Compare predictions with targets when a candidate is selected; lower is better."""
-        return nmse(predictions, targets)
-
-    def fitness(self, loss: float, complexity: int) -> float:
-        """Weigh accuracy against simplicity when a candidate is selected; higher is better."""
-        return fitness(loss, complexity)
-
-    def metrics(self, predictions: Array, targets: Array) -> dict[str, float]:
-        """Score predictions on the test split."""
-        return {"nmse": nmse(predictions, targets)}
-
     def warm(self) -> None:  # noqa: B027 - most have nothing to load
-        """Begin, in the background, to load what scoring equations takes long to load."""
+        """Begin, in the background, to load what judging takes long to load."""
 
-    def equation_metrics(
-        self, dataset: Dataset, equations: Sequence[str], metrics: Mapping[str, float]
-    ) -> dict[str, float]:
-        """Score an answer's equations beside the truth by measures of the data type's own.
 
-        Parameters
-        ----------
-        dataset
-            What the answer is for.
-        equations
-            One right-hand side for each target.
-        metrics
-            What `metrics` gave for the answer.
-        """
-        del dataset, equations, metrics
-        return {}
+def _by_target(offers: Iterable[Offer], targets: int) -> list[list[Offer]]:
+    groups: list[list[Offer]] = [[] for _ in range(targets)]
+    for offer in offers:
+        if offer.candidate.target is not None:
+            groups[offer.candidate.target].append(offer)
+    return groups
 
-    def fidelity(self, dataset: Dataset, task: Task, equations: Sequence[str]) -> Fidelity | None:
-        """Put an answer that was scored beside the truth; None where nobody knows the truth.
 
-        Parameters
-        ----------
-        dataset, task
-            What the answer is for.
-        equations
-            One right-hand side for each target, all of which `mdbench.expressions.parse` reads.
-        """
-        if dataset.truth is None:
-            return None
-        return score(
-            dataset.truth,
-            equations,
-            task,
-            simulation=self.simulation(dataset, task, equations),
-            residual=self.residual(dataset, task, equations),
-        )
-
-    def simulation(self, dataset: Dataset, task: Task, equations: Sequence[str]) -> Motion | None:
-        """Integrate an answer where it is a system that can be; None where it is not."""
-        del dataset, task, equations
-        return None
-
-    def residual(self, dataset: Dataset, task: Task, equations: Sequence[str]) -> float | None:
-        """Give the NMSE of an answer on clean data; None where the data type has no use for it."""
-        del dataset, task, equations
-        return None
+def _fittest(group: Sequence[Offer]) -> Offer | None:
+    kept = best_by_complexity([o.loss for o in group], [o.complexity for o in group])
+    return max((group[index] for index in kept), key=lambda o: o.fitness, default=None)

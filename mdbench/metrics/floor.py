@@ -1,39 +1,65 @@
-"""Test cases on which no method can be told from another: one rule for all reports.
+"""Test cases on which no method can be told from another: one rule for everything that ranks.
 
-On noisy test inputs, and where the derivatives of the test window vanish, the true equations
-themselves score badly.  Their NMSE is the *floor* of a case.  The answer zero scores an NMSE of
-1 everywhere; where the floor is 1 or more, zero is as good as the truth, and a lower NMSE says
-nothing about a method.  Such cases do not rank methods by NMSE.  ``docs/fidelity.md`` says how
-many they are.
+The *floor* of a case is what the true equations themselves score there by the primary metric,
+through the features that the bench itself makes.  An answer that says nothing has a score, too
+(`MetricSpec.nothing`: zero has an NMSE of 1).  Where the truth scores no better than that, a
+better score says nothing of a method, and the case ranks nobody.  The data alone decide it, never
+what some method achieved.
 """
 
 from __future__ import annotations
 
-__all__ = ["FLOOR_LIMIT", "above_floor", "ranks"]
+from typing import TYPE_CHECKING
 
-FLOOR_LIMIT = 1.0
-"""The NMSE of the answer zero."""
+if TYPE_CHECKING:
+    from mdbench.metrics.spec import MetricSpec
+
+__all__ = ["above_floor", "raised", "ranks"]
 
 
-def ranks(nmse_floor: float | None) -> bool:
-    """Tell whether the NMSE of a case may rank methods.
+def ranks(floor: float | None, primary: MetricSpec) -> bool:
+    """Tell whether a case may rank methods.
 
     Parameters
     ----------
-    nmse_floor
-        The NMSE of the true equations through the bench's own features, infinite where they have
-        no value; None where nobody knows it, which is no reason to leave a case out.
+    floor
+        The score of the truth, infinite where it has none; None where nobody knows it, which is
+        no reason to leave a case out.
+    primary
+        The metric that is ranked by.
 
     Examples
     --------
-    >>> ranks(0.02), ranks(1.7), ranks(float("inf")), ranks(None)
-    (True, False, False, True)
+    >>> from mdbench.metrics.spec import MetricSpec
+    >>> nmse = MetricSpec(name="nmse", title="NMSE", explanation="error", nothing=1.0)
+    >>> [ranks(floor, nmse) for floor in (0.02, 1.7, float("inf"), None)]
+    [True, False, False, True]
     """
-    return nmse_floor is None or nmse_floor < FLOOR_LIMIT
+    if floor is None or primary.nothing is None:
+        return True
+    return primary.loss(floor) < primary.loss(primary.nothing)
 
 
-def above_floor(nmse: float | None, nmse_floor: float | None) -> float | None:
-    """Give how many times the floor an NMSE is; None where there is no floor or no NMSE.
+def raised(value: float, floor: float | None, primary: MetricSpec) -> float:
+    """Give what a score counts as: better than the truth is luck, and counts as the truth.
+
+    Examples
+    --------
+    >>> from mdbench.metrics.spec import MetricSpec
+    >>> nmse = MetricSpec(name="nmse", title="NMSE", explanation="error", resolution=1e-12)
+    >>> raised(0.1, 0.2, nmse), raised(1e-30, None, nmse)
+    (0.2, 1e-12)
+    >>> accuracy = MetricSpec(name="accuracy", title="accuracy", explanation="", better="higher")
+    >>> raised(0.9, 0.8, accuracy)
+    0.8
+    """
+    if floor is not None and primary.loss(value) < primary.loss(floor):
+        value = floor
+    return max(value, primary.resolution) if primary.better == "lower" else value
+
+
+def above_floor(value: float | None, floor: float | None) -> float | None:
+    """Give how many times the floor an error is; None where there is no floor or no error.
 
     About 1 is as good as the truth; below 1, the noise happened to help.
 
@@ -42,6 +68,4 @@ def above_floor(nmse: float | None, nmse_floor: float | None) -> float | None:
     >>> above_floor(0.5, 0.25), above_floor(0.3, 0.0), above_floor(None, 0.1)
     (2.0, None, None)
     """
-    if nmse is None or not nmse_floor:
-        return None
-    return nmse / nmse_floor
+    return None if value is None or not floor else value / floor

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import sys
 from datetime import UTC
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, TypeAlias
@@ -31,7 +32,6 @@ __all__ = [
     "RERUN_ALWAYS",
     "SCHEMA",
     "Budget",
-    "Fidelity",
     "FrontEntry",
     "Machine",
     "Measured",
@@ -39,17 +39,20 @@ __all__ = [
     "Record",
     "Runtime",
     "Selection",
-    "Simulation",
     "Status",
     "comparable",
     "key_of",
 ]
 
-SCHEMA: Final = 2
+SCHEMA: Final = 3
 """The number of the format that is written; `mdbench.records.upgrades` reads the older ones."""
 
 LONGEST_REASON = 500
 """Characters of a reason that are kept; the job's log has the whole story."""
+
+
+LARGEST = sys.float_info.max
+"""What a score that is infinite is written as."""
 
 
 class Status(StrEnum):
@@ -78,7 +81,7 @@ class Status(StrEnum):
 
 
 ANSWERED: Final = frozenset({Status.OK, Status.PARTIAL})
-"""With these there are equations and scores."""
+"""With these there are an answer and scores."""
 
 RERUN_ALWAYS: Final = frozenset({Status.INTERRUPTED, Status.UNAVAILABLE})
 """What is run again without being asked: these say nothing about the method."""
@@ -87,6 +90,13 @@ RERUN_ALWAYS: Final = frozenset({Status.INTERRUPTED, Status.UNAVAILABLE})
 def _finite(value: float) -> float | None:
     # float() turns NumPy's subclass into the plain number that reading the line gives back.
     return float(value) if math.isfinite(value) else None
+
+
+def _bounded(value: float) -> float | None:
+    # Null says that the scorer could not decide; what is too large for a float is known to be bad.
+    if math.isnan(value):
+        return None
+    return float(max(-LARGEST, min(LARGEST, value)))
 
 
 def _encodable(value: Any) -> Any:
@@ -114,6 +124,7 @@ def _strict_json(value: Any) -> Any:
 # A record must be written whatever a method did, so these mend what JSON cannot hold.
 Number: TypeAlias = Annotated[float, AfterValidator(_finite)] | None
 Text: TypeAlias = Annotated[str, BeforeValidator(_encodable)]
+Score: TypeAlias = Annotated[float, AfterValidator(_bounded)] | Text | None
 Line: TypeAlias = Annotated[str, BeforeValidator(_one_line)]
 JsonObject: TypeAlias = Annotated[dict[str, JsonValue], BeforeValidator(_strict_json)]
 Utc: TypeAlias = Annotated[AwareDatetime, AfterValidator(lambda time: time.astimezone(UTC))]
@@ -130,30 +141,6 @@ class Selection(_Model):
     fitness: Number
     candidates: int
     invalid: int
-
-
-class Simulation(_Model):
-    """What became of the answer when it was integrated."""
-
-    r2: Number
-    r2_unseen: Number
-    ended: Literal["whole", "blew_up", "stiff", "late"]
-
-
-class Fidelity(_Model):
-    """The answer beside the truth."""
-
-    verdict: Literal["identified", "one_term_off", "different", "undecided"]
-    precision: Number
-    recall: Number
-    f1: Number
-    coefficient_error: Number
-    edit_distance: Number
-    missing: tuple[Text, ...] = ()
-    extra: tuple[Text, ...] = ()
-    negligible: tuple[Text, ...] = ()
-    simulation: Simulation | None = None
-    residual: Number = None
 
 
 class FrontEntry(_Model):
@@ -201,6 +188,7 @@ class Provenance(_Model):
     lock_sha256: str | None = None
     environment: str | None = None
     core: dict[str, str] = {}
+    scorer: str | None = None
     machine: Machine
 
 
@@ -218,7 +206,7 @@ class Measured(_Model):
 class Record(_Model):
     """The one line that a job leaves, whatever happened.
 
-    Numbers that are not finite become None, text becomes valid Unicode, and `reason` becomes
+    Numbers that are not finite become None (a score that is infinite becomes `LARGEST`), text becomes valid Unicode, and `reason` becomes
     one line of at most 500 characters: a record that is made is a record that can be written.
 
     Raises
@@ -228,7 +216,7 @@ class Record(_Model):
         each target.
     """
 
-    schema_number: Literal[2] = Field(default=SCHEMA, alias="schema")
+    schema_number: Literal[3] = Field(default=SCHEMA, alias="schema")
     mdbench: str
     key: str = Field(pattern="^[0-9a-f]{64}$")
     key_parts: dict[str, str]
@@ -237,6 +225,8 @@ class Record(_Model):
     dataset: Text
     dataset_path: Text | None = None
     dim: int | None = None
+    system: Text
+    options: JsonObject = {}
     snr_db: Number = None
     seed: int
     protocol: str
@@ -250,11 +240,11 @@ class Record(_Model):
     log: Text | None = None
     equations: tuple[Text, ...] | None = None
     hyperparameters: JsonObject | None = None
-    metrics: dict[str, Number] = {}
-    complexity: int | None = None
+    judged_by: tuple[str, ...] = ()
+    metrics: dict[str, Score] = {}
+    floor: Number = None
+    notes: dict[str, tuple[Text, ...]] = {}
     selection: Selection | None = None
-    agreement: Number = None
-    fidelity: Fidelity | None = None
     front: tuple[FrontEntry, ...] | None = None
 
     budget: Budget

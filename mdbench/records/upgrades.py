@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from mdbench import __version__
 from mdbench.errors import RecordsError
-from mdbench.records.schema import SCHEMA
+from mdbench.records.schema import LARGEST, SCHEMA
 
 __all__ = ["UPGRADES", "upgrade"]
 
@@ -21,7 +21,86 @@ def _limits_in_the_budget(data: dict[str, Any]) -> dict[str, Any]:
     return {**data, "budget": {**budget, **none}} if isinstance(budget, dict) else data
 
 
-UPGRADES: Mapping[int, Step] = {1: _limits_in_the_budget}
+def _metrics_by_name(data: dict[str, Any]) -> dict[str, Any]:
+    """From 2 to 3: all scores stand by name in ``metrics``, and null there means undecided.
+
+    What could not be told apart in schema 2 stays as it was: an edit distance of 1 may have been
+    a step that took too long.
+    """
+    data = dict(data)
+    parts = data.get("key_parts") or {}
+    data["options"] = {
+        name: int(value) if name == "max_rows" else value
+        for name in ("variant", "max_rows")
+        if (value := parts.get(name)) is not None
+    }
+    variant = parts.get("variant")
+    data["system"] = f"{data.get('dataset')} ({variant})" if variant else data.get("dataset")
+    old = dict(data.pop("metrics", None) or {})
+    size, agrees = data.pop("complexity", None), data.pop("agreement", None)
+    fidelity = data.pop("fidelity", None) or {}
+    data["floor"] = old.pop("nmse_floor", None)
+    answered = data.get("status") in {"ok", "partial"}
+    found: dict[str, Any] = {}
+    if answered:
+        found = {name: LARGEST if value is None else value for name, value in old.items()}
+        found |= {"complexity": size, "agreement": agrees}
+        found |= _fidelity_metrics(fidelity) if fidelity else {}
+    data["metrics"] = found
+    data["judged_by"] = list(found) if answered else _judged_by(data)
+    told = {name: fidelity.get(name) for name in ("missing", "extra", "negligible")}
+    data["notes"] = {name: terms for name, terms in told.items() if terms}
+    return data
+
+
+_FOLLOWED = 0.9
+_OF_A_TRUTH = ("identified", "one_term_off", "precision", "recall", "f1", "coefficient_error")
+_OF_A_TRUTH += ("term_edit_distance",)
+_OF_A_TYPE = {
+    "ode": ("r2_test", "follows", "simulation_ended", "r2_unseen", "follows_unseen"),
+    "pde": ("residual",),
+    "srsd": ("normalized_edit_distance", "solution", "srbench_solution"),
+}
+_OF_A_TABLE = ("r2", "r2_accuracy", "relative_error")
+
+
+def _judged_by(data: dict[str, Any]) -> list[str]:
+    """Say what an answer would have been judged by, had there been one."""
+    data_type = str(data.get("data_type"))
+    names = ["nmse", "complexity", "agreement"]
+    names += _OF_A_TABLE if data_type == "srsd" else ()
+    if data.get("truth") is not None:
+        names += [*_OF_A_TRUTH, *_OF_A_TYPE.get(data_type, ())]
+    return names
+
+
+def _fidelity_metrics(fidelity: dict[str, Any]) -> dict[str, Any]:
+    verdict = fidelity.get("verdict")
+    undecided = verdict == "undecided"
+    found: dict[str, Any] = {
+        name: None if undecided else float(verdict == name)
+        for name in ("identified", "one_term_off")
+    }
+    found |= {name: fidelity.get(name) for name in ("precision", "recall", "f1")}
+    found["coefficient_error"] = fidelity.get("coefficient_error")
+    found["term_edit_distance"] = fidelity.get("edit_distance")
+    if fidelity.get("residual") is not None:
+        found["residual"] = fidelity["residual"]
+    motion = fidelity.get("simulation")
+    if motion:
+        ended = motion.get("ended", "whole")
+        found["simulation_ended"] = None if ended == "late" else ended
+        ways = {"r2_test": ("follows", motion.get("r2"))}
+        if not (ended == "whole" and motion.get("r2_unseen") is None):
+            ways["r2_unseen"] = ("follows_unseen", motion.get("r2_unseen"))
+        for name, (follows, r2) in ways.items():
+            unknown = r2 is None and ended == "late"
+            found[name] = r2
+            found[follows] = None if unknown else float(r2 is not None and r2 > _FOLLOWED)
+    return found
+
+
+UPGRADES: Mapping[int, Step] = {1: _limits_in_the_budget, 2: _metrics_by_name}
 """By schema number, what makes the next number's record of it; ``schema`` itself is seen to."""
 
 

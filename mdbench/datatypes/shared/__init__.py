@@ -1,0 +1,1 @@
+"""What data types have in common; a package, and so no data type itself."""

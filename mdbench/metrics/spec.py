@@ -1,0 +1,130 @@
+"""What a metric is: all that a table, a figure, a rank or a filter has to know of it.
+
+Data types declare their metrics as `MetricSpec`s.  Records hold values by name, reports read the
+specs, and nothing else knows what any metric is called.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, TypeAlias
+
+__all__ = ["Aggregate", "Better", "Kind", "MetricSpec", "Place", "Value", "flag"]
+
+Value: TypeAlias = float | str | None
+"""What a record holds of a metric; None: the scorer could not decide."""
+Kind: TypeAlias = Literal["number", "flag", "label"]
+Better: TypeAlias = Literal["lower", "higher", "neither"]
+Aggregate: TypeAlias = Literal["median", "mean", "max", "share", "counts"]
+Place: TypeAlias = Literal["board", "answer", "brief", "figure"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetricSpec:
+    """One metric of a data type.
+
+    The first that a data type declares is its primary one: methods are ranked by it.
+
+    Attributes
+    ----------
+    name
+        The key in a record's ``metrics``.
+    title
+        The head of a column.
+    explanation
+        What it is, in one sentence without a full stop.
+    unit
+        Of its values; empty where it has none.
+    kind
+        ``number``; ``flag``, 1 or 0; or ``label``, one of `labels`.
+    labels
+        The values of a label; the first is what is usual, and is not counted in tables.
+    better
+        Which values are better.
+    on_failure
+        What a job without an answer counts as; None where it does not count.
+    aggregate
+        How the values of several jobs become one: ``median``, ``mean``, ``max``, ``share`` (of a
+        flag) or ``counts`` (of labels).
+    scale
+        Whether differences or ratios matter.
+    digits
+        Behind the point; of a logarithmic number one is always shown.
+    resolution
+        Values of a lower-is-better number below it are round-off, and count as this.
+    nothing
+        The score of an answer that says nothing, such as zero.  Where the truth scores no better
+        the metric tells nothing, and such a case ranks nobody.  None where there is no such score.
+    alarm
+        Values worse than this are marked in every table; None for no mark.
+    mark
+        The sign that stands in a cell of systems against methods where a flag is 1, in place of
+        the primary metric's value; flags that are declared earlier go first.
+    places
+        Where it is shown: ``board`` (the leaderboard), ``answer`` (the line of an answer),
+        ``brief`` (narrow tables: terminal and LaTeX) and ``figure`` (by noise).
+    weighs
+        Whether it is what accuracy is weighed against, such as the size of an equation.
+    """
+
+    name: str
+    title: str
+    explanation: str
+    unit: str = ""
+    kind: Kind = "number"
+    labels: tuple[str, ...] = ()
+    better: Better = "lower"
+    on_failure: float | None = math.inf
+    aggregate: Aggregate = "median"
+    scale: Literal["log", "linear"] = "linear"
+    digits: int = 1
+    resolution: float = 0.0
+    nothing: float | None = None
+    alarm: float | None = None
+    mark: str = ""
+    places: frozenset[Place] = frozenset({"board"})
+    weighs: bool = False
+
+    def __post_init__(self) -> None:
+        wanted = {"flag": ("share",), "label": ("counts",)}.get(self.kind, ("median", "mean", "max"))
+        if self.aggregate not in wanted:
+            raise ValueError(f"{self.name}: a {self.kind} is aggregated by {' or '.join(wanted)}")
+        if (self.kind == "label") != bool(self.labels):
+            raise ValueError(f"{self.name}: labels belong to the kind label")
+
+    def loss(self, value: float) -> float:
+        """Turn a value so that lower is better."""
+        return -value if self.better == "higher" else value
+
+    def alarming(self, value: Value) -> bool:
+        """Tell whether a value is to be marked."""
+        known = isinstance(value, int | float) and self.alarm is not None
+        return known and self.loss(float(value)) > self.loss(self.alarm)  # type: ignore[arg-type]
+
+    def as_json(self) -> dict[str, Any]:
+        """Give all of it as strict JSON, for the page's script; infinite is the text ``inf``."""
+        values = asdict(self) | {"places": sorted(self.places)}
+        return {
+            name: ("inf" if value > 0 else "-inf")
+            if isinstance(value, float) and math.isinf(value)
+            else value
+            for name, value in values.items()
+        }
+
+
+def flag(
+    name: str, title: str, explanation: str, *, mark: str = "", places: set[Place], failed: bool = True
+) -> MetricSpec:
+    """Declare a metric that is 1 or 0; a job without an answer counts as 0, if it counts."""
+    return MetricSpec(
+        name=name,
+        title=title,
+        explanation=explanation,
+        kind="flag",
+        better="higher",
+        on_failure=0.0 if failed else None,
+        aggregate="share",
+        mark=mark,
+        places=frozenset(places),
+    )
