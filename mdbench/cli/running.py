@@ -29,15 +29,14 @@ from mdbench.runtimes.choose import open_runtime
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from types import TracebackType
 
     from rich.console import Console
 
     from mdbench.records import Record
     from mdbench.runs.execute import Summary
-    from mdbench.runs.plan import Job, Plan, RunOptions
-    from mdbench.runtimes.base import Level
+    from mdbench.runs.plan import Plan
+    from mdbench.runs.spec import JobSpec, RunOptions
 
 __all__ = ["run", "why"]
 
@@ -47,14 +46,7 @@ LARGEST_TABLE = 400
 """Records beyond which the end of a run shows only the summary."""
 
 
-def run(
-    options: RunOptions,
-    *,
-    dry_run: bool,
-    console: Console,
-    runtime_name: str = "auto",
-    require: Mapping[str, Level] | None = None,
-) -> int:
+def run(options: RunOptions, *, dry_run: bool, console: Console) -> int:
     """Plan, execute and show; gives the exit status."""
     workspace = Workspace.find()
     plan = make_plan(options, workspace)
@@ -67,10 +59,12 @@ def run(
     with (
         Display(console, plan) as display,
         closing(
-            open_runtime(runtime_name, workspace.home, display.message, require=require)
+            open_runtime(
+                options.runtime, workspace.home, display.message, require=dict(options.require)
+            )
         ) as runtime,
     ):
-        plan.data_type.say = display.message
+        plan.inventory.listen(display.message)
         result = execute(plan, runtime, display)
     _show_end(result, plan, console)
     if result.interrupted:
@@ -79,12 +73,12 @@ def run(
     return Exit.NOT_AS_WISHED if unavailable else Exit.DONE
 
 
-def why(options: RunOptions, *, console: Console, runtime_name: str = "auto") -> None:
+def why(options: RunOptions, *, console: Console) -> None:
     """Print for each job why it would be run, or that it would not."""
     workspace = Workspace.find()
     plan = make_plan(options, workspace)
     due = 0
-    with closing(open_runtime(runtime_name, workspace.home)) as runtime:
+    with closing(open_runtime(options.runtime, workspace.home)) as runtime:
         for job, reason in explain(plan, runtime):
             due += bool(reason)
             says = f"run: {reason}" if reason else "not run: its record is up to date"
@@ -98,7 +92,7 @@ class Display:
     def __init__(self, console: Console, plan: Plan) -> None:
         self._many_levels = len({job.snr_db for job in plan.jobs}) > 1
         self._many_seeds = len({job.seed for job in plan.jobs}) > 1
-        self._running: list[Job] = []
+        self._running: list[JobSpec] = []
         self._lock = threading.Lock()
         self._ended = 0
         self._to_run = 0
@@ -143,13 +137,13 @@ class Display:
             self.message(f"{done} of {done + to_run} jobs have their record already.")
         self._task = self._progress.add_task("", total=to_run)
 
-    def job_started(self, job: Job) -> None:
+    def job_started(self, job: JobSpec) -> None:
         """Name the job beside the bar."""
         with self._lock:
             self._running.append(job)
         self._describe()
 
-    def job_ended(self, job: Job, record: Record) -> None:
+    def job_ended(self, job: JobSpec, record: Record) -> None:
         """Show what the job came to."""
         with self._lock:
             self._running.remove(job)
@@ -164,7 +158,7 @@ class Display:
             self._progress.advance(self._task)
         self._describe()
 
-    def _name(self, job: Job) -> str:
+    def _name(self, job: JobSpec) -> str:
         """Name a job by what tells it from the others of the run."""
         parts = [job.algorithm, job.dataset]
         if self._many_levels:
@@ -196,12 +190,13 @@ def _result(record: Record) -> str:
 def _show_end(result: Summary, plan: Plan, console: Console) -> None:
     if result.records:
         if len(result.records) <= LARGEST_TABLE:
-            console.print(run_table(result.records, plan.source.names()))
+            names = list(dict.fromkeys(job.dataset for job in plan.jobs))
+            console.print(run_table(result.records, names))
         console.print(summary(result.records))
         if found := failures(result.records):
             console.print(found)
-    for name in plan.methods:
-        console.print(f"Results: {escape(str(plan.result_file(name)))}", soft_wrap=True)
+    for file in plan.files.values():
+        console.print(f"Results: {escape(str(file))}", soft_wrap=True)
     if result.left:
         console.print(
             f"[yellow]{result.left} of {len(plan.jobs)} jobs are left.[/] "
