@@ -31,8 +31,9 @@ __all__ = ["AGREEMENT", "COMPLEXITY", "CONTRADICTION", "NMSE", "EquationAnswer",
 
 CONTRADICTION = 1e-4
 """An agreement worse than this, 1 % of the root mean square, is a contradiction: the equations
-are not what the method predicts with, and such an answer is refused under `strict`.  Of 2,205 answers of seven methods to ODE seven, all of
-them worked out in single precision, were above `SUSPICIOUS`, and four above this."""
+are not what the method predicts with, and `strict` refuses such an answer.  Of 2,205 answers of
+seven methods to ODE seven, all worked out in single precision, were above `SUSPICIOUS`, and four
+above this."""
 SUSPICIOUS = 1e-6
 """An agreement worse than this is marked in every report."""
 
