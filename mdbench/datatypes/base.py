@@ -240,7 +240,8 @@ class Scores:
     Attributes
     ----------
     metrics
-        By name; None where the scorer could not decide, which is never the method's fault.
+        By name; None where the scorer could not decide, which is never the method's fault.  What
+        an answer does not have, such as a trajectory that breaks off has no R2, is left out.
     notes
         What is to be told of the answer, by a word for what it is: ``missing`` terms.
     """
@@ -513,7 +514,7 @@ class DataType(ABC, Generic[D, T]):
 
     @abstractmethod
     def judge(self, task: T, answer: Answer) -> Scores:
-        """Score an answer; gives each metric that `judged_by` names.
+        """Score an answer by the metrics that `judged_by` names.
 
         The scores depend on task and answer alone, never on how fast the machine is.
         """
@@ -529,8 +530,9 @@ class DataType(ABC, Generic[D, T]):
         """
 
     def select(self, task: T, offers: Sequence[Offer]) -> Choice | None:
-        """Choose the fittest of the best at each complexity, for each target by itself where
-        the candidates are for one each; None where there is not one for every target.
+        """Choose the fittest of the best at each complexity; None where there is none.
+
+        Where the candidates are for one target each, one is chosen for every target.
         """
         whole = [offer for offer in offers if offer.candidate.target is None]
         groups = [whole] if whole else _by_target(offers, len(task.targets))
@@ -558,7 +560,7 @@ class DataType(ABC, Generic[D, T]):
     ) -> int:
         """Write all datasets below `out` in upstream's file format; give the number of files."""
 
-    def warm(self) -> None:  # noqa: B027 - most have nothing to load
+    def warm(self) -> None:
         """Begin, in the background, to load what judging takes long to load."""
 
 
