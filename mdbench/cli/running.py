@@ -20,7 +20,7 @@ from rich.progress import (
 from rich.table import Column
 
 from mdbench.cli.exits import Exit
-from mdbench.records import Status
+from mdbench.records import ANSWERED, Status
 from mdbench.reports.table import failures, run_table, summary
 from mdbench.runs.due import explain
 from mdbench.runs.execute import execute
@@ -29,10 +29,12 @@ from mdbench.runtimes.choose import open_runtime
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import TracebackType
 
     from rich.console import Console
 
+    from mdbench.metrics.spec import MetricSpec
     from mdbench.records import Record
     from mdbench.runs.execute import Summary
     from mdbench.runs.plan import Plan
@@ -90,6 +92,7 @@ class Display:
     """The live view of a run: a line for each job that ends, and a bar below them."""
 
     def __init__(self, console: Console, plan: Plan) -> None:
+        self._inventory = plan.inventory
         self._many_levels = len({job.snr_db for job in plan.jobs}) > 1
         self._many_seeds = len({job.seed for job in plan.jobs}) > 1
         self._running: list[JobSpec] = []
@@ -149,9 +152,10 @@ class Display:
             self._running.remove(job)
             self._ended += 1
             count = self._ended
+        metrics = self._inventory.data_type(job.data_type).metrics
         self._progress.console.print(
             f"[dim]{count:>{len(str(self._to_run))}}/{self._to_run}[/] "
-            f"{escape(self._name(job))}  {_result(record)}",
+            f"{escape(self._name(job))}  {_result(record, metrics)}",
             soft_wrap=True,
         )
         if self._task is not None:
@@ -176,13 +180,17 @@ class Display:
         self._progress.update(self._task, description=text)
 
 
-def _result(record: Record) -> str:
+def _result(record: Record, metrics: Sequence[MetricSpec]) -> str:
     seconds = record.measured.wall_s or 0.0
-    if record.status in (Status.OK, Status.PARTIAL):
-        nmse = record.metrics.get("nmse")
-        score = "" if nmse is None else f"NMSE {nmse:.1e} "
+    if record.status in ANSWERED:
+        shown = [spec for spec in metrics if spec is metrics[0] or spec.weighs]
+        scores = "".join(
+            f"{spec.title} {format(value, '.1e' if spec is metrics[0] else 'g')} "
+            for spec in shown
+            if isinstance(value := record.metrics.get(spec.name), float)
+        )
         colour = "green" if record.status is Status.OK else "yellow"
-        return f"[{colour}]{record.status}[/] {score}complexity {record.complexity} {seconds:.1f} s"
+        return f"[{colour}]{record.status}[/] {escape(scores)}{seconds:.1f} s"
     first = escape(record.reason.splitlines()[0] if record.reason else "")
     return f"[red]{record.status}[/] {first} {seconds:.1f} s"
 

@@ -87,7 +87,8 @@ class Inventory:
     def task(self, job: JobSpec, dataset: Dataset) -> Task[Any]:
         """Cut a job's dataset for its method."""
         view = self.method(job.algorithm).spec.view
-        return self.data_type(job.data_type).task(dataset, view, job.protocol)
+        task: Task[Any] = self.data_type(job.data_type).task(dataset, view, job.protocol)
+        return task
 
     def scorer(self, data_type: str) -> str:
         """Give the identity of all that makes scores of a data type's answers."""

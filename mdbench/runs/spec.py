@@ -8,10 +8,10 @@ What a field is on the command line and in the help, in a job's key, in its reco
 from __future__ import annotations
 
 import json
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from mdbench.datatypes.base import Protocol
 from mdbench.errors import UsageError
@@ -41,6 +41,10 @@ if TYPE_CHECKING:
     from mdbench.runtimes.base import Level
 
 __all__ = ["JobSpec", "Kept", "RunOptions", "Terms", "declared"]
+
+
+ALWAYS: Final = object()
+"""No value of a field is left out of the key."""
 
 
 def _plain(value: Any) -> str:
@@ -82,7 +86,7 @@ class Kept:
 
     key: str | None = None
     text: Callable[[Any], str] = _plain
-    left_out: Any = MISSING
+    left_out: Any = ALWAYS
     record: str = ""
     written: bool = True
     back: Callable[[Any], Any] = lambda value: value
@@ -253,7 +257,7 @@ class JobSpec(Terms):
         parts = {name: _plain(value) for name, value in self.options.items()}
         for name, each in _kept(self):
             value = getattr(self, name)
-            if each.key is not None and (each.left_out is MISSING or value != each.left_out):
+            if each.key is not None and (each.left_out is ALWAYS or value != each.left_out):
                 parts[each.key] = each.text(value)
         return parts
 
@@ -285,7 +289,7 @@ class JobSpec(Terms):
             value = attrgetter(each.record)(record) if each.record else options.pop(name, None)
             if value is not None:
                 found[name] = each.back(value)
-            elif each.method and each.left_out is MISSING:
+            elif each.method and each.left_out is ALWAYS:
                 raise UsageError(f"The record of {record.dataset} has no {name}.")
         return cls(**{"snr_db": None, **found}, options=options)
 
