@@ -16,6 +16,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from enum import StrEnum
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 __all__ = [
+    "NO_OPTIONS",
     "Answer",
     "Candidate",
     "Choice",
@@ -51,6 +53,9 @@ __all__ = [
     "Source",
     "Task",
 ]
+
+
+NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 
 
 class Protocol(StrEnum):
@@ -408,7 +413,7 @@ class Source(ABC, Generic[D]):
         snr_db: float | None,
         seed: int,
         protocol: Protocol,
-        options: Mapping[str, Any],
+        options: Mapping[str, Any] = NO_OPTIONS,
     ) -> D:
         """Make or read one dataset at one noise level.
 
@@ -556,7 +561,7 @@ class DataType(ABC, Generic[D, T]):
         with_noise: bool = False,
         seed: int = 0,
         protocol: Protocol = Protocol.STRICT,
-        options: Mapping[str, Any],
+        options: Mapping[str, Any] = NO_OPTIONS,
     ) -> int:
         """Write all datasets below `out` in upstream's file format; give the number of files."""
 

@@ -15,7 +15,7 @@ from mdbench.data.derivatives import time_derivative
 from mdbench.data.noise import SNR_LEVELS_DB, add_noise, add_published_noise
 from mdbench.data.npz import read_npz, write_npz
 from mdbench.data.trajectory import Trajectory
-from mdbench.datatypes.base import Dataset, Part, Protocol, Source, Task
+from mdbench.datatypes.base import NO_OPTIONS, Dataset, Part, Protocol, Source, Task
 from mdbench.datatypes.shared.equations import AGREEMENT, COMPLEXITY, NMSE, EquationType
 from mdbench.datatypes.shared.files import by_number, find_files, fingerprint, named, suffix
 from mdbench.datatypes.shared.terms import TERM_METRICS
@@ -226,7 +226,7 @@ class Ode(EquationType[OdeDataset]):
         with_noise: bool = False,
         seed: int = 0,
         protocol: Protocol = Protocol.STRICT,
-        options: Mapping[str, Any],
+        options: Mapping[str, Any] = NO_OPTIONS,
     ) -> int:
         """Write all systems as NPZ files in MDBench's layout; give the number of files.
 
@@ -290,7 +290,7 @@ class _Systems(Source[OdeDataset]):
         snr_db: float | None,
         seed: int,
         protocol: Protocol,
-        options: Mapping[str, Any],  # noqa: ARG002 - it has none
+        options: Mapping[str, Any] = NO_OPTIONS,  # noqa: ARG002 - it has none
     ) -> OdeDataset:
         system = named(name, self.systems)
         path = self.cache / f"{name}-{system.recipe[:16]}.npz"
@@ -360,7 +360,7 @@ class _Files(Source[OdeDataset]):
         snr_db: float | None,
         seed: int,
         protocol: Protocol,  # noqa: ARG002 - published noise exists for published systems only
-        options: Mapping[str, Any],  # noqa: ARG002 - it has none
+        options: Mapping[str, Any] = NO_OPTIONS,  # noqa: ARG002 - it has none
     ) -> OdeDataset:
         path = named(name, self.paths)
         noisy = None if snr_db is None else self.noisy.get((name, snr_db))

@@ -16,7 +16,7 @@ from mdbench.data.derivatives import time_derivative
 from mdbench.data.features import FieldColumns, feature_names, published_columns, unsupported
 from mdbench.data.noise import SNR_LEVELS_DB, add_noise, add_published_noise
 from mdbench.data.npz import read_field, write_field
-from mdbench.datatypes.base import Dataset, Option, Part, Protocol, Source, Task
+from mdbench.datatypes.base import NO_OPTIONS, Dataset, Option, Part, Protocol, Source, Task
 from mdbench.datatypes.shared.equations import (
     AGREEMENT,
     COMPLEXITY,
@@ -194,7 +194,7 @@ class Pde(EquationType[PdeDataset]):
         with_noise: bool = False,
         seed: int = 0,
         protocol: Protocol = Protocol.STRICT,
-        options: Mapping[str, Any],
+        options: Mapping[str, Any] = NO_OPTIONS,
     ) -> int:
         """Write all systems as NPZ files in MDBench's layout; give the number of files.
 
@@ -267,7 +267,7 @@ class _Systems(Source[PdeDataset]):
         snr_db: float | None,
         seed: int,
         protocol: Protocol,
-        options: Mapping[str, Any],
+        options: Mapping[str, Any] = NO_OPTIONS,
     ) -> PdeDataset:
         system = named(name, self.systems)
         clean = self._clean(system, released=_released(options))
@@ -360,7 +360,7 @@ class _Files(Source[PdeDataset]):
         snr_db: float | None,
         seed: int,
         protocol: Protocol,  # noqa: ARG002 - published noise exists for published systems only
-        options: Mapping[str, Any],
+        options: Mapping[str, Any] = NO_OPTIONS,
     ) -> PdeDataset:
         path = named(name, self.paths)
         noisy = None if snr_db is None else self.noisy.get((name, snr_db))

@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from mdbench.data.cache import write_whole
-from mdbench.datatypes.base import Dataset, Option, Part, Protocol, Source, Task
+from mdbench.datatypes.base import NO_OPTIONS, Dataset, Option, Part, Protocol, Source, Task
 from mdbench.datatypes.shared.equations import AGREEMENT, COMPLEXITY, NMSE, EquationType
 from mdbench.datatypes.shared.terms import TERM_METRICS
 from mdbench.errors import DataError, EquationError, UsageError, did_you_mean
@@ -251,7 +251,7 @@ class Srsd(EquationType[SrsdDataset]):
         with_noise: bool = False,
         seed: int = 0,
         protocol: Protocol = Protocol.STRICT,
-        options: Mapping[str, Any],
+        options: Mapping[str, Any] = NO_OPTIONS,
     ) -> int:
         """Write all problems as text files in SRSD's layout; give the number of files.
 
@@ -400,7 +400,7 @@ class _Problems(Source[SrsdDataset]):
         snr_db: float | None,
         seed: int,
         protocol: Protocol,  # noqa: ARG002 - the samples are the same
-        options: Mapping[str, Any],  # noqa: ARG002 - the name says it all
+        options: Mapping[str, Any] = NO_OPTIONS,  # noqa: ARG002 - the name says it all
     ) -> SrsdDataset:
         if snr_db is not None:
             raise UsageError("srsd has no noise levels in dB.", "It has --target-noise 0.01.")

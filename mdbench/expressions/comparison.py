@@ -41,7 +41,7 @@ POSITIVE: dict[str, Any] = {
     "sign": "positive",
 }
 """The domain of a variable of which nothing is known."""
-MAX_TOKENS = 1_000
+MAX_TOKENS = 4_000
 """Numbers, names and signs of an equation beyond which SymPy is not asked."""
 _TOKEN = re.compile(r"[\w.]+|\*\*|[-+*/^]")
 DIGITS = 6
