@@ -77,8 +77,6 @@ def make_record(
 ) -> Record:
     """Put together the one line that a job leaves."""
     dataset, outcome, choice = task.dataset, judged.outcome, judged.outcome.choice
-    answered = outcome.status in ANSWERED
-    setting = None if choice is None else choice.hyperparameters
     return Record(
         mdbench=__version__,
         key=key_of(one.parts),
@@ -91,7 +89,7 @@ def make_record(
         truth=dataset.truth,
         target_source=dataset.target_source,
         log=log,
-        hyperparameters=(setting or {}) if answered else None,
+        hyperparameters=outcome.hyperparameters if outcome.status in ANSWERED else None,
         **scored(data_type, task, judged),
         selection=None
         if choice is None
@@ -108,7 +106,7 @@ def make_record(
             packages={} if prepared is None else dict(prepared.packages),
             lock_sha256=one.parts["environment"],
             environment=None if prepared is None else prepared.identity,
-            core=_core_versions(),
+            core=core_versions(),
             scorer=one.parts["scorer"],
             machine=_machine(),
         ),
@@ -165,7 +163,7 @@ def _front(offers: list[Offer]) -> Iterable[FrontEntry]:
 
 
 @cache
-def _core_versions() -> dict[str, str]:
+def core_versions() -> dict[str, str]:
     return {"python": platform.python_version()} | {
         name: metadata.version(name) for name in _CORE_PACKAGES
     }
