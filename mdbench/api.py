@@ -46,7 +46,7 @@ def run(
     algorithm: str | Sequence[str],
     data_type: str,
     *,
-    say: Callable[[str], None] = str,
+    say: Callable[[str], object] = str,
     **options: Any,
 ) -> pd.DataFrame:
     """Run methods on datasets, as ``mdbench run`` does; every job leaves a record.
@@ -58,7 +58,7 @@ def run(
     data_type
         The kind of problem, such as ``"ode"``.
     say
-        Told how the run goes on, in lines of text.
+        Told how the run goes on, in lines of text; such as `print`.
     **options
         The options of the command line with underscores, those of the data type too: a text or a
         number each, a list for what may be given several times, True for a switch.
@@ -83,18 +83,22 @@ def run(
     asked = RunOptions.of({"algorithm": algorithm, "data_type": data_type, **options})
     workspace = Workspace.find()
     plan = make_plan(asked, workspace)
-    plan.inventory.listen(say)
+    listener = _Listener(say)
+    plan.inventory.listen(listener.message)
     with closing(
-        open_runtime(asked.runtime, workspace.home, say, require=dict(asked.require))
+        open_runtime(asked.runtime, workspace.home, listener.message, require=dict(asked.require))
     ) as runtime:
-        return table(execute(plan, runtime, _Listener(say)).records)
+        return table(execute(plan, runtime, listener).records)
 
 
 class _Listener:
     """Hears of a run what a line of text can say."""
 
-    def __init__(self, say: Callable[[str], None]) -> None:
-        self.message = say
+    def __init__(self, say: Callable[[str], object]) -> None:
+        self._say = say
+
+    def message(self, text: str) -> None:
+        self._say(text)
 
     def prepared(self, to_run: int, done: int) -> None:
         self.message(f"{to_run} jobs to run; {done} have their record already.")

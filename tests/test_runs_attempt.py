@@ -76,7 +76,7 @@ def run(place: Workspace, adapter: str) -> tuple[Record, Record]:
         "ode",
         ("rc-circuit",),
         n_jobs=1,
-        timeout=10.0,
+        timeout_s=10.0,
         result_dir=place.root / "r",
     )
     records = execute(make_plan(options, place), HereRuntime(), Quiet()).records
@@ -143,7 +143,7 @@ def test_the_process_that_is_killed_is_never_another_ones(place: Workspace) -> N
     )
     add_method(place, "liar", adapter)
     options = RunOptions(
-        ("liar",), "ode", ("rc-circuit",), timeout=0.5, result_dir=place.root / "r"
+        ("liar",), "ode", ("rc-circuit",), timeout_s=0.5, result_dir=place.root / "r"
     )
     (record,) = execute(make_plan(options, place), HereRuntime(), Quiet()).records
     assert record.status is Status.TIMEOUT

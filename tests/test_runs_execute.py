@@ -31,7 +31,7 @@ from mdbench.runs.plan import RunOptions, make_plan
 
 if TYPE_CHECKING:
     from mdbench.datatypes.base import Dataset
-    from mdbench.runs.plan import Job
+    from mdbench.runs.spec import JobSpec
     from mdbench.workspace import Workspace
 
 
@@ -58,7 +58,7 @@ def run(
         datasets=("rc-circuit",),
         result_dir=place.root / "results",
         n_jobs=1,
-        timeout=20.0,
+        timeout_s=20.0,
     )
     plan = make_plan(replace(options, **changes), place)
     summary = execute(plan, HereRuntime(wrapped=wrapped), observer or Quiet())
@@ -207,7 +207,7 @@ def test_timeout_is_enforced_on_a_loop_that_ignores_signals(place: Workspace) ->
         ),
     )
     start = time.monotonic()
-    record = only(run(place, "stubborn", timeout=1.0, wrapped=False))
+    record = only(run(place, "stubborn", timeout_s=1.0, wrapped=False))
     assert time.monotonic() - start < 4
     assert record.status is Status.TIMEOUT
     assert record.reason == "ran longer than 1 s"
@@ -241,9 +241,9 @@ class Adapter:
 def test_job_that_runs_out_of_time_is_scored_from_its_best(place: Workspace) -> None:
     slopes = [0.5, -0.36, 2.0, 3.0]
     add_method(place, "slow", FRONT.format(slopes=slopes, pause=0.5), tuning="front")
-    record = only(run(place, "slow", timeout=1.8, datasets=("harmonic-oscillator",)))
+    record = only(run(place, "slow", timeout_s=1.8, datasets=("harmonic-oscillator",)))
     assert record.status is Status.TIMEOUT  # its one equation is no answer for two targets
-    record = only(run(place, "slow", timeout=1.8))
+    record = only(run(place, "slow", timeout_s=1.8))
     assert record.status is Status.PARTIAL
     assert record.equations == ("-0.36*u0",)
     assert record.selection is not None
@@ -290,7 +290,7 @@ def test_reading_candidates_is_bounded_and_not_the_methods_time(
     monkeypatch.setattr(counter, "_child", impatient)
     monkeypatch.setattr(attempt, "_JUDGING_SECONDS", 2.0)
     costly(place, pause)
-    record = only(run(place, "costly", timeout=1.5))
+    record = only(run(place, "costly", timeout_s=1.5))
     impatient.end()
     assert record.status is status
     assert record.equations == ("0",)
@@ -452,7 +452,7 @@ def test_all_that_could_change_a_result_is_in_its_key(change: str, place: Worksp
     else:
         changes = {
             "seed": {"seeds": (1,)},
-            "timeout": {"timeout": 19.0},
+            "timeout": {"timeout_s": 19.0},
             "snr": {"snr": (40.0,)},
             "protocol": {"protocol": Protocol.PUBLISHED},
             "dataset": {"datasets": ("autocatalysis",)},
@@ -533,7 +533,7 @@ def test_a_record_is_made_while_the_next_job_runs(
     ended_before: list[int] = []
 
     class Counting(Quiet):
-        def job_started(self, job: Job) -> None:
+        def job_started(self, job: JobSpec) -> None:
             ended_before.append(len(self.ended))
             super().job_started(job)
 
@@ -573,7 +573,7 @@ def test_a_record_that_cannot_be_written_ends_the_run_at_once(
     with monkeypatch.context() as patch:
         patch.setattr(RecordWriter, "append", refuse)
         with pytest.raises(RecordsError, match="the disk is gone"):
-            run(place, "slow", datasets=names, timeout=60.0, observer=observer)
+            run(place, "slow", datasets=names, timeout_s=60.0, observer=observer)
     assert time.monotonic() - start < 20
     assert not children()
     assert len(observer.started) == 2
