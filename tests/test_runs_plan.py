@@ -197,7 +197,7 @@ def test_the_variant_is_the_data_s_and_stands_in_the_key(pde_plan: Callable[...,
     assert "variant" not in right[0].parts
     assert released[0].parts["variant"] == "released"
     assert released[0].parts["dataset"] != right[0].parts["dataset"]
-    with pytest.raises(UsageError, match="--variant is 'relased'(.|\n)*released"):
+    with pytest.raises(UsageError, match=r"--variant is 'relased'(.|\n)*released"):
         pde_plan(special=("--variant", "relased"))
     with pytest.raises(UsageError, match="'--variant' is no option of a run"):
         pde_plan(data_type="ode", datasets=(), special=("--variant", "released"))
@@ -210,5 +210,5 @@ def test_an_option_that_does_not_go_with_a_view_is_refused(
     options = tuple(replace(option, views=("field",)) for option in kind.options)
     monkeypatch.setattr(kind, "options", options)
     assert not any(job.options for job in pde_plan().jobs)
-    with pytest.raises(UsageError, match="--max-rows does not go with all-rows.* it goes with: f"):
+    with pytest.raises(UsageError, match=r"--max-rows does not go with all-rows.* it goes with: f"):
         pde_plan(special=("--max-rows", "70"))

@@ -95,12 +95,15 @@ def _rescored(record: Record, inventory: Inventory) -> Record:
         "system": job.system(data_type.options),
         "provenance": record.provenance.model_copy(update=known),
     }
+    if answered and changes["status"] not in ANSWERED:
+        changes["selection"] = None
     return type(record).model_validate(record.model_dump(by_alias=True) | changes)
 
 
 def _judge(record: Record, data_type: DataType[Any, Any], task: Task[Any]) -> Judged:
     raw = None if record.equations is None else RawAnswer(record.equations, recorded=record.metrics)
-    return judged(data_type, task, Outcome(record.status, record.reason, raw))
+    outcome = Outcome(record.status, record.reason, raw, hyperparameters=record.hyperparameters)
+    return judged(data_type, task, outcome)
 
 
 def _same(old: Any, new: Any) -> bool:
