@@ -16,7 +16,7 @@ from mdbench.errors import MdbenchError, MethodError, UsageError
 from mdbench.records import Status
 from mdbench.runs.attempt import Attempt, Setting
 from mdbench.runs.judgement import Judged, judged
-from mdbench.runs.plan import Job
+from mdbench.runs.spec import JobSpec
 from mdbench.runtimes.base import Limits
 
 if TYPE_CHECKING:
@@ -221,7 +221,7 @@ class _Trials:
     ) -> Judged:
         """Do one job under the check's own budget."""
         spec = self.method.spec
-        job = Job(
+        job = JobSpec(
             algorithm=self.method.name,
             data_type=data_type.name,
             dataset=dataset,

@@ -219,10 +219,13 @@ class RawAnswer:
     predictions
         What the method predicts on the test inputs, shaped like the targets; None where it could
         not be asked, as it ran out of time, or as only its record is there.
+    recorded
+        Its metrics where only its record is there: what had come of its predictions.
     """
 
     equations: tuple[str, ...]
     predictions: NDArray[Any] | None = None
+    recorded: Mapping[str, Value] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,14 @@ def _metrics_by_name(data: dict[str, Any]) -> dict[str, Any]:
 
 
 _FOLLOWED = 0.9
-_OF_A_TRUTH: tuple[str, ...] = ("identified", "one_term_off", "precision", "recall", "f1", "coefficient_error")
+_OF_A_TRUTH: tuple[str, ...] = (
+    "identified",
+    "one_term_off",
+    "precision",
+    "recall",
+    "f1",
+    "coefficient_error",
+)
 _OF_A_TRUTH += ("term_edit_distance",)
 _OF_A_TYPE = {
     "ode": ("r2_test", "follows", "simulation_ended", "r2_unseen", "follows_unseen"),

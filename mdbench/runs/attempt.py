@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from mdbench.datatypes.base import Choice, DataType, Offer, Part, Task
     from mdbench.methods import Method
-    from mdbench.runs.plan import Job
+    from mdbench.runs.spec import JobSpec
     from mdbench.runtimes.base import JobFolder, Worker
     from mdbench.runtimes.protocol import Message
 
@@ -102,7 +102,7 @@ class Setting:
     grid: list[dict[str, Any]]
 
     @classmethod
-    def of(cls, method: Method, job: Job) -> Setting:
+    def of(cls, method: Method, job: JobSpec) -> Setting:
         """Take what the method's folder says for the job's protocol."""
         return cls(method.spec.fixed(job.protocol), method.spec.settings(job.protocol))
 
@@ -136,7 +136,7 @@ class Attempt:
 
     def __init__(
         self,
-        job: Job,
+        job: JobSpec,
         method: Method,
         data_type: DataType[Any, Any],
         task: Task[Any],

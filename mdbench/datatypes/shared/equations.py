@@ -125,7 +125,8 @@ class EquationType(DataType[D, Task[D]]):
         except EquationError as error:
             raise AnswerError(error.message) from None
         values = _evaluate(read, test.columns)
-        predictions, agrees = raw.predictions, None
+        predictions, known = raw.predictions, raw.recorded.get(AGREEMENT.name)
+        agrees = known if isinstance(known, float) else None
         if predictions is not None:
             _refuse_infinite(predictions, "predictions")
             agrees = agreement(values, predictions)
