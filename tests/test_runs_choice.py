@@ -46,7 +46,7 @@ def test_the_fittest_of_all_that_may_win_is_chosen(ode: DataType[Any, Any]) -> N
     heard = proposals(ode)
     heard.hear(item("u0", "u1", a=1), None)
     heard.hear(item(*TRUTH, a=2), None)
-    heard.hear(item("u0",), None)
+    heard.hear(item("u0"), None)
     heard.hear(item("log(-u0)", "u1"), None)
     heard.hear(item("u0", "import os"), None)
     assert (heard.came, heard.invalid) == (5, 1)
@@ -83,7 +83,14 @@ def test_the_first_of_equals_wins_and_is_weighed_once(
 
 def test_each_target_may_have_a_front_of_its_own(ode: DataType[Any, Any]) -> None:
     heard = proposals(ode)
-    for target, text in ((0, "u0"), (0, TRUTH[0]), (1, TRUTH[1]), (1, "u1*u1"), (2, "u0"), (7, "0")):
+    for target, text in (
+        (0, "u0"),
+        (0, TRUTH[0]),
+        (1, TRUTH[1]),
+        (1, "u1*u1"),
+        (2, "u0"),
+        (7, "0"),
+    ):
         heard.hear(item(text, target=target), None)
     heard.weigh(60.0, never)
     assert (heard.came, heard.invalid) == (6, 2)

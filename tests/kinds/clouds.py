@@ -95,9 +95,7 @@ class Clouds(EquationType[Cloud]):
         names = ("u", "v"), ("x", "y", "z")
         return Task(dataset, view, protocol, *names, *parts, any_order=True)
 
-    def errors(
-        self, values: NDArray[np.float64], targets: NDArray[np.float64]
-    ) -> dict[str, float]:
+    def errors(self, values: NDArray[np.float64], targets: NDArray[np.float64]) -> dict[str, float]:
         return {CHAMFER.name: self.loss(values, targets)}
 
     def loss(self, values: NDArray[np.float64], targets: NDArray[np.float64]) -> float:
@@ -107,6 +105,7 @@ class Clouds(EquationType[Cloud]):
 
     def select(self, task: Task[Cloud], offers: Sequence[Offer]) -> Choice | None:
         """Take the simplest of those within twice the best."""
+        del task
         if not offers:
             return None
         good = [o for o in offers if o.loss <= 2 * min(each.loss for each in offers) + 1e-12]

@@ -130,10 +130,10 @@ class Kinds(DataType[Words, Task[Words]]):
         )
 
     def read_answer(self, task: Task[Words], raw: RawAnswer) -> Labels:
-        known = set(np.unique(task.refit.targets))
+        known = set(map(str, np.unique(task.refit.targets)))
         if raw.predictions is None:
             raise AnswerError("there are no labels")
-        if strange := set(np.unique(raw.predictions)) - known:
+        if strange := set(map(str, np.unique(raw.predictions))) - known:
             raise AnswerError(f"{min(strange)!r} is no label; there are {sorted(known)}")
         return Labels(None, raw.predictions)
 
