@@ -174,7 +174,9 @@ def test_published_noise_is_the_published_recipe_bit_for_bit(source: Source[OdeD
         load(source, snr_db=25.0, protocol=PUBLISHED)
 
 
-def test_fingerprints_tell_datasets_apart_and_clean_ones_have_no_seed(source: Source[OdeDataset]) -> None:
+def test_fingerprints_tell_datasets_apart_and_clean_ones_have_no_seed(
+    source: Source[OdeDataset],
+) -> None:
     prints = [
         load(source, name, snr_db=snr_db, seed=seed, protocol=protocol).fingerprint
         for name in ("rc-circuit", "lotka-volterra-simple")
@@ -317,9 +319,7 @@ def test_no_later_sample_influences_an_earlier_split(
     assert not np.array_equal(first.validation.targets, changed_validation.validation.targets)
 
 
-def test_a_view_that_does_not_exist_is_refused(
-    kind: Ode, source: Source[OdeDataset]
-) -> None:
+def test_a_view_that_does_not_exist_is_refused(kind: Ode, source: Source[OdeDataset]) -> None:
     with pytest.raises(UsageError, match="no view 'field'"):
         kind.task(load(source), "field", STRICT)
 

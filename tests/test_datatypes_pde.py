@@ -351,8 +351,7 @@ def test_rows_are_drawn_by_the_seed_and_for_training_only(protocol: Protocol, ki
     data = dataset(10, 8, 20)
     whole = kind.task(data, "table", protocol)
     some, again, others = (
-        kind.task(replace(data, rows=Rows(50, seed)), "table", protocol)
-        for seed in (1, 1, 2)
+        kind.task(replace(data, rows=Rows(50, seed)), "table", protocol) for seed in (1, 1, 2)
     )
     assert some.train.inputs["X"].shape == some.refit.inputs["X"].shape == (50, len(some.variables))
     np.testing.assert_array_equal(some.refit.inputs["X"], again.refit.inputs["X"])
@@ -410,7 +409,9 @@ def test_a_field_of_one_s_own(kind: Pde, tmp_path: Path) -> None:
     assert not np.array_equal(noisy.test.inputs["u"], test.inputs["u"])
 
 
-def test_a_folder_in_the_published_layout(kind: Pde, source: Source[PdeDataset], tmp_path: Path) -> None:
+def test_a_folder_in_the_published_layout(
+    kind: Pde, source: Source[PdeDataset], tmp_path: Path
+) -> None:
     single = Pde(tmp_path / "systems", kind.cache)
     single.systems.mkdir()
     text = (SYSTEMS / "burgers.toml").read_text(encoding="utf-8")

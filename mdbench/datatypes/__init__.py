@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from mdbench.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from mdbench.datatypes.base import DataType
@@ -30,9 +31,12 @@ def names() -> list[str]:
     return sorted(name for name in modules if name != "base" and not name.startswith("_"))
 
 
-def classes() -> list[type[DataType[Any, Any]]]:
-    """Give the classes of all data types, by their names; imports them all."""
-    return [_class(name) for name in names()]
+def classes(wanted: Iterable[str] | None = None) -> list[type[DataType[Any, Any]]]:
+    """Give the classes of the data types that are wanted, or of all, in the order of their names.
+
+    They are imported, which brings SciPy.
+    """
+    return [_class(name) for name in sorted(names() if wanted is None else wanted)]
 
 
 def find(name: str, systems: Path, cache: Path) -> DataType[Any, Any]:
