@@ -89,7 +89,6 @@ def make_record(
         truth=dataset.truth,
         target_source=dataset.target_source,
         log=log,
-        hyperparameters=outcome.hyperparameters if outcome.status in ANSWERED else None,
         **scored(data_type, task, judged),
         selection=None
         if choice is None
@@ -122,11 +121,13 @@ def make_record(
 
 
 def scored(data_type: DataType[Any, Any], task: Task[Any], judged: Judged) -> dict[str, Any]:
-    """Give the keys of a record that say what an answer is worth."""
+    """Give the keys of a record that say what the answer is, and what it is worth."""
+    outcome = judged.outcome
     return {
-        "status": judged.outcome.status,
-        "reason": judged.outcome.reason,
+        "status": outcome.status,
+        "reason": outcome.reason,
         "equations": judged.equations,
+        "hyperparameters": outcome.hyperparameters if outcome.status in ANSWERED else None,
         "judged_by": data_type.judged_by(task),
         "metrics": dict(judged.scores.metrics),
         "floor": task.dataset.floor,
