@@ -20,10 +20,10 @@ from mdbench.reports.combine import flatten, write_table
 from mdbench.reports.entries import Entry, entry
 from mdbench.reports.figures import critical_difference, figures
 from mdbench.reports.heat import heat_map
-from mdbench.reports.numbers import noise_name
+from mdbench.drawing.numbers import noise_name
 from mdbench.reports.published import read_published
 from mdbench.reports.results import read_folder, report_order, standing
-from mdbench.reports.svg import standalone
+from mdbench.drawing.svg import standalone
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from mdbench.reports import figures
 from mdbench.reports.entries import entry
 from mdbench.reports.leaderboard import Board, Kind, board
 from mdbench.reports.results import Result
-from mdbench.reports.svg import Axis, Plot, marker, ticks
+from mdbench.drawing.svg import Axis, Plot, marker, ticks
 
 KINDS = {"truth": Kind("baseline", reference=True)}
 NUMBERS = {"linear": 0, "operon": 1, "sindy": 2, "truth": 3, "zero": 4}

@@ -16,12 +16,12 @@ from mdbench.cli import main
 from mdbench.data.field import Field
 from mdbench.data.trajectory import Trajectory
 from mdbench.reports.entries import entry
-from mdbench.reports.fields import field_pictures
+from mdbench.drawing.fields import field_pictures
 from mdbench.reports.leaderboard import Kind, board
 from mdbench.reports.pictures import Drawn
 from mdbench.reports.results import Result, report_order
 from mdbench.reports.site import COLUMNS, cells, page
-from mdbench.reports.trajectories import Found, trajectory_pictures
+from mdbench.drawing.trajectories import Found, trajectory_pictures
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

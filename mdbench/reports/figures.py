@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mdbench.reports.entries import HOLDS
-from mdbench.reports.numbers import noise_name, scientific
-from mdbench.reports.svg import BOTTOM, COLOURS, HEIGHT, WIDTH, Axis, Plot, marker
+from mdbench.drawing.numbers import noise_name, scientific
+from mdbench.drawing.svg import BOTTOM, COLOURS, HEIGHT, WIDTH, Axis, Plot, marker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

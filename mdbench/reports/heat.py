@@ -8,7 +8,7 @@ from html import escape
 from statistics import median
 from typing import TYPE_CHECKING
 
-from mdbench.reports.numbers import noise_name
+from mdbench.drawing.numbers import noise_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from mdbench.reports import leaderboard
 from mdbench.reports.heat import cell_of, error_and_complexity
-from mdbench.reports.numbers import fixed, noise_name, scientific
+from mdbench.drawing.numbers import fixed, noise_name, scientific
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

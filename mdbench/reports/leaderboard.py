@@ -18,7 +18,7 @@ import numpy as np
 from mdbench.records import Status
 from mdbench.reports import statistics
 from mdbench.reports.entries import ENDS, entry
-from mdbench.reports.numbers import cleanest_first
+from mdbench.drawing.numbers import cleanest_first
 from mdbench.reports.results import report_order
 
 if TYPE_CHECKING:

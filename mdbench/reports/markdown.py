@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from mdbench.reports import leaderboard
 from mdbench.reports.heat import cell_of, error_and_complexity
-from mdbench.reports.numbers import NOTHING, duration, fixed, noise_name, scientific
+from mdbench.drawing.numbers import NOTHING, duration, fixed, noise_name, scientific
 from mdbench.reports.site import COLUMNS, cells
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from mdbench.datatypes.base import Protocol
 from mdbench.datatypes.ode import OdeDataset
 from mdbench.datatypes.pde import PdeDataset
 from mdbench.errors import MdbenchError
-from mdbench.reports.fields import field_pictures
-from mdbench.reports.numbers import r_squared, scientific
-from mdbench.reports.trajectories import Found, simulate, trajectory_pictures
+from mdbench.drawing.fields import field_pictures
+from mdbench.drawing.numbers import r_squared, scientific
+from mdbench.drawing.trajectories import Found, simulate, trajectory_pictures
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

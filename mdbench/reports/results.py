@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from mdbench.errors import RecordsError, UsageError
 from mdbench.records import ANSWERED, RERUN_ALWAYS, SCHEMA, Status, upgrade
-from mdbench.reports.numbers import cleanest_first
+from mdbench.drawing.numbers import cleanest_first
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -15,9 +15,9 @@ from mdbench.records import Status
 from mdbench.reports import figures, leaderboard
 from mdbench.reports.entries import ENDS, VERDICTS, entry
 from mdbench.reports.heat import heat_map
-from mdbench.reports.numbers import NOTHING, cleanest_first, duration, fixed, noise_name, scientific
+from mdbench.drawing.numbers import NOTHING, cleanest_first, duration, fixed, noise_name, scientific
 from mdbench.reports.results import report_order
-from mdbench.reports.svg import COLOURS, marker
+from mdbench.drawing.svg import COLOURS, marker
 from mdbench.reports.systems import Cell, Scope, system_section
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from mdbench.reports.mathml import left_hand_side, mathml
-from mdbench.reports.numbers import NOTHING, fixed, noise_name, r_squared, scientific
-from mdbench.reports.svg import COLOURS
+from mdbench.drawing.numbers import NOTHING, fixed, noise_name, r_squared, scientific
+from mdbench.drawing.svg import COLOURS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

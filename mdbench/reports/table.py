@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mdbench.records import ANSWERED, RERUN_ALWAYS, Record, Status
-from mdbench.reports.numbers import cleanest_first
+from mdbench.drawing.numbers import cleanest_first
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mdbench.reports import leaderboard
-from mdbench.reports.numbers import duration, fixed, scientific
+from mdbench.drawing.numbers import duration, fixed, scientific
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

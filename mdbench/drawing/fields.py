@@ -14,8 +14,8 @@ from mdbench.data.splits import chronological
 from mdbench.errors import MdbenchError
 from mdbench.expressions import parse
 from mdbench.expressions.contribution import used
-from mdbench.reports.png import LEVELS, UNDEFINED, levels, png_uri
-from mdbench.reports.svg import Axis, ticks
+from mdbench.drawing.png import LEVELS, UNDEFINED, levels, png_uri
+from mdbench.drawing.svg import Axis, ticks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mdbench.data.trajectory import Trajectory
-from mdbench.reports.trajectories import Found, simulate, trajectory_pictures
+from mdbench.drawing.trajectories import Found, simulate, trajectory_pictures
 from mdbench.solvers import simulation
 
 LOTKA = ["u0*(1.84 - 1.45*u1)", "-u1*(3.0 - 1.62*u0)"]
