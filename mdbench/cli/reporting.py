@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from rich.markup import escape
 
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from mdbench.datatypes.base import DataType
+    from mdbench.metrics.spec import MetricSpec
 
-__all__ = ["combine", "export", "kinds_of", "report", "write"]
+__all__ = ["combine", "export", "kinds_of", "report", "specs_here", "write"]
 
 
 def combine(folder: Path, out: Path, console: Console) -> None:
@@ -43,11 +44,11 @@ def report(folder: Path, out: Path | None, console: Console, *, title: str, text
     """Write the page, or print the leaderboards."""
     results = _results(folder)
     workspace = _workspace()
-    kinds = kinds_of(workspace)
+    kinds, specs = kinds_of(workspace), specs_here()
     if text:
         from mdbench.reports.terminal import leaderboards
 
-        for table in leaderboards(results, kinds):
+        for table in leaderboards(results, kinds, specs):
             console.print(table)
     if out is None:
         return
@@ -57,9 +58,11 @@ def report(folder: Path, out: Path | None, console: Console, *, title: str, text
     html = page(
         results,
         kinds,
+        specs,
         title=title,
         picture=Pictures(partial(_data_type, workspace)).draw if workspace else None,
         describe=_Titles(workspace) if workspace else None,
+        derivatives={kind.name: kind.derivative for kind in datatypes.classes()},
     )
     write(out, html)
     size = len(html.encode()) / 1e6
@@ -75,12 +78,12 @@ def export(
     published: bool = False,
 ) -> None:
     """Write the tables, or print them; `published` puts a paper's entries beside them."""
-    results, kinds = _results(folder), kinds_of(_workspace())
+    results, kinds, specs = _results(folder), kinds_of(_workspace()), specs_here()
     if form == "latex":
-        tables = latex_tables(results, kinds)
+        tables = latex_tables(results, kinds, specs)
     else:
         beside = read_published() if published else None
-        tables = markdown_tables(results, kinds, beside)
+        tables = markdown_tables(results, kinds, specs, beside)
     if out is None:
         print(tables, end="")
         return
@@ -119,7 +122,7 @@ class _Titles:
         return self.found[data_type].get(name, "")
 
 
-def _data_type(workspace: Workspace, name: str) -> DataType | None:
+def _data_type(workspace: Workspace, name: str) -> DataType[Any, Any] | None:
     try:
         return datatypes.find(name, workspace.datasets / name, workspace.arrays / name)
     except MdbenchError:  # this version does not have it
@@ -139,6 +142,11 @@ def _workspace() -> Workspace | None:
         return Workspace.find()
     except UsageError:
         return None
+
+
+def specs_here() -> dict[str, Sequence[MetricSpec]]:
+    """Give the metrics of the data types that this version has."""
+    return {kind.name: kind.metrics for kind in datatypes.classes()}
 
 
 def kinds_of(workspace: Workspace | None) -> dict[str, Kind]:

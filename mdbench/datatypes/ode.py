@@ -17,7 +17,7 @@ from mdbench.data.npz import read_npz, write_npz
 from mdbench.data.trajectory import Trajectory
 from mdbench.datatypes._fidelity import Motion
 from mdbench.datatypes._files import by_number, find_files, fingerprint, named, suffix
-from mdbench.datatypes.base import Dataset, DataType, Part, Protocol, Source, Task
+from mdbench.datatypes.base import Dataset, DataType, Drawn, Part, Protocol, Source, Task
 from mdbench.errors import DataError, UsageError, did_you_mean
 from mdbench.expressions import parse
 from mdbench.metrics.regression import nmse
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from mdbench.datatypes.base import Room, Shown
     from mdbench.solvers.ode import System
 
     Array = NDArray[np.float64]
@@ -81,6 +82,7 @@ class Ode(DataType):
     name = "ode"
     views = ("table", "trajectory")
     check_datasets = ("rc-circuit", "harmonic-oscillator")
+    draws = True
 
     def source(self, path: Path | None = None) -> Source:
         """Open the 63 systems; or an NPZ or CSV file of the user's, or a folder of them."""
@@ -141,6 +143,23 @@ class Ode(DataType):
             return Motion.of(seen, None)
         other = dataset.unseen()
         return Motion.of(seen, simulate(equations, other.t, other.u))
+
+    def pictures(self, dataset: OdeDataset, answers: Sequence[Shown], room: Room) -> Drawn:
+        """Draw the trajectories, and over them what answers make of them."""
+        from mdbench.drawing.numbers import rounded  # noqa: PLC0415 - only reports need it
+        from mdbench.drawing.trajectories import Found, follow, trajectory_pictures  # noqa: PLC0415
+
+        seen, unseen = dataset.clean, dataset.unseen() if dataset.unseen else None
+        found = []
+        for one in answers:
+            ways, used = follow(one.equations, seen, unseen, room.evaluations)
+            room.evaluations -= used
+            known = (one.metrics.get(name) for name in ("r2_test", "r2_unseen"))
+            r2 = [rounded(value, 3) for value in known if isinstance(value, int | float)]
+            if any(states is not None for states in ways):
+                says = f"R² {' and '.join(r2)}" if r2 else ""
+                found.append(Found(one.method, one.number, says, ways))
+        return Drawn(trajectory_pictures(dataset.name, seen, unseen, found))
 
     def write_all(
         self,

@@ -16,7 +16,7 @@ from mdbench.data.features import FieldColumns, feature_names, published_columns
 from mdbench.data.noise import SNR_LEVELS_DB, add_noise, add_published_noise
 from mdbench.data.npz import read_field, write_field
 from mdbench.datatypes._files import by_number, find_files, fingerprint, named, suffix
-from mdbench.datatypes.base import Dataset, DataType, Part, Protocol, Source, Task
+from mdbench.datatypes.base import Dataset, DataType, Drawn, Part, Protocol, Source, Task
 from mdbench.errors import DataError, UsageError, did_you_mean
 from mdbench.expressions import parse
 from mdbench.expressions.contribution import used
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from mdbench.data.field import Field
+    from mdbench.datatypes.base import Room, Shown
     from mdbench.solvers.pde import PdeSystem
 
     Array = NDArray[np.float64]
@@ -70,6 +71,8 @@ class Pde(DataType):
     name = "pde"
     views = ("table", "field")
     check_datasets = ("burgers", "navier_stokes_channel")
+    draws = True
+    derivative = "∂"
     variants = ("released",)
     subsampled_views = ("table", "field")
 
@@ -126,6 +129,18 @@ class Pde(DataType):
             return None
         shape = targets.shape[:-1]
         return nmse(np.stack([np.broadcast_to(v, shape) for v in values], axis=-1), targets)
+
+    def pictures(self, dataset: PdeDataset, answers: Sequence[Shown], room: Room) -> Drawn:  # noqa: ARG002
+        """Draw the clean field, and what the truth and answers miss of its change in time."""
+        from mdbench.drawing.fields import field_pictures  # noqa: PLC0415 - only reports need it
+        from mdbench.drawing.numbers import scientific  # noqa: PLC0415
+
+        found = [("the truth", scientific(dataset.floor), dataset.truth)] if dataset.truth else []
+        for one in answers:
+            residual = one.metrics.get("residual", one.metrics.get("nmse"))
+            number = residual if isinstance(residual, int | float) else None
+            found.append((one.method, scientific(number), one.equations))
+        return Drawn(field_pictures(dataset.clean, found))
 
     def write_all(
         self,

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from mdbench.data.splits import chronological
+from mdbench.drawing.svg import COLOURS, LEFT, Axis, Plot, dashes
 from mdbench.errors import MdbenchError
 from mdbench.expressions.grammar import check
-from mdbench.drawing.svg import COLOURS, LEFT, Axis, Plot, dashes
 from mdbench.solvers.simulation import simulate
 
 if TYPE_CHECKING:

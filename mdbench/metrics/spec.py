@@ -87,11 +87,19 @@ class MetricSpec:
     weighs: bool = False
 
     def __post_init__(self) -> None:
-        wanted = {"flag": ("share",), "label": ("counts",)}.get(self.kind, ("median", "mean", "max"))
+        numbers = ("median", "mean", "max")
+        wanted = {"flag": ("share",), "label": ("counts",)}.get(self.kind, numbers)
         if self.aggregate not in wanted:
             raise ValueError(f"{self.name}: a {self.kind} is aggregated by {' or '.join(wanted)}")
         if (self.kind == "label") != bool(self.labels):
             raise ValueError(f"{self.name}: labels belong to the kind label")
+
+    @property
+    def failed(self) -> float | None:
+        """What a job without an answer counts as; infinite is as bad as can be."""
+        if self.kind == "label" or self.on_failure is None:
+            return None
+        return self.loss(math.inf) if math.isinf(self.on_failure) else self.on_failure
 
     def loss(self, value: float) -> float:
         """Turn a value so that lower is better."""
@@ -114,7 +122,13 @@ class MetricSpec:
 
 
 def flag(
-    name: str, title: str, explanation: str, *, mark: str = "", places: set[Place], failed: bool = True
+    name: str,
+    title: str,
+    explanation: str,
+    *,
+    mark: str = "",
+    places: set[Place],
+    failed: bool = True,
 ) -> MetricSpec:
     """Declare a metric that is 1 or 0; a job without an answer counts as 0, if it counts."""
     return MetricSpec(

@@ -206,8 +206,9 @@ class Measured(_Model):
 class Record(_Model):
     """The one line that a job leaves, whatever happened.
 
-    Numbers that are not finite become None (a score that is infinite becomes `LARGEST`), text becomes valid Unicode, and `reason` becomes
-    one line of at most 500 characters: a record that is made is a record that can be written.
+    Numbers that are not finite become None (a score that is infinite becomes `LARGEST`), text
+    becomes valid Unicode, and `reason` becomes one line of at most 500 characters: a record that is
+    made is a record that can be written.
 
     Raises
     ------

@@ -43,9 +43,13 @@ def _metrics_by_name(data: dict[str, Any]) -> dict[str, Any]:
     answered = data.get("status") in {"ok", "partial"}
     found: dict[str, Any] = {}
     if answered:
-        found = {name: LARGEST if value is None else value for name, value in old.items()}
+        worst = {"r2": -LARGEST}  # what was infinitely bad had become null
+        found = {n: worst.get(n, LARGEST) if value is None else value for n, value in old.items()}
         found |= {"complexity": size, "agreement": agrees}
         found |= _fidelity_metrics(fidelity) if fidelity else {}
+        of_type = _OF_A_TYPE.get(str(data.get("data_type")), ())
+        if fidelity and "residual" in of_type and data.get("protocol") == "strict":
+            found.setdefault("residual", LARGEST)  # undefined on clean data
     data["metrics"] = found
     data["judged_by"] = list(found) if answered else _judged_by(data)
     told = {name: fidelity.get(name) for name in ("missing", "extra", "negligible")}
@@ -54,8 +58,15 @@ def _metrics_by_name(data: dict[str, Any]) -> dict[str, Any]:
 
 
 _FOLLOWED = 0.9
-_OF_A_TRUTH = ("identified", "one_term_off", "precision", "recall", "f1", "coefficient_error")
-_OF_A_TRUTH += ("term_edit_distance",)
+_OF_A_TRUTH = (
+    "identified",
+    "one_term_off",
+    "precision",
+    "recall",
+    "f1",
+    "coefficient_error",
+    "term_edit_distance",
+)
 _OF_A_TYPE = {
     "ode": ("r2_test", "follows", "simulation_ended", "r2_unseen", "follows_unseen"),
     "pde": ("residual",),

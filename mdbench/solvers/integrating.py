@@ -65,14 +65,7 @@ def answer(question: dict[str, Any]) -> dict[str, Any]:
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # LSODA says so when it gives up
-            solver = LSODA(right_hand_side, t[0], reached[0], t[-1], **_TOLERANCES)
-            while solver.status == "running":
-                solver.step()
-                if solver.status == "failed":
-                    break
-                passed = np.searchsorted(t, solver.t, side="right")
-                if passed > len(reached):
-                    reached += solver.dense_output()(t[len(reached) : passed]).T.tolist()
+            _march(right_hand_side, t, reached)
         if len(reached) < len(t):
             ended = "stiff"
     except (ArithmeticError, ValueError, TypeError):
@@ -83,6 +76,18 @@ def answer(question: dict[str, Any]) -> dict[str, Any]:
         ended = "blew_up"
         reached = [state for state in reached if all(map(math.isfinite, state))]
     return {"ended": ended, "u": reached, "evaluations": min(used, most)}
+
+
+def _march(right_hand_side: Callable[..., list[float]], t: Any, reached: list[Any]) -> None:
+    """Add the states at one time after the other, as far as the solver comes."""
+    solver = LSODA(right_hand_side, t[0], reached[0], t[-1], **_TOLERANCES)
+    while solver.status == "running":
+        solver.step()
+        if solver.status == "failed":
+            return
+        passed = np.searchsorted(t, solver.t, side="right")
+        if passed > len(reached):
+            reached += solver.dense_output()(t[len(reached) : passed]).T.tolist()
 
 
 def compiled(equations: list[str]) -> Callable[..., list[float]]:
