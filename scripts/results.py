@@ -14,7 +14,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mdbench.cli.reporting import kinds_of, specs_here, write
+from mdbench.cli.reporting import here_of, kinds_of, write
 from mdbench.drawing.numbers import noise_name
 from mdbench.drawing.svg import standalone
 from mdbench.reports import leaderboard, markdown
@@ -154,7 +154,9 @@ def _compare(
     by_protocol: dict[str, list[Result]] = defaultdict(list)
     for one in standing(records):
         by_protocol[one.protocol].append(one)
-    kinds, specs = kinds_of(workspace), specs_here()
+    kinds = kinds_of(workspace)
+    found = here_of(one for ones in by_protocol.values() for one in ones)
+    specs = {name: kind.metrics for name, kind in found.items()}
     boards = {
         protocol: leaderboard.boards(ones, kinds, specs)[data_type]
         for protocol, ones in by_protocol.items()

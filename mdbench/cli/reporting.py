@@ -19,15 +19,14 @@ from mdbench.reports.results import Result, read_folder, standing
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from rich.console import Console
 
     from mdbench.datatypes.base import DataType
-    from mdbench.metrics.spec import MetricSpec
 
-__all__ = ["combine", "export", "kinds_of", "report", "specs_here", "write"]
+__all__ = ["combine", "export", "here_of", "kinds_of", "report", "write"]
 
 
 def combine(folder: Path, out: Path, console: Console) -> None:
@@ -44,7 +43,8 @@ def report(folder: Path, out: Path | None, console: Console, *, title: str, text
     """Write the page, or print the leaderboards."""
     results = _results(folder)
     workspace = _workspace()
-    kinds, specs = kinds_of(workspace), specs_here()
+    kinds, here = kinds_of(workspace), here_of(results)
+    specs = {name: kind.metrics for name, kind in here.items()}
     if text:
         from mdbench.reports.terminal import leaderboards
 
@@ -62,7 +62,7 @@ def report(folder: Path, out: Path | None, console: Console, *, title: str, text
         title=title,
         picture=Pictures(partial(_data_type, workspace)).draw if workspace else None,
         describe=_Titles(workspace) if workspace else None,
-        derivatives={kind.name: kind.derivative for kind in datatypes.classes()},
+        derivatives={name: kind.derivative for name, kind in here.items()},
     )
     write(out, html)
     size = len(html.encode()) / 1e6
@@ -78,7 +78,8 @@ def export(
     published: bool = False,
 ) -> None:
     """Write the tables, or print them; `published` puts a paper's entries beside them."""
-    results, kinds, specs = _results(folder), kinds_of(_workspace()), specs_here()
+    results, kinds = _results(folder), kinds_of(_workspace())
+    specs = {name: kind.metrics for name, kind in here_of(results).items()}
     if form == "latex":
         tables = latex_tables(results, kinds, specs)
     else:
@@ -144,9 +145,12 @@ def _workspace() -> Workspace | None:
         return None
 
 
-def specs_here() -> dict[str, Sequence[MetricSpec]]:
-    """Give the metrics of the data types that this version has."""
-    return {kind.name: kind.metrics for kind in datatypes.classes()}
+def here_of(results: Iterable[Result]) -> dict[str, type[DataType[Any, Any]]]:
+    """Give the data types of results, as far as this version has them."""
+    return {
+        name: datatypes.named(name)
+        for name in {one.data_type for one in results} & {*datatypes.names()}
+    }
 
 
 def kinds_of(workspace: Workspace | None) -> dict[str, Kind]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from mdbench.datatypes.base import DataType
 
-__all__ = ["classes", "find", "names"]
+__all__ = ["classes", "find", "named", "names"]
 
 __path__ = [*__path__, *filter(None, os.environ.get("MDBENCH_DATATYPES", "").split(os.pathsep))]
 
@@ -32,7 +32,7 @@ def names() -> list[str]:
 
 def classes() -> list[type[DataType[Any, Any]]]:
     """Give the classes of all data types, by their names; imports them all."""
-    return [_class(name) for name in names()]
+    return [named(name) for name in names()]
 
 
 def find(name: str, systems: Path, cache: Path) -> DataType[Any, Any]:
@@ -54,9 +54,10 @@ def find(name: str, systems: Path, cache: Path) -> DataType[Any, Any]:
     """
     if name not in names():
         raise UsageError(f"There is no data type {name!r}.", did_you_mean(name, names()))
-    return _class(name)(systems, cache)
+    return named(name)(systems, cache)
 
 
-def _class(name: str) -> type[DataType[Any, Any]]:
+def named(name: str) -> type[DataType[Any, Any]]:
+    """Give the class of a data type, one of `names`."""
     data_type: type[DataType[Any, Any]] = import_module(f"{__name__}.{name}").DATA_TYPE
     return data_type

@@ -11,7 +11,7 @@ NOTHING = "–"
 NO_ANSWER = "none"
 """How an infinite score is shown: there was no answer."""
 ENDLESS = 1e300
-"""Larger scores are as good as infinite: what was computed is no float any more."""
+"""From here on a score is as good as infinite: what was computed is no float any more."""
 
 
 def cleanest_first(snr_db: float | None) -> float:
@@ -50,7 +50,7 @@ def scientific(value: float | None) -> str:
         return NO_ANSWER
     if value == 0:
         return "0"
-    if abs(value) > ENDLESS:
+    if abs(value) >= ENDLESS:
         return "∞" if value > 0 else "-∞"
     exact = Decimal(abs(value))
     power = exact.adjusted()

@@ -106,7 +106,7 @@ def _fidelity_metrics(fidelity: dict[str, Any]) -> dict[str, Any]:
             ways["r2_unseen"] = ("follows_unseen", motion.get("r2_unseen"))
         for name, (follows, r2) in ways.items():
             unknown = r2 is None and ended == "late"
-            found[name] = r2
+            found[name] = r2 if unknown or r2 is not None else -LARGEST
             found[follows] = None if unknown else float(r2 is not None and r2 > _FOLLOWED)
     return found
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
+from mdbench.drawing.numbers import ENDLESS
 from mdbench.metrics.spec import MetricSpec
 from mdbench.records import ANSWERED, RERUN_ALWAYS
 
@@ -144,7 +145,9 @@ def _read(spec: MetricSpec, result: Result) -> Value:
     value = result.metrics.get(spec.name) if result.answered else None
     if spec.kind == "label":
         return value if value in spec.labels else None
-    return None if value is None or isinstance(value, str) else _six_digits(value)
+    if value is None or isinstance(value, str):
+        return None
+    return _six_digits(max(-ENDLESS, min(ENDLESS, value)))  # sums of several stay finite
 
 
 def _six_digits(value: float | None) -> float | None:

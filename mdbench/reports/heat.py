@@ -66,7 +66,7 @@ def cell_of(board: Board, entries: Sequence[Entry]) -> tuple[str, str]:
         raise AssertionError("without a sign there is a score")
     if primary.scale == "linear":
         shade, text = int(5.999 * board.badness(score)), rounded(score, 2)
-    elif score > ENDLESS:
+    elif score >= ENDLESS:
         shade, text = 5, "∞"
     elif score > 0:
         power = math.floor(math.log10(score))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from mdbench.drawing.numbers import NOTHING, fixed, noise_name
+from mdbench.drawing.numbers import ENDLESS, NOTHING, fixed, noise_name
 from mdbench.reports import leaderboard
 from mdbench.reports.columns import UNDECIDED, cell, interval, of_place, undecided, written
 from mdbench.reports.entries import marked
@@ -137,11 +137,13 @@ def _systems(data_type: str, snr_db: float | None, board: Board) -> str:
 def _cell(board: Board, entries: Sequence[Entry]) -> str:
     sign = sign_of(board, entries) if entries else ""
     marks = [spec.mark for spec in marked(board.specs)]
-    if sign in {"", FAILED, UNDECIDED, *marks[:1]}:
-        return escape_latex(NOTHING if sign == FAILED else sign or "")
     primary, score = board.primary, middle(entries, board.primary)
+    if sign in {"", FAILED, UNDECIDED, *marks[:1]} or score is None:
+        return escape_latex(NOTHING if sign == FAILED else sign or "")
     size = middle(entries, board.weighs)
-    if primary.scale == "log" and score and score > 0:
+    if score >= ENDLESS:
+        shown = r"\infty"
+    elif primary.scale == "log" and score > 0:
         shown = f"10^{{{math.floor(math.log10(score))}}}"
     else:
         shown = written(primary, score)

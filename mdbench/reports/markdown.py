@@ -207,8 +207,8 @@ def _answer(board: Board, entries: Sequence[Entry]) -> str:
         return f"{sign} {next(one.status for one in entries if one.attempted and not one.answered)}"
     if sign in {"", UNDECIDED, *marks[:1]}:
         return sign or ""
-    size = middle(entries, board.weighs)
-    shown = written(board.primary, middle(entries, board.primary))
+    score, size = middle(entries, board.primary), middle(entries, board.weighs)
+    shown = UNDECIDED if score is None else written(board.primary, score)
     return f"{shown}{'' if size is None else f' ({fixed(size)})'}{f' {sign}' if sign else ''}"
 
 

@@ -10,7 +10,7 @@
 
   // Numbers as text: the same as numbers.py.
   const scientific = (x) => x === null ? NOTHING : !isFinite(x) ? NO_ANSWER : x === 0 ? "0"
-    : Math.abs(x) > ENDLESS ? (x > 0 ? "∞" : "-∞") : x.toExponential(1).replace("e+", "e");
+    : Math.abs(x) >= ENDLESS ? (x > 0 ? "∞" : "-∞") : x.toExponential(1).replace("e+", "e");
   const fixed = (x, digits = 0) => x === null ? NOTHING : !isFinite(x) ? NO_ANSWER : x.toFixed(digits);
   const rounded = (x, digits) => x === null || !isFinite(x) || Math.abs(x) <= (digits ? 1e3 : 1e6)
     ? fixed(x, digits) : scientific(x);
