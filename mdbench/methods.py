@@ -12,15 +12,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from mdbench import datatypes
 from mdbench.errors import MethodError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["Limit", "Method", "MethodSpec", "Overrides", "discover", "find"]
+__all__ = ["FAMILIES", "Limit", "Method", "MethodSpec", "Overrides", "discover", "find"]
 
 _NAME = r"^[a-z][a-z0-9_-]{0,39}$"
 _KEYS = "docs/adding-a-method.md lists all keys and the values allowed."
+FAMILIES = ("linear", "genetic", "neural", "pretrained", "bayesian", "baseline")
+"""Families of methods that all data types share."""
 _IGNORED = {"__pycache__", ".mypy_cache", ".ruff_cache"}
 
 
@@ -60,8 +63,10 @@ class MethodSpec(_Table):
     schema_: Literal[1] = Field(alias="schema")
     name: str = Field(pattern=_NAME)
     title: str = Field(min_length=1)
-    family: Literal["linear", "genetic", "neural", "pretrained", "bayesian", "baseline"]
-    view: Literal["table", "trajectory", "field"]
+    family: str
+    """One of `FAMILIES`, or of those that its data types bring."""
+    view: str
+    """One of the views of its data types."""
     data_types: tuple[str, ...] = Field(min_length=1)
     python: str = ">=3.11"
     system_packages: tuple[str, ...] = ()
@@ -266,7 +271,24 @@ def load(folder: Path) -> Method:
                 f"{file}: uses names {name!r}, and there is no folder {folder.parent / name}.",
                 "Name folders that stand beside the method's own.",
             )
+    _refuse_what_no_data_type_has(file, spec)
     return Method(folder, spec)
+
+
+def _refuse_what_no_data_type_has(file: Path, spec: MethodSpec) -> None:
+    kinds = datatypes.classes(set(spec.data_types) & set(datatypes.names()))
+    allowed = {
+        "family": [*FAMILIES, *(family for kind in kinds for family in kind.families)],
+        "view": [view for kind in kinds for view in kind.views],
+    }
+    for key, values in allowed.items():
+        value = getattr(spec, key)
+        if kinds and value not in values:
+            raise MethodError(
+                f"{file}: key {key!r} is {value!r}; with data_types = {list(spec.data_types)} it "
+                f"may be {' or '.join(map(repr, dict.fromkeys(values)))}.",
+                _KEYS,
+            )
 
 
 def _explain(file: Path, error: ValidationError) -> MethodError:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from house import ROOT, HereRuntime, Quiet, add_method, workspace
 
-from mdbench.datatypes.base import Protocol
+from mdbench.datatypes.base import Protocol, RawAnswer
 from mdbench.datatypes.srsd import Ask, Srsd, SrsdDataset
 from mdbench.errors import DataError, UsageError
 from mdbench.expressions import parse
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 FOLDER = ROOT / "datasets" / "srsd"
 STRICT = Protocol.STRICT
+SYMBOLIC = ("normalized_edit_distance", "solution", "srbench_solution")
 SOURCE = Srsd(FOLDER, Path("no-cache")).source()
 
 LINEAR_IN_LOGS = """
@@ -263,11 +264,11 @@ def test_scores_do_not_depend_on_the_unit(srsd: Srsd) -> None:
     y = generator.uniform(1, 2, (1_000, 1))
     y_hat = y + generator.normal(0, 0.001, y.shape)
     for unit in (1e-30, 1.0, 1e30):
-        scores = srsd.metrics(y_hat * unit, y * unit)
+        scores = srsd.errors(y_hat * unit, y * unit)
         assert scores["nmse"] == pytest.approx(nmse(y_hat, y), rel=1e-6)
         assert scores["r2"] == pytest.approx(r2(y_hat, y))
         assert scores["r2_accuracy"] == 1.0
-    assert srsd.metrics(y + 0.5, y)["r2_accuracy"] == 0.0
+    assert srsd.errors(y + 0.5, y)["r2_accuracy"] == 0.0
 
 
 def test_files_are_those_of_srsd(tmp_path: Path) -> None:
@@ -333,19 +334,29 @@ def test_a_run_with_options_leaves_records_that_are_reproduced(
 
 
 def test_an_answer_that_is_another_law_or_the_truth_in_other_words_is_scored(srsd: Srsd) -> None:
-    dataset = load("feynman-i.12.1")  # x0*x1
-    same = srsd.equation_metrics(dataset, ["2*x1*x0/2"], {"r2": 1.0})
-    assert same == {"normalized_edit_distance": 0.0, "solution": 1.0, "srbench_solution": 1.0}
-    # A constant factor is a solution, and two nodes more than the three of the truth.
-    scaled = srsd.equation_metrics(dataset, ["3.5*x0*x1"], {"r2": 0.9})
-    assert scaled == {
-        "normalized_edit_distance": 1 / 3,
-        "solution": 1.0,
-        "srbench_solution": 1.0,
-    }
-    other = srsd.equation_metrics(dataset, ["x0 + x1"], {"r2": 0.1})
+    task = srsd.task(load("feynman-i.12.1"), "table", STRICT)  # x0*x1
+
+    def scores(equation: str) -> dict[str, Any]:
+        found = srsd.judge(task, srsd.read_answer(task, RawAnswer((equation,)))).metrics
+        return {name: found[name] for name in SYMBOLIC}
+
+    assert scores("2*x1*x0/2") == dict(zip(SYMBOLIC, (0.0, 1.0, 1.0), strict=True))
+    # A constant factor is a solution, and two nodes more than the three of the truth; where it is
+    # far from one, R2 is too low for SRBench's code.
+    assert scores("1.01*x0*x1") == dict(zip(SYMBOLIC, (1 / 3, 1.0, 1.0), strict=True))
+    assert scores("3.5*x0*x1") == dict(zip(SYMBOLIC, (1 / 3, 1.0, 0.0), strict=True))
+    other = scores("x0 + x1")
     assert other["solution"] == other["srbench_solution"] == 0.0
     assert other["normalized_edit_distance"] == pytest.approx(1 / 3)  # the sum, renamed
+
+
+def test_what_sympy_gives_up_is_undecided_and_no_fault_of_the_method(srsd: Srsd) -> None:
+    task = srsd.task(load("feynman-i.12.1"), "table", STRICT)
+    long = "+".join(f"sin({n}*x0)" for n in range(1, 1_000))
+    found = srsd.judge(task, srsd.read_answer(task, RawAnswer((long,)))).metrics
+    assert [found[name] for name in SYMBOLIC] == [None, None, None]
+    assert found["r2_accuracy"] == 0.0
+    assert set(srsd.judged_by(task)) >= set(SYMBOLIC)
 
 
 FRONT = """

@@ -176,13 +176,13 @@ def test_what_takes_too_long_is_killed_and_not_asked_again(child: Child) -> None
     first = child.process.pid
     start = time.monotonic()
     found = normalized_edit_distance("x0", TOWER, ["x0"], seconds=1)
-    assert (found.value, found.reason) == (1.0, "it took too long")
+    assert (found.value, found.reason) == (None, "it took too long")
     assert time.monotonic() - start < 10
     assert not is_running(first)
     start = time.monotonic()
     assert normalized_edit_distance("x0", TOWER, ["x0"], seconds=1) == found
     assert time.monotonic() - start < 0.5
-    assert not symbolic_solution("x0", TOWER, positive("x0"), seconds=1).solved
+    assert symbolic_solution("x0", TOWER, positive("x0"), seconds=1).solved is None
     assert srbench_solution("x0", TOWER, ["x0"], seconds=1).reason == "it took too long"
     with pytest.raises(EquationError, match="took too long"):
         simplified_complexity(TOWER, ["x0"], seconds=1)
@@ -192,11 +192,19 @@ def test_what_takes_too_long_is_killed_and_not_asked_again(child: Child) -> None
 
 
 def test_a_huge_prediction_needs_no_comparison_of_trees(child: Child) -> None:
-    huge = " + ".join(f"{k}.5*x{k % 10}**{k}" for k in range(1, 400))
-    found = normalized_edit_distance("x0*x1", huge, NAMES, seconds=5)
+    huge = " + ".join(f"{k}.5*x{k % 10}**{k}" for k in range(1, 100))
+    found = normalized_edit_distance("x0*x1", huge, NAMES, seconds=30)
     assert found.value == 1.0
     assert found.edits is None
     del child
+
+
+def test_what_is_too_large_for_sympy_is_undecided_at_once(child: Child) -> None:
+    huge = " + ".join(f"{k}.5*x{k % 10}**{k}" for k in range(1, 1_000))
+    assert normalized_edit_distance("x0*x1", huge, NAMES).value is None
+    found = srbench_solution("x0*x1", huge, NAMES)
+    assert (found.solved, "4000 are worked on" in found.reason) == (None, True)
+    assert child.process is None or child.process.poll() is None
 
 
 # Each pair is the same but for a constant term or factor; most of them by an identity that
@@ -270,7 +278,7 @@ def test_fitted_numbers_are_compared_to_some_digits() -> None:
 
 def test_a_truth_that_is_defined_nowhere_cannot_be_judged() -> None:
     found = symbolic_solution("sqrt(-x0 - 1)", "x0", positive("x0"))
-    assert (found.solved, "is defined at 0 of" in found.reason) == (False, True)
+    assert (found.solved, "is defined at 0 of" in found.reason) == (None, True)
 
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.name)

@@ -204,7 +204,7 @@ def test_equal_texts_make_equal_equations() -> None:
 
 def test_sympy_is_not_imported_for_linear_combinations() -> None:
     code = (
-        "import sys; from mdbench.expressions import parse, agreement\n"
+        "import sys; from mdbench.expressions import parse\n"
         "assert parse('1.5*u0 + -0.2*u0*u1', ['u0', 'u1']).complexity == 8\n"
         "assert parse('0', ['u0']).complexity == 1\n"
         "assert 'sympy' not in sys.modules, 'sympy is imported'\n"

@@ -17,6 +17,7 @@ SAMPLES = {"<number>": 1.5, "<pid>": 42, "<python>": "3.11.7", "<folder>": "/job
 HOST = {
     "job": protocol.JobOrder,
     "refit": protocol.Refit,
+    "describe": protocol.Describe,
     "predict": protocol.Predict,
 }
 
@@ -61,7 +62,8 @@ def test_writes_the_golden_lines_of_the_host(message: dict[str, Any]) -> None:
         b'{"type":"started","job":"a","pid":1,"more":2}',
         b'{"type":"ended","job":"a","exit":0,"cpu_s":NaN,"peak_memory_mb":1}',
         b'{"type":"candidates","job":"a","items":[],"predictions":"../../etc/passwd"}',
-        b'{"type":"predicted","job":"a","equations":"u0","predictions":"predictions.npy","seconds":1}',
+        b'{"type":"predicted","job":"a","predictions":"other.npy","seconds":1}',
+        b'{"type":"described","job":"a","equations":"u0"}',
         b'{"type":"failed","job":"a","kind":"ok","error":""}',
         b"[" * 100_000,
         b'{"type":' * 50_000,

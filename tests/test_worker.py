@@ -57,6 +57,16 @@ ADAPTERS = {
             def equations(self):
                 return [str(self.value)]
     """,
+    "labels": """
+        import numpy as np
+
+        class Adapter:  # without equations()
+            def __init__(self, *, seed, threads, word):
+                self.word = word
+            def fit(self, problem): ...
+            def predict(self, problem):
+                return np.full((len(problem.X), 1), self.word)
+    """,
     "failures": """
         import os, signal
         from mdbench.worker import Unsupported
@@ -123,6 +133,8 @@ def order(folder: Path, **changes: Any) -> dict[str, Any]:
         "view": "table",
         "variables": ["u0"],
         "targets": ["u0_t"],
+        "equations": True,
+        "compares": True,
         "tuning": "none",
         "hyperparameters": {},
         "grid": [],
@@ -194,9 +206,25 @@ def test_arrays_of_the_golden_grid(tmp_path: Path) -> None:
     driver.receive()
     driver.send({"type": "refit", "job": "j", "hyperparameters": {"slope": 3.0}})
     driver.receive()
-    driver.send({"type": "predict", "job": "j", "choose": None})
+    driver.send({"type": "describe", "job": "j", "choose": None})
+    assert driver.receive()["equations"] == ["3.0*u0 + 1.0"]
+    driver.send({"type": "predict", "job": "j"})
     assert driver.receive()["type"] == "predicted"
     assert np.allclose(np.load(job / "predictions.npy"), [[4.0]])
+    assert driver.close() == 0
+
+
+def test_texts_are_predicted_as_texts(tmp_path: Path) -> None:
+    write_problem(tmp_path)
+    driver = Driver(tmp_path, ADAPTERS["labels"])
+    driver.receive()
+    driver.send(order(tmp_path, equations=False, hyperparameters={"word": "größer"}))
+    assert [driver.receive()["type"] for _ in range(2)] == ["started", "fitted"]
+    driver.send({"type": "describe", "job": "j", "choose": None})
+    assert driver.receive()["equations"] == []
+    driver.send({"type": "predict", "job": "j"})
+    driver.receive()
+    assert np.load(tmp_path / "predictions.npy").tolist() == [["größer"]]
     assert driver.close() == 0
 
 

@@ -6,7 +6,7 @@ import shutil
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -14,8 +14,9 @@ from mdbench import datatypes, methods
 from mdbench.datatypes.base import Part, Protocol, Task
 from mdbench.errors import MdbenchError, MethodError, UsageError
 from mdbench.records import Status
-from mdbench.runs.attempt import Attempt, Outcome, Setting
-from mdbench.runs.plan import Job
+from mdbench.runs.attempt import Attempt, Setting
+from mdbench.runs.judgement import Judged, judged
+from mdbench.runs.spec import JobSpec
 from mdbench.runtimes.base import Limits
 
 if TYPE_CHECKING:
@@ -30,8 +31,6 @@ __all__ = ["Finding", "check_method"]
 
 _SECONDS = 120.0
 """Time for each try; a method that needs more gives [check.hyperparameters]."""
-_AGREEMENT = 1e-6
-"""NMSE that is allowed between a method's predictions and its own equation."""
 _REFUSALS = (Status.FAILED, Status.UNSUPPORTED, Status.INVALID_OUTPUT)
 
 
@@ -88,7 +87,7 @@ def check_method(name: str, workspace: Workspace, runtime: Runtime) -> Iterator[
             yield from _check_data_type(trials, data_type)
 
 
-def _check_data_type(trials: _Trials, data_type: DataType) -> Iterator[Finding]:
+def _check_data_type(trials: _Trials, data_type: DataType[Any, Any]) -> Iterator[Finding]:
     view = trials.method.spec.view
     if view not in data_type.views:
         yield Finding(
@@ -98,13 +97,13 @@ def _check_data_type(trials: _Trials, data_type: DataType) -> Iterator[Finding]:
         )
         return
     source = data_type.source()
-    task = None
+    task: Task[Any] | None = None
     for dataset in data_type.check_datasets:
         where = f"{data_type.name} {dataset}"
-        loaded = source.load(dataset, snr_db=None, seed=0, protocol=Protocol.STRICT)
+        loaded = source.load(dataset, snr_db=None, seed=0, protocol=Protocol.STRICT, options={})
         task = data_type.task(loaded, view, Protocol.STRICT)
-        trials.truth = loaded.truth
-        first = trials.run(data_type, task, dataset)
+        answer = trials.run(data_type, task, dataset)
+        first = answer.outcome
         if first.status is Status.UNSUPPORTED:
             yield Finding(
                 f"{where}: declared as unsupported", passed=True, explanation=first.reason
@@ -117,26 +116,32 @@ def _check_data_type(trials: _Trials, data_type: DataType) -> Iterator[Finding]:
         )
         if first.status is not Status.OK:
             continue
-        yield _agreement(where, first)
-        yield _repeatable(where, first, trials.run(data_type, task, dataset))
+        yield from _alarms(where, data_type, answer)
+        yield _repeatable(where, answer, trials.run(data_type, task, dataset))
     if task is not None:
-        yield _refuses_nan(trials, data_type, task)
+        if task.refit.targets.dtype.kind == "f":
+            yield _refuses_nan(trials, data_type, task)
         yield _refuses_unknown(trials, data_type, task)
 
 
-def _agreement(where: str, outcome: Outcome) -> Finding:
-    far = outcome.agreement if outcome.agreement is not None else float("inf")
-    return Finding(
-        f"{where}: the equations say what predict() gives",
-        passed=far <= _AGREEMENT,
-        explanation=f"they differ by an NMSE of {far:.1e} on the test inputs, and {_AGREEMENT:.0e} "
-        "is allowed: write coefficients with all their digits (repr), and mind scaling",
+def _alarms(where: str, data_type: DataType[Any, Any], answer: Judged) -> Iterator[Finding]:
+    """Tell of each score that reports would mark."""
+    for spec in data_type.metrics:
+        value = answer.scores.metrics.get(spec.name)
+        if spec.alarm is not None and isinstance(value, float):
+            yield Finding(
+                f"{where}: {spec.title} is no worse than {spec.alarm:g}",
+                passed=not spec.alarming(value),
+                explanation=f"it is {value:.1e} ({spec.explanation}): write coefficients with all "
+                "their digits (repr), and mind scaling",
+            )
+
+
+def _repeatable(where: str, first: Judged, second: Judged) -> Finding:
+    before, after = (
+        each.equations if each.equations is not None else each.scores.metrics
+        for each in (first, second)
     )
-
-
-def _repeatable(where: str, first: Outcome, second: Outcome) -> Finding:
-    before = [e.text for e in first.equations or ()]
-    after = [e.text for e in second.equations or ()]
     return Finding(
         f"{where}: the same seed gives the same answer",
         passed=before == after,
@@ -144,14 +149,14 @@ def _repeatable(where: str, first: Outcome, second: Outcome) -> Finding:
     )
 
 
-def _refuses_nan(trials: _Trials, data_type: DataType, task: Task) -> Finding:
+def _refuses_nan(trials: _Trials, data_type: DataType[Any, Any], task: Task[Any]) -> Finding:
     broken = replace(
         task,
         train=_with_nan(task.train),
         validation=_with_nan(task.validation),
         refit=_with_nan(task.refit),
     )
-    outcome = trials.run(data_type, broken, "nan")
+    outcome = trials.run(data_type, broken, "nan").outcome
     return Finding(
         f"{data_type.name}: data with NaN are refused",
         passed=outcome.status in _REFUSALS,
@@ -159,8 +164,9 @@ def _refuses_nan(trials: _Trials, data_type: DataType, task: Task) -> Finding:
     )
 
 
-def _refuses_unknown(trials: _Trials, data_type: DataType, task: Task) -> Finding:
-    outcome = trials.run(data_type, task, "unknown", {"no_such_hyperparameter": 1})
+def _refuses_unknown(trials: _Trials, data_type: DataType[Any, Any], task: Task[Any]) -> Finding:
+    tried = trials.run(data_type, task, "unknown", {"no_such_hyperparameter": 1})
+    outcome = tried.outcome
     return Finding(
         f"{data_type.name}: an unknown hyperparameter is refused",
         passed=outcome.status in _REFUSALS,
@@ -171,7 +177,7 @@ def _refuses_unknown(trials: _Trials, data_type: DataType, task: Task) -> Findin
 
 def _with_nan(part: Part) -> Part:
     inputs = {
-        name: np.full_like(array, np.nan) if array.ndim > 1 else array
+        name: np.full_like(array, np.nan) if array.ndim > 1 and array.dtype.kind == "f" else array
         for name, array in part.inputs.items()
     }
     return replace(part, inputs=inputs, targets=np.full_like(part.targets, np.nan))
@@ -182,7 +188,6 @@ class _Trials:
 
     def __init__(self, method: Method, runtime: Runtime, prepared: Prepared) -> None:
         self.method = method
-        self.truth: tuple[str, ...] | None = None
         self._runtime = runtime
         self._prepared = prepared
         self._held: Worker | None = None
@@ -209,14 +214,14 @@ class _Trials:
 
     def run(
         self,
-        data_type: DataType,
-        task: Task,
+        data_type: DataType[Any, Any],
+        task: Task[Any],
         dataset: str,
         more: dict[str, object] | None = None,
-    ) -> Outcome:
+    ) -> Judged:
         """Do one job under the check's own budget."""
         spec = self.method.spec
-        job = Job(
+        job = JobSpec(
             algorithm=self.method.name,
             data_type=data_type.name,
             dataset=dataset,
@@ -235,7 +240,7 @@ class _Trials:
         folder = worker.make_folder()
         worker.begin_log(self._logs / str(self._count), str(self._count))
         try:
-            return Attempt(
+            outcome = Attempt(
                 job,
                 self.method,
                 data_type,
@@ -244,8 +249,8 @@ class _Trials:
                 worker=worker,
                 folder=folder,
                 identity=str(self._count),
-                truth=self.truth,
             ).run()
         finally:
             worker.end_log()
             worker.remove_folder(folder)
+        return judged(data_type, task, outcome)

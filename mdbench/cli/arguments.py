@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from mdbench.cli.declared import several
 from mdbench.errors import UsageError
 
 if TYPE_CHECKING:
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["spread"]
 
-_SEVERAL = {"--algorithm", "--dataset", "--seeds", "--snr", "--rerun", "--require"}
+_SEVERAL = several()
 
 
 def spread(arguments: Sequence[str]) -> list[str]:

@@ -9,8 +9,10 @@ from rich.markup import escape
 from mdbench import datatypes
 from mdbench.datatypes.base import Protocol
 from mdbench.errors import UsageError
+from mdbench.runs.typed import read_words
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from rich.console import Console
@@ -29,16 +31,18 @@ def export(
     with_noise: bool,
     seed: int,
     protocol: Protocol,
-    variant: str | None = None,
+    words: Sequence[str] = (),
 ) -> None:
-    """Write all datasets of a data type below `out`."""
+    """Write all datasets of a data type below `out`; `words` are options of its own."""
     if not with_noise and (seed or protocol is not Protocol.STRICT):
         raise UsageError(
             "--seed and --protocol say which noise, and no noise was asked for.",
             "Add --with-noise.",
         )
     kind = datatypes.find(data_type, workspace.datasets / data_type, workspace.arrays / data_type)
-    kind.use_variant(variant)
+    options = read_words(words, kind.options, data_type)
     kind.say = lambda text: console.print(escape(text), style="dim", soft_wrap=True)
-    count = kind.write_all(out, with_noise=with_noise, seed=seed, protocol=protocol)
+    count = kind.write_all(
+        out, with_noise=with_noise, seed=seed, protocol=protocol, options=options
+    )
     console.print(f"{count} files in {escape(str(out))}", soft_wrap=True)

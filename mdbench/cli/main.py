@@ -14,9 +14,11 @@ from rich.markup import escape
 
 from mdbench import __version__
 from mdbench.cli.arguments import spread
+from mdbench.cli.declared import OPEN, OpenCommand, with_run_options
 from mdbench.cli.exits import Exit
-from mdbench.cli.special import OpenCommand
 from mdbench.errors import MdbenchError, UsageError
+from mdbench.runs.spec import RunOptions  # noqa: TC001 - the command line is made of it
+from mdbench.runs.typed import read_jobs, read_protocol
 
 __all__ = ["main"]
 
@@ -29,46 +31,13 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-Algorithm = Annotated[list[str], typer.Option(metavar="NAME", help="Method; several allowed.")]
 DataType = Annotated[str, typer.Option(metavar="NAME", help="Kind of problem, e.g. ode.")]
 Datasets = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME", help="Exact name or glob; several allowed.  Default: all."),
 ]
-DatasetPath = Annotated[
-    Path | None,
-    typer.Option(metavar="PATH", help="Your own data: a CSV, an NPZ, or a folder of them."),
-]
-ResultDir = Annotated[Path, typer.Option(metavar="DIR", help="Where records and logs go.")]
-WithNoise = Annotated[bool, typer.Option("--with-noise", help="Clean and 40, 30, 20, 10 dB.")]
-Snr = Annotated[
-    list[str] | None,
-    typer.Option(metavar="DB", help="Noise level in dB, or 'clean'; several allowed."),
-]
 NJobs = Annotated[
     str | None, typer.Option(metavar="N", help="Jobs at a time; -1: one a core, the default.")
-]
-Timeout = Annotated[
-    str | None,
-    typer.Option(metavar="SECONDS", help="Seconds a job may take.  Default: the method's own."),
-]
-Seed = Annotated[
-    str | None, typer.Option(metavar="N", help="Seed of noise and method.  Default: 0.")
-]
-Seeds = Annotated[list[str] | None, typer.Option(metavar="N", help="Several seeds: 0,1,2 or 0-9.")]
-SavePareto = Annotated[
-    bool, typer.Option("--save-pareto", help="Keep the front of candidates in the records.")
-]
-ProtocolName = Annotated[str, typer.Option(metavar="NAME", help="strict or published.")]
-Threads = Annotated[
-    str | None, typer.Option(metavar="N", help="Threads a job may use.  Default: the method's own.")
-]
-Memory = Annotated[str | None, typer.Option(metavar="SIZE", help="Memory a job may use, e.g. 4G.")]
-MaxProcesses = Annotated[
-    str | None, typer.Option(metavar="N", help="Processes and threads of a job.  Default: 256.")
-]
-MaxOutput = Annotated[
-    str | None, typer.Option(metavar="SIZE", help="What a job may write.  Default: 2G.")
 ]
 RuntimeName = Annotated[
     str,
@@ -76,25 +45,6 @@ RuntimeName = Annotated[
         "--runtime", metavar="NAME", envvar="MDBENCH_RUNTIME", help="auto, venv or docker."
     ),
 ]
-Require = Annotated[
-    list[str] | None,
-    typer.Option(metavar="WHAT=LEVEL", help="Refuse to run with less, e.g. network=hard."),
-]
-Variant = Annotated[
-    str | None,
-    typer.Option(metavar="NAME", help="released: data as published, with their mistakes."),
-]
-MaxRows = Annotated[
-    str | None,
-    typer.Option(metavar="N", help="Train on N samples at most, drawn by the seed."),
-]
-Rerun = Annotated[
-    list[str] | None,
-    typer.Option(metavar="STATUS", help="Run again what ended so: e.g. timeout,failed; or all."),
-]
-
-_OPEN = {"allow_extra_args": True, "ignore_unknown_options": True}
-"""For verbs that leave options they do not know to the data type."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -135,122 +85,40 @@ def _version(
         raise typer.Exit
 
 
-@app.command(cls=OpenCommand, context_settings=_OPEN)
+@app.command(cls=OpenCommand, context_settings=OPEN)
+@with_run_options
 def run(
-    context: typer.Context,
-    algorithm: Algorithm,
-    data_type: DataType,
-    dataset: Datasets = None,
-    dataset_path: DatasetPath = None,
-    result_dir: ResultDir = Path("results"),
-    with_noise: WithNoise = False,
-    snr: Snr = None,
-    n_jobs: NJobs = None,
-    timeout: Timeout = None,
-    seed: Seed = None,
-    seeds: Seeds = None,
-    save_pareto: SavePareto = False,
-    protocol: ProtocolName = "strict",
-    threads: Threads = None,
-    memory: Memory = None,
-    max_processes: MaxProcesses = None,
-    max_output: MaxOutput = None,
-    runtime: RuntimeName = "auto",
-    require: Require = None,
-    rerun: Rerun = None,
-    variant: Variant = None,
-    max_rows: MaxRows = None,
+    options: RunOptions,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="List the jobs and do nothing.")
     ] = False,
 ) -> int:
     """Run methods on datasets; every job leaves a record, and the same command goes on."""
-    from mdbench.cli import options, running
-    from mdbench.runtimes.choose import parse_requirements
+    from mdbench.cli import running
 
-    asked = options.run_options(
-        algorithm=algorithm,
-        data_type=data_type,
-        dataset=dataset or [],
-        dataset_path=dataset_path,
-        result_dir=result_dir,
-        with_noise=with_noise,
-        snr=snr or [],
-        n_jobs=n_jobs,
-        timeout=timeout,
-        seed=seed,
-        seeds=seeds or [],
-        save_pareto=save_pareto,
-        protocol=protocol,
-        threads=threads,
-        memory=memory,
-        max_processes=max_processes,
-        max_output=max_output,
-        rerun=rerun or [],
-        special=context.args,
-        variant=variant,
-        max_rows=max_rows,
-    )
-    return running.run(
-        asked,
-        dry_run=dry_run,
-        console=Console(highlight=False),
-        runtime_name=runtime,
-        require=parse_requirements(require or []),
-    )
+    return running.run(options, dry_run=dry_run, console=Console(highlight=False))
 
 
-@app.command(cls=OpenCommand, context_settings=_OPEN)
-def why(
-    context: typer.Context,
-    algorithm: Algorithm,
-    data_type: DataType,
-    dataset: Datasets = None,
-    dataset_path: DatasetPath = None,
-    result_dir: ResultDir = Path("results"),
-    with_noise: WithNoise = False,
-    snr: Snr = None,
-    timeout: Timeout = None,
-    seed: Seed = None,
-    seeds: Seeds = None,
-    save_pareto: SavePareto = False,
-    protocol: ProtocolName = "strict",
-    threads: Threads = None,
-    memory: Memory = None,
-    max_processes: MaxProcesses = None,
-    max_output: MaxOutput = None,
-    runtime: RuntimeName = "auto",
-    rerun: Rerun = None,
-    variant: Variant = None,
-    max_rows: MaxRows = None,
-) -> None:
+@app.command(cls=OpenCommand, context_settings=OPEN)
+@with_run_options
+def why(options: RunOptions) -> None:
     """Say why the same options given to run would run a job again, or not."""
-    from mdbench.cli import options, running
+    from mdbench.cli import running
 
-    asked = options.run_options(
-        algorithm=algorithm,
-        data_type=data_type,
-        dataset=dataset or [],
-        dataset_path=dataset_path,
-        result_dir=result_dir,
-        with_noise=with_noise,
-        snr=snr or [],
-        n_jobs=None,
-        timeout=timeout,
-        seed=seed,
-        seeds=seeds or [],
-        save_pareto=save_pareto,
-        protocol=protocol,
-        threads=threads,
-        memory=memory,
-        max_processes=max_processes,
-        max_output=max_output,
-        rerun=rerun or [],
-        special=context.args,
-        variant=variant,
-        max_rows=max_rows,
-    )
-    running.why(asked, console=Console(highlight=False), runtime_name=runtime)
+    running.why(options, console=Console(highlight=False))
+
+
+@app.command()
+def rescore(
+    results: Annotated[Path, typer.Argument(help="A results file of mdbench run, or a folder.")],
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would change, and write nothing.")
+    ] = False,
+) -> int:
+    """Give records the scores of this version, from their answers; no method is run."""
+    from mdbench.cli import rescoring
+
+    return rescoring.rescore(results, Console(highlight=False), dry_run=dry_run)
 
 
 @app.command()
@@ -260,11 +128,9 @@ def reproduce(
     n_jobs: NJobs = None,
 ) -> int:
     """Run the jobs of a results file again, and compare the records."""
-    from mdbench.cli import options, reproducing
+    from mdbench.cli import reproducing
 
-    return reproducing.reproduce(
-        results, dataset or [], options.parse_n_jobs(n_jobs), Console(highlight=False)
-    )
+    return reproducing.reproduce(results, dataset or [], _n_jobs(n_jobs), Console(highlight=False))
 
 
 @app.command("list")
@@ -290,7 +156,7 @@ def install(
     n_jobs: NJobs = None,
 ) -> int:
     """Prepare the environments of methods ahead of a run, several at a time."""
-    from mdbench.cli import installing, options
+    from mdbench.cli import installing
     from mdbench.workspace import Workspace
 
     return installing.install(
@@ -298,7 +164,7 @@ def install(
         Workspace.find(),
         Console(highlight=False),
         runtime_name=runtime,
-        n_jobs=options.parse_n_jobs(n_jobs),
+        n_jobs=_n_jobs(n_jobs),
     )
 
 
@@ -339,8 +205,9 @@ def check(
     return checking.check(name, Workspace.find(), Console(highlight=False), runtime)
 
 
-@app.command()
+@app.command(cls=OpenCommand, context_settings=OPEN)
 def data(
+    context: typer.Context,
     data_type: DataType,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder to write into.")],
     with_noise: Annotated[
@@ -350,10 +217,9 @@ def data(
     protocol: Annotated[
         str, typer.Option(metavar="NAME", help="strict, or published for MDBench's own noise.")
     ] = "strict",
-    variant: Variant = None,
 ) -> None:
     """Write the project's datasets as NPZ files in the layout that MDBench reads."""
-    from mdbench.cli import exporting, options
+    from mdbench.cli import exporting
     from mdbench.workspace import Workspace
 
     exporting.export(
@@ -363,8 +229,8 @@ def data(
         out,
         with_noise=with_noise,
         seed=seed,
-        protocol=options.parse_protocol(protocol),
-        variant=variant,
+        protocol=read_protocol("--protocol", protocol),
+        words=context.args,
     )
 
 
@@ -462,6 +328,10 @@ def score(
         r2=r2,
         seconds=timeout,
     )
+
+
+def _n_jobs(text: str | None) -> int | None:
+    return None if text is None else read_jobs("--n-jobs", text)
 
 
 def _program() -> str:

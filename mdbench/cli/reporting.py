@@ -147,10 +147,8 @@ def _workspace() -> Workspace | None:
 
 def here_of(results: Iterable[Result]) -> dict[str, type[DataType[Any, Any]]]:
     """Give the data types of results, as far as this version has them."""
-    return {
-        name: datatypes.named(name)
-        for name in {one.data_type for one in results} & {*datatypes.names()}
-    }
+    wanted = {one.data_type for one in results} & {*datatypes.names()}
+    return {kind.name: kind for kind in datatypes.classes(wanted)}
 
 
 def kinds_of(workspace: Workspace | None) -> dict[str, Kind]:

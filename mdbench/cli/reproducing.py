@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from mdbench.errors import UsageError
 from mdbench.records import RecordStore
 from mdbench.runs.execute import execute
 from mdbench.runs.reproduce import RESULT, differences, plans_of
+from mdbench.runs.spec import JobSpec
 from mdbench.runtimes.choose import open_runtime
 from mdbench.workspace import Workspace
 
@@ -31,7 +33,8 @@ def reproduce(results: Path, patterns: list[str], n_jobs: int | None, console: C
     if not results.is_file():
         raise UsageError(f"There is no results file {results}.", "E.g. results/sindy-ode.jsonl")
     workspace = Workspace.find()
-    before = {_question(record): record for record in RecordStore(results).read()}
+    records = [r for r in RecordStore(results).read() if r.budget.timeout_s is not None]
+    before = {_question(record): record for record in records}
     same = different = 0
     with tempfile.TemporaryDirectory(prefix="mdbench-reproduce-") as folder:
         for runtime_name, plan in plans_of(
@@ -43,7 +46,7 @@ def reproduce(results: Path, patterns: list[str], n_jobs: int | None, console: C
                     open_runtime(runtime_name, workspace.home, on_line=display.message)
                 ) as runtime,
             ):
-                plan.data_type.say = display.message
+                plan.inventory.listen(display.message)
                 summary = execute(plan, runtime, display)
             if summary.interrupted:
                 return Exit.INTERRUPTED
@@ -57,18 +60,8 @@ def reproduce(results: Path, patterns: list[str], n_jobs: int | None, console: C
 
 
 def _question(record: Record) -> tuple[object, ...]:
-    return (
-        record.algorithm,
-        record.dataset,
-        record.dataset_path,
-        record.snr_db,
-        record.seed,
-        record.protocol,
-        record.budget.timeout_s,
-        record.runtime.name,
-        record.key_parts.get("variant"),
-        record.key_parts.get("max_rows"),
-    )
+    job = JobSpec.of(record)
+    return replace(job, options={}), str(sorted(job.options.items())), record.runtime.name
 
 
 def _show(

@@ -20,7 +20,7 @@ from rich.progress import (
 from rich.table import Column
 
 from mdbench.cli.exits import Exit
-from mdbench.records import Status
+from mdbench.records import ANSWERED, Status
 from mdbench.reports.table import failures, run_table, summary
 from mdbench.runs.due import explain
 from mdbench.runs.execute import execute
@@ -29,15 +29,16 @@ from mdbench.runtimes.choose import open_runtime
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Sequence
     from types import TracebackType
 
     from rich.console import Console
 
+    from mdbench.metrics.spec import MetricSpec
     from mdbench.records import Record
     from mdbench.runs.execute import Summary
-    from mdbench.runs.plan import Job, Plan, RunOptions
-    from mdbench.runtimes.base import Level
+    from mdbench.runs.plan import Plan
+    from mdbench.runs.spec import JobSpec, RunOptions
 
 __all__ = ["run", "why"]
 
@@ -47,14 +48,7 @@ LARGEST_TABLE = 400
 """Records beyond which the end of a run shows only the summary."""
 
 
-def run(
-    options: RunOptions,
-    *,
-    dry_run: bool,
-    console: Console,
-    runtime_name: str = "auto",
-    require: Mapping[str, Level] | None = None,
-) -> int:
+def run(options: RunOptions, *, dry_run: bool, console: Console) -> int:
     """Plan, execute and show; gives the exit status."""
     workspace = Workspace.find()
     plan = make_plan(options, workspace)
@@ -67,10 +61,12 @@ def run(
     with (
         Display(console, plan) as display,
         closing(
-            open_runtime(runtime_name, workspace.home, display.message, require=require)
+            open_runtime(
+                options.runtime, workspace.home, display.message, require=dict(options.require)
+            )
         ) as runtime,
     ):
-        plan.data_type.say = display.message
+        plan.inventory.listen(display.message)
         result = execute(plan, runtime, display)
     _show_end(result, plan, console)
     if result.interrupted:
@@ -79,12 +75,12 @@ def run(
     return Exit.NOT_AS_WISHED if unavailable else Exit.DONE
 
 
-def why(options: RunOptions, *, console: Console, runtime_name: str = "auto") -> None:
+def why(options: RunOptions, *, console: Console) -> None:
     """Print for each job why it would be run, or that it would not."""
     workspace = Workspace.find()
     plan = make_plan(options, workspace)
     due = 0
-    with closing(open_runtime(runtime_name, workspace.home)) as runtime:
+    with closing(open_runtime(options.runtime, workspace.home)) as runtime:
         for job, reason in explain(plan, runtime):
             due += bool(reason)
             says = f"run: {reason}" if reason else "not run: its record is up to date"
@@ -96,9 +92,10 @@ class Display:
     """The live view of a run: a line for each job that ends, and a bar below them."""
 
     def __init__(self, console: Console, plan: Plan) -> None:
+        self._inventory = plan.inventory
         self._many_levels = len({job.snr_db for job in plan.jobs}) > 1
         self._many_seeds = len({job.seed for job in plan.jobs}) > 1
-        self._running: list[Job] = []
+        self._running: list[JobSpec] = []
         self._lock = threading.Lock()
         self._ended = 0
         self._to_run = 0
@@ -143,28 +140,29 @@ class Display:
             self.message(f"{done} of {done + to_run} jobs have their record already.")
         self._task = self._progress.add_task("", total=to_run)
 
-    def job_started(self, job: Job) -> None:
+    def job_started(self, job: JobSpec) -> None:
         """Name the job beside the bar."""
         with self._lock:
             self._running.append(job)
         self._describe()
 
-    def job_ended(self, job: Job, record: Record) -> None:
+    def job_ended(self, job: JobSpec, record: Record) -> None:
         """Show what the job came to."""
         with self._lock:
             self._running.remove(job)
             self._ended += 1
             count = self._ended
+        metrics = self._inventory.data_type(job.data_type).metrics
         self._progress.console.print(
             f"[dim]{count:>{len(str(self._to_run))}}/{self._to_run}[/] "
-            f"{escape(self._name(job))}  {_result(record)}",
+            f"{escape(self._name(job))}  {_result(record, metrics)}",
             soft_wrap=True,
         )
         if self._task is not None:
             self._progress.advance(self._task)
         self._describe()
 
-    def _name(self, job: Job) -> str:
+    def _name(self, job: JobSpec) -> str:
         """Name a job by what tells it from the others of the run."""
         parts = [job.algorithm, job.dataset]
         if self._many_levels:
@@ -182,13 +180,17 @@ class Display:
         self._progress.update(self._task, description=text)
 
 
-def _result(record: Record) -> str:
+def _result(record: Record, metrics: Sequence[MetricSpec]) -> str:
     seconds = record.measured.wall_s or 0.0
-    if record.status in (Status.OK, Status.PARTIAL):
-        nmse = record.metrics.get("nmse")
-        score = "" if nmse is None else f"NMSE {nmse:.1e} "
+    if record.status in ANSWERED:
+        shown = [spec for spec in metrics if spec is metrics[0] or spec.weighs]
+        scores = "".join(
+            f"{spec.title} {format(value, '.1e' if spec is metrics[0] else 'g')} "
+            for spec in shown
+            if isinstance(value := record.metrics.get(spec.name), float)
+        )
         colour = "green" if record.status is Status.OK else "yellow"
-        return f"[{colour}]{record.status}[/] {score}complexity {record.complexity} {seconds:.1f} s"
+        return f"[{colour}]{record.status}[/] {escape(scores)}{seconds:.1f} s"
     first = escape(record.reason.splitlines()[0] if record.reason else "")
     return f"[red]{record.status}[/] {first} {seconds:.1f} s"
 
@@ -196,12 +198,13 @@ def _result(record: Record) -> str:
 def _show_end(result: Summary, plan: Plan, console: Console) -> None:
     if result.records:
         if len(result.records) <= LARGEST_TABLE:
-            console.print(run_table(result.records, plan.source.names()))
+            names = list(dict.fromkeys(job.dataset for job in plan.jobs))
+            console.print(run_table(result.records, names))
         console.print(summary(result.records))
         if found := failures(result.records):
             console.print(found)
-    for name in plan.methods:
-        console.print(f"Results: {escape(str(plan.result_file(name)))}", soft_wrap=True)
+    for file in plan.files.values():
+        console.print(f"Results: {escape(str(file))}", soft_wrap=True)
     if result.left:
         console.print(
             f"[yellow]{result.left} of {len(plan.jobs)} jobs are left.[/] "

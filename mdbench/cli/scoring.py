@@ -50,12 +50,13 @@ def score(
     edits = "" if distance.edits is None else f"{distance.edits} edits, "
     table.add_row(
         "normalized edit distance",
-        f"{distance.value:.3f}",
+        "undecided" if distance.value is None else f"{distance.value:.3f}",
         escape(distance.reason) or f"{edits}{distance.nodes} nodes in the truth",
     )
     for name, verdict in (("symbolic solution", solution), ("SRBench's solution", srbench)):
         why = escape(verdict.reason) or (f"constant {verdict.how}" if verdict.how else "")
-        table.add_row(name, "yes" if verdict.solved else "no", why)
+        says = "undecided" if verdict.solved is None else "yes" if verdict.solved else "no"
+        table.add_row(name, says, why)
     simplified = partial(comparison.simplified_complexity, seconds=seconds)
     for name, count in (("complexity", _complexity), ("simplified complexity", simplified)):
         true = _counted(count, truth, names)

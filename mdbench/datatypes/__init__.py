@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 from mdbench.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from mdbench.datatypes.base import DataType
 
-__all__ = ["classes", "find", "named", "names"]
+__all__ = ["classes", "find", "names"]
 
 __path__ = [*__path__, *filter(None, os.environ.get("MDBENCH_DATATYPES", "").split(os.pathsep))]
 
@@ -30,9 +31,12 @@ def names() -> list[str]:
     return sorted(name for name in modules if name != "base" and not name.startswith("_"))
 
 
-def classes() -> list[type[DataType[Any, Any]]]:
-    """Give the classes of all data types, by their names; imports them all."""
-    return [named(name) for name in names()]
+def classes(wanted: Iterable[str] | None = None) -> list[type[DataType[Any, Any]]]:
+    """Give the classes of the data types that are wanted, or of all, in the order of their names.
+
+    They are imported, which brings SciPy.
+    """
+    return [_class(name) for name in sorted(names() if wanted is None else wanted)]
 
 
 def find(name: str, systems: Path, cache: Path) -> DataType[Any, Any]:
@@ -54,10 +58,9 @@ def find(name: str, systems: Path, cache: Path) -> DataType[Any, Any]:
     """
     if name not in names():
         raise UsageError(f"There is no data type {name!r}.", did_you_mean(name, names()))
-    return named(name)(systems, cache)
+    return _class(name)(systems, cache)
 
 
-def named(name: str) -> type[DataType[Any, Any]]:
-    """Give the class of a data type, one of `names`."""
+def _class(name: str) -> type[DataType[Any, Any]]:
     data_type: type[DataType[Any, Any]] = import_module(f"{__name__}.{name}").DATA_TYPE
     return data_type

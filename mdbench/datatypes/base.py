@@ -16,6 +16,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from enum import StrEnum
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 __all__ = [
+    "NO_OPTIONS",
     "Answer",
     "Candidate",
     "Choice",
@@ -51,6 +53,9 @@ __all__ = [
     "Source",
     "Task",
 ]
+
+
+NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 
 
 class Protocol(StrEnum):
@@ -214,10 +219,13 @@ class RawAnswer:
     predictions
         What the method predicts on the test inputs, shaped like the targets; None where it could
         not be asked, as it ran out of time, or as only its record is there.
+    recorded
+        Its metrics where only its record is there: what had come of its predictions.
     """
 
     equations: tuple[str, ...]
     predictions: NDArray[Any] | None = None
+    recorded: Mapping[str, Value] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -240,7 +248,8 @@ class Scores:
     Attributes
     ----------
     metrics
-        By name; None where the scorer could not decide, which is never the method's fault.
+        By name; None where the scorer could not decide, which is never the method's fault.  What
+        an answer does not have, such as a trajectory that breaks off has no R2, is left out.
     notes
         What is to be told of the answer, by a word for what it is: ``missing`` terms.
     """
@@ -407,7 +416,7 @@ class Source(ABC, Generic[D]):
         snr_db: float | None,
         seed: int,
         protocol: Protocol,
-        options: Mapping[str, Any],
+        options: Mapping[str, Any] = NO_OPTIONS,
     ) -> D:
         """Make or read one dataset at one noise level.
 
@@ -515,7 +524,7 @@ class DataType(ABC, Generic[D, T]):
 
     @abstractmethod
     def judge(self, task: T, answer: Answer) -> Scores:
-        """Score an answer; gives each metric that `judged_by` names.
+        """Score an answer by the metrics that `judged_by` names.
 
         The scores depend on task and answer alone, never on how fast the machine is.
         """
@@ -531,8 +540,9 @@ class DataType(ABC, Generic[D, T]):
         """
 
     def select(self, task: T, offers: Sequence[Offer]) -> Choice | None:
-        """Choose the fittest of the best at each complexity, for each target by itself where
-        the candidates are for one each; None where there is not one for every target.
+        """Choose the fittest of the best at each complexity; None where there is none.
+
+        Where the candidates are for one target each, one is chosen for every target.
         """
         whole = [offer for offer in offers if offer.candidate.target is None]
         groups = [whole] if whole else _by_target(offers, len(task.targets))
@@ -556,11 +566,11 @@ class DataType(ABC, Generic[D, T]):
         with_noise: bool = False,
         seed: int = 0,
         protocol: Protocol = Protocol.STRICT,
-        options: Mapping[str, Any],
+        options: Mapping[str, Any] = NO_OPTIONS,
     ) -> int:
         """Write all datasets below `out` in upstream's file format; give the number of files."""
 
-    def warm(self) -> None:  # noqa: B027 - most have nothing to load
+    def warm(self) -> None:
         """Begin, in the background, to load what judging takes long to load."""
 
 

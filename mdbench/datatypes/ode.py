@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,27 +15,74 @@ from mdbench.data.derivatives import time_derivative
 from mdbench.data.noise import SNR_LEVELS_DB, add_noise, add_published_noise
 from mdbench.data.npz import read_npz, write_npz
 from mdbench.data.trajectory import Trajectory
-from mdbench.datatypes._fidelity import Motion
-from mdbench.datatypes._files import by_number, find_files, fingerprint, named, suffix
-from mdbench.datatypes.base import Dataset, DataType, Drawn, Part, Protocol, Source, Task
+from mdbench.datatypes.base import NO_OPTIONS, Dataset, Drawn, Part, Protocol, Source, Task
+from mdbench.datatypes.shared.equations import AGREEMENT, COMPLEXITY, NMSE, EquationType
+from mdbench.datatypes.shared.files import by_number, find_files, fingerprint, named, suffix
+from mdbench.datatypes.shared.terms import TERM_METRICS
 from mdbench.errors import DataError, UsageError, did_you_mean
 from mdbench.expressions import parse
 from mdbench.metrics.regression import nmse
+from mdbench.metrics.spec import MetricSpec, Value, flag
 from mdbench.solvers.ode import N_POINTS, SOLVER, integrate, read_system
-from mdbench.solvers.simulation import simulate, warm
+from mdbench.solvers.simulation import Ended, simulate, warm
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
 
     from mdbench.datatypes.base import Room, Shown
+    from mdbench.datatypes.shared.equations import EquationAnswer
     from mdbench.solvers.ode import System
+    from mdbench.solvers.simulation import Simulated
 
     Array = NDArray[np.float64]
 
 __all__ = ["DATA_TYPE", "Ode", "OdeDataset"]
+
+FOLLOWED = 0.9
+"""A trajectory with a larger R2 is followed: the score of ODEFormer."""
+
+_TEST = flag(
+    "follows",
+    "R² test",
+    "answers with R² above 0.9 when they are integrated, by the solver that made the data, through "
+    "the test window from its first true state",
+    places={"board", "brief"},
+)
+_UNSEEN = flag(
+    "follows_unseen",
+    "R² unseen",
+    "the same over the whole time from the second initial condition, which no method is given",
+    places={"board", "brief", "figure"},
+)
+_R2_TEST, _R2_UNSEEN = (
+    MetricSpec(
+        name=name,
+        title=title,
+        explanation=f"R² of the trajectory {where}; none where it does not come to its end",
+        better="higher",
+        on_failure=None,
+        digits=3,
+        places=frozenset({"answer"}),
+    )
+    for name, title, where in (
+        ("r2_test", "R² test", "through the test window"),
+        ("r2_unseen", "R² unseen", "from the second initial condition"),
+    )
+)
+_ENDED = MetricSpec(
+    name="simulation_ended",
+    title="broke off",
+    explanation="simulations that did not come to the last time, by cause",
+    kind="label",
+    labels=(Ended.WHOLE, Ended.BLEW_UP, Ended.STIFF),
+    better="neither",
+    on_failure=None,
+    aggregate="counts",
+    places=frozenset({"board", "answer"}),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,19 +123,30 @@ class _Unseen:
         return load_or_make(path, lambda: Trajectory(*integrate(self.system, self.start)))
 
 
-class Ode(DataType):
+class Ode(EquationType[OdeDataset]):
     """Systems ``du/dt = f(u)``, known by one sampled trajectory."""
 
     name = "ode"
     views = ("table", "trajectory")
+    metrics = (
+        NMSE,
+        *TERM_METRICS,
+        _TEST,
+        _R2_TEST,
+        _UNSEEN,
+        _R2_UNSEEN,
+        _ENDED,
+        COMPLEXITY,
+        AGREEMENT,
+    )
     check_datasets = ("rc-circuit", "harmonic-oscillator")
     draws = True
 
-    def source(self, path: Path | None = None) -> Source:
+    def source(self, path: Path | None = None) -> Source[OdeDataset]:
         """Open the 63 systems; or an NPZ or CSV file of the user's, or a folder of them."""
         return _Systems(self.systems, self.cache) if path is None else _Files(path)
 
-    def task(self, dataset: Dataset, view: str, protocol: Protocol) -> Task:
+    def task(self, dataset: OdeDataset, view: str, protocol: Protocol) -> Task[OdeDataset]:
         """Cut a trajectory by time.
 
         Under `strict` the training and the validation samples are differentiated each on their
@@ -99,8 +157,6 @@ class Ode(DataType):
         UsageError
             If there is no such view.
         """
-        if not isinstance(dataset, OdeDataset):
-            raise TypeError(f"a {type(dataset).__name__} is no dataset of {self.name}")
         if view not in self.views:
             raise UsageError(f"{self.name} has no view {view!r}.", did_you_mean(view, self.views))
         t, u = dataset.given.t, dataset.given.u
@@ -118,31 +174,52 @@ class Ode(DataType):
             test_du = clean.du[cut.test]
         variables = tuple(f"u{i}" for i in range(dataset.dim))
         return Task(
+            dataset=dataset,
+            view=view,
+            protocol=protocol,
             variables=variables,
             targets=tuple(f"{variable}_t" for variable in variables),
             train=_part(view, t[cut.train], u[cut.train], du[cut.train]),
             validation=_part(view, t[cut.validation], u[cut.validation], du[cut.validation]),
             refit=_part(view, t[cut.refit], u[cut.refit], du[cut.refit]),
             test=_part(view, t[cut.test], u[cut.test], test_du),
+            any_order=view == "table",
         )
 
     def warm(self) -> None:
         """Let the solver be loaded while the first worker starts."""
         warm()
 
-    def simulation(self, dataset: Dataset, task: Task, equations: Sequence[str]) -> Motion | None:
+    def judged_by(self, task: Task[OdeDataset]) -> tuple[str, ...]:
+        """Name the metrics of a task: without a second trajectory there are none of it."""
+        left_out = set() if task.dataset.unseen else {_UNSEEN.name, _R2_UNSEEN.name}
+        return tuple(name for name in super().judged_by(task) if name not in left_out)
+
+    def own_scores(
+        self,
+        task: Task[OdeDataset],
+        answer: EquationAnswer,
+        found: Mapping[str, Value],  # noqa: ARG002 - the trajectories are looked at by themselves
+    ) -> dict[str, Value]:
         """Integrate an answer through the test window, and from an initial condition of its own.
 
         Both are compared with the clean truth, whatever noise the method saw.
         """
-        if not isinstance(dataset, OdeDataset):
-            raise TypeError(f"a {type(dataset).__name__} is no dataset of {self.name}")
-        t, u = (each[-len(task.test.targets) :] for each in (dataset.clean.t, dataset.clean.u))
-        seen = simulate(equations, t, u)
-        if dataset.unseen is None:
-            return Motion.of(seen, None)
-        other = dataset.unseen()
-        return Motion.of(seen, simulate(equations, other.t, other.u))
+        dataset, rows = task.dataset, len(task.test.targets)
+        seen = simulate(answer.texts, dataset.clean.t[-rows:], dataset.clean.u[-rows:])
+        ways = [(seen, _TEST, _R2_TEST)]
+        if dataset.unseen is not None:
+            other = dataset.unseen()
+            ways.append((simulate(answer.texts, other.t, other.u), _UNSEEN, _R2_UNSEEN))
+        scores: dict[str, Value] = {}
+        for way, follows, r2 in ways:
+            scores[follows.name] = _follows(way)
+            if way.r2 is not None or way.ended is Ended.LATE:
+                scores[r2.name] = way.r2
+        # The first of the two that did not come to its end decides.
+        ends = [way.ended for way, *_ in ways if way.ended is not Ended.WHOLE]
+        ended = ends[0] if ends else Ended.WHOLE
+        return scores | {_ENDED.name: None if ended is Ended.LATE else ended.value}
 
     def pictures(self, dataset: OdeDataset, answers: Sequence[Shown], room: Room) -> Drawn:
         """Draw the trajectories, and over them what answers make of them."""
@@ -168,6 +245,7 @@ class Ode(DataType):
         with_noise: bool = False,
         seed: int = 0,
         protocol: Protocol = Protocol.STRICT,
+        options: Mapping[str, Any] = NO_OPTIONS,
     ) -> int:
         """Write all systems as NPZ files in MDBench's layout; give the number of files.
 
@@ -189,7 +267,9 @@ class Ode(DataType):
         levels = (None, *SNR_LEVELS_DB) if with_noise else (None,)
         for name in source.names():
             for snr_db in levels:
-                dataset = source.load(name, snr_db=snr_db, seed=seed, protocol=protocol)
+                dataset = source.load(
+                    name, snr_db=snr_db, seed=seed, protocol=protocol, options=options
+                )
                 series = Trajectory(dataset.given.t, dataset.given.u, dataset.clean.du)
                 path = out / name / f"{name}{suffix(snr_db)}.npz"
                 write_whole(path, partial(write_npz, trajectory=series))
@@ -199,7 +279,7 @@ class Ode(DataType):
 DATA_TYPE = Ode
 
 
-class _Systems(Source):
+class _Systems(Source[OdeDataset]):
     """The project's own systems; their clean arrays are made on first use."""
 
     def __init__(self, folder: Path, cache: Path) -> None:
@@ -222,7 +302,15 @@ class _Systems(Source):
     def title(self, name: str) -> str:
         return named(name, self.systems).description
 
-    def load(self, name: str, *, snr_db: float | None, seed: int, protocol: Protocol) -> OdeDataset:
+    def load(
+        self,
+        name: str,
+        *,
+        snr_db: float | None,
+        seed: int,
+        protocol: Protocol,
+        options: Mapping[str, Any] = NO_OPTIONS,  # noqa: ARG002 - it has none
+    ) -> OdeDataset:
         system = named(name, self.systems)
         path = self.cache / f"{name}-{system.recipe[:16]}.npz"
         clean = load_or_make(path, lambda: Trajectory(*integrate(system)))
@@ -238,7 +326,7 @@ class _Systems(Source):
             truth=system.truth,
             target_source="equations",
             fingerprint=identity,
-            nmse_floor=self._floors[identity],
+            floor=self._floors[identity],
             given=given,
             clean=clean,
             unseen=self._other(system),
@@ -259,7 +347,7 @@ class _Systems(Source):
         return add_published_noise(u, snr_db=snr_db, seed=seed, entries_before=N_POINTS * before)
 
 
-class _Files(Source):
+class _Files(Source[OdeDataset]):
     """Trajectories in files of the user's, whose truth nobody has told.
 
     Every NPZ or CSV file in the folder, and in the folders in it, is a dataset of the file's
@@ -291,6 +379,7 @@ class _Files(Source):
         snr_db: float | None,
         seed: int,
         protocol: Protocol,  # noqa: ARG002 - published noise exists for published systems only
+        options: Mapping[str, Any] = NO_OPTIONS,  # noqa: ARG002 - it has none
     ) -> OdeDataset:
         path = named(name, self.paths)
         noisy = None if snr_db is None else self.noisy.get((name, snr_db))
@@ -312,6 +401,12 @@ class _Files(Source):
             given=Trajectory(clean.t, u),
             clean=clean,
         )
+
+
+def _follows(way: Simulated) -> float | None:
+    if way.ended is Ended.LATE:
+        return None
+    return float(way.r2 is not None and way.r2 > FOLLOWED)
 
 
 def _floor(system: System, given: Trajectory, clean: Trajectory, *, noisy: bool) -> float:

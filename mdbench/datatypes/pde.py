@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,23 +16,32 @@ from mdbench.data.derivatives import time_derivative
 from mdbench.data.features import FieldColumns, feature_names, published_columns, unsupported
 from mdbench.data.noise import SNR_LEVELS_DB, add_noise, add_published_noise
 from mdbench.data.npz import read_field, write_field
-from mdbench.datatypes._files import by_number, find_files, fingerprint, named, suffix
-from mdbench.datatypes.base import Dataset, DataType, Drawn, Part, Protocol, Source, Task
+from mdbench.datatypes.base import NO_OPTIONS, Dataset, Drawn, Option, Part, Protocol, Source, Task
+from mdbench.datatypes.shared.equations import (
+    AGREEMENT,
+    COMPLEXITY,
+    NMSE,
+    EquationType,
+    Remembered,
+)
+from mdbench.datatypes.shared.files import by_number, find_files, fingerprint, named, suffix
+from mdbench.datatypes.shared.terms import TERM_METRICS
 from mdbench.errors import DataError, UsageError, did_you_mean
 from mdbench.expressions import parse
-from mdbench.expressions.contribution import used
 from mdbench.metrics.regression import nmse
+from mdbench.metrics.spec import MetricSpec, Value
 from mdbench.solvers.pde import derivative_names, read_system
 from mdbench.solvers.reading import without
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
 
     from mdbench.data.field import Field
     from mdbench.datatypes.base import Room, Shown
+    from mdbench.datatypes.shared.equations import EquationAnswer
     from mdbench.solvers.pde import PdeSystem
 
     Array = NDArray[np.float64]
@@ -43,6 +53,21 @@ _PUBLISHED_SEED = 42
 _QUIET_SECONDS = 2.0
 """Data that are made faster are made without a word."""
 _SAY_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Which samples a method is given for training."""
+
+    most: int | None
+    seed: int
+
+    def of(self, n: int) -> NDArray[np.intp] | None:
+        """Draw rows without replacement, in rising order; None for all of the n."""
+        if self.most is None or self.most >= n:
+            return None
+        drawn = np.random.default_rng(self.seed).choice(n, self.most, replace=False)
+        return np.sort(drawn)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,14 +83,36 @@ class PdeDataset(Dataset):
         test; where it has none, they are finite differences of its states.
     explicit
         The coordinates that are variables of the equations, too.
+    rows
+        Which samples a method is given for training.
     """
 
     given: Field = field(repr=False)
     clean: Field = field(repr=False)
     explicit: tuple[str, ...]
+    rows: Rows
 
 
-class Pde(DataType):
+def _whole_number(text: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,12}", text) or int(text) == 0:
+        raise UsageError(
+            f"--max-rows is {text!r}.", "Give a number of training samples, e.g. 10000."
+        )
+    return int(text)
+
+
+_RESIDUAL = MetricSpec(
+    name="residual",
+    title="residual",
+    explanation="NMSE of the equations on the clean field of the test window, whatever noise the "
+    "method was given",
+    scale="log",
+    resolution=1e-12,
+    places=frozenset({"board", "answer", "brief", "figure"}),
+)
+
+
+class Pde(EquationType[PdeDataset]):
     """Systems ``u_t = f(u, u_x, u_xx, ...)``, known by one field."""
 
     name = "pde"
@@ -73,16 +120,29 @@ class Pde(DataType):
     check_datasets = ("burgers", "navier_stokes_channel")
     draws = True
     derivative = "∂"
-    variants = ("released",)
-    subsampled_views = ("table", "field")
+    metrics = (NMSE, *TERM_METRICS, _RESIDUAL, COMPLEXITY, AGREEMENT)
+    options = (
+        Option.choice(
+            "--variant", ("released",), "Data as they were published, with what is wrong in them."
+        ),
+        Option(
+            "--max-rows",
+            "Train on N samples at most, drawn by the seed.",
+            metavar="N",
+            read=_whole_number,
+            views=("table", "field"),
+            asks=False,
+            method_key="max_rows",
+        ),
+    )
 
-    def source(self, path: Path | None = None) -> Source:
+    def source(self, path: Path | None = None) -> Source[PdeDataset]:
         """Open the 14 systems; or an NPZ file of the user's, or a folder of them."""
         if path is not None:
             return _Files(path, self)
         return _Systems(self)
 
-    def task(self, dataset: Dataset, view: str, protocol: Protocol) -> Task:
+    def task(self, dataset: PdeDataset, view: str, protocol: Protocol) -> Task[PdeDataset]:
         """Cut a field by time, and differentiate it in space at each time by itself.
 
         Under `strict` the training and the validation samples are differentiated in time each on
@@ -94,41 +154,41 @@ class Pde(DataType):
         UsageError
             If there is no such view.
         """
-        if not isinstance(dataset, PdeDataset):
-            raise TypeError(f"a {type(dataset).__name__} is no dataset of {self.name}")
         if view not in self.views:
             raise UsageError(f"{self.name} has no view {view!r}.", did_you_mean(view, self.views))
         variables = _variables(dataset)
-        rows = _Rows(dataset.max_rows, dataset.row_seed)
         if protocol is Protocol.PUBLISHED and view == "table":
-            variables, parts = _published_table(dataset, rows)
+            variables, parts = _published_table(dataset, dataset.rows)
         else:
-            parts = _cut_by_time(dataset, view, protocol, rows)
+            parts = _cut_by_time(dataset, view, protocol, dataset.rows)
         targets = tuple(f"u{i}_t" for i in range(dataset.dim))
-        return Task(variables, targets, *parts)
+        free = view == "table"
+        return Task(dataset, view, protocol, variables, targets, *parts, any_order=free)
 
-    def residual(self, dataset: Dataset, task: Task, equations: Sequence[str]) -> float | None:
+    def own_scores(
+        self,
+        task: Task[PdeDataset],
+        answer: EquationAnswer,
+        found: Mapping[str, Value],  # noqa: ARG002 - the clean field is looked at by itself
+    ) -> dict[str, Value]:
         """Give the NMSE of an answer on the clean field of the test's times.
 
-        None where the field has no such feature as the answer uses, or another of its name (the
-        derivatives along z of the published tables).
+        There is none where the field has no such feature as the answer uses, or another of its
+        name (the derivatives along z of the published tables).
         """
-        if not isinstance(dataset, PdeDataset):
-            raise TypeError(f"a {type(dataset).__name__} is no dataset of {self.name}")
-        clean = dataset.clean
+        clean = task.dataset.clean
         rows = splits.chronological(len(clean.t)).test
         cut = replace(clean, t=clean.t[rows], u=np.ascontiguousarray(clean.u[..., rows, :]))
         targets = _du(clean.t, clean.u, rows) if clean.du is None else clean.du[..., rows, :]
-        columns = FieldColumns(replace(cut, du=None), dataset.explicit)
+        columns = FieldColumns(replace(cut, du=None), task.dataset.explicit)
         if any("z" in name for name in set(task.variables) ^ set(columns)):
-            return None
-        needed = {name: columns[name] for text in equations for name in used(text, columns)}
+            return {}
+        needed = Remembered(columns)
         try:
-            values = [parse(text, task.variables).evaluate(needed) for text in equations]
+            values = np.stack([one.evaluate(needed) for one in answer.read], axis=-1)
         except KeyError:
-            return None
-        shape = targets.shape[:-1]
-        return nmse(np.stack([np.broadcast_to(v, shape) for v in values], axis=-1), targets)
+            return {}
+        return {_RESIDUAL.name: nmse(values, targets)}
 
     def pictures(self, dataset: PdeDataset, answers: Sequence[Shown], room: Room) -> Drawn:  # noqa: ARG002
         """Draw the clean field, and what the truth and answers miss of its change in time."""
@@ -149,6 +209,7 @@ class Pde(DataType):
         with_noise: bool = False,
         seed: int = 0,
         protocol: Protocol = Protocol.STRICT,
+        options: Mapping[str, Any] = NO_OPTIONS,
     ) -> int:
         """Write all systems as NPZ files in MDBench's layout; give the number of files.
 
@@ -170,8 +231,9 @@ class Pde(DataType):
         levels = (None, *SNR_LEVELS_DB) if with_noise else (None,)
         for name in source.names():
             for snr_db in levels:
-                dataset = source.load(name, snr_db=snr_db, seed=seed, protocol=protocol)
-                assert isinstance(dataset, PdeDataset)  # noqa: S101 - of this module
+                dataset = source.load(
+                    name, snr_db=snr_db, seed=seed, protocol=protocol, options=options
+                )
                 saved = replace(dataset.given, du=dataset.clean.du)
                 path = out / name / f"{name}{suffix(snr_db)}.npz"
                 write_whole(path, partial(write_field, field=saved))
@@ -181,13 +243,12 @@ class Pde(DataType):
 DATA_TYPE = Pde
 
 
-class _Systems(Source):
+class _Systems(Source[PdeDataset]):
     """The project's own systems; their clean fields are made on first use."""
 
     def __init__(self, kind: Pde) -> None:
         self.folder = kind.systems
         self.cache = kind.cache
-        self.released = kind.variant == "released"
         self._kind = kind  # which may be told only later where to say something
         self._short_axes = _ShortAxes(kind)
         self._floors: dict[str, float] = {}
@@ -211,12 +272,20 @@ class _Systems(Source):
     def title(self, name: str) -> str:
         return named(name, self.systems).description
 
-    def at_hand(self, name: str) -> bool:
-        return self._path(named(name, self.systems)).is_file()
+    def at_hand(self, name: str, options: Mapping[str, Any]) -> bool:
+        return self._path(named(name, self.systems), released=_released(options)).is_file()
 
-    def load(self, name: str, *, snr_db: float | None, seed: int, protocol: Protocol) -> PdeDataset:
+    def load(
+        self,
+        name: str,
+        *,
+        snr_db: float | None,
+        seed: int,
+        protocol: Protocol,
+        options: Mapping[str, Any] = NO_OPTIONS,
+    ) -> PdeDataset:
         system = named(name, self.systems)
-        clean = self._clean(system)
+        clean = self._clean(system, released=_released(options))
         self._short_axes.tell(name, clean)
         u = clean.u if snr_db is None else self._noisy(system, clean.u, snr_db, seed, protocol)
         given = replace(clean, u=u, du=None)
@@ -232,36 +301,36 @@ class _Systems(Source):
             given=given,
             clean=clean,
             explicit=system.explicit,
+            rows=Rows(options.get("max_rows"), seed),
         )
         if dataset.fingerprint not in self._floors:
             self._floors[dataset.fingerprint] = _floor(dataset)
-        return replace(dataset, nmse_floor=self._floors[dataset.fingerprint])
+        return replace(dataset, floor=self._floors[dataset.fingerprint])
 
-    def _clean(self, system: PdeSystem) -> Field:
+    def _clean(self, system: PdeSystem, *, released: bool) -> Field:
         try:
-            return read_field(self._path(system))
+            return read_field(self._path(system, released=released))
         except DataError:
-            fields = self._make(system)
+            fields = self._make(system, released=released)
         for name, made in fields.items():
-            path = self._path(self.systems[name])
+            path = self._path(self.systems[name], released=released)
             write_whole(path, partial(write_field, field=made))
         return fields[system.name]
 
-    def _make(self, system: PdeSystem) -> dict[str, Field]:
+    def _make(self, system: PdeSystem, *, released: bool) -> dict[str, Field]:
         # Finite elements take a second to import, which data that are there can do without.
         from mdbench.solvers.fields import make_fields  # noqa: PLC0415
 
         progress = _ProgressLine(system.name, self._kind.say)
         return make_fields(
-            system, self.systems, released=self._differs(system), progress=progress.told
+            system,
+            self.systems,
+            released=released and bool(system.released),
+            progress=progress.told,
         )
 
-    def _differs(self, system: PdeSystem) -> bool:
-        """Tell whether a variant is asked for in which this system is not the same."""
-        return self.released and bool(system.released)
-
-    def _path(self, system: PdeSystem) -> Path:
-        variant = "-released" if self._differs(system) else ""
+    def _path(self, system: PdeSystem, *, released: bool) -> Path:
+        variant = "-released" if released and system.released else ""
         recipe = system.recipe[:8] + self.systems[system.made_with].recipe[:8]
         return self.cache / f"{system.name}{variant}-{recipe}.npz"
 
@@ -277,7 +346,7 @@ class _Systems(Source):
         )
 
 
-class _Files(Source):
+class _Files(Source[PdeDataset]):
     """Fields in NPZ files of the user's, whose truth nobody has told.
 
     Every NPZ file in the folder, and in the folders in it, is a dataset of the file's name.  A
@@ -306,6 +375,7 @@ class _Files(Source):
         snr_db: float | None,
         seed: int,
         protocol: Protocol,  # noqa: ARG002 - published noise exists for published systems only
+        options: Mapping[str, Any] = NO_OPTIONS,
     ) -> PdeDataset:
         path = named(name, self.paths)
         noisy = None if snr_db is None else self.noisy.get((name, snr_db))
@@ -324,22 +394,8 @@ class _Files(Source):
             given=replace(clean, u=u, du=None),
             clean=clean,
             explicit=(),
+            rows=Rows(options.get("max_rows"), seed),
         )
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """Which samples a method is given for training."""
-
-    most: int | None
-    seed: int
-
-    def of(self, n: int) -> NDArray[np.intp] | None:
-        """Draw rows without replacement, in rising order; None for all of the n."""
-        if self.most is None or self.most >= n:
-            return None
-        drawn = np.random.default_rng(self.seed).choice(n, self.most, replace=False)
-        return np.sort(drawn)
 
 
 class _ShortAxes:
@@ -375,12 +431,17 @@ class _ProgressLine:
         self._say(f"{self._name}: its data are made, once: {part:.0%}{left}")
 
 
+def _released(options: Mapping[str, Any]) -> bool:
+    """Tell whether data are asked for as they were published."""
+    return options.get("variant") is not None
+
+
 def _variables(dataset: PdeDataset) -> tuple[str, ...]:
     return feature_names(dataset.given, dataset.explicit)
 
 
 def _cut_by_time(
-    dataset: PdeDataset, view: str, protocol: Protocol, rows: _Rows
+    dataset: PdeDataset, view: str, protocol: Protocol, rows: Rows
 ) -> tuple[Part, Part, Part, Part]:
     t, u, clean = dataset.given.t, dataset.given.u, dataset.clean
     if protocol is Protocol.STRICT:
@@ -400,7 +461,7 @@ def _cut_by_time(
     )
 
 
-def _part(dataset: PdeDataset, view: str, times: slice, du: Array, rows: _Rows | None) -> Part:
+def _part(dataset: PdeDataset, view: str, times: slice, du: Array, rows: Rows | None) -> Part:
     given = dataset.given
     cut = replace(
         given, t=given.t[times].copy(), u=np.ascontiguousarray(given.u[..., times, :]), du=None
@@ -412,7 +473,7 @@ def _part(dataset: PdeDataset, view: str, times: slice, du: Array, rows: _Rows |
     inputs = {"t": cut.t, **cut.grid, "u": cut.u}
     if picked is not None:
         inputs["rows"] = picked.astype(np.float64)
-    return Part(inputs, "du", np.ascontiguousarray(du), columns)
+    return Part(inputs, "du", np.ascontiguousarray(du), Remembered(columns))
 
 
 def _table(columns: Mapping[str, Array], du: Array, picked: NDArray[np.intp] | None) -> Part:
@@ -429,7 +490,7 @@ def _table(columns: Mapping[str, Array], du: Array, picked: NDArray[np.intp] | N
 
 
 def _published_table(
-    dataset: PdeDataset, rows: _Rows
+    dataset: PdeDataset, rows: Rows
 ) -> tuple[tuple[str, ...], tuple[Part, Part, Part, Part]]:
     """Make a table of the whole field and cut it by rows, which is along space."""
     columns = published_columns(dataset.given)
@@ -438,7 +499,7 @@ def _published_table(
     target = _du(clean.t, clean.u, slice(None)) if clean.du is None else clean.du
     cut = splits.published(du[..., 0].size)
 
-    def part(where: slice, values: Array, rows: _Rows | None) -> Part:
+    def part(where: slice, values: Array, rows: Rows | None) -> Part:
         flat = {name: column.reshape(-1)[where] for name, column in columns.items()}
         targets = values.reshape(-1, values.shape[-1])[where]
         return _table(flat, targets, None if rows is None else rows.of(len(targets)))
@@ -459,7 +520,7 @@ def _du(t: Array, u: Array, times: slice) -> Array:
 
 def _floor(dataset: PdeDataset) -> float:
     """Score the truth on the test inputs, through the features of the bench."""
-    test = _cut_by_time(dataset, "field", Protocol.STRICT, _Rows(None, 0))[-1]
+    test = _cut_by_time(dataset, "field", Protocol.STRICT, Rows(None, 0))[-1]
     variables = _variables(dataset)
     predictions = [parse(text, variables).evaluate(test.columns) for text in dataset.truth or ()]
     return nmse(np.stack(predictions, axis=-1), test.targets)

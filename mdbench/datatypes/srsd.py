@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import IO, TYPE_CHECKING, Any
@@ -13,10 +12,13 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from mdbench.data.cache import write_whole
-from mdbench.datatypes.base import Dataset, DataType, Option, Part, Protocol, Source, Task
+from mdbench.datatypes.base import NO_OPTIONS, Dataset, Option, Part, Protocol, Source, Task
+from mdbench.datatypes.shared.equations import AGREEMENT, COMPLEXITY, NMSE, EquationType
+from mdbench.datatypes.shared.terms import TERM_METRICS
 from mdbench.errors import DataError, EquationError, UsageError, did_you_mean
 from mdbench.expressions import comparison
 from mdbench.metrics.regression import is_accurate, nmse, r2, relative_error
+from mdbench.metrics.spec import MetricSpec, Value, flag
 from mdbench.solvers.formula import Spread, draw, read_problem
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from mdbench.datatypes.shared.equations import EquationAnswer
     from mdbench.solvers.formula import Problem
 
     Array = NDArray[np.float64]
@@ -112,42 +115,93 @@ class SrsdDataset(Dataset):
     domain: Mapping[str, Mapping[str, Any]] = field(repr=False)
 
 
-class Srsd(DataType):
+_TABLE_METRICS = (
+    MetricSpec(
+        name="r2",
+        title="R²",
+        explanation="coefficient of determination on the test data",
+        better="higher",
+        on_failure=None,
+        digits=3,
+        places=frozenset({"answer"}),
+    ),
+    flag(
+        "r2_accuracy",
+        "R² accuracy",
+        "jobs whose R² on the test data is above 0.999 (SRSD)",
+        places={"board"},
+    ),
+    MetricSpec(
+        name="relative_error",
+        title="relative error",
+        explanation="mean squared relative error on the test data (SRSD, eq. 4)",
+        scale="log",
+        places=frozenset(),
+    ),
+)
+_SYMBOLIC_METRICS = (
+    flag(
+        "solution",
+        "solutions",
+        "answers that are the truth but for a constant term or factor (SRBench, definition 4.1)",
+        places={"board", "brief", "figure"},
+    ),
+    flag(
+        "srbench_solution",
+        "SRBench's own",
+        "solutions by SRBench's code, which rounds all numbers to three decimals",
+        places=set(),
+    ),
+    MetricSpec(
+        name="normalized_edit_distance",
+        title="NED",
+        explanation="normalized edit distance to the truth (SRSD, eq. 3), mean; 1 without an "
+        "answer",
+        aggregate="mean",
+        on_failure=1.0,
+        digits=2,
+        places=frozenset({"board", "answer", "brief"}),
+    ),
+)
+
+
+class Srsd(EquationType[SrsdDataset]):
     """Laws ``y = f(x)`` of physics, known by a table of samples."""
 
     name = "srsd"
     views = ("table",)
     check_datasets = ("feynman-i.12.1", "feynman-i.14.3")
+    metrics = (NMSE, *_TABLE_METRICS, *_SYMBOLIC_METRICS, *TERM_METRICS, COMPLEXITY, AGREEMENT)
     options = (
-        Option(
-            "--dummy-columns",
-            takes_value=False,
-            help="One to three columns that the target does not depend on.",
-        ),
+        Option.choice("--variant", ("released",), "Data with the slips of those released."),
+        Option("--dummy-columns", "One to three columns that the target does not depend on.", ""),
         Option(
             "--target-noise",
-            help="Noise in the training targets, of this times their root mean square; "
-            "several levels: 0,0.01.",
+            "Noise in the training targets, of this times their root mean square; several levels: "
+            "0,0.01.",
+            metavar="LEVELS",
+            read=lambda text: [_gamma(level) for level in text.split(",")],
         ),
     )
     snr_levels = False
-    validates_fronts = True
-    variants = ("released",)
+    of_equations = True
 
-    def source(self, path: Path | None = None) -> Source:
+    def source(self, path: Path | None = None) -> Source[SrsdDataset]:
         """Open the 120 problems; or a problem file of the user's, or a folder of them."""
         return _Problems(self.systems if path is None else path)
 
-    def with_options(self, names: Sequence[str], given: Mapping[str, str]) -> list[str]:
-        """Name the datasets with the variant, the columns and the noise that are asked for."""
-        levels = [_gamma(text) for text in given.get("--target-noise", "0").split(",")]
+    def asked(
+        self, names: Sequence[str], given: Mapping[str, Any]
+    ) -> list[tuple[str, Mapping[str, Any]]]:
+        """Name the datasets with the variant, the columns and the noise; the names say it all."""
+        released, dummies = "variant" in given, "dummy_columns" in given
         return [
-            str(Ask(name, self.variant == "released", "--dummy-columns" in given, level))
-            for level in dict.fromkeys(levels)
+            (str(Ask(name, released, dummies, level)), {})
+            for level in dict.fromkeys(given.get("target_noise", [0.0]))
             for name in names
         ]
 
-    def task(self, dataset: Dataset, view: str, protocol: Protocol) -> Task:
+    def task(self, dataset: SrsdDataset, view: str, protocol: Protocol) -> Task[SrsdDataset]:
         """Cut a table 8:1:1 by position; only the training targets have noise.
 
         The last fit is given the training and the validation rows, as for all data types; under
@@ -158,8 +212,6 @@ class Srsd(DataType):
         UsageError
             If there is no such view.
         """
-        if not isinstance(dataset, SrsdDataset):
-            raise TypeError(f"a {type(dataset).__name__} is no dataset of {self.name}")
         if view not in self.views:
             raise UsageError(f"{self.name} has no view {view!r}.", did_you_mean(view, self.views))
         y = dataset.y.copy()
@@ -173,13 +225,24 @@ class Srsd(DataType):
             return Part({"X": x}, "Y", np.ascontiguousarray(y[rows, None]), columns)
 
         return Task(
+            dataset=dataset,
+            view=view,
+            protocol=protocol,
             variables=variables,
             targets=("y",),
             train=part(slice(0, TRAINING)),
             validation=part(slice(TRAINING, border)),
             refit=part(slice(0, TRAINING if protocol is Protocol.PUBLISHED else border)),
             test=part(slice(border, ROWS)),
+            any_order=True,
         )
+
+    def parts(self, task: Task[SrsdDataset], tuning: str) -> tuple[Part, Part]:
+        """Give the data of the first fit, and those that candidates are compared on.
+
+        A front, too, is fitted on the training rows and compared on those of the validation.
+        """
+        return (task.refit, task.refit) if tuning == "none" else (task.train, task.validation)
 
     def write_all(
         self,
@@ -188,6 +251,7 @@ class Srsd(DataType):
         with_noise: bool = False,
         seed: int = 0,
         protocol: Protocol = Protocol.STRICT,
+        options: Mapping[str, Any] = NO_OPTIONS,
     ) -> int:
         """Write all problems as text files in SRSD's layout; give the number of files.
 
@@ -215,73 +279,87 @@ class Srsd(DataType):
             "test": slice(TRAINING + VALIDATION, ROWS),
         }
         for name, problem in source.problems.items():
-            dataset = source.load(name, snr_db=None, seed=seed, protocol=protocol)
+            [(asked, _)] = self.asked([name], options)
+            dataset = source.load(asked, snr_db=None, seed=seed, protocol=protocol, options={})
             rows = np.column_stack([dataset.x, dataset.y])
             for split, wanted in splits.items():
                 path = out / f"{problem.set}_set" / split / f"{name}.txt"
                 write_whole(path, partial(_write_rows, rows=rows[wanted]))
         return len(source.problems) * len(splits)
 
-    def loss(self, predictions: Array, targets: Array) -> float:
+    def loss(self, values: Array, targets: Array) -> float:
         """Give the relative error (SRSD, eq. 4): targets of any size count the same."""
-        return relative_error(predictions, targets)
+        return relative_error(values, targets)
 
     def fitness(self, loss: float, complexity: int) -> float:  # noqa: ARG002 - as in eq. 4
         """Prefer the lower relative error, and of equals the simpler."""
         return -loss
 
-    def metrics(self, predictions: Array, targets: Array) -> dict[str, float]:
-        """Score predictions on the test split.
+    def errors(self, values: Array, targets: Array) -> dict[str, float]:
+        """Score values on the test split by numbers alone.
 
         The NMSE is that of values in units of the largest target: targets of 1e-20 would vanish
         beside the constant in its denominator.
         """
-        score = r2(predictions, targets)
+        score = r2(values, targets)
         largest = float(np.max(np.abs(targets))) or 1.0
         with np.errstate(all="ignore"):
-            scaled = predictions / largest, targets / largest
+            scaled = values / largest, targets / largest
         return {
             "nmse": nmse(*scaled),
             "r2": score,
             "r2_accuracy": float(is_accurate(score)),
-            "relative_error": relative_error(predictions, targets),
+            "relative_error": relative_error(values, targets),
         }
 
     def warm(self) -> None:
         """Start the process in which SymPy works."""
         comparison.start()
 
-    def equation_metrics(
-        self, dataset: Dataset, equations: Sequence[str], metrics: Mapping[str, float]
-    ) -> dict[str, float]:
+    def judged_by(self, task: Task[SrsdDataset]) -> tuple[str, ...]:
+        """Name the metrics of a task: without a truth there are none that need one."""
+        symbolic = {spec.name for spec in _SYMBOLIC_METRICS}
+        left_out = set() if task.dataset.truth is not None else symbolic
+        return tuple(name for name in super().judged_by(task) if name not in left_out)
+
+    def own_scores(
+        self, task: Task[SrsdDataset], answer: EquationAnswer, found: Mapping[str, Value]
+    ) -> dict[str, Value]:
         """Give the normalized edit distance, and whether the answer is a solution (1) or not (0).
 
-        A step of SymPy's that takes longer than `SYMBOLIC_SECONDS` counts as a distance of 1, and
-        as no solution; where the truth itself takes as long there is no distance.
+        What SymPy gives up, at its limits of size or, as the last resort, after `SYMBOLIC_SECONDS`
+        of CPU time, is undecided.
         """
-        if not isinstance(dataset, SrsdDataset) or dataset.truth is None:
+        if task.dataset.truth is None:
             return {}
-        [truth], [equation], names = dataset.truth, equations, tuple(dataset.domain)
-        seconds = SYMBOLIC_SECONDS
-        found: dict[str, float] = {}
-        with suppress(EquationError):  # of the truth, which may be a user's own
-            found["normalized_edit_distance"] = comparison.normalized_edit_distance(
+        [truth], [equation] = task.dataset.truth, answer.texts
+        domain = task.dataset.domain
+        names, seconds = tuple(domain), SYMBOLIC_SECONDS
+        scores: dict[str, Value] = {}
+        try:
+            scores["normalized_edit_distance"] = comparison.normalized_edit_distance(
                 truth, equation, names, seconds=seconds
             ).value
-        solution = comparison.symbolic_solution(truth, equation, dataset.domain, seconds=seconds)
+        except EquationError:  # of the truth, which may be a user's own
+            scores["normalized_edit_distance"] = None
+        solution = comparison.symbolic_solution(truth, equation, domain, seconds=seconds)
+        error = found.get("r2")
         srbench = comparison.srbench_solution(
-            truth, equation, names, r2=metrics.get("r2"), seconds=seconds
+            truth,
+            equation,
+            names,
+            r2=error if isinstance(error, float) else None,
+            seconds=seconds,
         )
-        return found | {
-            "solution": float(solution.solved),
-            "srbench_solution": float(srbench.solved),
-        }
+        for name, verdict in {"solution": solution, "srbench_solution": srbench}.items():
+            scores[name] = None if verdict.solved is None else float(verdict.solved)
+        return scores
 
 
 DATA_TYPE = Srsd
 
 
-class _Problems(Source):
+class _Problems(Source[SrsdDataset]):
     """The problems in a folder, or one in a file."""
 
     def __init__(self, path: Path) -> None:
@@ -322,6 +400,7 @@ class _Problems(Source):
         snr_db: float | None,
         seed: int,
         protocol: Protocol,  # noqa: ARG002 - the samples are the same
+        options: Mapping[str, Any] = NO_OPTIONS,  # noqa: ARG002 - the name says it all
     ) -> SrsdDataset:
         if snr_db is not None:
             raise UsageError("srsd has no noise levels in dB.", "It has --target-noise 0.01.")

@@ -5,7 +5,6 @@ limits on everything, and never given to ``eval`` or to SymPy's parser.  Importi
 does not import SymPy.
 """
 
-from .agreement import agreement
 from .equation import Equation, parse
 
-__all__ = ["Equation", "agreement", "parse"]
+__all__ = ["Equation", "parse"]

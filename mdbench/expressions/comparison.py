@@ -7,6 +7,7 @@ and no question is put twice.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,7 @@ __all__ = [
     "MAX_SECONDS",
     "POSITIVE",
     "Distance",
-    "Verdict",
+    "Solution",
     "normalized_edit_distance",
     "simplified_complexity",
     "srbench_solution",
@@ -40,6 +41,9 @@ POSITIVE: dict[str, Any] = {
     "sign": "positive",
 }
 """The domain of a variable of which nothing is known."""
+MAX_TOKENS = 4_000
+"""Numbers, names and signs of an equation beyond which SymPy is not asked."""
+_TOKEN = re.compile(r"[\w.]+|\*\*|[-+*/^]")
 DIGITS = 6
 """Significant digits of the numbers of an equation, by default."""
 
@@ -51,7 +55,7 @@ class Distance:
     Attributes
     ----------
     value
-        From 0, the same tree, to 1.
+        From 0, the same tree, to 1; None where it could not be decided.
     edits
         Nodes to insert, delete or rename; None where it does not matter how many, as they are
         more than the truth has nodes, or where there is no tree to compare.
@@ -61,27 +65,27 @@ class Distance:
         Why there is no tree to compare; empty if there is.
     """
 
-    value: float
+    value: float | None
     edits: int | None
     nodes: int
     reason: str = ""
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Solution:
     """Whether a prediction is a solution.
 
     Attributes
     ----------
     solved
-        Whether it is.
+        Whether it is; None where it could not be decided.
     how
         ``difference`` or ``ratio``: which of the two is constant; empty if none is.
     reason
-        Why it could not be decided, which counts as no solution; empty if it could.
+        Why it is none, or could not be decided; empty if SymPy found out.
     """
 
-    solved: bool
+    solved: bool | None
     how: str = ""
     reason: str = ""
 
@@ -102,8 +106,8 @@ def normalized_edit_distance(
     truth
         The true right-hand side.
     prediction
-        The one to be scored.  None, a text that cannot be read, and one for which SymPy needs
-        too much time or memory, have the distance 1.
+        The one to be scored.  None and a text that cannot be read have the distance 1; one that
+        is too large for SymPy, or for which it needs too much time or memory, has none.
     variables
         The names that both may use.  They are compared as they are, never renumbered.
     seconds
@@ -132,13 +136,13 @@ def normalized_edit_distance(
         return Distance(1.0, None, nodes, fault)
     tree = _ask({"ask": "tree", "text": prediction, "variables": names}, seconds)
     if "error" in tree:
-        return Distance(1.0, None, nodes, tree["error"])
+        return Distance(None, None, nodes, tree["error"])
     if len(tree["labels"]) >= 2 * nodes:
         # No fewer edits than the trees differ in size.
         return Distance(1.0, None, nodes)
     found = _ask({"ask": "distance", "trees": [true, tree]}, seconds)
     if "error" in found:
-        return Distance(1.0, None, nodes, found["error"])
+        return Distance(None, None, nodes, found["error"])
     edits = int(found["distance"])
     return Distance(min(1.0, edits / nodes), edits, nodes)
 
@@ -150,7 +154,7 @@ def symbolic_solution(
     *,
     digits: int | None = DIGITS,
     seconds: int = MAX_SECONDS,
-) -> Verdict:
+) -> Solution:
     """Say whether a prediction is the truth, but for a constant term or factor.
 
     It is if it is not constant, and either truth minus prediction is a constant, or prediction
@@ -159,8 +163,8 @@ def symbolic_solution(
     Parameters
     ----------
     truth, prediction
-        Right-hand sides; None, a text that cannot be read, and one for which SymPy needs too
-        much time or memory, are no solution.
+        Right-hand sides; None and a text that cannot be read are no solution, and of one that is
+        too large for SymPy, or for which it needs too much time or memory, nobody knows.
     domain
         For each variable the keys ``distribution`` (``uniform``, ``log-uniform`` or
         ``uniform-integer``), ``low``, ``high`` and ``sign`` (``positive``, ``negative``,
@@ -184,7 +188,7 @@ def symbolic_solution(
     parse(truth, domain)
     fault = _fault(prediction, domain)
     if fault:
-        return Verdict(False, reason=fault)
+        return Solution(False, reason=fault)
     question = {
         "ask": "solution",
         "truth": truth,
@@ -202,7 +206,7 @@ def srbench_solution(
     *,
     r2: float | None = None,
     seconds: int = MAX_SECONDS,
-) -> Verdict:
+) -> Solution:
     """Say whether a prediction is a solution in the eyes of SRBench's code.
 
     All floats are first rounded to three decimals, those below 1e-4 to zero, so that near
@@ -226,7 +230,7 @@ def srbench_solution(
     parse(truth, names)
     fault = _fault(prediction, names)
     if fault:
-        return Verdict(False, reason=fault)
+        return Solution(False, reason=fault)
     question = {
         "ask": "srbench",
         "truth": truth,
@@ -275,10 +279,10 @@ def _fault(prediction: str | None, variables: Collection[str]) -> str:
     return ""
 
 
-def _verdict(answer: dict[str, Any]) -> Verdict:
+def _verdict(answer: dict[str, Any]) -> Solution:
     if "error" in answer:
-        return Verdict(False, reason=answer["error"])
-    return Verdict(bool(answer["how"]), how=answer["how"])
+        return Solution(None, reason=answer["error"])
+    return Solution(bool(answer["how"]), how=answer["how"])
 
 
 def _limits(seconds: int) -> str:
@@ -286,6 +290,11 @@ def _limits(seconds: int) -> str:
 
 
 def _ask(question: dict[str, Any], seconds: int) -> dict[str, Any]:
+    # The first limit is one of size, which is the same on every machine.
+    for name in ("truth", "prediction", "text"):
+        size = len(_TOKEN.findall(question.get(name, "")))
+        if size > MAX_TOKENS:
+            return {"error": f"it has {size} numbers, names and signs; {MAX_TOKENS} are worked on"}
     return _answer(json.dumps(question), seconds)
 
 

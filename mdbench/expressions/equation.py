@@ -89,7 +89,8 @@ class Equation:
         Parameters
         ----------
         columns
-            The values of each variable, all of one shape.
+            The values of each variable, all of one shape; only those that the equation uses are
+            looked up, and the first.
 
         Returns
         -------
@@ -102,10 +103,9 @@ class Equation:
         KeyError
             If a variable that the equation uses has no values.
         """
-        arrays = {name: np.asarray(column, np.float64) for name, column in columns.items()}
-        shape = np.broadcast_shapes(*(array.shape for array in arrays.values()))
+        shape = np.shape(next(iter(columns.values()))) if columns else ()
         with np.errstate(all="ignore"):
-            return np.array(np.broadcast_to(value(self._tree, arrays), shape))
+            return np.array(np.broadcast_to(value(self._tree, columns), shape))
 
     @cached_property
     def complexity(self) -> int:

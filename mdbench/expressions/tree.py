@@ -6,12 +6,13 @@ import operator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
+
 from .functions import FUNCTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    import numpy as np
     from numpy.typing import NDArray
 
 __all__ = ["OPERATORS", "Call", "Chain", "Negation", "Node", "Number", "Power", "Variable", "value"]
@@ -95,7 +96,7 @@ def value(
     result: Any
     match node:
         case Variable():
-            result = columns[node.name]
+            result = np.asarray(columns[node.name], np.float64)
         case Chain():
             result = value(node.first, columns)
             for symbol, operand in node.rest:

@@ -124,7 +124,8 @@ def _strict_json(value: Any) -> Any:
 # A record must be written whatever a method did, so these mend what JSON cannot hold.
 Number: TypeAlias = Annotated[float, AfterValidator(_finite)] | None
 Text: TypeAlias = Annotated[str, BeforeValidator(_encodable)]
-Score: TypeAlias = Annotated[float, AfterValidator(_bounded)] | Text | None
+Bounded: TypeAlias = Annotated[float, AfterValidator(_bounded)] | None
+Score: TypeAlias = Bounded | Text
 Line: TypeAlias = Annotated[str, BeforeValidator(_one_line)]
 JsonObject: TypeAlias = Annotated[dict[str, JsonValue], BeforeValidator(_strict_json)]
 Utc: TypeAlias = Annotated[AwareDatetime, AfterValidator(lambda time: time.astimezone(UTC))]
@@ -206,9 +207,9 @@ class Measured(_Model):
 class Record(_Model):
     """The one line that a job leaves, whatever happened.
 
-    Numbers that are not finite become None (a score that is infinite becomes `LARGEST`), text
-    becomes valid Unicode, and `reason` becomes one line of at most 500 characters: a record that is
-    made is a record that can be written.
+    Numbers that are not finite become None, but a score that is infinite becomes `LARGEST`; text
+    becomes valid Unicode, and `reason` one line of at most 500 characters: a record that is made
+    is a record that can be written.
 
     Raises
     ------
@@ -243,7 +244,7 @@ class Record(_Model):
     hyperparameters: JsonObject | None = None
     judged_by: tuple[str, ...] = ()
     metrics: dict[str, Score] = {}
-    floor: Number = None
+    floor: Bounded = None
     notes: dict[str, tuple[Text, ...]] = {}
     selection: Selection | None = None
     front: tuple[FrontEntry, ...] | None = None

@@ -7,6 +7,7 @@ import errno
 import fcntl
 import json
 import os
+import shutil
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +20,7 @@ from mdbench.records.schema import Record
 from mdbench.records.upgrades import upgrade
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 __all__ = ["RecordStore", "RecordWriter"]
 
@@ -69,6 +70,33 @@ class RecordStore:
             As `read`.
         """
         return {record.key: record for record in self.read()}
+
+    def rewrite(self, change: Callable[[Record], Record]) -> None:
+        """Write every record anew, changed, in the same order; while it lasts, nobody else writes.
+
+        The file is replaced when all of it is on the disk, or stays as it was.
+
+        Raises
+        ------
+        RecordsError
+            If another process is writing the file, if it may not be written, or as `read`.
+        """
+        path = self.path.resolve()
+        part = path.with_name(f".{path.name}.part")
+        with self.open_for_writing():
+            lines = [change(record).to_line().encode() + b"\n" for record in self.read()]
+            try:
+                with part.open("wb") as file:
+                    file.writelines(lines)
+                    file.flush()
+                    os.fsync(file.fileno())
+                shutil.copymode(path, part)
+                part.replace(path)
+                _sync_folder(path.parent)
+            except OSError as error:
+                raise _explain(self.path, "cannot be written anew", error) from error
+            finally:
+                part.unlink(missing_ok=True)
 
     @contextlib.contextmanager
     def open_for_writing(self) -> Iterator[RecordWriter]:

@@ -1,4 +1,4 @@
-"""One job: the conversation with a worker, and the judgement of what comes back."""
+"""One job: the conversation with a worker, up to what the method says."""
 
 from __future__ import annotations
 
@@ -6,21 +6,20 @@ import errno
 import os
 import signal
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import numpy as np
 
-from mdbench import expressions
-from mdbench.errors import EquationError
+from mdbench.datatypes.base import Protocol, RawAnswer
 from mdbench.records import ANSWERED, Status
-from mdbench.runs.choice import Candidates
+from mdbench.runs.choice import Proposals
 from mdbench.runs.handover import HandoverError, read_predictions
 from mdbench.runtimes.base import WorkerGoneError, WorkerTimeoutError
 from mdbench.runtimes.protocol import (
-    Candidates as CandidatesMessage,
-)
-from mdbench.runtimes.protocol import (
+    Candidates,
+    Describe,
+    Described,
     Ended,
     Failed,
     Fitted,
@@ -33,16 +32,17 @@ from mdbench.runtimes.protocol import (
 )
 
 if TYPE_CHECKING:
-    from mdbench.datatypes.base import DataType, Part, Task
+    from numpy.typing import NDArray
+
+    from mdbench.datatypes.base import Choice, DataType, Offer, Part, Task
     from mdbench.methods import Method
-    from mdbench.runs.choice import Choice, Offer
-    from mdbench.runs.plan import Job
+    from mdbench.runs.spec import JobSpec
     from mdbench.runtimes.base import JobFolder, Worker
     from mdbench.runtimes.protocol import Message
 
 __all__ = ["Attempt", "Outcome", "Setting"]
 
-_M = TypeVar("_M", Fitted, Predicted)
+_M = TypeVar("_M", Fitted, Described, Predicted)
 
 _END_SECONDS = 5.0
 """How long a job's process may go on after its last message."""
@@ -56,25 +56,38 @@ _METHODS_DOING = {errno.ENOENT, errno.EEXIST, errno.ENOTDIR, errno.EACCES, errno
 """What a method can cause in its folder; other errors, such as a full disk, are the machine's."""
 _NOT_BY_A_LIMIT = {Status.TIMEOUT, Status.UNSUPPORTED, Status.UNAVAILABLE}
 _BREACHES = {"memory": Status.OUT_OF_MEMORY, "processes": Status.CRASHED}
+_ORDER = b"test rows"
+"""Keeps the order of test rows apart from what else a seed draws."""
 _JUDGING_SECONDS = 120.0
 """Time for reading all candidates of a job; usual ones take milliseconds."""
 
 
 @dataclass
 class Outcome:
-    """What a job came to."""
+    """What a job came to, before anybody has judged it.
+
+    Attributes
+    ----------
+    raw
+        What the method answered; None where it did not.
+    late
+        How the job ran out of time, where the answer is its best candidate, which the method
+        could not be asked about.
+    choice, front
+        The candidate that was chosen, and all that might have been where the front is kept.
+    came, invalid
+        How many candidates came, and how many of them could not win.
+    """
 
     status: Status
     reason: str = ""
-    equations: tuple[expressions.Equation, ...] | None = None
-    complexity: int | None = None
+    raw: RawAnswer | None = None
+    late: str = ""
     hyperparameters: dict[str, Any] | None = None
     choice: Choice | None = None
     front: list[Offer] | None = None
     came: int = 0
     invalid: int = 0
-    metrics: dict[str, float] = field(default_factory=dict)
-    agreement: float | None = None
     fit_s: float | None = None
     predict_s: float | None = None
     cpu_s: float | None = None
@@ -89,7 +102,7 @@ class Setting:
     grid: list[dict[str, Any]]
 
     @classmethod
-    def of(cls, method: Method, job: Job) -> Setting:
+    def of(cls, method: Method, job: JobSpec) -> Setting:
         """Take what the method's folder says for the job's protocol."""
         return cls(method.spec.fixed(job.protocol), method.spec.settings(job.protocol))
 
@@ -117,22 +130,21 @@ class Attempt:
     ----------
     folder
         The job's own folder; empty.
-    truth
-        The true equations, which only a reference is given.
+    identity
+        The key of the job's record, which names the job in messages.
     """
 
     def __init__(
         self,
-        job: Job,
+        job: JobSpec,
         method: Method,
-        data_type: DataType,
-        task: Task,
+        data_type: DataType[Any, Any],
+        task: Task[Any],
         setting: Setting,
         *,
         worker: Worker,
         folder: JobFolder,
         identity: str,
-        truth: tuple[str, ...] | None = None,
     ) -> None:
         self._job = job
         self._method = method
@@ -143,7 +155,7 @@ class Attempt:
         self._place = folder
         self._folder = folder.here
         self._identity = identity
-        self._truth = truth if "truth" in method.spec.given else None
+        self._truth = task.dataset.truth if "truth" in method.spec.given else None
         self._deadline = time.monotonic() + job.timeout_s
         self._pid: int | None = None
         self._ended: Ended | None = None
@@ -152,15 +164,10 @@ class Attempt:
         self._settings_failed = 0
         self._first_failure = ""
         tuning = method.spec.tuning
-        self._validated = data_type.validates_fronts and tuning == "front"
-        self._first = task.train if tuning == "grid" or self._validated else task.refit
-        self._candidates = Candidates(
-            data_type,
-            task.validation if tuning == "grid" else self._first,
-            task.variables,
-            job.protocol,
-            validation=task.validation if self._validated else None,
-        )
+        self._first, compared = data_type.parts(task, tuning)
+        predicted = compared if tuning == "grid" else self._first
+        self._proposals = Proposals(data_type, task, compared, predicted)
+        self._order = _test_order(task, job.seed)
 
     def run(self) -> Outcome:
         """Do the job; whatever happens, there is an outcome."""
@@ -168,12 +175,12 @@ class Attempt:
         if self._ended is not None:
             outcome.cpu_s = self._ended.cpu_s
             outcome.peak_memory_mb = self._ended.peak_memory_mb
-        outcome.came = self._candidates.came
-        outcome.invalid = self._candidates.invalid + self._settings_failed
+        outcome.came = self._proposals.came
+        outcome.invalid = self._proposals.invalid + self._settings_failed
         if outcome.fit_s is None and self._fit_s:
             outcome.fit_s = self._fit_s
         if self._job.save_pareto and self._method.spec.tuning != "none":
-            outcome.front = self._candidates.offers
+            outcome.front = self._proposals.offers
         return outcome
 
     def _outcome(self) -> Outcome:
@@ -217,15 +224,15 @@ class Attempt:
             self._save("refit.npz", self._task.refit, with_targets=True)
             self._worker.send(Refit(job=self._identity, hyperparameters=choice.hyperparameters))
             self._await(Fitted)
-        self._save("test.npz", self._task.test, with_targets=False)
         indices = choice.indices if tuning == "front" and choice is not None else None
-        self._worker.send(Predict(job=self._identity, choose=indices))
-        predicted = self._await(Predicted)
-        if indices is not None and choice is not None:
-            chosen = tuple(equation.text for equation in choice.equations)
-            if predicted.equations != chosen:
-                _invalid(f"the answer is not the candidate chosen: {' ; '.join(chosen)}")
-        outcome = self._judge(predicted)
+        self._worker.send(Describe(job=self._identity, choose=indices))
+        described = self._await(Described)
+        if indices is not None and choice is not None and described.equations != choice.equations:
+            _invalid(f"the answer is not the candidate chosen: {' ; '.join(choice.equations)}")
+        # The test inputs are there only now: no equation knows them.
+        self._save("test.npz", _reordered(self._task.test, self._order), with_targets=False)
+        self._worker.send(Predict(job=self._identity))
+        outcome = self._heard(described, self._await(Predicted))
         if self._stopped_early:
             outcome.status = Status.PARTIAL
             outcome.reason = (
@@ -236,11 +243,11 @@ class Attempt:
         return outcome
 
     def _choose(self) -> Choice | None:
-        """Judge the candidates, while the job's clock stands still, and pick the best."""
+        """Weigh the candidates, while the job's clock stands still, and pick the best."""
         start = time.monotonic()
-        self._candidates.judge(_JUDGING_SECONDS, lambda: not self._worker.alive)
+        self._proposals.weigh(_JUDGING_SECONDS, lambda: not self._worker.alive)
         self._deadline += time.monotonic() - start
-        return self._candidates.choose()
+        return self._proposals.choose()
 
     def _order_fit(self) -> None:
         spec = self._method.spec
@@ -255,6 +262,8 @@ class Attempt:
                 view=spec.view,
                 variables=self._task.variables,
                 targets=self._task.targets,
+                equations=self._task.equations,
+                compares=not self._proposals.by_equations,
                 tuning=spec.tuning,
                 hyperparameters=self._setting.fixed,
                 grid=self._setting.grid,
@@ -293,7 +302,7 @@ class Attempt:
                     self._settings_failed += message.failed
                     self._first_failure = self._first_failure or message.failure
                 return message
-            if isinstance(message, CandidatesMessage):
+            if isinstance(message, Candidates):
                 self._take(message)
             elif isinstance(message, Started):
                 self._pid = message.pid
@@ -328,70 +337,62 @@ class Attempt:
             raise ProtocolError(f"a {message.type!r} message of another job")
         return message
 
-    def _take(self, message: CandidatesMessage) -> None:
+    def _take(self, message: Candidates) -> None:
+        proposals = self._proposals
+        if message.predictions is None or proposals.by_equations:
+            for item in message.items:
+                proposals.hear(item, None)
+            return
         target = message.items[0].target if message.items else None
-        shape = (len(message.items), *self._candidates.shape(target))
+        shape = (len(message.items), *proposals.shape(target))
         try:
-            predictions = read_predictions(self._folder / message.predictions, shape)
+            predictions = self._read(message.predictions, shape)
         except HandoverError as error:
-            self._candidates.refuse(message.items, str(error))
+            proposals.refuse(message.items, str(error))
             return
         for item, values in zip(message.items, predictions, strict=True):
             if (item.target is None) != (target is None):
-                self._candidates.refuse([item], "candidates for one and for all targets, mixed")
+                proposals.refuse([item], "candidates for one and for all targets, mixed")
             else:
-                self._candidates.hear(item, values)
+                proposals.hear(item, values)
 
-    def _judge(self, predicted: Predicted) -> Outcome:
-        test = self._task.test
+    def _read(self, file: str, shape: tuple[int, ...]) -> NDArray[Any]:
+        return read_predictions(self._folder / file, shape, self._task.test.targets.dtype)
+
+    def _heard(self, described: Described, predicted: Predicted) -> Outcome:
+        """Take an answer as it was given; its data type will read it."""
+        shape = self._task.test.targets.shape
         try:
-            predictions = read_predictions(self._folder / predicted.predictions, test.targets.shape)
+            predictions = self._read(predicted.predictions, shape)
         except HandoverError as error:
             _invalid(str(error))
-        if not np.isfinite(predictions).all():
-            bad = int(np.size(predictions) - np.isfinite(predictions).sum())
-            _invalid(f"{bad} of {predictions.size} predictions are not finite")
-        if len(predicted.equations) != len(self._task.targets):
-            _invalid(f"{len(predicted.equations)} equations; {len(self._task.targets)} expected")
-        try:
-            equations = tuple(
-                expressions.parse(text, self._task.variables) for text in predicted.equations
-            )
-            complexity = sum(equation.complexity for equation in equations)
-        except EquationError as error:
-            _invalid(error.message)
+        if self._order is not None:
+            given, predictions = predictions, np.empty_like(predictions)
+            predictions[self._order] = given
         return Outcome(
             Status.OK,
-            equations=equations,
-            complexity=complexity,
-            metrics=self._data_type.metrics(predictions, test.targets),
-            agreement=expressions.agreement(equations, predictions, test.columns),
+            raw=RawAnswer(described.equations, predictions),
             fit_s=self._fit_s,
             predict_s=predicted.seconds,
         )
 
     def _best_so_far(self) -> Outcome:
-        """Score a job that ran out of time by its best candidate, evaluated by the bench."""
+        """Take the best candidate for the answer of a job that ran out of time."""
         late = f"ran longer than {self._job.timeout_s:g} s"
         choice = self._choose()
-        if choice is None:
+        if choice is None or not self._task.equations:
             return Outcome(Status.TIMEOUT, late)
-        test = self._task.test
-        predictions = np.stack([e.evaluate(test.columns) for e in choice.equations], axis=-1)
-        if not np.isfinite(predictions).all():
-            return Outcome(Status.TIMEOUT, f"{late}; its best candidate is not finite on test data")
         return Outcome(
             Status.PARTIAL,
-            f"{late}; scored from the best of {self._candidates.came} candidates",
-            equations=choice.equations,
-            complexity=choice.complexity,
+            f"{late}; scored from the best of {self._proposals.came} candidates",
+            raw=RawAnswer(choice.equations),
+            late=late,
             hyperparameters=choice.hyperparameters,
             choice=choice,
-            metrics=self._data_type.metrics(predictions, test.targets),
         )
 
     def _nothing_to_choose(self) -> NoReturn:
-        found = self._candidates
+        found = self._proposals
         if not found.came:
             failure = self._first_failure or "no candidate came"
         else:
@@ -429,7 +430,7 @@ class Attempt:
             except (WorkerGoneError, ProtocolError):
                 self._worker.interrupt()
                 return False
-            if isinstance(message, CandidatesMessage):
+            if isinstance(message, Candidates):
                 self._take(message)
             elif isinstance(message, Ended):
                 self._ended = message
@@ -450,6 +451,20 @@ class Attempt:
                 f"used {peak:.0f} MiB of memory; {most} MiB are allowed",
             )
         return outcome
+
+
+def _test_order(task: Task[Any], seed: int) -> NDArray[np.intp] | None:
+    """Draw the order in which test rows are given; None for their own."""
+    if task.protocol is not Protocol.STRICT or not task.any_order:
+        return None
+    return np.random.default_rng([seed, *_ORDER]).permutation(len(task.test.targets))
+
+
+def _reordered(part: Part, order: NDArray[np.intp] | None) -> Part:
+    if order is None:
+        return part
+    inputs = {name: array[order] for name, array in part.inputs.items()}
+    return replace(part, inputs=inputs)
 
 
 def _invalid(reason: str) -> NoReturn:

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mdbench.errors import MOST_SHOWN, DataError
+from mdbench.errors import MOST_SHOWN, DataError, UsageError
 from mdbench.records import RERUN_ALWAYS, RecordStore, Status, key_of
-from mdbench.runs.keys import key_parts, method_parts
+from mdbench.runs.spec import JobSpec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from mdbench.datatypes.base import Dataset
     from mdbench.records import Record
-    from mdbench.runs.plan import Job, Plan
+    from mdbench.runs.inventory import Inventory
+    from mdbench.runs.plan import Plan
     from mdbench.runtimes.base import Runtime
 
-__all__ = ["Ready", "explain", "is_due", "load_dataset", "make_ready"]
+__all__ = ["Ready", "explain", "is_due", "isolated_parts", "make_ready", "ready", "scored_parts"]
 
 
 @dataclass(frozen=True)
 class Ready:
     """A job whose data could be loaded, and so has a key."""
 
-    job: Job
+    job: JobSpec
     parts: dict[str, str]
 
     @property
@@ -33,23 +34,45 @@ class Ready:
         return key_of(self.parts)
 
 
-def load_dataset(plan: Plan, job: Job) -> Dataset:
-    """Make or read the job's dataset.
+def ready(job: JobSpec, inventory: Inventory, isolated: Mapping[str, str]) -> Ready:
+    """Give what a job's key is made of: what differs says why it is run again.
+
+    Parameters
+    ----------
+    isolated
+        What `isolated_parts` says of the job's method.
 
     Raises
     ------
     DataError
-        If the data cannot be used.
+        If the job's data cannot be used.
     """
-    dataset = plan.recall.get(
-        (job.dataset, job.snr_db, job.seed, job.protocol),
-        lambda: plan.source.load(
-            job.dataset, snr_db=job.snr_db, seed=job.seed, protocol=job.protocol
-        ),
-    )
-    if job.max_rows is None:
-        return dataset
-    return replace(dataset, max_rows=job.max_rows, row_seed=job.seed)
+    dataset = inventory.load(job)
+    view = inventory.method(job.algorithm).spec.view
+    parts = {**isolated, **job.key_parts(), "view": view}
+    return Ready(job, parts | scored_parts(job, dataset, inventory))
+
+
+def isolated_parts(algorithm: str, inventory: Inventory, runtime: Runtime) -> dict[str, str]:
+    """Give the parts of a key that all jobs of a method share under a runtime.
+
+    Raises
+    ------
+    MethodError
+        If the method has no lock.
+    """
+    method = inventory.method(algorithm)
+    parts = {"adapter": method.fingerprint(), "environment": method.lock_sha256()}
+    return parts | runtime.identity(method)
+
+
+def scored_parts(job: JobSpec, dataset: Dataset, inventory: Inventory) -> dict[str, str]:
+    """Give the parts of a key that say on what an answer is scored, and by what."""
+    return {
+        "dataset": dataset.fingerprint,
+        "target_source": dataset.target_source,
+        "scorer": inventory.scorer(job.data_type),
+    }
 
 
 def make_ready(plan: Plan, runtime: Runtime) -> list[Ready]:
@@ -60,20 +83,17 @@ def make_ready(plan: Plan, runtime: Runtime) -> list[Ready]:
     DataError, MethodError
         If data or a method's folder cannot be used.
     """
-    shared = {name: method_parts(method, runtime) for name, method in plan.methods.items()}
-    ready = []
+    shared = {name: isolated_parts(name, plan.inventory, runtime) for name in plan.files}
+    found = []
     errors: dict[str, DataError] = {}
     for job in plan.jobs:
         try:
-            dataset = load_dataset(plan, job)
+            found.append(ready(job, plan.inventory, shared[job.algorithm]))
         except DataError as error:
             errors.setdefault(error.message, error)
-            continue
-        parts = key_parts(job, plan.methods[job.algorithm], shared[job.algorithm], dataset)
-        ready.append(Ready(job, parts))
     if errors:
         raise _all_of(list(errors.values()))
-    return ready
+    return found
 
 
 def _all_of(errors: list[DataError]) -> DataError:
@@ -92,7 +112,7 @@ def is_due(one: Ready, records: Mapping[str, Record], plan: Plan) -> bool:
     return bool(_reason(one, records, plan))
 
 
-def explain(plan: Plan, runtime: Runtime) -> Iterator[tuple[Job, str]]:
+def explain(plan: Plan, runtime: Runtime) -> Iterator[tuple[JobSpec, str]]:
     """Say for each job why it will be run; an empty text where it will not be.
 
     Nothing is run or written but datasets that are made on first use.
@@ -102,7 +122,7 @@ def explain(plan: Plan, runtime: Runtime) -> Iterator[tuple[Job, str]]:
     DataError, MethodError, RecordsError
         If data, a method's folder or the results file cannot be used.
     """
-    stored = {name: RecordStore(plan.result_file(name)).latest() for name in plan.methods}
+    stored = {name: RecordStore(file).latest() for name, file in plan.files.items()}
     for one in make_ready(plan, runtime):
         records = stored[one.job.algorithm]
         reason = _reason(one, records, plan)
@@ -128,16 +148,20 @@ def _reason(one: Ready, records: Mapping[str, Record], plan: Plan) -> str:
 
 
 def _nearest(one: Ready, records: Iterable[Record]) -> Record | None:
-    """Give the newest record of the same question: dataset, noise, seed and protocol."""
-    job = one.job
+    """Give the newest record of the same question."""
     same = [
         record
         for record in records
-        if (record.dataset, record.snr_db, record.seed, record.protocol)
-        == (job.dataset, job.snr_db, job.seed, job.protocol)
-        and record.status is not Status.INTERRUPTED
+        if record.status is not Status.INTERRUPTED and _question(record) == one.job.question
     ]
     return max(same, key=lambda record: record.measured.started, default=None)
+
+
+def _question(record: Record) -> tuple[object, ...] | None:
+    try:
+        return JobSpec.of(record).question
+    except UsageError:
+        return None
 
 
 def _differences(one: Ready, record: Record) -> str:

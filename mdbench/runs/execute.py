@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 from mdbench.records import RecordStore, Status
 from mdbench.runs.due import is_due, make_ready
+from mdbench.runs.job import begin_job
 from mdbench.runs.slot import Environments, Slot
 
 if TYPE_CHECKING:
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 
     from mdbench.records import Record, RecordWriter
     from mdbench.runs.due import Ready
-    from mdbench.runs.plan import Job, Plan
+    from mdbench.runs.plan import Plan
+    from mdbench.runs.spec import JobSpec
     from mdbench.runtimes.base import Runtime
 
 __all__ = ["Observer", "Summary", "execute"]
@@ -33,10 +35,10 @@ class Observer(Protocol):
     def prepared(self, to_run: int, done: int) -> None:
         """The jobs are known: how many will be run, how many have their record already."""
 
-    def job_started(self, job: Job) -> None:
+    def job_started(self, job: JobSpec) -> None:
         """A job begins."""
 
-    def job_ended(self, job: Job, record: Record) -> None:
+    def job_ended(self, job: JobSpec, record: Record) -> None:
         """A job has left its record."""
 
 
@@ -69,13 +71,13 @@ def execute(plan: Plan, runtime: Runtime, observer: Observer) -> Summary:
     """
     with ExitStack() as stack:
         writers = {
-            name: stack.enter_context(RecordStore(plan.result_file(name)).open_for_writing())
-            for name in plan.methods
+            name: stack.enter_context(RecordStore(file).open_for_writing())
+            for name, file in plan.files.items()
         }
         for name, writer in writers.items():
             if writer.dropped_bytes:
                 observer.message(
-                    f"{plan.result_file(name)}: a torn last line of {writer.dropped_bytes} bytes "
+                    f"{plan.files[name]}: a torn last line of {writer.dropped_bytes} bytes "
                     "was cut off; its job is run again."
                 )
         ready = make_ready(plan, runtime)
@@ -105,7 +107,9 @@ class _Run:
         self._observer = observer
         self._writers = writers
         environments = Environments(runtime)
-        self._slots = [Slot(plan, runtime, environments) for _ in range(plan.n_jobs)]
+        self._slots = [
+            Slot(plan.inventory, runtime, environments, plan.result_dir) for _ in range(plan.n_jobs)
+        ]
         self._queue: queue.SimpleQueue[Ready] = queue.SimpleQueue()
         self._ended: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._stop = threading.Event()
@@ -160,7 +164,7 @@ class _Run:
                 while not self._stop.is_set():
                     one = self._queue.get_nowait()
                     self._observer.job_started(one.job)
-                    beside.do(partial(self._leave_record, one.job, slot.run(one)))
+                    beside.do(partial(self._leave_record, one.job, begin_job(one, slot)))
         except queue.Empty:
             pass
         except BaseException as error:  # noqa: BLE001 - raised again by the main thread
@@ -168,7 +172,7 @@ class _Run:
         finally:
             self._ended.put(None)
 
-    def _leave_record(self, job: Job, make: Callable[[], Record]) -> None:
+    def _leave_record(self, job: JobSpec, make: Callable[[], Record]) -> None:
         """Score an answer and write it down, while the slot does its next job."""
         try:
             record = make()

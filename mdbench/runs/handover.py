@@ -6,7 +6,7 @@ import io
 import math
 import os
 import stat
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["HandoverError", "read_predictions"]
 
+LONGEST_TEXT = 200
+"""Characters of a predicted text, such as a label."""
 _MOST_HEADER = 4096
 """Bytes that an .npy file may have beyond its numbers."""
 _HEADERS = {
@@ -31,8 +33,11 @@ class HandoverError(Exception):
     """A file is not the array that it should be; says in what."""
 
 
-def read_predictions(path: Path, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """Read an .npy file that must hold float64 numbers of exactly this shape.
+def read_predictions(path: Path, shape: tuple[int, ...], like: np.dtype[Any]) -> NDArray[Any]:
+    """Read an .npy file that must hold an array of exactly this shape.
+
+    Its values are texts of at most `LONGEST_TEXT` characters where `like` is a type of text, and
+    else float64.
 
     No link is followed, nothing but a plain file is opened, and no more is read than the shape
     asks for.
@@ -54,11 +59,16 @@ def read_predictions(path: Path, shape: tuple[int, ...]) -> NDArray[np.float64]:
         found, dtype = _read_header(stream, path.name)
         if found != shape:
             raise HandoverError(f"predictions of shape {found}; {shape} expected")
-        if dtype != np.float64 or status.st_size > 8 * math.prod(shape) + _MOST_HEADER:
+        texts = like.kind == "U"
+        if texts and (dtype.kind != "U" or dtype.itemsize > 4 * LONGEST_TEXT):
+            raise HandoverError(f"{path.name} is no array of texts of {LONGEST_TEXT} characters")
+        if not texts and dtype != np.float64:
             raise HandoverError(f"{path.name} is no array of float64")
+        if status.st_size > dtype.itemsize * math.prod(shape) + _MOST_HEADER:
+            raise HandoverError(f"{path.name} holds more than its array")
         stream.seek(0)
         try:
-            array: NDArray[np.float64] = np.lib.format.read_array(stream, allow_pickle=False)
+            array: NDArray[Any] = np.lib.format.read_array(stream, allow_pickle=False)
         except ValueError:
             raise HandoverError(f"{path.name} is cut short") from None
     return array

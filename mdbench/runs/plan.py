@@ -5,25 +5,24 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from mdbench import datatypes, methods
 from mdbench.data.noise import SNR_LEVELS_DB
-from mdbench.datatypes.base import Protocol
 from mdbench.errors import MethodError, UsageError, did_you_mean
-from mdbench.runs.recall import Recall
-from mdbench.runtimes.base import OUTPUT_MB, PROCESSES, Limits
+from mdbench.runs.inventory import Inventory
+from mdbench.runs.spec import JobSpec, RunOptions
+from mdbench.runs.typed import read_words
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
+    from pathlib import Path
 
-    from mdbench.datatypes.base import DataType, Source
+    from mdbench.datatypes.base import DataType
     from mdbench.methods import Method
     from mdbench.records import Status
     from mdbench.workspace import Workspace
 
-__all__ = ["NOISE_LEVELS", "Job", "Plan", "RunOptions", "make_plan", "select_names", "slots"]
+__all__ = ["NOISE_LEVELS", "Plan", "RunOptions", "make_plan", "select_names", "slots"]
 
 _T = TypeVar("_T")
 
@@ -32,94 +31,23 @@ NOISE_LEVELS: tuple[float | None, ...] = (None, *SNR_LEVELS_DB)
 
 
 @dataclass(frozen=True)
-class RunOptions:
-    """What ``mdbench run`` was asked for, one attribute an option."""
-
-    algorithms: tuple[str, ...]
-    data_type: str
-    datasets: tuple[str, ...] = ()
-    dataset_path: Path | None = None
-    result_dir: Path = Path("results")
-    with_noise: bool = False
-    snr: tuple[float | None, ...] = ()
-    n_jobs: int | None = None
-    timeout: float | None = None
-    seeds: tuple[int, ...] = (0,)
-    save_pareto: bool = False
-    protocol: Protocol = Protocol.STRICT
-    threads: int | None = None
-    memory_mb: int | None = None
-    processes: int = PROCESSES
-    output_mb: int = OUTPUT_MB
-    variant: str | None = None
-    max_rows: int | None = None
-    rerun: frozenset[Status] = frozenset()
-    special: tuple[str, ...] = ()
-    """Words that only the data type understands: its own options with their values."""
-
-
-@dataclass(frozen=True)
-class Job:
-    """Method x dataset x noise level x seed under one budget."""
-
-    algorithm: str
-    data_type: str
-    dataset: str
-    snr_db: float | None
-    seed: int
-    protocol: Protocol
-    timeout_s: float
-    threads: int
-    save_pareto: bool
-    memory_mb: int | None = None
-    processes: int = PROCESSES
-    output_mb: int = OUTPUT_MB
-
-    @property
-    def limits(self) -> Limits:
-        """What the job may use besides time."""
-        return Limits(self.threads, self.memory_mb, self.processes, self.output_mb)
-
-    variant: str | None = None
-    max_rows: int | None = None
-
-    @property
-    def noise(self) -> str:
-        """The noise level in words."""
-        return "clean" if self.snr_db is None else f"{self.snr_db:g} dB"
-
-    def __str__(self) -> str:
-        return f"{self.algorithm} · {self.dataset} · {self.noise} · seed {self.seed}"
-
-    @property
-    def file_name(self) -> str:
-        """A name for the job's files: the dataset's own name, its noise and its seed.
-
-        Of names that no file could have, what matters is left; a key makes it unique.
-        """
-        noise = "" if self.snr_db is None else f"_snr_{self.snr_db:g}"
-        plain = "".join(letter if letter.isprintable() else "-" for letter in self.dataset)
-        short = plain.replace("/", "-").encode()[:100].decode(errors="ignore")
-        return f"{short}{noise}_seed_{self.seed}"
-
-
-@dataclass(frozen=True)
 class Plan:
     """All jobs of one command, and how they are to be run."""
 
-    jobs: tuple[Job, ...]
-    methods: dict[str, Method]
-    data_type: DataType = field(compare=False)
-    source: Source = field(compare=False)
-    dataset_path: Path | None
+    jobs: tuple[JobSpec, ...]
+    inventory: Inventory = field(compare=False, repr=False)
     result_dir: Path
     n_jobs: int
-    rerun: frozenset[Status]
-    recall: Recall = field(default_factory=Recall, compare=False, repr=False)
+    rerun: Collection[Status] = ()
 
-    def result_file(self, algorithm: str) -> Path:
-        """The file that a method's records go to."""
-        return self.result_dir / f"{algorithm}-{self.data_type.name}.jsonl"
+    @property
+    def files(self) -> dict[str, Path]:
+        """The files that the records of each method go to."""
+        return {job.algorithm: self.result_file(job) for job in self.jobs}
+
+    def result_file(self, job: JobSpec) -> Path:
+        """The file that a job's record goes to."""
+        return self.result_dir / f"{job.algorithm}-{job.data_type}.jsonl"
 
 
 def make_plan(options: RunOptions, workspace: Workspace) -> Plan:
@@ -134,57 +62,36 @@ def make_plan(options: RunOptions, workspace: Workspace) -> Plan:
     DataError
         If the user's own data cannot be read.
     """
-    data_type = datatypes.find(
-        options.data_type,
-        workspace.datasets / options.data_type,
-        workspace.arrays / options.data_type,
-    )
-    data_type.use_variant(options.variant)
+    inventory = Inventory(workspace)
+    data_type = inventory.data_type(options.data_type)
     if not options.algorithms:
         raise UsageError("No method was given.", "Say which: --algorithm operon")
-    chosen = {name: methods.find(name, workspace.algorithms) for name in options.algorithms}
-    for method in chosen.values():
-        _check_method(method, data_type)
-        _check_rows(method, data_type, options.max_rows)
-    source = data_type.source(options.dataset_path)
-    names = data_type.with_options(
-        select_names(source.names(), options.datasets, source.groups()),
-        _special(options.special, data_type),
-    )
-    levels = _noise_levels(options, data_type)
-    threads = options.threads or max(method.spec.threads for method in chosen.values())
+    chosen = [inventory.method(name) for name in dict.fromkeys(options.algorithms)]
+    given = {
+        **options.options,
+        **read_words(options.special, data_type.options, data_type.name),
+    }
+    for method in chosen:
+        _check_method(method, data_type, given)
+    source = inventory.source(data_type.name, options.dataset_path)
+    names = select_names(source.names(), options.datasets, source.groups())
+    levels, seeds = _noise_levels(options, data_type), _seeds(options)
     jobs = tuple(
-        Job(
+        JobSpec(
             algorithm=method.name,
             data_type=data_type.name,
             dataset=name,
             snr_db=snr_db,
             seed=seed,
-            protocol=options.protocol,
-            timeout_s=method.spec.timeout if options.timeout is None else options.timeout,
-            threads=options.threads or method.spec.threads,
-            save_pareto=options.save_pareto,
-            memory_mb=options.memory_mb or method.spec.memory_mb,
-            processes=options.processes,
-            output_mb=options.output_mb,
-            variant=options.variant,
-            max_rows=_max_rows(method, data_type, options.max_rows),
+            **{**options.for_method(method.spec), "options": kept},
         )
-        for method in chosen.values()
+        for method in chosen
         for snr_db in levels
-        for seed in _unique(options.seeds)
-        for name in names
+        for seed in seeds
+        for name, kept in data_type.asked(names, _limits(method, data_type) | given)
     )
-    return Plan(
-        jobs=jobs,
-        methods=chosen,
-        data_type=data_type,
-        source=source,
-        dataset_path=options.dataset_path,
-        result_dir=options.result_dir,
-        n_jobs=slots(options.n_jobs, threads),
-        rerun=options.rerun,
-    )
+    threads = options.threads or max(method.spec.threads for method in chosen)
+    return Plan(jobs, inventory, options.result_dir, slots(options.n_jobs, threads), options.rerun)
 
 
 def select_names(
@@ -225,64 +132,46 @@ def select_names(
     return [name for name in names if name in picked]
 
 
-def _check_method(method: Method, data_type: DataType) -> None:
+def _check_method(method: Method, data_type: DataType[Any, Any], given: Mapping[str, Any]) -> None:
+    view = method.spec.view
     if data_type.name not in method.spec.data_types:
         raise UsageError(
             f"{method.name} does not do {data_type.name}; its method.toml says "
             f"data_types = {list(method.spec.data_types)}.",
             "To see which method does what: mdbench list",
         )
-    if method.spec.view not in data_type.views:
+    if view not in data_type.views:
         raise MethodError(
-            f"{method.folder / 'method.toml'}: key 'view' is {method.spec.view!r}, "
+            f"{method.folder / 'method.toml'}: key 'view' is {view!r}, "
             f"but {data_type.name} has only: {', '.join(data_type.views)}."
         )
-
-
-def _check_rows(method: Method, data_type: DataType, max_rows: int | None) -> None:
-    if max_rows is not None and method.spec.view not in data_type.subsampled_views:
-        raise UsageError(
-            f"--max-rows does not go with {method.name}: of {data_type.name} as "
-            f"{method.spec.view} a method needs all samples.",
-            "Leave it out.",
-        )
-
-
-def _max_rows(method: Method, data_type: DataType, asked: int | None) -> int | None:
-    """Give what was asked for, or else the method's own limit where rows can be left out."""
-    if method.spec.view not in data_type.subsampled_views:
-        return None
-    return method.spec.max_rows if asked is None else asked
-
-
-def _special(words: Sequence[str], data_type: DataType) -> dict[str, str]:
-    """Read the options of the data type."""
-    known = {option.name: option for option in data_type.options}
-    given: dict[str, str] = {}
-    left = list(words)
-    while left:
-        name, equals, value = left.pop(0).partition("=")
-        name = name.replace("_", "-")
-        if name not in known:
+    for option in data_type.options:
+        if option.key in given and option.views and view not in option.views:
             raise UsageError(
-                f"{name!r} is no option of a run, nor of the data type {data_type.name}.",
-                f"Options of {data_type.name}: {', '.join(known) or 'none'}.  "
-                "To see all others: mdbench run --help",
+                f"{option.name} does not go with {method.name}, which is given {data_type.name} "
+                f"as {view}; it goes with: {', '.join(option.views)}.",
+                "Leave it out.",
             )
-        if name in given:
-            raise UsageError(f"{name} was given more than once.", "Give it once.")
-        if known[name].takes_value:
-            if not equals and (not left or left[0].startswith("--")):
-                raise UsageError(f"{name} needs a value.", f"E.g. {name}=VALUE")
-            given[name] = value if equals else left.pop(0)
-        elif equals:
-            raise UsageError(f"{name} takes no value, and was given {value!r}.")
-        else:
-            given[name] = ""
-    return given
 
 
-def _noise_levels(options: RunOptions, data_type: DataType) -> tuple[float | None, ...]:
+def _limits(method: Method, data_type: DataType[Any, Any]) -> dict[str, Any]:
+    """Give the values of options that the method's own folder says."""
+    spec = method.spec
+    values = {
+        option.key: getattr(spec, option.method_key)
+        for option in data_type.options
+        if option.method_key and (not option.views or spec.view in option.views)
+    }
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _seeds(options: RunOptions) -> tuple[int, ...]:
+    if options.seed and options.seeds:
+        raise UsageError("--seed and --seeds were both given.", "Use one: --seeds 0,1,2.")
+    return tuple(_unique(options.seeds or options.seed or (0,)))
+
+
+def _noise_levels(options: RunOptions, data_type: DataType[Any, Any]) -> tuple[float | None, ...]:
     noisy = options.with_noise or any(level is not None for level in options.snr)
     if noisy and not data_type.snr_levels:
         own = [option.name for option in data_type.options]

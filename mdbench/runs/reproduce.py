@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from itertools import groupby
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mdbench import datatypes, methods
-from mdbench.datatypes.base import Protocol
 from mdbench.errors import UsageError
 from mdbench.records import RERUN_ALWAYS, comparable
-from mdbench.runs.plan import Job, Plan, select_names, slots
-from mdbench.runtimes.base import OUTPUT_MB, PROCESSES
+from mdbench.runs.inventory import Inventory
+from mdbench.runs.plan import Plan, select_names, slots
+from mdbench.runs.spec import JobSpec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
 
     from mdbench.records import Record
     from mdbench.workspace import Workspace
@@ -27,18 +26,18 @@ RESULT = frozenset(
         "equations",
         "hyperparameters",
         "metrics",
-        "complexity",
+        "judged_by",
+        "floor",
+        "notes",
         "selection",
-        "agreement",
         "front",
         "truth",
         "targets",
     }
 )
 """The keys of a record that say what came out; the others say of what, with what and where."""
-_NOT_COMPARED = {"log", "fidelity"}
-"""The log is a path below the results folder, which is another one.  Fidelity follows from the
-equations and the truth, but for steps that a slower machine may have no time for."""
+_NOT_COMPARED = {"log"}
+"""A path below the results folder, which is another one."""
 
 
 def plans_of(
@@ -69,28 +68,11 @@ def plans_of(
     chosen = [record for record in done if record.dataset in wanted]
     if not chosen:
         raise UsageError("There is no record to reproduce.", "Give a results file of mdbench run.")
-    for source, group in groupby(sorted(chosen, key=_source), key=_source):
-        runtime, data_type, path, variant = source
-        jobs = tuple(_job(record) for record in group)
-        place = Path(path) if path else None
-        names = dict.fromkeys(job.algorithm for job in jobs)
-        kind = datatypes.find(
-            data_type, workspace.datasets / data_type, workspace.arrays / data_type
-        )
-        kind.use_variant(variant or None)
-        yield (
-            runtime,
-            Plan(
-                jobs=jobs,
-                methods={name: methods.find(name, workspace.algorithms) for name in names},
-                data_type=kind,
-                source=kind.source(place),
-                dataset_path=place,
-                result_dir=result_dir,
-                n_jobs=slots(n_jobs, max(job.threads for job in jobs)),
-                rerun=frozenset(),
-            ),
-        )
+    inventory = Inventory(workspace)
+    for runtime, group in groupby(sorted(chosen, key=_runtime), key=_runtime):
+        jobs = tuple(JobSpec.of(record) for record in group)
+        at_a_time = slots(n_jobs, max(job.threads for job in jobs))
+        yield runtime, Plan(jobs, inventory, result_dir, at_a_time)
 
 
 def differences(before: Record, after: Record) -> dict[str, tuple[Any, Any]]:
@@ -106,31 +88,5 @@ def differences(before: Record, after: Record) -> dict[str, tuple[Any, Any]]:
     }
 
 
-def _source(record: Record) -> tuple[str, str, str, str]:
-    return (
-        record.runtime.name,
-        record.data_type,
-        record.dataset_path or "",
-        record.key_parts.get("variant", ""),
-    )
-
-
-def _job(record: Record) -> Job:
-    if record.budget.timeout_s is None:
-        raise UsageError(f"The record of {record.dataset} has no time limit.")
-    return Job(
-        algorithm=record.algorithm,
-        data_type=record.data_type,
-        dataset=record.dataset,
-        snr_db=record.snr_db,
-        seed=record.seed,
-        protocol=Protocol(record.protocol),
-        timeout_s=record.budget.timeout_s,
-        threads=record.budget.threads,
-        memory_mb=record.budget.memory_mb,
-        processes=record.budget.processes or PROCESSES,
-        output_mb=record.budget.output_mb or OUTPUT_MB,
-        save_pareto=record.front is not None,
-        variant=record.key_parts.get("variant"),
-        max_rows=int(rows) if (rows := record.key_parts.get("max_rows")) else None,
-    )
+def _runtime(record: Record) -> str:
+    return record.runtime.name

@@ -16,8 +16,7 @@ from mdbench import __version__
 from mdbench.errors import UnavailableError
 from mdbench.metrics.selection import best_by_complexity
 from mdbench.records import (
-    Budget,
-    Fidelity,
+    ANSWERED,
     FrontEntry,
     Machine,
     Measured,
@@ -31,17 +30,15 @@ from mdbench.records import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from mdbench.datatypes._fidelity import Fidelity as Found
-    from mdbench.datatypes.base import Dataset
-    from mdbench.runs.attempt import Outcome
-    from mdbench.runs.choice import Offer
-    from mdbench.runs.plan import Job
+    from mdbench.datatypes.base import DataType, Offer, Task
+    from mdbench.runs.due import Ready
+    from mdbench.runs.judgement import Judged
     from mdbench.runtimes.base import Prepared
     from mdbench.runtimes.base import Runtime as IsolatedBy
 
-__all__ = ["Stopwatch", "make_record"]
+__all__ = ["Stopwatch", "make_record", "scored"]
 
-_CORE_PACKAGES = ("numpy", "scipy", "sympy", "findiff")
+_CORE_PACKAGES = ("numpy", "scipy", "sympy", "mpmath", "findiff")
 
 
 class Stopwatch:
@@ -67,45 +64,33 @@ class Stopwatch:
 
 
 def make_record(
-    job: Job,
-    dataset: Dataset,
-    outcome: Outcome,
+    one: Ready,
+    task: Task[Any],
+    judged: Judged,
     *,
-    key_parts: dict[str, str],
-    targets: tuple[str, ...],
-    dataset_path: Path | None,
+    data_type: DataType[Any, Any],
     runtime: IsolatedBy,
     prepared: Prepared | None,
     log: str | None,
     started: datetime,
     wall_s: float,
-    fidelity: Found | None = None,
 ) -> Record:
     """Put together the one line that a job leaves."""
-    choice = outcome.choice
+    dataset, outcome, choice = task.dataset, judged.outcome, judged.outcome.choice
     return Record(
         mdbench=__version__,
-        key=key_of(key_parts),
-        key_parts=key_parts,
-        algorithm=job.algorithm,
-        data_type=job.data_type,
-        dataset=job.dataset,
-        dataset_path=None if dataset_path is None else str(dataset_path),
+        key=key_of(one.parts),
+        key_parts=one.parts,
+        **one.job.recorded(),
         dim=dataset.dim,
-        snr_db=job.snr_db,
-        seed=job.seed,
-        protocol=job.protocol.value,
-        view=key_parts["view"],
-        targets=targets,
+        system=one.job.system(data_type.options),
+        view=task.view,
+        targets=task.targets,
         truth=dataset.truth,
         target_source=dataset.target_source,
-        status=outcome.status,
-        reason=outcome.reason,
         log=log,
-        equations=_texts(outcome),
-        hyperparameters=outcome.hyperparameters,
-        metrics=_with_floor(outcome.metrics, dataset.nmse_floor),
-        complexity=outcome.complexity,
+        hyperparameters=outcome.hyperparameters if outcome.status in ANSWERED else None,
+        **scored(data_type, task, judged),
         selection=None
         if choice is None
         else Selection(
@@ -114,23 +99,15 @@ def make_record(
             candidates=outcome.came,
             invalid=outcome.invalid,
         ),
-        agreement=outcome.agreement,
-        fidelity=None if fidelity is None else Fidelity.model_validate(fidelity.as_json()),
         front=None if outcome.front is None else tuple(_front(outcome.front)),
-        budget=Budget(
-            timeout_s=job.timeout_s,
-            threads=job.threads,
-            memory_mb=job.memory_mb,
-            processes=job.processes,
-            output_mb=job.output_mb,
-        ),
         runtime=Runtime(name=runtime.name, details=_details(runtime, prepared)),
         provenance=Provenance(
             python=None if prepared is None else prepared.python,
             packages={} if prepared is None else dict(prepared.packages),
-            lock_sha256=key_parts["environment"],
+            lock_sha256=one.parts["environment"],
             environment=None if prepared is None else prepared.identity,
-            core=_core_versions(),
+            core=core_versions(),
+            scorer=one.parts["scorer"],
             machine=_machine(),
         ),
         measured=Measured(
@@ -144,6 +121,19 @@ def make_record(
     )
 
 
+def scored(data_type: DataType[Any, Any], task: Task[Any], judged: Judged) -> dict[str, Any]:
+    """Give the keys of a record that say what an answer is worth."""
+    return {
+        "status": judged.outcome.status,
+        "reason": judged.outcome.reason,
+        "equations": judged.equations,
+        "judged_by": data_type.judged_by(task),
+        "metrics": dict(judged.scores.metrics),
+        "floor": task.dataset.floor,
+        "notes": {name: tuple(told) for name, told in judged.scores.notes.items() if told},
+    }
+
+
 def _details(runtime: IsolatedBy, prepared: Prepared | None) -> dict[str, Any]:
     try:
         enforced = runtime.probe().details()
@@ -152,19 +142,10 @@ def _details(runtime: IsolatedBy, prepared: Prepared | None) -> dict[str, Any]:
     return enforced | ({} if prepared is None else dict(prepared.details))
 
 
-def _with_floor(metrics: dict[str, float], floor: float | None) -> dict[str, float | None]:
-    known = floor is not None and "nmse" in metrics
-    return {**metrics, "nmse_floor": floor} if known else dict(metrics)
-
-
-def _texts(outcome: Outcome) -> tuple[str, ...] | None:
-    return None if outcome.equations is None else tuple(e.text for e in outcome.equations)
-
-
 def _front(offers: list[Offer]) -> Iterable[FrontEntry]:
     """Keep the best at each complexity that no simpler one beats, target by target."""
-    for target in dict.fromkeys(offer.target for offer in offers):
-        group = [offer for offer in offers if offer.target == target]
+    for target in dict.fromkeys(offer.candidate.target for offer in offers):
+        group = [offer for offer in offers if offer.candidate.target == target]
         lowest = float("inf")
         for index in best_by_complexity([o.loss for o in group], [o.complexity for o in group]):
             offer = group[index]
@@ -172,9 +153,9 @@ def _front(offers: list[Offer]) -> Iterable[FrontEntry]:
                 continue
             lowest = offer.loss
             yield FrontEntry(
-                equations=tuple(e.text for e in offer.equations),
-                target=offer.target,
-                hyperparameters=offer.hyperparameters,
+                equations=offer.candidate.equations,
+                target=target,
+                hyperparameters=dict(offer.candidate.hyperparameters),
                 loss=offer.loss,
                 complexity=offer.complexity,
                 fitness=offer.fitness,
@@ -182,7 +163,7 @@ def _front(offers: list[Offer]) -> Iterable[FrontEntry]:
 
 
 @cache
-def _core_versions() -> dict[str, str]:
+def core_versions() -> dict[str, str]:
     return {"python": platform.python_version()} | {
         name: metadata.version(name) for name in _CORE_PACKAGES
     }

@@ -17,6 +17,8 @@ __all__ = [
     "Broken",
     "CandidateItem",
     "Candidates",
+    "Describe",
+    "Described",
     "Ended",
     "Failed",
     "Fitted",
@@ -31,7 +33,7 @@ __all__ = [
     "parse_message",
 ]
 
-PROTOCOL = 1
+PROTOCOL = 2
 """Version of the protocol; a worker with another one is refused."""
 
 MAX_LINE = 32 * 2**20
@@ -47,7 +49,11 @@ class _Message(BaseModel):
 
 
 class JobOrder(_Message):
-    """Host: fit.  The job's folder holds ``train.npz`` (and ``validation.npz`` for a grid)."""
+    """Host: fit.  The job's folder holds ``train.npz`` (and ``validation.npz`` for a grid).
+
+    `equations` says whether an answer has some, `compares` whether it matters what candidates
+    predict.
+    """
 
     type: Literal["job"] = "job"
     job: str
@@ -55,6 +61,8 @@ class JobOrder(_Message):
     view: str
     variables: tuple[str, ...]
     targets: tuple[str, ...]
+    equations: bool
+    compares: bool
     tuning: Literal["grid", "front", "none"]
     hyperparameters: dict[str, Any]
     grid: list[dict[str, Any]]
@@ -72,12 +80,19 @@ class Refit(_Message):
     hyperparameters: dict[str, Any]
 
 
+class Describe(_Message):
+    """Host: give the equations, after choosing from the front where there is one."""
+
+    type: Literal["describe"] = "describe"
+    job: str
+    choose: list[int] | None = None
+
+
 class Predict(_Message):
-    """Host: predict on ``test.npz``, after choosing from the front where there is one."""
+    """Host: predict on ``test.npz``, which was not there before the equations were given."""
 
     type: Literal["predict"] = "predict"
     job: str
-    choose: list[int] | None = None
 
 
 class Hello(_Message):
@@ -114,12 +129,12 @@ class CandidateItem(_Message):
 
 
 class Candidates(_Message):
-    """Worker: candidates, and the file with their predictions on the selection data."""
+    """Worker: candidates, and where it matters the file with what they predict."""
 
     type: Literal["candidates"]
     job: str
     items: Annotated[list[CandidateItem], Field(max_length=100_000)]
-    predictions: Annotated[str, Field(pattern=r"^candidates-[0-9]{1,9}\.npy$")]
+    predictions: Annotated[str, Field(pattern=r"^candidates-[0-9]{1,9}\.npy$")] | None = None
 
 
 class Fitted(_Message):
@@ -133,12 +148,19 @@ class Fitted(_Message):
     failure: str = Field(max_length=5000)
 
 
+class Described(_Message):
+    """Worker: the equations of the answer, one a target; none where it has none."""
+
+    type: Literal["described"]
+    job: str
+    equations: Annotated[tuple[str, ...], Field(max_length=1000)]
+
+
 class Predicted(_Message):
     """Worker: the prediction is in the file."""
 
     type: Literal["predicted"]
     job: str
-    equations: Annotated[tuple[str, ...], Field(max_length=1000)]
     predictions: Literal["predictions.npy"]
     seconds: float
 
@@ -163,7 +185,7 @@ class Ended(_Message):
 
 
 Message = Annotated[
-    Hello | Broken | Started | Candidates | Fitted | Predicted | Failed | Ended,
+    Hello | Broken | Started | Candidates | Fitted | Described | Predicted | Failed | Ended,
     Field(discriminator="type"),
 ]
 

@@ -31,13 +31,13 @@ class Problem:
     Attributes
     ----------
     view
-        ``table``, ``trajectory`` or ``field``.
+        ``table``, ``trajectory`` or ``field``, or what else a data type has.
     variables
         The names that an equation may use, in the order of the columns of `X` or `u`.
     targets
         The names of the left-hand sides, in the order of the columns of `Y` or `du`.
     arrays
-        The view's arrays by name, float64:
+        The view's arrays by name, float64 or texts:
 
         - ``table``: ``X`` (n, len(variables)), ``Y`` (n, len(targets));
         - ``trajectory``: ``t`` (n,), ``u`` (n, d), ``du`` (n, d);
@@ -92,6 +92,6 @@ class Candidate:
     """
 
     equations: tuple[str, ...]
-    predictions: Array = field(repr=False)
+    predictions: Array | None = field(default=None, repr=False)
     hyperparameters: Mapping[str, Any] = field(default_factory=dict)
     target: int | None = None

@@ -153,8 +153,18 @@ def _answer(adapter: type, host: Connection) -> None:
                 failed=0,
                 failure="",
             )
+        elif message["type"] == "describe":
+            if message["choose"] is not None:
+                fitted.choose(message["choose"])
+            equations = _texts(fitted.equations()) if order["equations"] else []
+            host.send("described", equations=equations)
         elif message["type"] == "predict":
-            _predict(fitted, host, message["choose"])
+            start = time.monotonic()
+            predictions = _array(fitted.predict(host.problem("test.npz")))
+            seconds = time.monotonic() - start
+            host.send(
+                "predicted", predictions=host.save("predictions.npy", predictions), seconds=seconds
+            )
             return
 
 
@@ -246,8 +256,8 @@ def _sweep(
         try:
             model = _make(adapter, order, setting)
             model.fit(train)
-            predictions = _numbers(model.predict(validation))
-            equations = tuple(_texts(model.equations()))
+            predictions = _array(model.predict(validation)) if order["compares"] else None
+            equations = tuple(_texts(model.equations())) if order["equations"] else ()
         except Unsupported:
             raise
         except Exception as error:  # noqa: BLE001 - one bad setting is no failed job
@@ -257,28 +267,16 @@ def _sweep(
         yield Candidate(equations, predictions, setting)
 
 
-def _predict(fitted: Any, host: Connection, choose: list[int] | None) -> None:
-    start = time.monotonic()
-    if choose is not None:
-        fitted.choose(choose)
-    predictions = _numbers(fitted.predict(host.problem("test.npz")))
-    seconds = time.monotonic() - start
-    host.send(
-        "predicted",
-        equations=_texts(fitted.equations()),
-        predictions=host.save("predictions.npy", predictions),
-        seconds=seconds,
-    )
-
-
 class _CandidateSender:
-    """Sends candidates in batches of equal shape: a file of predictions and a message each.
+    """Sends candidates in batches, a message each.
 
+    Where it matters what they predict, a file goes with it; its predictions are of equal shape.
     A batch goes out when it is `_FLUSH_SECONDS` old, also where the method has stalled since.
     """
 
     def __init__(self, host: Connection) -> None:
         self._host = host
+        self._compares = host.order["compares"]
         self._items: list[dict[str, Any]] = []
         self._predictions: list[Any] = []
         self._files = 0
@@ -299,10 +297,11 @@ class _CandidateSender:
             raise self._error
 
     def _add(self, candidate: Candidate) -> None:
-        predictions = _numbers(candidate.predictions)
-        if self._predictions and predictions.shape != self._predictions[0].shape:
-            self._flush()
-        self._predictions.append(predictions)
+        if self._compares:
+            predictions = _array(candidate.predictions)
+            if self._predictions and predictions.shape != self._predictions[0].shape:
+                self._flush()
+            self._predictions.append(predictions)
         self._items.append(
             {
                 "equations": _texts(candidate.equations),
@@ -330,7 +329,9 @@ class _CandidateSender:
             self._timer = None
         if not self._items:
             return
-        file = self._host.save(f"candidates-{self._files}.npy", np.stack(self._predictions))
+        file = None
+        if self._compares:
+            file = self._host.save(f"candidates-{self._files}.npy", np.stack(self._predictions))
         self._host.send("candidates", items=self._items, predictions=file)
         self._files += 1
         self.sent += len(self._items)
@@ -338,11 +339,12 @@ class _CandidateSender:
         self._flushed = time.monotonic()
 
 
-def _numbers(values: Any) -> Any:
-    """Take what an adapter predicts as it stands: an array of floats of whatever shape."""
+def _array(values: Any) -> Any:
+    """Take what an adapter predicts as it stands: an array of floats or texts of whatever shape."""
     if np.ma.isMaskedArray(values) or np.iscomplexobj(values):
-        raise TypeError("predictions are real numbers without a mask")
-    return np.asarray(values, dtype=np.float64)
+        raise TypeError("predictions are real numbers without a mask, or texts")
+    array = np.asarray(values)
+    return array if array.dtype.kind == "U" else np.asarray(array, dtype=np.float64)
 
 
 def _texts(equations: Sequence[str] | str) -> list[str]:

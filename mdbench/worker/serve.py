@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PROTOCOL", "main"]
 
-PROTOCOL = 1
+PROTOCOL = 2
 """Version of the protocol between host and worker (docs/protocol.md)."""
 
 _MOST_IN_VAIN = 10

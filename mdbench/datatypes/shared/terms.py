@@ -1,122 +1,119 @@
-"""Fidelity as records have it: an answer beside the truth, in terms, in motion, in its residual."""
+"""An answer beside the truth, term by term, as metrics and notes."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from mdbench.datatypes.base import Scores
 from mdbench.errors import EquationError
 from mdbench.expressions.contribution import negligible
-from mdbench.expressions.fidelity import compare
+from mdbench.expressions.fidelity import Verdict, compare
 from mdbench.expressions.functions import CONSTANTS, FUNCTIONS
-from mdbench.solvers.simulation import Ended
+from mdbench.metrics.spec import MetricSpec, flag
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from mdbench.datatypes.base import Task
-    from mdbench.expressions.fidelity import Comparison, Term
-    from mdbench.solvers.simulation import Simulated
+    from mdbench.expressions.fidelity import Term
+    from mdbench.metrics.spec import Value
 
-__all__ = ["Fidelity", "Motion", "score"]
+__all__ = ["TERM_METRICS", "beside_the_truth"]
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
+_KEPT = frozenset[Any]()
+"""The places of what only records hold."""
+
+TERM_METRICS = (
+    flag(
+        "identified",
+        "identified",
+        "answers with all true terms, no other, and every coefficient within 5 %",
+        mark="✓",
+        places={"board", "brief", "figure"},
+    ),
+    flag(
+        "one_term_off",
+        "one off",
+        "answers with one term of the whole system missing or extra, the others within 5 %",
+        mark="±1",
+        places={"board"},
+    ),
+    MetricSpec(
+        name="f1",
+        title="F1",
+        explanation="harmonic mean of precision and recall of the terms; 0 without an answer",
+        better="higher",
+        on_failure=0.0,
+        digits=2,
+    ),
+    MetricSpec(
+        name="precision",
+        title="precision",
+        explanation="the share of the answer's terms that the truth has",
+        better="higher",
+        on_failure=0.0,
+        digits=2,
+        places=_KEPT,
+    ),
+    MetricSpec(
+        name="recall",
+        title="recall",
+        explanation="the share of the truth's terms that the answer has",
+        better="higher",
+        on_failure=0.0,
+        digits=2,
+        places=_KEPT,
+    ),
+    MetricSpec(
+        name="coefficient_error",
+        title="coefficients",
+        explanation="the largest relative error of a constant in the terms that answer and truth "
+        "have in common",
+        scale="log",
+        on_failure=None,
+        places=_KEPT,
+    ),
+    MetricSpec(
+        name="term_edit_distance",
+        title="term edits",
+        explanation="nodes to change to make the answer the truth, both multiplied out, over the "
+        "nodes of the truth; at most 1",
+        on_failure=1.0,
+        digits=2,
+        places=_KEPT,
+    ),
+)
+"""All undecided where answer or truth are too large to be multiplied out.  There is no error of
+coefficients where the two have no term with a constant in common."""
 
 
-@dataclass(frozen=True)
-class Motion:
-    """A discovered system, integrated.
-
-    Attributes
-    ----------
-    r2
-        Of the trajectory through the test window, from its first true state; None where there is
-        no whole one.
-    r2_unseen
-        From an initial condition that no method was given.
-    ended
-        How they ended: the first of the two that did not come to its end decides.
-    """
-
-    r2: float | None
-    r2_unseen: float | None
-    ended: Ended
-
-    @classmethod
-    def of(cls, seen: Simulated, unseen: Simulated | None) -> Motion:
-        """Put the two trajectories together."""
-        both = [seen] if unseen is None else [seen, unseen]
-        ends = [each.ended for each in both if each.ended is not Ended.WHOLE]
-        return cls(seen.r2, None if unseen is None else unseen.r2, ends[0] if ends else Ended.WHOLE)
-
-
-@dataclass(frozen=True)
-class Fidelity:
-    """What a record says of an answer beside the truth.
-
-    Attributes
-    ----------
-    comparison
-        The equations, term by term; None where the truth is too large to be multiplied out.
-    negligible
-        Those of their terms that contribute nothing on the test window.
-    targets
-        The names of the left-hand sides.
-    simulation
-        None where there is nothing to integrate.
-    residual
-        The NMSE of the answer on clean data; None where there is none, or the answer has no
-        value there.
-    """
-
-    comparison: Comparison | None
-    negligible: tuple[Term, ...]
-    targets: tuple[str, ...]
-    simulation: Motion | None
-    residual: float | None
-
-    def as_json(self) -> dict[str, Any]:
-        """Give the keys of the record's ``fidelity``."""
-        found = self.comparison
-        motion = self.simulation
-        return {
-            "verdict": "undecided" if found is None else found.verdict.value,
-            "precision": None if found is None else found.precision,
-            "recall": None if found is None else found.recall,
-            "f1": None if found is None else found.f1,
-            "coefficient_error": None if found is None else found.coefficient_error,
-            "edit_distance": None if found is None else found.edit_distance,
-            "missing": [] if found is None else self._named(found.missing),
-            "extra": [] if found is None else self._named(found.extra),
-            "negligible": self._named(self.negligible),
-            "simulation": None
-            if motion is None
-            else {"r2": motion.r2, "r2_unseen": motion.r2_unseen, "ended": motion.ended.value},
-            "residual": self.residual,
-        }
-
-    def _named(self, terms: Iterable[Term]) -> list[str]:
-        return [f"{self.targets[term.equation]}: {term.text}" for term in terms]
-
-
-def score(
-    truth: Sequence[str],
-    equations: Sequence[str],
-    task: Task,
-    *,
-    simulation: Motion | None,
-    residual: float | None,
-) -> Fidelity:
-    """Put an answer beside the truth; `equations` have been read before."""
+def beside_the_truth(truth: Sequence[str], equations: Sequence[str], task: Task[Any]) -> Scores:
+    """Put an answer, whose equations have been read before, beside the truth."""
     # A table may lack a feature that the truth has.
     unknown = {name for text in truth for name in _NAME.findall(text)} - {*CONSTANTS, *FUNCTIONS}
     names = dict.fromkeys((*task.variables, *sorted(unknown)))
-    found: Comparison | None
     try:
         found = compare(truth, equations, task.variables, truth_variables=tuple(names))
         terms = (*found.matched, *found.extra, *found.missing)
-        small = tuple(negligible(terms, task.test.columns, task.test.targets))
+        small = negligible(terms, task.test.columns, task.test.targets)
     except EquationError:
-        found, small = None, ()
-    return Fidelity(found, small, task.targets, simulation, residual)
+        return Scores(dict.fromkeys(spec.name for spec in TERM_METRICS))
+
+    def named(terms: Iterable[Term]) -> list[str]:
+        return [f"{task.targets[term.equation]}: {term.text}" for term in terms]
+
+    undecided = found.verdict is Verdict.UNDECIDED
+    metrics: dict[str, Value] = {
+        "identified": None if undecided else float(found.verdict is Verdict.IDENTIFIED),
+        "one_term_off": None if undecided else float(found.verdict is Verdict.ONE_TERM_OFF),
+        "f1": found.f1,
+        "precision": found.precision,
+        "recall": found.recall,
+        "term_edit_distance": found.edit_distance,
+    }
+    if found.coefficient_error is not None:
+        metrics["coefficient_error"] = found.coefficient_error
+    notes = {"missing": found.missing, "extra": found.extra, "negligible": small}
+    return Scores(metrics, {word: named(terms) for word, terms in notes.items() if terms})

@@ -8,20 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import ArrayLike, NDArray
-
-    from .equation import Equation
+    from numpy.typing import ArrayLike
 
 __all__ = ["agreement"]
 
 
-def agreement(
-    equations: Sequence[Equation],
-    predictions: ArrayLike,
-    columns: Mapping[str, NDArray[np.float64]],
-) -> float:
+def agreement(values: ArrayLike, predictions: ArrayLike) -> float:
     r"""Say how far a method's predictions are from its own equations; 0 is full agreement.
 
     .. math:: \frac{\sum (p - e)^2}{\max(\sum p^2, \sum e^2)}
@@ -31,12 +23,8 @@ def agreement(
 
     Parameters
     ----------
-    equations
-        One for each target.
-    predictions
-        What the method predicts, shape (..., len(equations)).
-    columns
-        For each variable of the equations its values at the same places, shape (...).
+    values, predictions
+        What the equations give and what the method predicts at the same places, of one shape.
 
     Returns
     -------
@@ -47,10 +35,14 @@ def agreement(
     Raises
     ------
     ValueError
-        If the shapes do not fit together.
+        If the shapes differ.
+
+    Examples
+    --------
+    >>> agreement([1.0, 2.0], [1.0, 2.0]), agreement([1.0, 0.0], [0.0, 1.0])
+    (0.0, 2.0)
     """
-    p = np.asarray(predictions, dtype=np.float64)
-    e = np.stack([equation.evaluate(columns) for equation in equations], axis=-1)
+    e, p = np.asarray(values, dtype=np.float64), np.asarray(predictions, dtype=np.float64)
     if p.shape != e.shape:
         raise ValueError(f"the predictions have shape {p.shape}, the equations give {e.shape}")
     if not (np.isfinite(p).all() and np.isfinite(e).all()):

@@ -1,0 +1,140 @@
+"""One job, from its specification to its record."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mdbench.errors import DataError, MethodError, UnavailableError
+from mdbench.records import ANSWERED, Status
+from mdbench.runs.attempt import Attempt, Outcome, Setting
+from mdbench.runs.due import isolated_parts, ready
+from mdbench.runs.inventory import Inventory
+from mdbench.runs.judgement import judged
+from mdbench.runs.slot import Environments, Slot
+from mdbench.runs.write import Stopwatch, make_record
+from mdbench.workspace import Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mdbench.datatypes.base import Task
+    from mdbench.methods import Method
+    from mdbench.records import Record
+    from mdbench.runs.due import Ready
+    from mdbench.runs.spec import JobSpec
+    from mdbench.runtimes.base import Prepared, Runtime, Worker
+
+__all__ = ["begin_job", "run_job"]
+
+
+def run_job(
+    job: JobSpec,
+    runtime: Runtime,
+    *,
+    workspace: Workspace | None = None,
+    result_dir: Path = Path("results"),
+) -> Record:
+    """Run one job by itself: what comes of it follows from its specification alone.
+
+    Parameters
+    ----------
+    workspace
+        Where methods and systems are; by default the one that is found from here.
+    result_dir
+        The folder below which the job's log is written; the record is not written.
+
+    Returns
+    -------
+    Record
+        Whatever the method does, there is one.
+
+    Raises
+    ------
+    UsageError, DataError, MethodError
+        If the job cannot be begun: what it names does not exist here, or cannot be used.
+    """
+    inventory = Inventory(workspace or Workspace.find())
+    one = ready(job, inventory, isolated_parts(job.algorithm, inventory, runtime))
+    with Slot(inventory, runtime, Environments(runtime), result_dir) as slot:
+        return begin_job(one, slot)()
+
+
+def begin_job(one: Ready, slot: Slot) -> Callable[[], Record]:
+    """Do a job in a slot, and give what makes its record; whatever the method does, there is one.
+
+    The record is made by a function, which may be called from another thread while the slot
+    does its next job: what it takes to judge an answer is no time of the method's.
+
+    Raises
+    ------
+    DataError
+        If the dataset cannot be loaded any more, or if the job's files cannot be written.
+    """
+    job, inventory = one.job, slot.inventory
+    method, data_type = inventory.method(job.algorithm), inventory.data_type(job.data_type)
+    watch = Stopwatch()
+    task = inventory.task(job, inventory.load(job))
+    prepared: Prepared | None = None
+    folder = slot.result_dir / "logs" / f"{job.algorithm}-{job.data_type}"
+    log = folder / f"{job.file_name}_{one.key[:8]}.log"
+    try:
+        outcome = _refused(method, job, task)
+        if outcome is None:
+            with watch.stopped():  # made once and kept warm: not this job's time
+                prepared = slot.environments.get(method)
+                data_type.warm()
+                worker = slot.worker(one, prepared)
+            outcome = _attempt(one, task, slot, worker, log)
+    except OSError as error:
+        raise DataError(
+            f"The files of a job cannot be written: {error}.",
+            f"Make room in {tempfile.gettempdir()} (or set TMPDIR) and in "
+            f"{slot.result_dir}, and give the same command again.",
+        ) from error
+    except UnavailableError as error:
+        outcome = Outcome(Status.UNAVAILABLE, str(error))
+    except MethodError as error:
+        outcome = Outcome(Status.FAILED, str(error))
+    if slot.interrupted and outcome.status not in ANSWERED:
+        outcome = Outcome(Status.INTERRUPTED, "the run was stopped")
+    seconds = watch.seconds
+    return lambda: make_record(
+        one,
+        task,
+        judged(data_type, task, outcome),
+        data_type=data_type,
+        runtime=slot.runtime,
+        prepared=prepared,
+        log=str(log.relative_to(slot.result_dir)) if log.exists() else None,
+        started=watch.started,
+        wall_s=seconds,
+    )
+
+
+def _refused(method: Method, job: JobSpec, task: Task[Any]) -> Outcome | None:
+    for limit in method.spec.limits:
+        if limit.covers(job.data_type, job.dataset, task.dataset.dim):
+            return Outcome(Status.UNSUPPORTED, limit.reason)
+    return None
+
+
+def _attempt(one: Ready, task: Task[Any], slot: Slot, worker: Worker, log: Path) -> Outcome:
+    method = slot.inventory.method(one.job.algorithm)
+    folder = worker.make_folder()
+    try:
+        worker.begin_log(log, one.key)
+        return Attempt(
+            one.job,
+            method,
+            slot.inventory.data_type(one.job.data_type),
+            task,
+            Setting.of(method, one.job),
+            worker=worker,
+            folder=folder,
+            identity=one.key,
+        ).run()
+    finally:
+        worker.end_log()
+        worker.remove_folder(folder)

@@ -1,0 +1,104 @@
+"""New scores for old records: answers are judged again, and no method is run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from mdbench.datatypes.base import Protocol, RawAnswer
+from mdbench.errors import MdbenchError
+from mdbench.records import ANSWERED, Status, key_of
+from mdbench.runs.attempt import Outcome
+from mdbench.runs.due import scored_parts
+from mdbench.runs.judgement import Judged, judged
+from mdbench.runs.spec import JobSpec
+from mdbench.runs.write import core_versions, scored
+
+if TYPE_CHECKING:
+    from mdbench.datatypes.base import DataType, Task
+    from mdbench.records import Record
+    from mdbench.runs.inventory import Inventory
+
+__all__ = ["Rescored", "rescored"]
+
+_OLD_SCORER = "scoring"
+"""Schema 2 had a number in the key for what is now the scorer's identity."""
+
+
+@dataclass(frozen=True)
+class Rescored:
+    """A record before and after.
+
+    Attributes
+    ----------
+    after
+        The same as `before` where its answer does not suffice.
+    left
+        Why it does not; empty where it does.
+    """
+
+    before: Record
+    after: Record
+    left: str = ""
+
+    @property
+    def changes(self) -> dict[str, tuple[Any, Any]]:
+        """What is another, old and new: the status, the floor, and metrics by name."""
+        old, new = _scores(self.before), _scores(self.after)
+        names = dict.fromkeys([*old, *new])
+        return {
+            name: (old.get(name), new.get(name)) for name in names if old.get(name) != new.get(name)
+        }
+
+
+def rescored(record: Record, inventory: Inventory) -> Rescored:
+    """Judge a record's answer by what scores now; where it does not suffice, say why.
+
+    A job without an answer keeps its status, and is said to be judged by what an answer would be.
+    """
+    try:
+        after = _rescored(record, inventory)
+    except _LeftError as left:
+        return Rescored(record, record, str(left))
+    except MdbenchError as error:
+        return Rescored(record, record, error.message)
+    return Rescored(record, after)
+
+
+class _LeftError(Exception):
+    """A record's answer does not suffice for new scores."""
+
+
+def _rescored(record: Record, inventory: Inventory) -> Record:
+    answered = record.status in ANSWERED
+    if record.protocol != Protocol.STRICT:
+        raise _LeftError(f"under {record.protocol} predictions are scored, which no record holds")
+    if answered and record.equations is None:
+        raise _LeftError("its answer is no equations, and the record does not hold it")
+    if record.status is Status.INVALID_OUTPUT:
+        raise _LeftError("its answer was refused, and the record does not hold it")
+    job = JobSpec.of(record)
+    dataset = inventory.load(job)
+    if dataset.fingerprint != record.key_parts.get("dataset"):
+        raise _LeftError("its dataset is not the same any more")
+    data_type = inventory.data_type(job.data_type)
+    task = data_type.task(dataset, record.view, job.protocol)
+    parts = {name: part for name, part in record.key_parts.items() if name != _OLD_SCORER}
+    parts |= scored_parts(job, dataset, inventory)
+    known = {"scorer": parts["scorer"], "core": record.provenance.core | core_versions()}
+    changes = scored(data_type, task, _judge(record, data_type, task)) | {
+        "key": key_of(parts),
+        "key_parts": parts,
+        "system": job.system(data_type.options),
+        "provenance": record.provenance.model_copy(update=known),
+    }
+    return type(record).model_validate(record.model_dump(by_alias=True) | changes)
+
+
+def _judge(record: Record, data_type: DataType[Any, Any], task: Task[Any]) -> Judged:
+    raw = None if record.equations is None else RawAnswer(record.equations, recorded=record.metrics)
+    return judged(data_type, task, Outcome(record.status, record.reason, raw))
+
+
+def _scores(record: Record) -> dict[str, Any]:
+    return {"status": record.status.value, "floor": record.floor, **record.metrics}

@@ -1,0 +1,410 @@
+"""One job, one specification: a field is declared once, and all else follows from it.
+
+What a field is on the command line and in the help, in a job's key, in its record and in what
+``mdbench why`` says is taken from its declaration.  A new option of all data types is a field of
+`Terms`; one of a single data type is an `Option` of it, and no field at all.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, fields
+from operator import attrgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from mdbench.datatypes.base import Protocol
+from mdbench.errors import UsageError
+from mdbench.runs.typed import (
+    SMALLEST_MEMORY_MB,
+    Typed,
+    names,
+    read_jobs,
+    read_path,
+    read_protocol,
+    read_require,
+    read_rerun,
+    read_seconds,
+    read_seeds,
+    read_size,
+    read_snr,
+    read_whole,
+)
+from mdbench.runtimes.base import OUTPUT_MB, PROCESSES, Limits
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping
+
+    from mdbench.datatypes.base import Option
+    from mdbench.methods import MethodSpec
+    from mdbench.records import Record, Status
+    from mdbench.runtimes.base import Level
+
+__all__ = ["JobSpec", "Kept", "RunOptions", "Terms", "declared"]
+
+
+ALWAYS: Final = object()
+"""No value of a field is left out of the key."""
+
+
+def _plain(value: Any) -> str:
+    return str(value) if isinstance(value, str) else json.dumps(value, sort_keys=True)
+
+
+def _short(value: float) -> str:
+    return f"{value:g}"
+
+
+def _noise(value: float | None) -> str:
+    return "clean" if value is None else _short(value)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What becomes of a field of a specification.
+
+    Attributes
+    ----------
+    key
+        The name of its part of the job's key; None where it cannot change the result.
+    text
+        Writes its value in the key.
+    left_out
+        A value that is not written: what nobody asks for changes no key.
+    record
+        Where its value stands in a record, with points between names; empty: in ``options``,
+        under the field's own name.
+    written
+        Whether it is written there; else something else there tells of it.
+    back
+        Makes the value of what the record says there, unless that is null.
+    asks
+        Whether it belongs to the question: other values of the rest answer the same one.
+    method
+        The attribute of a `MethodSpec` whose value counts where there is none.
+    """
+
+    key: str | None = None
+    text: Callable[[Any], str] = _plain
+    left_out: Any = ALWAYS
+    record: str = ""
+    written: bool = True
+    back: Callable[[Any], Any] = lambda value: value
+    asks: bool = False
+    method: str = ""
+
+
+def declared(*parts: Kept | Typed) -> dict[str, Any]:
+    """Say in a field's metadata what becomes of it, and how it is typed."""
+    return {type(part).__name__: part for part in parts}
+
+
+_DATA_TYPE = Typed("--data-type", "Kind of problem, e.g. ode.", "NAME")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Terms:
+    """What a job and a command that asks for many have in common.
+
+    Attributes
+    ----------
+    options
+        The values of the data type's own options, by their keys; JSON can hold them.
+    memory_mb
+        None for all that the machine has.
+    """
+
+    dataset_path: Path | None = field(
+        default=None,
+        metadata=declared(
+            Kept(record="dataset_path", back=Path, asks=True),
+            Typed(
+                "--dataset-path",
+                "Your own data: a CSV, an NPZ, or a folder of them.",
+                "PATH",
+                read_path,
+            ),
+        ),
+    )
+    protocol: Protocol = field(
+        default=Protocol.STRICT,
+        metadata=declared(
+            Kept("protocol", record="protocol", back=Protocol, asks=True),
+            Typed("--protocol", "strict or published.", "NAME", read_protocol),
+        ),
+    )
+    timeout_s: float | None = field(
+        default=None,
+        metadata=declared(
+            Kept("timeout_s", _short, record="budget.timeout_s", method="timeout"),
+            Typed(
+                "--timeout",
+                "Seconds a job may take.  Default: the method's own.",
+                "SECONDS",
+                read_seconds,
+            ),
+        ),
+    )
+    threads: int | None = field(
+        default=None,
+        metadata=declared(
+            Kept("threads", record="budget.threads", method="threads"),
+            Typed(
+                "--threads", "Threads a job may use.  Default: the method's own.", "N", read_whole
+            ),
+        ),
+    )
+    memory_mb: int | None = field(
+        default=None,
+        metadata=declared(
+            Kept("memory_mb", left_out=None, record="budget.memory_mb", method="memory_mb"),
+            Typed(
+                "--memory", "Memory a job may use, e.g. 4G.", "SIZE", read_size(SMALLEST_MEMORY_MB)
+            ),
+        ),
+    )
+    processes: int = field(
+        default=PROCESSES,
+        metadata=declared(
+            Kept("processes", left_out=PROCESSES, record="budget.processes"),
+            Typed(
+                "--max-processes",
+                f"Processes and threads of a job.  Default: {PROCESSES}.",
+                "N",
+                read_whole,
+            ),
+        ),
+    )
+    output_mb: int = field(
+        default=OUTPUT_MB,
+        metadata=declared(
+            Kept("output_mb", left_out=OUTPUT_MB, record="budget.output_mb"),
+            Typed("--max-output", "What a job may write.  Default: 2G.", "SIZE", read_size(1)),
+        ),
+    )
+    save_pareto: bool = field(
+        default=False,
+        metadata=declared(
+            Kept(record="front", written=False, back=lambda front: front is not None),
+            Typed("--save-pareto", "Keep the front of candidates in the records."),
+        ),
+    )
+    options: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobSpec(Terms):
+    """Method x dataset x noise level x seed under one budget: all that a job is."""
+
+    algorithm: str = field(
+        metadata=declared(Kept(record="algorithm"))
+    )  # the key has what the method consists of
+    data_type: str = field(metadata=declared(Kept("data_type", record="data_type", asks=True)))
+    dataset: str = field(metadata=declared(Kept("name", record="dataset", asks=True)))
+    snr_db: float | None = field(
+        metadata=declared(Kept("snr_db", text=_noise, record="snr_db", asks=True))
+    )
+    seed: int = field(metadata=declared(Kept("seed", record="seed", asks=True)))
+    if TYPE_CHECKING:  # the fields of `Terms`, which of a job are known
+        timeout_s: float
+        threads: int
+
+    @property
+    def limits(self) -> Limits:
+        """What the job may use besides time."""
+        return Limits(self.threads, self.memory_mb, self.processes, self.output_mb)
+
+    @property
+    def noise(self) -> str:
+        """The noise level in words."""
+        return "clean" if self.snr_db is None else f"{self.snr_db:g} dB"
+
+    def __str__(self) -> str:
+        return f"{self.algorithm} · {self.dataset} · {self.noise} · seed {self.seed}"
+
+    @property
+    def file_name(self) -> str:
+        """A name for the job's files: the dataset's own name, its noise and its seed.
+
+        Of names that no file could have, what matters is left; a key makes it unique.
+        """
+        noise = "" if self.snr_db is None else f"_snr_{self.snr_db:g}"
+        plain = "".join(letter if letter.isprintable() else "-" for letter in self.dataset)
+        short = plain.replace("/", "-").encode()[:100].decode(errors="ignore")
+        return f"{short}{noise}_seed_{self.seed}"
+
+    @property
+    def question(self) -> tuple[Any, ...]:
+        """What is asked, whoever answers it and within whatever limits; options aside."""
+        return tuple(getattr(self, name) for name, each in _kept(self) if each.asks)
+
+    @property
+    def data(self) -> tuple[Any, ...]:
+        """All that the job's dataset follows from."""
+        return (*self.question, json.dumps(dict(self.options), sort_keys=True))
+
+    def system(self, options: Iterable[Option]) -> str:
+        """Name the ground truth: the dataset, and the options of the data type that ask another."""
+        asked = [
+            _shown(option, self.options[option.key])
+            for option in options
+            if option.asks and option.key in self.options
+        ]
+        return f"{self.dataset} ({', '.join(asked)})" if asked else self.dataset
+
+    def key_parts(self) -> dict[str, str]:
+        """Give its parts of the job's key, by name."""
+        parts = {name: _plain(value) for name, value in self.options.items()}
+        for name, each in _kept(self):
+            value = getattr(self, name)
+            if each.key is not None and (each.left_out is ALWAYS or value != each.left_out):
+                parts[each.key] = each.text(value)
+        return parts
+
+    def recorded(self) -> dict[str, Any]:
+        """Give what its record says of it: JSON values in nested objects."""
+        found: dict[str, Any] = {"options": dict(self.options)}
+        for name, each in _kept(self):
+            *path, last = (each.record or f"options.{name}").split(".")
+            value = getattr(self, name)
+            place = found
+            for part in path:
+                place = place.setdefault(part, {})
+            if each.written:
+                place[last] = str(value) if isinstance(value, Path | str) else value
+        return found
+
+    @classmethod
+    def of(cls, record: Record) -> Self:
+        """Give the specification of the job that left a record.
+
+        Raises
+        ------
+        UsageError
+            If the record does not say all that it takes to run the job.
+        """
+        options = dict(record.options)
+        found: dict[str, Any] = {}
+        for name, each in _kept(cls):
+            value = attrgetter(each.record)(record) if each.record else options.pop(name, None)
+            if value is not None:
+                found[name] = each.back(value)
+            elif each.method and each.left_out is ALWAYS:
+                raise UsageError(f"The record of {record.dataset} has no {name}.")
+        return cls(**{"snr_db": None, **found}, options=options)
+
+
+def _kept(spec: JobSpec | type[JobSpec]) -> list[tuple[str, Kept]]:
+    return [(each.name, each.metadata["Kept"]) for each in fields(spec) if "Kept" in each.metadata]
+
+
+def _shown(option: Option, value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return option.key if value is True else f"{option.key}={_plain(value)}"
+
+
+@dataclass(frozen=True)
+class RunOptions(Terms):
+    """What ``mdbench run`` was asked for, one attribute an option."""
+
+    algorithms: tuple[str, ...] = field(
+        metadata=declared(
+            Typed("--algorithm", "Method; several allowed.", "NAME", names, several=True)
+        )
+    )
+    data_type: str = field(metadata=declared(_DATA_TYPE))
+    datasets: tuple[str, ...] = field(
+        default=(),
+        metadata=declared(
+            Typed(
+                "--dataset",
+                "Exact name or glob; several allowed.  Default: all.",
+                "NAME",
+                names,
+                several=True,
+            )
+        ),
+    )
+    result_dir: Path = field(
+        default=Path("results"),
+        metadata=declared(
+            Typed("--result-dir", "Where records and logs go.  Default: results.", "DIR", read_path)
+        ),
+    )
+    with_noise: bool = field(
+        default=False, metadata=declared(Typed("--with-noise", "Clean and 40, 30, 20, 10 dB."))
+    )
+    snr: tuple[float | None, ...] = field(
+        default=(),
+        metadata=declared(
+            Typed(
+                "--snr",
+                "Noise level in dB, or 'clean'; several allowed.",
+                "DB",
+                read_snr,
+                several=True,
+            )
+        ),
+    )
+    n_jobs: int | None = field(
+        default=None,
+        metadata=declared(
+            Typed("--n-jobs", "Jobs at a time; -1: one a core, the default.", "N", read_jobs)
+        ),
+    )
+    seed: tuple[int, ...] = field(
+        default=(),
+        metadata=declared(
+            Typed("--seed", "Seed of noise and method.  Default: 0.", "N", read_seeds)
+        ),
+    )
+    seeds: tuple[int, ...] = field(
+        default=(),
+        metadata=declared(
+            Typed("--seeds", "Several seeds: 0,1,2 or 0-9.", "N", read_seeds, several=True)
+        ),
+    )
+    rerun: Collection[Status] = field(
+        default=(),
+        metadata=declared(
+            Typed(
+                "--rerun",
+                "Run again what ended so: e.g. timeout,failed; or all.",
+                "STATUS",
+                read_rerun,
+                several=True,
+            )
+        ),
+    )
+    runtime: str = field(
+        default="auto",
+        metadata=declared(
+            Typed("--runtime", "auto, venv or docker.", "NAME", envvar="MDBENCH_RUNTIME")
+        ),
+    )
+    require: tuple[tuple[str, Level], ...] = field(
+        default=(),
+        metadata=declared(
+            Typed(
+                "--require",
+                "Refuse to run with less, e.g. network=hard.",
+                "WHAT=LEVEL",
+                read_require,
+                several=True,
+            )
+        ),
+    )
+    special: tuple[str, ...] = ()
+    """Words that only the data type understands: its own options with their values."""
+
+    def for_method(self, spec: MethodSpec) -> dict[str, Any]:
+        """Give the terms of a method's jobs: as asked for, or else as the method says."""
+        found = {}
+        for each in fields(Terms):
+            value = getattr(self, each.name)
+            kept_ = each.metadata.get("Kept")
+            if value is None and kept_ is not None and kept_.method:
+                value = getattr(spec, kept_.method)
+            found[each.name] = value
+        return found

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from house import ROOT
+
+from mdbench.datatypes import find
+from mdbench.datatypes.base import Protocol, RawAnswer
+from mdbench.records import Status
+from mdbench.runs.attempt import Outcome
+from mdbench.runs.judgement import judged
+
+if TYPE_CHECKING:
+    from mdbench.datatypes.base import DataType, Task
+
+STRICT = Protocol.STRICT
+
+
+@pytest.fixture(scope="module")
+def posed(tmp_path_factory: pytest.TempPathFactory) -> tuple[DataType[Any, Any], Task[Any]]:
+    ode = find("ode", ROOT / "datasets" / "ode", tmp_path_factory.mktemp("cache"))
+    data = ode.source().load("rc-circuit", snr_db=None, seed=0, protocol=STRICT)
+    return ode, ode.task(data, "table", STRICT)
+
+
+def test_an_answer_is_scored(posed: tuple[DataType[Any, Any], Task[Any]]) -> None:
+    kind, task = posed
+    truth = RawAnswer(task.dataset.truth, task.test.targets)
+    done = judged(kind, task, Outcome(Status.OK, raw=truth))
+    assert (done.outcome.status, done.equations) == (Status.OK, task.dataset.truth)
+    assert done.scores.metrics["identified"] == 1.0
+
+
+def test_what_the_data_type_refuses_is_invalid(
+    posed: tuple[DataType[Any, Any], Task[Any]],
+) -> None:
+    kind, task = posed
+    cheat = RawAnswer(("0",), task.test.targets)
+    done = judged(kind, task, Outcome(Status.OK, raw=cheat))
+    assert done.outcome.status is Status.INVALID_OUTPUT
+    assert "contradict" in done.outcome.reason
+    assert (done.equations, done.scores.metrics) == (None, {})
+
+
+def test_the_best_guess_at_a_late_answer_may_be_none(
+    posed: tuple[DataType[Any, Any], Task[Any]],
+) -> None:
+    kind, task = posed
+    late = Outcome(Status.PARTIAL, raw=RawAnswer(("log(-1 - u0**2)",)), late="ran longer than 1 s")
+    done = judged(kind, task, late)
+    assert done.outcome.status is Status.TIMEOUT
+    assert done.outcome.reason.startswith("ran longer than 1 s; of its best candidate: ")
+    assert "not finite" in done.outcome.reason
+
+
+def test_without_an_answer_there_is_nothing_to_judge(
+    posed: tuple[DataType[Any, Any], Task[Any]],
+) -> None:
+    kind, task = posed
+    crash = Outcome(Status.CRASHED, "killed by signal 9")
+    assert judged(kind, task, crash).outcome is crash
