@@ -72,6 +72,7 @@ MOTION = (
         explanation="size of the equations",
         unit="nodes",
         on_failure=None,
+        scale="log",
         digits=0,
         weighs=True,
         places=frozenset({"board", "answer", "brief", "figure"}),

@@ -27,7 +27,7 @@ from mdbench.solvers.ode import N_POINTS, SOLVER, integrate, read_system
 from mdbench.solvers.simulation import Ended, simulate, warm
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray

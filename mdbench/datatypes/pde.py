@@ -34,7 +34,7 @@ from mdbench.solvers.pde import derivative_names, read_system
 from mdbench.solvers.reading import without
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -190,7 +190,12 @@ class Pde(EquationType[PdeDataset]):
             return {}
         return {_RESIDUAL.name: nmse(values, targets)}
 
-    def pictures(self, dataset: PdeDataset, answers: Sequence[Shown], room: Room) -> Drawn:  # noqa: ARG002
+    def pictures(
+        self,
+        dataset: PdeDataset,
+        answers: Sequence[Shown],
+        room: Room,  # noqa: ARG002 - nothing is integrated
+    ) -> Drawn:
         """Draw the clean field, and what the truth and answers miss of its change in time."""
         from mdbench.drawing.fields import field_pictures  # noqa: PLC0415 - only reports need it
         from mdbench.drawing.numbers import scientific  # noqa: PLC0415

@@ -50,7 +50,7 @@ class MetricSpec:
     scale
         Whether differences or ratios matter.
     digits
-        Behind the point; of a logarithmic number one is always shown.
+        Behind the point; 0 for whole numbers.  Other logarithmic ones are shown as powers of ten.
     resolution
         Values of a lower-is-better number below it are round-off, and count as this.
     nothing

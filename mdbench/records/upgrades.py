@@ -45,7 +45,8 @@ def _metrics_by_name(data: dict[str, Any]) -> dict[str, Any]:
     if answered:
         worst = {"r2": -LARGEST}  # what was infinitely bad had become null
         found = {n: worst.get(n, LARGEST) if value is None else value for n, value in old.items()}
-        found |= {"complexity": size, "agreement": agrees}
+        others = {"complexity": size, "agreement": agrees}
+        found |= {name: value for name, value in others.items() if value is not None}
         found |= _fidelity_metrics(fidelity) if fidelity else {}
         of_type = _OF_A_TYPE.get(str(data.get("data_type")), ())
         if fidelity and "residual" in of_type and data.get("protocol") == "strict":
@@ -93,7 +94,8 @@ def _fidelity_metrics(fidelity: dict[str, Any]) -> dict[str, Any]:
         for name in ("identified", "one_term_off")
     }
     found |= {name: fidelity.get(name) for name in ("precision", "recall", "f1")}
-    found["coefficient_error"] = fidelity.get("coefficient_error")
+    if undecided or fidelity.get("coefficient_error") is not None:
+        found["coefficient_error"] = fidelity.get("coefficient_error")
     found["term_edit_distance"] = fidelity.get("edit_distance")
     if fidelity.get("residual") is not None:
         found["residual"] = fidelity["residual"]
@@ -106,7 +108,8 @@ def _fidelity_metrics(fidelity: dict[str, Any]) -> dict[str, Any]:
             ways["r2_unseen"] = ("follows_unseen", motion.get("r2_unseen"))
         for name, (follows, r2) in ways.items():
             unknown = r2 is None and ended == "late"
-            found[name] = r2 if unknown or r2 is not None else -LARGEST
+            if unknown or r2 is not None:
+                found[name] = r2
             found[follows] = None if unknown else float(r2 is not None and r2 > _FOLLOWED)
     return found
 

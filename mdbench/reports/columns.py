@@ -185,7 +185,8 @@ def written(spec: MetricSpec, value: Value) -> str:
         return NO_ANSWER
     if spec.kind == "flag":
         return {0.0: "no", 1.0: "yes"}.get(value, f"{fixed(100 * value)}\xa0%")
-    return scientific(value) if spec.scale == "log" else rounded(value, spec.digits)
+    powers = spec.scale == "log" and spec.digits
+    return scientific(value) if powers else rounded(value, spec.digits)
 
 
 def undecided(board: Board) -> str:

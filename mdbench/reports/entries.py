@@ -33,8 +33,8 @@ class Entry(NamedTuple):
     Attributes
     ----------
     values
-        By name the metrics that any answer to the question is judged by.  None where the scorer
-        could not decide, and where there is no answer.
+        By name what the answer has, None where the scorer could not decide; without an answer
+        None for all that one would have been judged by.
     floor
         What the truth scores by the primary metric, where that is known.
     """
@@ -72,7 +72,7 @@ class Counted(NamedTuple):
 
 def entry(result: Result, specs: Iterable[MetricSpec]) -> Entry:
     """Reduce a result to what is counted."""
-    judged = {*result.judged_by, *result.metrics}
+    judged = result.metrics if result.answered else result.judged_by
     return Entry(
         method=result.algorithm,
         case=Case(result.system, result.snr_db, result.protocol),

@@ -93,7 +93,7 @@ def _by_noise(
     spec: MetricSpec, board: Board, numbers: Mapping[str, int], order: Sequence[str]
 ) -> Figure | None:
     share, mean = spec.aggregate == "share", spec.aggregate in {"share", "mean"}
-    log = spec.scale == "log" or spec.weighs
+    log = spec.scale == "log"
     scale = 100.0 if share else 1.0
     found = {
         key: [_clip(scale * value, log=log) for value in values]

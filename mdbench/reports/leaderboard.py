@@ -178,10 +178,13 @@ class Board:
 
     @cached_property
     def known(self) -> tuple[MetricSpec, ...]:
-        """The metrics that any answer is judged by, and the primary one."""
+        """The primary metric, and of those that are shown anywhere what any answer has."""
         names = {name for one in self.entries if one.answered for name in one.values}
-        names.add(self.primary.name)
-        return tuple(spec for spec in self.specs if spec.name in names)
+        return tuple(
+            spec
+            for spec in self.specs
+            if spec is self.primary or (spec.name in names and (spec.places or spec.mark))
+        )
 
     @cached_property
     def weighs(self) -> MetricSpec | None:

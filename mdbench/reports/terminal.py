@@ -63,7 +63,14 @@ def _table(data_type: str, board: Board) -> Table:
     )
     table.add_column("rank", justify="right", no_wrap=True)
     table.add_column("method", overflow="ellipsis", no_wrap=True)
-    heads = [_head(primary), *["95\xa0%"] * ends, *map(_head, others), *["jobs"] * jobs, "time", "MB"]
+    heads = [
+        _head(primary),
+        *["95\xa0%"] * ends,
+        *map(_head, others),
+        *["jobs"] * jobs,
+        "time",
+        "MB",
+    ]
     for head in heads:
         table.add_column(head.replace(" ", "\n"), justify="right", no_wrap=True)
     table.add_column("not ok")

@@ -34,7 +34,7 @@
     spec.alarming = (x) => spec.alarm !== null && isFinite(x) && spec.loss(x) > spec.loss(spec.alarm);
     spec.written = (x) => x === null ? NOTHING : !isFinite(x) ? NO_ANSWER
       : spec.kind === "flag" ? (x === 0 ? "no" : x === 1 ? "yes" : fixed(100 * x) + "\u00a0%")
-      : spec.scale === "log" ? scientific(x) : rounded(x, spec.digits);
+      : spec.scale === "log" && spec.digits ? scientific(x) : rounded(x, spec.digits);
     spec.of = (values) => !values.length ? null
       : spec.aggregate === "counts" ? values.filter((x) => x !== 0).length
       : spec.aggregate === "max" ? values.reduce((a, b) => Math.max(a, b))
