@@ -74,15 +74,16 @@ def follow(
     used : int
         How often they were evaluated.
     """
-    ways: list[Array | None] = []
-    used = 0
+    starts = [(seen, chronological(len(seen.t)).test.start)]
+    if unseen is not None:
+        starts.append((unseen, 0))
     try:
         for text in equations:
             check(text)
     except MdbenchError:
-        return [None, None], 0
-    starts = [(seen, chronological(len(seen.t)).test.start)]
-    starts += [(unseen, 0)] * (unseen is not None)  # type: ignore[list-item]
+        return [None for _ in starts], 0
+    ways: list[Array | None] = []
+    used = 0
     for series, first in starts:
         if used >= evaluations:
             ways.append(None)
