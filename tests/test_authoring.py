@@ -90,7 +90,8 @@ def test_good_method_passes(place: Workspace) -> None:
     [
         ("import nothing_like_it", "adapter.py can be imported", "nothing_like_it"),
         (good(draw="np.random.default_rng().normal()"), "the same seed", "pass the seed on"),
-        (good(equation="f'{self.value:.2f}'"), "agreement is no worse than 1e-06", "repr"),
+        (good(equation="f'{self.value:.3f}'"), "agreement is no worse than 1e-06", "repr"),
+        (good(equation="f'{self.value:.2f}'"), "fit, predict and equations work", "contradict"),
         (good(equation="'what?'"), "fit, predict and equations work", "invalid_output"),
         (good().replace("raise ValueError", "ValueError"), "data with NaN", "ok"),
         (good().replace("threads):", "threads, **more):"), "unknown hyperparameter", "__init__"),

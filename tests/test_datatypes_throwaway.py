@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from flavours import FLAVOURS, numpy_lock, open_flavour
-from house import Quiet, add_method, workspace
+from house import ROOT, HereRuntime, Quiet, add_method, workspace
 
 from mdbench import datatypes
 from mdbench.cli.main import main
@@ -262,6 +263,28 @@ def test_clouds_with_a_loss_and_a_choice_of_their_own(
     assert "metrics.chamfer" in table.splitlines()[0]
     stored = RecordStore(place.root / "results" / "right-clouds.jsonl").read()
     assert [record.floor for record in stored] == [0.0, 0.0, 0.0]
+
+
+def test_the_data_type_of_the_page_for_authors_works_as_it_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (ROOT / "docs" / "adding-a-data-type.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "kinds").mkdir()
+    (tmp_path / "kinds" / "pendulums.py").write_text(code, encoding="utf-8")
+    monkeypatch.setattr(datatypes, "__path__", [*datatypes.__path__, str(tmp_path / "kinds")])
+    place = workspace(tmp_path)
+    known = RIGHT.format(wait="pass").replace("u, v = problem.X.T", "u = v = q = problem.X[:, 0]")
+    known = known.replace('"u": u', '"q": q, "u": u')
+    known = re.sub(
+        r"SURFACES = \[.*?\]", 'SURFACES = [("0",), ("-39.24*sin(q)",)]', known, flags=re.DOTALL
+    )
+    add(place, "right", known, "pendulums", tuning="front")
+    asked = options(place, "pendulums", "right")
+    records = execute(make_plan(asked, place), HereRuntime(), Quiet()).records
+    monkeypatch.delitem(sys.modules, "mdbench.datatypes.pendulums")
+    assert [record.status for record in records] == [Status.OK] * 2
+    assert [record.metrics["identified"] for record in records] == [1.0, 0.0]
 
 
 def test_each_is_one_module_that_a_new_process_finds(tmp_path: Path) -> None:
