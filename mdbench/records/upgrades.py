@@ -52,7 +52,7 @@ def _metrics_by_name(data: dict[str, Any]) -> dict[str, Any]:
         if fidelity and "residual" in of_type and data.get("protocol") == "strict":
             found.setdefault("residual", LARGEST)  # undefined on clean data
     data["metrics"] = found
-    data["judged_by"] = list(found) if answered else _judged_by(data)
+    data["judged_by"] = list(dict.fromkeys([*found, *_judged_by(data)]))
     told = {name: fidelity.get(name) for name in ("missing", "extra", "negligible")}
     data["notes"] = {name: terms for name, terms in told.items() if terms}
     return data

@@ -15,7 +15,7 @@ from rich.text import Text
 from mdbench.drawing.numbers import cleanest_first, noise_name
 from mdbench.metrics.spec import MetricSpec
 from mdbench.records import ANSWERED, Record, Status
-from mdbench.reports.columns import ALARM, UNDECIDED, written
+from mdbench.reports.columns import ALARM, UNDECIDED, warning, written
 from mdbench.reports.entries import counted, entry, marked, specs_of
 from mdbench.reports.leaderboard import aggregate
 from mdbench.reports.results import Result
@@ -67,7 +67,8 @@ def run_table(
         ),
     )
     primary, *others = specs = _specs(rows, specs)
-    flags = marked(specs)
+    # One column takes what is left of the width.
+    answer = "equations" if any(record.equations for record in rows) else "answer"
     size = next((spec for spec in others if spec.weighs), None)
     columns = {
         "method": [_plain(record.algorithm) for record in rows],
@@ -77,19 +78,19 @@ def run_table(
         "status": [Text(record.status, style=STYLES.get(record.status, "red")) for record in rows],
         primary.title: [_value(primary, record) for record in rows],
         "floor": [Text(_or_dash(primary, record.floor)) for record in rows],
-        "found": [_mark(flags, record) for record in rows],
+        "found": [_mark(specs, record) for record in rows],
         "size": [_value(size, record) for record in rows] if size else [],
         "time": [_duration(record.measured.wall_s) for record in rows],
-        "equations": [_equations_or_reason(record) for record in rows],
+        answer: [_equations_or_reason(record) for record in rows],
     }
     told = {
         "floor": "floor: the score of the truth through the same features"
         if any(record.floor is not None for record in rows)
         else "",
-        "found": "found: " + ", ".join(f"{spec.mark} {spec.title}" for spec in flags) * bool(flags),
+        "found": f"found: {'; '.join(_signs(specs, rows))}",
         "size": f"size: {size.explanation or size.title}" if size else "",
     }
-    told["found"] = told["found"] if any(map(str, columns["found"])) else ""
+    told["found"] *= any(map(str, columns["found"]))
     for name in ("method", "noise", "seed"):
         if len({str(cell) for cell in columns[name]}) <= 1:
             del columns[name]
@@ -99,7 +100,7 @@ def run_table(
     caption = "\n".join(filter(None, told.values()))
     table = _table(caption=caption)
     for name in columns:
-        if name == "equations":
+        if name == answer:
             table.add_column(name, ratio=1, width=12)  # at least 12, and all that is left
         elif name == "dataset":
             table.add_column(name, max_width=30)  # may wrap, so it is the one to give way
@@ -217,20 +218,31 @@ def _value(spec: MetricSpec, record: Record) -> Text:
     if record.status not in ANSWERED or spec.name not in record.metrics:
         return Text(NOTHING)
     value = record.metrics[spec.name]
-    alarm = ALARM if spec.alarming(value) else ""
-    return Text(UNDECIDED if value is None else f"{written(spec, value)}{alarm}")
+    return Text(UNDECIDED if value is None else written(spec, value))
 
 
 def _or_dash(spec: MetricSpec, value: float | None) -> str:
     return NOTHING if value is None else written(spec, value)
 
 
-def _mark(flags: Sequence[MetricSpec], record: Record) -> Text:
+def _mark(specs: Sequence[MetricSpec], record: Record) -> Text:
     if record.status not in ANSWERED:
         return Text("")
-    held = (spec.mark for spec in flags if record.metrics.get(spec.name) == 1)
-    unknown = any(record.metrics.get(spec.name, 0) is None for spec in flags)
-    return Text(next(held, UNDECIDED if unknown else ""))
+    held = (spec.mark for spec in marked(specs) if record.metrics.get(spec.name) == 1)
+    unknown = any(record.metrics.get(spec.name, 0) is None for spec in marked(specs))
+    alarmed = any(spec.alarming(record.metrics.get(spec.name)) for spec in specs)
+    return Text(next(held, UNDECIDED if unknown else "") + ALARM * alarmed)
+
+
+def _signs(specs: Sequence[MetricSpec], records: Sequence[Record]) -> list[str]:
+    """Explain the signs that may stand behind a score."""
+    alarms = [
+        f"{ALARM} {warning(spec)}"
+        for spec in specs
+        if any(spec.alarming(record.metrics.get(spec.name)) for record in records)
+    ]
+    marks = [f"{spec.mark} {spec.title}" for spec in marked(specs)]
+    return [*filter(None, [", ".join(marks)]), ", ".join([f"{UNDECIDED} undecided", *alarms])]
 
 
 def _summed(spec: MetricSpec, found: Aggregated) -> str:
