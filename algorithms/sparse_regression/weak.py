@@ -111,12 +111,21 @@ class WeakForm:
         return features, targets
 
     def average(self, values: Array, axis: int = 0, order: int = 0) -> Array:
-        """Average values, weighed by a derivative of the test function along one axis."""
+        """Average values, weighed by a derivative of the test function along one axis.
+
+        Averages that all are no more than rounding are zero.
+        """
+        return _without_rounding(*self._average(values, axis, order))
+
+    def _average(self, values: Array, axis: int, order: int) -> tuple[Array, float]:
+        """Give the averages, and how far off rounding may be in each."""
         weights = [
             window_weights(half, order if k == axis else 0)
             / (half * step) ** (order if k == axis else 0)
             for k, (half, step) in enumerate(zip(self._halves, self._steps, strict=True))
         ]
+        rounding = float(np.finfo(np.float64).eps) * float(np.abs(values).max(initial=0.0))
+        rounding *= sum(map(len, weights)) * float(np.prod([np.abs(each).sum() for each in weights]))
         # The weights are a product over the axes: all windows of the field are averaged along
         # the short ones, and those that were drawn along the longest one.
         last = int(np.argmax(self._halves))
@@ -126,17 +135,24 @@ class WeakForm:
         index = list(self._corners)
         across = np.arange(2 * self._halves[last] + 1)[:, None]
         index[last] = index[last] + across
-        return np.asarray(weights[last] @ values[tuple(index)])
+        return np.asarray(weights[last] @ values[tuple(index)]), rounding
 
     def _by_half(self, f: Array, g: Array, axis: int, order: int) -> Array:
         """Average f times the derivative of g, half of whose order is moved on to the others."""
         moved = order // 2
         rest = differentiate(g, axis, self._steps[axis], order - moved)
-        total = np.zeros(self._n_windows)
+        total, rounding = np.zeros(self._n_windows), 0.0
         for k in range(moved + 1):
             part = differentiate(f, axis, self._steps[axis], k) if k else f
-            total += comb(moved, k) * self.average(part * rest, axis, moved - k)
-        return (-1) ** moved * total
+            each, off = self._average(part * rest, axis, moved - k)
+            total += comb(moved, k) * each
+            rounding += comb(moved, k) * off
+        return _without_rounding((-1) ** moved * total, rounding)
+
+
+def _without_rounding(averages: Array, rounding: float) -> Array:
+    """Give zeros where there is nothing but rounding, which scaling would blow up to a term."""
+    return averages if np.abs(averages).max(initial=0.0) > rounding else np.zeros_like(averages)
 
 
 def _slide(values: Array, axis: int, weights: Array) -> Array:
