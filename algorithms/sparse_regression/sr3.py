@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from singular import least_squares
 from stlsq import fold, stacks
 
 if TYPE_CHECKING:
@@ -263,8 +264,7 @@ def _solve_tall(columns: Array, right: Array, cut_off: float) -> Array:
     factors = np.linalg.qr(np.concatenate([columns, right], axis=2), mode="r")
     triangles, right = factors[:, :p, :p], factors[:, :p, p:]
     solutions, unsure = _solve_triangles(triangles, right, cut_off)
-    for i in unsure:
-        solutions[i] = np.linalg.lstsq(triangles[i], right[i], rcond=cut_off)[0]
+    solutions[unsure] = least_squares(triangles[unsure], right[unsure], cut_off)
     return solutions
 
 
@@ -287,8 +287,7 @@ def _solve_wide(columns: Array, right: Array, cut_off: float) -> Array:
     across, unsure = _solve_triangles(lower, right[:, ::-1], cut_off)
     triangles[unsure] = np.eye(n)
     solutions = np.asarray(columns.swapaxes(1, 2) @ _substitute(triangles, across[:, ::-1]))
-    for i in unsure:
-        solutions[i] = np.linalg.lstsq(columns[i], right[i], rcond=cut_off)[0]
+    solutions[unsure] = least_squares(columns[unsure], right[unsure], cut_off)
     return solutions
 
 
