@@ -139,6 +139,7 @@ def await_hello(worker: LineWorker, method: Method) -> None:
     if not isinstance(message, Hello) or message.protocol != PROTOCOL:
         worker.close()
         raise MethodError(f"{method.adapter}: its worker speaks another protocol: {message!r}")
+    worker.hello = message
 
 
 def from_lasting_thread(call: Callable[[], _T]) -> _T:
