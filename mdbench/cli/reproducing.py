@@ -98,6 +98,7 @@ def _show(
             if key in RESULT:
                 console.print(escape(f"    {key}: {old} -> {new}"), soft_wrap=True)
     if agreed.kernels is not None and agreed.sameness is not Sameness.SAME:
-        console.print(escape(f"    BLAS: {' -> '.join(agreed.kernels)}"), soft_wrap=True)
+        apart = "" if agreed.data else "; its rounding is in the data, too"
+        console.print(escape(f"    BLAS: {' -> '.join(agreed.kernels)}{apart}"), soft_wrap=True)
     if others := sorted(found.keys() - RESULT):
         console.print(f"    made with another: {', '.join(others)}", soft_wrap=True)
