@@ -127,7 +127,7 @@ def test_where_a_kernel_is_unknown_the_processor_decides() -> None:
     ("one", "other", "difference"),
     [
         (("2*u0 + u1",), ("u1 + u0*2",), 0.0),
-        (("4*exp(2*u0)",), ("4*exp(3*u0)",), 0.5),
+        (("4*exp(0.5*u0)",), ("4*exp(0.5000001*u0)",), 2e-7),
         (("4*x*y_xx + exp(k)",), ("5*x*y_xx + exp(k)",), 0.25),
         (("0",), ("0",), 0.0),
         (("0",), ("1e-9*u0",), None),
@@ -141,7 +141,7 @@ def test_largest_difference(
     one: tuple[str, ...] | None, other: tuple[str, ...], difference: float | None
 ) -> None:
     assert largest_difference(one, other) == (
-        None if difference is None else pytest.approx(difference, abs=1e-15)
+        None if difference is None else pytest.approx(difference, rel=1e-6)
     )
 
 
