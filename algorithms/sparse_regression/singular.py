@@ -1,9 +1,9 @@
 """Singular values where LAPACK finds none.
 
-LAPACK's iteration ends without them for a matrix in many millions, which is another one for each
+LAPACK's iteration ends without them for a rare matrix, which is another one for each
 processor's kernel of the BLAS: a fit that all other machines can do fails on one.  Such a matrix
 is diagonalised by rotations of two columns at a time (one-sided Jacobi, Hestenes: J. SIAM 6, 51,
-1958), which always end, and take a hundred times longer.
+1958), which always end, but take longer.
 """
 
 from __future__ import annotations
