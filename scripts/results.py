@@ -14,16 +14,17 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mdbench.cli.reporting import kinds_of, write
+from mdbench.cli.reporting import here_of, kinds_of, write
+from mdbench.drawing.numbers import noise_name
+from mdbench.drawing.svg import standalone
 from mdbench.reports import leaderboard, markdown
 from mdbench.reports.combine import flatten, write_table
-from mdbench.reports.entries import Entry, entry
+from mdbench.reports.entries import marked
 from mdbench.reports.figures import critical_difference, figures
 from mdbench.reports.heat import heat_map
-from mdbench.reports.numbers import noise_name
 from mdbench.reports.published import read_published
-from mdbench.reports.results import read_folder, report_order, standing
-from mdbench.reports.svg import standalone
+from mdbench.reports.results import Result, read_folder, standing
+from mdbench.reports.site import style
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -94,16 +95,19 @@ class Reference:
     def figures(self) -> str:
         """All figures of the report, written to files."""
         names = {row.method: self.numbers[row.method] for row in self.board.rows}
+        look = style()
         drawn = [
-            (one.title, one.caption, standalone(one.svg, names))
+            (one.title, one.caption, standalone(one.svg, look, names))
             for one in figures(self.board, self.numbers)
         ]
         if ranks := critical_difference(self.board, self.numbers):
-            drawn.append((ranks.title, ranks.caption, standalone(ranks.svg)))
-        says = "✓ identified, ±1 one term off, otherwise the power of ten of the NMSE"
+            drawn.append((ranks.title, ranks.caption, standalone(ranks.svg, look)))
+        says = "".join(f"{spec.mark} {spec.title}, " for spec in marked(self.board.known))
+        says += "otherwise the power of ten of " * (self.board.primary.scale == "log")
+        says += self.board.primary.title
         for snr_db in self.board.noise_levels:
             title = f"Methods and systems, {noise_name(snr_db)}"
-            drawn.append((title, says, standalone(heat_map(self.board, snr_db))))
+            drawn.append((title, says, standalone(heat_map(self.board, snr_db), look)))
         parts = []
         for title, caption, svg in drawn:
             name = f"{self.data_type}-{re.sub(r'[^a-z0-9]+', '-', title.lower())}.svg"
@@ -147,12 +151,15 @@ def _compare(
     workspace: Workspace,
     figures_in: Path,
 ) -> Reference:
-    by_protocol: dict[str, list[Entry]] = defaultdict(list)
-    for one in sorted(standing(records), key=report_order):
-        by_protocol[one.protocol].append(entry(one))
+    by_protocol: dict[str, list[Result]] = defaultdict(list)
+    for one in standing(records):
+        by_protocol[one.protocol].append(one)
     kinds = kinds_of(workspace)
+    found = here_of(one for ones in by_protocol.values() for one in ones)
+    specs = {name: kind.metrics for name, kind in found.items()}
     boards = {
-        protocol: leaderboard.board(entries, kinds) for protocol, entries in by_protocol.items()
+        protocol: leaderboard.boards(ones, kinds, specs)[data_type]
+        for protocol, ones in by_protocol.items()
     }
     board = boards.pop("strict")
     methods = sorted({one.method for one in board.entries})

@@ -1,4 +1,4 @@
-"""Results for the tests of reports: made up, with all verdicts, noise floors and failures."""
+"""Results for the tests of reports: made up, with metrics of every kind, floors and failures."""
 
 from __future__ import annotations
 
@@ -7,50 +7,165 @@ import random
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mdbench.records import key_of
+from mdbench.metrics.spec import MetricSpec, flag
+from mdbench.records import key_of, upgrade
+from mdbench.reports import leaderboard
+from mdbench.reports.leaderboard import Kind
 from mdbench.reports.results import Result
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
+
+    from mdbench.reports.leaderboard import Board
 
 GOLDEN = Path(__file__).parent / "golden" / "records" / "schema-2.jsonl"
-EXAMPLE = json.loads(GOLDEN.read_text(encoding="utf-8").splitlines()[0])
-FIDELITY = {
-    "verdict": "identified",
-    "precision": 1.0,
-    "recall": 1.0,
-    "f1": 1.0,
-    "coefficient_error": 1e-4,
-    "edit_distance": 0.0,
-    "missing": [],
-    "extra": [],
-    "negligible": [],
-    "simulation": {"r2": 0.999, "r2_unseen": 0.98, "ended": "whole"},
-    "residual": None,
-}
-FAILED = {"equations": None, "metrics": {}, "complexity": None, "selection": None, "front": None}
+EXAMPLE = upgrade(json.loads(GOLDEN.read_text(encoding="utf-8").splitlines()[0]))
 METHODS = ("sindy", "operon", "linear", "zero", "truth")
+KINDS = {
+    "truth": Kind("baseline", reference=True),
+    "zero": Kind("baseline"),
+    "sindy": Kind("linear"),
+    "linear": Kind("linear"),
+    "operon": Kind("genetic"),
+}
+MOTION = (
+    MetricSpec(
+        name="nmse",
+        title="NMSE",
+        explanation="squared error over squared targets",
+        scale="log",
+        resolution=1e-12,
+        nothing=1.0,
+        places=frozenset({"board", "answer", "brief", "figure"}),
+    ),
+    flag(
+        "identified",
+        "identified",
+        "all true terms and no other",
+        mark="✓",
+        places={"board", "brief", "figure"},
+    ),
+    flag("one_term_off", "one off", "one term missing or extra", mark="±1", places={"board"}),
+    MetricSpec(
+        name="f1", title="F1", explanation="of terms", better="higher", on_failure=0.0, digits=2
+    ),
+    MetricSpec(
+        name="r2_test",
+        title="R²",
+        explanation="of the trajectory",
+        better="higher",
+        digits=3,
+        places=frozenset({"answer"}),
+    ),
+    flag("follows", "R² test", "jobs with R² above 0.9", places={"board", "brief"}),
+    MetricSpec(
+        name="ended",
+        title="broke off",
+        explanation="simulations that ended early",
+        kind="label",
+        labels=("whole", "blew_up", "stiff"),
+        aggregate="counts",
+    ),
+    MetricSpec(
+        name="complexity",
+        title="nodes",
+        explanation="size of the equations",
+        unit="nodes",
+        on_failure=None,
+        scale="log",
+        digits=0,
+        weighs=True,
+        places=frozenset({"board", "answer", "brief", "figure"}),
+    ),
+    MetricSpec(
+        name="agreement",
+        title="agreement",
+        explanation="how far predictions are from the equations",
+        scale="log",
+        on_failure=None,
+        aggregate="max",
+        alarm=1e-4,
+        places=frozenset({"board", "answer"}),
+    ),
+)
+"""Like those of a data type with equations that are integrated."""
+TEXTS = (
+    MetricSpec(
+        name="accuracy",
+        title="accuracy",
+        explanation="share of right labels",
+        better="higher",
+        on_failure=0.0,
+        aggregate="mean",
+        digits=3,
+        alarm=0.25,
+        places=frozenset({"board", "answer", "brief", "figure"}),
+    ),
+    MetricSpec(
+        name="verbosity",
+        title="verbosity",
+        explanation="words beside the label",
+        better="neither",
+        kind="label",
+        labels=("terse", "wordy"),
+        aggregate="counts",
+        places=frozenset({"board", "answer"}),
+    ),
+    MetricSpec(
+        name="likelihood",
+        title="likelihood",
+        explanation="of the right labels",
+        better="higher",
+        scale="log",
+        places=frozenset({"board", "answer", "figure"}),
+    ),
+)
+"""Of answers that are labels: higher is better, no equations, nothing to weigh, no floor."""
+SPECS = {"ode": MOTION, "texts": TEXTS}
+SCORES = {
+    "nmse": 1e-3,
+    "identified": 0.0,
+    "one_term_off": 0.0,
+    "f1": 1.0,
+    "r2_test": 0.999,
+    "follows": 1.0,
+    "ended": "whole",
+    "complexity": 18,
+    "agreement": 0.0,
+}
+DROPPED = "not judged by it"
 
 
-def data(algorithm: str = "sindy", dataset: str = "lorenz", **changes: Any) -> dict[str, Any]:
-    """Make a record as JSON values; ``nmse``, ``verdict`` and so on are short for theirs."""
-    made = {**EXAMPLE, "fidelity": FIDELITY, "algorithm": algorithm, "dataset": dataset}
-    nmse, floor = changes.pop("nmse", 1e-3), changes.pop("floor", None)
-    made["metrics"] = {"nmse": nmse} | ({} if floor is None else {"nmse_floor": floor})
-    made["metrics"] |= changes.pop("scores", {})
-    verdict = changes.pop("verdict", "different")
-    told = {key: changes.pop(key) for key in ("simulation", "residual") if key in changes}
-    made["fidelity"] = None if verdict is None else {**FIDELITY, "verdict": verdict, **told}
+def data(
+    algorithm: str = "sindy",
+    dataset: str = "lorenz",
+    *,
+    scores: Mapping[str, Any] | None = None,
+    verdict: str = "",
+    **changes: Any,
+) -> dict[str, Any]:
+    """Make a record as JSON values.
+
+    `scores` change those of an ode, or are all that there is of another data type; a `verdict` is
+    the name of the flag that holds; ``nmse`` and so on are short for their score.
+    """
+    short = {name: changes.pop(name) for name in SCORES if name in changes}
+    base = SCORES if changes.get("data_type", "ode") == "ode" else {}
+    metrics = {**base, **short, **(scores or {})} | ({verdict: 1.0} if verdict else {})
+    metrics = {name: value for name, value in metrics.items() if value != DROPPED}
     measured = {
         name: changes.pop(name)
         for name in ("wall_s", "started", "peak_memory_mb")
         if name in changes
     }
+    made = {**EXAMPLE, "algorithm": algorithm, "dataset": dataset, "floor": None, "system": dataset}
+    made |= {"metrics": metrics, "judged_by": list(metrics), "notes": {}}
     made["measured"] = {**EXAMPLE["measured"], **measured}
     if changes.get("status", "ok") not in {"ok", "partial"}:
-        made |= FAILED | {"fidelity": None, "reason": "it went wrong"}
+        made |= {"equations": None, "metrics": {}, "selection": None, "front": None}
+        made["reason"] = "it went wrong"
     made |= changes
-    parts = {k: str(made[k]) for k in ("algorithm", "dataset", "snr_db", "seed", "protocol")}
+    parts = {k: str(made[k]) for k in ("algorithm", "system", "snr_db", "seed", "protocol")}
     return {**made, "key": key_of(parts), "key_parts": parts | changes.get("key_parts", {})}
 
 
@@ -59,70 +174,108 @@ def result(*arguments: Any, **changes: Any) -> Result:
     return Result.model_validate(data(*arguments, **changes))
 
 
-def simulated(generator: random.Random) -> dict[str, Any]:
-    """Draw how simulations ended: whole, broken off, or without a second initial condition."""
-    ended = generator.choice(("whole", "whole", "whole", "blew_up", "stiff", "late"))
-    r2, unseen = 1 - 10 ** generator.uniform(-3, 0), 1 - 10 ** generator.uniform(-3, 0.5)
-    only_seen = generator.random() < 0.2
-    return {
-        "r2": r2 if ended in {"whole", "late"} else None,
-        "r2_unseen": None if only_seen or ended != "whole" else unseen,
-        "ended": ended,
-    }
+def compare(records: Iterable[dict[str, Any]], data_type: str = "ode") -> Board:
+    """Compare the methods of one data type."""
+    results = [Result.model_validate(one) for one in records]
+    found = leaderboard.boards(results, KINDS, SPECS)
+    return found[data_type] if found else leaderboard.board([], KINDS, SPECS[data_type])
 
 
-def table_scores(generator: random.Random) -> dict[str, float]:
-    """Draw what a table's answer is scored by, besides its error."""
-    return {
-        "r2_accuracy": float(generator.random() < 0.5),
-        "solution": float(generator.random() < 0.3),
-        "normalized_edit_distance": generator.randint(0, 7) / 7,
-    }
+def _jobs(systems: int, seeds: int) -> Iterable[tuple[int, float | None, int, str, int, str]]:
+    for system in range(systems):
+        for snr_db in (None, 20.0, 10.0):
+            for place, method in enumerate(METHODS):
+                for seed in range(seeds if method == "operon" else 1):
+                    for protocol in ("strict", "published") if system < 4 else ("strict",):
+                        yield system, snr_db, place, method, seed, protocol
+
+
+def _status(generator: random.Random) -> str:
+    if generator.random() < 0.03:
+        return "interrupted"
+    return "timeout" if generator.random() < 0.15 else "ok"
 
 
 def many(systems: int = 9, seeds: int = 2) -> list[dict[str, Any]]:
     """Make the records of five methods, at three noise levels and under two protocols."""
     generator = random.Random(1)
+    floors = [
+        {None: 0.0, 20.0: 10 ** generator.uniform(-3, 0.5), 10.0: 10 ** generator.uniform(-2, 0.5)}
+        for _ in range(systems)
+    ]
     made = []
-    for system in range(systems):
-        dim = system % 3 + 1
-        shape = {
-            "dim": dim,
-            "targets": [f"u{i}_t" for i in range(dim)],
-            "truth": [f"1.5*u{i} - 0.25*u{i}**2" for i in range(dim)],
-            "equations": [f"1.5*u{i} - {generator.random()!r}*u{i}**2" for i in range(dim)],
+    for system, snr_db, place, method, seed, protocol in _jobs(systems, seeds):
+        dim, floor = system % 3 + 1, floors[system][snr_db]
+        status = _status(generator)
+        scores = {
+            "nmse": floor * generator.uniform(0.8, 3) + 10 ** generator.gauss(place - 5, 1),
+            "identified": generator.choice((0.0, 0.0, 1.0, None)),
+            "one_term_off": generator.choice((0.0, 1.0)),
+            "f1": generator.random(),
+            "r2_test": generator.choice((None, 1 - 10 ** generator.gauss(0, 2))),
+            "follows": generator.choice((0.0, 1.0, None)),
+            "ended": generator.choice(("whole", "whole", "blew_up", "stiff", None)),
+            "complexity": generator.randint(3, 40),
+            "agreement": generator.choice((0.0, 1e-9, 10 ** generator.gauss(-6, 1))),
         }
-        for snr_db in (None, 20.0, 10.0):
-            floor = 0.0 if snr_db is None else 10 ** generator.uniform(-3, 0.5)
-            for place, method in enumerate(METHODS):
-                for seed in range(seeds if method == "operon" else 1):
-                    for protocol in ("strict", "published") if system < 4 else ("strict",):
-                        status = "timeout" if generator.random() < 0.15 else "ok"
-                        if generator.random() < 0.03:
-                            status = "interrupted"
-                        changes = {**shape, "snr_db": snr_db, "seed": seed, "protocol": protocol}
-                        if status != "ok":
-                            changes["equations"] = None
-                        made.append(
-                            data(
-                                method,
-                                f"system {system}",
-                                status=status,
-                                nmse=floor * generator.uniform(0.8, 3)
-                                + 10 ** generator.gauss(place - 5, 1),
-                                floor=floor,
-                                verdict=generator.choice(
-                                    ("identified", "one_term_off", "different")
-                                ),
-                                wall_s=10 ** generator.gauss(0, 1),
-                                peak_memory_mb=generator.uniform(20, 200),
-                                complexity=generator.randint(3, 40) if status == "ok" else None,
-                                simulation=simulated(generator),
-                                scores=table_scores(generator),
-                                residual=generator.choice((None, 10 ** generator.gauss(place, 2))),
-                                **changes,
-                            )
-                        )
+        if system == 1:
+            scores["follows"] = DROPPED
+        if generator.random() < 0.04:
+            scores["nmse"] = None
+        if method == "zero":
+            scores["nmse"] = 1.7976931348623157e308 if system == 2 else 1.0
+        made.append(
+            data(
+                method,
+                f"system {system}",
+                scores=scores,
+                status=status,
+                floor=floor,
+                dim=dim,
+                targets=[f"u{i}_t" for i in range(dim)],
+                truth=[f"1.5*u{i} - 0.25*u{i}**2" for i in range(dim)],
+                equations=None
+                if status != "ok"
+                else [f"1.5*u{i} - {generator.random()!r}*u{i}**2" for i in range(dim)],
+                snr_db=snr_db,
+                seed=seed,
+                protocol=protocol,
+                wall_s=10 ** generator.gauss(0, 1),
+                peak_memory_mb=generator.uniform(20, 200),
+            )
+        )
+    return made
+
+
+def texts(systems: int = 6, seeds: int = 2) -> list[dict[str, Any]]:
+    """Make records whose answers are labels."""
+    generator = random.Random(2)
+    made = []
+    for system, snr_db, place, method, seed, protocol in _jobs(systems, seeds):
+        status = _status(generator)
+        scores = {
+            "accuracy": None if generator.random() < 0.1 else generator.random() ** (1 + place),
+            "verbosity": generator.choice(("terse", "wordy", None)),
+            "likelihood": 10 ** generator.gauss(-3, 3),
+        }
+        made.append(
+            data(
+                method,
+                f"text {system}",
+                data_type="texts",
+                scores=scores,
+                status=status,
+                dim=system % 2 + 1,
+                targets=["label"],
+                truth=None,
+                equations=None,
+                snr_db=snr_db,
+                seed=seed,
+                protocol=protocol,
+                wall_s=10 ** generator.gauss(0, 1),
+                peak_memory_mb=generator.uniform(20, 200),
+            )
+        )
     return made
 
 

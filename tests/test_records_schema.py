@@ -22,8 +22,9 @@ from mdbench.records import (
     comparable,
     key_of,
 )
+from mdbench.records.schema import LARGEST
 
-GOLDEN = Path(__file__).parent / "golden" / "records" / "schema-2.jsonl"
+GOLDEN = Path(__file__).parent / "golden" / "records" / "schema-3.jsonl"
 DOCUMENT = Path(__file__).parents[1] / "docs" / "records.md"
 EXAMPLE = json.loads(GOLDEN.read_text(encoding="utf-8").splitlines()[0])
 
@@ -39,6 +40,13 @@ def refuse_constant(name: str) -> None:
 def test_the_golden_lines_are_read_and_written_byte_for_byte() -> None:
     for line in GOLDEN.read_text(encoding="utf-8").splitlines():
         assert Record.model_validate_json(line).to_line() == line
+
+
+def test_a_record_older_than_the_kernel_is_read() -> None:
+    kernel = {"blas_kernel", "blas_threads"}
+    older = {name: value for name, value in EXAMPLE["measured"].items() if name not in kernel}
+    assert len(older) == len(EXAMPLE["measured"]) - 2
+    assert record(measured=older).measured.blas_kernel is None
 
 
 def test_a_line_begins_with_its_schema_and_ends_with_what_was_measured() -> None:
@@ -58,8 +66,9 @@ json_values = st.recursive(
 
 @given(
     hyperparameters=st.dictionaries(st.text(), json_values, max_size=3),
-    metrics=st.dictionaries(st.text(), st.floats(), max_size=3),
-    agreement=st.floats(),
+    metrics=st.dictionaries(st.text(), st.floats() | st.text() | st.none(), max_size=3),
+    floor=st.floats(),
+    notes=st.dictionaries(st.text(), st.lists(st.text(alphabet=st.characters())), max_size=2),
     reason=st.text(alphabet=st.characters()),
     dataset=st.text(alphabet=st.characters(codec=None)),
 )
@@ -73,10 +82,10 @@ def test_every_record_is_one_line_of_strict_json_and_comes_back_equal(**changes:
 
 def test_numbers_that_json_cannot_hold_become_null() -> None:
     made = record(
-        metrics={"nmse": float("nan"), "r2": -float("inf"), "mae": np.float64(0.5)},
+        metrics={"nmse": float("nan"), "r2": -float("inf"), "mae": np.float64(0.5), "end": "late"},
         hyperparameters={"a": [float("inf"), {"b": float("nan")}], "c": 1.0},
     )
-    assert made.metrics == {"nmse": None, "r2": None, "mae": 0.5}
+    assert made.metrics == {"nmse": None, "r2": -LARGEST, "mae": 0.5, "end": "late"}
     assert type(made.metrics["mae"]) is float
     assert made.hyperparameters == {"a": [None, {"b": None}], "c": 1.0}
 
@@ -130,8 +139,8 @@ def test_what_is_no_record_is_refused(changes: dict[str, Any], where: str) -> No
 
 def test_every_key_of_the_job_itself_must_be_given() -> None:
     required = {
-        *("mdbench", "key", "key_parts", "algorithm", "data_type", "dataset", "seed", "protocol"),
-        *("view", "status", "budget", "runtime", "provenance", "measured"),
+        *("mdbench", "key", "key_parts", "algorithm", "data_type", "dataset", "system", "seed"),
+        *("protocol", "view", "status", "budget", "runtime", "provenance", "measured"),
     }
     with pytest.raises(ValidationError) as caught:
         Record.model_validate({})
@@ -148,7 +157,7 @@ def test_two_runs_of_a_job_compare_equal_but_for_what_was_measured() -> None:
     second = record(measured={"started": "2030-01-01T00:00:00Z", "wall_s": 99.0})
     assert first != second
     assert comparable(first) == comparable(second)
-    assert comparable(first) != comparable(record(complexity=19))
+    assert comparable(first) != comparable(record(floor=0.5))
     assert {*comparable(first), "measured"} == set(EXAMPLE)
 
 

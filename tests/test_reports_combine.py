@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 RECORDS = [
-    data("sindy", nmse=1e-3, floor=1e-4),
+    data("sindy", floor=1e-4, notes={"missing": ["u0_t: u0"]}, options={"variant": "released"}),
     data("operon", snr_db=20.0, status="timeout"),
     data("zero", "rössler, the “first”\nline", seed=3, hyperparameters={"a": [1, 2.5]}),
 ]
@@ -28,11 +28,13 @@ def test_csv_has_all_records_failures_too(tmp_path: Path) -> None:
     with out.open(encoding="utf-8", newline="") as file:
         rows = {row["algorithm"]: row for row in csv.DictReader(file)}
     assert rows["sindy"]["metrics.nmse"] == "0.001"
-    assert rows["sindy"]["metrics.nmse_floor"] == "0.0001"
-    assert rows["sindy"]["fidelity.verdict"] == "different"
+    assert rows["sindy"]["floor"] == "0.0001"
+    assert rows["sindy"]["metrics.ended"] == "whole"
+    assert rows["sindy"]["notes"] == '{"missing": ["u0_t: u0"]}'
+    assert rows["sindy"]["options.variant"] == "released"
     assert rows["operon"]["status"] == "timeout"
     assert rows["operon"]["metrics.nmse"] == ""
-    assert rows["operon"]["fidelity.f1"] == ""
+    assert "nmse" in rows["operon"]["judged_by"]
     assert rows["zero"]["dataset"] == RECORDS[2]["dataset"]
     assert rows["zero"]["hyperparameters"] == '{"a": [1, 2.5]}'
     assert rows["zero"]["file"] == "zero-ode.jsonl"

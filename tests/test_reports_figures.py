@@ -7,37 +7,29 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from reporting import data, many
+from reporting import compare, data, many, texts
 
+from mdbench.drawing.svg import Axis, Plot, marker, ticks
 from mdbench.reports import figures
-from mdbench.reports.entries import entry
-from mdbench.reports.leaderboard import Board, Kind, board
-from mdbench.reports.results import Result
-from mdbench.reports.svg import Axis, Plot, marker, ticks
 
-KINDS = {"truth": Kind("baseline", reference=True)}
 NUMBERS = {"linear": 0, "operon": 1, "sindy": 2, "truth": 3, "zero": 4}
 
 
-def comparison(records: list[dict[str, object]] | None = None) -> Board:
-    found = many() if records is None else records
-    return board([entry(Result.model_validate(one)) for one in found], KINDS)
-
-
 def test_all_figures_are_drawn_with_every_method() -> None:
-    drawn = figures.figures(comparison(), NUMBERS)
-    assert [figure.title for figure in drawn] == [
-        "Error by noise",
-        "Complexity by noise",
-        "Accuracy against complexity",
-        "Robustness against noise",
-        "Unseen trajectories",
-        "Residual by noise",
+    titles = [
+        "NMSE by noise",
+        "Identified by noise",
+        "Nodes by noise",
+        "NMSE against nodes",
         "Run time by dimension",
     ]
-    for figure in drawn:
-        titles = [node.text for node in ET.fromstring(figure.svg).iter("title")]
-        assert set(NUMBERS) <= set(titles)
+    other = ["Accuracy by noise", "Likelihood by noise", "Run time by dimension"]
+    for found, wanted in ((compare(many()), titles), (compare(texts(), "texts"), other)):
+        drawn = figures.figures(found, NUMBERS)
+        assert [figure.title for figure in drawn] == wanted
+        for figure in drawn:
+            inside = [node.text for node in ET.fromstring(figure.svg).iter("title")]
+            assert set(NUMBERS) <= set(inside)
 
 
 def test_a_point_lies_where_its_number_says() -> None:
@@ -74,13 +66,13 @@ def test_bars_join_what_is_closer_than_the_critical_difference() -> None:
 
 
 def test_the_diagram_names_all_ranked_methods() -> None:
-    found = comparison()
+    found = compare(many())
     diagram = figures.critical_difference(found, NUMBERS)
     assert diagram is not None
     text = "".join(ET.fromstring(diagram.svg).itertext())
     assert all(method in text for method in found.ranked)
     assert "truth" not in text
-    assert figures.critical_difference(comparison([data()]), NUMBERS) is None
+    assert figures.critical_difference(compare([data()]), NUMBERS) is None
 
 
 def test_signs_of_the_first_49_methods_differ() -> None:
@@ -88,42 +80,46 @@ def test_signs_of_the_first_49_methods_differ() -> None:
     assert len(drawn) == 49
 
 
-def test_followed_shares_and_residuals_are_drawn_where_there_are_any() -> None:
-    def titles(records: list[dict[str, object]]) -> set[str]:
-        return {figure.title for figure in figures.figures(comparison(records), NUMBERS)}
-
-    assert {"Unseen trajectories", "Residual by noise"} <= titles(many())
-    plain = titles([data("sindy", simulation=None, residual=None)])
-    assert plain
-    assert not {"Unseen trajectories", "Residual by noise"} & plain
-
-
-def test_followed_shares_are_those_of_all_jobs_with_a_second_start() -> None:
-    motions: list[dict[str, object]] = [
-        {"r2": None, "r2_unseen": 0.95, "ended": "late"},
-        {"r2": 0.99, "r2_unseen": None, "ended": "blew_up"},
-        {"r2": 0.99, "r2_unseen": 0.2, "ended": "whole"},
-        {"r2": 0.99, "r2_unseen": None, "ended": "whole"},  # has none
+def test_shares_are_those_of_all_jobs_that_are_judged_by_the_flag() -> None:
+    records = [
+        *(
+            data("sindy", f"s{i}", scores={"identified": flag})
+            for i, flag in enumerate((1, 0, None))
+        ),
+        data("sindy", "s5", status="crashed"),
+        data("sindy", "s6", status="crashed"),
+        data("sindy", "s7", status="interrupted"),
+        data("truth", "s0", verdict="identified"),
+        data("zero", "s0", status="crashed"),
     ]
-    records = [data("sindy", f"s{i}", simulation=each) for i, each in enumerate(motions)]
-    records += [data("sindy", "s5", status="crashed"), data("sindy", "s6", status="interrupted")]
-    records += [data("truth", "s0"), data("zero", "s0", status="crashed")]
-    drawn = figures.figures(comparison(records), NUMBERS)
-    (svg,) = (figure.svg for figure in drawn if figure.title == "Unseen trajectories")
+    drawn = figures.figures(compare(records), NUMBERS)
+    (svg,) = (figure.svg for figure in drawn if figure.title == "Identified by noise")
     plot = Plot("t", ["clean"], Axis([100.0, 0.0], log=False, zero=True), ("", ""))
-    signs = {
-        name: marker(NUMBERS[name], plot.at_x(0), plot.at_y(share))
-        for name, share in (("sindy", 25.0), ("truth", 100.0), ("zero", 0.0))
-    }
-    for sign in signs.values():
-        assert sign in svg
+    for name, share in (("sindy", 25.0), ("truth", 100.0), ("zero", 0.0)):
+        assert marker(NUMBERS[name], plot.at_x(0), plot.at_y(share)) in svg
+
+
+def test_failures_lie_above_all_answers_and_scores_of_cases_that_rank_nobody_nowhere() -> None:
+    records = [
+        data("sindy", nmse=1e-3),
+        data("zero", status="crashed"),
+        data("sindy", "noisy", nmse=1e5, floor=2.0),
+    ]
+    figure = figures.figures(compare(records), NUMBERS)[0]
+    assert ">none<" in figure.svg
+    assert "10<tspan" not in figure.svg.partition(">none<")[2]
+    assert "“none” is no answer" in figure.caption
+
+
+def test_the_better_end_of_the_front_is_the_upper_one_where_higher_is_better() -> None:
+    assert figures.pareto([(1.0, -0.5), (2.0, -0.75), (3.0, -0.6)]) == [(1.0, -0.5), (2.0, -0.75)]
 
 
 def test_labels_of_methods_stay_apart_and_off_the_axis() -> None:
     names = [f"method{i}" for i in range(6)]
-    found = comparison([data(name, nmse=1e-12, complexity=5) for name in names])
+    found = compare([data(name, nmse=1e-12, complexity=5) for name in names])
     numbers = {name: i for i, name in enumerate(names)}
-    (drawn,) = (f for f in figures.figures(found, numbers) if f.title.startswith("Accuracy"))
+    (drawn,) = (f for f in figures.figures(found, numbers) if f.title.startswith("NMSE against"))
     heights = sorted(map(float, re.findall(r'class="halo" x="[^"]*" y="([^"]*)"', drawn.svg)))
     assert len(heights) == 6
     assert all(below - above >= 13 for above, below in pairwise(heights))

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reporting import data, many, write
+from reporting import KINDS, SPECS, data, many, texts, write
 
 from mdbench.cli import main
 from mdbench.reports.latex import escape_latex, latex_tables
@@ -20,16 +20,20 @@ def test_cells_are_those_of_the_paper() -> None:
         data("b", "x_1", verdict="one_term_off", nmse=2e-4, complexity=7),
         data("c", "x_1", nmse=30.0, complexity=12),
         data("d", "x_1", status="timeout"),
+        data("e", "x_1", nmse=None),
+        data("f", "x_1", nmse=1.7e308, complexity=3),
     ]
-    text = latex_tables([Result.model_validate(one) for one in records], {})
+    text = latex_tables([Result.model_validate(one) for one in records], {}, SPECS)
     lines = [line for line in text.splitlines() if line.startswith(r"x\_1")]
     assert len(lines) == 1
     cells = set(lines[0].removesuffix(r" \\").split(" & ")[1:])
-    assert cells == {r"$\checkmark$", r"\underline{$10^{-4}(7)$}", "$10^{1}(12)$", "--"}
+    shown = {r"$\checkmark$", r"\underline{$10^{-4}(7)$}", "$10^{1}(12)$", "--", "?"}
+    assert cells == {*shown, r"$\infty(3)$"}
 
 
 def test_every_row_has_as_many_cells_as_the_head() -> None:
-    text = latex_tables([Result.model_validate(one) for one in many()], {})
+    results = [Result.model_validate(one) for one in (*many(), *texts())]
+    text = latex_tables(results, KINDS, SPECS)
     for block in text.split(r"\caption")[1:]:
         ends = {
             line.count("&") for line in block.splitlines() if line.endswith(r"\\") and "&" in line
@@ -37,24 +41,24 @@ def test_every_row_has_as_many_cells_as_the_head() -> None:
         heads = {line.count("&") for line in block.splitlines() if line.startswith(r"\toprule ")}
         assert len(ends | heads) == 1
         assert ends
-    assert text.count(r"\begin{longtable}") == text.count(r"\end{longtable}") == 3
+    assert text.count(r"\begin{longtable}") == text.count(r"\end{longtable}") == 6
     assert text.count("{") == text.count("}")
+    assert text.isascii()
 
 
-def test_simulations_and_residuals_have_columns_where_there_are_any() -> None:
-    simulation = {"r2": 0.95, "r2_unseen": 0.2, "ended": "whole"}
-    ode = data("a", simulation=simulation)
-    pde = data("a", data_type="pde", simulation=None, residual=0.25)
+def test_columns_are_those_of_narrow_tables() -> None:
+    texts_only = data("b", data_type="texts", scores={"accuracy": 0.5, "likelihood": 0.1})
+    results = [Result.model_validate(one) for one in (data("a"), texts_only)]
     first, second = (
         dict(zip(*(line.split(" & ") for line in text.splitlines()[4:7:2]), strict=True))
-        for text in latex_tables([Result.model_validate(one) for one in (ode, pde)], {}).split(
-            r"\begin{table}"
-        )[1:]
+        for text in latex_tables(results, {}, SPECS).split(r"\begin{table}")[1:]
     )
-    assert (first["$R^2$ test"], first["$R^2$ unseen"]) == ("1/1", "0/1")
-    assert second["residual"] == r"$2.5\cdot10^{-1}$"
-    assert not {"residual"} & first.keys()
-    assert not {"$R^2$ test", "$R^2$ unseen"} & second.keys()
+    assert first["NMSE"] == r"$1.0\cdot10^{-3}$"
+    assert first[r"95 \%"] == r"$1.0\cdot10^{-3}$--$1.0\cdot10^{-3}$"
+    assert (first["identified"], first["R$^2$ test"], first["nodes"]) == ("0/1", "1/1", "18")
+    assert not {"agreement", "F1"} & first.keys()
+    assert second["accuracy"] == "0.500"
+    assert "nodes" not in second
 
 
 def test_signs_are_escaped() -> None:

@@ -1,30 +1,30 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from reporting import data, many, result
+from reporting import DROPPED, KINDS, MOTION, SPECS, compare, data, many, result, texts
 
-from mdbench.reports.entries import entry
-from mdbench.reports.leaderboard import Board, Kind, Row, board
-from mdbench.reports.results import Result, report_order
+from mdbench.metrics.spec import MetricSpec
+from mdbench.reports import leaderboard
+from mdbench.reports.entries import entry, specs_of
+from mdbench.reports.leaderboard import Aggregated
+from mdbench.reports.results import Result
 from mdbench.reports.terminal import leaderboards
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-KINDS = {"truth": Kind("baseline", reference=True), "sindy": Kind("linear")}
-
-
-def compare(records: Iterable[dict[str, Any]]) -> Board:
-    results = sorted((Result.model_validate(one) for one in records), key=report_order)
-    return board([entry(one) for one in results], KINDS)
+    from mdbench.reports.leaderboard import Board, Row
 
 
 def row(found: Board, method: str) -> Row:
     return next(each for each in found.rows if each.method == method)
+
+
+def value(found: Board, method: str, name: str = "nmse") -> float | None:
+    return row(found, method).values[name].value
 
 
 def test_ranks_are_worked_out_by_hand() -> None:
@@ -44,7 +44,7 @@ def test_ranks_are_worked_out_by_hand() -> None:
     expected = {"a": 5 / 3, "b": 4.5 / 3, "c": 8.5 / 3}
     assert ranks == pytest.approx(expected)
     assert [each.method for each in found.rows] == ["b", "a", "c"]
-    assert row(found, "c").median == math.inf
+    assert value(found, "c") == math.inf
     assert row(found, "c").causes == {"crashed": 2}
     test = next(pair for pair in found.pairs if (pair.method, pair.other) == ("a", "c"))
     assert (test.test.n, test.test.zeros, test.test.wins, test.test.losses) == (3, 1, 2, 0)
@@ -74,7 +74,7 @@ def test_seeds_are_merged_by_their_median() -> None:
         data("a", nmse=error, seed=seed, status="ok" if error else "timeout")
         for seed, error in enumerate(errors)
     ]
-    assert row(compare(records), "a").median == 0.1
+    assert value(compare(records), "a") == 0.1
 
 
 def test_an_error_below_the_floor_counts_as_the_floor() -> None:
@@ -85,31 +85,28 @@ def test_an_error_below_the_floor_counts_as_the_floor() -> None:
     assert found.pairs[0].test.zeros == 1
 
 
-def test_where_the_truth_fails_errors_do_not_count() -> None:
+def test_where_the_truth_says_nothing_nobody_is_ranked_and_the_data_alone_decide() -> None:
     records = [
-        data("a", "noisy", nmse=1e-3, floor=1.2, verdict="different"),
+        data("a", "noisy", nmse=1e-3, floor=1.2),
         data("b", "noisy", nmse=5.0, floor=1.2, verdict="identified"),
-        data("a", "flat", nmse=1e-3, verdict="different"),
-        data("b", "flat", nmse=2.5e3, verdict="identified"),
-        data("a", "plain", nmse=0.5, verdict="different"),
-        data("b", "plain", nmse=0.1, verdict="different"),
+        data("a", "flat", nmse=0.2),
+        data("b", "flat", nmse=2.5e3, verdict="identified"),  # what a method achieved counts not
+        data("a", "plain", nmse=0.5, floor=0.01),
+        data("b", "plain", nmse=0.1, floor=0.01),
     ]
     found = compare(records)
-    assert {case.system: reason for case, reason in found.unfit.items()} == {
-        "noisy": "the true equations score 1.2",
-        "flat": "an identified equation scores 2.5e+03",
-    }
-    assert found.systems == ("plain",)
-    assert (row(found, "b").rank, row(found, "b").median) == (1, 0.1)
-    assert (row(found, "b").identified, row(found, "b").judged) == (2, 3)
+    assert {case.system: floor for case, floor in found.unfit.items()} == {"noisy": 1.2}
+    assert found.systems == ("flat", "plain")
+    assert row(found, "b").rank == 1.5
+    assert value(found, "b") == (2.5e3 + 0.1) / 2
+    assert row(found, "b").values["identified"] == Aggregated(2 / 3, 3, 0, {})
 
 
-def test_a_method_that_is_told_the_truth_is_not_ranked_and_gives_the_floor() -> None:
-    records = [data("truth", nmse=0.2), data("sindy", nmse=0.1), data("zero", nmse=1.0)]
-    found = compare(records)
+def test_a_method_that_is_told_the_truth_is_not_ranked_and_gives_no_floor() -> None:
+    found = compare([data("truth", nmse=0.2), data("sindy", nmse=0.1), data("zero", nmse=1.0)])
     assert row(found, "truth").rank is None
     assert row(found, "truth").reference
-    assert row(found, "sindy").median == 0.2
+    assert value(found, "sindy") == 0.1
     assert found.ranked == ("sindy", "zero")
 
 
@@ -121,9 +118,9 @@ def test_what_says_nothing_about_a_method_is_not_counted() -> None:
     ]
     found = compare(records)
     assert row(found, "a").cases == 1
-    assert row(found, "a").median == 0.5
+    assert value(found, "a") == 0.5
     assert row(found, "a").causes == {"interrupted": 1}
-    assert row(found, "a").judged == 1
+    assert row(found, "a").values["identified"].of == 1
 
 
 def test_a_method_that_has_hardly_begun_is_not_ranked() -> None:
@@ -134,15 +131,118 @@ def test_a_method_that_has_hardly_begun_is_not_ranked() -> None:
     assert row(found, "c").rank is None
 
 
-def test_failures_count_as_not_identified() -> None:
-    records = [data("a", verdict="identified"), data("a", "s2", status="timeout")]
-    found = row(compare(records), "a")
-    assert (found.identified, found.judged, found.f1) == (1, 2, 0.5)
+def test_failures_count_as_their_metrics_say() -> None:
+    records = [
+        data("a", verdict="identified", complexity=7, scores={"ended": "stiff"}),
+        data("a", "s2", status="timeout"),
+        data("a", "s3", status="timeout", judged_by=["nmse"]),  # nobody knows the truth
+    ]
+    values = row(compare(records), "a").values
+    assert values["nmse"] == Aggregated(math.inf, 3, 0, {})
+    assert values["identified"] == Aggregated(0.5, 2, 0, {})
+    assert values["f1"] == Aggregated(0.5, 2, 0, {})
+    assert values["complexity"] == Aggregated(7, 1, 0, {})
+    assert values["ended"] == Aggregated(1, 1, 0, {"stiff": 1})
 
 
-def test_without_verdicts_nothing_is_said_to_be_identified() -> None:
-    found = row(compare([data("a", verdict=None), data("a", "s2", status="timeout")]), "a")
-    assert found.judged == 0
+def test_what_is_undecided_counts_neither_for_nor_against() -> None:
+    records = [
+        data("a", verdict="identified"),
+        data("a", "s2", scores={"identified": None, "ended": None, "f1": None}),
+        data("a", "s3", nmse=None),
+        *(data("b", system, nmse=0.5) for system in ("lorenz", "s3")),
+        data("a", "s4", nmse=0.25),
+        data("a", "s4", nmse=None, seed=1),
+    ]
+    found = compare(records)
+    values = row(found, "a").values
+    assert values["identified"] == Aggregated(0.25, 4, 1, {})
+    assert values["ended"] == Aggregated(0, 4, 1, {})
+    assert values["f1"] == Aggregated(1.0, 4, 1, {})
+    assert values["nmse"] == Aggregated(1e-3, 3, 2, {})
+    assert row(found, "a").cases == 3  # nobody knows who is better on s3
+    assert found.systems == ("lorenz",)
+
+
+def test_what_an_answer_does_not_have_is_not_undecided() -> None:
+    records = [data("a", scores={"r2_test": DROPPED}), data("a", "s2", scores={"r2_test": 0.5})]
+    assert row(compare(records), "a").values["r2_test"] == Aggregated(0.5, 1, 0, {})
+    known = compare(records[:1]).known
+    assert "r2_test" not in {spec.name for spec in known}
+
+
+def test_higher_may_be_better() -> None:
+    scores = {"s1": (0.9, 0.5), "s2": (0.75, None), "s3": (None, 0.25)}
+    records = [
+        data(
+            method,
+            system,
+            data_type="texts",
+            scores={"accuracy": accuracy, "likelihood": accuracy},
+            status="failed" if accuracy is None else "ok",
+        )
+        for system, each in scores.items()
+        for method, accuracy in zip("ab", each, strict=True)
+    ]
+    found = compare(records, "texts")
+    assert [(one.method, one.rank) for one in found.rows] == [
+        ("a", pytest.approx(4 / 3)),
+        ("b", pytest.approx(5 / 3)),
+    ]
+    assert row(found, "a").values["accuracy"] == Aggregated(pytest.approx(0.55), 3, 0, {})
+    assert row(found, "b").values["likelihood"] == Aggregated(0.25, 3, 0, {})
+    assert (found.pairs[0].test.wins, found.pairs[0].test.losses) == (2, 1)
+    assert not found.has_floors
+    assert found.weighs is None
+
+
+def test_a_failure_of_what_should_be_high_is_the_lowest() -> None:
+    records = [data("a", s, data_type="texts", status="crashed") for s in ("s1", "s2")]
+    records.append(data("a", "s3", data_type="texts", scores={"likelihood": 0.5, "accuracy": 1}))
+    records = [one | {"judged_by": ["accuracy", "likelihood"]} for one in records]
+    assert row(compare(records, "texts"), "a").values["likelihood"].value == -math.inf
+
+
+def test_infinite_scores_of_answers_are_no_failures() -> None:
+    largest = 1.7976931348623157e308
+    records = [data("a", f"s{i}", nmse=largest) for i in range(2)]
+    found = compare([*records, *(data("b", f"s{i}", status="crashed") for i in range(2))])
+    assert [one.method for one in found.rows] == ["a", "b"]
+    assert value(found, "a") == 1e300
+
+
+def test_of_a_data_type_that_is_not_here_metrics_are_made_of_names() -> None:
+    records = [
+        data("a", data_type="new", scores={"loss": 0.5, "ending": "late"}),
+        data("b", data_type="new", scores={"loss": 0.25, "ending": "early"}),
+    ]
+    results = [Result.model_validate(one) for one in records]
+    found = leaderboard.boards(results, KINDS, SPECS)["new"]
+    assert [one.method for one in found.rows] == ["b", "a"]
+    assert [(spec.title, spec.kind) for spec in found.specs] == [
+        ("loss", "number"),
+        ("ending", "label"),
+    ]
+    assert specs_of([result(data_type="none", metrics={}, judged_by=[])], {})["none"]
+
+
+@pytest.mark.parametrize(
+    ("better", "scores", "badness"),
+    [
+        ("lower", (0.0, 0.5, 0.75), [0.0, 0.5, 0.75]),
+        ("higher", (0.0, 0.5, 0.75), [1.0, 0.5, 0.25]),
+        ("lower", (0.0, 5.0, 7.0, 9.0), [0.0, 0.25, 0.5, 0.75]),
+        ("higher", (0.0, 5.0, 7.0, 9.0), [0.75, 0.5, 0.25, 0.0]),
+        ("higher", (-0.5, 0.5), [0.5, 0.0]),
+    ],
+)
+def test_badness_goes_by_value_or_by_place(
+    better: Any, scores: tuple[float, ...], badness: list[float]
+) -> None:
+    spec = replace(MOTION[0], better=better, scale="linear", resolution=0.0)
+    entries = [entry(result(dataset=str(n), nmse=s), [spec]) for n, s in enumerate(scores)]
+    found = leaderboard.board(entries, {}, [spec])
+    assert [found.badness(score) for score in scores] == badness
 
 
 def test_of_one_method_or_none_there_are_no_tests() -> None:
@@ -154,116 +254,57 @@ def test_of_one_method_or_none_there_are_no_tests() -> None:
 def test_medians_are_those_of_the_cases() -> None:
     records = many()
     found = compare(records)
-    for method in ("operon", "zero"):
+    assert found.unfit
+    for method in ("operon", "linear"):
         by_case: dict[tuple[Any, ...], list[float]] = {}
-        floors = {
-            (r["dataset"], r["snr_db"]): r["metrics"]["nmse_floor"] for r in records if r["metrics"]
-        }
         for r in records:
-            if r["algorithm"] == method and r["status"] != "interrupted":
+            score = r["metrics"].get("nmse", math.inf)
+            if r["algorithm"] == method and r["status"] != "interrupted" and score is not None:
                 case = (r["dataset"], r["snr_db"], r["protocol"])
-                error = r["metrics"].get("nmse", math.inf)
-                by_case.setdefault(case, []).append(max(error, 1e-12))
+                by_case.setdefault(case, []).append(max(score, r["floor"], 1e-12))
         unfit = {tuple(case) for case in found.unfit}
-        expected = [median(errors) for case, errors in by_case.items() if case not in unfit]
-        assert len(expected) == row(found, method).fit_cases
-        assert len(floors) == 27
+        expected = [median(scores) for case, scores in by_case.items() if case not in unfit]
         got = row(found, method)
+        assert got.fit_cases == len(expected)
+        middle = got.values["nmse"].value
+        assert middle == pytest.approx(median(expected), rel=1e-4)
+        assert middle is not None
         assert got.low is not None
-        assert got.median is not None
         assert got.high is not None
-        assert got.low <= got.median <= got.high
+        assert got.low <= middle <= got.high
 
 
-def test_the_terminal_has_the_same_numbers() -> None:
-    results = [Result.model_validate(one) for one in many()]
-    (table,) = leaderboards(results, KINDS)
-    found = compare(many())
-    names = [str(cell) for cell in table.columns[1].cells]
-    assert names == [f"{r.method}*" if r.reference else r.method for r in found.rows]
-    assert str(next(iter(table.columns[0].cells))) == f"{found.rows[0].rank:.2f}"
+@pytest.mark.parametrize("data_type", SPECS)
+def test_the_terminal_has_the_same_numbers(data_type: str) -> None:
+    records = {"ode": many(), "texts": texts()}[data_type]
+    (table,) = leaderboards([Result.model_validate(one) for one in records], KINDS, SPECS)
+    found = compare(records, data_type)
+    shown = [[str(cell) for cell in column.cells] for column in table.columns]
+    assert shown[1] == [f"{r.method}*" if r.reference else r.method for r in found.rows]
+    assert shown[0][0] == f"{found.rows[0].rank:.2f}"
+    heads = [str(column.header) for column in table.columns]
+    assert (heads[4] == "✓") == (data_type == "ode")
+    assert "could not decide" in str(table.caption)
 
 
-def test_results_round_to_six_digits() -> None:
-    assert entry(result(nmse=1.23456789e-5)).nmse == 1.23457e-5
-
-
-def motion(r2: float | None, unseen: float | None, ended: str = "whole") -> dict[str, Any]:
-    return {"r2": r2, "r2_unseen": unseen, "ended": ended}
-
-
-def test_trajectories_that_hold_are_counted_by_hand() -> None:
+def test_the_terminal_has_counts_of_marks_and_shares_of_other_flags() -> None:
     records = [
-        data("a", "s1", simulation=motion(0.95, 0.89)),
-        data("a", "s2", simulation=motion(0.9, 0.99)),  # 0.9 is not above 0.9
-        data("a", "s3", simulation=motion(0.99, None, "blew_up")),
-        data("a", "s4", simulation=motion(None, 0.99, "late")),
-        data("a", "s5", simulation=motion(0.99, None)),  # no second initial condition
-        data("a", "s6", status="timeout"),
-        data("a", "s7", status="interrupted"),
-        data("a", "s8", simulation=motion(0.99, 0.99), seed=1),
-    ]
-    found = row(compare(records), "a")
-    assert (found.holds, found.simulated) == (4, 7)
-    assert (found.holds_unseen, found.simulated_unseen) == (3, 6)
-    assert found.ended == {"blew_up": 1, "late": 1}
-
-
-def test_the_terminal_has_shares_and_residuals() -> None:
-    records = [
-        data("a", simulation=motion(0.95, 0.2), residual=0.25),
-        data("a", "s2", simulation=motion(0.95, 0.95), residual=4.0),
-        data("a", "s3", simulation=motion(0.2, None), residual=1.0),
+        data("a", verdict="identified", scores={"follows": 1.0}),
+        data("a", "s2", scores={"follows": 0.0}),
+        data("a", "s3", scores={"follows": 1.0}),
         data("a", "s4", status="interrupted"),
     ]
-    (table,) = leaderboards([Result.model_validate(one) for one in records], KINDS)
+    (table,) = leaderboards([Result.model_validate(one) for one in records], KINDS, SPECS)
     shown = {str(column.header): str(next(iter(column.cells))) for column in table.columns}
-    assert (shown["R2>.9"], shown["resid"], shown["jobs"]) == ("66/50%", "1.0e0", "4")
-    (table,) = leaderboards([result("a", simulation=None, residual=None)], KINDS)
-    assert not {"R2>.9", "resid", "jobs"} & {str(column.header) for column in table.columns}
+    assert (shown["✓"], shown["R²\ntest"], shown["jobs"]) == ("1/3", "66%", "4")
 
 
-def test_without_simulations_none_is_said_to_have_failed() -> None:
-    records = [data("a", simulation=None), data("a", "s2", status="timeout")]
-    found = row(compare(records), "a")
-    assert (found.simulated, found.simulated_unseen, found.ended) == (0, 0, {})
+def test_scores_round_to_six_digits_and_misfits_are_undecided() -> None:
+    assert entry(result(nmse=1.23456789e-5), MOTION).values["nmse"] == 1.23457e-5
+    odd = entry(result(scores={"nmse": "text", "ended": "unheard-of"}), MOTION)
+    assert (odd.values["nmse"], odd.values["ended"]) == (None, None)
 
 
-def test_a_residual_is_missing_for_all_or_is_a_failure() -> None:
-    records = [
-        data("a", "s1", residual=0.25),
-        data("a", "s2", residual=1.0),
-        data("b", "s1", residual=None),  # undefined on clean data, where that of a is not
-        data("b", "s2", residual=4.0),
-        data("c", "s1", status="crashed"),
-        data("c", "s2", status="crashed"),
-        *(data(method, "s3", residual=None) for method in "abc"),  # known of nobody
-    ]
-    found = compare(records)
-    assert [row(found, m).residual for m in "abc"] == [0.625, math.inf, math.inf]
-    assert row(compare([data("a", residual=None)]), "a").residual is None
-
-
-def test_solutions_and_edit_distances_are_counted_by_hand() -> None:
-    def scores(accurate: float, solution: float | None, distance: float) -> dict[str, float]:
-        made = {"r2_accuracy": accurate, "normalized_edit_distance": distance}
-        return made if solution is None else {**made, "solution": solution}
-
-    records = [
-        data("a", "s1", scores=scores(1.0, 1.0, 0.0)),
-        data("a", "s2", scores=scores(1.0, 0.0, 0.5)),
-        data("a", "s3", scores=scores(0.0, None, 1.0)),  # nobody knows whether it is a solution
-        data("a", "s4", status="timeout"),
-        data("a", "s5", status="interrupted"),
-        data("b", "s1", status="timeout"),
-    ]
-    found = row(compare(records), "a")
-    assert (found.accurate, found.tabled) == (2, 4)
-    assert (found.solved, found.compared) == (1, 3)
-    assert found.distance == (0.0 + 0.5 + 1.0 + 1.0) / 4
-    failed = row(compare(records), "b")
-    assert (failed.accurate, failed.tabled, failed.solved, failed.compared) == (0, 1, 0, 1)
-    assert failed.distance == 1.0
-    # Without a table there is nothing to count.
-    other = row(compare([data("a"), data("a", "s2", status="timeout")]), "a")
-    assert (other.tabled, other.compared, other.distance) == (0, 0, None)
+def test_a_label_needs_no_order_and_flags_are_shares() -> None:
+    with pytest.raises(ValueError, match="aggregated"):
+        MetricSpec(name="x", title="x", explanation="", kind="flag")

@@ -3,11 +3,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from reporting import data, many, result, write
+from reporting import KINDS, SPECS, compare, data, many, texts, write
 
 from mdbench.cli import main
-from mdbench.reports import leaderboard
-from mdbench.reports.entries import entry
 from mdbench.reports.markdown import (
     cost_table,
     found_table,
@@ -24,21 +22,19 @@ if TYPE_CHECKING:
 
     import pytest
 
+SIGNS = {"identified": "✓", "one term off": "±1", "none": "✗"}
 PAPER = Published(
     "Paper",
     "a table",
+    "✓",
     {
         "ode": {
-            "a": {"sindy": Mark.of("identified"), "operon": Mark.of("none")},
-            "b": {"sindy": Mark.of("identified")},
-            "c": {"sindy": Mark.of("1e-2 (17)")},
+            "a": {"sindy": Mark.of("identified", SIGNS), "operon": Mark.of("none", SIGNS)},
+            "b": {"sindy": Mark.of("identified", SIGNS)},
+            "c": {"sindy": Mark.of("1e-2 (17)", SIGNS)},
         }
     },
 )
-
-
-def board(*results: Result) -> leaderboard.Board:
-    return leaderboard.board([entry(one) for one in results], {})
 
 
 def rows(table: str) -> dict[str, list[str]]:
@@ -49,32 +45,38 @@ def rows(table: str) -> dict[str, list[str]]:
 
 
 def test_cells_stand_beside_the_papers() -> None:
-    made = board(
-        result("sindy", "a", verdict="identified", floor=2e-5),
-        result("sindy", "b", verdict="one_term_off", nmse=2e-4, complexity=7),
-        result("sindy", "c", nmse=30.0, complexity=12),
-        result("operon", "a", status="timeout"),
-        result("sindy", "a", snr_db=10.0),
+    made = compare(
+        [
+            data("sindy", "a", verdict="identified", floor=2e-5),
+            data("sindy", "b", verdict="one_term_off", nmse=2e-4, complexity=7),
+            data("sindy", "c", nmse=30.0, complexity=12),
+            data("operon", "a", status="timeout"),
+            data("operon", "b", nmse=None),
+            data("operon", "c", nmse=None, verdict="one_term_off"),
+            data("sindy", "a", snr_db=10.0),
+        ]
     )
     table = rows(systems_table(made, "ode", None, PAPER))
     assert table["system"] == ["floor", "sindy", "Paper", "operon", "Paper"]
     assert table["`a`"] == ["2.0e-5", "✓", "✓", "✗ timeout", "✗"]
-    assert table["`b`"] == ["–", "2.0e-4 (7) ±1", "✓", "", ""]
-    assert table["`c`"] == ["–", "3.0e1 (12)", "1e-2 (17)", "", ""]
+    assert table["`b`"] == ["–", "2.0e-4 (7) ±1", "✓", "?", ""]
+    assert table["`c`"] == ["–", "3.0e1 (12)", "1e-2 (17)", "? (18) ±1", ""]
     # The paper's tables are of clean data.
     noisy = rows(systems_table(made, "ode", 10.0, PAPER))
     assert noisy["system"] == ["floor", "sindy"]
 
 
-def test_what_is_identified_is_counted_where_both_have_it() -> None:
-    made = board(
-        result("sindy", "a", verdict="identified"),
-        result("sindy", "b", verdict="different"),
-        result("sindy", "c", verdict="identified"),
-        result("sindy", "only here", verdict="identified"),
-        result("sindy", "b", verdict="identified", snr_db=20.0),
-        result("operon", "a", status="timeout"),
-        result("zero", "a"),
+def test_what_has_the_first_mark_is_counted_where_both_have_it() -> None:
+    made = compare(
+        [
+            data("sindy", "a", verdict="identified"),
+            data("sindy", "b"),
+            data("sindy", "c", verdict="identified"),
+            data("sindy", "only here", verdict="identified"),
+            data("sindy", "b", verdict="identified", snr_db=20.0),
+            data("operon", "a", status="timeout"),
+            data("zero", "a"),
+        ]
     )
     assert rows(published_table(made, "ode", PAPER)) == {
         "method": ["systems", "here", "Paper", "both", "only here", "only in Paper"],
@@ -85,38 +87,40 @@ def test_what_is_identified_is_counted_where_both_have_it() -> None:
     assert not published_table(made, "pde", PAPER)
 
 
-def test_found_equations_are_counted_by_noise_with_failures() -> None:
-    made = board(
-        result("sindy", "a", verdict="identified"),
-        result("sindy", "b", verdict="one_term_off"),
-        result("sindy", "c", status="failed"),
-        result("sindy", "d", status="interrupted"),
-        result("sindy", "a", snr_db=10.0, verdict="different"),
+def test_marks_are_counted_by_noise_with_failures() -> None:
+    made = compare(
+        [
+            data("sindy", "a", verdict="identified"),
+            data("sindy", "b", verdict="one_term_off"),
+            data("sindy", "c", status="failed"),
+            data("sindy", "d", status="interrupted"),
+            data("sindy", "e", scores={"identified": None, "one_term_off": None}),
+            data("sindy", "a", snr_db=10.0),
+        ]
     )
     table = rows(found_table(made))
     assert table["method"] == ["clean", "10 dB"]
     assert table["sindy"] == ["1 + 1 of 3", "0 + 0 of 1"]
+    assert found_table(compare(texts(), "texts")) == ""
 
 
 def test_columns_that_say_nothing_are_left_out() -> None:
-    scores = {"r2_accuracy": 1.0, "solution": 0.0, "normalized_edit_distance": 0.5}
-    made = board(result("afp", "force", data_type="srsd", simulation=None, scores=scores))
-    head, _, line = leaderboard_table(made).splitlines()
+    scores = {"accuracy": 0.125, "verbosity": "wordy", "likelihood": None}
+    made = compare([data("afp", "force", data_type="texts", scores=scores)], "texts")
+    head, _, line, _, note = leaderboard_table(made).splitlines()
     cells = dict(zip(head.split(" | "), line.split(" | "), strict=True))
-    assert (cells["R² accuracy"], cells["solutions"], cells["NED"]) == (
-        *("1/1 (100\xa0%)", "0/1 (0\xa0%)"),
-        "0.50",
-    )
-    assert not {"R² test", "residual", "family", "not ok"} & cells.keys()
+    assert (cells["accuracy"], cells["verbosity"]) == ("0.125\xa0⚠", "1\xa0wordy")
+    assert not {"identified", "likelihood", "× floor", "family", "not ok"} & cells.keys()
+    assert note.endswith("likelihood 1.")
 
 
 def test_cost_is_time_and_peak() -> None:
-    made = board(result("sindy", "a", wall_s=2.04, peak_memory_mb=100.4))
+    made = compare([data("sindy", "a", wall_s=2.04, peak_memory_mb=100.4)])
     assert rows(cost_table(made))["`a`"] == ["2.0 s, 100 MB"]
 
 
 def test_every_table_is_whole() -> None:
-    text = markdown_tables([Result.model_validate(one) for one in many()], {}, PAPER)
+    text = markdown_tables([Result.model_validate(one) for one in many()], KINDS, SPECS, PAPER)
     blocks = [block for block in text.split("\n\n") if block.startswith("|")]
     assert len(blocks) == 7  # the leaderboard, and three noise levels under two protocols
     for block in blocks:
@@ -142,10 +146,10 @@ def test_export_prints_or_writes(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 def test_protocols_are_kept_apart() -> None:
     ones = [
-        result("sindy", "a", verdict="identified", protocol="published"),
-        result("sindy", "a", verdict="different", nmse=0.25, complexity=5),
+        data("sindy", "a", verdict="identified", protocol="published"),
+        data("sindy", "a", nmse=0.25, complexity=5),
     ]
-    text = markdown_tables(ones, {})
+    text = markdown_tables([Result.model_validate(one) for one in ones], {}, SPECS)
     tables = dict(zip(re.findall("### (.*)", text), text.split("### ")[1:], strict=True))
     assert "| ✓ |" in tables["clean, `--protocol published`"]
     assert "| 2.5e-1 (5) |" in tables["clean, `--protocol strict`"]

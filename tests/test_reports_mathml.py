@@ -129,8 +129,8 @@ def test_signs_and_numbers_are_as_in_print(text: str, shown: str) -> None:
 
 def test_derivatives_look_like_derivatives() -> None:
     assert "".join(ET.fromstring(mathml("u0_xx")).itertext()) == "∂xxu0"
-    assert "".join(ET.fromstring(left_hand_side("u0_t", partial=True)).itertext()) == "∂u0∂t"
-    assert "".join(ET.fromstring(left_hand_side("y", partial=False)).itertext()) == "y"
+    assert "".join(ET.fromstring(left_hand_side("u0_t", "∂")).itertext()) == "∂u0∂t"
+    assert "".join(ET.fromstring(left_hand_side("y")).itertext()) == "y"
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def test_the_tables_have_every_system_and_as_many_ticks_as_the_paper(data_type: 
     assert set(table) == set(kind.source().names())
     assert {frozenset(row) for row in table.values()} == {frozenset(TICKS[data_type])}
     for method, ticks in TICKS[data_type].items():
-        assert len(published.identified(data_type, method)) == ticks
+        assert len(published.found(data_type, method)) == ticks
         assert published.has(data_type, method)
     assert not published.has(data_type, "afp")
     assert published.of(data_type, "nowhere", "sindy") is None
@@ -49,6 +49,18 @@ def test_an_entry_is_shown_as_the_paper_has_it() -> None:
     published = read_published()
     assert str(published.of("pde", "navier_stokes_channel", "pdefind")) == "1e2 (82)"
     assert str(published.of("pde", "nls", "deepmod")) == "✗"
-    assert str(Mark.of("1e-2 (17) one term off")) == "1e-2 (17) ±1"
-    with pytest.raises(ValueError, match="no entry"):
-        Mark.of("1e-2")
+    signs = {"nearly": "±1", "none": "✗"}
+    assert str(Mark.of("1e-2 (17) nearly", signs)) == "1e-2 (17) ±1"
+    for text in ("1e-2", "1e-2 (17) far", "unheard-of"):
+        with pytest.raises(ValueError, match="no entry"):
+            Mark.of(text, signs)
+
+
+def test_the_signs_are_the_marks_of_the_data_types() -> None:
+    for kind in datatypes.classes(TICKS):
+        marks = [spec.mark for spec in kind.metrics if spec.mark]
+        assert read_published().best == marks[0]
+        used = {
+            mark.sign for row in read_published().marks[kind.name].values() for mark in row.values()
+        }
+        assert used <= {"", "✗", *marks}

@@ -1,17 +1,13 @@
 from __future__ import annotations
 
 import json
-import math
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
-from reporting import data, result, write
+from reporting import GOLDEN, data, result, write
 
 from mdbench.errors import RecordsError, UsageError
 from mdbench.reports.results import read_folder, results_files, standing
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_a_folder_may_be_half_finished(tmp_path: Path) -> None:
@@ -35,33 +31,34 @@ def test_the_newest_answer_to_a_question_stands(tmp_path: Path) -> None:
         "key": "1" * 64,
     }
     folder = write(tmp_path, [old, new])
-    assert [one.nmse for one in standing(read_folder(folder))] == [0.5]
+    assert [one.metrics["nmse"] for one in standing(read_folder(folder))] == [0.5]
     write(tmp_path, [other_key, stopped])
     assert len(read_folder(folder)) == 3
     (one,) = standing(read_folder(folder))
-    assert one.nmse == 0.25  # a job that was stopped says nothing
+    assert one.metrics["nmse"] == 0.25  # a job that was stopped says nothing
 
 
-def test_variants_of_a_dataset_are_systems_of_their_own() -> None:
+def test_options_that_ask_another_question_are_systems_of_their_own() -> None:
     plain = result()
-    released = result(key_parts={"variant": "released"})
-    assert released.system == "lorenz (released)"
+    released = result(system="lorenz (released)")
     assert released.question != plain.question
 
 
-def test_records_without_fidelity_and_of_schema_1_are_read(tmp_path: Path) -> None:
-    old = data()
-    del old["fidelity"]
-    first = {**data(dataset="chua"), "schema": 1, "budget": {"timeout_s": 60.0, "threads": 1}}
-    found = standing(read_folder(write(tmp_path, [old, first])))
-    assert {one.dataset: one.verdict for one in found} == {"lorenz": None, "chua": "different"}
+def test_records_of_every_age_are_read(tmp_path: Path) -> None:
+    golden = Path(GOLDEN).parent
+    old = [json.loads((golden / f"schema-{n}.jsonl").read_text().splitlines()[0]) for n in (1, 2)]
+    old = [one | {"dataset": f"of schema {n}", "key": str(n) * 64} for n, one in enumerate(old, 1)]
+    found = standing(read_folder(write(tmp_path, [*old, data(scores={"ended": "stiff"})])))
+    assert {one.system for one in found} == {"of schema 1", "of schema 2", "lorenz"}
+    assert all(isinstance(one.metrics["nmse"], float) for one in found)
+    assert next(one for one in found if one.system == "lorenz").metrics["ended"] == "stiff"
 
 
-def test_a_failure_is_worse_than_any_answer() -> None:
-    assert result(status="timeout").nmse == math.inf
-    assert result(nmse=None).nmse == math.inf
-    assert result(status="timeout").verdict is None
+def test_what_says_nothing_about_a_method_is_told_apart() -> None:
     assert not result(status="unavailable").attempted
+    assert result(status="timeout").attempted
+    assert not result(status="timeout").answered
+    assert result(status="partial").answered
 
 
 @pytest.mark.parametrize(

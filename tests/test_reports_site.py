@@ -10,37 +10,40 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from browser import PROGRAM, Browser
-from reporting import data, many, write
+from reporting import DROPPED, KINDS, SPECS, compare, data, many, texts, write
 
 from mdbench.cli import main
 from mdbench.data.field import Field
 from mdbench.data.trajectory import Trajectory
-from mdbench.reports.entries import entry
-from mdbench.reports.fields import field_pictures
-from mdbench.reports.leaderboard import Kind, board
-from mdbench.reports.pictures import Drawn
-from mdbench.reports.results import Result, report_order
-from mdbench.reports.site import COLUMNS, cells, page
-from mdbench.reports.trajectories import Found, trajectory_pictures
+from mdbench.datatypes.base import Drawn
+from mdbench.drawing.fields import field_pictures
+from mdbench.drawing.trajectories import Found, trajectory_pictures
+from mdbench.reports.columns import cells, columns, undecided
+from mdbench.reports.results import Result
+from mdbench.reports.site import page
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-KINDS = {
-    "truth": Kind("baseline", reference=True),
-    "zero": Kind("baseline"),
-    "sindy": Kind("linear"),
-    "linear": Kind("linear"),
-    "operon": Kind("genetic"),
-}
 VOID = {"meta", "link", "br", "img", "input"}
-TABLE = "document.querySelector('table.board')"
-ROWS = f"[...{TABLE}.tBodies[0].rows].map(r => [...r.cells].map(c => c.textContent.trim()))"
+
+
+def table(data_type: str) -> str:
+    return f"document.querySelector('table.board[data-type={data_type}]')"
+
+
+def rows(data_type: str = "ode") -> str:
+    cells = "[...r.cells].map(c => [c.textContent.trim(), c.title])"
+    return f"[...{table(data_type)}.tBodies[0].rows].map(r => {cells})"
+
+
+TABLE = table("ode")
 
 
 def html(records: list[dict[str, Any]]) -> str:
-    return page([Result.model_validate(one) for one in records], KINDS, picture=drawn)
+    results = [Result.model_validate(one) for one in records]
+    return page(results, KINDS, SPECS, picture=drawn, derivatives={"ode": "∂"})
 
 
 def drawn(results: Sequence[Result], numbers: Mapping[str, int]) -> Drawn:
@@ -51,7 +54,7 @@ def drawn(results: Sequence[Result], numbers: Mapping[str, int]) -> Drawn:
         return Drawn()
     t, x = np.linspace(0, 1, 20), np.linspace(0, 1, 30)
     one = Trajectory(t, np.stack([t, t**2], axis=1))
-    found = [Found("operon", numbers["operon"], "0.990 and 0.500", [one.u[16:], one.u])]
+    found = [Found("operon", numbers["operon"], "R² 0.990", [one.u[16:], one.u])]
     u = (x[:, None] * np.exp(t))[..., None]
     line = Field(t, {"x": x}, u, u)
     plane = Field(t, {"x": x, "y": x}, np.stack([u] * 30), np.stack([u] * 30))
@@ -60,10 +63,14 @@ def drawn(results: Sequence[Result], numbers: Mapping[str, int]) -> Drawn:
     return Drawn(pictures + field_pictures(plane, []))
 
 
-def expected(records: list[dict[str, Any]]) -> list[list[str]]:
-    results = sorted((Result.model_validate(one) for one in records), key=report_order)
-    found = board([entry(one) for one in results], KINDS)
-    return [[cell.text for cell in cells(row)] for row in found.rows]
+def expected(kept: list[dict[str, Any]], data_type: str = "ode") -> list[list[list[str]]]:
+    """Give the leaderboard's cells, in the columns of the whole page, with their warnings."""
+    shown = columns(compare(EVERYTHING, data_type))
+    found = compare([one for one in kept if one["data_type"] == data_type], data_type)
+    return [[[one.text, one.warning] for one in cells(found, row, shown)] for row in found.rows]
+
+
+EVERYTHING = [*many(), *texts()]
 
 
 class Balanced(HTMLParser):
@@ -146,54 +153,55 @@ def test_what_methods_say_cannot_act() -> None:
 def test_sections_of_systems_show_truth_answers_and_failures() -> None:
     text = html(
         [
-            data("sindy", fidelity={"verdict": "one_term_off", "missing": ["u0_t: u0*u1"]}),
-            data("a", simulation={"r2": 0.75, "r2_unseen": -31.4, "ended": "whole"}),
-            data("b", simulation={"r2": 0.5, "r2_unseen": None, "ended": "blew_up"}),
-            data("c", simulation={"r2": 0.25, "r2_unseen": None, "ended": "whole"}),
+            data("sindy", verdict="one_term_off", notes={"missing": ["u0_t: u0*u1"]}),
+            data("a", scores={"r2_test": 0.75, "agreement": 0.5}),
+            data("b", scores={"r2_test": None, "identified": None}),
+            data("c", scores={"r2_test": DROPPED}),
             data("zero", status="timeout"),
             data("operon", seed=1, verdict="identified"),
-            data("operon", seed=2, verdict="different"),
+            data("operon", seed=2),
         ]
     )
     section = text[text.index('<details class="system"') :]
     assert "Truth" in section
-    told = re.findall(r'<td data-l="R² (?:test|unseen)"[^>]*>([^<]*)', section)
-    assert told[:6] == ["0.750", "-3.1e1", "0.500", "blew up", "0.250", "–"]
+    assert "<mfrac><mrow><mi>∂</mi>" in section
+    assert re.findall(r'<td data-l="R²"[^>]*>([^<]*)', section)[:3] == ["0.750", "?", "–"]
+    assert 'title="agreement is worse than 1.0e-4">5.0e-1\xa0⚠</td>' in section
+    results = re.findall(r"<b>([^<]*)</b><small>", section)
+    assert results == ["ok", "undecided", "ok", "✓ identified", "±1 one off", "timeout"]
     assert "missing: u0_t: u0*u1" in section
     assert "it went wrong" in section
     assert "seed 1 of 2; 1 identified" in section
     assert "identified by 1 method" in section
 
 
-def test_the_columns_are_explained_and_filled() -> None:
-    assert all(len(row) == len(COLUMNS) for row in expected(many(3)))
-    text = html(many(3))
-    assert all(f"<b>{name}</b>: {meaning}" in text for name, meaning in COLUMNS if meaning)
+def test_the_columns_are_explained() -> None:
+    text = html(EVERYTHING)
+    for data_type in SPECS:
+        explained = text[text.index(f'id="how-{data_type}"') :]
+        for column in columns(compare(EVERYTHING, data_type)):
+            assert not column.meaning or f"<b>{column.title}</b>: {column.meaning}" in explained
 
 
-def test_columns_of_simulations_and_residuals_stand_where_there_are_any() -> None:
-    scores = {"r2_accuracy": 1.0, "solution": 0.0, "normalized_edit_distance": 0.5}
-    text = html(
-        [
-            data("sindy", "circuit"),
-            data("sindy", "burgers", data_type="pde", simulation=None, residual=0.125),
-            data("sindy", "force", data_type="srsd", simulation=None, scores=scores),
-        ]
-    )
-    heads = [set(re.findall(r"<th[^>]*>([^<]*)", table)) for table in text.split("<thead>")[1:]]
-    heads = [head for head in heads if "family" in head]
-    kinds = ("R² test", "residual", "NED")
-    assert [[name in head for name in kinds] for head in heads] == [
-        [True, False, False],
-        [False, True, False],
-        [False, False, True],
-    ]
-    assert '<td data-v="0.125">1.3e-1</td>' in text
+def test_answers_without_equations_have_their_scores() -> None:
+    text = html([data("a", data_type="texts", scores={"accuracy": 0.5, "verbosity": "wordy"})])
+    assert '<td data-l="verbosity" data-v="wordy">wordy</td>' in text
+    assert "NMSE" not in text
+    assert "identified" not in text
+    assert "× floor" not in text
+
+
+def test_of_a_data_type_that_is_not_here_all_is_shown_by_name() -> None:
+    records = [data("a", data_type="new", scores={"chamfer_loss": 0.25, "ending": "early"})]
+    text = html([*records, data("b", data_type="new", status="failed")])
+    assert "chamfer loss" in text
+    assert '<td data-v="0.25">0.250</td>' in text
 
 
 def test_results_of_any_shape_make_a_page() -> None:
-    html([data("a", status="unavailable", dim=None, targets=[], truth=None)])
+    html([data("a", status="unavailable", dim=None, targets=[], truth=None, judged_by=[])])
     html([data("a", nmse=None, complexity=None), data("b", nmse=0.0)])
+    html([data("a", nmse=None, equations=None), data("b", status="timeout")])
     html([data(f"m{i}", nmse=10.0**i) for i in range(20)])
 
 
@@ -226,7 +234,7 @@ browser = pytest.mark.skipif(PROGRAM is None, reason="no browser: apt install ch
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     folder = tmp_path_factory.mktemp("page")
     path = folder / "report.html"
-    path.write_text(html(many()), encoding="utf-8")
+    path.write_text(html(EVERYTHING), encoding="utf-8")
     with Browser(folder / "profile") as one:
         one.open(path)
         yield one
@@ -241,30 +249,40 @@ def choose(page: Browser, **filters: str) -> None:
     page.run("document.forms[0].dispatchEvent(new Event('change'))")
 
 
+FILTERS: list[tuple[dict[str, str], Any]] = [
+    ({}, bool),
+    *(
+        ({"noise": str(n)}, lambda r, snr_db=snr_db: r["snr_db"] == snr_db)
+        for n, snr_db in enumerate((None, 20.0, 10.0))
+    ),
+    ({"protocol": "0"}, lambda r: r["protocol"] == "published"),
+    ({"noise": "2", "protocol": "1"}, lambda r: r["snr_db"] == 10 and r["protocol"] == "strict"),
+    *(({"dim": str(dim)}, lambda r, dim=dim: r["dim"] == dim) for dim in (1, 2, 3)),
+    *(
+        ({"family": family}, lambda r, family=family: KINDS[r["algorithm"]].family == family)
+        for family in ("linear", "genetic", "baseline")
+    ),
+]
+
+
 @browser
-@pytest.mark.parametrize(
-    ("filters", "keep"),
-    [
-        ({}, bool),
-        ({"noise": "0"}, lambda r: r["snr_db"] is None),
-        (
-            {"noise": "2", "protocol": "1"},
-            lambda r: r["snr_db"] == 10 and r["protocol"] == "strict",
-        ),
-        ({"dim": "2"}, lambda r: r["dim"] == 2),
-        ({"family": "linear"}, lambda r: r["algorithm"] in {"sindy", "linear"}),
-    ],
-)
+@pytest.mark.parametrize(("filters", "keep"), FILTERS)
 def test_filters_give_the_leaderboard_of_what_they_keep(
     opened: Browser, filters: dict[str, str], keep: Any
 ) -> None:
     choose(opened, **filters)
-    kept = [record for record in many() if keep(record)]
-    assert opened.run(ROWS) == expected(kept)
+    kept = [record for record in EVERYTHING if keep(record)]
+    for data_type in SPECS:
+        assert opened.run(rows(data_type)) == expected(kept, data_type)
+        own = [record for record in kept if record["data_type"] == data_type]
+        note = f"document.querySelector('#{data_type} .undecided').textContent"
+        assert opened.run(note) == undecided(compare(own, data_type))
     told = opened.run("document.getElementById('filtered').textContent")
-    assert told == (f"{len(kept)} of {len(many())} results" if filters else "")
+    assert told == (f"{len(kept)} of {len(EVERYTHING)} results" if filters else "")
     visible = "[...document.querySelectorAll('details.system')].filter(d => !d.hidden).length"
-    assert opened.run(visible) == (3 if "dim" in filters else 9)
+    assert opened.run(visible) == (
+        {"1": 6, "2": 6, "3": 3}[filters["dim"]] if "dim" in filters else 15
+    )
     lines = opened.run(
         "[...document.querySelectorAll('table.answers tbody tr')].filter(r => !r.hidden)"
         ".map(r => r.dataset.n + r.dataset.m)"
@@ -281,8 +299,8 @@ def test_filters_give_the_leaderboard_of_what_they_keep(
 def test_a_click_sorts_and_another_turns_round(opened: Browser) -> None:
     head = f"{TABLE}.tHead.rows[0].cells"
     names = opened.run(f"[...{head}].map(cell => cell.textContent)")
-    assert names == [name for name, _ in COLUMNS]  # as all of them say something here
-    for name in ("time", "NMSE", "method", "R² unseen"):
+    assert names == [column.title for column in columns(compare(EVERYTHING))]
+    for name in ("time", "NMSE", "method", "R² test"):
         column = names.index(name)
         values = f"[...{TABLE}.tBodies[0].rows].map(r => r.cells[{column}].dataset.v)"
         opened.run(f"{head}[{column}].querySelector('button').click()")
@@ -295,9 +313,9 @@ def test_a_click_sorts_and_another_turns_round(opened: Browser) -> None:
     # What has no value stays at the end: the reference has no rank.
     for _ in range(2):
         opened.run(f"{head}[0].querySelector('button').click()")
-        assert opened.run(ROWS)[-1][1] == "truth (reference)"
+        assert opened.run(rows())[-1][1][0] == "truth (reference)"
     choose(opened, noise="1")  # a filter keeps the order that was chosen
-    ranks = [float(row[0]) for row in opened.run(ROWS)[:-1]]
+    ranks = [float(row[0][0]) for row in opened.run(rows())[:-1]]
     assert ranks == sorted(ranks, reverse=True)
     opened.run("document.forms[0].reset()")
 
@@ -306,12 +324,12 @@ def test_a_click_sorts_and_another_turns_round(opened: Browser) -> None:
 @pytest.mark.parametrize("width", [390, 1400])
 def test_nothing_overflows_and_it_is_readable_without_scripts(tmp_path: Path, width: int) -> None:
     path = tmp_path / "report.html"
-    path.write_text(html(many()), encoding="utf-8")
+    path.write_text(html(EVERYTHING), encoding="utf-8")
     with Browser(tmp_path / "profile", width=width, dark=True) as one:
         one.open(path, script=False)
         one.run("document.querySelectorAll('details').forEach(d => { d.open = true; })")
         assert one.run("document.documentElement.scrollWidth") <= width
-        assert one.run(ROWS) == expected(many())
+        assert one.run(rows()) == expected(EVERYTHING)
         assert one.run("getComputedStyle(document.getElementById('filters')).display") == "none"
         # Smallest letters of the figures, as they are seen.
         sizes = one.run(

@@ -11,13 +11,11 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from mdbench.reports.statistics import (
-    bootstrap_medians,
+    bootstrap,
     difference,
     draws,
     friedman,
     holm,
-    midranks,
-    studentized_range,
     wilcoxon,
 )
 
@@ -36,12 +34,15 @@ def test_wilcoxon_without_ties_is_that_of_scipy(n: int) -> None:
 
 def test_wilcoxon_of_many_pairs_is_scipys_approximation() -> None:
     d = np.round(np.random.default_rng(0).normal(0.1, 1, 400), 1)
-    theirs = stats.wilcoxon(d, zero_method="pratt", method="approx", correction=False)
     ours = wilcoxon(d)
     assert not ours.exact
     assert ours.zeros > 0
-    # SciPy corrects the mean and the spread for zeros as well; so does leaving their ranks out.
-    assert ours.p == pytest.approx(theirs.pvalue, rel=1e-6)
+    # The normal approximation, whose zeros' ranks are left out.
+    ranks = stats.rankdata(np.abs(d))[d != 0]
+    z = (ours.w_plus - ranks.sum() / 2) / (math.sqrt((ranks**2).sum()) / 2)
+    assert ours.p == pytest.approx(2 * stats.norm.sf(abs(z)), rel=1e-6)
+    assert wilcoxon(np.zeros(400)).p == 1.0
+    assert wilcoxon([*d, math.inf, -math.inf, math.inf]).p < 1.0
 
 
 values = st.sampled_from([-math.inf, -2.0, -1.0, -1.0, 0.0, 1.0, 2.0, 3.0, math.inf])
@@ -79,9 +80,16 @@ def test_effect_says_who_is_better() -> None:
 
 
 def test_failures_are_the_largest_differences() -> None:
-    assert difference(math.inf, 1e9) == math.inf
-    assert difference(1e9, math.inf) == -math.inf
-    assert difference(math.inf, math.inf) == 0
+    for log in (False, True):
+        assert difference(math.inf, 1e9, log=log) == math.inf
+        assert difference(1e9, math.inf, log=log) == -math.inf
+        assert difference(math.inf, math.inf, log=log) == 0
+
+
+def test_differences_of_what_should_be_high_have_the_better_one_below() -> None:
+    assert difference(-100.0, -10.0, log=True) == -1
+    assert difference(-0.75, -0.5, log=False) == -0.25
+    assert difference(0.0, 1.0, log=True) < -300
 
 
 def test_holm_is_that_of_the_definition() -> None:
@@ -103,20 +111,18 @@ def test_friedman_is_that_of_scipy(digits: int) -> None:
     assert ours.mean_ranks == pytest.approx(tuple(ranks.mean(axis=0)))
 
 
+def test_friedman_of_two_is_the_sign_test_and_of_equals_says_nothing() -> None:
+    scores = np.array([[1.0, 2.0]] * 8 + [[2.0, 1.0]] + [[1.0, 1.0]])
+    assert friedman(scores).p == pytest.approx(2 * (1 + 9) / 2**9)
+    assert friedman(scores).mean_ranks == pytest.approx((1.15, 1.85))
+    assert friedman(np.ones((5, 3))).p == 1.0
+
+
 def test_nemenyis_critical_values_are_the_published_ones() -> None:
     # Demšar 2006, table 5(a): q at 0.05 for 2, 5 and 10 classifiers.
-    published = {2: 1.960, 5: 2.728, 10: 3.164}
-    for k, q in published.items():
-        assert studentized_range(0.95, k) / math.sqrt(2) == pytest.approx(q, abs=1e-3)
-        exact = stats.studentized_range.ppf(0.95, k, np.inf)
-        assert studentized_range(0.95, k) == pytest.approx(exact, rel=1e-8)
-    found = friedman(np.arange(20.0).reshape(4, 5))
-    assert found.critical_difference == pytest.approx(2.728 * math.sqrt(5 * 6 / (6 * 4)), abs=1e-3)
-
-
-@given(st.lists(st.sampled_from([0.0, 1.0, 2.5, math.inf]), min_size=1, max_size=8))
-def test_midranks_are_those_of_scipy(given_values: list[float]) -> None:
-    assert midranks(given_values).tolist() == stats.rankdata(given_values).tolist()
+    for k, q in {2: 1.960, 5: 2.728, 10: 3.164}.items():
+        found = friedman(np.arange(4.0 * k).reshape(4, k))
+        assert found.critical_difference == pytest.approx(q * math.sqrt(k * (k + 1) / 24), abs=2e-3)
 
 
 def test_draws_are_of_the_stated_generator() -> None:
@@ -146,7 +152,23 @@ def test_bootstrap_is_what_drawing_systems_one_by_one_gives() -> None:
         median([x for x, s in zip(losses, systems, strict=True) for _ in range(row[s])])
         for row in counts
     )
-    assert bootstrap_medians(losses, systems, counts) == (medians[5], medians[195])
+    assert bootstrap(losses, systems, counts, mean=False) == (medians[5], medians[195])
+
+
+def test_bootstrap_of_a_mean_is_what_drawing_systems_one_by_one_gives() -> None:
+    generator = np.random.default_rng(5)
+    values, systems, counts = (
+        list(generator.normal(size=20)),
+        [i // 2 for i in range(20)],
+        draws(200, 10),
+    )
+    means = sorted(
+        float(np.mean([x for x, s in zip(values, systems, strict=True) for _ in range(row[s])]))
+        for row in counts
+    )
+    found = bootstrap(values, systems, counts, mean=True)
+    assert found == pytest.approx((means[5], means[195]))
+    assert bootstrap([*values[:-1], -math.inf], systems, counts, mean=True)[0] == -math.inf
 
 
 def test_bootstrap_interval_covers_a_median_as_often_as_it_says() -> None:
@@ -154,6 +176,6 @@ def test_bootstrap_interval_covers_a_median_as_often_as_it_says() -> None:
     counts = draws(1000, 40)
     inside = 0
     for _ in range(300):
-        low, high = bootstrap_medians(generator.normal(size=40), range(40), counts)
+        low, high = bootstrap(generator.normal(size=40), range(40), counts, mean=False)
         inside += low <= 0 <= high
     assert 0.90 <= inside / 300 <= 0.985

@@ -1,33 +1,43 @@
 from __future__ import annotations
 
 import io
-import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from reporting import MOTION, TEXTS, data, texts
 from rich.console import Console
 
 from mdbench.records import Record, Status
-from mdbench.reports import failures, run_table, summary
+from mdbench.reports import table
+from mdbench.reports.table import failures
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from collections.abc import Iterable, Sequence
 
-GOLDEN = Path(__file__).parent / "golden" / "records" / "schema-2.jsonl"
-EXAMPLE = json.loads(GOLDEN.read_text(encoding="utf-8").splitlines()[0])
-NOTHING = {"equations": None, "metrics": {}, "complexity": None, "selection": None, "front": None}
+    from rich.console import RenderableType
+    from rich.table import Table
+
+NMSE = 1.52e-13
+EQUATIONS = ["1.84*u0 - 1.45*u0*u1", "1.62*u0*u1 - 3*u1"]
 
 
 def record(
     dataset: str = "lotka-volterra", *, wall_s: float | None = 1.25, **changes: Any
 ) -> Record:
-    measured = {**EXAMPLE["measured"], "wall_s": wall_s}
-    return Record.model_validate({**EXAMPLE, "dataset": dataset, "measured": measured, **changes})
+    shape = {"nmse": NMSE, "equations": EQUATIONS, "wall_s": wall_s, "algorithm": "sindy"}
+    return Record.model_validate(data(dataset=dataset, **shape | changes))
+
+
+def run_table(records: Iterable[Record], datasets: Sequence[str] = ()) -> Table:
+    return table.run_table(records, datasets, MOTION)
+
+
+def summary(records: Iterable[Record]) -> Table:
+    return table.summary(records, MOTION)
 
 
 def failure(dataset: str, status: str, reason: str, **changes: Any) -> Record:
-    return record(dataset, status=status, reason=reason, **{**NOTHING, **changes})
+    return record(dataset, status=status, **{"reason": reason, "equations": None, **changes})
 
 
 def shown(renderable: RenderableType, width: int = 80) -> list[str]:
@@ -45,32 +55,60 @@ def rows(renderable: RenderableType, width: int = 80) -> list[str]:
     """Give the rows of a table without its head and its caption."""
     lines = shown(renderable, width)
     (head,) = (number for number, line in enumerate(lines) if "status" in line)
-    return lines[head + 1 : -1]
+    end = next(number for number, line in enumerate(lines) if line.startswith("size: "))
+    return lines[head + 1 : end]
 
 
 def test_a_small_run_looks_like_this() -> None:
     answers = [
-        record("rössler", metrics={"nmse": 0.0}, complexity=120, wall_s=0.0423),
-        record("lotka-volterra"),
+        record("rössler", nmse=0.0, complexity=120, wall_s=0.0423, floor=1e-9),
+        record("lotka-volterra", verdict="identified", agreement=0.5),
+        record("lorenz", nmse=None, scores={"identified": None}),
         failure("chua", "timeout", "stopped after 60 s, no answer", wall_s=3725.0),
     ]
-    assert shown(run_table(answers, ["lotka-volterra", "rössler", "chua"])) == [
-        " dataset        status     NMSE cplx  time equations",
-        " lotka-volterra ok      1.5e-13   18  1.2s 1.84*u0 - 1.45*u0*u1; 1.62*u0*u1 - …",
-        " rössler        ok            0  120  42ms 1.84*u0 - 1.45*u0*u1; 1.62*u0*u1 - …",
-        " chua           timeout       -    - 1h02m stopped after 60 s, no answer",
-        "cplx: complexity, the number of nodes of all the equations",
+    assert shown(run_table(answers, ["lotka-volterra", "rössler", "lorenz", "chua"])) == [
+        " dataset        status     NMSE  floor found size  time equations",
+        " lotka-volterra ok      1.5e-13      - ✓⚠      18  1.2s 1.84*u0 - 1.45*u0*u1; …",
+        " rössler        ok            0 1.0e-9        120  42ms 1.84*u0 - 1.45*u0*u1; …",
+        " lorenz         ok            ?      - ?       18  1.2s 1.84*u0 - 1.45*u0*u1; …",
+        " chua           timeout       -      -          - 1h02m stopped after 60 s, no…",
+        "floor: the score of the truth through the same features",
+        "found: ✓ identified, ±1 one off; ? undecided, ⚠ agreement is worse than 1.0e-4",
+        "size: size of the equations",
     ]
     assert shown(summary(answers)) == [
-        "                   NMSE  NMSE  NMSE   cplx  time",
-        " method jobs ok  median <0.01 <1e-6 median total not ok",
-        " sindy     3  2 1.5e-13   66%   66%     69 1h02m 1 timeout",
-        "NMSE: a job without an answer counts as worse than any answer",
+        "                   NMSE           nodes  time",
+        " method jobs ok  median   ✓  ±1 median total not ok",
+        " sindy     4  3 1.5e-13 33%  0%     18 1h02m 1 timeout",
+        "NMSE: failures count as worse than any answer; ✓: identified; ±1: one off",
     ]
     assert shown(failures(answers)) == [
         "sindy, 1 timeout: stopped after 60 s, no answer",
         "  on chua; log: logs/sindy/lotka-volterra.log",
     ]
+
+
+def test_answers_without_equations_have_their_scores() -> None:
+    records = [Record.model_validate(one) for one in texts(2)]
+    found = table.run_table(records, (), TEXTS)
+    heads = [str(column.header) for column in found.columns]
+    assert heads[:-1] == [
+        "method",
+        "dataset",
+        "noise",
+        "seed",
+        "status",
+        "accuracy",
+        "found",
+        "time",
+    ]
+    assert "accuracy" in " ".join(shown(table.summary(records, TEXTS)))
+
+
+def test_without_specifications_scores_stand_under_their_names() -> None:
+    found = table.run_table([record()])
+    assert "nmse" in [str(column.header) for column in found.columns]
+    assert shown(table.summary([record(), failure("b", "crashed", "")]))
 
 
 def test_sixty_three_systems_take_a_line_each_at_every_width() -> None:
@@ -108,15 +146,15 @@ def test_rows_follow_the_given_order_then_noise_then_seed() -> None:
         for algorithm, dataset, snr_db, seed in wanted
     ]
     assert [" ".join(line.split()) for line in lines] == [
-        f"{start} 1.5e-13 18 1.2s 1.84*u0 - 1.45*u0*u1; 1.62*u0*u1 - 3*u1" for start in expected
+        f"{start} {NMSE:.1e} 18 1.2s {'; '.join(EQUATIONS)}" for start in expected
     ]
 
 
 def test_columns_that_would_say_the_same_are_left_out() -> None:
     head = " ".join(shown(run_table([record("a"), record("b")]))[0].split())
-    assert head == "dataset status NMSE cplx time equations"
+    assert head == "dataset status NMSE size time equations"
     head = " ".join(shown(run_table([record("a"), record("a", seed=1)]))[0].split())
-    assert head == "dataset seed status NMSE cplx time equations"
+    assert head == "dataset seed status NMSE size time equations"
 
 
 @pytest.mark.parametrize(
@@ -171,30 +209,33 @@ def test_failures_show_their_reason_even_beside_equations() -> None:
 
 
 def test_the_summary_counts_a_job_without_an_answer_as_the_worst() -> None:
-    losses = [1e-9, 1e-5, 0.5]
-    answers = [record(str(n), metrics={"nmse": loss}) for n, loss in enumerate(losses)]
+    answers = [
+        record(str(n), nmse=loss, verdict="identified" if n == 0 else "")
+        for n, loss in enumerate([1e-9, 1e-5, 0.5])
+    ]
     lost = [failure(str(n), "crashed", "signal 11") for n in range(2)]
-    # Five jobs: the median is the third, and one in five is below 1e-6.
+    # Five jobs: the median is the third, and one in five is identified.
     assert shown(summary(answers + lost))[2].split()[:7] == [
-        *("sindy", "5", "3", "5.0e-01", "40%", "20%", "18"),
+        *("sindy", "5", "3", "5.0e-1", "20%", "0%", "18"),
     ]
     more = [failure(str(n), "timeout", "") for n in range(2, 4)]
-    assert shown(summary(answers + lost + more))[2].split()[3:6] == ["-", "28%", "14%"]
+    assert shown(summary(answers + lost + more))[2].split()[3:6] == ["-", "14%", "0%"]
 
 
 def test_the_summary_leaves_out_what_says_nothing_about_the_method() -> None:
     records = [
-        record("a", metrics={"nmse": 1e-7}),
-        record("b", metrics={"nmse": 1e-3}, status="partial"),
+        record("a", nmse=1e-7, verdict="identified"),
+        record("b", nmse=1e-3, status="partial"),
         failure("c", "interrupted", ""),
         failure("d", "unavailable", "", wall_s=None),
     ]
     lines = shown(summary(records))
-    expected = ["sindy", "4", "1", "5.0e-04", "100%", "50%", "18", "3.8s", "1", "partial"]
+    expected = ["sindy", "4", "1", "5.0e-4", "50%", "0%", "18", "3.8s", "1", "partial"]
     assert lines[2].split() == expected
     assert [line.strip() for line in lines[3:5]] == ["1 unavailable", "1 interrupted"]
     lines = shown(summary(records[2:]))
-    assert lines[2].split() == ["sindy", "2", "0", "-", "-", "-", "-", "1.2s", "1", "unavailable"]
+    start = ["sindy", "2", "0", "-", "-", "-", "-", "1.2s", "1", "unavailable"]
+    assert lines[2].split() == start
 
 
 def test_the_summary_has_a_row_for_each_method_and_noise() -> None:

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
 import pytest
-from reporting import result
+from reporting import compare, data
 
 from mdbench.datatypes import find
 from mdbench.methods import discover
-from mdbench.reports import leaderboard
-from mdbench.reports.entries import entry
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -37,8 +35,8 @@ def script() -> Any:
 
 @pytest.fixture
 def reference(script: ModuleType, tmp_path: Path) -> Any:
-    ones = [result("sindy", "rc-circuit", verdict="identified"), result("operon", "rc-circuit")]
-    board = leaderboard.board([entry(one) for one in ones], {})
+    ones = [data("sindy", "rc-circuit", verdict="identified"), data("operon", "rc-circuit")]
+    board = compare(ones)
     return script.Reference("ode", board, {}, {"operon": 0, "sindy": 1}, tmp_path / "results")
 
 

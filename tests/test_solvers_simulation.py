@@ -73,6 +73,32 @@ def test_the_true_systems_come_back_to_their_data() -> None:
     assert sorted(below) == [("I12", 0), ("I55", 1), ("I6", 0)]
 
 
+@pytest.mark.parametrize(
+    ("equation", "ended", "fewest", "most"),
+    [
+        ("u0**2", Ended.BLEW_UP, 5, 11),  # infinite at t = 1
+        ("log(1.2 - u0)", Ended.WHOLE, 30, 30),  # never comes to u0 = 1.2
+        ("1 + sqrt(1.2 - u0)", Ended.BLEW_UP, 1, 29),  # undefined from u0 = 1.2 on
+        ("exp(exp(exp(u0)))", Ended.BLEW_UP, 1, 5),
+    ],
+)
+def test_the_states_are_kept_as_far_as_it_came(
+    equation: str, ended: Ended, fewest: int, most: int
+) -> None:
+    done = simulate([equation], np.linspace(0, 3, 30), np.ones((30, 1)))
+    assert done.ended is ended
+    assert fewest <= len(done.states) <= most
+    assert np.isfinite(done.states).all()
+    assert (done.r2 is None) == (ended is not Ended.WHOLE)
+
+
+def test_a_simulation_ends_after_so_many_evaluations() -> None:
+    t, true = np.linspace(0, 1000, 1000), np.tile([0.0, 1.0], (1000, 1))
+    done = simulate(["u1", "-u0"], t, true, evaluations=500)
+    assert (done.ended, done.evaluations) == (Ended.STIFF, 500)
+    assert 10 < len(done.states) < 500
+
+
 def test_an_unfit_start_is_no_error() -> None:
     with pytest.raises(DataError):
         integrate(read_system(ROOT / "datasets" / "ode" / "gompertz-law-tumor-growth.toml"), [-1.0])

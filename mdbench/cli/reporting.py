@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from rich.markup import escape
 
@@ -19,14 +19,14 @@ from mdbench.reports.results import Result, read_folder, standing
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from rich.console import Console
 
     from mdbench.datatypes.base import DataType
 
-__all__ = ["combine", "export", "kinds_of", "report", "write"]
+__all__ = ["combine", "export", "here_of", "kinds_of", "report", "write"]
 
 
 def combine(folder: Path, out: Path, console: Console) -> None:
@@ -43,11 +43,12 @@ def report(folder: Path, out: Path | None, console: Console, *, title: str, text
     """Write the page, or print the leaderboards."""
     results = _results(folder)
     workspace = _workspace()
-    kinds = kinds_of(workspace)
+    kinds, here = kinds_of(workspace), here_of(results)
+    specs = {name: kind.metrics for name, kind in here.items()}
     if text:
         from mdbench.reports.terminal import leaderboards
 
-        for table in leaderboards(results, kinds):
+        for table in leaderboards(results, kinds, specs):
             console.print(table)
     if out is None:
         return
@@ -57,9 +58,11 @@ def report(folder: Path, out: Path | None, console: Console, *, title: str, text
     html = page(
         results,
         kinds,
+        specs,
         title=title,
         picture=Pictures(partial(_data_type, workspace)).draw if workspace else None,
         describe=_Titles(workspace) if workspace else None,
+        derivatives={name: kind.derivative for name, kind in here.items()},
     )
     write(out, html)
     size = len(html.encode()) / 1e6
@@ -76,11 +79,12 @@ def export(
 ) -> None:
     """Write the tables, or print them; `published` puts a paper's entries beside them."""
     results, kinds = _results(folder), kinds_of(_workspace())
+    specs = {name: kind.metrics for name, kind in here_of(results).items()}
     if form == "latex":
-        tables = latex_tables(results, kinds)
+        tables = latex_tables(results, kinds, specs)
     else:
         beside = read_published() if published else None
-        tables = markdown_tables(results, kinds, beside)
+        tables = markdown_tables(results, kinds, specs, beside)
     if out is None:
         print(tables, end="")
         return
@@ -119,7 +123,7 @@ class _Titles:
         return self.found[data_type].get(name, "")
 
 
-def _data_type(workspace: Workspace, name: str) -> DataType | None:
+def _data_type(workspace: Workspace, name: str) -> DataType[Any, Any] | None:
     try:
         return datatypes.find(name, workspace.datasets / name, workspace.arrays / name)
     except MdbenchError:  # this version does not have it
@@ -139,6 +143,12 @@ def _workspace() -> Workspace | None:
         return Workspace.find()
     except UsageError:
         return None
+
+
+def here_of(results: Iterable[Result]) -> dict[str, type[DataType[Any, Any]]]:
+    """Give the data types of results, as far as this version has them."""
+    wanted = {one.data_type for one in results} & {*datatypes.names()}
+    return {kind.name: kind for kind in datatypes.classes(wanted)}
 
 
 def kinds_of(workspace: Workspace | None) -> dict[str, Kind]:

@@ -21,6 +21,7 @@ from rich.table import Column
 
 from mdbench.cli.exits import Exit
 from mdbench.records import ANSWERED, Status
+from mdbench.reports.columns import written
 from mdbench.reports.table import failures, run_table, summary
 from mdbench.runs.due import explain
 from mdbench.runs.execute import execute
@@ -185,9 +186,9 @@ def _result(record: Record, metrics: Sequence[MetricSpec]) -> str:
     if record.status in ANSWERED:
         shown = [spec for spec in metrics if spec is metrics[0] or spec.weighs]
         scores = "".join(
-            f"{spec.title} {format(value, '.1e' if spec is metrics[0] else 'g')} "
+            f"{spec.title} {written(spec, value)} "
             for spec in shown
-            if isinstance(value := record.metrics.get(spec.name), float)
+            if (value := record.metrics.get(spec.name)) is not None
         )
         colour = "green" if record.status is Status.OK else "yellow"
         return f"[{colour}]{record.status}[/] {escape(scores)}{seconds:.1f} s"
@@ -197,10 +198,11 @@ def _result(record: Record, metrics: Sequence[MetricSpec]) -> str:
 
 def _show_end(result: Summary, plan: Plan, console: Console) -> None:
     if result.records:
+        specs = plan.inventory.data_type(result.records[0].data_type).metrics
         if len(result.records) <= LARGEST_TABLE:
             names = list(dict.fromkeys(job.dataset for job in plan.jobs))
-            console.print(run_table(result.records, names))
-        console.print(summary(result.records))
+            console.print(run_table(result.records, names, specs))
+        console.print(summary(result.records, specs))
         if found := failures(result.records):
             console.print(found)
     for file in plan.files.values():

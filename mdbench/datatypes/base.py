@@ -463,6 +463,8 @@ class DataType(ABC, Generic[D, T]):
     """Whether its data have noise levels in dB."""
     draws: ClassVar[bool] = False
     """Whether it has `pictures`."""
+    derivative: ClassVar[str] = "d"
+    """The letter of derivatives on left-hand sides, such as that of the target ``u0_t``."""
 
     def __init__(self, systems: Path, cache: Path) -> None:
         self.systems = systems

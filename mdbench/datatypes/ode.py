@@ -15,7 +15,7 @@ from mdbench.data.derivatives import time_derivative
 from mdbench.data.noise import SNR_LEVELS_DB, add_noise, add_published_noise
 from mdbench.data.npz import read_npz, write_npz
 from mdbench.data.trajectory import Trajectory
-from mdbench.datatypes.base import NO_OPTIONS, Dataset, Part, Protocol, Source, Task
+from mdbench.datatypes.base import NO_OPTIONS, Dataset, Drawn, Part, Protocol, Source, Task
 from mdbench.datatypes.shared.equations import AGREEMENT, COMPLEXITY, NMSE, EquationType
 from mdbench.datatypes.shared.files import by_number, find_files, fingerprint, named, suffix
 from mdbench.datatypes.shared.terms import TERM_METRICS
@@ -27,11 +27,12 @@ from mdbench.solvers.ode import N_POINTS, SOLVER, integrate, read_system
 from mdbench.solvers.simulation import Ended, simulate, warm
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
 
+    from mdbench.datatypes.base import Room, Shown
     from mdbench.datatypes.shared.equations import EquationAnswer
     from mdbench.solvers.ode import System
     from mdbench.solvers.simulation import Simulated
@@ -139,6 +140,7 @@ class Ode(EquationType[OdeDataset]):
         AGREEMENT,
     )
     check_datasets = ("rc-circuit", "harmonic-oscillator")
+    draws = True
 
     def source(self, path: Path | None = None) -> Source[OdeDataset]:
         """Open the 63 systems; or an NPZ or CSV file of the user's, or a folder of them."""
@@ -218,6 +220,23 @@ class Ode(EquationType[OdeDataset]):
         ends = [way.ended for way, *_ in ways if way.ended is not Ended.WHOLE]
         ended = ends[0] if ends else Ended.WHOLE
         return scores | {_ENDED.name: None if ended is Ended.LATE else ended.value}
+
+    def pictures(self, dataset: OdeDataset, answers: Sequence[Shown], room: Room) -> Drawn:
+        """Draw the trajectories, and over them what answers make of them."""
+        from mdbench.drawing.numbers import rounded  # noqa: PLC0415 - only reports need it
+        from mdbench.drawing.trajectories import Found, follow, trajectory_pictures  # noqa: PLC0415
+
+        seen, unseen = dataset.clean, dataset.unseen() if dataset.unseen else None
+        found = []
+        for one in answers:
+            ways, used = follow(one.equations, seen, unseen, room.evaluations)
+            room.evaluations -= used
+            known = (one.metrics.get(name) for name in ("r2_test", "r2_unseen"))
+            r2 = [rounded(value, 3) for value in known if isinstance(value, int | float)]
+            if any(states is not None for states in ways):
+                says = f"R² {' and '.join(r2)}" if r2 else ""
+                found.append(Found(one.method, one.number, says, ways))
+        return Drawn(trajectory_pictures(dataset.name, seen, unseen, found))
 
     def write_all(
         self,

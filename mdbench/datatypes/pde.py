@@ -16,7 +16,7 @@ from mdbench.data.derivatives import time_derivative
 from mdbench.data.features import FieldColumns, feature_names, published_columns, unsupported
 from mdbench.data.noise import SNR_LEVELS_DB, add_noise, add_published_noise
 from mdbench.data.npz import read_field, write_field
-from mdbench.datatypes.base import NO_OPTIONS, Dataset, Option, Part, Protocol, Source, Task
+from mdbench.datatypes.base import NO_OPTIONS, Dataset, Drawn, Option, Part, Protocol, Source, Task
 from mdbench.datatypes.shared.equations import (
     AGREEMENT,
     COMPLEXITY,
@@ -34,12 +34,13 @@ from mdbench.solvers.pde import derivative_names, read_system
 from mdbench.solvers.reading import without
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
 
     from mdbench.data.field import Field
+    from mdbench.datatypes.base import Room, Shown
     from mdbench.datatypes.shared.equations import EquationAnswer
     from mdbench.solvers.pde import PdeSystem
 
@@ -117,6 +118,8 @@ class Pde(EquationType[PdeDataset]):
     name = "pde"
     views = ("table", "field")
     check_datasets = ("burgers", "navier_stokes_channel")
+    draws = True
+    derivative = "∂"
     metrics = (NMSE, *TERM_METRICS, _RESIDUAL, COMPLEXITY, AGREEMENT)
     options = (
         Option.choice(
@@ -186,6 +189,23 @@ class Pde(EquationType[PdeDataset]):
         except KeyError:
             return {}
         return {_RESIDUAL.name: nmse(values, targets)}
+
+    def pictures(
+        self,
+        dataset: PdeDataset,
+        answers: Sequence[Shown],
+        room: Room,  # noqa: ARG002 - nothing is integrated
+    ) -> Drawn:
+        """Draw the clean field, and what the truth and answers miss of its change in time."""
+        from mdbench.drawing.fields import field_pictures  # noqa: PLC0415 - only reports need it
+        from mdbench.drawing.numbers import scientific  # noqa: PLC0415
+
+        found = [("the truth", scientific(dataset.floor), dataset.truth)] if dataset.truth else []
+        for one in answers:
+            residual = one.metrics.get("residual", one.metrics.get("nmse"))
+            number = residual if isinstance(residual, int | float) else None
+            found.append((one.method, scientific(number), one.equations))
+        return Drawn(field_pictures(dataset.clean, found))
 
     def write_all(
         self,

@@ -50,7 +50,7 @@ class MetricSpec:
     scale
         Whether differences or ratios matter.
     digits
-        Behind the point; of a logarithmic number one is always shown.
+        Behind the point; 0 for whole numbers.  Other logarithmic ones are shown as powers of ten.
     resolution
         Values of a lower-is-better number below it are round-off, and count as this.
     nothing
@@ -93,6 +93,13 @@ class MetricSpec:
             raise ValueError(f"{self.name}: a {self.kind} is aggregated by {' or '.join(wanted)}")
         if (self.kind == "label") != bool(self.labels):
             raise ValueError(f"{self.name}: labels belong to the kind label")
+
+    @property
+    def failed(self) -> float | None:
+        """What a job without an answer counts as; infinite is as bad as can be."""
+        if self.kind == "label" or self.on_failure is None:
+            return None
+        return self.loss(math.inf) if math.isinf(self.on_failure) else self.on_failure
 
     def loss(self, value: float) -> float:
         """Turn a value so that lower is better."""

@@ -43,26 +43,31 @@ def _metrics_by_name(data: dict[str, Any]) -> dict[str, Any]:
     answered = data.get("status") in {"ok", "partial"}
     found: dict[str, Any] = {}
     if answered:
-        found = {name: LARGEST if value is None else value for name, value in old.items()}
-        found |= {"complexity": size, "agreement": agrees}
+        worst = {"r2": -LARGEST}  # what was infinitely bad had become null
+        found = {n: worst.get(n, LARGEST) if value is None else value for n, value in old.items()}
+        others = {"complexity": size, "agreement": agrees}
+        found |= {name: value for name, value in others.items() if value is not None}
         found |= _fidelity_metrics(fidelity) if fidelity else {}
+        of_type = _OF_A_TYPE.get(str(data.get("data_type")), ())
+        if fidelity and "residual" in of_type and data.get("protocol") == "strict":
+            found.setdefault("residual", LARGEST)  # undefined on clean data
     data["metrics"] = found
-    data["judged_by"] = list(found) if answered else _judged_by(data)
+    data["judged_by"] = list(dict.fromkeys([*found, *_judged_by(data)]))
     told = {name: fidelity.get(name) for name in ("missing", "extra", "negligible")}
     data["notes"] = {name: terms for name, terms in told.items() if terms}
     return data
 
 
 _FOLLOWED = 0.9
-_OF_A_TRUTH: tuple[str, ...] = (
+_OF_A_TRUTH = (
     "identified",
     "one_term_off",
     "precision",
     "recall",
     "f1",
     "coefficient_error",
+    "term_edit_distance",
 )
-_OF_A_TRUTH += ("term_edit_distance",)
 _OF_A_TYPE = {
     "ode": ("r2_test", "follows", "simulation_ended", "r2_unseen", "follows_unseen"),
     "pde": ("residual",),
@@ -89,7 +94,8 @@ def _fidelity_metrics(fidelity: dict[str, Any]) -> dict[str, Any]:
         for name in ("identified", "one_term_off")
     }
     found |= {name: fidelity.get(name) for name in ("precision", "recall", "f1")}
-    found["coefficient_error"] = fidelity.get("coefficient_error")
+    if undecided or fidelity.get("coefficient_error") is not None:
+        found["coefficient_error"] = fidelity.get("coefficient_error")
     found["term_edit_distance"] = fidelity.get("edit_distance")
     if fidelity.get("residual") is not None:
         found["residual"] = fidelity["residual"]
@@ -102,7 +108,8 @@ def _fidelity_metrics(fidelity: dict[str, Any]) -> dict[str, Any]:
             ways["r2_unseen"] = ("follows_unseen", motion.get("r2_unseen"))
         for name, (follows, r2) in ways.items():
             unknown = r2 is None and ended == "late"
-            found[name] = r2
+            if unknown or r2 is not None:
+                found[name] = r2
             found[follows] = None if unknown else float(r2 is not None and r2 > _FOLLOWED)
     return found
 

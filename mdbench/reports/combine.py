@@ -17,7 +17,7 @@ __all__ = ["FORMATS", "columns_of", "flatten", "write_table"]
 
 FORMATS = (".csv", ".parquet")
 
-_SPREAD = {"metrics", "selection", "fidelity", "measured", "budget"}
+_SPREAD = {"options", "metrics", "selection", "measured", "budget"}
 """Objects whose keys become columns of their own, such as ``metrics.nmse``."""
 _LEFT_OUT = {"key_parts", "front", "provenance"}
 """What has no place in a table; the records have it."""

@@ -1,21 +1,22 @@
-"""Results reduced to what is counted: one `Entry` for each."""
+"""Results reduced to what is counted: one `Entry` for each, its scores read by their specs."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, overload
+from collections import defaultdict
+from typing import TYPE_CHECKING, NamedTuple
 
-from mdbench.records import Status
+from mdbench.drawing.numbers import ENDLESS
+from mdbench.metrics.spec import MetricSpec
+from mdbench.records import ANSWERED, RERUN_ALWAYS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from mdbench.metrics.spec import Place, Value
+    from mdbench.records import Status
     from mdbench.reports.results import Result
 
-__all__ = ["ENDS", "HOLDS", "VERDICTS", "Case", "Entry", "entry"]
-
-VERDICTS = ("identified", "one_term_off", "different", "undecided")
-ENDS = ("whole", "blew_up", "stiff", "late")
-"""How a simulation may end."""
-HOLDS = 0.9
-"""A trajectory with a larger R2 is followed: the score of ODEFormer."""
+__all__ = ["Case", "Counted", "Entry", "counted", "entry", "marked", "specs_of"]
 
 
 class Case(NamedTuple):
@@ -31,85 +32,123 @@ class Entry(NamedTuple):
 
     Attributes
     ----------
-    holds, holds_unseen
-        Whether the simulated trajectory follows the true one, from the first state of the test
-        window and from the second initial condition; None where nothing was integrated.
-    ended
-        How the simulations ended, one of `ENDS`.
-    accurate, solved, distance
-        Of SRSD: whether R2 is above 0.999, whether the answer is a symbolic solution, and its
-        normalized edit distance; None where nobody knows.
+    values
+        By name what the answer has, None where the scorer could not decide; without an answer
+        None for all that one would have been judged by.
+    floor
+        What the truth scores by the primary metric, where that is known.
     """
 
     method: str
     case: Case
     dim: int | None
     status: Status
-    nmse: float
+    values: Mapping[str, Value]
     floor: float | None
-    complexity: int | None
-    judged: bool
-    verdict: str | None
-    f1: float | None
-    holds: bool | None
-    holds_unseen: bool | None
-    ended: str | None
-    residual: float | None
-    accurate: bool | None
-    solved: bool | None
-    distance: float | None
     wall_s: float | None
     memory_mb: float | None
 
     @property
     def attempted(self) -> bool:
         """Whether it says something about the method."""
-        return self.status not in {Status.INTERRUPTED, Status.UNAVAILABLE}
+        return self.status not in RERUN_ALWAYS
 
     @property
     def answered(self) -> bool:
         """Whether there is an answer."""
-        return self.status in {Status.OK, Status.PARTIAL}
+        return self.status in ANSWERED
+
+    def alarms(self, specs: Iterable[MetricSpec]) -> list[MetricSpec]:
+        """Give the metrics whose values are to be marked."""
+        return [spec for spec in specs if spec.alarming(self.values.get(spec.name))]
 
 
-def entry(result: Result) -> Entry:
+class Counted(NamedTuple):
+    """The values of a metric over several jobs, failures included where they count."""
+
+    values: list[float | str]
+    undecided: int
+
+
+def entry(result: Result, specs: Iterable[MetricSpec]) -> Entry:
     """Reduce a result to what is counted."""
-    fidelity = result.fidelity
-    motion = result.motion
+    judged = result.metrics if result.answered else result.judged_by
     return Entry(
         method=result.algorithm,
         case=Case(result.system, result.snr_db, result.protocol),
         dim=result.dim,
         status=result.status,
-        nmse=_six_digits(result.nmse),
+        values={spec.name: _read(spec, result) for spec in specs if spec.name in judged},
         floor=_six_digits(result.floor),
-        complexity=result.complexity if result.answered else None,
-        judged=fidelity is not None or (result.truth is not None and not result.answered),
-        verdict=result.verdict,
-        f1=_six_digits(fidelity.f1 if fidelity else None),
-        holds=None if motion is None else _holds(motion.r2),
-        holds_unseen=None if motion is None or motion.only_seen else _holds(motion.r2_unseen),
-        ended=None if motion is None else motion.ended,
-        residual=_six_digits(fidelity.residual if fidelity and result.answered else None),
-        accurate=_truth(result.metrics.get("r2_accuracy")),
-        solved=_truth(result.metrics.get("solution")),
-        distance=_six_digits(result.metrics.get("normalized_edit_distance")),
         wall_s=_six_digits(result.measured.wall_s),
         memory_mb=_six_digits(result.measured.peak_memory_mb),
     )
 
 
-def _truth(value: float | None) -> bool | None:
-    return None if value is None else bool(value)
+def counted(entries: Iterable[Entry], spec: MetricSpec) -> Counted:
+    """Gather the values of a metric."""
+    values: list[float | str] = []
+    undecided = 0
+    for one in entries:
+        if not one.attempted or spec.name not in one.values:
+            continue
+        value = one.values[spec.name] if one.answered else spec.failed
+        if value is not None:
+            values.append(value)
+        undecided += one.answered and value is None
+    return Counted(values, undecided)
 
 
-def _holds(r2: float | None) -> bool:
-    return r2 is not None and r2 > HOLDS
+def marked(specs: Iterable[MetricSpec]) -> list[MetricSpec]:
+    """Give the flags that have a mark; the first is the best that can be said of an answer."""
+    return [spec for spec in specs if spec.mark]
 
 
-@overload
-def _six_digits(value: float) -> float: ...
-@overload
-def _six_digits(value: float | None) -> float | None: ...
+def specs_of(
+    results: Iterable[Result], known: Mapping[str, Sequence[MetricSpec]]
+) -> dict[str, tuple[MetricSpec, ...]]:
+    """Give the metrics of each data type, the primary one first.
+
+    Of a data type that nobody knows here they are made of the names that are found: the lower
+    the better, and the first is primary.
+    """
+    found: dict[str, dict[str, set[str]]] = defaultdict(dict)
+    for one in results:
+        names = found[one.data_type]
+        for name in (*one.metrics, *one.judged_by):
+            value = one.metrics.get(name)
+            names.setdefault(name, set()).update([value] if isinstance(value, str) else [])
+    return {
+        data_type: tuple(known.get(data_type, ()))
+        or tuple(_plain(name, labels) for name, labels in (names or {"score": set()}).items())
+        for data_type, names in found.items()
+    }
+
+
+def _plain(name: str, labels: set[str]) -> MetricSpec:
+    title = name.replace("_", " ")
+    if labels:
+        return MetricSpec(
+            name=name,
+            title=title,
+            explanation="",
+            kind="label",
+            labels=tuple(sorted(labels)),
+            on_failure=None,
+            aggregate="counts",
+        )
+    places: frozenset[Place] = frozenset({"board", "answer"})
+    return MetricSpec(name=name, title=title, explanation="", digits=3, places=places)
+
+
+def _read(spec: MetricSpec, result: Result) -> Value:
+    value = result.metrics.get(spec.name) if result.answered else None
+    if spec.kind == "label":
+        return value if value in spec.labels else None
+    if value is None or isinstance(value, str):
+        return None
+    return _six_digits(max(-ENDLESS, min(ENDLESS, value)))  # sums of several stay finite
+
+
 def _six_digits(value: float | None) -> float | None:
     return None if value is None else float(f"{value:.5e}")

@@ -6,30 +6,26 @@ import math
 from collections import defaultdict
 from dataclasses import dataclass
 from html import escape
-from statistics import median
-from typing import TYPE_CHECKING
+from statistics import fmean, median
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from mdbench.reports.entries import HOLDS
-from mdbench.reports.numbers import noise_name, scientific
-from mdbench.reports.svg import BOTTOM, COLOURS, HEIGHT, WIDTH, Axis, Plot, marker
+from mdbench.drawing.numbers import NO_ANSWER, noise_name, scientific
+from mdbench.drawing.svg import BOTTOM, COLOURS, HEIGHT, WIDTH, Axis, Plot, marker
+from mdbench.reports.entries import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from mdbench.metrics.spec import MetricSpec
     from mdbench.reports.entries import Entry
     from mdbench.reports.leaderboard import Board
 
 __all__ = ["Figure", "critical_difference", "figures"]
 
-WORST = 1e6
-"""Errors above this are drawn at this height: nothing tells them apart."""
-BEST = 1e-12
+SMALLEST, LARGEST = 1e-12, 1e6
+"""Scores beyond these are drawn here: nothing tells them apart."""
 LABEL, LINE = 90, 13
 """Pixels that the name of a method may take."""
-FOUND_TO = 1e-2
-"""Where nobody compared equations with the truth: which error counts as having found it."""
 
 
 @dataclass(frozen=True)
@@ -52,15 +48,17 @@ def figures(board: Board, numbers: Mapping[str, int]) -> list[Figure]:
         The number of each method, which sets its colour and its sign.
     """
     order = [row.method for row in board.rows]
-    found = [_nmse_by_noise(board, numbers, order), _complexity_by_noise(board, numbers, order)]
-    found += [_accuracy_and_complexity(board, numbers), _robustness(board, numbers, order)]
-    found += [_followed(board, numbers, order), _residual_by_noise(board, numbers, order)]
+    found = [
+        _by_noise(spec, board, numbers, order) for spec in board.known if "figure" in spec.places
+    ]
+    found.append(_accuracy_and_size(board, numbers))
     found.append(_time_by_dimension(board, numbers, order))
     return [figure for figure in found if figure is not None]
 
 
-def _clip(value: float) -> float:
-    return value if math.isinf(value) else min(WORST, max(BEST, value))
+def _clip(value: float, *, log: bool) -> float:
+    lowest = SMALLEST if log else -LARGEST
+    return value if math.isinf(value) else min(LARGEST, max(lowest, value))
 
 
 def _quartiles(values: Sequence[float]) -> tuple[float, float]:
@@ -68,83 +66,119 @@ def _quartiles(values: Sequence[float]) -> tuple[float, float]:
     return ordered[len(ordered) // 4], ordered[min(len(ordered) - 1, 3 * len(ordered) // 4)]
 
 
-def _by_level(
+Values = dict[tuple[str, Any], list[float]]
+"""By method and place along the horizontal axis."""
+
+
+def _values(spec: MetricSpec, board: Board) -> Values:
+    """Gather what a metric comes to at each noise level, failures included where they count."""
+    found: Values = defaultdict(list)
+    if spec is board.primary:
+        for method, losses in board.losses.items():
+            for case, loss in losses.items():
+                value = spec.failed if math.isinf(loss) else spec.loss(loss)
+                if case not in board.unfit and value is not None:
+                    found[method, case.snr_db].append(value)
+        return found
+    groups: dict[tuple[str, float | None], list[Entry]] = defaultdict(list)
+    for one in board.entries:
+        groups[one.method, one.case.snr_db].append(one)
+    for key, ones in groups.items():
+        values = counted(ones, spec).values
+        found[key] = [float(value) for value in values if not isinstance(value, str)]
+    return found
+
+
+def _by_noise(
+    spec: MetricSpec, board: Board, numbers: Mapping[str, int], order: Sequence[str]
+) -> Figure | None:
+    share, mean = spec.aggregate == "share", spec.aggregate in {"share", "mean"}
+    log = spec.scale == "log"
+    scale = 100.0 if share else 1.0
+    found = {
+        key: [_clip(scale * value, log=log) for value in values]
+        for key, values in _values(spec, board).items()
+    }
+    title = f"{spec.title[:1].upper()}{spec.title[1:]} by noise"
+    label = f"{spec.title} (%)" if share else f"{spec.title} ({spec.unit})".replace(" ()", "")
+    levels = {snr_db: noise_name(snr_db) for snr_db in board.noise_levels}
+    svg = _lines(title, levels, found, numbers, order, labels=("noise", label), log=log, mean=mean)
+    what = "share of jobs" if share else "mean" if mean else "median and quartiles"
+    caption = f"{spec.explanation}: {what}. "
+    if spec is board.primary:
+        caption += "A score that is better than the truth’s is drawn as that. "
+    if spec.failed is None:
+        caption += "Jobs without an answer have none."
+    elif math.isinf(spec.failed):
+        caption += f"“{NO_ANSWER}” is no answer."
+    else:
+        caption += "Failures are included."
+    return Figure(title, caption[:1].upper() + caption[1:], svg) if svg else None
+
+
+def _lines(
     title: str,
-    board: Board,
+    places: Mapping[Any, str],
+    found: Values,
     numbers: Mapping[str, int],
     order: Sequence[str],
-    values: Callable[[str, float | None], Sequence[float]],
     *,
-    label: str,
+    labels: tuple[str, str],
     log: bool,
-    beyond: str = "",
+    mean: bool,
 ) -> str | None:
-    levels = board.noise_levels
+    """Draw a line for each method: means, or medians with quartiles beside each other."""
+    centre = fmean if mean else median
     drawn = {
-        method: [(i, found) for i, snr in enumerate(levels) if (found := values(method, snr))]
+        method: [
+            (i, values) for i, key in enumerate(places) if (values := found.get((method, key)))
+        ]
         for method in order
     }
-    everything = [v for each in drawn.values() for _, found in each for v in _ends(found)]
-    if not everything:
+    ends = [
+        end
+        for each in drawn.values()
+        for _, values in each
+        for end in ([fmean(values)] if mean else [median(values), *_quartiles(values)])
+    ]
+    if not ends:
         return None
-    axis = Axis(everything, log=log, zero=True)
-    plot = Plot(title, [noise_name(snr) for snr in levels], axis, ("noise", label), beyond)
+    axis = Axis(ends, log=log, zero=min(ends) >= 0)
+    beyond = NO_ANSWER if any(math.isinf(value) for value in ends) else ""
+    plot = Plot(title, [*places.values()], axis, labels, beyond)
     for place, method in enumerate(order):
         aside = (place - (len(order) - 1) / 2) * min(0.11, 0.7 / max(1, len(order)))
-        points = [(i + aside, median(found)) for i, found in drawn[method]]
+        points = [(i + aside * (not mean), centre(values)) for i, values in drawn[method]]
         if points:
-            spreads = [_quartiles(found) for _, found in drawn[method]]
+            spreads = [] if mean else [_quartiles(values) for _, values in drawn[method]]
             plot.series(numbers[method], method, points, spreads)
     return plot.render()
 
 
-def _ends(found: Sequence[float]) -> list[float]:
-    return [median(found), *_quartiles(found)]
-
-
-def _nmse_by_noise(board: Board, numbers: Mapping[str, int], order: Sequence[str]) -> Figure | None:
-    def values(method: str, snr: float | None) -> list[float]:
-        losses = board.losses[method].items()
-        return [_clip(e) for case, e in losses if case.snr_db == snr and case not in board.unfit]
-
-    svg = _by_level(
-        "NMSE by noise", board, numbers, order, values, label="NMSE", log=True, beyond="none"
-    )
-    caption = "Median and quartiles over the systems; “none” is no answer. "
-    caption += "An error under the noise floor is drawn at the floor."
-    return Figure("Error by noise", caption, svg) if svg else None
-
-
-def _complexity_by_noise(
-    board: Board, numbers: Mapping[str, int], order: Sequence[str]
-) -> Figure | None:
-    found: dict[tuple[str, float | None], list[float]] = defaultdict(list)
-    for entry in board.entries:
-        if entry.complexity is not None:
-            found[entry.method, entry.case.snr_db].append(float(entry.complexity))
-
-    def values(method: str, snr: float | None) -> list[float]:
-        return found[method, snr]
-
-    title = "Complexity by noise"
-    svg = _by_level(title, board, numbers, order, values, label="nodes", log=True)
-    caption = "Nodes of the answers: median and quartiles. Jobs without an answer have none."
-    return Figure(title, caption, svg) if svg else None
-
-
-def _accuracy_and_complexity(board: Board, numbers: Mapping[str, int]) -> Figure | None:
-    rows = [row for row in board.rows if row.complexity and row.median is not None]
+def _accuracy_and_size(board: Board, numbers: Mapping[str, int]) -> Figure | None:
+    primary, size = board.primary, board.weighs
+    if size is None:
+        return None
+    log = primary.scale == "log"
+    places: dict[str, tuple[float, float]] = {}
+    for row in board.rows:
+        x, y = row.values[size.name].value, row.values[primary.name].value
+        if x and y is not None:
+            places[row.method] = x, _clip(y, log=log)
+    rows = [row for row in board.rows if row.method in places]
     if not rows:
         return None
-    places = {row.method: (row.complexity or 1.0, _clip(row.median or 0.0)) for row in rows}
-    x = Axis([x for x, _ in places.values()], log=True)
-    y = Axis([y for _, y in places.values()], log=True)
-    plot = Plot("Accuracy against complexity", x, y, ("complexity (nodes)", "NMSE"), "none")
-    front = pareto([places[row.method] for row in rows if not row.reference])
+    title = f"{primary.title} against {size.title}"
+    x_axis = Axis([x for x, _ in places.values()], log=True)
+    y_axis = Axis([y for _, y in places.values()], log=log)
+    beyond = NO_ANSWER if any(math.isinf(y) for _, y in places.values()) else ""
+    plot = Plot(title, x_axis, y_axis, (size.title, primary.title), beyond)
+    own = [places[row.method] for row in rows if not row.reference]
+    front = pareto((x, primary.loss(y)) for x, y in own)
     if front:
-        path = f"M{plot.at_x(front[0][0]):.1f} {plot.at_y(front[0][1]):.1f}"
-        for px, py in front[1:]:
-            path += f"H{plot.at_x(px):.1f}V{plot.at_y(py):.1f}"
+        path = f"M{plot.at_x(front[0][0]):.1f} {plot.at_y(primary.loss(front[0][1])):.1f}"
+        for px, loss in front[1:]:
+            path += f"H{plot.at_x(px):.1f}V{plot.at_y(primary.loss(loss)):.1f}"
         plot.parts.append(f'<path class="front" d="{path}"/>')
     taken: list[tuple[float, float]] = []
     for row in sorted(rows, key=lambda row: -places[row.method][1]):
@@ -159,9 +193,11 @@ def _accuracy_and_complexity(board: Board, numbers: Mapping[str, int]) -> Figure
             label += step
         taken.append((at_x, label))
         plot.text(at_x + shift, label, row.method, anchor, "halo")
-    caption = "Medians of each method. The line is the Pareto front: no method left of it and "
-    caption += "below it is both simpler and more accurate. References are not part of it."
-    return Figure("Accuracy against complexity", caption, plot.render())
+    caption = (
+        f"Of each method. The line is the Pareto front: no method has both fewer {size.title} "
+    )
+    caption += f"and a better {primary.title} than one on it. References are not part of it."
+    return Figure(title, caption, plot.render())
 
 
 def pareto(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -179,109 +215,18 @@ def pareto(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
     return front
 
 
-def _robustness(board: Board, numbers: Mapping[str, int], order: Sequence[str]) -> Figure | None:
-    judged = any(entry.verdict for entry in board.entries)
-    title, caption = "Robustness against noise", "Share of all jobs, failures included."
-    done = [entry for entry in board.entries if entry.attempted]
-    if judged:
-        goods = [(entry, entry.verdict == "identified") for entry in done if entry.judged]
-        return _shares(board, numbers, order, goods, (title, caption, "identified (%)"))
-    goods = [(entry, entry.nmse < FOUND_TO) for entry in done]
-    return _shares(board, numbers, order, goods, (title, caption, f"NMSE below {FOUND_TO:g} (%)"))
-
-
-def _followed(board: Board, numbers: Mapping[str, int], order: Sequence[str]) -> Figure | None:
-    if not any(row.simulated_unseen for row in board.rows):
-        return None
-    goods = [
-        (entry, bool(entry.holds_unseen))
-        for entry in board.entries
-        if entry.attempted
-        and (entry.holds_unseen is not None or (entry.judged and not entry.answered))
-    ]
-    caption = (
-        f"Share of jobs whose equations have an R² above {HOLDS} when they are integrated from "
-    )
-    caption += "the second initial condition, which no method is given; failures included."
-    return _shares(board, numbers, order, goods, ("Unseen trajectories", caption, "followed (%)"))
-
-
-def _residual_by_noise(
-    board: Board, numbers: Mapping[str, int], order: Sequence[str]
-) -> Figure | None:
-    if not board.has_residuals:
-        return None
-    found: dict[tuple[str, float | None], list[float]] = defaultdict(list)
-    for entry in board.entries:
-        if entry.residual is not None:
-            found[entry.method, entry.case.snr_db].append(_clip(entry.residual))
-        elif entry.judged and entry.attempted and not entry.answered:
-            found[entry.method, entry.case.snr_db].append(math.inf)
-
-    def values(method: str, snr: float | None) -> list[float]:
-        return found[method, snr]
-
-    title = "Residual by noise"
-    svg = _by_level(title, board, numbers, order, values, label="NMSE", log=True, beyond="none")
-    caption = "The error of the answers on the clean field, whatever noise the method was given: "
-    caption += "median and quartiles over the systems; “none” is no answer."
-    return Figure(title, caption, svg) if svg else None
-
-
-def _shares(
-    board: Board,
-    numbers: Mapping[str, int],
-    order: Sequence[str],
-    goods: Iterable[tuple[Entry, bool]],
-    texts: tuple[str, str, str],
-) -> Figure | None:
-    """Draw by noise which share of results is good; `texts` are title, caption and label."""
-    found: dict[tuple[str, float | None], list[float]] = defaultdict(list)
-    for entry, good in goods:
-        found[entry.method, entry.case.snr_db].append(100.0 * good)
-    levels = board.noise_levels
-    title, caption, label = texts
-    shares = {
-        method: [
-            (i, float(np.mean(found[method, snr])))
-            for i, snr in enumerate(levels)
-            if found[method, snr]
-        ]
-        for method in order
-    }
-    if not any(shares.values()):
-        return None
-    axis = Axis([share for each in shares.values() for _, share in each], log=False, zero=True)
-    names = [noise_name(snr) for snr in levels]
-    plot = Plot(title, names, axis, ("noise", label))
-    for method in order:
-        if shares[method]:
-            plot.series(numbers[method], method, shares[method])
-    return Figure(title, caption, plot.render())
-
-
 def _time_by_dimension(
     board: Board, numbers: Mapping[str, int], order: Sequence[str]
 ) -> Figure | None:
-    found: dict[tuple[str, int], list[float]] = defaultdict(list)
+    found: Values = defaultdict(list)
     for entry in board.entries:
         if entry.dim is not None and entry.wall_s and entry.attempted:
             found[entry.method, entry.dim].append(entry.wall_s)
-    if not found:
-        return None
-    dims = sorted({dim for _, dim in found})
-    places = {dim: i for i, dim in enumerate(dims)}
-    axis = Axis([v for values in found.values() for v in _ends(values)], log=True)
-    names = [str(dim) for dim in dims]
-    plot = Plot("Run time by dimension", names, axis, ("equations", "wall time (s)"))
-    for place, method in enumerate(order):
-        aside = (place - (len(order) - 1) / 2) * min(0.11, 0.7 / max(1, len(order)))
-        own = [(dim, found[method, dim]) for dim in dims if found[method, dim]]
-        points = [(places[dim] + aside, median(values)) for dim, values in own]
-        if points:
-            plot.series(numbers[method], method, points, [_quartiles(v) for _, v in own])
+    dims = {dim: str(dim) for dim in sorted({dim for _, dim in found})}
+    title, labels = "Run time by dimension", ("dimension", "wall time (s)")
+    svg = _lines(title, dims, found, numbers, order, labels=labels, log=True, mean=False)
     caption = "Wall time of a job, tuning included: median and quartiles, failures included."
-    return Figure("Run time by dimension", caption, plot.render())
+    return Figure(title, caption, svg) if svg else None
 
 
 def critical_difference(board: Board, numbers: Mapping[str, int]) -> Figure | None:

@@ -3,55 +3,79 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from html import escape
 from statistics import median
 from typing import TYPE_CHECKING
 
-from mdbench.reports.numbers import noise_name
+from mdbench.drawing.numbers import ENDLESS, fixed, noise_name, rounded
+from mdbench.reports.columns import ALARM, UNDECIDED, warning
+from mdbench.reports.entries import marked
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
+    from mdbench.metrics.spec import MetricSpec
     from mdbench.reports.entries import Entry
     from mdbench.reports.leaderboard import Board
 
-__all__ = ["cell_of", "error_and_complexity", "heat_map"]
+__all__ = ["cell_of", "heat_map", "middle", "sign_of"]
 
 LONGEST = 32
 """Characters of a system's name that a heat map shows, so that a telephone has room for cells."""
+FAILED, MISSING = "✗", ""
 
 
-def cell_of(entries: Sequence[Entry]) -> tuple[str, str]:
-    """Sum up one method on one case: a class of the style sheet, and what the cell says.
+def sign_of(board: Board, entries: Sequence[Entry]) -> str | None:
+    """Sum up one method on one case in a sign; None where the primary score says more.
 
     With several seeds the most common kind of result is shown, the worse one of equals.
     """
-    kinds = defaultdict(list)
-    for entry in entries:
-        if not entry.attempted:
-            kind = "missing"
-        elif not entry.answered:
-            kind = "failed"
-        else:
-            kind = {"identified": "found", "one_term_off": "near"}.get(entry.verdict or "", "off")
-        kinds[kind].append(entry)
-    order = ("missing", "found", "near", "off", "failed")
-    kind = max(kinds, key=lambda name: (name != "missing", len(kinds[name]), order.index(name)))
-    if kind != "off":
-        return kind, {"found": "✓", "near": "±1", "failed": "✗", "missing": ""}[kind]
-    error = median(entry.nmse for entry in kinds[kind])
-    power = math.floor(math.log10(error)) if 0 < error < math.inf else None
-    if power is None:
-        return ("off e0", "exact") if error == 0 else ("failed", "✗")
-    return f"off e{min(5, max(0, (power + 10) // 2))}", f"{power}".replace("-", "−")
+    marks = [spec.mark for spec in marked(board.specs)]
+    order = [MISSING, *marks, None, UNDECIDED, FAILED]
+    kinds = [_sign(board, one) for one in entries]
+    return max(kinds, key=lambda sign: (sign != MISSING, kinds.count(sign), order.index(sign)))
 
 
-def error_and_complexity(entries: Sequence[Entry]) -> tuple[float, float | None]:
-    """Give the medians over the answers to one case; complexities may be unknown."""
-    answers = [entry for entry in entries if entry.answered]
-    sizes = [entry.complexity for entry in answers if entry.complexity is not None]
-    return median(entry.nmse for entry in answers), median(sizes) if sizes else None
+def _sign(board: Board, one: Entry) -> str | None:
+    if not one.answered:
+        return FAILED if one.attempted else MISSING
+    held = (spec.mark for spec in marked(board.specs) if one.values.get(spec.name) == 1)
+    known = one.values.get(board.primary.name) is not None
+    return next(held, None if known else UNDECIDED)
+
+
+def middle(entries: Iterable[Entry], spec: MetricSpec | None) -> float | None:
+    """Give the median of a metric over the answers to one case, where any is known."""
+    found = [one.values.get(spec.name) for one in entries if one.answered] if spec else []
+    numbers = [value for value in found if isinstance(value, int | float)]
+    return median(numbers) if numbers else None
+
+
+def cell_of(board: Board, entries: Sequence[Entry]) -> tuple[str, str]:
+    """Sum up one method on one case: a class of the style sheet, and what the cell says."""
+    sign = sign_of(board, entries)
+    alarm = ALARM if any(one.answered and one.alarms(board.known) for one in entries) else ""
+    marks = [spec.mark for spec in marked(board.specs)]
+    if sign in marks:
+        return "found" if sign == marks[0] else "near", f"{sign}{alarm}"
+    if sign is not None:
+        return {FAILED: "failed", MISSING: "missing"}.get(sign, "unknown"), f"{sign}{alarm}"
+    primary = board.primary
+    score = middle([one for one in entries if _sign(board, one) is None], primary)
+    if score is None:
+        raise AssertionError("without a sign there is a score")
+    if primary.scale == "linear":
+        shade, text = int(5.999 * board.badness(score)), rounded(score, 2)
+    elif score >= ENDLESS:
+        shade, text = 5, "∞"
+    elif score > 0:
+        power = math.floor(math.log10(score))
+        # Where higher is better, a power of ten less is a shade darker.
+        shade = (power + 10) // 2 if primary.better != "higher" else -power
+        text = fixed(float(power))
+    else:
+        shade, text = 0, "exact"
+    return f"off e{min(5, max(0, shade))}", f"{text.replace('-', '−')}{alarm}"
 
 
 def heat_map(board: Board, snr_db: float | None) -> str:
@@ -80,13 +104,17 @@ def heat_map(board: Board, snr_db: float | None) -> str:
             f"<title>{escape(system)}</title></text>"
         )
         for j, method in enumerate(methods):
-            kind, text = cell_of(found) if (found := grid.cell(system, method)) else ("", "")
-            if kind:
-                x = left + wide * j
-                parts.append(
-                    f'<g class="{kind}"><path d="M{x} {y}h{wide - 1}v{tall - 1}h{1 - wide}z"/>'
-                    f'<text x="{x + wide // 2}" y="{y + 12}">{text}</text></g>'
-                )
+            if not (found := grid.cell(system, method)):
+                continue
+            kind, text = cell_of(board, found)
+            alarms = dict.fromkeys(spec for one in found for spec in one.alarms(board.known))
+            says = "; ".join(warning(spec) for spec in alarms) if ALARM in text else ""
+            x = left + wide * j
+            parts.append(
+                f'<g class="{kind}"><path d="M{x} {y}h{wide - 1}v{tall - 1}h{1 - wide}z"/>'
+                f'<text x="{x + wide // 2}" y="{y + 12}">{escape(text)}</text>'
+                f"{f'<title>{escape(says)}</title>' if says else ''}</g>"
+            )
     return "".join(parts) + "</svg>"
 
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from mdbench.drawing.numbers import ENDLESS, NOTHING, fixed, noise_name
 from mdbench.reports import leaderboard
-from mdbench.reports.heat import cell_of, error_and_complexity
-from mdbench.reports.numbers import fixed, noise_name, scientific
+from mdbench.reports.columns import UNDECIDED, cell, interval, of_place, undecided, written
+from mdbench.reports.entries import marked
+from mdbench.reports.heat import FAILED, middle, sign_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from mdbench.metrics.spec import MetricSpec
     from mdbench.reports.entries import Entry
     from mdbench.reports.leaderboard import Board, Kind
     from mdbench.reports.results import Result
@@ -22,15 +25,29 @@ _SPECIAL = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
+    "²": "$^2$",
+    "✓": r"$\checkmark$",
+    "±": r"$\pm$",
+    "×": r"$\times$",
+    "∞": r"$\infty$",
+    "–": "--",
+    "…": "--",
+    "⚠": r"\textbf{!}",
+    "\xa0": "~",
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
 }
 
 
-def latex_tables(results: Iterable[Result], kinds: Mapping[str, Kind]) -> str:
+def latex_tables(
+    results: Iterable[Result],
+    kinds: Mapping[str, Kind],
+    specs: Mapping[str, Sequence[MetricSpec]],
+) -> str:
     r"""Write a leaderboard for each data type, and a table of systems for each noise level.
 
-    A check mark says identified; otherwise a cell has the power of ten of the NMSE and the
-    complexity, underlined where one term is missing or extra; a dash is a failure.
+    The mark of the first flag stands for itself; otherwise a cell has the primary score (its power
+    of ten, where ratios matter) and what it is weighed against, underlined where another flag
+    holds; a dash is a failure.
 
     Parameters
     ----------
@@ -38,6 +55,8 @@ def latex_tables(results: Iterable[Result], kinds: Mapping[str, Kind]) -> str:
         Those that stand.
     kinds
         What is known of the methods.
+    specs
+        The metrics of each data type.
 
     Returns
     -------
@@ -45,7 +64,7 @@ def latex_tables(results: Iterable[Result], kinds: Mapping[str, Kind]) -> str:
         LaTeX that needs the packages amssymb, booktabs and longtable.
     """
     parts = [r"% needs: \usepackage{amssymb,booktabs,longtable}"]
-    for data_type, board in leaderboard.boards(results, kinds).items():
+    for data_type, board in leaderboard.boards(results, kinds, specs).items():
         parts.append(_leaderboard(data_type, board))
         parts += [_systems(data_type, snr_db, board) for snr_db in board.noise_levels]
     return "\n".join(parts) + "\n"
@@ -63,83 +82,80 @@ def escape_latex(text: str) -> str:
 
 
 def _leaderboard(data_type: str, board: Board) -> str:
-    simulated = board.has_simulations
-    residual = board.has_residuals
-    head: tuple[str, ...] = ("method", "rank", "NMSE", r"95\,\%", "identified")
-    head += ("$R^2$ test", "$R^2$ unseen") * simulated + ("residual",) * residual
-    head += ("complexity", "answers", "time (s)")
-    says = f"mean rank over {len(board.systems)} systems, median NMSE with bootstrap interval, "
-    says += "identified equations, "
-    says += "answers followed with an R2 above 0.9 in simulation, " * simulated
-    says += "median error on clean data, " * residual
-    says += "median complexity."
+    primary, others = board.primary, of_place(board, "brief")
+    titles = [primary.title, "95 %", *(spec.title for spec in others)]
+    head = ["method", "rank", *map(escape_latex, titles), "answers", "time (s)"]
+    says = f"mean rank over {len(board.systems)} systems; {primary.title}: {primary.explanation}, "
+    says += "with its bootstrap interval"
+    says += "".join(f"; {spec.title}: {spec.explanation}" for spec in others)
+    says = f"{escape_latex(f'{data_type}: {says}. {undecided(board)}'.strip())}"
     lines = [
         r"\begin{table}",
-        rf"\caption{{{escape_latex(data_type)}: {says}}}",
+        rf"\caption{{{says}}}",
         rf"\begin{{tabular}}{{l{'r' * (len(head) - 1)}}}",
         r"\toprule",
         " & ".join(head) + r" \\",
         r"\midrule",
     ]
     for row in board.rows:
-        cells = [
+        texts = [cell(primary, row.values[primary.name], primary=True).text]
+        texts.append(interval(primary, row, "…"))
+        texts += [cell(spec, row.values[spec.name]).text.partition(" (")[0] for spec in others]
+        line = [
             escape_latex(row.method),
-            _dash(fixed(row.rank, 2)),
-            _power(row.median),
-            f"{_power(row.low)}--{_power(row.high)}",
-            _share(row.identified, row.judged),
-            *(_share(row.holds, row.simulated),) * simulated,
-            *(_share(row.holds_unseen, row.simulated_unseen),) * simulated,
-            *(_power(row.residual),) * residual,
-            _dash(fixed(row.complexity)),
+            escape_latex(fixed(row.rank, 2)),
+            *map(_number, texts),
             f"{row.answered}/{row.jobs}",
-            _dash(fixed(row.wall_s, 1)),
+            escape_latex(fixed(row.wall_s, 1)),
         ]
-        lines.append(" & ".join(cells) + r" \\")
+        lines.append(" & ".join(line) + r" \\")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}"])
-
-
-def _share(count: int, of: int) -> str:
-    return f"{count}/{of}" if of else "--"
 
 
 def _systems(data_type: str, snr_db: float | None, board: Board) -> str:
     grid = board.grid(snr_db)
     methods = grid.methods
     head = " & ".join(["system", *map(escape_latex, methods)]) + r" \\"
-    says = r"identified ($\checkmark$), otherwise the power of ten of the NMSE and the complexity; "
-    says += "underlined: one term off; dash: no answer."
+    first, *others = [f"{spec.title} ({spec.mark})" for spec in marked(board.known)] or [""]
+    says = f"{first}, otherwise " if first else ""
+    says += "the power of ten of " if board.primary.scale == "log" else ""
+    says += board.primary.title + (f" and in brackets {board.weighs.title}" if board.weighs else "")
+    says += f"; underlined: {', '.join(others)}" if others else ""
+    says = escape_latex(f"{data_type}, {noise_name(snr_db)}: {says}; {NOTHING}: no answer.")
     lines = [
         rf"\begin{{longtable}}{{l{'c' * len(methods)}}}",
-        rf"\caption{{{escape_latex(data_type)}, {noise_name(snr_db)}: {says}}}\\",
+        rf"\caption{{{says}}}\\",
         rf"\toprule {head} \midrule \endhead",
         r"\bottomrule \endfoot",
     ]
     for system in grid.systems:
-        row = [_cell(grid.cell(system, method)) for method in methods]
+        row = [_cell(board, grid.cell(system, method)) for method in methods]
         lines.append(" & ".join([escape_latex(system), *row]) + r" \\")
     return "\n".join([*lines, r"\end{longtable}"])
 
 
-def _cell(entries: Sequence[Entry]) -> str:
-    kind = cell_of(entries)[0] if entries else "missing"
-    if kind == "found":
-        return r"$\checkmark$"
-    if kind in {"failed", "missing"}:
-        return "--" if kind == "failed" else ""
-    error, complexity = error_and_complexity(entries)
-    size = "" if complexity is None else f"({fixed(complexity)})"
-    if math.isinf(error):
-        return "--"
-    shown = f"0{size}" if error == 0 else f"10^{{{math.floor(math.log10(error))}}}{size}"
-    return rf"\underline{{${shown}$}}" if kind == "near" else f"${shown}$"
+def _cell(board: Board, entries: Sequence[Entry]) -> str:
+    sign = sign_of(board, entries) if entries else ""
+    marks = [spec.mark for spec in marked(board.specs)]
+    primary, score = board.primary, middle(entries, board.primary)
+    if sign in {"", FAILED, UNDECIDED, *marks[:1]} or score is None:
+        return escape_latex(NOTHING if sign == FAILED else sign or "")
+    size = middle(entries, board.weighs)
+    if score >= ENDLESS:
+        shown = r"\infty"
+    elif primary.scale == "log" and score > 0:
+        shown = f"10^{{{math.floor(math.log10(score))}}}"
+    else:
+        shown = written(primary, score)
+    shown += "" if size is None else f"({fixed(size)})"
+    return rf"\underline{{${shown}$}}" if sign in marks else f"${shown}$"
 
 
-def _power(value: float | None) -> str:
-    text = scientific(value)
-    mantissa, e, power = text.partition("e")
-    return rf"${mantissa}\cdot10^{{{power}}}$" if e and power else _dash(text)
-
-
-def _dash(text: str) -> str:
-    return text.replace("–", "--")
+def _number(text: str) -> str:
+    """Write numbers with a power of ten as such, others as they are."""
+    parts = []
+    for part in text.split("…"):
+        mantissa, e, power = part.partition("e")
+        number = e and power.lstrip("-").isdigit()
+        parts.append(rf"${mantissa}\cdot10^{{{power}}}$" if number else escape_latex(part))
+    return "--".join(parts)

@@ -7,34 +7,43 @@ holds the two together.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from mdbench.drawing.numbers import cleanest_first
+from mdbench.metrics.floor import above_floor, raised, ranks
 from mdbench.records import Status
 from mdbench.reports import statistics
-from mdbench.reports.entries import ENDS, entry
-from mdbench.reports.numbers import cleanest_first
+from mdbench.reports.entries import counted, entry, specs_of
 from mdbench.reports.results import report_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from collections.abc import Set as AbstractSet
 
+    from mdbench.metrics.spec import MetricSpec
     from mdbench.reports.entries import Case, Entry
     from mdbench.reports.results import Result
     from mdbench.reports.statistics import Friedman, Wilcoxon
 
-__all__ = ["RESAMPLES", "ROUND_OFF", "Board", "Kind", "Pair", "Row", "board", "boards"]
+__all__ = [
+    "RESAMPLES",
+    "Aggregated",
+    "Board",
+    "Kind",
+    "Pair",
+    "Row",
+    "aggregate",
+    "board",
+    "boards",
+]
 
-ROUND_OFF = 1e-12
-"""Errors below this are round-off, and count as this."""
-UNFIT = 1.0
-"""Where the true equations score this or worse, an error says nothing: zero scores 1."""
 RESAMPLES = 1000
 COVERAGE = 0.5
 """A method is ranked if it did at least this share of the cases that the busiest one did."""
@@ -50,6 +59,26 @@ class Kind(NamedTuple):
     reference: bool = False
 
 
+class Aggregated(NamedTuple):
+    """The values of a metric over several jobs as one.
+
+    Attributes
+    ----------
+    value
+        The median, the mean, ... or the share of a flag; of labels how many are not the usual
+        one.  Infinite where it is that of failures, None without any.
+    of
+        Of how many values.
+    counts
+        How many have each label but the usual one.
+    """
+
+    value: float | None
+    of: int
+    undecided: int
+    counts: Mapping[str, int]
+
+
 @dataclass(frozen=True)
 class Row:
     """A line of the leaderboard.
@@ -59,27 +88,14 @@ class Row:
     rank
         Mean rank over the systems; None where the method is not ranked.
     cases, fit_cases
-        How many cases were attempted, and how many of them errors are compared on.
-    median, low, high
-        The median error over those cases, raised to the floor, and its 95 % interval; infinite
-        is a failure; None without any.
+        How many cases were attempted, and how many of them rank methods.
+    values
+        Of each metric by name; that of the primary one is over the cases that rank methods, each
+        raised to its floor.
+    low, high
+        The 95 % interval of the primary one's value; None without any.
     above_floor
-        The median of error over floor, where the floor is known.
-    identified, one_term_off, undecided, judged
-        How many results say so, of how many with a known truth, failures included.
-    holds, simulated, holds_unseen, simulated_unseen
-        How many answers' trajectories follow the true one, of how many jobs that would have had
-        one, failures included: from the test window's first state, and from the second initial
-        condition.
-    ended
-        How many simulations did not come to the last time, by the reason.
-    residual
-        The median over jobs of the error on clean data; infinite is a failure; None without any.
-    accurate, tabled, solved, compared
-        How many answers have an R2 above 0.999, and how many are symbolic solutions, of how many
-        jobs, failures included.
-    distance
-        The mean normalized edit distance over those jobs, 1 for a failure.
+        The median of score over floor, where ratios matter and the floor is known.
     causes
         How many jobs ended otherwise than ok, by status.
     """
@@ -92,27 +108,10 @@ class Row:
     answered: int
     cases: int
     fit_cases: int
-    median: float | None
+    values: Mapping[str, Aggregated]
     low: float | None
     high: float | None
     above_floor: float | None
-    identified: int
-    one_term_off: int
-    undecided: int
-    judged: int
-    f1: float | None
-    holds: int
-    simulated: int
-    holds_unseen: int
-    simulated_unseen: int
-    ended: Mapping[str, int]
-    residual: float | None
-    accurate: int
-    tabled: int
-    solved: int
-    compared: int
-    distance: float | None
-    complexity: float | None
     causes: Mapping[str, int]
     wall_s: float | None
     total_s: float
@@ -147,20 +146,24 @@ class Board:
 
     Attributes
     ----------
+    specs
+        Its metrics, the primary one first.
     rows
         Ranked methods first, by rank; then those that are not ranked, and references.
     unfit
-        The cases on which errors are not compared, each with the reason.
+        The cases that rank nobody, each with what the truth scores there.
     ranked
         The methods that are ranked, in the order of `friedman`'s ranks.
     systems
         The systems that every ranked method attempted: what ranks and tests are over.
     losses
-        By method and case: the median over seeds of the error, raised to the floor.
+        By method and case the primary score, turned so that lower is better: raised to the floor,
+        the median over seeds; infinite is a failure.
     """
 
+    specs: tuple[MetricSpec, ...]
     rows: tuple[Row, ...]
-    unfit: Mapping[Case, str]
+    unfit: Mapping[Case, float]
     ranked: tuple[str, ...]
     systems: tuple[str, ...]
     friedman: Friedman | None
@@ -169,19 +172,48 @@ class Board:
     entries: tuple[Entry, ...]
 
     @property
+    def primary(self) -> MetricSpec:
+        """The metric that methods are ranked by."""
+        return self.specs[0]
+
+    @cached_property
+    def known(self) -> tuple[MetricSpec, ...]:
+        """The primary metric, and of those that are shown anywhere what any answer has."""
+        names = {name for one in self.entries if one.answered for name in one.values}
+        return tuple(
+            spec
+            for spec in self.specs
+            if spec is self.primary or (spec.name in names and (spec.places or spec.mark))
+        )
+
+    @cached_property
+    def weighs(self) -> MetricSpec | None:
+        """What accuracy is weighed against, where it is known."""
+        return next((spec for spec in self.known if spec.weighs), None)
+
+    @cached_property
+    def has_floors(self) -> bool:
+        """Whether the truth's scores are known, and how many times these an answer has matters."""
+        ratios = self.primary.scale == "log" and self.primary.better == "lower"
+        return ratios and any(one.floor for one in self.entries)
+
+    @property
     def noise_levels(self) -> list[float | None]:
         """All noise levels, the cleanest first."""
         return sorted({one.case.snr_db for one in self.entries}, key=cleanest_first)
 
-    @property
-    def has_simulations(self) -> bool:
-        """Whether answers of this data type are integrated."""
-        return any(row.simulated for row in self.rows)
+    @cached_property
+    def _sorted_losses(self) -> list[float]:
+        found = (one.values.get(self.primary.name) for one in self.entries if one.answered)
+        return sorted(self.primary.loss(v) for v in found if isinstance(v, int | float))
 
-    @property
-    def has_residuals(self) -> bool:
-        """Whether they have an error on clean data."""
-        return any(row.residual is not None for row in self.rows)
+    def badness(self, value: float) -> float:
+        """Say from 0 to 1 how bad a primary score is: by value within 0 and 1, else by place."""
+        losses = self._sorted_losses
+        low, high = sorted(map(self.primary.loss, (losses[0], losses[-1])))
+        if low >= 0 and high <= 1:
+            return 1 - value if self.primary.better == "higher" else value
+        return bisect_left(losses, self.primary.loss(value)) / len(losses)
 
     def grid(self, snr_db: float | None) -> Grid:
         """Lay the results at one noise level out, systems against methods."""
@@ -197,15 +229,35 @@ class Board:
         )
 
 
-def boards(results: Iterable[Result], kinds: Mapping[str, Kind]) -> dict[str, Board]:
-    """Compare methods on each data type, results in the order of reports."""
+def boards(
+    results: Iterable[Result],
+    kinds: Mapping[str, Kind],
+    specs: Mapping[str, Sequence[MetricSpec]],
+) -> dict[str, Board]:
+    """Compare methods on each data type, results in the order of reports.
+
+    Parameters
+    ----------
+    results
+        Those that stand.
+    kinds
+        What is known of the methods; others are of the family ``other``.
+    specs
+        The metrics of each data type; those of another one are made of what its records hold.
+    """
+    results = sorted(results, key=report_order)
+    known = specs_of(results, specs)
     by_type: dict[str, list[Entry]] = defaultdict(list)
-    for result in sorted(results, key=report_order):
-        by_type[result.data_type].append(entry(result))
-    return {data_type: board(entries, kinds) for data_type, entries in by_type.items()}
+    for result in results:
+        by_type[result.data_type].append(entry(result, known[result.data_type]))
+    return {
+        data_type: board(entries, kinds, known[data_type]) for data_type, entries in by_type.items()
+    }
 
 
-def board(entries: Iterable[Entry], kinds: Mapping[str, Kind]) -> Board:
+def board(
+    entries: Iterable[Entry], kinds: Mapping[str, Kind], specs: Sequence[MetricSpec]
+) -> Board:
     """Compare methods.
 
     Parameters
@@ -214,98 +266,64 @@ def board(entries: Iterable[Entry], kinds: Mapping[str, Kind]) -> Board:
         The results of one data type.
     kinds
         What is known of the methods; others are of the family ``other``.
+    specs
+        The metrics of the data type, the primary one first.
     """
-    entries = tuple(_with_floor(one, kinds) for one in entries)
+    entries, primary = tuple(entries), specs[0]
     by_case: dict[Case, list[Entry]] = defaultdict(list)
     by_method: dict[str, list[Entry]] = defaultdict(list)
     for one in entries:
         by_case[one.case].append(one)
         by_method[one.method].append(one)
-    unfit = {case: reason for case, ones in by_case.items() if (reason := _unfit(ones))}
-    floors = {case: _floor(ones) for case, ones in by_case.items()}
-    losses = {
-        method: _losses((one for one in ones if one.attempted), floors)
-        for method, ones in by_method.items()
+    floors = {case: _middle(one.floor for one in ones) for case, ones in by_case.items()}
+    unfit = {
+        case: floor
+        for case, floor in floors.items()
+        if floor is not None and not ranks(floor, primary)
     }
+    losses = {method: _losses(ones, floors, primary) for method, ones in by_method.items()}
     ranked, common = _ranked(losses, kinds, unfit)
     systems = tuple(dict.fromkeys(case.system for case in common))
     found = _friedman(losses, ranked, common, systems) if len(ranked) > 1 and systems else None
-    ranks = dict(zip(ranked, found.mean_ranks, strict=True)) if found else {}
-    judged_at_all = any(one.verdict for one in entries)
-    moved_at_all = any(one.holds is not None for one in entries)
-    tabled_at_all = any(one.accurate is not None for one in entries)
-    compared_at_all = any(one.solved is not None for one in entries)
-    # An answer without a residual is undefined on clean data where others are not.
-    with_residual = {_question(one) for one in entries if one.residual is not None}
-    rows = [
-        _row(
-            method,
-            ones,
-            kinds.get(method, Kind()),
-            losses=losses[method],
-            unfit=unfit,
-            floors=floors,
-            with_residual=with_residual,
-        )
-        for method, ones in by_method.items()
-    ]
-    rows = [
-        replace(
-            row,
-            rank=ranks.get(row.method),
-            judged=row.judged if judged_at_all else 0,
-            simulated=row.simulated if moved_at_all else 0,
-            simulated_unseen=row.simulated_unseen if moved_at_all else 0,
-            tabled=row.tabled if tabled_at_all else 0,
-            compared=row.compared if compared_at_all else 0,
-            distance=row.distance if compared_at_all else None,
-        )
-        for row in rows
-    ]
-    rows.sort(key=_place)
+    mean_ranks = dict(zip(ranked, found.mean_ranks, strict=True)) if found else {}
+    rows = []
+    for method, ones in by_method.items():
+        kind = kinds.get(method, Kind())
+        fit = {case: loss for case, loss in losses[method].items() if case not in unfit}
+        row = _row(method, ones, kind, fit=fit, floors=floors, specs=specs)
+        rows.append(replace(row, rank=mean_ranks.get(method), cases=len(losses[method])))
     return Board(
-        rows=tuple(rows),
+        specs=tuple(specs),
+        rows=tuple(sorted(rows, key=lambda row: _place(row, primary))),
         unfit=unfit,
         ranked=ranked,
         systems=systems,
         friedman=found,
-        pairs=_pairs(losses, ranked, common, systems) if found else (),
+        pairs=_pairs(losses, ranked, common, systems, log=primary.scale == "log") if found else (),
         losses=losses,
         entries=entries,
     )
 
 
-def _with_floor(one: Entry, kinds: Mapping[str, Kind]) -> Entry:
-    """Take the error of a method that is told the truth for the floor, where none is given."""
-    if one.floor is None and one.answered and kinds.get(one.method, Kind()).reference:
-        return one._replace(floor=one.nmse)
-    return one
-
-
-def _floor(ones: Iterable[Entry]) -> float:
-    floors = [one.floor for one in ones if one.floor is not None]
-    return median(floors) if floors else 0.0
-
-
-def _unfit(ones: Sequence[Entry]) -> str:
-    """Say why errors are not compared on a case; empty where they are."""
-    if _floor(ones) >= UNFIT:
-        return f"the true equations score {_floor(ones):.2g}"
-    found = [one.nmse for one in ones if one.verdict == "identified" and one.nmse >= UNFIT]
-    return f"an identified equation scores {max(found):.2g}" if found else ""
-
-
-def _losses(ones: Iterable[Entry], floors: Mapping[Case, float]) -> dict[Case, float]:
+def _losses(
+    ones: Iterable[Entry], floors: Mapping[Case, float | None], primary: MetricSpec
+) -> dict[Case, float]:
     seeds: dict[Case, list[float]] = defaultdict(list)
     for one in ones:
-        seeds[one.case].append(max(one.nmse, floors[one.case], ROUND_OFF))
-    return {case: median(errors) for case, errors in seeds.items()}
+        value = one.values.get(primary.name)
+        if not one.attempted or (one.answered and not isinstance(value, int | float)):
+            continue  # undecided: nobody knows
+        loss = math.inf
+        if one.answered and isinstance(value, int | float):
+            loss = primary.loss(raised(value, floors[one.case], primary))
+        seeds[one.case].append(loss)
+    return {case: median(found) for case, found in seeds.items()}
 
 
 def _ranked(
     losses: Mapping[str, Mapping[Case, float]],
     kinds: Mapping[str, Kind],
-    unfit: Mapping[Case, str],
+    unfit: Mapping[Case, float],
 ) -> tuple[tuple[str, ...], list[Case]]:
     """Choose who is ranked, and on what: the cases that all of them attempted."""
     own = {m: cases for m, cases in losses.items() if not kinds.get(m, Kind()).reference}
@@ -315,7 +333,7 @@ def _ranked(
         return (), []
     first = own[ranked[0]]
     common = [c for c in first if c not in unfit and all(c in own[m] for m in ranked)]
-    return ranked, sorted(common, key=_case_order)
+    return ranked, sorted(common, key=lambda c: (c.system, cleanest_first(c.snr_db), c.protocol))
 
 
 def _friedman(
@@ -325,11 +343,14 @@ def _friedman(
     systems: Sequence[str],
 ) -> Friedman:
     """Rank on each case, take the mean over the cases of a system, and rank those."""
-    ranks: dict[str, list[list[float]]] = {system: [] for system in systems}
-    for case in common:
-        ranks[case.system].append(list(statistics.midranks([losses[m][case] for m in ranked])))
+    from scipy.stats import rankdata  # noqa: PLC0415 - takes a second
+
+    found = rankdata([[losses[m][case] for m in ranked] for case in common], axis=1)
+    rows: dict[str, list[int]] = {system: [] for system in systems}
+    for number, case in enumerate(common):
+        rows[case.system].append(number)
     # Sums of sixths and thirds differ in the last digit by the order of adding.
-    scores = np.round([np.mean(ranks[system], axis=0) for system in systems], 9)
+    scores = np.round([np.mean(found[rows[system]], axis=0) for system in systems], 9)
     return statistics.friedman(scores)
 
 
@@ -338,6 +359,8 @@ def _pairs(
     ranked: Sequence[str],
     common: Sequence[Case],
     systems: Sequence[str],
+    *,
+    log: bool,
 ) -> tuple[Pair, ...]:
     """Test all pairs, each system counting once: the median of its cases' differences."""
     tests = []
@@ -345,7 +368,7 @@ def _pairs(
         by_system: dict[str, list[float]] = {system: [] for system in systems}
         for case in common:
             by_system[case.system].append(
-                statistics.difference(losses[method][case], losses[other][case])
+                statistics.difference(losses[method][case], losses[other][case], log=log)
             )
         found = statistics.wilcoxon([_median(each) for each in by_system.values()])
         tests.append((method, other, found))
@@ -363,31 +386,25 @@ def _row(
     ones: Sequence[Entry],
     kind: Kind,
     *,
-    losses: Mapping[Case, float],
-    unfit: Mapping[Case, str],
-    floors: Mapping[Case, float],
-    with_residual: AbstractSet[tuple[str, str]],
+    fit: Mapping[Case, float],
+    floors: Mapping[Case, float | None],
+    specs: Sequence[MetricSpec],
 ) -> Row:
-    fit = [case for case in losses if case not in unfit]
-    errors = [losses[case] for case in fit]
-    numbers: dict[str, int] = {}
-    places = [numbers.setdefault(system, len(numbers)) for system in _systems(fit)]
+    primary, *others = specs
+    scores = {c: primary.failed if math.isinf(x) else primary.loss(x) for c, x in fit.items()}
+    kept = {case: score for case, score in scores.items() if score is not None}
     low = high = None
-    if errors:
-        counts = statistics.draws(RESAMPLES, len(numbers))
-        low, high = statistics.bootstrap_medians(errors, places, counts)
-    above = [losses[case] / floors[case] for case in fit if floors[case]]
+    if kept:
+        numbers: dict[str, int] = {}
+        places = [numbers.setdefault(case.system, len(numbers)) for case in kept]
+        drawn = statistics.draws(RESAMPLES, len(numbers))
+        mean = primary.aggregate in {"mean", "share"}
+        low, high = statistics.bootstrap([*kept.values()], places, drawn, mean=mean)
+    values = {spec.name: aggregate(spec, *counted(ones, spec)) for spec in others}
+    unknown = counted(ones, primary).undecided
+    values[primary.name] = aggregate(primary, [*kept.values()], unknown)
     done = [one for one in ones if one.attempted]
-    verdicts = Counter(one.verdict for one in done)
     statuses = Counter(one.status for one in ones)
-    failed = sum(one.judged and not one.answered for one in done)
-    ends = Counter(one.ended for one in done)
-    residuals = [
-        math.inf if one.residual is None else one.residual
-        for one in done
-        if one.judged and _question(one) in with_residual
-    ]
-    distances = [1.0] * failed + [one.distance for one in done if one.distance is not None]
     return Row(
         method=method,
         family=kind.family,
@@ -395,29 +412,12 @@ def _row(
         rank=None,
         jobs=len(ones),
         answered=sum(one.answered for one in ones),
-        cases=len(losses),
+        cases=0,
         fit_cases=len(fit),
-        median=median(errors) if errors else None,
+        values=values,
         low=low,
         high=high,
-        above_floor=median(above) if above else None,
-        identified=verdicts["identified"],
-        one_term_off=verdicts["one_term_off"],
-        undecided=verdicts["undecided"],
-        judged=sum(one.judged for one in done),
-        f1=_middle(one.f1 if one.answered else 0.0 for one in done if one.judged),
-        holds=sum(bool(one.holds) for one in done),
-        simulated=failed + sum(one.holds is not None for one in done),
-        holds_unseen=sum(bool(one.holds_unseen) for one in done),
-        simulated_unseen=failed + sum(one.holds_unseen is not None for one in done),
-        ended={end: ends[end] for end in ENDS[1:] if ends[end]},
-        residual=median(residuals) if residuals else None,
-        accurate=sum(bool(one.accurate) for one in done),
-        tabled=failed + sum(one.accurate is not None for one in done),
-        solved=sum(bool(one.solved) for one in done),
-        compared=failed + sum(one.solved is not None for one in done),
-        distance=sum(distances) / len(distances) if distances else None,
-        complexity=_middle(one.complexity for one in ones),
+        above_floor=_middle(above_floor(score, floors[case]) for case, score in kept.items()),
         causes={str(s): statuses[s] for s in Status if s is not Status.OK and statuses[s]},
         wall_s=_middle(one.wall_s for one in done),
         total_s=sum(one.wall_s or 0.0 for one in ones),
@@ -425,12 +425,23 @@ def _row(
     )
 
 
-def _question(one: Entry) -> tuple[str, str]:
-    return one.case.system, one.case.protocol
-
-
-def _systems(cases: Iterable[Case]) -> list[str]:
-    return [case.system for case in cases]
+def aggregate(spec: MetricSpec, values: Sequence[float | str], undecided: int) -> Aggregated:
+    """Make one value of those of several jobs, as the metric asks for."""
+    counts: Counter[str] = Counter()
+    numbers = [value for value in values if isinstance(value, int | float)]
+    value: float | None
+    match spec.aggregate:
+        case "counts":
+            labels = Counter(values)
+            counts.update({name: labels[name] for name in spec.labels[1:] if labels[name]})
+            value = float(counts.total()) if values else None
+        case "max":
+            value = max(numbers, default=None)
+        case "mean" | "share":
+            value = sum(numbers) / len(numbers) if numbers else None
+        case "median":
+            value = median(numbers) if numbers else None
+    return Aggregated(value, len(values), undecided, counts)
 
 
 def _middle(values: Iterable[float | None]) -> float | None:
@@ -438,11 +449,8 @@ def _middle(values: Iterable[float | None]) -> float | None:
     return median(known) if known else None
 
 
-def _case_order(case: Case) -> tuple[str, float, str]:
-    return case.system, cleanest_first(case.snr_db), case.protocol
-
-
-def _place(row: Row) -> tuple[bool, float, bool, float, str]:
-    error = math.inf if row.median is None else row.median
+def _place(row: Row, primary: MetricSpec) -> tuple[bool, float, bool, float, str]:
+    value = row.values[primary.name].value
+    loss = math.inf if value is None else primary.loss(value)
     rank = math.inf if row.rank is None else row.rank
-    return row.rank is None, rank, row.reference, error, row.method
+    return row.rank is None, rank, row.reference, loss, row.method

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from dataclasses import replace
 from statistics import median
 from typing import TYPE_CHECKING
 
+from mdbench.drawing.numbers import NOTHING, duration, fixed, noise_name
 from mdbench.reports import leaderboard
-from mdbench.reports.heat import cell_of, error_and_complexity
-from mdbench.reports.numbers import NOTHING, duration, fixed, noise_name, scientific
-from mdbench.reports.site import COLUMNS, cells
+from mdbench.reports.columns import UNDECIDED, cells, columns, undecided, written
+from mdbench.reports.entries import counted, marked
+from mdbench.reports.heat import FAILED, middle, sign_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from mdbench.metrics.spec import MetricSpec
     from mdbench.reports.entries import Entry
     from mdbench.reports.leaderboard import Board, Kind
     from mdbench.reports.published import Published
@@ -33,7 +34,10 @@ __all__ = [
 
 
 def markdown_tables(
-    results: Iterable[Result], kinds: Mapping[str, Kind], published: Published | None = None
+    results: Iterable[Result],
+    kinds: Mapping[str, Kind],
+    specs: Mapping[str, Sequence[MetricSpec]],
+    published: Published | None = None,
 ) -> str:
     """Write for each data type its leaderboard, and a table of systems for each noise level.
 
@@ -43,6 +47,8 @@ def markdown_tables(
         Those that stand.
     kinds
         What is known of the methods.
+    specs
+        The metrics of each data type.
     published
         Tables of a paper, whose entries stand beside the methods' own.
 
@@ -52,7 +58,7 @@ def markdown_tables(
         GitHub's Markdown.
     """
     parts = []
-    for data_type, board in leaderboard.boards(results, kinds).items():
+    for data_type, board in leaderboard.boards(results, kinds, specs).items():
         parts += [f"## {data_type}", leaderboard_table(board)]
         protocols = sorted({one.case.protocol for one in board.entries})
         for protocol in protocols:
@@ -74,15 +80,15 @@ def of_protocol(board: Board, protocol: str) -> Board:
 
 def leaderboard_table(board: Board) -> str:
     """Write the leaderboard: the columns of the page that say something."""
-    lines = [[cell.text for cell in cells(row)] for row in board.rows]
-    shown = [
-        n
-        for n, (name, _) in enumerate(COLUMNS)
-        if name != "family" and any(line[n] != NOTHING for line in lines)
-    ]
-    head = [COLUMNS[n][0] for n in shown]
-    left = {"method", "broke off", "not ok"}
-    return _table(head, [[line[n] for n in shown] for line in lines], left=left)
+    named = [column for column in columns(board) if column.key != "family"]
+    lines = [[cell.text for cell in cells(board, row, named)] for row in board.rows]
+    shown = [n for n in range(len(named)) if any(line[n] != NOTHING for line in lines)]
+    left = {column.title for column in named if column.wrapped and column.spec is None}
+    left |= {column.title for column in named if column.spec and column.spec.kind == "label"}
+    head = [named[n].title for n in shown]
+    table = _table(head, [[line[n] for n in shown] for line in lines], left={"method", *left})
+    unknown = undecided(board)
+    return f"{table}\n\n{unknown}" if unknown else table
 
 
 def systems_table(
@@ -90,8 +96,8 @@ def systems_table(
 ) -> str:
     """Write what each method made of each system at one noise level.
 
-    A check mark says identified; otherwise a cell has the NMSE and the complexity, with ±1 where
-    one term is missing or extra; a cross is a job without an answer.
+    The mark of the first flag stands for itself; otherwise a cell has the primary score and what it
+    is weighed against, and behind them the marks of other flags; a cross is no answer.
 
     Parameters
     ----------
@@ -116,9 +122,9 @@ def systems_table(
     for system in grid.systems:
         ones = [entry for method in grid.methods for entry in grid.cell(system, method)]
         floors = [entry.floor for entry in ones if entry.floor is not None]
-        line = [f"`{system}`", scientific(median(floors)) if floors else NOTHING]
+        line = [f"`{system}`", written(board.primary, median(floors) if floors else None)]
         for method in grid.methods:
-            line.append(_answer(grid.cell(system, method)))
+            line.append(_answer(board, grid.cell(system, method)))
             if method in beside and published:
                 mark = published.of(data_type, system, method)
                 line.append("" if mark is None else str(mark))
@@ -127,31 +133,32 @@ def systems_table(
 
 
 def found_table(board: Board) -> str:
-    """Write at each noise level of how many systems each method found the equations.
+    """Write at each noise level how many jobs have each mark, of how many; empty without any.
 
-    A cell has the identified ones, and behind a plus sign those with one term missing or extra.
+    What the scorer could not decide is not counted.
     """
-    levels = board.noise_levels
-    counts: dict[tuple[str, float | None], list[str | None]] = defaultdict(list)
+    flags = marked(board.known)
+    groups: dict[tuple[str, float | None], list[Entry]] = defaultdict(list)
     for one in board.entries:
-        if one.judged and one.attempted:
-            counts[one.method, one.case.snr_db].append(one.verdict)
+        groups[one.method, one.case.snr_db].append(one)
     lines = []
     for row in board.rows:
         line = [row.method]
-        for snr_db in levels:
-            verdicts = counts[row.method, snr_db]
-            good, near = verdicts.count("identified"), verdicts.count("one_term_off")
-            line.append(f"{good} + {near} of {len(verdicts)}" if verdicts else "")
+        for snr_db in board.noise_levels:
+            found = [counted(groups[row.method, snr_db], spec).values for spec in flags]
+            held = " + ".join(str(each.count(1)) for each in found)
+            line.append(f"{held} of {len(found[0])}" if found and found[0] else "")
         lines.append(line)
-    return _table(["method", *map(noise_name, levels)], lines, left={"method"})
+    head = ["method", *map(noise_name, board.noise_levels)]
+    return _table(head, lines, left={"method"}) if flags else ""
 
 
 def published_table(board: Board, data_type: str, published: Published) -> str:
-    """Write how many systems are identified on clean data, here and in a paper's tables.
+    """Write how many systems have the first mark on clean data, here and in a paper's tables.
 
     Only methods and systems that both have are counted; empty where there are none.
     """
+    best = next((spec.mark for spec in marked(board.specs)), None)
     lines = []
     for row in board.rows:
         if not published.has(data_type, row.method):
@@ -162,8 +169,8 @@ def published_table(board: Board, data_type: str, published: Published) -> str:
             both = published.of(data_type, system, row.method) is not None
             if one.method == row.method and snr_db is None and one.attempted and both:
                 own[system].append(one)
-        here = {system for system, ones in own.items() if cell_of(ones)[0] == "found"}
-        there = published.identified(data_type, row.method) & own.keys()
+        here = {system for system, ones in own.items() if sign_of(board, ones) == best}
+        there = published.found(data_type, row.method) & own.keys()
         if own:
             counts = (len(own), len(here), len(there), len(here & there))
             only_here, only_there = sorted(here - there), sorted(there - here)
@@ -191,17 +198,18 @@ def cost_table(board: Board) -> str:
     return _table(["system", *grid.methods], lines, left={"system"})
 
 
-def _answer(entries: Sequence[Entry]) -> str:
+def _answer(board: Board, entries: Sequence[Entry]) -> str:
     if not entries:
         return ""
-    kind, sign = cell_of(entries)
-    if kind in {"found", "failed", "missing"}:
-        attempted = [entry for entry in entries if entry.attempted and not entry.answered]
-        return f"✗ {attempted[0].status}" if kind == "failed" and attempted else sign
-    error, complexity = error_and_complexity(entries)
-    size = "" if complexity is None else f" ({fixed(complexity)})"
-    near = " ±1" if kind == "near" else ""
-    return "✗" if math.isinf(error) else f"{scientific(error)}{size}{near}"
+    sign = sign_of(board, entries)
+    marks = [spec.mark for spec in marked(board.specs)]
+    if sign == FAILED:
+        return f"{sign} {next(one.status for one in entries if one.attempted and not one.answered)}"
+    if sign in {"", UNDECIDED, *marks[:1]}:
+        return sign or ""
+    score, size = middle(entries, board.primary), middle(entries, board.weighs)
+    shown = UNDECIDED if score is None else written(board.primary, score)
+    return f"{shown}{'' if size is None else f' ({fixed(size)})'}{f' {sign}' if sign else ''}"
 
 
 def _table(head: Sequence[str], lines: Iterable[Sequence[str]], *, left: set[str]) -> str:

@@ -62,12 +62,11 @@ def mathml(text: str) -> str:
     return f"<code>{escape(text)}</code>"
 
 
-def left_hand_side(target: str, *, partial: bool) -> str:
-    """Write what an equation is for: ``u0_t`` as a derivative, another name as it is."""
+def left_hand_side(target: str, d: str = "d") -> str:
+    """Write what an equation is for: ``u0_t`` as a derivative by the letter `d`."""
     found = _PARTS.fullmatch(target)
     if found is None or not found[3]:
         return f"<math>{_variable(target)}</math>"
-    d = "∂" if partial else "d"
     below = "".join(f"<mi>{d}</mi><mi>{letter}</mi>" for letter in found[3])
     above = f"<mi>{d}</mi>{_variable(found[1] + found[2])}"
     return f"<math><mfrac><mrow>{above}</mrow><mrow>{below}</mrow></mfrac></math>"

@@ -1,56 +1,34 @@
-"""Draws systems whose arrays are at hand: trajectories and fields."""
+"""Has systems drawn whose arrays are at hand, by the data types that they belong to."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from mdbench.data.splits import chronological
-from mdbench.datatypes.base import Protocol
-from mdbench.datatypes.ode import OdeDataset
-from mdbench.datatypes.pde import PdeDataset
+from mdbench.datatypes.base import Drawn, Protocol, Room, Shown
 from mdbench.errors import MdbenchError
-from mdbench.reports.fields import field_pictures
-from mdbench.reports.numbers import r_squared, scientific
-from mdbench.reports.trajectories import Found, simulate, trajectory_pictures
+from mdbench.reports.entries import entry, marked
+from mdbench.reports.results import Result
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    import numpy as np
-    from numpy.typing import NDArray
-
     from mdbench.datatypes.base import DataType, Source
-    from mdbench.reports.results import Result
+    from mdbench.metrics.spec import MetricSpec
 
-    Array = NDArray[np.float64]
+__all__ = ["Draw", "Pictures"]
 
-__all__ = ["Drawn", "Pictures"]
+Draw: TypeAlias = Callable[[Sequence[Result], Mapping[str, int]], Drawn]
+"""Draws a system, given its results and the methods' numbers."""
 
 MOST_DRAWN = 3
-"""Methods in a picture: those that are identified on clean data, then those with small errors."""
+"""Methods in a picture: those with a mark on clean data, then those with good scores."""
 ALL_EVALUATIONS = 600_000
 """What all simulations of a page may take together, 5 s or so; pictures after that have none.
 
 Unlike a limit in seconds it gives the same page for the same records.
 """
-DRAWN_VIEWS = frozenset({"trajectory", "field"})
-"""Of data types with such a view there are pictures."""
-
-
-class Drawn(NamedTuple):
-    """What there is to see of a system.
-
-    Attributes
-    ----------
-    html
-        Figures; empty where there are none.
-    note
-        Why there are none, where the reader can do something about it.
-    """
-
-    html: str = ""
-    note: str = ""
 
 
 class Pictures:
@@ -59,13 +37,14 @@ class Pictures:
     Parameters
     ----------
     find
-        Gives a data type by its name, a new one each time; None where there is none of the name.
+        Gives a data type by its name; None where there is none of the name.
     """
 
-    def __init__(self, find: Callable[[str], DataType | None]) -> None:
+    def __init__(self, find: Callable[[str], DataType[Any, Any] | None]) -> None:
         self.find = find
-        self.left = ALL_EVALUATIONS
-        self._sources: dict[tuple[str, str | None, str | None], Source | None] = {}
+        self.room = Room(ALL_EVALUATIONS)
+        self._kinds: dict[str, DataType[Any, Any] | None] = {}
+        self._sources: dict[tuple[str, str | None], Source[Any] | None] = {}
 
     def draw(self, results: Sequence[Result], numbers: Mapping[str, int]) -> Drawn:
         """Draw the system that results are of.
@@ -78,102 +57,71 @@ class Pictures:
             The number of each method, which sets its colour.
         """
         first = results[0]
-        name, variant = first.dataset, first.key_parts.get("variant")
-        source = self._source(first.data_type, variant, first.dataset_path)
-        if source is None or name not in source.names():
+        if first.data_type not in self._kinds:
+            self._kinds[first.data_type] = self.find(first.data_type)
+        kind = self._kinds[first.data_type]
+        if kind is None or not kind.draws:
             return Drawn()
-        if source.at_hand(name):
-            return self._draw(source, results, numbers)
-        command = f"mdbench data --data-type {first.data_type} --out DIR"
-        command += f" --variant {variant}" if variant else ""
-        return Drawn(
-            note="No picture, as its arrays are not on this machine. Those of all systems are "
-            f"made, in some minutes, by: {command}"
-        )
-
-    def _draw(self, source: Source, results: Sequence[Result], numbers: Mapping[str, int]) -> Drawn:
-        first = results[0]
+        source = self._source(kind, first.dataset_path)
+        if source is None or first.dataset not in source.names():
+            return Drawn()
+        if not source.at_hand(first.dataset, first.options):
+            return Drawn(note=_command(kind, first.options))
         try:
-            dataset = source.load(first.dataset, snr_db=None, seed=0, protocol=Protocol.STRICT)
+            dataset = source.load(
+                first.dataset, snr_db=None, seed=0, protocol=Protocol.STRICT, options=first.options
+            )
             if first.dataset_path and _changed(results, dataset.fingerprint):
                 return Drawn(note=f"No picture, as {first.dataset_path} has changed since.")
-            match dataset:
-                case OdeDataset():
-                    return Drawn(self._trajectories(dataset, results, numbers))
-                case PdeDataset():
-                    return Drawn(self._field(dataset, results))
+            answers = _best(results, kind.metrics, numbers)
+            return kind.pictures(dataset, answers, self.room)
         except MdbenchError as error:
             return Drawn(note=f"No picture: {error.message}")
-        return Drawn()
 
-    def _source(self, data_type: str, variant: str | None, path: str | None) -> Source | None:
-        place = data_type, variant, path
+    def _source(self, kind: DataType[Any, Any], path: str | None) -> Source[Any] | None:
+        place = kind.name, path
         if place not in self._sources:
             self._sources[place] = None
-            kind = self.find(data_type)
-            if kind is not None and DRAWN_VIEWS & set(kind.views):
-                try:
-                    kind.use_variant(variant)
-                    self._sources[place] = kind.source(None if path is None else Path(path))
-                except MdbenchError:  # files that are no longer there
-                    pass
+            with suppress(MdbenchError):  # files that are no longer there
+                self._sources[place] = kind.source(None if path is None else Path(path))
         return self._sources[place]
 
-    def _trajectories(
-        self, dataset: OdeDataset, results: Sequence[Result], numbers: Mapping[str, int]
-    ) -> str:
-        seen, unseen = dataset.clean, dataset.unseen() if dataset.unseen else None
-        first = chronological(len(seen.t)).test.start
-        found = []
-        for one in _best(results, dataset.dim):
-            right_hand_sides = one.equations or ()
-            ways: list[Array | None] = [
-                self._simulate(right_hand_sides, series.t[begin:], series.u[begin])
-                for series, begin in ((seen, first), (unseen, 0))
-                if series is not None
-            ]
-            if any(states is not None for states in ways):
-                words = " and ".join(map(r_squared, _r2(one)))
-                found.append(Found(one.algorithm, numbers[one.algorithm], words, ways))
-        return trajectory_pictures(dataset.name, seen, unseen, found)
 
-    def _field(self, dataset: PdeDataset, results: Sequence[Result]) -> str:
-        strict = [one for one in results if one.protocol == Protocol.STRICT]
-        found = (
-            [("the truth", scientific(dataset.nmse_floor), dataset.truth)] if dataset.truth else []
-        )
-        for one in _best(strict, dataset.dim):
-            residual = one.fidelity.residual if one.fidelity else one.nmse
-            found.append((one.algorithm, scientific(residual), one.equations or ()))
-        return field_pictures(dataset.clean, found)
-
-    def _simulate(self, equations: Sequence[str], t: Array, start: Array) -> Array | None:
-        if self.left <= 0:
-            return None
-        states, used = simulate(equations, t, start)
-        self.left -= used
-        return states
+def _command(kind: DataType[Any, Any], options: Mapping[str, Any]) -> str:
+    words = [f"mdbench data --data-type {kind.name} --out DIR"]
+    for option in kind.options:
+        if option.asks and option.key in options:
+            words += [option.name, str(options[option.key])] if option.metavar else [option.name]
+    return (
+        "No picture, as its arrays are not on this machine. Those of all systems are made, in some "
+        f"minutes, by: {' '.join(words)}"
+    )
 
 
-def _best(results: Sequence[Result], dim: int) -> list[Result]:
-    """Choose who is drawn, by answers on clean data; who is told the truth need not be."""
+def _best(
+    results: Sequence[Result], specs: Sequence[MetricSpec], numbers: Mapping[str, int]
+) -> list[Shown]:
+    """Choose who is drawn, by strict answers on clean data; who is told the truth need not be."""
+    primary, flags = specs[0], marked(specs)
+
+    def order(one: Result) -> tuple[bool | float, ...]:
+        values = entry(one, specs).values
+        score = values.get(primary.name)
+        loss = primary.loss(score) if isinstance(score, int | float) else math.inf
+        return *(values.get(flag.name) != 1 for flag in flags), loss
+
     best: dict[str, Result] = {}
     for one in results:
-        if one.snr_db is None and one.answered and len(one.equations or ()) == dim:
+        if one.snr_db is None and one.answered and one.protocol == Protocol.STRICT:
             best.setdefault(one.algorithm, one)
-    chosen = [one for one in best.values() if one.equations != one.truth]
-    chosen.sort(key=lambda one: (one.verdict != "identified", one.nmse))
-    return chosen[:MOST_DRAWN]
+    told = [one for one in best.values() if one.truth is None or one.equations != one.truth]
+    return [
+        Shown(one.algorithm, numbers[one.algorithm], one.equations or (), one.metrics)
+        for one in sorted(told, key=order)[:MOST_DRAWN]
+    ]
 
 
 def _changed(results: Sequence[Result], fingerprint: str) -> bool:
     """Tell whether results on clean data are of other arrays."""
     clean = [one.key_parts.get("dataset") for one in results if one.snr_db is None]
     return any(known not in {None, fingerprint} for known in clean)
-
-
-def _r2(one: Result) -> list[float | None]:
-    motion = one.motion
-    if motion is None:
-        return []
-    return [motion.r2] if motion.only_seen else [motion.r2, motion.r2_unseen]

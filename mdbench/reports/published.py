@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Mark", "Published", "read_published"]
 
-_ERROR = re.compile(r"1e(-?\d+) \((\d+)\)( one term off)?")
+_SCORE = re.compile(r"1e(-?\d+) \((\d+)\)(?: (.+))?")
 
 
 @dataclass(frozen=True)
@@ -23,21 +23,21 @@ class Mark:
 
     Attributes
     ----------
-    verdict
-        ``identified``, ``one_term_off``, ``different``, or ``none``: no answer.
+    sign
+        The mark of a flag that holds, a cross for no answer, or empty.
     power
-        The power of ten of the NMSE, where the entry has it.
+        The power of ten of the primary score, where the entry has it.
     complexity
         Nodes of all equations together, likewise.
     """
 
-    verdict: str
+    sign: str
     power: int | None = None
     complexity: int | None = None
 
     @classmethod
-    def of(cls, text: str) -> Mark:
-        """Read an entry.
+    def of(cls, text: str, signs: Mapping[str, str]) -> Mark:
+        """Read an entry; `signs` has the sign for each word.
 
         Raises
         ------
@@ -46,25 +46,22 @@ class Mark:
 
         Examples
         --------
-        >>> Mark.of("identified").verdict
-        'identified'
-        >>> Mark.of("1e-2 (17) one term off")
-        Mark(verdict='one_term_off', power=-2, complexity=17)
+        >>> Mark.of("found", {"found": "✓"})
+        Mark(sign='✓', power=None, complexity=None)
+        >>> Mark.of("1e-2 (17) nearly", {"nearly": "±1"})
+        Mark(sign='±1', power=-2, complexity=17)
         """
-        if text in {"identified", "none"}:
-            return cls(text)
-        if not (found := _ERROR.fullmatch(text)):
+        if text in signs:
+            return cls(signs[text])
+        found = _SCORE.fullmatch(text)
+        if not found or (found[3] and found[3] not in signs):
             raise ValueError(f"{text!r} is no entry of a table")
-        verdict = "one_term_off" if found[3] else "different"
-        return cls(verdict, int(found[1]), int(found[2]))
+        return cls(signs[found[3]] if found[3] else "", int(found[1]), int(found[2]))
 
     def __str__(self) -> str:
-        if self.verdict == "identified":
-            return "✓"
-        if self.verdict == "none":
-            return "✗"
-        near = " ±1" if self.verdict == "one_term_off" else ""
-        return f"1e{self.power} ({self.complexity}){near}"
+        if self.power is None:
+            return self.sign
+        return f"1e{self.power} ({self.complexity}) {self.sign}".rstrip()
 
 
 @dataclass(frozen=True)
@@ -75,25 +72,28 @@ class Published:
     ----------
     title, source
         The benchmark, and where the tables are.
+    best
+        The sign of what methods are counted by.
     marks
         By data type, system and method; clean data.
     """
 
     title: str
     source: str
+    best: str
     marks: Mapping[str, Mapping[str, Mapping[str, Mark]]]
 
     def of(self, data_type: str, system: str, method: str) -> Mark | None:
         """Give an entry, if there is one."""
         return self.marks.get(data_type, {}).get(system, {}).get(method)
 
-    def identified(self, data_type: str, method: str) -> frozenset[str]:
-        """Give the systems whose equations a method identified."""
+    def found(self, data_type: str, method: str) -> frozenset[str]:
+        """Give the systems for which a method has the best sign."""
         tables = self.marks.get(data_type, {})
         return frozenset(
             system
             for system, row in tables.items()
-            if method in row and row[method].verdict == "identified"
+            if method in row and row[method].sign == self.best
         )
 
     def has(self, data_type: str, method: str) -> bool:
@@ -106,12 +106,12 @@ def read_published() -> Published:
     """Read MDBench's tables."""
     text = resources.files("mdbench.reports").joinpath("published.toml").read_text("utf-8")
     tables = tomllib.loads(text)
-    head = tables.pop("title")
+    head, signs = tables.pop("title"), tables.pop("signs")
     marks = {
         data_type: {
-            system: {method: Mark.of(entry) for method, entry in row.items()}
+            system: {method: Mark.of(entry, signs) for method, entry in row.items()}
             for system, row in systems.items()
         }
         for data_type, systems in tables.items()
     }
-    return Published(head["short"], head["source"], marks)
+    return Published(head["short"], head["source"], next(iter(signs.values())), marks)

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import json
 import math
-from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
+from mdbench.drawing.numbers import cleanest_first
 from mdbench.errors import RecordsError, UsageError
 from mdbench.records import ANSWERED, RERUN_ALWAYS, SCHEMA, Status, upgrade
-from mdbench.reports.numbers import cleanest_first
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 __all__ = [
-    "Fidelity",
     "Measured",
-    "Motion",
     "Result",
     "read_folder",
     "report_order",
@@ -34,35 +31,6 @@ Finite = Annotated[float, AfterValidator(lambda value: value if math.isfinite(va
 class _Part(BaseModel):
     # What a report does not show may be there, be missing, or come with a later version.
     model_config = ConfigDict(frozen=True, extra="ignore")
-
-
-class Motion(_Part):
-    """What became of the answer when it was integrated."""
-
-    r2: Finite | None = None
-    r2_unseen: Finite | None = None
-    ended: str = "whole"
-
-    @property
-    def only_seen(self) -> bool:
-        """Whether there was no second initial condition."""
-        return self.ended == "whole" and self.r2_unseen is None
-
-
-class Fidelity(_Part):
-    """How near the answer is to the truth; see ``docs/records.md``."""
-
-    verdict: str
-    precision: Finite | None = None
-    recall: Finite | None = None
-    f1: Finite | None = None
-    coefficient_error: Finite | None = None
-    edit_distance: Finite | None = None
-    missing: tuple[str, ...] = ()
-    extra: tuple[str, ...] = ()
-    negligible: tuple[str, ...] = ()
-    simulation: Motion | None = None
-    residual: Finite | None = None
 
 
 class Measured(_Part):
@@ -85,20 +53,20 @@ class Result(_Part):
     dataset: str
     dataset_path: str | None = None
     dim: int | None = None
+    system: str
+    options: dict[str, Any] = {}
     snr_db: Finite | None = None
     seed: int
     protocol: str
-    view: str = ""
     targets: tuple[str, ...] = ()
     truth: tuple[str, ...] | None = None
     status: Status
     reason: str = ""
-    log: str | None = None
     equations: tuple[str, ...] | None = None
-    metrics: Annotated[dict[str, Finite | None], BeforeValidator(lambda given: given or {})] = {}
-    complexity: int | None = None
-    agreement: Finite | None = None
-    fidelity: Fidelity | None = None
+    judged_by: tuple[str, ...] = ()
+    metrics: dict[str, Finite | str | None] = {}
+    floor: Finite | None = None
+    notes: dict[str, tuple[str, ...]] = {}
     measured: Measured = Measured()
 
     @property
@@ -110,33 +78,6 @@ class Result(_Part):
     def attempted(self) -> bool:
         """Whether the job says something about the method."""
         return self.status not in RERUN_ALWAYS
-
-    @property
-    def nmse(self) -> float:
-        """The error on the test data; infinite, and so worse than any answer, without one."""
-        nmse = self.metrics.get("nmse") if self.answered else None
-        return math.inf if nmse is None else nmse
-
-    @property
-    def floor(self) -> float | None:
-        """The NMSE of the true equations on the same inputs, where it is known."""
-        return self.metrics.get("nmse_floor")
-
-    @property
-    def verdict(self) -> str | None:
-        """Whether the truth was found; None where it is not known, or where nothing was found."""
-        return self.fidelity.verdict if self.fidelity and self.answered else None
-
-    @property
-    def motion(self) -> Motion | None:
-        """The simulations of the answer, where there are any."""
-        return self.fidelity.simulation if self.fidelity and self.answered else None
-
-    @cached_property
-    def system(self) -> str:
-        """The dataset, and how it was made where that is not the usual way."""
-        made = [self.key_parts[name] for name in ("variant",) if self.key_parts.get(name)]
-        return f"{self.dataset} ({', '.join(made)})" if made else self.dataset
 
     @property
     def question(self) -> tuple[object, ...]:

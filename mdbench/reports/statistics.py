@@ -1,17 +1,19 @@
 """Comparisons of methods: paired tests, intervals and ranks, in which a failure ranks last.
 
-An error without an answer is infinite.  Two failures on the same system are a tie, and a
-failure against an answer is the largest difference there is; nothing is dropped.
+A loss without an answer is infinite.  Two failures on the same system are a tie, and a failure
+against an answer is the largest difference there is; nothing is dropped.
+
+SciPy's statistics are imported where they are needed, as that takes a second.
 """
 
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import optimize, special
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,13 +25,11 @@ if TYPE_CHECKING:
 __all__ = [
     "Friedman",
     "Wilcoxon",
-    "bootstrap_medians",
+    "bootstrap",
     "difference",
     "draws",
     "friedman",
     "holm",
-    "midranks",
-    "studentized_range",
     "wilcoxon",
 ]
 
@@ -93,19 +93,27 @@ class Friedman:
     blocks: int
 
 
-def difference(loss: float, other: float) -> float:
-    """Give the difference of two errors on a logarithmic scale; infinite errors are failures.
+def difference(loss: float, other: float, *, log: bool) -> float:
+    """Give the difference of two losses, or of their logarithms; infinite ones are failures.
+
+    A loss is a score that is turned so that lower is better: both have one sign.
 
     Examples
     --------
-    >>> difference(1e-3, 1e-1), difference(math.inf, 1.0), difference(math.inf, math.inf)
-    (-2.0, inf, 0.0)
+    >>> difference(1e-3, 1e-1, log=True), difference(-0.75, -0.5, log=False)
+    (-2.0, -0.25)
+    >>> difference(math.inf, 1.0, log=True), difference(math.inf, math.inf, log=True)
+    (inf, 0.0)
     """
     if loss == other:
         return 0.0
     if math.inf in (loss, other):
         return math.inf if loss > other else -math.inf
-    return math.log10(loss) - math.log10(other)
+    if not log:
+        return loss - other
+    sizes = (max(abs(each), sys.float_info.min) for each in (loss, other))
+    own, theirs = map(math.log10, sizes)
+    return own - theirs if max(loss, other) > 0 else theirs - own
 
 
 def wilcoxon(differences: Sequence[float]) -> Wilcoxon:
@@ -124,14 +132,21 @@ def wilcoxon(differences: Sequence[float]) -> Wilcoxon:
     Wilcoxon, Biometrics Bulletin 1, 80 (1945); the treatment of zeros is Pratt's, J. Am. Stat.
     Assoc. 54, 655 (1959); the effect size is Kerby's, Comprehensive Psychology 3, 1 (2014).
     """
+    from scipy import stats  # noqa: PLC0415 - see above
+
     d = np.asarray(differences, np.float64)
     zeros = int(np.sum(d == 0))
-    ranks = midranks(np.abs(d))
+    ranks = stats.rankdata(np.abs(d))
     plus, minus = float(ranks[d > 0].sum()), float(ranks[d < 0].sum())
     counted = ranks[d != 0]
     exact = len(d) <= EXACT_UP_TO
-    p = _counted_out(counted, min(plus, minus)) if exact else _normal(counted, plus)
     total = plus + minus
+    if exact:
+        p = _counted_out(counted, min(plus, minus))
+    elif not total:
+        p = 1.0
+    else:
+        p = float(stats.wilcoxon(d, zero_method="pratt", method="approx").pvalue)
     return Wilcoxon(
         n=len(d),
         zeros=zeros,
@@ -146,7 +161,10 @@ def wilcoxon(differences: Sequence[float]) -> Wilcoxon:
 
 
 def _counted_out(ranks: Array, smaller: float) -> float:
-    """Count the ways to give signs to the ranks whose sum is as far out, of all the ways."""
+    """Count the ways to give signs to the ranks whose sum is as far out, of all the ways.
+
+    SciPy counts them only where there are no ties.
+    """
     doubled = np.rint(2 * ranks).astype(int)  # midranks are halves
     ways = np.zeros(int(doubled.sum()) + 1)
     ways[0] = 1.0
@@ -155,13 +173,6 @@ def _counted_out(ranks: Array, smaller: float) -> float:
         ways /= 2  # probabilities, which do not overflow
     below = float(ways[: round(2 * smaller) + 1].sum())
     return min(1.0, 2 * below)
-
-
-def _normal(ranks: Array, plus: float) -> float:
-    spread = math.sqrt(float((ranks**2).sum())) / 2
-    if spread == 0:
-        return 1.0
-    return float(2 * special.ndtr(-abs(plus - ranks.sum() / 2) / spread))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -190,56 +201,29 @@ def friedman(scores: Array, level: float = 0.05) -> Friedman:
     Parameters
     ----------
     scores
-        Lower is better, infinite ones included; shape ``(systems, methods)``.
+        Lower is better, infinite ones included; shape ``(systems, methods)``, two at least.
     level
         Of the critical difference.
 
     References
     ----------
-    Demšar, J. Mach. Learn. Res. 7, 1 (2006): eq. for Friedman's test with ties as in SciPy,
-    Nemenyi's critical difference q sqrt(k (k+1) / (6 N)).
+    Demšar, J. Mach. Learn. Res. 7, 1 (2006): Nemenyi's critical difference
+    q sqrt(k (k+1) / (6 N)).
     """
+    from scipy import stats  # noqa: PLC0415 - see above
+
     blocks, methods = scores.shape
-    ranks = np.array([midranks(row) for row in scores]).reshape(blocks, methods)
+    ranks = stats.rankdata(scores, axis=1)
     mean_ranks = tuple(float(rank) for rank in ranks.mean(axis=0))
-    spread = float(((ranks - (methods + 1) / 2) ** 2).sum())
-    if spread == 0 or methods < 2:  # noqa: PLR2004 - nothing to compare
+    if np.ptp(ranks) == 0:
         p = 1.0
+    elif methods == 2:  # noqa: PLR2004 - then it is the sign test, which is exact
+        wins = [int(np.sum(np.diff(scores) < 0)), int(np.sum(np.diff(scores) > 0))]
+        p = float(stats.binomtest(wins[0], sum(wins)).pvalue)
     else:
-        between = blocks * float(((ranks.mean(axis=0) - (methods + 1) / 2) ** 2).sum())
-        p = float(special.chdtrc(methods - 1, between * blocks * (methods - 1) / spread))
-    q = studentized_range(1 - level, max(methods, 2)) / math.sqrt(2)
+        p = float(stats.friedmanchisquare(*scores.T).pvalue)
+    q = float(stats.studentized_range.ppf(1 - level, methods, np.inf)) / math.sqrt(2)
     return Friedman(mean_ranks, p, q * math.sqrt(methods * (methods + 1) / (6 * blocks)), blocks)
-
-
-def midranks(values: Array | Sequence[float]) -> Array:
-    """Rank values from 1; equal ones, infinite ones included, share the mean of their ranks.
-
-    Examples
-    --------
-    >>> midranks([0.1, 5.0, 0.1, math.inf]).tolist()
-    [1.5, 3.0, 1.5, 4.0]
-    """
-    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    return np.asarray((last - (counts - 1) / 2)[places], np.float64)
-
-
-def studentized_range(probability: float, groups: int) -> float:
-    """Give the quantile of the range of so many standard normal numbers.
-
-    It is what SciPy's ``studentized_range`` has for infinitely many degrees of freedom; all of
-    ``scipy.stats`` takes longer to import than a report to make.
-    """
-    z = np.linspace(-9.0, 9.0, 4001)
-    density = np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)
-
-    def excess(q: float) -> float:
-        within = special.ndtr(z + q) - special.ndtr(z)
-        share = groups * np.trapezoid(density * within ** (groups - 1), z)
-        return float(share) - probability
-
-    return float(optimize.brentq(excess, 0.0, 60.0, xtol=1e-10))
 
 
 def draws(number: int, size: int) -> NDArray[np.int64]:
@@ -264,35 +248,43 @@ def draws(number: int, size: int) -> NDArray[np.int64]:
     return counts
 
 
-def bootstrap_medians(
-    losses: Sequence[float], systems: Sequence[int], counts: NDArray[np.int64]
+def bootstrap(
+    values: Sequence[float], systems: Sequence[int], counts: NDArray[np.int64], *, mean: bool
 ) -> tuple[float, float]:
-    """Give the 95 % interval of a median when whole systems are drawn anew.
+    """Give the 95 % interval of a median, or of a mean, when whole systems are drawn anew.
 
     Parameters
     ----------
-    losses
+    values
         Of each case; infinite ones are failures.
     systems
         The system of each case, an index into the second axis of `counts`: the noise levels of
         a system do not vary independently, so they are drawn together.
     counts
         As made by `draws`.
+    mean
+        Whether it is the mean.
 
     Returns
     -------
     tuple
-        The ends of the interval; infinite where the median is a failure.
+        The ends of the interval; infinite where what is drawn is a failure.
     """
-    order = np.argsort(np.asarray(losses), kind="stable")
-    ordered = np.asarray(losses, np.float64)[order]
-    weights = counts[:, np.asarray(systems)[order]].cumsum(axis=1)
-    half = weights[:, -1:] / 2
-    drawn = weights[:, -1] > 0
-    lower = ordered[np.argmax(weights >= half, axis=1)][drawn]
-    upper = ordered[np.argmax(weights > half, axis=1)][drawn]
-    medians = np.sort((lower + upper) / 2)
-    return (
-        float(medians[int(0.025 * len(medians))]),
-        float(medians[min(len(medians) - 1, int(0.975 * len(medians)))]),
-    )
+    order = np.argsort(np.asarray(values), kind="stable")
+    ordered = np.asarray(values, np.float64)[order]
+    drawn = counts[:, np.asarray(systems)[order]]
+    drawn = drawn[drawn.any(axis=1)]
+    if mean:
+        parts = drawn * np.where(np.isinf(ordered), 0.0, ordered)
+        found = parts.sum(axis=1) / drawn.sum(axis=1)
+        for worst in (math.inf, -math.inf):
+            found[drawn[:, ordered == worst].any(axis=1)] = worst
+    else:
+        weights = drawn.cumsum(axis=1)
+        half = weights[:, -1:] / 2
+        lower = ordered[np.argmax(weights >= half, axis=1)]
+        upper = ordered[np.argmax(weights > half, axis=1)]
+        found = (lower + upper) / 2
+    found = np.sort(found)
+    last = len(found) - 1
+    return float(found[int(0.025 * len(found))]), float(found[min(last, int(0.975 * len(found)))])

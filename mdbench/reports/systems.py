@@ -9,36 +9,24 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
+from mdbench.drawing.numbers import NOTHING, noise_name
+from mdbench.drawing.svg import COLOURS
+from mdbench.reports.columns import answer_cell
+from mdbench.reports.entries import entry, marked
 from mdbench.reports.mathml import left_hand_side, mathml
-from mdbench.reports.numbers import NOTHING, fixed, noise_name, r_squared, scientific
-from mdbench.reports.svg import COLOURS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from mdbench.reports.pictures import Drawn
+    from mdbench.metrics.spec import MetricSpec
+    from mdbench.reports.columns import Cell
+    from mdbench.reports.pictures import Draw
     from mdbench.reports.results import Result
 
-__all__ = ["Cell", "Scope", "System", "system_section"]
+__all__ = ["Scope", "System", "system_section"]
 
 NAMES_SHOWN = 4
-"""Terms that are listed as missing, extra or negligible."""
-SCORES = ("R² test", "R² unseen", "residual")
-"""Columns that stand in the sections of systems that have them."""
-VERDICT_TEXT = {
-    "identified": "✓ identified",
-    "one_term_off": "±1 one term off",
-    "different": "different",
-    "undecided": "undecided",
-}
-
-
-@dataclass(frozen=True)
-class Cell:
-    """What a cell says, and by what it is sorted: a number, or its text."""
-
-    text: str
-    value: float | str | None = None
+"""Texts of a note that are shown, such as the names of missing terms."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +48,7 @@ class Scope:
     numbers: Mapping[str, int]
     noise: Sequence[float | None]
     protocols: Sequence[str]
-    picture: Callable[[Sequence[Result], Mapping[str, int]], Drawn] | None
+    picture: Draw | None
     describe: Callable[[str, str], str] | None
 
 
@@ -78,11 +66,9 @@ class Line:
     seeds: str
     verdict: str
     css: str
-    nmse: Cell
-    complexity: Cell
     scores: tuple[Cell, ...]
-    equations: Markup
-    terms: str
+    answer: Markup
+    notes: str
 
 
 @dataclass(frozen=True)
@@ -97,13 +83,19 @@ class System:
     lines: tuple[Line, ...]
     picture: Markup
     note: str
-    found: int
+    found: str
     identifier: str
     unfit: tuple[str, ...]
 
 
 def system_section(
-    identifier: str, results: Sequence[Result], scope: Scope, unfit: Sequence[str]
+    identifier: str,
+    results: Sequence[Result],
+    scope: Scope,
+    specs: Sequence[MetricSpec],
+    *,
+    unfit: Sequence[str] = (),
+    derivative: str = "d",
 ) -> System:
     """Gather what is shown of a system.
 
@@ -115,8 +107,12 @@ def system_section(
         All results of the system.
     scope
         What all sections share.
+    specs
+        The metrics of the data type, the primary one first.
     unfit
-        Why errors are not compared on some of its cases.
+        Why some of its cases rank nobody.
+    derivative
+        The letter of derivatives on left-hand sides.
     """
     first = results[0]
     drawn = scope.picture(results, scope.numbers) if scope.picture else None
@@ -124,54 +120,68 @@ def system_section(
     for result in results:
         noise, protocol = scope.noise.index(result.snr_db), scope.protocols.index(result.protocol)
         groups[noise, result.algorithm, protocol].append(result)
-    partial = first.data_type == "pde"
     known = next((one for one in results if one.truth), None)
-    truth = Markup()
-    if known is not None and known.truth is not None:
-        truth = _equations(known.targets, known.truth, partial=partial)
-    lines = [_line(ones, scope, partial=partial) for _, ones in sorted(groups.items())]
-    told = [any(line.scores[i].text != NOTHING for line in lines) for i in range(len(SCORES))]
+    truth = _equations(known.targets, known.truth or (), derivative) if known else Markup()
+    shown = [spec for spec in specs if spec is specs[0] or "answer" in spec.places]
+    lines = [_line(ones, scope, specs, shown, derivative) for _, ones in sorted(groups.items())]
+    told = [any(line.scores[i].text != NOTHING for line in lines) for i in range(len(shown))]
+    told[0] = True
     lines = [replace(line, scores=tuple(compress(line.scores, told))) for line in lines]
-    dim = next((one.dim for one in results if one.dim is not None), None)
     return System(
         name=first.system,
         title=scope.describe(first.data_type, first.dataset) if scope.describe else "",
-        dim=dim,
+        dim=next((one.dim for one in results if one.dim is not None), None),
         truth=truth,
-        scores=tuple(compress(SCORES, told)),
+        scores=tuple(compress((spec.title for spec in shown), told)),
         lines=tuple(lines),
         picture=Markup(drawn.html if drawn else ""),  # noqa: S704 - our own, of escaped texts
         note=drawn.note if drawn else "",
-        found=len({one.algorithm for one in results if one.verdict == "identified"}),
+        found=_found(results, specs),
         identifier=identifier,
         unfit=tuple(unfit),
     )
 
 
-def _line(results: Sequence[Result], scope: Scope, *, partial: bool) -> Line:
-    """Show the first seed's answer, and say how many seeds there are and how many found it."""
+def _found(results: Sequence[Result], specs: Sequence[MetricSpec]) -> str:
+    """Say how many methods have the first mark; empty where nobody looked."""
+    best = next(iter(marked(specs)), None)
+    if best is None or not any(best.name in one.metrics for one in results):
+        return ""
+    count = len({one.algorithm for one in results if one.metrics.get(best.name) == 1})
+    return f"{best.title} by {count} {'method' if count == 1 else 'methods'}"
+
+
+def _line(
+    results: Sequence[Result],
+    scope: Scope,
+    specs: Sequence[MetricSpec],
+    shown: Sequence[MetricSpec],
+    derivative: str,
+) -> Line:
+    """Show the first seed's answer, and say how many seeds there are and how many have the mark."""
     one = min(results, key=lambda result: (not result.answered, result.seed))
+    flags = marked(specs)
     seeds = f"seed {one.seed}"
     if len(results) > 1:
-        found = sum(result.verdict == "identified" for result in results)
-        seeds += f" of {len(results)}; {found} identified"
-    if one.equations is not None and one.answered:
-        equations = _equations(one.targets, one.equations, partial=partial)
-        verdict = VERDICT_TEXT.get(one.verdict or "", NOTHING)
-        css = {"identified": "good", "one_term_off": "close"}.get(one.verdict or "", "")
-    else:
-        equations = Markup("<span class=reason>{}</span>").format(one.reason)
-        verdict, css = str(one.status), "bad"
-    terms = ""
-    if one.fidelity and one.answered:
-        told = {"missing": one.fidelity.missing, "extra": one.fidelity.extra}
-        told["negligible"] = one.fidelity.negligible
-        terms = "; ".join(
-            f"{what}: {', '.join(names[:NAMES_SHOWN])}{'…' * (len(names) > NAMES_SHOWN)}"
-            for what, names in told.items()
-            if names
+        seeds += f" of {len(results)}"
+        if flags:
+            count = sum(each.metrics.get(flags[0].name) == 1 for each in results)
+            seeds += f"; {count} {flags[0].title}"
+    values = entry(one, specs).values if one.answered else {}
+    verdict, css = str(one.status), "bad"
+    answer = Markup("<span class=reason>{}</span>").format(one.reason)
+    notes = ""
+    if one.answered:
+        held = next((spec for spec in flags if values.get(spec.name) == 1), None)
+        unknown = any(values.get(spec.name, 0) is None for spec in flags)
+        verdict = f"{held.mark} {held.title}" if held else "undecided" if unknown else verdict
+        css = ("good" if held is flags[0] else "close") if held else ""
+        answer = _equations(one.targets, one.equations or (), derivative)
+        notes = "; ".join(
+            f"{word}: {', '.join(texts[:NAMES_SHOWN])}{'…' * (len(texts) > NAMES_SHOWN)}"
+            for word, texts in one.notes.items()
+            if texts
         )
-    error = one.nmse if one.answered else None
     return Line(
         method=one.algorithm,
         number=scope.numbers[one.algorithm] % COLOURS,
@@ -183,33 +193,16 @@ def _line(results: Sequence[Result], scope: Scope, *, partial: bool) -> Line:
         seeds=seeds,
         verdict=verdict,
         css=css,
-        nmse=Cell(scientific(error), error),
-        complexity=Cell(fixed(one.complexity), one.complexity),
-        scores=_scores(one),
-        equations=equations,
-        terms=terms,
+        scores=tuple(answer_cell(spec, values) for spec in shown),
+        answer=answer,
+        notes=notes,
     )
 
 
-def _scores(one: Result) -> tuple[Cell, ...]:
-    """Write what a data type has besides the error, in the order of `SCORES`."""
-    motion = one.motion
-    residual = one.fidelity.residual if one.fidelity and one.answered else None
-    if motion is None:
-        return Cell(NOTHING), Cell(NOTHING), Cell(scientific(residual), residual)
-    # The reason is that of the first simulation that broke off.
-    ended = motion.ended.replace("_", " ")
-    seen, unseen = (
-        Cell(ended if r2 is None and motion.ended != "whole" else r_squared(r2), r2)
-        for r2 in (motion.r2, motion.r2_unseen)
-    )
-    return seen, unseen, Cell(scientific(residual), residual)
-
-
-def _equations(targets: Sequence[str], equations: Sequence[str], *, partial: bool) -> Markup:
+def _equations(targets: Sequence[str], equations: Sequence[str], derivative: str) -> Markup:
     """Set equations one below the other."""
     lines = []
     for number, text in enumerate(equations):
-        left = left_hand_side(targets[number], partial=partial) if number < len(targets) else ""
+        left = left_hand_side(targets[number], derivative) if number < len(targets) else ""
         lines.append(f"<div class=eq>{left} = {mathml(text)}</div>")
     return Markup("".join(lines))  # noqa: S704 - all text in it was escaped

@@ -6,32 +6,40 @@ import math
 import re
 from collections import Counter
 from itertools import groupby
-from statistics import median
 from typing import TYPE_CHECKING
 
 from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from mdbench.records import ANSWERED, RERUN_ALWAYS, Record, Status
-from mdbench.reports.numbers import cleanest_first
+from mdbench.drawing.numbers import cleanest_first, noise_name
+from mdbench.metrics.spec import MetricSpec
+from mdbench.records import ANSWERED, Record, Status
+from mdbench.reports.columns import ALARM, UNDECIDED, warning, written
+from mdbench.reports.entries import counted, entry, marked, specs_of
+from mdbench.reports.leaderboard import aggregate
+from mdbench.reports.results import Result
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from mdbench.reports.leaderboard import Aggregated
+
 __all__ = ["failures", "run_table", "summary"]
 
 STYLES = {Status.OK: "green", Status.PARTIAL: "yellow"}
-GOOD_NMSE = {"0.01": 1e-2, "1e-6": 1e-6}
 NOTHING = "-"
 NAMES_SHOWN = 3
-NUMBERS = ("noise", "seed", "NMSE", "floor", "cplx", "time")
+LEFT = ("method", "status", "found")
+"""Columns of words; the others are of numbers."""
 
 DECIMAL = re.compile(r"(?<![\w.])\d+(?:\.\d*(?:[eE][+-]?\d+)?|[eE][+-]?\d+)")
 """A number with a point or an exponent; whole numbers are exponents or exact, and stay."""
 
 
-def run_table(records: Iterable[Record], datasets: Sequence[str] = ()) -> Table:
+def run_table(
+    records: Iterable[Record], datasets: Sequence[str] = (), specs: Sequence[MetricSpec] = ()
+) -> Table:
     """Show one row for each job.
 
     The last column takes what is left of the width: equations with their numbers rounded to
@@ -44,6 +52,8 @@ def run_table(records: Iterable[Record], datasets: Sequence[str] = ()) -> Table:
         The records of the run, in any order.
     datasets
         The order of the datasets; those that are not in it come last, by name.
+    specs
+        The metrics of the data type; where none are given they are made of what records hold.
     """
     place = {name: number for number, name in enumerate(datasets)}
     rows = sorted(
@@ -56,57 +66,70 @@ def run_table(records: Iterable[Record], datasets: Sequence[str] = ()) -> Table:
             record.seed,
         ),
     )
+    primary, *others = specs = _specs(rows, specs)
+    # One column takes what is left of the width.
+    answer = "equations" if any(record.equations for record in rows) else "answer"
+    size = next((spec for spec in others if spec.weighs), None)
     columns = {
         "method": [_plain(record.algorithm) for record in rows],
         "dataset": [_plain(record.dataset) for record in rows],
-        "noise": [_noise(record.snr_db) for record in rows],
+        "noise": [Text(noise_name(record.snr_db)) for record in rows],
         "seed": [Text(str(record.seed)) for record in rows],
         "status": [Text(record.status, style=STYLES.get(record.status, "red")) for record in rows],
-        "NMSE": [_short(record.metrics.get("nmse")) for record in rows],
-        "floor": [_short(record.metrics.get("nmse_floor")) for record in rows],
-        "cplx": [_whole(record.complexity) for record in rows],
+        primary.title: [_value(primary, record) for record in rows],
+        "floor": [Text(_or_dash(primary, record.floor)) for record in rows],
+        "found": [_mark(specs, record) for record in rows],
+        "size": [_value(size, record) for record in rows] if size else [],
         "time": [_duration(record.measured.wall_s) for record in rows],
-        "equations": [_equations_or_reason(record) for record in rows],
+        answer: [_equations_or_reason(record) for record in rows],
     }
+    told = {
+        "floor": "floor: the score of the truth through the same features"
+        if any(record.floor is not None for record in rows)
+        else "",
+        "found": f"found: {'; '.join(_signs(specs, rows))}",
+        "size": f"size: {size.explanation or size.title}" if size else "",
+    }
+    told["found"] *= any(map(str, columns["found"]))
     for name in ("method", "noise", "seed"):
         if len({str(cell) for cell in columns[name]}) <= 1:
             del columns[name]
-    caption = "cplx: complexity, the number of nodes of all the equations"
-    if any("nmse_floor" in record.metrics for record in rows):
-        caption += "\nfloor: the NMSE of the true equations through the same features"
-    else:
-        del columns["floor"]
-
+    for name, text in told.items():
+        if not text:
+            del columns[name]
+    caption = "\n".join(filter(None, told.values()))
     table = _table(caption=caption)
     for name in columns:
-        if name == "equations":
+        if name == answer:
             table.add_column(name, ratio=1, width=12)  # at least 12, and all that is left
         elif name == "dataset":
             table.add_column(name, max_width=30)  # may wrap, so it is the one to give way
         else:
-            table.add_column(name, no_wrap=True, justify="right" if name in NUMBERS else "left")
+            table.add_column(name, no_wrap=True, justify="left" if name in LEFT else "right")
     for row in zip(*columns.values(), strict=True):
         table.add_row(*row)
     return table
 
 
-def summary(records: Iterable[Record]) -> Table:
+def summary(records: Iterable[Record], specs: Sequence[MetricSpec] = ()) -> Table:
     """Show one row for each method, and for each noise level where there are several.
 
-    A job without an answer counts as worse than every answer in the median and in the shares,
-    so that a method gains nothing by failing on what is hard.  Jobs that were interrupted, or
-    whose environment could not be made, say nothing about the method and do not count there.
-    The median of the complexity is over the answers, the total of the time over all jobs.
+    A job without an answer counts as its metric says, which is worse than every answer where
+    nothing else is said, so that a method gains nothing by failing on what is hard.  Jobs that were
+    interrupted, or whose environment could not be made, say nothing about the method and do not
+    count there.  The total of the time is over all jobs.
     """
     rows = sorted(records, key=lambda r: (r.algorithm, cleanest_first(r.snr_db)))
     with_noise = len({record.snr_db for record in rows}) > 1
-
-    table = _table(caption="NMSE: a job without an answer counts as worse than any answer")
+    primary, *others = specs = _specs(rows, specs)
+    shown = [primary, *marked(specs), *(spec for spec in others if spec.weighs)]
+    marks = "".join(f"; {spec.mark}: {spec.title}" for spec in marked(specs))
+    table = _table(caption=f"{primary.title}: failures count as worse than any answer{marks}")
     table.add_column("method", no_wrap=True)
     if with_noise:
         table.add_column("noise", no_wrap=True, justify="right")
-    titles = ["jobs", "ok", "NMSE\nmedian", *(f"NMSE\n<{limit}" for limit in GOOD_NMSE)]
-    for title in (*titles, "cplx\nmedian", "time\ntotal"):
+    heads = [f"{spec.title}\n{spec.aggregate}" if not spec.mark else spec.mark for spec in shown]
+    for title in ("jobs", "ok", *heads, "time\ntotal"):
         table.add_column(title, no_wrap=True, justify="right")
     table.add_column("not ok", ratio=1)
 
@@ -114,16 +137,14 @@ def summary(records: Iterable[Record]) -> Table:
         jobs = list(group)
         counts = Counter(job.status for job in jobs)
         causes = [f"{counts[s]} {s}" for s in Status if s is not Status.OK and counts[s]]
-        losses = [_loss(job) for job in jobs if job.status not in RERUN_ALWAYS]
-        sizes = [job.complexity for job in jobs if job.complexity is not None]
+        entries = [entry(_result(job), specs) for job in jobs]
+        values = [aggregate(spec, *counted(entries, spec)) for spec in shown]
         table.add_row(
             _plain(algorithm),
-            *([_noise(snr_db)] if with_noise else []),
+            *([noise_name(snr_db)] if with_noise else []),
             str(len(jobs)),
             str(counts[Status.OK]),
-            _short(median(losses) if losses else None),
-            *(_share(losses, limit) for limit in GOOD_NMSE.values()),
-            _whole(median(sizes) if sizes else None),
+            *(_summed(spec, found) for spec, found in zip(shown, values, strict=True)),
             _duration(sum(job.measured.wall_s or 0.0 for job in jobs)),
             "\n".join(causes) or NOTHING,
         )
@@ -182,30 +203,53 @@ def _rounded(number: re.Match[str]) -> str:
     return f"{float(number.group()):.3g}"
 
 
-def _loss(record: Record) -> float:
-    nmse = record.metrics.get("nmse") if record.status in ANSWERED else None
-    return math.inf if nmse is None else nmse
+def _specs(records: Sequence[Record], specs: Sequence[MetricSpec]) -> tuple[MetricSpec, ...]:
+    if specs:
+        return tuple(specs)
+    made = specs_of([_result(record) for record in records], {})
+    return next(iter(made.values()), (MetricSpec(name="", title="score", explanation=""),))
 
 
-def _share(losses: Sequence[float], limit: float) -> str:
-    if not losses:
-        return NOTHING
-    # Rounded down: 100% is all of them.
-    return f"{100 * sum(loss < limit for loss in losses) // len(losses)}%"
+def _result(record: Record) -> Result:
+    return Result.model_validate(record.model_dump(mode="json", by_alias=True))
 
 
-def _noise(snr_db: float | None) -> Text:
-    return Text("clean" if snr_db is None else f"{snr_db:g} dB")
-
-
-def _whole(value: float | None) -> Text:
-    return Text(NOTHING if value is None else f"{value:.15g}")
-
-
-def _short(value: float | None) -> Text:
-    if value is None or math.isinf(value):
+def _value(spec: MetricSpec, record: Record) -> Text:
+    if record.status not in ANSWERED or spec.name not in record.metrics:
         return Text(NOTHING)
-    return Text("0" if value == 0 else f"{value:.1e}")
+    value = record.metrics[spec.name]
+    return Text(UNDECIDED if value is None else written(spec, value))
+
+
+def _or_dash(spec: MetricSpec, value: float | None) -> str:
+    return NOTHING if value is None else written(spec, value)
+
+
+def _mark(specs: Sequence[MetricSpec], record: Record) -> Text:
+    if record.status not in ANSWERED:
+        return Text("")
+    held = (spec.mark for spec in marked(specs) if record.metrics.get(spec.name) == 1)
+    unknown = any(record.metrics.get(spec.name, 0) is None for spec in marked(specs))
+    alarmed = any(spec.alarming(record.metrics.get(spec.name)) for spec in specs)
+    return Text(next(held, UNDECIDED if unknown else "") + ALARM * alarmed)
+
+
+def _signs(specs: Sequence[MetricSpec], records: Sequence[Record]) -> list[str]:
+    """Explain the signs that may stand behind a score."""
+    alarms = [
+        f"{ALARM} {warning(spec)}"
+        for spec in specs
+        if any(spec.alarming(record.metrics.get(spec.name)) for record in records)
+    ]
+    marks = [f"{spec.mark} {spec.title}" for spec in marked(specs)]
+    return [*filter(None, [", ".join(marks)]), ", ".join([f"{UNDECIDED} undecided", *alarms])]
+
+
+def _summed(spec: MetricSpec, found: Aggregated) -> str:
+    if found.value is None or math.isinf(found.value):
+        return NOTHING
+    # A share is rounded down: 100% is all of them.
+    return f"{int(100 * found.value + 1e-9)}%" if spec.mark else written(spec, found.value)
 
 
 def _duration(seconds: float | None) -> Text:

@@ -8,29 +8,28 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from mdbench.drawing.numbers import duration, fixed
 from mdbench.reports import leaderboard
-from mdbench.reports.numbers import duration, fixed, scientific
+from mdbench.reports.columns import cell, interval, of_place, undecided
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from mdbench.reports.leaderboard import Kind, Row
+    from mdbench.metrics.spec import MetricSpec
+    from mdbench.reports.leaderboard import Board, Kind, Row
     from mdbench.reports.results import Result
 
 __all__ = ["leaderboards"]
 
-CAPTION = (
-    "rank: mean over systems; NMSE: median, raised to the noise floor; found: identified of all "
-    "jobs with a known truth; a failure ranks behind every answer"
-)
-SIMULATED = (
-    "; R2>.9: share of jobs whose simulated trajectory has an R2 above 0.9, in the test window / "
-    "from an initial condition that no method is given"
-)
-RESIDUAL = "; resid: median NMSE on clean data"
+MOST_WITH_INTERVAL = 3
+"""Metrics besides the primary one beside which there is room for its interval."""
 
 
-def leaderboards(results: Iterable[Result], kinds: Mapping[str, Kind]) -> Iterator[Table]:
+def leaderboards(
+    results: Iterable[Result],
+    kinds: Mapping[str, Kind],
+    specs: Mapping[str, Sequence[MetricSpec]],
+) -> Iterator[Table]:
     """Make a table for each data type: the page's leaderboard, as far as 80 characters go.
 
     Parameters
@@ -39,59 +38,70 @@ def leaderboards(results: Iterable[Result], kinds: Mapping[str, Kind]) -> Iterat
         Those that stand, of all data types.
     kinds
         What is known of the methods.
+    specs
+        The metrics of each data type.
     """
-    for data_type, board in leaderboard.boards(results, kinds).items():
-        jobs = any(row.jobs != row.judged for row in board.rows)  # else found says how many
-        simulated = board.has_simulations
-        residual = board.has_residuals
-        table = Table(
-            box=box.SIMPLE_HEAD,
-            padding=0,
-            title=f"{data_type}: {len(board.entries)} results, "
-            f"ranks over {len(board.systems)} systems",
-            title_justify="left",
-            caption=CAPTION + SIMULATED * simulated + RESIDUAL * residual,
-            caption_justify="left",
-        )
-        table.add_column("rank", justify="right", no_wrap=True)
-        table.add_column("method", overflow="ellipsis", no_wrap=True)
-        for name in (
-            *("NMSE", "95 %", "found"),
-            *["R2>.9"] * simulated,
-            *["resid"] * residual,
-            "cplx",
-            *["jobs"] * jobs,
-            *("time", "MB"),
-        ):
-            table.add_column(name, justify="right", no_wrap=True)
-        table.add_column("not ok")
-        for row in board.rows:
-            told = [_followed(row)] * simulated + [scientific(row.residual)] * residual
-            told += [fixed(row.complexity)] + [str(row.jobs)] * jobs
-            table.add_row(*(Text(text) for text in _cells(row, told)))
-        yield table
+    for data_type, board in leaderboard.boards(results, kinds, specs).items():
+        yield _table(data_type, board)
 
 
-def _followed(row: Row) -> str:
-    """Write both shares, rounded down: 100 % is all of them."""
-    if not row.simulated:
-        return "–"
-    shares = [f"{100 * row.holds // row.simulated}"]
-    if row.simulated_unseen:
-        shares.append(f"{100 * row.holds_unseen // row.simulated_unseen}")
-    return f"{'/'.join(shares)}%"
-
-
-def _cells(row: Row, told: Sequence[str]) -> list[str]:
-    low, high = scientific(row.low), scientific(row.high)
-    return [
-        fixed(row.rank, 2),
-        f"{row.method}*" if row.reference else row.method,
-        scientific(row.median),
-        low if low == high else f"{low}…{high}",
-        f"{row.identified}/{row.judged}" if row.judged else "–",
-        *told,
-        duration(row.wall_s),
-        fixed(row.memory_mb),
-        " ".join(f"{count} {cause}" for cause, count in row.causes.items()) or "–",
+def _table(data_type: str, board: Board) -> Table:
+    primary, others = board.primary, of_place(board, "brief")
+    flags = [spec for spec in others if spec.mark]
+    jobs = not flags or any(row.jobs != row.values[flags[0].name].of for row in board.rows)
+    ends = len(others) <= MOST_WITH_INTERVAL
+    named = [primary, *others]
+    told = [f"{_head(spec)}: {spec.explanation}" for spec in named if spec.explanation]
+    caption = "; ".join(["rank: mean over systems", *told, "a failure ranks behind every answer"])
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        padding=0,
+        title=f"{data_type}: {len(board.entries)} results, ranks over {len(board.systems)} systems",
+        title_justify="left",
+        caption=f"{caption}. {undecided(board)}".strip(),
+        caption_justify="left",
+    )
+    table.add_column("rank", justify="right", no_wrap=True)
+    table.add_column("method", overflow="ellipsis", no_wrap=True)
+    heads = [
+        _head(primary),
+        *["95\xa0%"] * ends,
+        *map(_head, others),
+        *["jobs"] * jobs,
+        "time",
+        "MB",
     ]
+    for head in heads:
+        table.add_column(head.replace(" ", "\n"), justify="right", no_wrap=True)
+    table.add_column("not ok")
+    for row in board.rows:
+        line = [
+            fixed(row.rank, 2),
+            f"{row.method}*" if row.reference else row.method,
+            cell(primary, row.values[primary.name], primary=True).text,
+            *[_interval(primary, row)] * ends,
+            *(_short(spec, row) for spec in others),
+            *[str(row.jobs)] * jobs,
+            duration(row.wall_s),
+            fixed(row.memory_mb),
+            " ".join(f"{count} {cause}" for cause, count in row.causes.items()) or "–",
+        ]
+        table.add_row(*map(Text, line))
+    return table
+
+
+def _head(spec: MetricSpec) -> str:
+    return spec.mark or spec.title
+
+
+def _interval(primary: MetricSpec, row: Row) -> str:
+    low, _, high = interval(primary, row, "…").partition("…")
+    return low if low == high or not high else f"{low}…{high}"
+
+
+def _short(spec: MetricSpec, row: Row) -> str:
+    """Write a flag that has a mark as a count, another as a share, rounded down: 100 % is all."""
+    found = row.values[spec.name]
+    if spec.kind == "flag" and not spec.mark and found.value is not None:
+        return f"{int(100 * found.value + 1e-9)}%"
+    return cell(spec, found).text.partition(" (")[0]

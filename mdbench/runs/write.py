@@ -116,6 +116,8 @@ def make_record(
             predict_s=outcome.predict_s,
             cpu_s=outcome.cpu_s,
             peak_memory_mb=outcome.peak_memory_mb,
+            blas_kernel=outcome.blas_kernel,
+            blas_threads=outcome.blas_threads,
         ),
     )
 

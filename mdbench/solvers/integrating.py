@@ -6,14 +6,16 @@ The equations have passed the grammar; what is executed is written from their tr
 from __future__ import annotations
 
 import math
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.integrate import solve_ivp
+from scipy.integrate import LSODA
 
 from mdbench.expressions.functions import FUNCTIONS
 from mdbench.expressions.grammar import read
 from mdbench.expressions.tree import Call, Chain, Negation, Node, Number, Power, Variable
+from mdbench.one_reader import READING
 from mdbench.solvers.ode import SOLVER
 
 if TYPE_CHECKING:
@@ -25,6 +27,9 @@ _LONG = 20
 """Longer chains are written as calls, as Python reads no expression of any depth."""
 
 
+_TOLERANCES = {name: value for name, value in SOLVER.items() if name != "method"}
+
+
 class _BlewUpError(ArithmeticError):
     """A derivative is not finite, or a state is too large."""
 
@@ -34,15 +39,18 @@ class _TooManyError(Exception):
 
 
 def answer(question: dict[str, Any]) -> dict[str, Any]:
-    """Integrate ``equations`` from ``start`` to the times ``t``."""
+    """Integrate ``equations`` from ``start`` to the times ``t``: the states as far as it came.
+
+    With these also how it ended, and how often the right-hand sides were evaluated.
+    """
     derivatives = compiled(question["equations"])
-    limit = question["limit"]
-    left = question["evaluations"]
+    limit, most = question["limit"], question["evaluations"]
+    used = 0
 
     def right_hand_side(_t: float, u: Any) -> list[float]:
-        nonlocal left
-        left -= 1
-        if left < 0:
+        nonlocal used
+        used += 1
+        if used > most:
             raise _TooManyError
         state = u.tolist()
         if not all(abs(value) < limit for value in state):
@@ -52,22 +60,35 @@ def answer(question: dict[str, Any]) -> dict[str, Any]:
             raise _BlewUpError
         return du
 
-    t = question["t"]
+    t = np.array(question["t"])
+    reached = [question["start"]]
+    ended = "whole"
     try:
-        with np.errstate(all="ignore"):
-            solution = solve_ivp(
-                right_hand_side, (t[0], t[-1]), question["start"], t_eval=t, **SOLVER
-            )
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # LSODA says so when it gives up
+            _march(right_hand_side, t, reached)
+        if len(reached) < len(t):
+            ended = "stiff"
     except (ArithmeticError, ValueError, TypeError):
-        # Complex values are a TypeError, and as undefined as the rest.
-        return {"ended": "blew_up"}
+        ended = "blew_up"  # complex values are a TypeError, and as undefined as the rest
     except _TooManyError:
-        return {"ended": "stiff"}
-    if not solution.success or solution.y.shape[1] != len(t):
-        return {"ended": "stiff"}
-    if not np.isfinite(solution.y).all():
-        return {"ended": "blew_up"}
-    return {"ended": "whole", "u": solution.y.T.tolist()}
+        ended = "stiff"
+    if not np.isfinite(reached).all():
+        ended = "blew_up"
+        reached = [state for state in reached if all(map(math.isfinite, state))]
+    return {"ended": ended, "u": reached, "evaluations": min(used, most)}
+
+
+def _march(right_hand_side: Callable[..., list[float]], t: Any, reached: list[Any]) -> None:
+    """Add the states at one time after the other, as far as the solver comes."""
+    solver = LSODA(right_hand_side, t[0], reached[0], t[-1], **_TOLERANCES)
+    while solver.status == "running":
+        solver.step()
+        if solver.status == "failed":
+            return
+        passed = np.searchsorted(t, solver.t, side="right")
+        if passed > len(reached):
+            reached += solver.dense_output()(t[len(reached) : passed]).T.tolist()
 
 
 def compiled(equations: list[str]) -> Callable[..., list[float]]:
@@ -85,7 +106,8 @@ def compiled(equations: list[str]) -> Callable[..., list[float]]:
     """
     names = tuple(f"u{i}" for i in range(len(equations)))
     written = ", ".join(_python(read(text, names)) for text in equations)
-    code = compile(f"lambda {', '.join(names)}: [{written}]", "<equations>", "eval")
+    with READING:
+        code = compile(f"lambda {', '.join(names)}: [{written}]", "<equations>", "eval")
     made: Callable[..., list[float]] = eval(code, {"__builtins__": {}} | _SCOPE)  # noqa: S307
     return made
 

@@ -7,7 +7,7 @@ The work is done by `integrating` in a child process with a limit on CPU time.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -54,13 +54,21 @@ class Simulated:
     ----------
     r2
         Of the trajectory; None where there is no whole one.
+    states
+        The states as far as it came, shape ``(m, d)`` with m at most the number of times.
+    evaluations
+        How often the right-hand sides were evaluated.
     """
 
     r2: float | None
     ended: Ended
+    states: Array = field(default_factory=lambda: np.empty((0, 0)), repr=False, compare=False)
+    evaluations: int = 0
 
 
-def simulate(equations: Sequence[str], t: Array, true: Array) -> Simulated:
+def simulate(
+    equations: Sequence[str], t: Array, true: Array, evaluations: int = MAX_EVALUATIONS
+) -> Simulated:
     """Integrate a system from the first true state, and compare the trajectories.
 
     The solver and its tolerances are those that the data are made with.
@@ -73,21 +81,22 @@ def simulate(equations: Sequence[str], t: Array, true: Array) -> Simulated:
         Increasing times, (n,).
     true
         The true states at these times, (n, len(equations)).
+    evaluations
+        How often the right-hand sides may be evaluated.
     """
     question = {
         "equations": list(equations),
         "t": t.tolist(),
         "start": true[0].tolist(),
         "limit": BLOWN_UP * (1.0 + float(np.max(np.abs(true)))),
-        "evaluations": MAX_EVALUATIONS,
+        "evaluations": evaluations,
     }
     found = _child.ask(question)
     if "error" in found:
         return Simulated(None, Ended.LATE)
-    ended = Ended(found["ended"])
-    if ended is not Ended.WHOLE:
-        return Simulated(None, ended)
-    return Simulated(trajectory_r2(np.array(found["u"]), true), ended)
+    ended, states = Ended(found["ended"]), np.array(found["u"])
+    r2 = trajectory_r2(states, true) if ended is Ended.WHOLE else None
+    return Simulated(r2, ended, states, found["evaluations"])
 
 
 def warm() -> None:

@@ -2,18 +2,44 @@
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const FAMILY = 1, REFERENCE = 2;
-  const OK = data.statuses.indexOf("ok"), PARTIAL = data.statuses.indexOf("partial");
-  const SILENT = ["interrupted", "unavailable"].map((name) => data.statuses.indexOf(name));
-  const ROUND_OFF = 1e-12, UNFIT = 1, RESAMPLES = 1000, COVERAGE = 0.5;
-  const NOTHING = "–", NO_ANSWER = "none";
+  const OK = data.statuses.indexOf("ok");
+  const statuses = (names) => new Set(names.map((name) => data.statuses.indexOf(name)));
+  const ANSWERED = statuses(data.answered), SILENT = statuses(data.silent);
+  const NOTHING = "–", NO_ANSWER = "none", ALARM = "\u00a0⚠", ENDLESS = 1e300;
+  const ABSENT = "";  // of a job that is not judged by a metric
 
   // Numbers as text: the same as numbers.py.
   const scientific = (x) => x === null ? NOTHING : !isFinite(x) ? NO_ANSWER : x === 0 ? "0"
-    : x.toExponential(1).replace("e+", "e");
+    : Math.abs(x) >= ENDLESS ? (x > 0 ? "∞" : "-∞") : x.toExponential(1).replace("e+", "e");
   const fixed = (x, digits = 0) => x === null ? NOTHING : !isFinite(x) ? NO_ANSWER : x.toFixed(digits);
+  const rounded = (x, digits) => x === null || !isFinite(x) || Math.abs(x) <= (digits ? 1e3 : 1e6)
+    ? fixed(x, digits) : scientific(x);
   const duration = (s) => s === null ? NOTHING : s < 0.0995 ? fixed(1000 * s) + " ms"
     : s < 10 ? fixed(s, 1) + " s" : s < 3600 ? fixed(s) + " s" : fixed(s / 3600, 1) + " h";
-  const ratio = (x) => x === null || !(x > 1000 && isFinite(x)) ? fixed(x, 1) : scientific(x);
+
+  // What a metric's spec says: the same as spec.py, floor.py and columns.py.
+  const number = (x) => x === "inf" ? Infinity : x === "-inf" ? -Infinity : x;
+  for (const type of Object.values(data.types)) for (const spec of type.specs) {
+    const sign = spec.better === "higher" ? -1 : 1;
+    spec.loss = (x) => sign * x;
+    const worst = number(spec.on_failure);
+    spec.failed = spec.kind === "label" || worst === null ? null
+      : isFinite(worst) ? worst : sign * Infinity;
+    spec.ranks = (floor) => floor === null || spec.nothing === null
+      || spec.loss(floor) < spec.loss(number(spec.nothing));
+    spec.raised = (x, floor) => {
+      const least = floor !== null && spec.loss(x) < spec.loss(floor) ? floor : x;
+      return spec.better === "lower" ? Math.max(least, spec.resolution) : least;
+    };
+    spec.alarming = (x) => spec.alarm !== null && isFinite(x) && spec.loss(x) > spec.loss(spec.alarm);
+    spec.written = (x) => x === null ? NOTHING : !isFinite(x) ? NO_ANSWER
+      : spec.kind === "flag" ? (x === 0 ? "no" : x === 1 ? "yes" : fixed(100 * x) + "\u00a0%")
+      : spec.scale === "log" && spec.digits ? scientific(x) : rounded(x, spec.digits);
+    spec.of = (values) => !values.length ? null
+      : spec.aggregate === "counts" ? values.filter((x) => x !== 0).length
+      : spec.aggregate === "max" ? values.reduce((a, b) => Math.max(a, b))
+      : spec.aggregate === "median" ? median(values) : mean(values);
+  }
 
   const median = (values) => {
     if (!values.length) return null;
@@ -21,7 +47,7 @@
     return sorted.length % 2 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
   };
   const mean = (values) => values.length ? values.reduce((a, b) => a + b, 0) / values.length : null;
-  const known = (values) => values.filter((value) => value !== null);
+  const present = (values) => values.filter((value) => value !== null);
   const group = (items, key) => {
     const groups = new Map();
     for (const item of items) {
@@ -42,7 +68,7 @@
   const draws = (size) => {
     if (drawn.has(size)) return drawn.get(size);
     let state = 0;
-    const counts = Array.from({length: RESAMPLES}, () => new Uint16Array(size));
+    const counts = Array.from({length: data.resamples}, () => new Uint16Array(size));
     for (const row of counts) for (let i = 0; i < size; i++) {
       state = (state + 0x6D2B79F5) | 0;
       let mixed = Math.imul(state ^ (state >>> 15), state | 1);
@@ -52,51 +78,62 @@
     drawn.set(size, counts);
     return counts;
   };
-  const interval = (losses, places, size) => {
-    const order = losses.map((_, i) => i).sort((a, b) => losses[a] === losses[b] ? 0 : losses[a] - losses[b]);
-    const medians = [];
+  const ascending = (a, b) => a === b ? 0 : a - b;
+  const interval = (values, places, size, byMean) => {
+    const order = values.map((_, i) => i).sort((a, b) => ascending(values[a], values[b]));
+    const found = [];
     for (const row of draws(size)) {
       let total = 0;
       for (const place of places) total += row[place];
       if (!total) continue;
       let sum = 0, lower = null, upper = null;
       for (const i of order) {
-        sum += row[places[i]];
-        if (lower === null && sum >= total / 2) lower = losses[i];
-        if (sum > total / 2) { upper = losses[i]; break; }
+        const times = row[places[i]];
+        if (byMean) { if (times) sum += times * values[i]; continue; }
+        sum += times;
+        if (lower === null && sum >= total / 2) lower = values[i];
+        if (sum > total / 2) { upper = values[i]; break; }
       }
-      medians.push((lower + upper) / 2);
+      found.push(byMean ? sum / total : (lower + upper) / 2);
     }
-    medians.sort((a, b) => a === b ? 0 : a - b);
-    return [medians[Math.floor(0.025 * medians.length)],
-      medians[Math.min(medians.length - 1, Math.floor(0.975 * medians.length))]];
+    found.sort(ascending);
+    return [found[Math.floor(0.025 * found.length)],
+      found[Math.min(found.length - 1, Math.floor(0.975 * found.length))]];
   };
 
   // The leaderboard of some results: the same as leaderboard.py.
   const board = (type, keep) => {
-    const t = data.types[type], entries = [];
+    const t = data.types[type], [primary, ...others] = t.specs, entries = [];
     for (let i = 0; i < t.m.length; i++) if (keep(t, i)) entries.push(i);
     const caseOf = (i) => (t.s[i] * data.noise.length + t.n[i]) * data.protocols.length + t.p[i];
     const system = (id) => Math.floor(id / data.noise.length / data.protocols.length);
-    const answered = (i) => t.x[i] === OK || t.x[i] === PARTIAL;
-    const attempted = (i) => !SILENT.includes(t.x[i]);
-    const error = (i) => t.e[i] === null ? Infinity : t.e[i];
+    const answered = (i) => ANSWERED.has(t.x[i]), attempted = (i) => !SILENT.has(t.x[i]);
+    const known = (spec, i) => spec.v[i] !== null && spec.v[i] !== ABSENT;
+    const counted = (spec, ones) => {
+      const judged = ones.filter((i) => attempted(i) && spec.v[i] !== ABSENT), values = [];
+      for (const i of judged) {
+        const value = answered(i) ? spec.v[i] : spec.failed;
+        if (value !== null) values.push(value);
+      }
+      return {values, undecided: judged.filter((i) => answered(i) && spec.v[i] === null).length};
+    };
     const floors = new Map(), unfit = new Set();
     for (const [id, ones] of group(entries, caseOf)) {
-      const floor = median(known(ones.map((i) => t.f[i]))) ?? 0;
+      const floor = median(present(ones.map((i) => t.f[i])));
       floors.set(id, floor);
-      if (floor >= UNFIT || ones.some((i) => t.v[i] === 0 && error(i) >= UNFIT)) unfit.add(id);
+      if (!primary.ranks(floor)) unfit.add(id);
     }
     const methods = group(entries, (i) => t.m[i]), losses = new Map();
     for (const [method, ones] of methods) {
-      const own = new Map();
-      for (const [id, seeds] of group(ones.filter(attempted), caseOf))
-        own.set(id, median(seeds.map((i) => Math.max(error(i), floors.get(id), ROUND_OFF))));
+      const own = new Map(), told = ones.filter((i) => attempted(i) && (!answered(i) || known(primary, i)));
+      for (const [id, seeds] of group(told, caseOf))
+        own.set(id, median(seeds.map((i) => answered(i)
+          ? primary.loss(primary.raised(primary.v[i], floors.get(id))) : Infinity)));
       losses.set(method, own);
     }
     const candidates = [...losses].filter(([method]) => !data.methods[method][REFERENCE]);
     const most = Math.max(0, ...candidates.map(([, own]) => own.size));
-    const ranked = candidates.filter(([, own]) => own.size && own.size >= COVERAGE * most).map(([m]) => m);
+    const ranked = candidates.filter(([, own]) => own.size && own.size >= data.coverage * most).map(([m]) => m);
     const common = ranked.length ? [...losses.get(ranked[0]).keys()].filter((id) =>
       !unfit.has(id) && ranked.every((m) => losses.get(m).has(id))) : [];
     const meanRanks = new Map();
@@ -111,102 +148,97 @@
       }
       ranked.forEach((m, k) => meanRanks.set(m, totals[k] / systems.size));
     }
-    const judgedAtAll = entries.some((i) => t.v[i] >= 0);
-    const movedAtAll = entries.some((i) => t.h[i] >= 0);
-    const tabledAtAll = entries.some((i) => t.a[i] >= 0);
-    const comparedAtAll = entries.some((i) => t.o[i] >= 0);
-    const question = (i) => t.s[i] * data.protocols.length + t.p[i];
-    const withResidual = new Set(entries.filter((i) => t.q[i] !== null).map(question));
     const rows = [...methods].map(([method, ones]) => {
-      const own = losses.get(method), fit = [...own.keys()].filter((id) => !unfit.has(id));
-      const errors = fit.map((id) => own.get(id)), numbers = new Map();
-      const places = fit.map((id) => {
+      const own = losses.get(method), numbers = new Map();
+      const fit = [...own.keys()].filter((id) => !unfit.has(id)).map((id) =>
+        [id, own.get(id) === Infinity ? primary.failed : primary.loss(own.get(id))])
+        .filter(([, score]) => score !== null);
+      const scores = fit.map(([, score]) => score);
+      const places = fit.map(([id]) => {
         const name = system(id);
         if (!numbers.has(name)) numbers.set(name, numbers.size);
         return numbers.get(name);
       });
-      const [low, high] = errors.length ? interval(errors, places, numbers.size) : [null, null];
-      const above = fit.filter((id) => floors.get(id)).map((id) => own.get(id) / floors.get(id));
-      const done = ones.filter(attempted), judged = done.filter((i) => t.j[i]);
-      const causes = data.statuses.map((name, status) =>
-        [status === OK ? 0 : ones.filter((i) => t.x[i] === status).length, name]).filter(([n]) => n);
-      const failed = judged.filter((i) => !answered(i)).length;
-      const of = (column, least) => done.filter((i) => column[i] >= least).length;
-      const ended = data.ends.map((name, end) =>
-        [end ? done.filter((i) => t.k[i] === end).length : 0, name]).filter(([n]) => n);
-      const distances = [...Array(failed).fill(1), ...known(done.map((i) => t.z[i]))];
-      const [name, family, reference] = data.methods[method];
+      const byMean = ["mean", "share"].includes(primary.aggregate);
+      const [low, high] = scores.length ? interval(scores, places, numbers.size, byMean) : [null, null];
+      const above = fit.filter(([id]) => floors.get(id)).map(([id, score]) => score / floors.get(id));
+      const done = ones.filter(attempted), [name, family, reference] = data.methods[method];
+      const causes = data.statuses.map((cause, status) =>
+        [status === OK ? 0 : ones.filter((i) => t.x[i] === status).length, cause]).filter(([n]) => n);
+      const values = [{values: scores, undecided: counted(primary, ones).undecided},
+        ...others.map((spec) => counted(spec, ones))];
+      values.forEach((found, k) => { found.value = t.specs[k].of(found.values); });
       return {
         name, family, reference, rank: meanRanks.get(method) ?? null, jobs: ones.length,
-        answers: ones.filter(answered).length, median: median(errors), low, high,
-        above: median(above), judged: judgedAtAll ? judged.length : 0,
-        identified: done.filter((i) => t.v[i] === 0).length,
-        oneOff: done.filter((i) => t.v[i] === 1).length,
-        f1: median(known(judged.map((i) => answered(i) ? t.g[i] : 0))),
-        holds: of(t.h, 1), simulated: movedAtAll ? failed + of(t.h, 0) : 0,
-        unseen: of(t.u, 1), simulatedUnseen: movedAtAll ? failed + of(t.u, 0) : 0, ended,
-        residual: median(judged.filter((i) => withResidual.has(question(i))).map((i) => t.q[i] ?? Infinity)),
-        accurate: of(t.a, 1), tabled: tabledAtAll ? failed + of(t.a, 0) : 0,
-        solved: of(t.o, 1), compared: comparedAtAll ? failed + of(t.o, 0) : 0,
-        distance: comparedAtAll ? mean(distances) : null,
-        nodes: median(known(ones.map((i) => t.c[i]))), causes,
-        wall: median(known(done.map((i) => t.w[i]))),
+        answers: ones.filter(answered).length, low, high, above: median(above), values, causes,
+        wall: median(present(done.map((i) => t.w[i]))),
         total: ones.reduce((sum, i) => sum + (t.w[i] ?? 0), 0),
-        memory: known(ones.map((i) => t.b[i])).reduce((a, b) => Math.max(a, b), -Infinity),
+        memory: present(ones.map((i) => t.b[i])).reduce((a, b) => Math.max(a, b), -Infinity),
       };
     });
     const last = (x) => x === null ? Infinity : x;
     const compare = (a, b) => a === b ? 0 : a < b ? -1 : 1;
+    const place = (row) => row.values[0].value === null ? Infinity : primary.loss(row.values[0].value);
     rows.sort((a, b) => compare(last(a.rank), last(b.rank)) || compare(a.reference, b.reference)
-      || compare(last(a.median), last(b.median)) || compare(a.name, b.name));
+      || compare(place(a), place(b)) || compare(a.name, b.name));
     return {rows, entries};
   };
 
-  const cells = (row) => {
-    const share = (count, of) => of
-      ? [`${count}/${of} (${fixed(100 * count / of)}\u00a0%)`, count / of] : [NOTHING, null];
-    const told = (causes) => [causes.map(([n, name]) => `${n}\u00a0${name.replaceAll("_", "\u00a0")}`).join(", ") || NOTHING,
-      causes.reduce((sum, [n]) => sum + n, 0)];
-    const memory = isFinite(row.memory) ? row.memory : null, f1 = row.judged ? row.f1 : null;
-    return [
-      [fixed(row.rank, 2), row.rank],
-      [row.reference ? row.name + " (reference)" : row.name, row.name],
-      [row.family, row.family],
-      [scientific(row.median), row.median],
-      [row.low === null ? NOTHING : `${scientific(row.low)} … ${scientific(row.high)}`, row.low],
-      [ratio(row.above), row.above],
-      share(row.identified, row.judged), share(row.oneOff, row.judged), [fixed(f1, 2), f1],
-      share(row.holds, row.simulated), share(row.unseen, row.simulatedUnseen), told(row.ended),
-      [scientific(row.residual), row.residual],
-      share(row.accurate, row.tabled), share(row.solved, row.compared),
-      [fixed(row.distance, 2), row.distance],
-      [fixed(row.nodes), row.nodes],
-      [`${row.answers}/${row.jobs}`, row.answers / row.jobs],
-      [duration(row.wall), row.wall], [duration(row.total), row.total], [fixed(memory), memory],
-      told(row.causes),
-    ];
+  const causes = (counts) => counts.map(([n, name]) => `${n}\u00a0${name.replaceAll("_", "\u00a0")}`)
+    .join(", ") || NOTHING;
+  const general = {
+    rank: (row) => [fixed(row.rank, 2), row.rank],
+    method: (row) => [row.reference ? row.name + " (reference)" : row.name, row.name],
+    family: (row) => [row.family, row.family],
+    interval: (row, primary) => [row.low === null ? NOTHING
+      : `${primary.written(row.low)} … ${primary.written(row.high)}`, row.low],
+    ratio: (row) => [rounded(row.above, 1), row.above],
+    answers: (row) => [`${row.answers}/${row.jobs}`, row.answers / row.jobs],
+    time: (row) => [duration(row.wall), row.wall],
+    total: (row) => [duration(row.total), row.total],
+    memory: ({memory}) => isFinite(memory) ? [fixed(memory), memory] : [NOTHING, null],
+    causes: (row) => [causes(row.causes), row.causes.reduce((sum, [n]) => sum + n, 0)],
+  };
+  const ofSpec = (spec, isPrimary, {value, values}) => {
+    if (value === null) return [NOTHING, null];
+    if (spec.kind === "label") {
+      const counts = spec.labels.map((name, k) => [k ? values.filter((x) => x === k).length : 0, name]);
+      return [causes(counts.filter(([n]) => n)), value];
+    }
+    if (spec.kind === "flag" && !isPrimary) {
+      const count = fixed(value * values.length);
+      return [`${count}/${values.length} (${fixed(100 * value)}\u00a0%)`, value];
+    }
+    const alarm = spec.alarming(value);
+    return [spec.written(value) + (alarm ? ALARM : ""), value, alarm ? spec.warning : ""];
   };
 
-  const show = (table, rows, shown) => {
+  const show = (table, rows, {columns, specs}) => {
     const body = document.createElement("tbody");
     for (const row of rows) {
       const line = body.insertRow();
-      const all = cells(row);
-      shown.forEach((column, place) => {
-        const [text, value] = all[column], cell = line.insertCell();
+      columns.forEach((column, place) => {
+        const cell = line.insertCell();
+        const [text, value, warning] = typeof column === "string" ? general[column](row, specs[0])
+          : ofSpec(specs[column], column === 0, row.values[column]);
         cell.className = table.tHead.rows[0].cells[place].className;
         cell.textContent = text;
-        if (value !== null) cell.dataset.v = value === Infinity ? "inf" : value;
+        if (warning) cell.title = warning;
+        if (value !== null) cell.dataset.v = Math.abs(value) === Infinity ? (value > 0 ? "inf" : "-inf") : value;
       });
     }
     table.tBodies[0].replaceWith(body);
+    const told = specs.map((spec, k) => [spec.title, rows.reduce((sum, row) => sum + row.values[k].undecided, 0)])
+      .filter(([, count]) => count).map((each) => each.join(" ")).join(", ");
+    table.closest("section").querySelector(".undecided").textContent = told
+      ? `The scorer could not decide, and nothing counts these values: ${told}.` : "";
   };
 
   // Tables are sorted by a click on a column's head; what has no value comes last.
   const valueOf = (row, column) => {
     const cell = row.cells[column], given = cell.dataset.v;
     if (given === undefined) return cell.textContent.trim() || null;
-    return given === "inf" ? Infinity : given !== "" && !isNaN(given) ? Number(given) : given;
+    return given === "inf" ? Infinity : given === "-inf" ? -Infinity : given !== "" && !isNaN(given) ? Number(given) : given;
   };
   const empty = (value) => value === null || value === NOTHING;
   const sort = (table, column, direction) => {
@@ -242,7 +274,7 @@
         && is(chosen.protocol, t.p[i]) && is(chosen.family, data.methods[t.m[i]][FAMILY]));
       const sorted = [...table.tHead.rows[0].cells].findIndex((head) => head.hasAttribute("aria-sort"));
       const down = sorted >= 0 && table.tHead.rows[0].cells[sorted].getAttribute("aria-sort") === "descending";
-      show(table, rows, data.types[type].shown);
+      show(table, rows, data.types[type]);
       if (sorted >= 0) sort(table, sorted, down ? -1 : 1);
       count += entries.length;
       all += data.types[type].m.length;

@@ -7,10 +7,8 @@ import numpy as np
 import pytest
 
 from mdbench.data.trajectory import Trajectory
-from mdbench.reports.trajectories import Found, simulate, trajectory_pictures
-from mdbench.solvers import simulation
-
-LOTKA = ["u0*(1.84 - 1.45*u1)", "-u1*(3.0 - 1.62*u0)"]
+from mdbench.drawing.trajectories import Found, follow, trajectory_pictures
+from mdbench.solvers.simulation import simulate
 
 
 def circle(start: float = 0.0) -> Trajectory:
@@ -28,55 +26,38 @@ def lines(svg: str) -> list[list[tuple[float, float]]]:
     ]
 
 
-def test_simulations_follow_the_closed_form() -> None:
-    t = np.linspace(0, 3, 30)
-    states, _ = simulate(["u1", "-u0"], t, np.array([0.0, 1.0]))
-    assert states is not None
-    assert np.allclose(states[:, 0], np.sin(t), atol=1e-4)
-
-
 def test_what_is_drawn_is_what_was_scored() -> None:
-    t = np.linspace(0, 10, 150)
-    true = np.array([[8.3, 3.4]] * 150) + np.sin(t)[:, None]
-    states, _ = simulate(LOTKA, t, true[0])
+    seen = circle()
+    (states, other), used = follow(["u1", "-u0"], seen, circle(1.0), 10_000)
     assert states is not None
-    scored = simulation.simulate(LOTKA, t, true)
-    assert simulation.trajectory_r2(states, true) == scored.r2
+    assert other is not None
+    assert np.allclose(states, seen.u[120:], atol=1e-4)
+    assert other.shape == seen.u.shape
+    scored = [
+        simulate(["u1", "-u0"], one.t[n:], one.u[n:]) for one, n in ((seen, 120), (circle(1.0), 0))
+    ]
+    assert np.array_equal(states, scored[0].states)
+    assert used == sum(one.evaluations for one in scored)
 
 
-@pytest.mark.parametrize(
-    ("equation", "fewest", "most"),
-    [
-        ("u0**2", 5, 11),  # infinite at t = 1
-        ("log(1.2 - u0)", 1, 30),  # undefined from u0 = 1.2 on
-        ("exp(exp(exp(u0)))", 1, 5),
-    ],
-)
-def test_what_was_reached_is_drawn(equation: str, fewest: int, most: int) -> None:
-    t = np.linspace(0, 3, 30)
-    states, _ = simulate([equation], t, np.array([1.0]))
-    assert states is not None
-    assert fewest <= len(states) <= most
-    assert np.isfinite(states).all()
+def test_what_is_drawn_takes_no_more_evaluations_than_there_are() -> None:
+    ways, used = follow(["u1", "-u0"], circle(), circle(1.0), 1)
+    assert ways[0] is not None
+    assert ways[1] is None
+    assert used > 1  # a line that was begun is drawn
+    assert follow(["u1", "-u0"], circle(), circle(), 0) == ([None, None], 0)
+    assert len(follow(["u1", "-u0"], circle(), None, 100)[0]) == 1
 
 
-def test_a_simulation_ends_after_so_many_evaluations() -> None:
-    t, start = np.linspace(0, 1000, 1000), np.array([0.0, 1.0])
-    states, used = simulate(["u1", "-u0"], t, start, most=500)
-    assert used == 500
-    assert states is not None
-    assert 10 < len(states) < 500
-
-
-@pytest.mark.parametrize("equation", ["u7", "u0 +", "open('x')"])
+@pytest.mark.parametrize("equation", ["u0 +", "open('x')", "(" * 50_000, "ü"])
 def test_what_is_no_equation_is_not_simulated(equation: str) -> None:
-    assert simulate([equation], np.linspace(0, 1, 9), np.array([1.0])) == (None, 0)
+    assert follow([equation, "u0"], circle(), None, 99) == ([None], 0)
 
 
 def test_both_ways_are_drawn_beside_each_other() -> None:
     seen, unseen = circle(), circle(1.0)
     found = [
-        Found("<a>", 2, "0.990 and 0.500", [seen.u[120:], unseen.u]),
+        Found("<a>", 2, "R² 0.990 and 0.500", [seen.u[120:], unseen.u]),
         Found("b", 9, "", [seen.u[120:125], None]),
     ]
     html = trajectory_pictures("ring", seen, unseen, found)

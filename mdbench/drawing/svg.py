@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from html import escape
-from importlib import resources
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -45,17 +44,18 @@ def marker(number: int, x: float, y: float, size: float = 4.5) -> str:
     return f'<path d="{path}"/>'
 
 
-def standalone(svg: str, legend: Mapping[str, int] | None = None) -> str:
-    """Make a file of a picture: with its name space, and the page's style inside.
+def standalone(svg: str, style: str, legend: Mapping[str, int] | None = None) -> str:
+    """Make a file of a picture: with its name space, and a style inside.
 
     Parameters
     ----------
     svg
         The picture.
+    style
+        A style sheet.
     legend
         The numbers of the methods whose names and signs are to stand below a `Plot`.
     """
-    style = resources.files("mdbench.reports").joinpath("templates/report.css").read_text("utf-8")
     head, rest = svg.split(">", maxsplit=1)
     parts = []
     for place, (name, number) in enumerate((legend or {}).items()):

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from decimal import ROUND_HALF_UP, Decimal
 
-__all__ = ["cleanest_first", "duration", "fixed", "noise_name", "r_squared", "scientific"]
+__all__ = ["cleanest_first", "duration", "fixed", "noise_name", "rounded", "scientific"]
 
 NOTHING = "–"
 NO_ANSWER = "none"
-"""How an infinite error is shown: there was no answer."""
+"""How an infinite score is shown: there was no answer."""
+ENDLESS = 1e300
+"""From here on a score is as good as infinite: what was computed is no float any more."""
 
 
 def cleanest_first(snr_db: float | None) -> float:
@@ -48,6 +50,8 @@ def scientific(value: float | None) -> str:
         return NO_ANSWER
     if value == 0:
         return "0"
+    if abs(value) >= ENDLESS:
+        return "∞" if value > 0 else "-∞"
     exact = Decimal(abs(value))
     power = exact.adjusted()
     mantissa = exact.scaleb(-power).quantize(Decimal("0.1"), ROUND_HALF_UP)
@@ -71,16 +75,17 @@ def fixed(value: float | None, digits: int = 0) -> str:
     return str(Decimal(value).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP))
 
 
-def r_squared(value: float | None) -> str:
-    """Write an R2: with three digits where it is near what is good, else as a power.
+def rounded(value: float | None, digits: int) -> str:
+    """Write a number with so many digits behind the point, or as a power where it is large.
 
     Examples
     --------
-    >>> r_squared(0.98765), r_squared(-31.4), r_squared(None)
-    ('0.988', '-3.1e1', '–')
+    >>> rounded(0.98765, 3), rounded(-31400.0, 3), rounded(31400.0, 0)
+    ('0.988', '-3.1e4', '31400')
     """
-    if value is None or value > -10:  # noqa: PLR2004 - below it nobody cares for digits
-        return fixed(value, 3)
+    large = 1e3 if digits else 1e6
+    if value is None or math.isinf(value) or abs(value) <= large:
+        return fixed(value, digits)
     return scientific(value)
 
 

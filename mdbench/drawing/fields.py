@@ -11,11 +11,11 @@ import numpy as np
 from mdbench.data.derivatives import time_derivative
 from mdbench.data.features import FieldColumns, feature_names
 from mdbench.data.splits import chronological
+from mdbench.drawing.png import LEVELS, UNDEFINED, levels, png_uri
+from mdbench.drawing.svg import Axis, ticks
 from mdbench.errors import MdbenchError
 from mdbench.expressions import parse
 from mdbench.expressions.contribution import used
-from mdbench.reports.png import LEVELS, UNDEFINED, levels, png_uri
-from mdbench.reports.svg import Axis, ticks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import math
-import warnings
 from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.integrate import LSODA
 
 from mdbench.data.splits import chronological
+from mdbench.drawing.svg import COLOURS, LEFT, Axis, Plot, dashes
 from mdbench.errors import MdbenchError
 from mdbench.expressions.grammar import check
-from mdbench.reports.svg import COLOURS, LEFT, Axis, Plot, dashes
-from mdbench.solvers import simulation
-from mdbench.solvers.integrating import compiled
-from mdbench.solvers.ode import SOLVER
+from mdbench.solvers.simulation import simulate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,20 +22,12 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["Found", "simulate", "trajectory_pictures"]
+__all__ = ["Found", "follow", "trajectory_pictures"]
 
 MOST_POINTS = 160
 """Points of a line in a picture."""
-MOST_EVALUATIONS = simulation.MAX_EVALUATIONS
-"""How often right-hand sides are evaluated for a line; their scores have the same limit."""
-TOO_LARGE = 1e3
-"""A state of this many times the first one has left every picture."""
 MARGIN = 0.15
 """Above and below the measured states, as a share of their range."""
-
-
-class _EndError(Exception):
-    """A derivative is undefined, or they were evaluated too often."""
 
 
 class Found(NamedTuple):
@@ -50,7 +37,7 @@ class Found(NamedTuple):
     ----------
     number
         Sets the colour and the dashes.
-    r2
+    says
         How well, in words.
     ways
         The states from the first time of the test window on, and from the first time of the
@@ -59,67 +46,52 @@ class Found(NamedTuple):
 
     method: str
     number: int
-    r2: str
+    says: str
     ways: Sequence[Array | None]
 
 
-def simulate(
-    equations: Sequence[str], t: Array, start: Array, most: int = MOST_EVALUATIONS
-) -> tuple[Array | None, int]:
-    """Integrate equations from a state, with the solver and the tolerances of their scores.
+def follow(
+    equations: Sequence[str],
+    seen: Trajectory,
+    unseen: Trajectory | None,
+    evaluations: int,
+) -> tuple[list[Array | None], int]:
+    """Integrate equations along both trajectories, as their scores do and as far as they come.
 
     Parameters
     ----------
     equations
-        Right-hand sides in ``u0``, ``u1``, ...
-    t
-        Increasing times, (n,).
-    start
-        The state at the first time, (dim,).
-    most
-        How often the right-hand sides may be evaluated.
+        Right-hand sides in ``u0``, ``u1``, ..., which nobody need have read before.
+    seen, unseen
+        The trajectory of the data, of which the test window is followed, and another one.
+    evaluations
+        How often the right-hand sides may be evaluated for all of it.
 
     Returns
     -------
-    states : NDArray or None
-        Those at the times that were reached, shape ``(m, dim)``, m at most n: fewer where the
-        solution blows up or needs too many evaluations.  None where the equations cannot be read.
-    evaluations : int
+    ways : list of NDArray or None
+        As `Found` has them.
+    used : int
         How often they were evaluated.
     """
+    starts = [(seen, chronological(len(seen.t)).test.start)]
+    if unseen is not None:
+        starts.append((unseen, 0))
     try:
         for text in equations:
             check(text)
-        derivatives = compiled(list(equations))
     except MdbenchError:
-        return None, 0
+        return [None for _ in starts], 0
+    ways: list[Array | None] = []
     used = 0
-    bound = TOO_LARGE * (float(np.abs(start).max()) + 1.0)
-
-    def right_hand_side(_t: float, u: Array) -> list[float]:
-        nonlocal used
-        used += 1
-        du = derivatives(*u.tolist())
-        if used >= most or not all(map(math.isfinite, du)):
-            raise _EndError
-        return du
-
-    options = {name: value for name, value in SOLVER.items() if name != "method"}
-    reached = [start]
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")  # LSODA says so when it gives up
-        try:
-            solver = LSODA(right_hand_side, t[0], start, t[-1], **options)
-            while solver.status == "running" and float(np.abs(reached[-1]).max()) < bound:
-                solver.step()
-                if solver.status == "failed":
-                    break
-                between = solver.dense_output()
-                while len(reached) < len(t) and t[len(reached)] <= solver.t:
-                    reached.append(between(t[len(reached)]))
-        except (_EndError, ArithmeticError, ValueError, TypeError):
-            pass  # complex values are a TypeError; what was reached before is shown
-    return np.array([state for state in reached if np.isfinite(state).all()]), used
+    for series, first in starts:
+        if used >= evaluations:
+            ways.append(None)
+            continue
+        done = simulate(equations, series.t[first:], series.u[first:])
+        used += done.evaluations
+        ways.append(done.states if done.states.size else None)
+    return ways, used
 
 
 def trajectory_pictures(
@@ -158,7 +130,7 @@ def trajectory_pictures(
     keys = [
         f'<span><svg class="m{one.number % COLOURS} stroke" viewBox="0 0 34 8" '
         f'aria-hidden="true"><path class="line"{_dashed(one.number)} d="M1 4H33"/></svg>'
-        f"{escape(one.method)}{f': R² {one.r2}' if one.r2 else ''}</span>"
+        f"{escape(one.method)}{f': {escape(one.says)}' if one.says else ''}</span>"
         for one in found
     ]
     keys = [f'<p class="legend">{"".join(keys)}</p>'] if keys else []

@@ -9,8 +9,8 @@ import pytest
 from pngs import pictures
 
 from mdbench.data.field import Field
-from mdbench.reports.fields import errors, field_pictures
-from mdbench.reports.png import LEVELS, UNDEFINED
+from mdbench.drawing.fields import errors, field_pictures
+from mdbench.drawing.png import LEVELS, UNDEFINED
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -1,0 +1,204 @@
+"""What stands in the columns of tables: scores by their specs, and what all methods have."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from mdbench.drawing.numbers import NO_ANSWER, NOTHING, duration, fixed, rounded, scientific
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mdbench.metrics.spec import MetricSpec, Place, Value
+    from mdbench.reports.leaderboard import Aggregated, Board, Row
+
+__all__ = [
+    "ALARM",
+    "UNDECIDED",
+    "Cell",
+    "Column",
+    "answer_cell",
+    "cell",
+    "cells",
+    "columns",
+    "interval",
+    "of_place",
+    "undecided",
+    "warning",
+    "written",
+]
+
+ALARM = "⚠"
+UNDECIDED = "?"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What a cell says, by what it is sorted (a number, or its text), and what it warns of."""
+
+    text: str
+    value: float | str | None = None
+    warning: str = ""
+
+
+class Column(NamedTuple):
+    """A column of the leaderboard.
+
+    Attributes
+    ----------
+    key
+        The name of a metric, or of what all methods have.
+    wrapped
+        Whether it may take two lines where there is little room.
+    """
+
+    key: str
+    title: str
+    meaning: str
+    spec: MetricSpec | None = None
+    wrapped: bool = False
+
+
+def columns(board: Board) -> list[Column]:
+    """Choose the columns that say something about a data type."""
+    primary = board.primary
+    ratio = Column("ratio", "× floor", f"median of {primary.title} over that of the truth")
+    return [
+        Column("rank", "rank", "mean rank over the systems that all ranked methods attempted"),
+        Column("method", "method", ""),
+        Column("family", "family", ""),
+        _of(primary),
+        Column("interval", "95 %", f"bootstrap interval of {primary.title}, whole systems drawn"),
+        *[ratio] * board.has_floors,
+        *(_of(spec) for spec in of_place(board, "board")),
+        Column("answers", "answers", "jobs with an answer, of all"),
+        Column("time", "time", "median wall time of a job"),
+        Column("total", "total", "wall time of all jobs"),
+        Column("memory", "memory", "peak of any job, MB"),
+        Column("causes", "not ok", "jobs that ended otherwise than ok, by cause", wrapped=True),
+    ]
+
+
+def of_place(board: Board, place: Place) -> list[MetricSpec]:
+    """Give the metrics that are shown at a place, without the primary one."""
+    return [spec for spec in board.known if place in spec.places and spec is not board.primary]
+
+
+def _of(spec: MetricSpec) -> Column:
+    how = {"share": "share of jobs", "counts": "jobs, by kind"}.get(spec.aggregate, spec.aggregate)
+    unit = f", {spec.unit}" if spec.unit else ""
+    meaning = f"{spec.explanation} ({how}{unit})".strip()
+    return Column(spec.name, spec.title, meaning, spec, wrapped=spec.kind != "number")
+
+
+def cells(board: Board, row: Row, shown: Sequence[Column]) -> list[Cell]:
+    """Write a line of the leaderboard."""
+    return [
+        _general(board, row, column.key)
+        if column.spec is None
+        else cell(column.spec, row.values[column.key], primary=column.spec is board.primary)
+        for column in shown
+    ]
+
+
+def _general(board: Board, row: Row, key: str) -> Cell:  # noqa: PLR0911 - one for each column
+    match key:
+        case "rank":
+            return Cell(fixed(row.rank, 2), row.rank)
+        case "method":
+            return Cell(f"{row.method} (reference)" if row.reference else row.method, row.method)
+        case "family":
+            return Cell(row.family, row.family)
+        case "interval":
+            return Cell(interval(board.primary, row), row.low)
+        case "ratio":
+            return Cell(rounded(row.above_floor, 1), row.above_floor)
+        case "answers":
+            return Cell(f"{row.answered}/{row.jobs}", row.answered / row.jobs)
+        case "time":
+            return Cell(duration(row.wall_s), row.wall_s)
+        case "total":
+            return Cell(duration(row.total_s), row.total_s)
+        case "memory":
+            return Cell(fixed(row.memory_mb), row.memory_mb)
+    return Cell(_counts(row.causes), sum(row.causes.values()))
+
+
+def interval(primary: MetricSpec, row: Row, dash: str = " … ") -> str:
+    """Write the interval of the primary score; one number where both ends are the same."""
+    if row.low is None or row.high is None:
+        return NOTHING
+    return f"{written(primary, row.low)}{dash}{written(primary, row.high)}"
+
+
+def cell(spec: MetricSpec, found: Aggregated, *, primary: bool = False) -> Cell:
+    """Write the values of a metric over several jobs; `primary`: over cases, seeds merged."""
+    if found.value is None:
+        return Cell(NOTHING)
+    if spec.kind == "label":
+        return Cell(_counts(found.counts), found.value)
+    if spec.kind == "flag" and not primary:
+        count = fixed(found.value * found.of)
+        return Cell(f"{count}/{found.of} ({fixed(100 * found.value)}\xa0%)", found.value)
+    return _with_alarm(spec, written(spec, found.value), found.value)
+
+
+def _with_alarm(spec: MetricSpec, text: str, value: float) -> Cell:
+    if math.isinf(value) or not spec.alarming(value):
+        return Cell(text, value)
+    return Cell(f"{text}\xa0{ALARM}", value, warning(spec))
+
+
+def warning(spec: MetricSpec) -> str:
+    """Say what an alarm is about."""
+    return f"{spec.title} is worse than {written(spec, spec.alarm)}"
+
+
+def answer_cell(spec: MetricSpec, values: Mapping[str, Value]) -> Cell:
+    """Write one answer's value."""
+    if spec.name not in values:
+        return Cell(NOTHING)
+    value = values[spec.name]
+    if value is None:
+        return Cell(UNDECIDED)
+    text = written(spec, value)
+    return Cell(text, value) if isinstance(value, str) else _with_alarm(spec, text, value)
+
+
+def written(spec: MetricSpec, value: Value) -> str:
+    """Write a value as its metric asks for.
+
+    Examples
+    --------
+    >>> from mdbench.metrics.spec import MetricSpec
+    >>> f1 = MetricSpec(name="f1", title="F1", explanation="of terms", digits=2)
+    >>> written(f1, 0.5), written(f1, None), written(f1, float("inf"))
+    ('0.50', '–', 'none')
+    """
+    if value is None:
+        return NOTHING
+    if isinstance(value, str):
+        return value.replace("_", " ")
+    if math.isinf(value):
+        return NO_ANSWER
+    if spec.kind == "flag":
+        return {0.0: "no", 1.0: "yes"}.get(value, f"{fixed(100 * value)}\xa0%")
+    powers = spec.scale == "log" and spec.digits
+    return scientific(value) if powers else rounded(value, spec.digits)
+
+
+def undecided(board: Board) -> str:
+    """Say how many values the scorer could not decide; empty where it could decide all."""
+    counts = {
+        spec.title: sum(row.values[spec.name].undecided for row in board.rows)
+        for spec in board.known
+    }
+    told = ", ".join(f"{title} {count}" for title, count in counts.items() if count)
+    return f"The scorer could not decide, and nothing counts these values: {told}." if told else ""
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    # Only the commas are places to break a line.
+    return ", ".join(f"{n}_{name}".replace("_", "\xa0") for name, n in counts.items()) or NOTHING
