@@ -10,7 +10,7 @@ import pytest
 from house import HereRuntime, add_method, workspace
 
 from mdbench.cli import main
-from mdbench.records import Record
+from mdbench.records import Record, upgrade
 from mdbench.runs.repeats import (
     TOLERANCE,
     TOLERANCE_OF_DATA,
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mdbench.workspace import Workspace
 
 GOLDEN = Path(__file__).parent / "golden" / "records" / "schema-2.jsonl"
-EXAMPLE = json.loads(GOLDEN.read_text(encoding="utf-8").splitlines()[0])
+EXAMPLE = upgrade(json.loads(GOLDEN.read_text(encoding="utf-8").splitlines()[0]))
 
 PRODUCT = """
 import os
