@@ -8,17 +8,21 @@ from __future__ import annotations
 import re
 from contextlib import closing
 from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 
 import pandas as pd
+from pydantic import AwareDatetime, BaseModel
 
 from mdbench.datatypes.base import Protocol
 from mdbench.errors import EquationError, UsageError, did_you_mean
 from mdbench.expressions import comparison, parse
 from mdbench.expressions.functions import CONSTANTS, FUNCTIONS
-from mdbench.records import RecordStore
+from mdbench.records import Budget, Measured, Record, RecordStore, Selection
 from mdbench.runs.execute import execute
 from mdbench.runs.inventory import Inventory
 from mdbench.runs.plan import make_plan
@@ -33,7 +37,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from mdbench.datatypes.base import Part, Task
-    from mdbench.records import Record
     from mdbench.runs.spec import JobSpec
 
 __all__ = ["Comparison", "Data", "View", "compare", "dataset", "load", "run"]
@@ -144,43 +147,77 @@ def load(folder: str | Path = "results") -> pd.DataFrame:
     return table(record for file in files for record in RecordStore(file).latest().values())
 
 
-_SPREAD = {"selection": "selection.", "budget": "budget.", "measured": "measured."}
-_SPREAD |= {"metrics": "", "options": ""}
-"""Objects whose keys become columns; what scores and options are called is unique."""
-_LEFT_OUT = {"schema", "key_parts", "provenance"}
+_SPREAD: dict[str, type[BaseModel]] = {
+    "selection": Selection,
+    "budget": Budget,
+    "measured": Measured,
+}
+"""Objects whose keys become columns, after their own name."""
+_BY_NAME = ("metrics", "options")
+"""Those whose keys become columns without it: what scores and options are called is unique."""
+_LEFT_OUT = {"schema_number", "key_parts", "provenance", "runtime"}
 
 
 def table(records: Iterable[Record]) -> pd.DataFrame:
-    """Put records into a table with typed columns."""
+    """Put records into a table, whose columns have the same types whatever is in them."""
     rows = [_row(record) for record in records]
-    names = dict.fromkeys(name for row in rows for name in row)
-    columns = {name: _typed(name, [row.get(name) for row in rows]) for name in names}
+    known = _columns(Record) | {"runtime": "string"}
+    names = dict.fromkeys([*known, *(name for row in rows for name in row)])
+    columns = {}
+    for name in names:
+        values = [row.get(name) for row in rows]
+        columns[name] = pd.Series(values, dtype=known.get(name) or _kind(values))
     return pd.DataFrame(columns)
 
 
 def _row(record: Record) -> dict[str, Any]:
-    row: dict[str, Any] = {}
-    for name, value in record.model_dump(by_alias=True).items():
+    row: dict[str, Any] = {"runtime": record.runtime.name}
+    for name in type(record).model_fields:
+        value = getattr(record, name)
         if name in _SPREAD:
-            row |= {f"{_SPREAD[name]}{inner}": part for inner, part in (value or {}).items()}
-        elif name == "runtime":
-            row[name] = value["name"]
+            row |= {f"{name}.{inner}": part for inner, part in value or ()}
+        elif name in _BY_NAME:
+            row |= value
         elif name not in _LEFT_OUT:
-            row[name] = value
+            row[name] = str(value) if isinstance(value, str) else value
     return row
 
 
-def _typed(name: str, values: list[Any]) -> pd.Series:
-    known = [value for value in values if value is not None]
-    if name == "measured.started":
-        return pd.Series(values, dtype="datetime64[us, UTC]")
-    kinds: list[tuple[Any, str]] = [(bool, "boolean"), (int, "Int64"), (int | float, "Float64")]
-    for kind, dtype in [*kinds, (str, "string")]:
-        if known and all(isinstance(value, kind) for value in known):
-            return pd.Series(
-                [str(v) if dtype == "string" and v else v for v in values], dtype=dtype
-            )
-    return pd.Series(values, dtype=object if known else "Float64")
+def _columns(model: type[BaseModel], prefix: str = "") -> dict[str, str]:
+    """Give the types of the columns that a model makes."""
+    found: dict[str, str] = {}
+    for name, each in model.model_fields.items():
+        if name in _SPREAD:
+            found |= _columns(_SPREAD[name], f"{name}.")
+        elif name not in (*_LEFT_OUT, *_BY_NAME):
+            found[f"{prefix}{name}"] = _TYPES.get(_plain(each.annotation), "object")
+    return found
+
+
+_TYPES = {int: "Int64", float: "Float64", str: "string", datetime: "datetime64[us, UTC]"}
+
+
+def _plain(annotation: Any) -> Any:
+    """Give what is left of an annotation without None and validators."""
+    while get_origin(annotation) in (Annotated, Union, UnionType):
+        annotation = next(part for part in get_args(annotation) if part is not type(None))
+    if isinstance(annotation, type) and issubclass(annotation, StrEnum):
+        return str
+    return datetime if annotation is AwareDatetime else annotation
+
+
+def _kind(values: list[Any]) -> str:
+    """Give the type of a metric's or an option's values."""
+    found = {type(value) for value in values} - {type(None)}
+    if found == {bool}:
+        return "boolean"
+    return (
+        "Int64"
+        if found == {int}
+        else "string"
+        if found == {str}
+        else ("Float64" if found <= {int, float} else "object")
+    )
 
 
 @dataclass(frozen=True)
