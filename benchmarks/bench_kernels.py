@@ -25,7 +25,7 @@ import numpy as np
 
 from mdbench.data.npz import read_npz
 from mdbench.records import RecordStore
-from mdbench.runs.agreeing import largest_difference
+from mdbench.runs.repeats import largest_difference
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -173,8 +173,12 @@ def _row(name: str, pairs: list[tuple[Record, Record]], apart: float) -> None:
         print("  other terms: " + ", ".join(n for n, each in differences.items() if each is None))
 
 
+_VERDICTS = ("identified", "one_term_off")
+
+
 def _verdict(record: Record) -> str:
-    return record.fidelity.verdict if record.fidelity is not None else record.status
+    scores = [f"{name} {record.metrics[name]}" for name in _VERDICTS if name in record.metrics]
+    return ", ".join(scores) or record.status
 
 
 def _said(record: Record) -> str:

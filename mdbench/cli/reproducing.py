@@ -15,8 +15,8 @@ from mdbench.cli.exits import Exit
 from mdbench.cli.running import Display
 from mdbench.errors import UsageError
 from mdbench.records import RecordStore
-from mdbench.runs.agreeing import Sameness, agreement
 from mdbench.runs.execute import execute
+from mdbench.runs.repeats import Sameness, repeated
 from mdbench.runs.reproduce import RESULT, differences, plans_of
 from mdbench.runs.spec import JobSpec
 from mdbench.runtimes.choose import open_runtime
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from mdbench.records import Record
-    from mdbench.runs.agreeing import Agreement
+    from mdbench.runs.repeats import Repeat
 
 __all__ = ["reproduce"]
 
@@ -55,8 +55,8 @@ def reproduce(results: Path, patterns: list[str], n_jobs: int | None, console: C
                 return Exit.INTERRUPTED
             for record in summary.records:
                 old = before[_question(record)]
-                chaotic = plan.methods[record.algorithm].spec.chaotic
-                agreed = agreement(old, record, chaotic=chaotic)
+                chaotic = plan.inventory.method(record.algorithm).spec.chaotic
+                agreed = repeated(old, record, chaotic=chaotic)
                 count[agreed.sameness] += 1
                 _show(record, differences(old, record), agreed, console)
     same, different = count[Sameness.SAME] + count[Sameness.NEARLY], count[Sameness.OTHER]
@@ -77,7 +77,7 @@ _COLOURS = {Sameness.OTHER: "red", Sameness.CHAOTIC: "yellow"}
 def _show(
     record: Record,
     found: dict[str, tuple[object, object]],
-    agreed: Agreement,
+    agreed: Repeat,
     console: Console,
 ) -> None:
     noise = "clean" if record.snr_db is None else f"{record.snr_db:g} dB"

@@ -10,13 +10,13 @@ import pytest
 from house import HereRuntime, add_method, workspace
 
 from mdbench.cli import main
-from mdbench.records import Record
-from mdbench.runs.agreeing import (
+from mdbench.records import Record, upgrade
+from mdbench.runs.repeats import (
     TOLERANCE,
     TOLERANCE_OF_DATA,
     Sameness,
-    agreement,
     largest_difference,
+    repeated,
 )
 from mdbench.runtimes import choose
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mdbench.workspace import Workspace
 
 GOLDEN = Path(__file__).parent / "golden" / "records" / "schema-2.jsonl"
-EXAMPLE = json.loads(GOLDEN.read_text(encoding="utf-8").splitlines()[0])
+EXAMPLE = upgrade(json.loads(GOLDEN.read_text(encoding="utf-8").splitlines()[0]))
 
 PRODUCT = """
 import os
@@ -104,7 +104,7 @@ def times(factor: float) -> str:
     ],
 )
 def test_rules(other: dict[str, Any], chaotic: bool, expected: Sameness) -> None:
-    found = agreement(made(), made(**other), chaotic=chaotic)
+    found = repeated(made(), made(**other), chaotic=chaotic)
     assert found.sameness is expected
     assert found.data == ("dataset" not in other)
     named = other.get("kernel"), other.get("threads")
@@ -114,11 +114,11 @@ def test_rules(other: dict[str, Any], chaotic: bool, expected: Sameness) -> None
 def test_where_a_kernel_is_unknown_the_processor_decides() -> None:
     nearly = times(1 + 1e-12)
     older = made(kernel=None)
-    assert agreement(older, made(nearly, kernel=None), chaotic=False).sameness is Sameness.OTHER
-    found = agreement(older, made(nearly, kernel=None, cpu="Xeon"), chaotic=False)
+    assert repeated(older, made(nearly, kernel=None), chaotic=False).sameness is Sameness.OTHER
+    found = repeated(older, made(nearly, kernel=None, cpu="Xeon"), chaotic=False)
     assert found.sameness is Sameness.NEARLY
     assert found.kernels == ("an unknown kernel on AMD EPYC", "an unknown kernel on Xeon")
-    found = agreement(older, made(nearly, threads=4), chaotic=False)
+    found = repeated(older, made(nearly, threads=4), chaotic=False)
     assert found.sameness is Sameness.NEARLY
     assert found.kernels == ("an unknown kernel on AMD EPYC", "Haswell, 4 threads")
 

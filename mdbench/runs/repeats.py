@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 __all__ = [
     "TOLERANCE",
     "TOLERANCE_OF_DATA",
-    "Agreement",
+    "Repeat",
     "Sameness",
-    "agreement",
     "largest_difference",
+    "repeated",
 ]
 
 TOLERANCE = 1e-6
@@ -48,7 +48,7 @@ class Sameness(StrEnum):
 
 
 @dataclass(frozen=True)
-class Agreement:
+class Repeat:
     """Two records of one job beside each other.
 
     Attributes
@@ -69,7 +69,7 @@ class Agreement:
     kernels: tuple[str, str] | None = None
 
 
-def agreement(before: Record, after: Record, *, chaotic: bool) -> Agreement:
+def repeated(before: Record, after: Record, *, chaotic: bool) -> Repeat:
     """Put two records of one job beside each other.
 
     Parameters
@@ -86,15 +86,15 @@ def agreement(before: Record, after: Record, *, chaotic: bool) -> Agreement:
         for record in (before, after)
     )
     if old == new:
-        return Agreement(Sameness.SAME, data, 0.0, kernels)
+        return Repeat(Sameness.SAME, data, 0.0, kernels)
     if kernels is None:
-        return Agreement(Sameness.OTHER, data)
+        return Repeat(Sameness.OTHER, data)
     difference = None
     if (before.status, before.truth, before.targets) == (after.status, after.truth, after.targets):
         difference = largest_difference(before.equations, after.equations)
     if difference is not None and difference <= (TOLERANCE if data else TOLERANCE_OF_DATA):
-        return Agreement(Sameness.NEARLY, data, difference, kernels)
-    return Agreement(Sameness.CHAOTIC if chaotic else Sameness.OTHER, data, difference, kernels)
+        return Repeat(Sameness.NEARLY, data, difference, kernels)
+    return Repeat(Sameness.CHAOTIC if chaotic else Sameness.OTHER, data, difference, kernels)
 
 
 def largest_difference(one: tuple[str, ...] | None, other: tuple[str, ...] | None) -> float | None:
