@@ -62,7 +62,7 @@ def gplearn() -> Iterator[Inside]:
     """Make gplearn's environment from its lock, or find it made."""
     lock = FOLDER / "requirements.lock"
     made = prepare("gplearn", lock, SPEC["python"], Workspace.find().home)
-    folders = [FOLDER, *(FOLDER.parent / name for name in SPEC["uses"]), ROOT]
+    folders = [FOLDER, *(FOLDER.parent / "shared" / name for name in SPEC["uses"]), ROOT]
     with inside(made.python, folders, "-W", "error::RuntimeWarning") as environment:
         yield environment
 
