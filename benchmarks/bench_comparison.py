@@ -22,7 +22,7 @@ from mdbench.solvers.formula import draw, read_problem
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mdbench.expressions.comparison import Distance, Verdict
+    from mdbench.expressions.comparison import Distance, Solution
 
 NAMES = ("x0", "x1", "x2", "x3")
 UNARY = tuple(f"{name}({{a}})" for name in ("sqrt", "sin", "cos", "tan", "atan", "exp", "log"))
@@ -99,7 +99,7 @@ def distance(truth: str, prediction: str) -> Distance:
 
 
 def show(
-    name: str, given: list[tuple[str, str]], compare: Callable[[str, str], Distance | Verdict]
+    name: str, given: list[tuple[str, str]], compare: Callable[[str, str], Distance | Solution]
 ) -> None:
     """Measure and print what a comparison takes: on the clock, and of the child's CPU."""
     walls, cpus = [], []

@@ -37,7 +37,7 @@ def main() -> None:
         )
         with bench("loops", "self.seed and sum(range(10**15))", runtime) as made:
             seeds = tuple(range(1, KILLS + 1))
-            killed = made.run(seeds=seeds, datasets=("rc-circuit",), timeout=LIMIT).records
+            killed = made.run(seeds=seeds, datasets=("rc-circuit",), timeout_s=LIMIT).records
         assert [r.status for r in killed] == [Status.TIMEOUT] * KILLS
         late = sorted((record.measured.wall_s or 0.0) - LIMIT for record in killed)
         print(

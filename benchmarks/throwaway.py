@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from mdbench.records import Record
     from mdbench.runs.execute import Summary
-    from mdbench.runs.plan import Job
+    from mdbench.runs.spec import JobSpec
 
 ADAPTER = """
 import time
@@ -43,8 +43,8 @@ class Silent:
 
     def message(self, text: str) -> None: ...
     def prepared(self, to_run: int, done: int) -> None: ...
-    def job_started(self, job: Job) -> None: ...
-    def job_ended(self, job: Job, record: Record) -> None: ...
+    def job_started(self, job: JobSpec) -> None: ...
+    def job_ended(self, job: JobSpec, record: Record) -> None: ...
 
 
 class Bench:

@@ -91,6 +91,11 @@ class MethodSpec(_Table):
     """What ``mdbench check`` overrides, so that a costly method is checked in seconds."""
     limits: tuple[Limit, ...] = ()
 
+    @property
+    def chaotic(self) -> bool:
+        """Whether a difference in the last digit may change all that follows."""
+        return self.family in {"genetic", "neural", "pretrained"}
+
     @model_validator(mode="after")
     def _grid_fits_tuning(self) -> MethodSpec:
         if (self.tuning == "grid") != bool(self.grid):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from mdbench.methods import Method
     from mdbench.records import Record
-    from mdbench.runs.plan import Job
+    from mdbench.runs.spec import JobSpec
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -71,7 +71,7 @@ class Quiet:
 
     def __init__(self) -> None:
         self.messages: list[str] = []
-        self.started: list[Job] = []
+        self.started: list[JobSpec] = []
         self.ended: list[Record] = []
         self.counts = (0, 0)
 
@@ -81,10 +81,10 @@ class Quiet:
     def prepared(self, to_run: int, done: int) -> None:
         self.counts = (to_run, done)
 
-    def job_started(self, job: Job) -> None:
+    def job_started(self, job: JobSpec) -> None:
         self.started.append(job)
 
-    def job_ended(self, job: Job, record: Record) -> None:
+    def job_ended(self, job: JobSpec, record: Record) -> None:
         assert job in self.started
         self.ended.append(record)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from random import Random
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -285,3 +286,12 @@ def test_predictors_come_to_predict(load: Any) -> None:
     for _ in range(100):
         predictors.evolve(individuals, data)
     assert gap(predictors._best) < drawn
+
+
+def test_a_front_has_no_larger_tree_that_is_better_by_rounding_only(load: Any) -> None:
+    """Which writing of one function has the smaller error is the kernel's choice."""
+    archive, fit = load("pareto").Archive(), load("evaluation").Fit
+    errors = {1: 0.5, 3: 0.5 - 1e-16, 4: 0.25, 5: 0.25 * (1 - 1e-9), 7: 0.2, 9: 1e-30, 11: 0.0}
+    for size, error in errors.items():
+        archive.add(SimpleNamespace(size=size), fit(error))
+    assert [tree.size for tree, _ in archive.front()] == [1, 4, 7, 9, 11]

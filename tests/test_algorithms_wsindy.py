@@ -206,6 +206,49 @@ def test_least_squares_without_singular_values(
         np.testing.assert_allclose(ours, np.linalg.pinv(x, rcond=1e-12) @ y, atol=1e-9)
 
 
+def test_triangles_that_are_nearly_singular_are_not_solved(wsindy: dict[str, Any]) -> None:
+    """Whatever a kernel's rounding leaves on a diagonal that should be zero."""
+    rng = np.random.default_rng(8)
+    triangles = np.triu(rng.standard_normal((7, 30, 30))) + 5 * np.eye(30)
+    for i, tiny in enumerate([0.0, 5e-324, 1e-290, -1e-150, 1e-17, 1e-13]):
+        triangles[i, 11, 11] = tiny
+    right = rng.standard_normal((7, 30, 2))
+    solutions, unsure = wsindy["sr3"]._solve_triangles(triangles, right, 1e-12)
+    assert unsure.tolist() == [0, 1, 2, 3, 4, 5]
+    np.testing.assert_allclose(triangles[6] @ solutions[6], right[6], atol=1e-10)
+
+
+def test_triangles_whose_solutions_overflow_are_told_apart(wsindy: dict[str, Any]) -> None:
+    """No entry of the diagonal is small, and the inverse is beyond all numbers."""
+    triangle = np.eye(60) + np.triu(np.full((60, 60), -1e9), 1)
+    right = np.ones((2, 60, 1))
+    stack = np.stack([triangle, np.eye(60)])
+    solutions, unsure = wsindy["sr3"]._solve_triangles(stack, right, 1e-14)
+    assert unsure.tolist() == [0]
+    np.testing.assert_array_equal(solutions[1], right[1])
+    found = wsindy["sr3"]._fit(stack, right, 1e-14)
+    assert np.isfinite(found).all()
+    np.testing.assert_allclose(
+        found[0], np.linalg.pinv(triangle, rcond=1e-14) @ right[0], atol=1e-8
+    )
+
+
+def test_averages_that_are_only_rounding_are_zero(wsindy: dict[str, Any]) -> None:
+    """Else scaling to unit length makes a term of them, another one under each kernel."""
+    t, x = np.linspace(0, 1, 12), np.linspace(-1, 1, 15)
+    X, _ = np.meshgrid(x, t, indexing="ij")
+    problem = field_problem(t, [x], np.exp(-3 * X)[..., None], 0 * X[..., None])
+    weak = wsindy["weak"].WeakForm(problem, 9, np.random.default_rng(0))
+    flat = np.full_like(X, 0.7)
+    for order in (1, 2, 3, 4):
+        assert not weak.average(flat, 0, order).any()
+    for order in (2, 3, 4):
+        assert not weak._by_half(flat, flat, 0, order).any()
+    # A small field is no rounding.
+    small = 1e-30 * X
+    np.testing.assert_allclose(weak.average(small, 0, 1), -1e-30, rtol=1e-9)
+
+
 def test_sr3_of_samples_is_that_of_each(wsindy: dict[str, Any]) -> None:
     rng = np.random.default_rng(1)
     features, targets = rng.standard_normal((3, 40, 6)), rng.standard_normal((3, 40, 2))

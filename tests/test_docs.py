@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
+import tomllib
 
 import pytest
 from house import ROOT
@@ -55,6 +56,16 @@ def test_links_lead_somewhere(file: str) -> None:
     path = ROOT / file if file == "README.md" else ROOT / "docs" / file
     for target in re.findall(r"\]\(([^)#]+)\)", path.read_text(encoding="utf-8")):
         assert (path.parent / target).exists(), target
+
+
+def test_nobody_is_told_to_install_a_package_that_is_not_ours() -> None:
+    # `mdbench` on the package index belongs to another project.
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["name"] != "mdbench"
+    assert list(project["scripts"]) == ["mdbench"]
+    for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.sh")]:
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(r"(pip|uv|pipx|uvx)\b[^\n]* mdbench(?![\w-])", text), path
 
 
 def test_every_key_of_a_method_is_explained() -> None:

@@ -85,7 +85,7 @@ class Bench:
             datasets=("rc-circuit",),
             result_dir=self.place.root / "results",
             n_jobs=1,
-            timeout=timeout,
+            timeout_s=timeout,
             seeds=tuple(DEEDS.index(name) for name in names),
         )
         plan = make_plan(replace(options, **changes), self.place)

@@ -42,6 +42,13 @@ def test_the_golden_lines_are_read_and_written_byte_for_byte() -> None:
         assert Record.model_validate_json(line).to_line() == line
 
 
+def test_a_record_older_than_the_kernel_is_read() -> None:
+    kernel = {"blas_kernel", "blas_threads"}
+    older = {name: value for name, value in EXAMPLE["measured"].items() if name not in kernel}
+    assert len(older) == len(EXAMPLE["measured"]) - 2
+    assert record(measured=older).measured.blas_kernel is None
+
+
 def test_a_line_begins_with_its_schema_and_ends_with_what_was_measured() -> None:
     names = list(json.loads(record().to_line()))
     assert names[:2] == ["schema", "mdbench"]

@@ -48,7 +48,9 @@ def test_a_job_without_record_and_one_with(place: Workspace) -> None:
 
 def test_what_changed_is_named(place: Workspace) -> None:
     execute(plan(place), HereRuntime(), Quiet())
-    assert why(place, timeout=7.0).startswith("timeout_s changed (43200 -> 7) since its record of ")
+    assert why(place, timeout_s=7.0).startswith(
+        "timeout_s changed (43200 -> 7) since its record of "
+    )
     adapter = place.algorithms / "zero" / "adapter.py"
     adapter.write_text(adapter.read_text(encoding="utf-8") + "\n# a word\n", encoding="utf-8")
     assert why(place).startswith("adapter changed (")

@@ -13,7 +13,7 @@ from house import HereRuntime, add_method, workspace
 from mdbench.datatypes.base import Protocol
 from mdbench.errors import DataError, MethodError, UsageError
 from mdbench.records import Status
-from mdbench.runs.due import load_dataset, make_ready
+from mdbench.runs.due import make_ready
 from mdbench.runs.plan import Plan, RunOptions, make_plan
 
 if TYPE_CHECKING:
@@ -64,11 +64,11 @@ TOGGLES: dict[str, Callable[[Plan, Plan], bool]] = {
     "algorithms": lambda _, new: {j.algorithm for j in new.jobs} == {"one", "two"},
     "datasets": lambda _, new: {j.dataset for j in new.jobs} == {"lorenz-equations-chaotic"},
     "dataset_path": lambda _, new: {j.dataset for j in new.jobs} == {"mine"},
-    "result_dir": lambda _, new: new.result_file("one") == Path("elsewhere/one-ode.jsonl"),
+    "result_dir": lambda _, new: new.files == {"one": Path("elsewhere/one-ode.jsonl")},
     "with_noise": lambda _, new: len(new.jobs) == 63 * 5,
     "snr": lambda _, new: {j.snr_db for j in new.jobs} == {None, 25.0},
     "n_jobs": lambda old, new: new.n_jobs == 7 != old.n_jobs,
-    "timeout": lambda _, new: {j.timeout_s for j in new.jobs} == {3.5},
+    "timeout_s": lambda _, new: {j.timeout_s for j in new.jobs} == {3.5},
     "seeds": lambda _, new: {j.seed for j in new.jobs} == {3, 4},
     "save_pareto": lambda _, new: all(j.save_pareto for j in new.jobs),
     "protocol": lambda _, new: {j.protocol for j in new.jobs} == {Protocol.PUBLISHED},
@@ -77,8 +77,8 @@ TOGGLES: dict[str, Callable[[Plan, Plan], bool]] = {
     "processes": lambda _, new: {j.limits.processes for j in new.jobs} == {9},
     "output_mb": lambda _, new: {j.limits.output_mb for j in new.jobs} == {77},
     "rerun": lambda _, new: new.rerun == {Status.TIMEOUT},
+    "seed": lambda _, new: {j.seed for j in new.jobs} == {7},
 }
-"""Of the options that every data type has; `variant` and `max_rows` have tests of their own."""
 
 VALUES: dict[str, Any] = {
     "algorithms": ("one", "two"),
@@ -87,7 +87,7 @@ VALUES: dict[str, Any] = {
     "with_noise": True,
     "snr": (None, 25.0),
     "n_jobs": 7,
-    "timeout": 3.5,
+    "timeout_s": 3.5,
     "seeds": (3, 4),
     "save_pareto": True,
     "protocol": Protocol.PUBLISHED,
@@ -96,6 +96,7 @@ VALUES: dict[str, Any] = {
     "processes": 9,
     "output_mb": 77,
     "rerun": frozenset({Status.TIMEOUT}),
+    "seed": (7,),
 }
 
 
@@ -110,9 +111,8 @@ def test_every_option_changes_the_plan(
 
 
 def test_no_option_is_left_out_of_the_test() -> None:
-    assert set(TOGGLES) | {"data_type", "variant", "max_rows", "special"} == set(
-        RunOptions.__dataclass_fields__
-    )
+    others = {"data_type", "options", "special", "runtime", "require"}
+    assert set(TOGGLES) | others == set(RunOptions.__dataclass_fields__)
 
 
 @pytest.mark.parametrize(
@@ -126,6 +126,7 @@ def test_no_option_is_left_out_of_the_test() -> None:
         ({"datasets": ("lorentz",)}, UsageError, "Did you mean lorenz"),
         ({"datasets": ("rc-circuit", "xyz*")}, UsageError, "'xyz\\*' matches none"),
         ({"with_noise": True, "snr": (40.0,)}, UsageError, "both"),
+        ({"seed": (0,), "seeds": (1,)}, UsageError, "both"),
         ({"special": ("--dummy-columns",)}, UsageError, "'--dummy-columns' is no option"),
         ({"special": ("--sedd=1",)}, UsageError, "Options of ode: none"),
         ({"dataset_path": Path("/nowhere/at/all.csv")}, DataError, "/nowhere/at/all.csv"),
@@ -174,29 +175,40 @@ def pde_plan(tmp_path: Path) -> Callable[..., Plan]:
 def test_rows_are_limited_by_the_method_unless_the_user_says_otherwise(
     pde_plan: Callable[..., Plan],
 ) -> None:
-    assert [job.max_rows for job in pde_plan().jobs] == [None, 500]
-    assert [job.max_rows for job in pde_plan(max_rows=70).jobs] == [70, 70]
-    ready = make_ready(pde_plan(max_rows=70), HereRuntime())
+    few = {"special": ("--max-rows", "70")}
+    assert [job.options for job in pde_plan().jobs] == [{}, {"max_rows": 500}]
+    assert [job.options for job in pde_plan(**few).jobs] == [{"max_rows": 70}] * 2
+    ready = make_ready(pde_plan(**few), HereRuntime())
     assert [one.parts["max_rows"] for one in ready] == ["70", "70"]
     assert "max_rows" not in make_ready(pde_plan(), HereRuntime())[0].parts
-    plan = pde_plan(max_rows=70, seeds=(5,))
-    dataset = load_dataset(plan, plan.jobs[0])
-    task = plan.data_type.task(dataset, "table", Protocol.STRICT)
+    plan = pde_plan(**few, seeds=(5,))
+    job = plan.jobs[0]
+    task = plan.inventory.task(job, plan.inventory.load(job))
     assert len(task.refit.targets) == 70
-    assert dataset.row_seed == 5
     # Where nothing can be left out, a method's own limit means nothing.
-    assert {job.max_rows for job in pde_plan(data_type="ode", datasets=()).jobs} == {None}
-    with pytest.raises(UsageError, match="--max-rows does not go with all-rows"):
-        pde_plan(data_type="ode", datasets=(), max_rows=70)
+    assert not any(job.options for job in pde_plan(data_type="ode", datasets=()).jobs)
+    with pytest.raises(UsageError, match="'--max-rows' is no option of a run"):
+        pde_plan(data_type="ode", datasets=(), **few)
 
 
 def test_the_variant_is_the_data_s_and_stands_in_the_key(pde_plan: Callable[..., Plan]) -> None:
     right = make_ready(pde_plan(), HereRuntime())
-    released = make_ready(pde_plan(variant="released"), HereRuntime())
+    released = make_ready(pde_plan(special=("--variant=released",)), HereRuntime())
     assert "variant" not in right[0].parts
     assert released[0].parts["variant"] == "released"
     assert released[0].parts["dataset"] != right[0].parts["dataset"]
-    with pytest.raises(UsageError, match=r"pde has no variant 'relased'(.|\n)*released"):
-        pde_plan(variant="relased")
-    with pytest.raises(UsageError, match="ode has no variant 'released'"):
-        pde_plan(data_type="ode", datasets=(), variant="released")
+    with pytest.raises(UsageError, match=r"--variant is 'relased'(.|\n)*released"):
+        pde_plan(special=("--variant", "relased"))
+    with pytest.raises(UsageError, match="'--variant' is no option of a run"):
+        pde_plan(data_type="ode", datasets=(), special=("--variant", "released"))
+
+
+def test_an_option_that_does_not_go_with_a_view_is_refused(
+    pde_plan: Callable[..., Plan], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kind = type(pde_plan().inventory.data_type("pde"))
+    options = tuple(replace(option, views=("field",)) for option in kind.options)
+    monkeypatch.setattr(kind, "options", options)
+    assert not any(job.options for job in pde_plan().jobs)
+    with pytest.raises(UsageError, match=r"--max-rows does not go with all-rows.* it goes with: f"):
+        pde_plan(special=("--max-rows", "70"))

@@ -43,7 +43,7 @@ def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(DataError, match="No space left on device"):
             execute(plan, HereRuntime(), observer)
     assert not children()
-    stored = RecordStore(plan.result_file("zero")).read()
+    stored = RecordStore(plan.files["zero"]).read()
     assert [record.status for record in stored] == [Status.OK]
     summary = execute(plan, HereRuntime(), Quiet())
     assert (summary.ran, summary.skipped, summary.left) == (2, 1, 0)

@@ -13,7 +13,14 @@ from hypothesis import strategies as st
 from mdbench.runtimes import protocol
 
 GOLDEN = Path(__file__).parent / "golden" / "protocol"
-SAMPLES = {"<number>": 1.5, "<pid>": 42, "<python>": "3.11.7", "<folder>": "/job"}
+SAMPLES = {
+    "<number>": 1.5,
+    "<pid>": 42,
+    "<python>": "3.11.7",
+    "<kernel>": "SkylakeX",
+    "<threads>": 1,
+    "<folder>": "/job",
+}
 HOST = {
     "job": protocol.JobOrder,
     "refit": protocol.Refit,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from singular import lstsq
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -54,7 +55,7 @@ def normalised_fit(features: Array, target: Array) -> Array:
     scaled = features / np.where(sizes > 0, sizes, 1.0)
     if own == 0:
         return np.zeros(features.shape[1])
-    return np.asarray(np.linalg.lstsq(scaled, target / own, rcond=CUT)[0])
+    return lstsq(scaled, target / own, CUT)
 
 
 def threshold_mask(features: Array, target: Array, threshold: float) -> NDArray[np.bool_]:

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from descent import Marquardt, NormalEquations
 from network import FieldNetwork, Trace
+from singular import svd
 from sparsity import CUT, compress, normalised_fit, threshold_mask
 from terms import Scales, TermColumns
 
@@ -235,6 +236,8 @@ class Learner:
             return misfit
         wanted = masks.any(axis=0)
         features, targets = self._features(points, wanted)
+        if not (np.isfinite(features).all() and np.isfinite(targets).all()):
+            return np.inf  # of a step too long, which is not taken
         fitted = _fit(features, targets, masks, wanted)
         residual = (targets - features @ fitted[:, wanted].T) / self._target_sizes
         return misfit + float(np.mean(residual**2))
@@ -324,8 +327,8 @@ class _Equation:
 def _basis(features: Array) -> Array:
     """Orthonormalise columns, of which some may vanish or be like others."""
     sizes = np.sqrt(np.sum(features**2, axis=0))
-    left, values, _ = np.linalg.svd(features / np.where(sizes > 0, sizes, 1.0), full_matrices=False)
-    return np.asarray(left[:, values > CUT * values.max(initial=0.0)])
+    lefts, values, _ = svd((features / np.where(sizes > 0, sizes, 1.0))[None])
+    return np.asarray(lefts[0][:, values[0] > CUT * values.max(initial=0.0)])
 
 
 def _add(

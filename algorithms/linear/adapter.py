@@ -34,7 +34,11 @@ class Adapter:
             rows = slice(begin, begin + _BLOCK)
             block = np.column_stack([_with_one(X[rows]) / scale, Y[rows]])
             triangle = np.linalg.qr(np.vstack([triangle, block]), mode="r")
-        scaled = np.linalg.lstsq(triangle[:, : len(scale)], triangle[:, len(scale) :], rcond=None)
+        # As for the rows themselves: a column that others make up is found in spite of rounding.
+        cut_off = np.finfo(np.float64).eps * max(X.shape)
+        scaled = np.linalg.lstsq(
+            triangle[:, : len(scale)], triangle[:, len(scale) :], rcond=cut_off
+        )
         self._coefficients = scaled[0] / scale[:, None]
 
     def predict(self, problem: Any) -> np.ndarray:

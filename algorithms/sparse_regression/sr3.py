@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from singular import least_squares
 from stlsq import fold, stacks
 
 if TYPE_CHECKING:
@@ -263,8 +264,7 @@ def _solve_tall(columns: Array, right: Array, cut_off: float) -> Array:
     factors = np.linalg.qr(np.concatenate([columns, right], axis=2), mode="r")
     triangles, right = factors[:, :p, :p], factors[:, :p, p:]
     solutions, unsure = _solve_triangles(triangles, right, cut_off)
-    for i in unsure:
-        solutions[i] = np.linalg.lstsq(triangles[i], right[i], rcond=cut_off)[0]
+    solutions[unsure] = least_squares(triangles[unsure], right[unsure], cut_off)
     return solutions
 
 
@@ -287,8 +287,7 @@ def _solve_wide(columns: Array, right: Array, cut_off: float) -> Array:
     across, unsure = _solve_triangles(lower, right[:, ::-1], cut_off)
     triangles[unsure] = np.eye(n)
     solutions = np.asarray(columns.swapaxes(1, 2) @ _substitute(triangles, across[:, ::-1]))
-    for i in unsure:
-        solutions[i] = np.linalg.lstsq(columns[i], right[i], rcond=cut_off)[0]
+    solutions[unsure] = least_squares(columns[unsure], right[unsure], cut_off)
     return solutions
 
 
@@ -297,23 +296,30 @@ def _solve_triangles(
 ) -> tuple[Array, NDArray[np.intp]]:
     """Solve upper triangular systems (s, p, p), (s, p, k), and tell which may have to be cut.
 
+    No singular value is larger than the norm, and the smallest is no larger than any entry of
+    the diagonal: where one is so small that the system would be cut, which a kernel's rounding
+    may leave as zero or as next to nothing, the system is not solved at all.  A triangle can be
+    nearly singular without that; then its solutions may grow beyond all numbers, and are told
+    apart by it afterwards.
+
     Solutions for random sides of unit variance are on the root mean square as long as the
     reciprocal singular values together, so that one far below the inverse of the smallest is
     rare, and three are never.
     """
-    diagonals = np.einsum("sii->si", triangles)
-    broken = (diagonals == 0).any(axis=1)
+    sizes = np.linalg.norm(triangles, axis=(1, 2))
+    smallest = np.abs(np.einsum("sii->si", triangles)).min(axis=1, initial=np.inf)
+    broken = ~(smallest > _MARGIN * cut_off * sizes)
     safe = triangles
     if broken.any():
         safe = triangles.copy()
         safe[broken] = np.eye(triangles.shape[1])
     probes = np.random.default_rng(0).standard_normal((triangles.shape[1], _PROBES))
     sides = np.broadcast_to(probes, (len(triangles), *probes.shape))
-    solved = _substitute(safe, np.concatenate([right, sides], axis=2))
-    solutions, lengths = solved[..., :-_PROBES], np.linalg.norm(solved[..., -_PROBES:], axis=1)
-    # The norm is no smaller than the largest singular value.
-    ratios = np.linalg.norm(triangles, axis=(1, 2)) * lengths.max(axis=1)
-    return solutions, np.flatnonzero(broken | ~(ratios * cut_off * _MARGIN < 1))
+    with np.errstate(over="ignore", invalid="ignore"):
+        solved = _substitute(safe, np.concatenate([right, sides], axis=2))
+        lengths = np.linalg.norm(solved[..., -_PROBES:], axis=1)
+        ratios = sizes * lengths.max(axis=1)
+    return solved[..., :-_PROBES], np.flatnonzero(broken | ~(ratios * cut_off * _MARGIN < 1))
 
 
 def _substitute(triangles: Array, right: Array) -> Array:

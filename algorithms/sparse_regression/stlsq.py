@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from singular import least_squares, lstsq
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Paths", "Regression", "Stlsq", "fold", "stacks"]
 
+_EPS = float(np.finfo(np.float64).eps)
 _STACK_NUMBERS = 1_000_000
 """The most numbers in the matrices of one stacked call: 8 MB."""
 
@@ -88,7 +90,7 @@ class Regression:
     ) -> None:
         stack = factors.reshape(-1, *factors.shape[-2:])
         self.n_features = n_features
-        self._cut_off = float(np.finfo(np.float64).eps) * max(n_rows, n_features)
+        self._cut_off = _EPS * max(n_rows, n_features)
         norms = np.sqrt(np.einsum("sij,sij->sj", stack, stack).max(axis=0)[:n_features])
         # Columns near unit length keep the elimination accurate, and powers of two scale them
         # without rounding.  The penalty is scaled along: it is on the unscaled coefficients.
@@ -215,7 +217,7 @@ class Regression:
             columns = self._r[paths.sample[at, None, None], rows[:, None], terms[:, None, :]]
             columns *= self._unscale[terms][:, None, :]
             right = self._q_targets[paths.sample[at, None], rows, paths.target[at, None]]
-            solutions = _least_squares(columns, right, self._cut_off)
+            solutions = least_squares(columns, right[..., None], self._cut_off)[..., 0]
             coefficients[at[:, None], terms] = solutions * self._refit_scale[terms]
         return coefficients[[known[key] for key in keys]]
 
@@ -284,20 +286,18 @@ def stacks(sizes: NDArray[np.intp], height: int = 0) -> Iterator[NDArray[np.intp
 
 
 def _solve(matrices: Array, right: Array) -> Array:
-    """Solve a stack of symmetric systems (m, s, s), (m, s), singular ones by least squares."""
+    """Solve a stack of symmetric systems (m, s, s), (m, s), singular ones by least squares.
+
+    Whether a pivot is exactly zero hangs on rounding: it decides about its own system only.
+    """
     try:
         solutions = np.asarray(np.linalg.solve(matrices, right[..., None])[..., 0], np.float64)
     except np.linalg.LinAlgError:
-        solutions = np.empty_like(right)
-        for k, (matrix, values) in enumerate(zip(matrices, right, strict=True)):
-            solutions[k] = np.linalg.lstsq(matrix, values)[0]
+        if len(matrices) > 1:
+            pairs = zip(matrices, right, strict=True)
+            return np.concatenate([_solve(matrix[None], side[None]) for matrix, side in pairs])
+        solutions = np.full_like(right, np.nan)
+    lost = ~np.isfinite(solutions).all(axis=1) & np.isfinite(matrices).all(axis=(1, 2))
+    for k in np.flatnonzero(lost):
+        solutions[k] = lstsq(matrices[k], right[k], _EPS * matrices.shape[1])
     return solutions
-
-
-def _least_squares(matrices: Array, right: Array, cut_off: float) -> Array:
-    """Solve a stack of least-squares problems (m, rows, s), (m, rows) by singular values."""
-    u, values, vt = np.linalg.svd(matrices, full_matrices=False)
-    large = values > cut_off * values[:, :1]
-    inverse = np.divide(1.0, values, out=np.zeros_like(values), where=large)
-    projected = inverse * (u.swapaxes(1, 2) @ right[..., None])[..., 0]
-    return np.asarray((vt.swapaxes(1, 2) @ projected[..., None])[..., 0])

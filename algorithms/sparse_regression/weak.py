@@ -41,6 +41,9 @@ __all__ = ["WeakForm", "window_weights"]
 _FEWEST_NODES = 5
 _SMOOTHNESS = 6
 """The test function is (1 - s^2) to this power; its first five derivatives vanish at the border."""
+_EPS = float(np.finfo(np.float64).eps)
+_STENCIL = 4.0
+"""The weights of a finite difference of order m sum to less than this to the power of m."""
 _WINDOW_PART = 0.05
 """Half the width of a window, of the length of the axis."""
 
@@ -111,12 +114,23 @@ class WeakForm:
         return features, targets
 
     def average(self, values: Array, axis: int = 0, order: int = 0) -> Array:
-        """Average values, weighed by a derivative of the test function along one axis."""
+        """Average values, weighed by a derivative of the test function along one axis.
+
+        Averages that all are no more than rounding are zero.
+        """
+        return _without_rounding(*self._average(values, axis, order))
+
+    def _average(
+        self, values: Array, axis: int, order: int, noise: float = 0.0
+    ) -> tuple[Array, float]:
+        """Give the averages, and how far off each may be for rounding; `noise` is the values'."""
         weights = [
             window_weights(half, order if k == axis else 0)
             / (half * step) ** (order if k == axis else 0)
             for k, (half, step) in enumerate(zip(self._halves, self._steps, strict=True))
         ]
+        rounding = noise + _EPS * sum(map(len, weights)) * float(np.abs(values).max())
+        rounding *= float(np.prod([np.abs(each).sum() for each in weights]))
         # The weights are a product over the axes: all windows of the field are averaged along
         # the short ones, and those that were drawn along the longest one.
         last = int(np.argmax(self._halves))
@@ -126,17 +140,27 @@ class WeakForm:
         index = list(self._corners)
         across = np.arange(2 * self._halves[last] + 1)[:, None]
         index[last] = index[last] + across
-        return np.asarray(weights[last] @ values[tuple(index)])
+        return np.asarray(weights[last] @ values[tuple(index)]), rounding
 
     def _by_half(self, f: Array, g: Array, axis: int, order: int) -> Array:
         """Average f times the derivative of g, half of whose order is moved on to the others."""
         moved = order // 2
-        rest = differentiate(g, axis, self._steps[axis], order - moved)
-        total = np.zeros(self._n_windows)
+        step = self._steps[axis]
+        rest = differentiate(g, axis, step, order - moved)
+        largest = float(np.abs(f).max() * np.abs(g).max())
+        total, rounding = np.zeros(self._n_windows), 0.0
         for k in range(moved + 1):
-            part = differentiate(f, axis, self._steps[axis], k) if k else f
-            total += comb(moved, k) * self.average(part * rest, axis, moved - k)
-        return (-1) ** moved * total
+            part = differentiate(f, axis, step, k) if k else f
+            noise = _EPS * largest * (_STENCIL / step) ** (order - moved + k)
+            each, off = self._average(part * rest, axis, moved - k, noise)
+            total += comb(moved, k) * each
+            rounding += comb(moved, k) * off
+        return _without_rounding((-1) ** moved * total, rounding)
+
+
+def _without_rounding(averages: Array, rounding: float) -> Array:
+    """Give zeros where there is nothing but rounding, which scaling would blow up to a term."""
+    return averages if np.abs(averages).max(initial=0.0) > rounding else np.zeros_like(averages)
 
 
 def _slide(values: Array, axis: int, weights: Array) -> Array:

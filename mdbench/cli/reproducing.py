@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from mdbench.cli.running import Display
 from mdbench.errors import UsageError
 from mdbench.records import RecordStore
 from mdbench.runs.execute import execute
+from mdbench.runs.repeats import Sameness, repeated
 from mdbench.runs.reproduce import RESULT, differences, plans_of
 from mdbench.runs.spec import JobSpec
 from mdbench.runtimes.choose import open_runtime
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from mdbench.records import Record
+    from mdbench.runs.repeats import Repeat
 
 __all__ = ["reproduce"]
 
@@ -35,7 +38,7 @@ def reproduce(results: Path, patterns: list[str], n_jobs: int | None, console: C
     workspace = Workspace.find()
     records = [r for r in RecordStore(results).read() if r.budget.timeout_s is not None]
     before = {_question(record): record for record in records}
-    same = different = 0
+    count: Counter[Sameness] = Counter()
     with tempfile.TemporaryDirectory(prefix="mdbench-reproduce-") as folder:
         for runtime_name, plan in plans_of(
             before.values(), patterns, workspace, result_dir=Path(folder), n_jobs=n_jobs
@@ -51,11 +54,15 @@ def reproduce(results: Path, patterns: list[str], n_jobs: int | None, console: C
             if summary.interrupted:
                 return Exit.INTERRUPTED
             for record in summary.records:
-                found = differences(before[_question(record)], record)
-                changed = {name: pair for name, pair in found.items() if name in RESULT}
-                same, different = same + (not changed), different + bool(changed)
-                _show(record, found, changed, console)
+                old = before[_question(record)]
+                chaotic = plan.inventory.method(record.algorithm).spec.chaotic
+                agreed = repeated(old, record, chaotic=chaotic)
+                count[agreed.sameness] += 1
+                _show(record, differences(old, record), agreed, console)
+    same, different = count[Sameness.SAME] + count[Sameness.NEARLY], count[Sameness.OTHER]
     console.print(f"{same} of {same + different} records were reproduced.")
+    if others := count[Sameness.CHAOTIC]:
+        console.print(f"{others} more cannot be: a chaotic search, under another kernel.")
     return Exit.NOT_AS_WISHED if different else Exit.DONE
 
 
@@ -64,17 +71,27 @@ def _question(record: Record) -> tuple[object, ...]:
     return replace(job, options={}), str(sorted(job.options.items())), record.runtime.name
 
 
+_COLOURS = {Sameness.OTHER: "red", Sameness.CHAOTIC: "yellow"}
+
+
 def _show(
     record: Record,
     found: dict[str, tuple[object, object]],
-    changed: dict[str, tuple[object, object]],
+    agreed: Repeat,
     console: Console,
 ) -> None:
     noise = "clean" if record.snr_db is None else f"{record.snr_db:g} dB"
     name = f"{record.algorithm} · {record.dataset} · {noise} · seed {record.seed}"
-    verdict = "[red]another result[/]" if changed else "[green]the same result[/]"
-    console.print(f"{escape(name)}  {verdict}", soft_wrap=True)
-    for key, (old, new) in changed.items():
-        console.print(escape(f"    {key}: {old} -> {new}"), soft_wrap=True)
-    if others := sorted(found.keys() - changed.keys()):
+    colour = _COLOURS.get(agreed.sameness, "green")
+    console.print(f"{escape(name)}  [{colour}]{agreed.sameness}[/]", soft_wrap=True)
+    if agreed.sameness is Sameness.NEARLY:
+        console.print(f"    coefficients differ by up to {agreed.difference:.1e}", soft_wrap=True)
+    else:
+        for key, (old, new) in found.items():
+            if key in RESULT:
+                console.print(escape(f"    {key}: {old} -> {new}"), soft_wrap=True)
+    if agreed.kernels is not None and agreed.sameness is not Sameness.SAME:
+        apart = "" if agreed.data else "; its rounding is in the data, too"
+        console.print(escape(f"    BLAS: {' -> '.join(agreed.kernels)}{apart}"), soft_wrap=True)
+    if others := sorted(found.keys() - RESULT):
         console.print(f"    made with another: {', '.join(others)}", soft_wrap=True)

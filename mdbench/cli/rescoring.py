@@ -57,7 +57,7 @@ class _Tally:
         done = rescored(record, self._inventory)
         self._count += 1
         self._left.update([done.left] if done.left else [])
-        self._changed.update(done.changes)
+        self._changed.update(list(done.changes))
         if "status" in done.changes:
             old, new = done.changes["status"]
             told = f"{done.after.algorithm} · {done.after.system}  {old} -> {new}"

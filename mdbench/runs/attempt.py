@@ -92,6 +92,8 @@ class Outcome:
     predict_s: float | None = None
     cpu_s: float | None = None
     peak_memory_mb: float | None = None
+    blas_kernel: str | None = None
+    blas_threads: int | None = None
 
 
 @dataclass(frozen=True)
@@ -175,6 +177,8 @@ class Attempt:
         if self._ended is not None:
             outcome.cpu_s = self._ended.cpu_s
             outcome.peak_memory_mb = self._ended.peak_memory_mb
+        if (hello := self._worker.hello) is not None:
+            outcome.blas_kernel, outcome.blas_threads = hello.blas_kernel, hello.blas_threads
         outcome.came = self._proposals.came
         outcome.invalid = self._proposals.invalid + self._settings_failed
         if outcome.fit_s is None and self._fit_s:

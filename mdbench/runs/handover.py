@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from mdbench.data.headers import READING
+from mdbench.one_reader import READING
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -43,11 +43,10 @@ class Plan:
     @property
     def files(self) -> dict[str, Path]:
         """The files that the records of each method go to."""
-        return {job.algorithm: self.result_file(job) for job in self.jobs}
-
-    def result_file(self, job: JobSpec) -> Path:
-        """The file that a job's record goes to."""
-        return self.result_dir / f"{job.algorithm}-{job.data_type}.jsonl"
+        return {
+            job.algorithm: self.result_dir / f"{job.algorithm}-{job.data_type}.jsonl"
+            for job in self.jobs
+        }
 
 
 def make_plan(options: RunOptions, workspace: Workspace) -> Plan:

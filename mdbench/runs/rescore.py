@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Rescored", "rescored"]
 
+_ROUNDING = 1e-9
 _OLD_SCORER = "scoring"
 """Schema 2 had a number in the key for what is now the scorer's identity."""
 
@@ -43,12 +45,13 @@ class Rescored:
 
     @property
     def changes(self) -> dict[str, tuple[Any, Any]]:
-        """What is another, old and new: the status, the floor, and metrics by name."""
+        """What is another, old and new: the status, the floor, and metrics by name.
+
+        Numbers that differ by what rounding makes of them are the same.
+        """
         old, new = _scores(self.before), _scores(self.after)
-        names = dict.fromkeys([*old, *new])
-        return {
-            name: (old.get(name), new.get(name)) for name in names if old.get(name) != new.get(name)
-        }
+        pairs = {name: (old.get(name), new.get(name)) for name in [*old, *new]}
+        return {name: pair for name, pair in pairs.items() if not _same(*pair)}
 
 
 def rescored(record: Record, inventory: Inventory) -> Rescored:
@@ -92,12 +95,21 @@ def _rescored(record: Record, inventory: Inventory) -> Record:
         "system": job.system(data_type.options),
         "provenance": record.provenance.model_copy(update=known),
     }
+    if answered and changes["status"] not in ANSWERED:
+        changes["selection"] = None
     return type(record).model_validate(record.model_dump(by_alias=True) | changes)
 
 
 def _judge(record: Record, data_type: DataType[Any, Any], task: Task[Any]) -> Judged:
     raw = None if record.equations is None else RawAnswer(record.equations, recorded=record.metrics)
-    return judged(data_type, task, Outcome(record.status, record.reason, raw))
+    outcome = Outcome(record.status, record.reason, raw, hyperparameters=record.hyperparameters)
+    return judged(data_type, task, outcome)
+
+
+def _same(old: Any, new: Any) -> bool:
+    if isinstance(old, float) and isinstance(new, float):
+        return math.isclose(old, new, rel_tol=_ROUNDING)
+    return bool(old == new)
 
 
 def _scores(record: Record) -> dict[str, Any]:

@@ -19,6 +19,8 @@ from mdbench.runs.typed import (
     SMALLEST_MEMORY_MB,
     Typed,
     names,
+    option_key,
+    read,
     read_jobs,
     read_path,
     read_protocol,
@@ -29,6 +31,8 @@ from mdbench.runs.typed import (
     read_size,
     read_snr,
     read_whole,
+    typed_fields,
+    words_of,
 )
 from mdbench.runtimes.base import OUTPUT_MB, PROCESSES, Limits
 
@@ -397,6 +401,23 @@ class RunOptions(Terms):
     )
     special: tuple[str, ...] = ()
     """Words that only the data type understands: its own options with their values."""
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Self:
+        """Read what was given by the options' names with underscores, as from Python.
+
+        Raises
+        ------
+        UsageError
+            If a value cannot be read; options that are not known here are left for the data type.
+        """
+        own = {option_key(is_.name): name for name, (is_, _) in typed_fields(cls).items()}
+        found = {own[key]: value for key, value in given.items() if key in own}
+        for name, (option, _) in typed_fields(cls).items():
+            if option.several and isinstance(found.get(name), str | int | float):
+                found[name] = [found[name]]
+        others = {key: value for key, value in given.items() if key not in own}
+        return read(cls, found, special=tuple(words_of(others)))
 
     def for_method(self, spec: MethodSpec) -> dict[str, Any]:
         """Give the terms of a method's jobs: as asked for, or else as the method says."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Typed",
     "names",
+    "option_key",
     "read",
     "read_jobs",
     "read_path",
@@ -34,6 +35,7 @@ __all__ = [
     "read_whole",
     "read_words",
     "typed_fields",
+    "words_of",
 ]
 
 T = TypeVar("T")
@@ -117,6 +119,21 @@ def read(kind: type[T], given: Mapping[str, Any], **more: Any) -> T:
         elif needed:
             raise UsageError(f"{option.name} is missing.", f"It says: {option.help}")
     return kind(**found, **more)
+
+
+def option_key(name: str) -> str:
+    """Give an option's name as Python has it: ``max_rows``."""
+    return name.removeprefix("--").replace("-", "_")
+
+
+def words_of(given: Mapping[str, Any]) -> list[str]:
+    """Write options as they would be typed."""
+    words = []
+    for key, value in given.items():
+        if value is not None and value is not False:
+            name = f"--{key.replace('_', '-')}"
+            words.append(name if value is True else f"{name}={value}")
+    return words
 
 
 def read_words(words: Sequence[str], options: Iterable[Option], of: str) -> dict[str, Any]:

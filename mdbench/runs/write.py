@@ -89,7 +89,6 @@ def make_record(
         truth=dataset.truth,
         target_source=dataset.target_source,
         log=log,
-        hyperparameters=outcome.hyperparameters if outcome.status in ANSWERED else None,
         **scored(data_type, task, judged),
         selection=None
         if choice is None
@@ -117,16 +116,20 @@ def make_record(
             predict_s=outcome.predict_s,
             cpu_s=outcome.cpu_s,
             peak_memory_mb=outcome.peak_memory_mb,
+            blas_kernel=outcome.blas_kernel,
+            blas_threads=outcome.blas_threads,
         ),
     )
 
 
 def scored(data_type: DataType[Any, Any], task: Task[Any], judged: Judged) -> dict[str, Any]:
-    """Give the keys of a record that say what an answer is worth."""
+    """Give the keys of a record that say what the answer is, and what it is worth."""
+    outcome = judged.outcome
     return {
-        "status": judged.outcome.status,
-        "reason": judged.outcome.reason,
+        "status": outcome.status,
+        "reason": outcome.reason,
         "equations": judged.equations,
+        "hyperparameters": outcome.hyperparameters if outcome.status in ANSWERED else None,
         "judged_by": data_type.judged_by(task),
         "metrics": dict(judged.scores.metrics),
         "floor": task.dataset.floor,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from mdbench.methods import Method
-    from mdbench.runtimes.protocol import Message
+    from mdbench.runtimes.protocol import Hello, Message
 
 __all__ = [
     "ENFORCED",
@@ -158,7 +158,14 @@ class Worker(ABC):
     """A running worker: a process inside a method's environment that serves jobs.
 
     Use it from one thread; `interrupt` may be called from any.
+
+    Attributes
+    ----------
+    hello
+        What it said when its adapter had been imported.
     """
+
+    hello: Hello | None = None
 
     @property
     @abstractmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -42,6 +43,8 @@ _THREAD_VARIABLES = (
     "NUMEXPR_NUM_THREADS",
     "VECLIB_MAXIMUM_THREADS",
 )
+_KERNEL_VARIABLES = ("OPENBLAS_CORETYPE", "NPY_DISABLE_CPU_FEATURES", "GLIBC_TUNABLES")
+"""What somebody sets to compute as another processor would: it is meant for methods, too."""
 _T = TypeVar("_T")
 
 
@@ -80,13 +83,18 @@ def worker_environment(threads: int, *, home: str, path: str) -> dict[str, str]:
     path
         Folder from which ``mdbench.worker`` is imported.
     """
-    return dict.fromkeys(_THREAD_VARIABLES, str(threads)) | {
-        "HOME": home,
-        "TMPDIR": home,
-        "PYTHONPATH": path,
-        "PYTHONHASHSEED": "0",
-        "PYTHONUTF8": "1",
-    }
+    kernel = {name: os.environ[name] for name in _KERNEL_VARIABLES if name in os.environ}
+    return (
+        dict.fromkeys(_THREAD_VARIABLES, str(threads))
+        | kernel
+        | {
+            "HOME": home,
+            "TMPDIR": home,
+            "PYTHONPATH": path,
+            "PYTHONHASHSEED": "0",
+            "PYTHONUTF8": "1",
+        }
+    )
 
 
 def worker_options(method: Method, output_mb: int) -> list[str]:
@@ -131,6 +139,7 @@ def await_hello(worker: LineWorker, method: Method) -> None:
     if not isinstance(message, Hello) or message.protocol != PROTOCOL:
         worker.close()
         raise MethodError(f"{method.adapter}: its worker speaks another protocol: {message!r}")
+    worker.hello = message
 
 
 def from_lasting_thread(call: Callable[[], _T]) -> _T:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from mdbench.errors import UnavailableError
+from mdbench.one_reader import READING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -90,9 +91,14 @@ def read_pip_settings(python: str | Path) -> dict[str, str]:
     for line in done.stdout.splitlines():
         name, _, value = line.partition("=")
         section, _, key = name.partition(".")
-        if section in sections and (text := ast.literal_eval(value)):
+        if section in sections and (text := _literal(value)):
             sections[section][key] = text
     return {key: value for section in _SECTIONS for key, value in sections[section].items()}
+
+
+def _literal(text: str) -> str:
+    with READING:
+        return str(ast.literal_eval(text))
 
 
 def uv_settings(pip: Mapping[str, str], environ: Mapping[str, str]) -> UvSettings:

@@ -103,6 +103,8 @@ class Hello(_Message):
     python: str = Field(max_length=50)
     pid: int
     forks: bool
+    blas_kernel: str | None = Field(default=None, max_length=50)
+    blas_threads: int | None = None
 
 
 class Broken(_Message):

@@ -14,6 +14,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from mdbench.errors import MethodError
+from mdbench.one_reader import READING
 from mdbench.runtimes.docker_cli import follow
 from mdbench.runtimes.installing import split_requirements
 
@@ -117,7 +118,8 @@ def download(
 
 def _parse(text: str) -> Requirement:
     try:
-        return Requirement(text)
+        with READING:
+            return Requirement(text)
     except InvalidRequirement:
         raise MethodError(
             f"{text!r} in a lock is no requirement.",

@@ -15,6 +15,7 @@ from scipy.integrate import LSODA
 from mdbench.expressions.functions import FUNCTIONS
 from mdbench.expressions.grammar import read
 from mdbench.expressions.tree import Call, Chain, Negation, Node, Number, Power, Variable
+from mdbench.one_reader import READING
 from mdbench.solvers.ode import SOLVER
 
 if TYPE_CHECKING:
@@ -105,7 +106,8 @@ def compiled(equations: list[str]) -> Callable[..., list[float]]:
     """
     names = tuple(f"u{i}" for i in range(len(equations)))
     written = ", ".join(_python(read(text, names)) for text in equations)
-    code = compile(f"lambda {', '.join(names)}: [{written}]", "<equations>", "eval")
+    with READING:
+        code = compile(f"lambda {', '.join(names)}: [{written}]", "<equations>", "eval")
     made: Callable[..., list[float]] = eval(code, {"__builtins__": {}} | _SCOPE)  # noqa: S307
     return made
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from mdbench.errors import DataError
+from mdbench.one_reader import READING
 from mdbench.solvers.reading import (
     FUNCTIONS,
     constants_of,
@@ -228,10 +229,12 @@ def _compile(
     equations: Iterable[str], names: Sequence[str], module: ModuleType
 ) -> Callable[..., tuple[Any, ...]]:
     """Make a function of the named quantities that gives the value of each equation."""
-    function = ast.parse(f"lambda {', '.join(names)}: ()", mode="eval")
+    with READING:
+        function = ast.parse(f"lambda {', '.join(names)}: ()", mode="eval")
     values = cast("ast.Tuple", cast("ast.Lambda", function.body).body)
     values.elts = [parse(each, names) for each in equations]
-    code = compile(ast.fix_missing_locations(function), "<equations>", "eval")
+    with READING:
+        code = compile(ast.fix_missing_locations(function), "<equations>", "eval")
     functions = {name: getattr(module, name) for name in FUNCTIONS if hasattr(module, name)}
     scope = {"__builtins__": {}} | functions | {"abs": abs}
     return cast("Callable[..., tuple[Any, ...]]", eval(code, scope))  # noqa: S307 - whitelisted

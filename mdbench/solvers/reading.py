@@ -12,6 +12,7 @@ import tomllib
 from typing import TYPE_CHECKING, Any, cast
 
 from mdbench.errors import DataError
+from mdbench.one_reader import READING
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -55,7 +56,7 @@ def read_table(path: Path) -> dict[str, Any]:
 def parse(equation: str, names: Iterable[str]) -> ast.expr:
     """Parse an equation; a ValueError says what in it is not allowed."""
     try:
-        expression = ast.parse(equation.strip(), mode="eval").body
+        expression = _tree(equation.strip()).body
     except SyntaxError as error:
         raise ValueError(f"is no expression ({error.msg})") from error
     called = {node.func for node in ast.walk(expression) if isinstance(node, ast.Call)}
@@ -89,8 +90,13 @@ def without(equation: str, names: Collection[str]) -> str:
     >>> without("2 * (u_x + u_z) - u_z * v + v", ["u_z"])
     '2 * u_x + v'
     """
-    tree = _Without(names).visit(ast.parse(equation, mode="eval").body)
+    tree = _Without(names).visit(_tree(equation).body)
     return "0" if tree is None else ast.unparse(tree)
+
+
+def _tree(text: str) -> ast.Expression:
+    with READING:
+        return ast.parse(text, mode="eval")
 
 
 class _PutIn(ast.NodeTransformer):

@@ -21,6 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from .blas import kernel_and_threads
 from .channel import Channel
 from .job import Connection, describe, rehearse, run_job
 from .supervise import Supervisor, die_with_parent, outlive_parent
@@ -195,12 +196,15 @@ def _import_or_say(options: argparse.Namespace, channel: Channel, *, forks: bool
         traceback.print_exc()
         channel.send(type="broken", error=describe(error))
         return None
+    kernel, threads = kernel_and_threads()
     channel.send(
         type="hello",
         protocol=PROTOCOL,
         python=platform.python_version(),
         pid=os.getpid(),
         forks=forks,
+        blas_kernel=kernel,
+        blas_threads=threads,
     )
     return adapter
 

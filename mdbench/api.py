@@ -1,0 +1,455 @@
+"""What a notebook needs: methods run, results read, equations compared, data looked at.
+
+The names are those of `mdbench` itself: ``mdbench.run`` and so on.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
+
+import pandas as pd
+from pydantic import AwareDatetime, BaseModel
+
+from mdbench.datatypes.base import Protocol
+from mdbench.errors import EquationError, UsageError, did_you_mean
+from mdbench.expressions import comparison, parse
+from mdbench.expressions.functions import CONSTANTS, FUNCTIONS
+from mdbench.records import Budget, Measured, Record, RecordStore, Selection
+from mdbench.runs.execute import execute
+from mdbench.runs.inventory import Inventory
+from mdbench.runs.plan import make_plan
+from mdbench.runs.spec import RunOptions
+from mdbench.runs.typed import read_words, words_of
+from mdbench.runtimes.choose import open_runtime
+from mdbench.workspace import Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from mdbench.datatypes.base import Part, Task
+    from mdbench.runs.spec import JobSpec
+
+__all__ = ["Comparison", "Data", "View", "compare", "dataset", "load", "run"]
+
+
+_NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?!\w*\s*\()")
+
+
+def run(
+    algorithm: str | Sequence[str],
+    data_type: str,
+    *,
+    say: Callable[[str], object] = str,
+    **options: Any,
+) -> pd.DataFrame:
+    """Run methods on datasets, as ``mdbench run`` does; every job leaves a record.
+
+    Parameters
+    ----------
+    algorithm
+        A method, or several.
+    data_type
+        The kind of problem, such as ``"ode"``.
+    say
+        Told how the run goes on, in lines of text; such as `print`.
+    **options
+        The options of the command line with underscores, those of the data type too: a text or a
+        number each, a list for what may be given several times, True for a switch.
+
+    Returns
+    -------
+    pandas.DataFrame
+        As `load` gives it: the newest record of every job, in the order of the plan.
+
+    Raises
+    ------
+    mdbench.errors.MdbenchError
+        As the command line says it: what was given, what is allowed, what to do next.
+
+    Examples
+    --------
+    >>> import mdbench
+    >>> table = mdbench.run(
+    ...     ["sindy", "operon"], "ode", dataset="lorenz*", snr=["clean", 40], timeout=600
+    ... )  # doctest: +SKIP
+    """
+    asked = RunOptions.of({"algorithm": algorithm, "data_type": data_type, **options})
+    workspace = Workspace.find()
+    plan = make_plan(asked, workspace)
+    listener = _Listener(say)
+    plan.inventory.listen(listener.message)
+    with closing(
+        open_runtime(asked.runtime, workspace.home, listener.message, require=dict(asked.require))
+    ) as runtime:
+        return table(execute(plan, runtime, listener).records)
+
+
+class _Listener:
+    """Hears of a run what a line of text can say."""
+
+    def __init__(self, say: Callable[[str], object]) -> None:
+        self._say = say
+
+    def message(self, text: str) -> None:
+        self._say(text)
+
+    def prepared(self, to_run: int, done: int) -> None:
+        self.message(f"{to_run} jobs to run; {done} have their record already.")
+
+    def job_started(self, job: JobSpec) -> None: ...
+
+    def job_ended(self, job: JobSpec, record: Record) -> None:
+        self.message(f"{job}  {record.status} {record.reason}".rstrip())
+
+
+def load(folder: str | Path = "results") -> pd.DataFrame:
+    """Read results: a row for the newest record of every job, failures too.
+
+    Parameters
+    ----------
+    folder
+        A folder with results files, or one such file.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A column for each key of a record that is one value (``measured.wall_s``), one for each
+        metric by its name (``nmse``) and one for each option; lists and objects stay as they are.
+        Types can hold missing values: ``Float64``, ``Int64``, ``boolean``, ``string``.
+
+    Raises
+    ------
+    mdbench.errors.UsageError
+        If there is no results file.
+    mdbench.errors.RecordsError
+        If a file cannot be read.
+
+    Examples
+    --------
+    >>> import mdbench
+    >>> table = mdbench.load("results")  # doctest: +SKIP
+    >>> table.groupby("algorithm")["nmse"].median()  # doctest: +SKIP
+    """
+    place = Path(folder)
+    files = sorted(place.rglob("*.jsonl")) if place.is_dir() else [place]
+    if not files or not files[0].is_file():
+        raise UsageError(f"There are no results in {place}.", "Results come from: mdbench run")
+    return table(record for file in files for record in RecordStore(file).latest().values())
+
+
+_SPREAD: dict[str, type[BaseModel]] = {
+    "selection": Selection,
+    "budget": Budget,
+    "measured": Measured,
+}
+"""Objects whose keys become columns, after their own name."""
+_BY_NAME = ("metrics", "options")
+"""Those whose keys become columns without it: what scores and options are called is unique."""
+_LEFT_OUT = {"schema_number", "key_parts", "provenance", "runtime"}
+
+
+def table(records: Iterable[Record]) -> pd.DataFrame:
+    """Put records into a table, whose columns have the same types whatever is in them."""
+    rows = [_row(record) for record in records]
+    known = _columns(Record) | {"runtime": "string"}
+    names = dict.fromkeys([*known, *(name for row in rows for name in row)])
+    columns = {}
+    for name in names:
+        values = [row.get(name) for row in rows]
+        columns[name] = pd.Series(values, dtype=known.get(name) or _kind(values))
+    return pd.DataFrame(columns)
+
+
+def _row(record: Record) -> dict[str, Any]:
+    row: dict[str, Any] = {"runtime": record.runtime.name}
+    for name in type(record).model_fields:
+        value = getattr(record, name)
+        if name in _SPREAD:
+            row |= {f"{name}.{inner}": part for inner, part in value or ()}
+        elif name in _BY_NAME:
+            row |= value
+        elif name not in _LEFT_OUT:
+            row[name] = str(value) if isinstance(value, str) else value
+    return row
+
+
+def _columns(model: type[BaseModel], prefix: str = "") -> dict[str, str]:
+    """Give the types of the columns that a model makes."""
+    found: dict[str, str] = {}
+    for name, each in model.model_fields.items():
+        if name in _SPREAD:
+            found |= _columns(_SPREAD[name], f"{name}.")
+        elif name not in (*_LEFT_OUT, *_BY_NAME):
+            found[f"{prefix}{name}"] = _TYPES.get(_plain(each.annotation), "object")
+    return found
+
+
+_TYPES = {int: "Int64", float: "Float64", str: "string", datetime: "datetime64[us, UTC]"}
+
+
+def _plain(annotation: Any) -> Any:
+    """Give what is left of an annotation without None and validators."""
+    while get_origin(annotation) in (Annotated, Union, UnionType):
+        annotation = next(part for part in get_args(annotation) if part is not type(None))
+    if isinstance(annotation, type) and issubclass(annotation, StrEnum):
+        return str
+    return datetime if annotation is AwareDatetime else annotation
+
+
+def _kind(values: list[Any]) -> str:
+    """Give the type of a metric's or an option's values."""
+    found = {type(value) for value in values} - {type(None)}
+    if found == {bool}:
+        return "boolean"
+    return (
+        "Int64"
+        if found == {int}
+        else "string"
+        if found == {str}
+        else ("Float64" if found <= {int, float} else "object")
+    )
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """An equation beside the true one; what is None could not be decided, and `reasons` says why.
+
+    Attributes
+    ----------
+    normalized_edit_distance
+        Edits that make the one tree the other, over the nodes of the truth; at most 1 (SRSD).
+    solution
+        Whether they are the same but for a constant that is added or multiplied.
+    srbench_solution
+        The same by SRBench's own rule.
+    complexity, simplified_complexity
+        Nodes of the answer, as it stands and simplified; None where it cannot be read.
+    true_complexity, true_simplified_complexity
+        Those of the truth.
+    reasons
+        What there is to say of each of the first three.
+    """
+
+    normalized_edit_distance: float | None
+    solution: bool | None
+    srbench_solution: bool | None
+    complexity: int | None
+    simplified_complexity: int | None
+    true_complexity: int | None
+    true_simplified_complexity: int | None
+    reasons: Mapping[str, str] = field(repr=False)
+
+
+def compare(
+    truth: str,
+    answer: str,
+    *,
+    columns: Collection[str] | None = None,
+    any_sign: Collection[str] = (),
+    r2: float | None = None,
+    seconds: int = comparison.MAX_SECONDS,
+) -> Comparison:
+    """Say how near an equation is to the true one, as ``mdbench score`` does.
+
+    Parameters
+    ----------
+    truth, answer
+        Right-hand sides.
+    columns
+        The names that they may use; by default those in the truth.
+    any_sign
+        Which of them may be negative; all others are taken for positive.
+    r2
+        Of the answer on test data, for SRBench's own rule.
+    seconds
+        CPU time that a symbolic step may take.
+
+    Raises
+    ------
+    mdbench.errors.UsageError
+        If `any_sign` names no column.
+    mdbench.errors.EquationError
+        If the truth cannot be read.
+
+    Examples
+    --------
+    >>> import mdbench
+    >>> found = mdbench.compare("x0*x1", "2*x1*x0")
+    >>> found.solution, found.complexity, found.true_complexity
+    (True, 4, 3)
+    """
+    names = list(columns or ())
+    if columns is None:
+        names = sorted(set(_NAME.findall(truth)) - {*FUNCTIONS, *CONSTANTS})
+    domain = {name: dict(comparison.POSITIVE) for name in names}
+    for name in any_sign:
+        if name not in domain:
+            raise UsageError(
+                f"--any-sign names {name!r}, which is no column.", did_you_mean(name, domain)
+            )
+        domain[name]["sign"] = "mixed"
+    distance = comparison.normalized_edit_distance(truth, answer, names, seconds=seconds)
+    solution = comparison.symbolic_solution(truth, answer, domain, seconds=seconds)
+    srbench = comparison.srbench_solution(truth, answer, names, r2=r2, seconds=seconds)
+    simplified = partial(comparison.simplified_complexity, seconds=seconds)
+    edits = "" if distance.edits is None else f"{distance.edits} edits, "
+    return Comparison(
+        distance.value,
+        solution.solved,
+        srbench.solved,
+        complexity=_counted(_nodes, answer, names),
+        simplified_complexity=_counted(simplified, answer, names),
+        true_complexity=_counted(_nodes, truth, names),
+        true_simplified_complexity=_counted(simplified, truth, names),
+        reasons={
+            "normalized_edit_distance": distance.reason
+            or f"{edits}{distance.nodes} nodes in the truth",
+            "solution": _why(solution),
+            "srbench_solution": _why(srbench),
+        },
+    )
+
+
+def _why(found: comparison.Solution) -> str:
+    return found.reason or (f"constant {found.how}" if found.how else "")
+
+
+def _nodes(text: str, names: list[str]) -> int:
+    return parse(text, names).complexity
+
+
+def _counted(count: Callable[[str, list[str]], int], text: str, names: list[str]) -> int | None:
+    try:
+        return count(text, names)
+    except EquationError:
+        return None
+
+
+@dataclass(frozen=True)
+class View:
+    """A dataset as methods of one view are given it, and what their answers are tested on.
+
+    Attributes
+    ----------
+    variables, targets
+        The names in equations, and of their left-hand sides.
+    train, validation, refit, test
+        The arrays of each split by name, its targets among them.  `refit` is train and validation
+        together; of `test` no method sees the targets.
+    """
+
+    variables: tuple[str, ...]
+    targets: tuple[str, ...]
+    train: Mapping[str, NDArray[Any]] = field(repr=False)
+    validation: Mapping[str, NDArray[Any]] = field(repr=False)
+    refit: Mapping[str, NDArray[Any]] = field(repr=False)
+    test: Mapping[str, NDArray[Any]] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Data:
+    """A dataset, and the truth behind it.
+
+    Attributes
+    ----------
+    dim
+        The number of equations.
+    truth
+        The true right-hand sides; None where nobody knows them.
+    views
+        What methods may be given, by the view's name; made when it is looked at.
+    """
+
+    name: str
+    title: str
+    dim: int
+    snr_db: float | None
+    truth: tuple[str, ...] | None
+    views: tuple[str, ...]
+    _cut: Callable[[str], Task[Any]] = field(repr=False)
+
+    def __getitem__(self, view: str) -> View:
+        """Give one of the `views`."""
+        if view not in self.views:
+            raise UsageError(f"There is no view {view!r}.", did_you_mean(view, self.views))
+        task = self._cut(view)
+        splits = (_arrays(part) for part in (task.train, task.validation, task.refit, task.test))
+        return View(task.variables, task.targets, *splits)
+
+
+def _arrays(part: Part) -> dict[str, NDArray[Any]]:
+    return {**part.inputs, part.target_name: part.targets}
+
+
+def dataset(
+    name: str,
+    data_type: str = "ode",
+    *,
+    dataset_path: str | Path | None = None,
+    snr: float | None = None,
+    seed: int = 0,
+    protocol: str = "strict",
+    **options: Any,
+) -> Data:
+    """Make or read a dataset, and show it as methods see it.
+
+    Parameters
+    ----------
+    name
+        Of a dataset, as ``mdbench list --datasets`` shows them.
+    data_type
+        The kind of problem.
+    dataset_path
+        Your own data instead of the project's.
+    snr
+        The noise level in dB; None for clean data.
+    seed
+        Of the noise.
+    protocol
+        ``"strict"`` or ``"published"``.
+    **options
+        Those of the data type, as `run` takes them.
+
+    Raises
+    ------
+    mdbench.errors.UsageError, mdbench.errors.DataError
+        If there is no such dataset, or it cannot be used.
+
+    Examples
+    --------
+    >>> import mdbench
+    >>> data = mdbench.dataset("rc-circuit")
+    >>> data.truth
+    ('(0.7 - u0 / 1.2) / 2.31',)
+    >>> data["table"].train["X"].shape
+    (90, 1)
+    """
+    inventory = Inventory(Workspace.find())
+    kind = inventory.data_type(data_type)
+    path = None if dataset_path is None else Path(dataset_path)
+    source = inventory.source(data_type, path)
+    rules = Protocol(protocol)
+    if name not in source.names():
+        raise UsageError(f"There is no dataset {name!r}.", did_you_mean(name, source.names()))
+    given = read_words(words_of(options), kind.options, data_type)
+    ((asked, left),) = kind.asked([name], given)
+    loaded = source.load(asked, snr_db=snr, seed=seed, protocol=rules, options=left)
+    return Data(
+        asked,
+        source.title(name),
+        loaded.dim,
+        snr,
+        loaded.truth,
+        tuple(kind.views),
+        lambda view: kind.task(loaded, view, rules),
+    )

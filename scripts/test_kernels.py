@@ -1,0 +1,49 @@
+"""Runs tests under other processors' kernels of OpenBLAS, at once; see scripts/test-kernels."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from mdbench.worker.blas import kernel_and_threads
+
+KERNELS = {"SkylakeX": ("avx512f", "SkylakeX"), "Haswell": ("avx2", "Haswell")}
+PLAIN = {"Prescott": ("pni", "Katmai")}
+"""What a processor needs for each, and what OpenBLAS calls it then."""
+
+
+def main(arguments: list[str]) -> int:
+    """Run the tests under each kernel, and give the exit status."""
+    flags = Path("/proc/cpuinfo").read_text(encoding="utf-8").split()
+    own, _ = kernel_and_threads()
+    running = {}
+    for kernel, (needs, name) in (KERNELS | PLAIN).items():
+        if name == own:
+            print(f"{kernel}: scripts/test has used it")
+        elif needs not in flags:
+            print(f"{kernel}: not tested, since this processor has no {needs}")
+        else:
+            running[kernel] = _start(kernel, arguments)
+    status = 0
+    for kernel, process in running.items():
+        output, _ = process.communicate()
+        print(f"{kernel}:\n{output}", flush=True)
+        status = status or process.returncode
+    return status
+
+
+def _start(kernel: str, arguments: list[str]) -> subprocess.Popen[str]:
+    threads = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    return subprocess.Popen(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments],
+        env=os.environ | threads | {"OPENBLAS_CORETYPE": kernel},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,187 @@
+"""What a notebook calls."""
+
+from __future__ import annotations
+
+import doctest
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import pytest
+from house import ROOT, HereRuntime, add_method, workspace
+
+import mdbench
+from mdbench.api import Comparison
+from mdbench.errors import EquationError, UsageError
+from mdbench.records import RecordStore
+from mdbench.runtimes import choose
+
+if TYPE_CHECKING:
+    from mdbench.workspace import Workspace
+
+HEAVY = {"jinja2", "mdbench.api", "numpy", "pandas", "pydantic", "rich", "scipy", "sympy", "typer"}
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    made = workspace(tmp_path)
+    monkeypatch.setenv("MDBENCH_ROOT", str(made.root))
+    monkeypatch.setenv("MDBENCH_HOME", str(made.home))
+    monkeypatch.setenv("MDBENCH_RUNTIME", "venv")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(choose, "VenvRuntime", lambda *_, **__: HereRuntime())
+    add_method(made, "zero")
+    add_method(made, "broken", "raise RuntimeError('no')")
+    return made
+
+
+def test_importing_costs_next_to_nothing() -> None:
+    code = "import sys, mdbench; print(mdbench.__version__, *sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert done[0] == mdbench.__version__
+    assert not HEAVY & set(done)
+    code = "import time; t = time.perf_counter(); import mdbench; print(time.perf_counter() - t)"
+    took = subprocess.check_output([sys.executable, "-c", code], text=True)
+    assert float(took) < 0.1
+
+
+def test_names_are_found_on_first_use() -> None:
+    assert callable(mdbench.run)
+    with pytest.raises(AttributeError, match="no attribute 'sing'"):
+        _ = mdbench.sing  # type: ignore[attr-defined]
+
+
+@pytest.mark.usefixtures("place")
+def test_run_and_load_give_the_same_typed_table() -> None:
+    said: list[str] = []
+    table = mdbench.run(
+        ["zero", "broken"],
+        "ode",
+        dataset=["rc-circuit", "autocatalysis"],
+        snr=["clean", 20],
+        memory="4G",
+        n_jobs=1,
+        say=said.append,
+    )
+    assert list(table["algorithm"]) == ["zero"] * 4 + ["broken"] * 4
+    assert list(table["status"]) == ["ok"] * 4 + ["failed"] * 4
+    assert list(table["dataset"][:2]) == ["rc-circuit", "autocatalysis"]
+    kinds = {
+        "algorithm": "string",
+        "status": "string",
+        "log": "string",
+        "seed": "Int64",
+        "snr_db": "Float64",
+        "nmse": "Float64",
+        "complexity": "Float64",
+        "floor": "Float64",
+        "budget.memory_mb": "Int64",
+        "measured.wall_s": "Float64",
+        "measured.started": "datetime64[us, UTC]",
+        "equations": "object",
+    }
+    assert {name: str(table[name].dtype) for name in kinds} == kinds
+    assert table["nmse"].isna().tolist() == [False] * 4 + [True] * 4
+    assert table["snr_db"].isna().tolist() == [True, True, False, False] * 2
+    assert table["equations"][0] == ("0",)
+    assert table.loc[0, "runtime"] == "venv"
+    assert said[0] == "8 jobs to run; 0 have their record already."
+    assert "zero · rc-circuit · clean · seed 0  ok" in said
+
+    loaded = mdbench.load("results")
+    assert len(loaded) == 8
+    pd.testing.assert_frame_equal(
+        loaded[loaded["algorithm"] == "zero"].reset_index(drop=True),
+        table[:4],
+        check_like=True,
+    )
+    assert len(mdbench.load(Path("results/zero-ode.jsonl"))) == 4
+    medians = loaded.groupby("algorithm")["nmse"].median()
+    assert medians["zero"] == pytest.approx(1.0, abs=0.1)
+    assert pd.isna(medians["broken"])
+
+
+@pytest.mark.usefixtures("place")
+def test_options_are_those_of_the_command_line() -> None:
+    table = mdbench.run("zero", "ode", dataset="rc-circuit", seeds="0-1", timeout=9, threads=2)
+    assert table["seed"].tolist() == [0, 1]
+    assert table["budget.timeout_s"].tolist() == [9.0, 9.0]
+    (first, _) = RecordStore(Path("results/zero-ode.jsonl")).read()
+    assert first.budget.threads == 2
+    for options, words in (
+        ({"timeout": "soon"}, "--timeout is 'soon'"),
+        ({"max_rows": 5}, "'--max-rows' is no option of a run, nor of the data type ode"),
+        ({"dataset": "rc-circus"}, "Did you mean rc-circuit"),
+    ):
+        with pytest.raises(UsageError, match=words):
+            mdbench.run("zero", "ode", **options)
+
+
+def test_nothing_to_load(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no results"):
+        mdbench.load(tmp_path)
+
+
+def test_equations_are_compared() -> None:
+    found = mdbench.compare("x0*sin(x1)", "x0*sin(x1) + 1")
+    assert isinstance(found, Comparison)
+    assert (found.solution, found.srbench_solution) == (True, True)
+    assert (found.complexity, found.true_complexity) == (6, 4)
+    assert found.normalized_edit_distance == pytest.approx(0.5)
+    assert found.reasons["solution"] == "constant difference"
+    assert mdbench.compare("x0", "x0 +").complexity is None
+    assert mdbench.compare("x", "x + y", columns=["x", "y"]).solution is False
+    with pytest.raises(EquationError):
+        mdbench.compare("x0 +", "x0")
+
+
+def test_a_dataset_is_shown_as_methods_see_it(place: Workspace) -> None:
+    clean = mdbench.dataset("harmonic-oscillator")
+    noisy = mdbench.dataset("harmonic-oscillator", snr=20, seed=3)
+    assert (clean.dim, len(clean.truth or ())) == (2, 2)
+    assert clean.views == ("table", "trajectory")
+    table = clean["table"]
+    assert (table.variables, table.targets) == (("u0", "u1"), ("u0_t", "u1_t"))
+    assert {name: a.shape for name, a in table.train.items()} == {"X": (90, 2), "Y": (90, 2)}
+    assert [len(part["X"]) for part in (table.validation, table.refit, table.test)] == [30, 120, 30]
+    assert np.array_equal(noisy["table"].test["Y"], table.test["Y"])
+    assert not np.array_equal(noisy["table"].train["X"], table.train["X"])
+    assert set(clean["trajectory"].refit) >= {"t", "u", "du"}
+    with pytest.raises(UsageError, match="Did you mean table"):
+        clean["tabel"]
+    with pytest.raises(UsageError, match="Did you mean rc-circuit"):
+        mdbench.dataset("rc-circus")
+    np.savetxt(place.root / "mine.csv", np.arange(80.0).reshape(40, 2), delimiter=",", header="t,x")
+    with pytest.raises(UsageError, match="'--variant' is no option"):
+        mdbench.dataset("rc-circuit", variant="released")
+
+
+@pytest.mark.usefixtures("place")
+def test_options_of_a_data_type_make_another_dataset() -> None:
+    data = mdbench.dataset("feynman-i.12.1", "srsd", dummy_columns=True)
+    assert data.name == "feynman-i.12.1+dummy"
+    (view,) = data.views
+    assert len(data[view].variables) > 2
+
+
+def test_the_page_of_examples_is_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MDBENCH_ROOT", str(ROOT))
+    monkeypatch.setenv("MDBENCH_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("MDBENCH_RUNTIME", "venv")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(choose, "VenvRuntime", lambda *_, **__: HereRuntime())
+    text = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+    assert len(re.findall("^```pycon$", text, re.MULTILINE)) * 2 == text.count("```")
+    plain = re.sub("^```.*$", "", text, flags=re.MULTILINE)
+    page = doctest.DocTestParser().get_doctest(plain, {}, "python.md", "python.md", 0)
+    said: list[str] = []
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL
+    doctest.DocTestRunner(optionflags=flags).run(page, out=said.append)
+    assert not said, "".join(said)
+    assert len(page.examples) > 25

@@ -1,0 +1,64 @@
+"""The code on the pages for authors of runtimes and backends runs as it stands."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import TYPE_CHECKING, Any
+
+from house import ROOT, HereRuntime, add_method, workspace
+
+from mdbench.records import RecordStore, Status
+from mdbench.runs.plan import RunOptions, make_plan
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+
+def code_of(page: str) -> list[str]:
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+
+
+def test_a_runtime_of_one_s_own(tmp_path: Path) -> None:
+    place = workspace(tmp_path)
+    add_method(place, "zero")
+    plan = make_plan(RunOptions(("zero",), "ode", ("rc-circuit",)), place)
+    scope: dict[str, Any] = {
+        "spec": plan.jobs[0],
+        "home": place.home,
+        "workspace": place,
+        "results": tmp_path / "results",
+    }
+    for code in code_of("adding-a-runtime.md"):
+        exec(code, scope)
+    record = scope["record"]
+    assert (record.status, record.runtime.name) == (Status.OK, "module")
+    assert record.key_parts["python"] == sys.executable
+
+
+def test_a_backend_of_one_s_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = workspace(tmp_path)
+    add_method(place, "zero")
+    monkeypatch.setenv("MDBENCH_ROOT", str(place.root))
+    monkeypatch.setenv("MDBENCH_HOME", str(place.home))
+    (code,) = code_of("adding-a-backend.md")
+    module = tmp_path / "backend.py"
+    runtime = 'open_runtime("venv", workspace.home)'
+    assert runtime in code
+    # The tests' own interpreter has what the method needs; nothing is built here.
+    module.write_text(
+        code.replace(runtime, "HereRuntime()") + "\nfrom house import HereRuntime\n", "utf-8"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    import backend  # type: ignore[import-not-found]  # noqa: PLC0415 - written just now
+
+    file = tmp_path / "results" / "zero-ode.jsonl"
+    backend.run_everywhere("zero", "ode", ("lorenz*", "rc-circuit"), file)
+    monkeypatch.delitem(sys.modules, "backend")
+    records = RecordStore(file).read()
+    assert len(records) == 4
+    assert {record.status for record in records} == {Status.OK}
+    assert HereRuntime.name == records[0].runtime.name
