@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from browser import PROGRAM, Browser
-from reporting import DROPPED, KINDS, SPECS, compare, data, many, texts, write
+from reporting import DROPPED, KINDS, SPECS, boards, compare, data, many, texts, write
 
 from mdbench.cli import main
 from mdbench.data.field import Field
@@ -43,7 +43,7 @@ TABLE = table("ode")
 
 def html(records: list[dict[str, Any]]) -> str:
     results = [Result.model_validate(one) for one in records]
-    return page(results, KINDS, SPECS, picture=drawn, derivatives={"ode": "∂"})
+    return page(results, boards(records), picture=drawn, derivatives={"ode": "∂"})
 
 
 def drawn(results: Sequence[Result], numbers: Mapping[str, int]) -> Drawn:
