@@ -14,10 +14,10 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mdbench.cli.reporting import here_of, kinds_of, write
+from mdbench.cli.reporting import compare, write
 from mdbench.drawing.numbers import noise_name
 from mdbench.drawing.svg import standalone
-from mdbench.reports import leaderboard, markdown
+from mdbench.reports import markdown
 from mdbench.reports.combine import flatten, write_table
 from mdbench.reports.entries import marked
 from mdbench.reports.figures import critical_difference, figures
@@ -154,12 +154,8 @@ def _compare(
     by_protocol: dict[str, list[Result]] = defaultdict(list)
     for one in standing(records):
         by_protocol[one.protocol].append(one)
-    kinds = kinds_of(workspace)
-    found = here_of(one for ones in by_protocol.values() for one in ones)
-    specs = {name: kind.metrics for name, kind in found.items()}
     boards = {
-        protocol: leaderboard.boards(ones, kinds, specs)[data_type]
-        for protocol, ones in by_protocol.items()
+        protocol: compare(ones, workspace)[data_type] for protocol, ones in by_protocol.items()
     }
     board = boards.pop("strict")
     methods = sorted({one.method for one in board.entries})

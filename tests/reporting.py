@@ -174,10 +174,15 @@ def result(*arguments: Any, **changes: Any) -> Result:
     return Result.model_validate(data(*arguments, **changes))
 
 
+def boards(records: Iterable[dict[str, Any]]) -> dict[str, Board]:
+    """Compare the methods of each data type."""
+    results = [Result.model_validate(one) for one in records]
+    return leaderboard.boards(results, KINDS, SPECS)
+
+
 def compare(records: Iterable[dict[str, Any]], data_type: str = "ode") -> Board:
     """Compare the methods of one data type."""
-    results = [Result.model_validate(one) for one in records]
-    found = leaderboard.boards(results, KINDS, SPECS)
+    found = boards(records)
     return found[data_type] if found else leaderboard.board([], KINDS, SPECS[data_type])
 
 

@@ -6,13 +6,12 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from reporting import DROPPED, KINDS, MOTION, SPECS, compare, data, many, result, texts
+from reporting import DROPPED, MOTION, SPECS, boards, compare, data, many, result, texts
 
 from mdbench.metrics.spec import MetricSpec
 from mdbench.reports import leaderboard
 from mdbench.reports.entries import entry, specs_of
 from mdbench.reports.leaderboard import Aggregated
-from mdbench.reports.results import Result
 from mdbench.reports.terminal import leaderboards
 
 if TYPE_CHECKING:
@@ -216,8 +215,7 @@ def test_of_a_data_type_that_is_not_here_metrics_are_made_of_names() -> None:
         data("a", data_type="new", scores={"loss": 0.5, "ending": "late"}),
         data("b", data_type="new", scores={"loss": 0.25, "ending": "early"}),
     ]
-    results = [Result.model_validate(one) for one in records]
-    found = leaderboard.boards(results, KINDS, SPECS)["new"]
+    found = boards(records)["new"]
     assert [one.method for one in found.rows] == ["b", "a"]
     assert [(spec.title, spec.kind) for spec in found.specs] == [
         ("loss", "number"),
@@ -277,7 +275,7 @@ def test_medians_are_those_of_the_cases() -> None:
 @pytest.mark.parametrize("data_type", SPECS)
 def test_the_terminal_has_the_same_numbers(data_type: str) -> None:
     records = {"ode": many(), "texts": texts()}[data_type]
-    (table,) = leaderboards([Result.model_validate(one) for one in records], KINDS, SPECS)
+    (table,) = leaderboards(boards(records))
     found = compare(records, data_type)
     shown = [[str(cell) for cell in column.cells] for column in table.columns]
     assert shown[1] == [f"{r.method}*" if r.reference else r.method for r in found.rows]
@@ -294,7 +292,7 @@ def test_the_terminal_has_counts_of_marks_and_shares_of_other_flags() -> None:
         data("a", "s3", scores={"follows": 1.0}),
         data("a", "s4", status="interrupted"),
     ]
-    (table,) = leaderboards([Result.model_validate(one) for one in records], KINDS, SPECS)
+    (table,) = leaderboards(boards(records))
     shown = {str(column.header): str(next(iter(column.cells))) for column in table.columns}
     assert (shown["✓"], shown["R²\ntest"], shown["jobs"]) == ("1/3", "66%", "4")
 
