@@ -54,7 +54,7 @@ def test_importing_costs_next_to_nothing() -> None:
 def test_names_are_found_on_first_use() -> None:
     assert callable(mdbench.run)
     with pytest.raises(AttributeError, match="no attribute 'sing'"):
-        _ = mdbench.sing  # type: ignore[attr-defined]
+        _ = mdbench.sing
 
 
 @pytest.mark.usefixtures("place")
