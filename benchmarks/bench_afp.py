@@ -21,7 +21,10 @@ def main() -> None:
     """Measure and print."""
     folder = ROOT / "algorithms" / METHOD
     spec = tomllib.loads((folder / "method.toml").read_text(encoding="utf-8"))
-    sys.path[:0] = [str(ROOT / "algorithms" / name) for name in (METHOD, *spec["uses"])]
+    sys.path[:0] = [
+        str(ROOT / "algorithms" / name)
+        for name in (METHOD, *(f"shared/{folder}" for folder in spec["uses"]))
+    ]
     for rows in (10, 1000, 9000):
         evaluations, seconds = _search(spec["hyperparameters"], rows)
         print(f"{rows:5d} rows  {evaluations / seconds:8.0f} evaluations a CPU second")

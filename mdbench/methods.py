@@ -24,6 +24,8 @@ _NAME = r"^[a-z][a-z0-9_-]{0,39}$"
 _KEYS = "docs/adding-a-method.md lists all keys and the values allowed."
 FAMILIES = ("linear", "genetic", "neural", "pretrained", "bayesian", "baseline")
 """Families of methods that all data types share."""
+SHARED = "shared"
+"""The folder, beside those of the methods, with folders of code that several methods use."""
 _IGNORED = {"__pycache__", ".mypy_cache", ".ruff_cache"}
 
 
@@ -71,7 +73,7 @@ class MethodSpec(_Table):
     python: str = ">=3.11"
     system_packages: tuple[str, ...] = ()
     uses: tuple[Annotated[str, Field(pattern=_NAME)], ...] = ()
-    """Folders beside the method's own whose modules its adapter imports."""
+    """Folders in `SHARED` whose modules its adapter imports."""
     tuning: Literal["grid", "front", "none"]
     seedable: bool
     given: tuple[Literal["truth"], ...] = ()
@@ -167,7 +169,7 @@ class Method:
     @property
     def used(self) -> tuple[Path, ...]:
         """The folders of code that it shares with other methods."""
-        return tuple(self.folder.parent / name for name in self.spec.uses)
+        return tuple(self.folder.parent / SHARED / name for name in self.spec.uses)
 
     def lock_sha256(self) -> str:
         """Give the SHA-256 of the lock.
@@ -271,10 +273,10 @@ def load(folder: Path) -> Method:
             f"{folder / 'adapter.py'} is missing.", "It holds the class Adapter of the method."
         )
     for name in spec.uses:
-        if not (folder.parent / name).is_dir():
+        if not (folder.parent / SHARED / name).is_dir():
             raise MethodError(
-                f"{file}: uses names {name!r}, and there is no folder {folder.parent / name}.",
-                "Name folders that stand beside the method's own.",
+                f"{file}: uses names {name!r}, and {folder.parent / SHARED} has no such folder.",
+                f"Name folders of {folder.parent / SHARED}.",
             )
     _refuse_what_no_data_type_has(file, spec)
     return Method(folder, spec)

@@ -51,7 +51,8 @@ LAWS: dict[str, tuple[list[tuple[float, float]], Callable[[Array], Array]]] = {
 def modules(name: str) -> Iterator[Any]:
     """Import a method's adapter as the worker does; leave nothing of it behind."""
     spec = specification(name)
-    folders = [str(ROOT / "algorithms" / folder) for folder in (name, *spec.get("uses", ()))]
+    shared = [f"shared/{folder}" for folder in spec.get("uses", ())]
+    folders = [str(ROOT / "algorithms" / folder) for folder in (name, *shared)]
     sys.path[:0] = folders
     try:
         yield importlib.import_module

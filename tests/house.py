@@ -13,6 +13,7 @@ from pathlib import Path
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from mdbench.methods import SHARED
 from mdbench.runtimes.base import Prepared
 from mdbench.runtimes.venv import VenvRuntime
 from mdbench.workspace import Workspace
@@ -144,7 +145,7 @@ def children() -> set[int]:
         except OSError:
             continue
         found |= {int(pid) for pid in text.split()}
-    return {pid for pid in found if is_running(pid) and b"expressions.child" not in _words(pid)}
+    return {pid for pid in found if is_running(pid) and b"mdbench.children" not in _words(pid)}
 
 
 def _words(pid: int) -> bytes:
@@ -162,7 +163,7 @@ def imported(method: str) -> Iterator[Any]:
     """
     folder = ROOT / "algorithms" / method
     content = tomllib.loads((folder / "method.toml").read_text(encoding="utf-8"))
-    folders = [folder, *(folder.parent / name for name in content.get("uses", ()))]
+    folders = [folder, *(folder.parent / SHARED / name for name in content.get("uses", ()))]
     before = sys.path[:]
     sys.path[:0] = map(str, folders)
     try:

@@ -30,8 +30,10 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
+pytestmark = pytest.mark.build
+
 FOLDER = ROOT / "algorithms" / "deepmod"
-SHARED = ROOT / "algorithms" / "sparse_regression"
+SHARED = ROOT / "algorithms" / "shared" / "sparse_regression"
 SPEC = tomllib.loads((FOLDER / "method.toml").read_text(encoding="utf-8"))
 SMALL = {"layers": 2, "width": 15, "data_steps": 500}
 TINY = {

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
+pytestmark = pytest.mark.build
+
 FOLDER = ROOT / "algorithms" / "gplearn"
 SPEC = specification("gplearn")
 
@@ -62,7 +64,7 @@ def gplearn() -> Iterator[Inside]:
     """Make gplearn's environment from its lock, or find it made."""
     lock = FOLDER / "requirements.lock"
     made = prepare("gplearn", lock, SPEC["python"], Workspace.find().home)
-    folders = [FOLDER, *(FOLDER.parent / name for name in SPEC["uses"]), ROOT]
+    folders = [FOLDER, *(FOLDER.parent / "shared" / name for name in SPEC["uses"]), ROOT]
     with inside(made.python, folders, "-W", "error::RuntimeWarning") as environment:
         yield environment
 

@@ -9,9 +9,9 @@ import pytest
 import sympy
 from house import ROOT, is_running
 
+from mdbench.children import Child
 from mdbench.errors import EquationError
 from mdbench.expressions import comparison, parse
-from mdbench.expressions.child import Child
 from mdbench.expressions.comparison import (
     POSITIVE,
     normalized_edit_distance,

@@ -426,12 +426,12 @@ def test_nothing_is_written_beside_the_method(bench: Bench) -> None:
 
 
 def test_shared_code_is_found(bench: Bench) -> None:
-    shared = bench.place.algorithms / "shared"
-    shared.mkdir()
+    shared = bench.place.algorithms / "shared" / "words"
+    shared.mkdir(parents=True)
     (shared / "known_words.py").write_text("WORD = '42'\n", encoding="utf-8")
     text = ADAPTER.read_text(encoding="utf-8")
     text = text.replace("import numpy as np\n", "import numpy as np\nimport known_words\n", 1)
-    bench.add(text.replace('"""Behave."""', "return known_words.WORD"), 'uses = ["shared"]')
+    bench.add(text.replace('"""Behave."""', "return known_words.WORD"), 'uses = ["words"]')
     before = bench.one("nothing")
     assert before.equations == ("42",), before.reason
     (shared / "known_words.py").write_text("WORD = '43'\n", encoding="utf-8")

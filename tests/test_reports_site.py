@@ -227,7 +227,7 @@ def test_an_empty_folder_is_told_of(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 # Not a reason that a CI machine may have: .ci/run installs a browser.
-browser = pytest.mark.skipif(PROGRAM is None, reason="no browser: apt install chromium")
+needs_browser = pytest.mark.skipif(PROGRAM is None, reason="no browser: apt install chromium")
 
 
 @pytest.fixture(scope="module")
@@ -265,7 +265,8 @@ FILTERS: list[tuple[dict[str, str], Any]] = [
 ]
 
 
-@browser
+@pytest.mark.browser
+@needs_browser
 @pytest.mark.parametrize(("filters", "keep"), FILTERS)
 def test_filters_give_the_leaderboard_of_what_they_keep(
     opened: Browser, filters: dict[str, str], keep: Any
@@ -295,7 +296,8 @@ def test_filters_give_the_leaderboard_of_what_they_keep(
     choose(opened)
 
 
-@browser
+@pytest.mark.browser
+@needs_browser
 def test_a_click_sorts_and_another_turns_round(opened: Browser) -> None:
     head = f"{TABLE}.tHead.rows[0].cells"
     names = opened.run(f"[...{head}].map(cell => cell.textContent)")
@@ -320,7 +322,8 @@ def test_a_click_sorts_and_another_turns_round(opened: Browser) -> None:
     opened.run("document.forms[0].reset()")
 
 
-@browser
+@pytest.mark.browser
+@needs_browser
 @pytest.mark.parametrize("width", [390, 1400])
 def test_nothing_overflows_and_it_is_readable_without_scripts(tmp_path: Path, width: int) -> None:
     path = tmp_path / "report.html"

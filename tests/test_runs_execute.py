@@ -18,11 +18,11 @@ import pytest
 from house import ROOT, HereRuntime, Quiet, add_method, children, is_running, wait_until, workspace
 
 from mdbench import datatypes
+from mdbench.children import Child
 from mdbench.datatypes.base import Protocol
 from mdbench.datatypes.ode import Ode
 from mdbench.errors import MdbenchError, RecordsError, UnavailableError
 from mdbench.expressions import counter
-from mdbench.expressions.child import Child
 from mdbench.records import Record, RecordStore, Status, comparable
 from mdbench.records.store import RecordWriter
 from mdbench.runs import attempt

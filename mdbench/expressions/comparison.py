@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from mdbench.children import MAX_BYTES, Child
 from mdbench.errors import EquationError
 
-from .child import MAX_BYTES, Child
 from .equation import parse
 
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from mdbench.children import MAX_BYTES, Child
 from mdbench.errors import EquationError
 
-from .child import MAX_BYTES, Child
 from .grammar import read
 
 __all__ = ["MAX_SECONDS", "answer", "complexity"]

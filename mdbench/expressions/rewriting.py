@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from .child import Child
+from mdbench.children import Child
 
 __all__ = ["rewritten"]
 

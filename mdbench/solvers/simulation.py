@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mdbench.expressions.child import Child
+from mdbench.children import Child
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from mdbench import children
 from mdbench.errors import EquationError
-from mdbench.expressions import child, counter, parse
+from mdbench.expressions import counter, parse
 
 if TYPE_CHECKING:
     import subprocess
@@ -20,7 +21,7 @@ TOWER = "(u0-u0+9)**((u0-u0+9)**((u0-u0+9)**(u0-u0+9)))"
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    hasty = child.Child(counter.__name__, seconds=1)
+    hasty = children.Child(counter.__name__, seconds=1)
     monkeypatch.setattr(counter, "_child", hasty)
     yield
     hasty.end()
@@ -43,14 +44,14 @@ def test_memory_is_limited_and_its_lack_ends_the_child(monkeypatch: pytest.Monke
     assert parse("u0*(u0 + 1)", ["u0"]).complexity == 5
     assert counter._child.process is not None
     soft, _ = resource.prlimit(counter._child.process.pid, resource.RLIMIT_AS)
-    assert soft == child.MAX_BYTES
+    assert soft == children.MAX_BYTES
 
     def greedy(_: object) -> int:
         raise MemoryError
 
     monkeypatch.setattr("mdbench.expressions.symbolic.nodes", greedy)
     with pytest.raises(MemoryError):
-        child._answer(counter.answer, {"text": "u0", "variables": ["u0"]})
+        children._answer(counter.answer, {"text": "u0", "variables": ["u0"]})
 
 
 def test_a_child_that_died_is_replaced() -> None:
@@ -63,7 +64,7 @@ def test_a_child_that_died_is_replaced() -> None:
 
 
 def test_an_interrupted_question_leaves_no_answer_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    exchange = child._exchange
+    exchange = children._exchange
 
     def interrupted(process: subprocess.Popen[str], line: str) -> str:
         assert process.stdin is not None
@@ -71,10 +72,10 @@ def test_an_interrupted_question_leaves_no_answer_behind(monkeypatch: pytest.Mon
         process.stdin.flush()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(child, "_exchange", interrupted)
+    monkeypatch.setattr(children, "_exchange", interrupted)
     with pytest.raises(KeyboardInterrupt):
         _ = parse("u0*(u0 + 1)", ["u0"]).complexity
-    monkeypatch.setattr(child, "_exchange", exchange)
+    monkeypatch.setattr(children, "_exchange", exchange)
     assert parse("u0/u0", ["u0"]).complexity == 1
 
 
@@ -101,7 +102,7 @@ def test_a_forked_process_asks_a_child_of_its_own() -> None:
 
 
 def test_starting_does_not_wait_for_the_answer_to_somebody_else() -> None:
-    asked = child.Child(counter.__name__, seconds=1)
+    asked = children.Child(counter.__name__, seconds=1)
     with asked.lock:
         asked.start()
     assert asked.process is None

@@ -1,9 +1,9 @@
-"""SymPy in a process of its own, so that no equation can take the bench's time or memory.
+"""Work that may never end, in a process of its own that can be killed.
 
-Some short texts keep SymPy busy for ever, or ask for all memory there is, inside native code
-that no thread can interrupt.  So SymPy works in a child process with limits that the kernel
-keeps: when it exceeds one it ends, and the question has no answer.  The child is started at the
-first question, serves all further ones, and ends with its parent.
+Some short texts keep SymPy busy for ever, and some equations an integrator, or ask for all memory
+there is, inside native code that no thread can interrupt.  So they work in child processes with
+limits that the kernel keeps: a child that exceeds one ends, and the question has no answer.  A
+child is started at the first question, serves all further ones, and ends with its parent.
 
 One question a line, as a JSON object with the key ``seconds``; one answer a line, an object too:
 with the key ``error`` where there is none, and the CPU time that it took in ``cpu_s``.
@@ -111,7 +111,7 @@ class Child:
 def _start(module: str) -> subprocess.Popen[str]:
     environment = dict(os.environ)
     # The child finds this very package, installed or not, and nothing in the working directory.
-    package = str(Path(__file__).parents[2])
+    package = str(Path(__file__).parents[1])
     environment["PYTHONPATH"] = os.pathsep.join(
         [package, *filter(None, [environment.get("PYTHONPATH")])]
     )
