@@ -6,8 +6,9 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from reporting import DROPPED, MOTION, SPECS, boards, compare, data, many, result, texts
+from reporting import DROPPED, MOTION, SPECS, boards, compare, data, many, points, result, texts
 
+from mdbench.drawing.numbers import fixed
 from mdbench.metrics.spec import MetricSpec
 from mdbench.reports import leaderboard
 from mdbench.reports.entries import entry, specs_of
@@ -184,11 +185,9 @@ def test_higher_may_be_better() -> None:
         for method, accuracy in zip("ab", each, strict=True)
     ]
     found = compare(records, "texts")
-    assert [(one.method, one.rank) for one in found.rows] == [
-        ("a", pytest.approx(4 / 3)),
-        ("b", pytest.approx(5 / 3)),
-    ]
-    assert row(found, "a").values["accuracy"] == Aggregated(pytest.approx(0.55), 3, 0, {})
+    assert [one.method for one in found.rows] == ["a", "b"]
+    assert [one.rank for one in found.rows] == pytest.approx([4 / 3, 5 / 3])
+    assert row(found, "a").values["accuracy"] == Aggregated((0.9 + 0.75 + 0.0) / 3, 3, 0, {})
     assert row(found, "b").values["likelihood"] == Aggregated(0.25, 3, 0, {})
     assert (found.pairs[0].test.wins, found.pairs[0].test.losses) == (2, 1)
     assert not found.has_floors
@@ -274,12 +273,12 @@ def test_medians_are_those_of_the_cases() -> None:
 
 @pytest.mark.parametrize("data_type", SPECS)
 def test_the_terminal_has_the_same_numbers(data_type: str) -> None:
-    records = {"ode": many(), "texts": texts()}[data_type]
+    records = {"ode": many(), "texts": texts(), "points": points()}[data_type]
     (table,) = leaderboards(boards(records))
     found = compare(records, data_type)
     shown = [[str(cell) for cell in column.cells] for column in table.columns]
     assert shown[1] == [f"{r.method}*" if r.reference else r.method for r in found.rows]
-    assert shown[0][0] == f"{found.rows[0].rank:.2f}"
+    assert shown[0] == [fixed(r.rank, 2) for r in found.rows]
     heads = [str(column.header) for column in table.columns]
     assert (heads[4] == "✓") == (data_type == "ode")
     assert "could not decide" in str(table.caption)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from browser import PROGRAM, Browser
-from reporting import DROPPED, KINDS, SPECS, boards, compare, data, many, texts, write
+from reporting import DROPPED, KINDS, SPECS, boards, compare, data, many, points, texts, write
 
 from mdbench.cli import main
 from mdbench.data.field import Field
@@ -70,7 +70,7 @@ def expected(kept: list[dict[str, Any]], data_type: str = "ode") -> list[list[li
     return [[[one.text, one.warning] for one in cells(found, row, shown)] for row in found.rows]
 
 
-EVERYTHING = [*many(), *texts()]
+EVERYTHING = [*many(), *texts(), *points()]
 
 
 class Balanced(HTMLParser):
@@ -282,7 +282,7 @@ def test_filters_give_the_leaderboard_of_what_they_keep(
     assert told == (f"{len(kept)} of {len(EVERYTHING)} results" if filters else "")
     visible = "[...document.querySelectorAll('details.system')].filter(d => !d.hidden).length"
     assert opened.run(visible) == (
-        {"1": 6, "2": 6, "3": 3}[filters["dim"]] if "dim" in filters else 15
+        {"1": 8, "2": 8, "3": 3}[filters["dim"]] if "dim" in filters else 19
     )
     lines = opened.run(
         "[...document.querySelectorAll('table.answers tbody tr')].filter(r => !r.hidden)"

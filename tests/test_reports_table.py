@@ -24,7 +24,12 @@ EQUATIONS = ["1.84*u0 - 1.45*u0*u1", "1.62*u0*u1 - 3*u1"]
 def record(
     dataset: str = "lotka-volterra", *, wall_s: float | None = 1.25, **changes: Any
 ) -> Record:
-    shape = {"nmse": NMSE, "equations": EQUATIONS, "wall_s": wall_s, "algorithm": "sindy"}
+    shape: dict[str, Any] = {
+        "nmse": NMSE,
+        "equations": EQUATIONS,
+        "wall_s": wall_s,
+        "algorithm": "sindy",
+    }
     return Record.model_validate(data(dataset=dataset, **shape | changes))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from mdbench.reports.pictures import Draw
     from mdbench.reports.results import Result
 
-__all__ = ["page", "style"]
+__all__ = ["page"]
 
 MOST_REASONS = 40
 """Kinds of failure that are listed for a data type."""
@@ -119,11 +118,6 @@ def page(
         coverage=f"{leaderboard.COVERAGE:.0%}",
         data=Markup(_json(data_json)),  # noqa: S704 - `<` is escaped
     )
-
-
-def style() -> str:
-    """Give the page's style sheet, which colours the figures."""
-    return resources.files("mdbench.reports").joinpath("templates/report.css").read_text("utf-8")
 
 
 def _numbers(together: Sequence[AbstractSet[str]]) -> dict[str, int]:

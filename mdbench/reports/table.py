@@ -16,7 +16,7 @@ from mdbench.drawing.numbers import cleanest_first, duration, noise_name
 from mdbench.metrics.spec import MetricSpec
 from mdbench.records import ANSWERED, Record, Status
 from mdbench.reports.columns import ALARM, UNDECIDED, warning, written
-from mdbench.reports.entries import counted, entry, marked, specs_of
+from mdbench.reports.entries import best_mark, counted, entry, marked, specs_of
 from mdbench.reports.leaderboard import aggregate
 from mdbench.reports.results import Result
 
@@ -228,10 +228,10 @@ def _or_dash(spec: MetricSpec, value: float | None) -> str:
 def _mark(specs: Sequence[MetricSpec], record: Record) -> Text:
     if record.status not in ANSWERED:
         return Text("")
-    held = (spec.mark for spec in marked(specs) if record.metrics.get(spec.name) == 1)
-    unknown = any(record.metrics.get(spec.name, 0) is None for spec in marked(specs))
+    held, unknown = best_mark(specs, record.metrics)
     alarmed = any(spec.alarming(record.metrics.get(spec.name)) for spec in specs)
-    return Text(next(held, UNDECIDED if unknown else "") + ALARM * alarmed)
+    sign = held.mark if held else UNDECIDED * unknown
+    return Text(sign + ALARM * alarmed)
 
 
 def _signs(specs: Sequence[MetricSpec], records: Sequence[Record]) -> list[str]:
