@@ -82,6 +82,6 @@ def test_what_the_paper_ticks_is_identified_and_nothing_else(records: dict[str, 
     def told(verdict: str) -> list[str]:
         return [name for name, record in records.items() if record.metrics[verdict]]
 
-    assert set(told("identified")) == read_published().identified("ode", "sindy")
+    assert set(told("identified")) == read_published().found("ode", "sindy")
     # The column has no "one term off"; I38 has one term too many, 0.066*u1**3.
     assert told("one_term_off") == ["van-der-pol-oscillator-simplified"]
