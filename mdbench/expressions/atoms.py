@@ -62,7 +62,9 @@ class Atom:
     kind
         ``variable``, ``wave``, ``exp``, ``abs``, ``sum``, or a function's name.
     inner
-        The sum inside, for those kinds that are ever opened again.
+        The sum inside; of a function of two arguments the first.
+    second
+        The other argument of such a function.
     """
 
     skeleton: str
@@ -70,6 +72,7 @@ class Atom:
     text: str = field(compare=False)
     kind: str = field(compare=False)
     inner: Terms = field(default=(), compare=False)
+    second: Terms | None = field(default=None, compare=False)
     hashed: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -186,6 +189,7 @@ def function(name: str, *arguments: Terms) -> Atom:
         f"{name}({', '.join(map(_sum_text, arguments))})",
         name,
         arguments[0],
+        arguments[1] if len(arguments) > 1 else None,
     )
 
 

@@ -58,8 +58,8 @@ def match(truth: Sum, prediction: Sum) -> Match:
     """Pair the terms of two sums one to one, those first whose constants are nearest.
 
     Terms can be a pair if they are the same but for constants, and the constants within them
-    (inside functions, and exponents) are within `TOLERANCE`; whole exponents have to be equal.
-    Their coefficients may be anything.
+    (inside functions, and exponents) are within `TOLERANCE`; an exponent that is whole on either
+    side has to be equal.  Their coefficients may be anything.
     """
     offered: dict[str, list[Monomial]] = {}
     for monomial in prediction:
@@ -96,7 +96,7 @@ def _inner_error(truth: Monomial, prediction: Monomial) -> float | None:
     for mark, (t, p) in zip(marks, values, strict=True):
         if t == p:
             continue
-        if mark == "^" and t.denominator == p.denominator == 1:
+        if mark == "^" and 1 in {t.denominator, p.denominator}:
             return None
         # A phase that is off by 0.05 changes a wave by 5 % of its amplitude.
         error = abs(float(p - t)) if mark == "~" else _relative(p, t)

@@ -52,8 +52,9 @@ MAX_PRODUCTS = 20_000
 """Products of two terms that the expansion of one equation may take: well below a second."""
 MAX_POWER = 24
 """Sums are not multiplied out beyond this power."""
-CANCELLED = Fraction(1, 10**10)
-"""A sum of coefficients that is smaller than this share of their sizes is their rounding."""
+CANCELLED = Fraction(1, 10**14)
+"""A sum of coefficients that is smaller than this share of their sizes is their rounding: that of
+numbers which are printed in double precision."""
 
 _SNAP = Fraction(1, 10**9)
 """A phase this near to a multiple of pi/2 is one."""
@@ -164,11 +165,7 @@ class _Expansion:
         return _single(function(name, terms), sign)
 
     def times(self, one: Sum, other: Sum) -> Sum:
-        self.products += len(one) * len(other)
-        if self.products > MAX_PRODUCTS:
-            raise EquationError(
-                f"an equation of more than {MAX_PRODUCTS:,} products is not multiplied out"
-            )
+        self.counted(len(one) * len(other))
         parts = []
         for a, c in one.items():
             for b, d in other.items():
@@ -177,6 +174,13 @@ class _Expansion:
                     powers[atom] = powers.get(atom, 0) + power
                 parts.append(_scaled(self.settled(powers), bounded(c * d)))
         return _added(parts)
+
+    def counted(self, products: int) -> None:
+        self.products += products
+        if self.products > MAX_PRODUCTS:
+            raise EquationError(
+                f"an equation of more than {MAX_PRODUCTS:,} products is not multiplied out"
+            )
 
     def settled(self, powers: dict[Atom, Exponent]) -> Sum:
         """Make a product of atoms, opening those that have become something simpler."""
@@ -256,14 +260,27 @@ class _Expansion:
             lowest = {atom: min(powers.get(atom, 0) for powers in each) for atom in atoms}
             shared = {atom: power for atom, power in lowest.items() if power}
         if shared:
-            below = self.settled({atom: -power for atom, power in shared.items()})
-            rest = self.power(self.times(base, below), exponent)
+            rest = self.power(self.without(base, shared), exponent)
             above = self.settled({atom: power * exponent for atom, power in shared.items()})
             return self.times(above, rest)
         scale, terms = normalised(terms)
         if exponent.denominator == 1 and terms[0][1] < 0:
             scale, terms = -scale, tuple((monomial, -c) for monomial, c in terms)
         return {((opaque(terms), _whole(exponent)),): number_power(scale, exponent)}
+
+    def without(self, base: Sum, shared: dict[Atom, Exponent]) -> Sum:
+        """Divide a sum by what its terms share, term by term.
+
+        So a fraction in it is gone: multiplied out first, it would come back with each factor.
+        """
+        parts = []
+        for monomial, c in base.items():
+            powers = dict(monomial)
+            for atom, power in shared.items():
+                powers[atom] = powers.get(atom, 0) - power
+            self.counted(1)
+            parts.append(_scaled(self.settled(powers), c))
+        return _added(parts)
 
     def exp(self, argument: Sum) -> Sum:
         result = _constant(Fraction(1))
