@@ -37,6 +37,7 @@ __all__ = [
     "sum_order",
     "variable",
     "wave",
+    "whole",
 ]
 
 PI = Fraction(math.pi)
@@ -220,6 +221,11 @@ def absolute_sum(terms: Terms) -> Atom:
 def opaque(terms: Terms) -> Atom:
     """Make an atom of a sum that stands under a root or a fraction bar."""
     return Atom(f"({_skeleton(terms)})", _constants(terms), f"({_sum_text(terms)})", "sum", terms)
+
+
+def whole(text: str) -> Atom:
+    """Make an atom of an equation that is too large to be multiplied out."""
+    return Atom(f"[{text}]", (), f"({text})", "whole")
 
 
 def wave(terms: Terms, phase: Fraction) -> Atom:

@@ -7,6 +7,7 @@ same is worked out; ``docs/fidelity.md`` says how, and what a term is.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
@@ -15,22 +16,28 @@ from typing import TYPE_CHECKING
 
 from mdbench.errors import EquationError
 
-from .atoms import monomial_text
+from .atoms import monomial_text, whole
 from .edit_distance import edit_distance
 from .equation import parse
+from .grammar import read
 from .matching import Match, match, tree_of_sums
+from .numerical import Relation, Values
 from .rewriting import rewritten
 from .terms import expand
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from .atoms import Monomial, Sum
+    from .points import Domain
 
 __all__ = ["Comparison", "Term", "Verdict", "compare"]
 
-MAX_SECONDS = 2.0
+MAX_SECONDS = 60.0
 """After this no further writing of an equation is tried."""
+_MOST_TOKENS = 250
+"""Numbers, names and signs of a sum beyond which its fractions are not written anew."""
+_TOKEN = re.compile(r"[\w.]+|\*\*|[-+*/^]")
 _MOST_LEFT_OUT = 12
 """Sums of more terms are not tried with each of them left out."""
 _MOST_CELLS = 40_000
@@ -127,6 +134,7 @@ def compare(
     variables: Sequence[str],
     *,
     truth_variables: Sequence[str] | None = None,
+    domain: Mapping[str, tuple[float, float]] | None = None,
     seconds: float = MAX_SECONDS,
 ) -> Comparison:
     """Put an answer beside the truth.
@@ -139,9 +147,12 @@ def compare(
         The names that the answer may use.
     truth_variables
         Those of the truth, where they are others.
+    domain
+        The least and the largest value of variables, as far as they are known: equations that are
+        the same for positive numbers are the same where only such are.  Others have either sign.
     seconds
         CPU time of SymPy's after which no further writing of an equation is tried, and the verdict
-        may be `UNDECIDED`.  Not wall time: a verdict must not depend on what else a machine does.
+        may be `UNDECIDED`: the last resort, far beyond what the limits of size allow.
 
     Raises
     ------
@@ -164,21 +175,26 @@ def compare(
     """
     names = tuple(variables)
     true_names = names if truth_variables is None else tuple(truth_variables)
-    return _compare(tuple(truth), tuple(prediction), true_names, names, seconds)
+    ranges = tuple((name, float(low), float(high)) for name, (low, high) in (domain or {}).items())
+    known = _Names(true_names, names, ranges)
+    return _compare(tuple(truth), tuple(prediction), known, seconds)
+
+
+@dataclass(frozen=True)
+class _Names:
+    """What the variables of truth and answer are called, and what is known of their values."""
+
+    true: tuple[str, ...]
+    predicted: tuple[str, ...]
+    domain: Domain
 
 
 @lru_cache(maxsize=1_024)
 def _compare(
-    truth: tuple[str, ...],
-    prediction: tuple[str, ...],
-    true_names: tuple[str, ...],
-    names: tuple[str, ...],
-    seconds: float,
+    truth: tuple[str, ...], prediction: tuple[str, ...], names: _Names, seconds: float
 ) -> Comparison:
     budget = _Budget(seconds)
-    pairs = [
-        _equation(t, p, true_names, names, budget) for t, p in zip(truth, prediction, strict=True)
-    ]
+    pairs = [_equation(t, p, names, budget) for t, p in zip(truth, prediction, strict=True)]
     n_true = sum(len(pair.truth) for pair in pairs)
     found = sum(pair.found for pair in pairs)
     n_predicted = found + sum(len(pair.extra) for pair in pairs)
@@ -217,28 +233,104 @@ def _verdict(pairs: list[_Pair]) -> Verdict:
     return Verdict.ONE_TERM_OFF if any(pair.found for pair in pairs) else Verdict.DIFFERENT
 
 
-def _equation(
-    truth: str,
-    prediction: str,
-    true_names: tuple[str, ...],
-    names: tuple[str, ...],
-    budget: _Budget,
-) -> _Pair:
-    t = expand(truth, true_names)
-    try:
-        p = expand(prediction, names)
-    except EquationError:
-        parse(prediction, names)  # what cannot be read is an error, what is too large is not
+def _equation(truth: str, prediction: str, names: _Names, budget: _Budget) -> _Pair:
+    """Compare two equations, the cheapest way first.
+
+    Texts; terms, where all are powers of variables; values, as they stand and with the truth's
+    constants moved; and only for what is one term off other writings.
+    """
+    parse(prediction, names.predicted)  # what cannot be read is an error, what is too large is not
+    t, p = _terms_or_whole(truth, names.true), _terms_or_whole(prediction, names.predicted)
+    if t == p and read(truth, names.true) == read(prediction, names.predicted):
+        return _pair(t, t, match(t, t))
+    large = _is_whole(t) or _is_whole(p)
+    direct = None if large else _pair(t, p, match(t, p))
+    if direct is not None and _is_polynomial(t) and _is_polynomial(p):
+        return direct  # each has one writing only, and the arithmetic is exact
+    values = Values(truth, prediction, names.true, names.predicted, names.domain)
+    if direct is not None and not direct.faults and _is_faithful(t, p, values):
+        return direct
+    known = _by_values(t, {} if large else p, values)
+    if known is not None:
+        return known
+    if direct is None:
         missing = tuple((monomial, t) for monomial in t)
         return _Pair(t, {}, 0, 0, None, missing, (), decided=False)
-    direct = _pair(t, p, match(t, p))
-    if not (direct.missing or direct.extra) or (direct.faults == 1 and not direct.wrong):
-        return direct  # no other writing can say more
-    others = _Writings(truth, prediction, true_names, names, budget)
-    best = _by_other_writings(t, p, others)
+    others = _Writings(truth, prediction, names, budget)
+    return _off_by_terms(direct, values, others)
+
+
+def _off_by_terms(direct: _Pair, values: Values, others: _Writings) -> _Pair:
+    """Give what is known of two equations whose terms differ, and whose values do if they can."""
+    t, p = direct.truth, direct.prediction
+    if values.relation(t).relation is Relation.UNKNOWN:
+        return replace(direct, decided=False)
+    if not direct.faults:
+        return _told_apart(t, p)
+    if direct.faults == 1 and not direct.wrong:
+        return direct
+    best = _but_for_one_term(t, p, values) or _by_other_writings(t, p, others)
     if best is not None:
         return best
     return direct if others.complete else replace(direct, decided=False)
+
+
+def _terms_or_whole(text: str, names: tuple[str, ...]) -> Sum:
+    """Multiply out; what is too large to be is one term."""
+    try:
+        return expand(text, names)
+    except EquationError:
+        parse(text, names)
+        return {((whole(text), 1),): Fraction(1)}
+
+
+def _is_whole(terms: Sum) -> bool:
+    return any(atom.kind == "whole" for monomial in terms for atom, _ in monomial)
+
+
+def _is_polynomial(terms: Sum) -> bool:
+    return all(
+        atom.kind == "variable" and power.denominator == 1
+        for monomial in terms
+        for atom, power in monomial
+    )
+
+
+def _is_faithful(t: Sum, p: Sum, values: Values) -> bool:
+    return (
+        not values.undefined
+        and values.faithful(t, of_truth=True)
+        and values.faithful(p, of_truth=False)
+    )
+
+
+def _told_apart(t: Sum, p: Sum) -> _Pair:
+    """Give what nothing is found in: terms that are alike stand for other values."""
+    missing = tuple((monomial, t) for monomial in t)
+    return _Pair(t, p, 0, 0, None, missing, tuple((monomial, p) for monomial in p))
+
+
+def _by_values(t: Sum, p: Sum, values: Values) -> _Pair | None:
+    """Look whether the values are the truth's, as it stands or with its constants moved."""
+    if values.undefined:
+        return _told_apart(t, p)
+    if values.equal:
+        return _Pair(t, p, len(t), 0, 0.0, (), ())
+    if _is_whole(t):
+        return None
+    for terms in _forms(t, values):
+        found = values.relation(terms)
+        if found.relation is Relation.SAME:
+            return _Pair(t, p, len(t), 0, found.error, (), ())
+        if found.relation is Relation.OTHER_CONSTANTS:
+            return _Pair(t, p, len(t), 1, found.error, (), ())
+    return None
+
+
+def _forms(t: Sum, values: Values) -> Iterator[Sum]:
+    """Give the sums of terms whose constants may be moved."""
+    if values.faithful(t, of_truth=True):
+        yield t
 
 
 def _pair(t: Sum, p: Sum, matched: Match) -> _Pair:
@@ -270,21 +362,20 @@ def _by_other_writings(t: Sum, p: Sum, others: _Writings) -> _Pair | None:
             break
         if found.faults == 1 and found.extra:
             off = off or _Pair(t, p, len(t), 0, found.error, (), ((found.extra[0], other),))
-    return off or _but_for_one_term(t, p, others) or wrong
+    return off or wrong
 
 
-def _but_for_one_term(t: Sum, p: Sum, others: _Writings) -> _Pair | None:
-    """Leave out one term after the other, which may be several in another writing."""
-    for left in t if others.truth_varies and 1 < len(t) <= _MOST_LEFT_OUT else ():
-        for one, other in others.both(left_of_truth=left):
-            found = _match_rounded(one, other)
-            if found.faults == 0:
-                return _Pair(t, p, len(t) - 1, 0, found.error, ((left, t),), ())
-    for left in p if others.prediction_varies and 1 < len(p) <= _MOST_LEFT_OUT else ():
-        for one, other in others.both(left_of_prediction=left):
-            found = _match_rounded(one, other)
-            if found.faults == 0:
-                return _Pair(t, p, len(t), 0, found.error, (), ((left, p),))
+def _but_for_one_term(t: Sum, p: Sum, values: Values) -> _Pair | None:
+    """Leave out one term after the other: of the truth, or of the answer."""
+    for left in t if 1 < len(t) <= _MOST_LEFT_OUT else ():
+        rest = {monomial: c for monomial, c in t.items() if monomial != left}
+        found = values.relation(rest)
+        if found.relation is Relation.SAME:
+            return _Pair(t, p, len(t) - 1, 0, found.error, ((left, t),), ())
+    for left in p if 1 < len(p) <= _MOST_LEFT_OUT else ():
+        found = values.relation(t, without={left: p[left]})
+        if found.relation is Relation.SAME:
+            return _Pair(t, p, len(t), 0, found.error, (), ((left, p),))
     return None
 
 
@@ -313,53 +404,45 @@ class _Writings:
     ----------
     complete
         Whether all that was asked for could be made in time.
-    truth_varies, prediction_varies
-        Whether a single term of it may be several in another writing.
     """
 
     def __init__(
         self,
         truth: str,
         prediction: str,
-        true_names: tuple[str, ...],
-        names: tuple[str, ...],
+        names: _Names,
         budget: _Budget,
     ) -> None:
         self.complete = True
         self._texts = truth, prediction
-        self._names = true_names, names
+        self._names = names.true, names.predicted
         self._budget = budget
-        sums = expand(truth, true_names), expand(prediction, names)
+        sums = expand(truth, names.true), expand(prediction, names.predicted)
         angles = [_has_angles(each) for each in sums]
         self._angles = any(angles)
         # A fraction bar in the truth alone is seen as a term that is missing.
         direct = match(*sums)
         both_differ = bool(direct.missing and direct.extra)
         self._fractions = both_differ and _has_fractions(sums[1])
-        self.truth_varies = angles[0] or self._fractions
-        self.prediction_varies = angles[1] or self._fractions
 
-    def both(
-        self, *, left_of_truth: Monomial | None = None, left_of_prediction: Monomial | None = None
-    ) -> Iterator[tuple[Sum, Sum]]:
-        """Give the two in the same writing, each without one of its terms if one is named."""
-        texts = tuple(
-            _without(text, names, left)
-            for text, names, left in zip(
-                self._texts, self._names, (left_of_truth, left_of_prediction), strict=True
-            )
-        )
+    def both(self) -> Iterator[tuple[Sum, Sum]]:
+        """Give the two in the same writing."""
         if self._angles:
             try:
                 one, other = (
                     expand(text, names, angles=True)
-                    for text, names in zip(texts, self._names, strict=True)
+                    for text, names in zip(self._texts, self._names, strict=True)
                 )
                 yield one, other
             except EquationError:
                 self.complete = False
         if self._fractions:
-            yield from self._as_fractions(texts)
+            yield from self._as_fractions(
+                tuple(
+                    _without(text, names, None)
+                    for text, names in zip(self._texts, self._names, strict=True)
+                )
+            )
 
     def _as_fractions(self, texts: tuple[str, ...]) -> Iterator[tuple[Sum, Sum]]:
         found = [
@@ -377,7 +460,7 @@ class _Writings:
     def _rewritten(self, text: str, names: tuple[str, ...]) -> list[Sum] | None:
         """Expand the writings of one equation; None, and not complete, if time is up."""
         ways = None
-        if self._budget.seconds > 0:
+        if self._budget.seconds > 0 and len(_TOKEN.findall(text)) <= _MOST_TOKENS:
             ways, cpu_s = rewritten(text, names)
             self._budget.seconds -= cpu_s
         try:

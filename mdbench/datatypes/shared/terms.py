@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from mdbench.datatypes.base import Scores
 from mdbench.errors import EquationError
-from mdbench.expressions.contribution import negligible
+from mdbench.expressions.contribution import negligible, used
 from mdbench.expressions.fidelity import Verdict, compare
 from mdbench.expressions.functions import CONSTANTS, FUNCTIONS
 from mdbench.metrics.spec import MetricSpec, flag
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["TERM_METRICS", "beside_the_truth"]
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
+_HANGS_ON_THE_DOMAIN = re.compile(r"[A-Za-z]\w*\s*\(|/|(\*\*|\^)\s*(?!\(?[+-]?\d+\)?(?![\w.]))")
+"""A call, a fraction bar, or an exponent that is no whole number."""
 _KEPT = frozenset[Any]()
 """The places of what only records hold."""
 
@@ -95,7 +99,13 @@ def beside_the_truth(truth: Sequence[str], equations: Sequence[str], task: Task[
     unknown = {name for text in truth for name in _NAME.findall(text)} - {*CONSTANTS, *FUNCTIONS}
     names = dict.fromkeys((*task.variables, *sorted(unknown)))
     try:
-        found = compare(truth, equations, task.variables, truth_variables=tuple(names))
+        found = compare(
+            truth,
+            equations,
+            task.variables,
+            truth_variables=tuple(names),
+            domain=_domain(task, " ".join([*truth, *equations])),
+        )
         terms = (*found.matched, *found.extra, *found.missing)
         small = negligible(terms, task.test.columns, task.test.targets)
     except EquationError:
@@ -117,3 +127,19 @@ def beside_the_truth(truth: Sequence[str], equations: Sequence[str], task: Task[
         metrics["coefficient_error"] = found.coefficient_error
     notes = {"missing": found.missing, "extra": found.extra, "negligible": small}
     return Scores(metrics, {word: named(terms) for word, terms in notes.items() if terms})
+
+
+def _domain(task: Task[Any], text: str) -> dict[str, tuple[float, float]]:
+    """Give the least and the largest value of the variables of a text, of all rows there are.
+
+    Empty where no identity in it could hang on them, as many columns take long to make.
+    """
+    if not _HANGS_ON_THE_DOMAIN.search(text):
+        return {}
+    found: dict[str, tuple[float, float]] = {}
+    for part in (task.refit, task.test):
+        for name in used(text, part.columns):
+            column = part.columns[name]
+            low, high = found.get(name, (np.inf, -np.inf))
+            found[name] = min(low, float(column.min())), max(high, float(column.max()))
+    return {name: ends for name, ends in found.items() if np.isfinite(ends).all()}

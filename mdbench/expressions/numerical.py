@@ -1,0 +1,390 @@
+"""Whether two equations have the same values: at fixed points, in double precision and beyond.
+
+Double precision tells nearly all wrong answers apart.  What it does not is worked out with more
+digits, where equal means equal to thirty of them; with the truth's constants as they stand, and
+where that fails moved to where the answer's values are nearest.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import mpmath
+import numpy as np
+
+from .grammar import read
+from .matching import TOLERANCE
+from .model import FARTHEST, Model, fitted
+from .points import far_points, points
+from .precise import DIGITS, FAR_DIGITS, precise_value
+from .tree import Call, Chain, Negation, Node, Power, value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from .atoms import Sum
+    from .points import Domain
+
+    Array = NDArray[np.float64]
+
+__all__ = ["Found", "Relation", "Values"]
+
+_CLOSE = 1e-8
+"""Values of double precision that agree to this share are looked at with more digits."""
+EXACT = 1e-30
+"""Values of `DIGITS` digits that agree to this share are equal."""
+ROUNDED = 1e-12
+"""Those of equations with long numbers agree to this share: their numbers are rounded."""
+_POLISHED = 1e-80
+"""Constants are moved until values agree to this share, as what lies far away needs them so."""
+_EXACT_FAR = 1e-20
+_ROUNDED_FAR = 1e-6
+"""The same well beyond the domain, where more may cancel."""
+_LONG = re.compile(r"(?<![\w.])(?=[\d.]{13})\d*\.\d+")
+"""A number that was printed in double precision."""
+_UNDEFINED = 0.2
+"""An answer without values at more than this share of the truth's points is another equation."""
+_CHECKED = 12
+_STEPS = 20
+_BRANCHED = frozenset({"abs", "Abs", "sign", "max", "Max", "min", "Min"})
+_MOST_BRANCHES = 8
+_NEW_POINTS = 2
+"""Points that are added on a side of a branch where none was."""
+
+
+class Relation(StrEnum):
+    """How the values of an answer are related to those of the truth."""
+
+    SAME = "same"
+    """Equal, with the truth's constants moved by 5 % at most."""
+    OTHER_CONSTANTS = "other constants"
+    """Equal, with constants that have moved farther."""
+    APART = "apart"
+    """Told apart by their values."""
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Found:
+    """A relation, with the largest relative error of a constant where there is one."""
+
+    relation: Relation
+    error: float | None = None
+
+
+class Values:
+    """The values of the truth and of an answer at the points of a task's domain.
+
+    Parameters
+    ----------
+    truth, prediction
+        Right-hand sides that can be read.
+    true_names, names
+        The variables that they may use.
+    domain
+        What is known of the variables' values.
+    """
+
+    def __init__(
+        self,
+        truth: str,
+        prediction: str,
+        true_names: tuple[str, ...],
+        names: tuple[str, ...],
+        domain: Domain,
+    ) -> None:
+        self.truth, self.prediction = read(truth, true_names), read(prediction, names)
+        used = {node.name for tree in (self.truth, self.prediction) for node in _names(tree)}
+        self._names = tuple(dict.fromkeys(n for n in (*true_names, *names) if n in used))
+        self._domain = tuple(each for each in domain if each[0] in used)
+        self._rounded = bool(_LONG.search(prediction) or _LONG.search(truth))
+
+    @cached_property
+    def columns(self) -> Mapping[str, Array]:
+        """The points, with those on the other sides of branches."""
+        base = points(self._names, self._domain)
+        branches = [*_branches(self.truth), *_branches(self.prediction)][:_MOST_BRANCHES]
+        return _with_branches(base, branches, {name for name, _, _ in self._domain})
+
+    @cached_property
+    def true_values(self) -> Array:
+        """The truth, in double precision."""
+        return self._values(self.truth)
+
+    @cached_property
+    def values(self) -> Array:
+        """The answer, in double precision."""
+        return self._values(self.prediction)
+
+    def _values(self, node: Node) -> Array:
+        n = len(next(iter(self.columns.values()))) if self.columns else 1
+        with np.errstate(all="ignore"):
+            return np.broadcast_to(np.asarray(value(node, self.columns), np.float64), n)
+
+    def _precise(self, node: Node, i: Any) -> Any:
+        point = {name: mpmath.mpf(float(column[i])) for name, column in self.columns.items()}
+        return precise_value(node, point)
+
+    @cached_property
+    def undefined(self) -> bool:
+        """Whether the answer has no values in much of where the truth has some."""
+        defined = np.isfinite(self.true_values)
+        doubted = np.flatnonzero(defined & np.isnan(self.values))
+        if len(doubted) <= _UNDEFINED * defined.sum():
+            return False
+        none = 0
+        with mpmath.workdps(DIGITS):
+            for i in doubted:
+                try:
+                    self._precise(self.prediction, i)
+                except ArithmeticError:
+                    none += 1
+        return none > _UNDEFINED * int(defined.sum())
+
+    @cached_property
+    def equal(self) -> bool | None:
+        """Whether the two have the same values as they stand; None if nobody can tell."""
+        one, other = self.true_values, self.values
+        usable = np.isfinite(one) & np.isfinite(other)
+        with np.errstate(all="ignore"):
+            far = np.abs(one - other) > _CLOSE * (np.abs(one) + np.abs(other))
+        agreed = self._agreed(np.flatnonzero(usable & far)[: _CHECKED // 2])
+        if agreed is not None and agreed > self._tolerance:
+            return False
+        agreed = self._agreed(_spread(np.flatnonzero(usable & ~far), self._base))
+        if agreed is None or agreed > self._tolerance:
+            return None if agreed is None else False
+        return self._agrees_far(lambda point: [precise_value(self.truth, point)])
+
+    def _agrees_far(
+        self, truth: Callable[[Mapping[str, Any]], list[Any]], left: Model | None = None
+    ) -> bool:
+        """Tell whether the answer is a sum of terms well beyond the domain, too."""
+        tolerance = _ROUNDED_FAR if self._rounded else _EXACT_FAR
+        # What is rounded is lost where it cancels, and the nearest points of all are such.
+        last = -2 if self._rounded else None
+        with mpmath.workdps(FAR_DIGITS):
+            for numbers in far_points(self._names, self._domain)[:last]:
+                point = {name: mpmath.mpf(number) for name, number in numbers.items()}
+                try:
+                    terms, other = truth(point), precise_value(self.prediction, point)
+                    if left is not None:
+                        other -= left.precise(point, [0] * len(left.moving))
+                except ArithmeticError:
+                    continue
+                # Moved constants have fewer digits than what may cancel here.
+                size = mpmath.fsum(terms, absolute=True) + abs(other)
+                if abs(mpmath.fsum(terms) - other) > tolerance * size:
+                    return False
+        return True
+
+    @property
+    def _tolerance(self) -> float:
+        return ROUNDED if self._rounded else EXACT
+
+    @property
+    def _base(self) -> int:
+        return len(next(iter(points(self._names, self._domain).values()), ()))
+
+    def _agreed(self, chosen: NDArray[np.intp]) -> float | None:
+        """Give by what share the two differ at most, with all digits."""
+        shares = []
+        with mpmath.workdps(DIGITS):
+            for i in chosen:
+                try:
+                    one, other = (self._precise(e, i) for e in (self.truth, self.prediction))
+                except ArithmeticError:
+                    continue
+                size = abs(one) + abs(other)
+                shares.append(float(abs(one - other) / size) if size else 0.0)
+        return max(shares, default=None)
+
+    def faithful(self, terms: Sum, *, of_truth: bool) -> bool:
+        """Tell whether terms have the values of the equation that they were made of.
+
+        What holds for numbers of one sign only has been taken for granted in them.
+        """
+        node, values = (
+            (self.truth, self.true_values) if of_truth else (self.prediction, self.values)
+        )
+        model = Model(terms)
+        still = np.zeros(len(model.moving))
+        with np.errstate(all="ignore"):
+            dual, sizes = model.dual(self.columns, still)
+            difference = np.abs(np.broadcast_to(dual[0], values.shape) - values)
+            doubted = np.isfinite(values) & ~(difference <= _CLOSE * (sizes + np.abs(values)))
+        with mpmath.workdps(DIGITS):
+            for i in np.flatnonzero(doubted):
+                point = {name: mpmath.mpf(float(c[i])) for name, c in self.columns.items()}
+                try:
+                    wanted = precise_value(node, point)
+                except ArithmeticError:
+                    continue
+                try:
+                    found = model.precise(point, still.tolist())
+                except ArithmeticError:
+                    return False
+                if abs(found - wanted) > _CLOSE * (abs(found) + abs(wanted)):
+                    return False
+        return True
+
+    def relation(self, terms: Sum, without: Sum | None = None) -> Found:
+        """Say whether the constants of terms can be moved to where the answer's values are.
+
+        Parameters
+        ----------
+        terms
+            The truth, or a part of it.
+        without
+            Terms that are taken away from the answer.
+        """
+        model = Model(terms)
+        values, left = self.values, None if without is None else Model(without)
+        if left is not None:
+            with np.errstate(all="ignore"):
+                values = values - left.dual(self.columns, np.zeros(len(left.moving)))[0][0]
+        fit = fitted(model, self.columns, values)
+        if fit is None:
+            return Found(Relation.UNKNOWN)
+        if fit.residual > _CLOSE or np.max(np.abs(fit.shifts), initial=0.0) > FARTHEST:
+            return Found(Relation.APART)
+        error = float(np.max(np.abs(fit.shifts), initial=0.0))
+        if error > TOLERANCE * (1 + ROUNDED**0.5):
+            return Found(Relation.OTHER_CONSTANTS, error)
+        agreed, exact = self._polished(model, fit.shifts, left)
+        if agreed is None:
+            return Found(Relation.UNKNOWN)
+        if agreed > self._tolerance or not self._agrees_far(
+            lambda point: model.precise_terms(point, exact), left
+        ):
+            return Found(Relation.APART)
+        shifts = np.array([float(shift) for shift in exact])
+        error = float(np.max(np.abs(shifts), initial=0.0))
+        moved = [float(model.moving[i].value) * (1 + shifts[i]) for i in model.exponents]
+        whole = any(abs(exponent - round(exponent)) < ROUNDED for exponent in moved)
+        kept = error <= TOLERANCE and not whole
+        return Found(Relation.SAME if kept else Relation.OTHER_CONSTANTS, error)
+
+    def _polished(
+        self, model: Model, shifts: Array, left: Model | None
+    ) -> tuple[float | None, Sequence[Any]]:
+        """Move constants on with all digits; give by what share values then differ at most."""
+        with np.errstate(all="ignore"):
+            dual, sizes = model.dual(self.columns, shifts)
+            usable = np.isfinite(dual).all(axis=0) & np.isfinite(self.values) & (sizes > 0)
+        chosen = _spread(np.flatnonzero(usable), self._base, len(shifts) + _CHECKED)
+        if len(chosen) <= len(shifts):
+            return None, []
+        slopes = (dual[1:, chosen] / sizes[chosen]).T
+        inverse = np.linalg.pinv(slopes, rcond=1e-12)
+        with mpmath.workdps(DIGITS):
+            exact = [mpmath.mpf(float(shift)) for shift in shifts]
+            try:
+                wanted = [self._wanted(i, left) for i in chosen]
+                worst = np.inf
+                for _ in range(_STEPS):
+                    errors = [
+                        (target - model.precise(point, exact)) / size
+                        for (target, point), size in zip(wanted, sizes[chosen], strict=True)
+                    ]
+                    error = float(max(map(abs, errors)))
+                    if error <= _POLISHED or error > worst / 2:
+                        worst = min(worst, error)
+                        break
+                    worst = error
+                    step = inverse @ np.array([float(each) for each in errors])
+                    exact = [a + mpmath.mpf(float(b)) for a, b in zip(exact, step, strict=True)]
+            except ArithmeticError:
+                return None, []
+        return worst, exact
+
+    def _wanted(self, i: int, left: Model | None) -> tuple[Any, dict[str, Any]]:
+        point = {name: mpmath.mpf(float(column[i])) for name, column in self.columns.items()}
+        target = precise_value(self.prediction, point)
+        if left is not None:
+            target -= left.precise(point, [0] * len(left.moving))
+        return target, point
+
+
+def _spread(chosen: NDArray[np.intp], base: int, most: int = _CHECKED) -> NDArray[np.intp]:
+    """Keep all points that were added to those of the domain, and some of these."""
+    added, drawn = chosen[chosen >= base], chosen[chosen < base]
+    return np.concatenate([drawn[:most], added])
+
+
+def _parts(node: Node) -> Iterator[Node]:
+    yield node
+    match node:
+        case Chain():
+            inner: tuple[Node, ...] = (node.first, *(part for _, part in node.rest))
+        case Negation():
+            inner = (node.operand,)
+        case Power():
+            inner = (node.base, node.exponent)
+        case Call():
+            inner = node.arguments
+        case _:
+            inner = ()
+    for part in inner:
+        yield from _parts(part)
+
+
+def _names(node: Node) -> Iterator[Any]:
+    return (part for part in _parts(node) if hasattr(part, "name"))
+
+
+def _branches(node: Node) -> Iterator[Callable[[Mapping[str, Array]], Array]]:
+    """Give the functions at whose zeros an equation changes its form."""
+    for part in _parts(node):
+        if isinstance(part, Call) and part.function in _BRANCHED:
+            yield lambda columns, part=part: _side(part, columns)  # type: ignore[misc]
+
+
+def _side(call: Call, columns: Mapping[str, Array]) -> Any:
+    values = [np.asarray(value(argument, columns), np.float64) for argument in call.arguments]
+    return values[0] - values[1] if len(values) > 1 else values[0]
+
+
+def _with_branches(
+    base: Mapping[str, Array],
+    branches: list[Callable[[Mapping[str, Array]], Array]],
+    known: set[str],
+) -> Mapping[str, Array]:
+    """Add points on those sides of branches where there are none, as far as they are found.
+
+    Variables of a known range are followed to ten times its ends, others to a million.
+    """
+    if not branches or not base:
+        return base
+    n = len(next(iter(base.values())))
+    added: list[dict[str, float]] = []
+    lacking = {
+        (k, sign): _NEW_POINTS
+        for k, branch in enumerate(branches)
+        for sign in (-1.0, 1.0)
+        if (_signs(branch, base, n) == sign).sum() < _NEW_POINTS
+    }
+    for decade in (-1, 1, -2, 2, -3, 3, -6, 6):
+        wide = {
+            name: column * 10.0 ** (np.sign(decade) if name in known else decade)
+            for name, column in base.items()
+        }
+        for (k, sign), lacks in lacking.items():
+            found = np.flatnonzero(_signs(branches[k], wide, n) == sign) if lacks else ()
+            for i in found[:lacks]:
+                added.append({name: float(column[i]) for name, column in wide.items()})
+                lacking[k, sign] -= 1
+    return {
+        name: np.append(column, [point[name] for point in added]) for name, column in base.items()
+    }
+
+
+def _signs(branch: Callable[[Mapping[str, Array]], Array], columns: Any, n: int) -> Array:
+    with np.errstate(all="ignore"):
+        return np.broadcast_to(np.sign(branch(columns)), n)
