@@ -226,6 +226,8 @@ SAME = [
     ("max(x0, x1)", "(x0 + x1 + abs(x0 - x1))/2", "difference"),
     ("x0**0.5", "sqrt(x0)", "difference"),
     ("asin(x0/20)", "pi/2 - acos(x0/20)", "difference"),
+    ("exp(100*x0)", "exp(100*x0) + 7", "difference"),
+    ("exp(x0)", "cosh(x0) + sinh(x0)", "difference"),
 ]
 # None of these is.
 OTHER = [
@@ -241,6 +243,16 @@ OTHER = [
     ("x0 + x1", "x0*x1"),
     ("sin(x0)", "x0"),
     ("x0**2", "x0 + 1e50"),
+    ("0", "x0 + x1"),
+    ("x0 + x1", "0"),
+    ("x0", "x0 + max(0, x0 - 9.5)"),
+    ("x0", "min(x0, 9.9)"),
+    ("x0", "min(x0, 9.99999)"),
+    ("x0", "x0 + max(0, x0 - 12)"),
+    ("x0*x1", "x0*x1 + abs(x0 - 9) + x0 - 9"),
+    ("exp(100*x0)", "exp(100*x0) + x1"),
+    ("exp(100*x0)", "3*exp(100*x0) + 7"),
+    ("x0**300", "x0**300 + x1"),
 ]
 
 
@@ -274,6 +286,22 @@ def test_fitted_numbers_are_compared_to_some_digits() -> None:
     assert not symbolic_solution(truth, fitted, positive(), digits=None).solved
     assert symbolic_solution(truth, fitted, positive()).how == "ratio with numbers of 6 digits"
     assert not symbolic_solution(truth, fitted, positive(), digits=9).solved
+
+
+@pytest.mark.parametrize(
+    ("truth", "prediction", "how"),
+    [
+        ("2**x0", "exp(0.6931471805599453*x0)", "difference"),
+        ("3*sin(x0) + 4*cos(x0)", "5*sin(x0 + 0.9272952180016122)", "difference"),
+        ("5*sin(x0 + 0.927295)", "6*sin(x0) + 8*cos(x0)", "ratio"),
+        ("5*sin(x0 + 0.9273)", "3*sin(x0) + 4*cos(x0)", ""),
+    ],
+)
+def test_numbers_that_are_not_written_are_rounded_too(
+    truth: str, prediction: str, how: str
+) -> None:
+    found = symbolic_solution(truth, prediction, positive())
+    assert found.how == (f"{how} with numbers of 6 digits" if how else "")
 
 
 def test_a_truth_that_is_defined_nowhere_cannot_be_judged() -> None:

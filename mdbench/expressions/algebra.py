@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import sympy
 
+from mdbench.errors import EquationError
+
+from .atoms import ONE
 from .canonical import canonical, plain_symbols, tree_of
 from .edit_distance import Tree, edit_distance
 from .grammar import read
+from .numerical import Found, Relation, Values
 from .solution import assumed_symbols, equal_up_to_a_constant, rounded, srbench_rounded
 from .symbolic import nodes, to_sympy
+from .terms import expand
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -58,8 +65,49 @@ def _solution(
     if not how and digits is not None:
         t, p = rounded(t, digits), rounded(p, digits)
         how = equal_up_to_a_constant(t, p, symbols, domain)
+        if not how:
+            how = _moved(truth, prediction, domain, digits)
         how += f" with numbers of {digits} digits" if how else ""
     return {"how": how}
+
+
+def _moved(truth: str, prediction: str, domain: dict[str, dict[str, Any]], digits: int) -> str:
+    """Move the truth's constants by as much as rounding to some digits allows.
+
+    So the sum of two waves is one, though its numbers are others, which have been rounded.
+    """
+    names = tuple(domain)
+    ends = tuple((name, *_ends(spread)) for name, spread in domain.items())
+    try:
+        terms = expand(truth, names)
+    except EquationError:
+        return ""
+    values = Values(truth, prediction, names, names, ends)
+    if values.undefined:
+        return ""
+    with np.errstate(all="ignore"):
+        offset, factor = values.offset(), values.factor()
+    if offset is not None:
+        shifted = terms | {ONE: terms.get(ONE, 0) + Fraction(offset)}
+        if offset and _is_near(values.relation(shifted, exact=True), digits):
+            return "difference"
+        if _is_near(values.relation(terms, exact=True), digits):
+            return "difference"
+    if factor is None:
+        return ""
+    values = Values(truth, f"({prediction})/({factor:.9g})", names, names, ends)
+    return "ratio" if _is_near(values.relation(terms, exact=True), digits) else ""
+
+
+def _is_near(found: Found, digits: int) -> bool:
+    return found.relation is Relation.SAME and (found.error or 0.0) <= 10.0**-digits
+
+
+def _ends(spread: dict[str, Any]) -> tuple[float, float]:
+    low, high = float(spread["low"]), float(spread["high"])
+    if spread["sign"] == "negative":
+        return -high, -low
+    return (-high, high) if spread["sign"] == "mixed" else (low, high)
 
 
 def _srbench(

@@ -1,7 +1,7 @@
 """Whether two equations have the same values: at fixed points, in double precision and beyond.
 
 Double precision tells nearly all wrong answers apart.  What it does not is worked out with more
-digits, where equal means equal to thirty of them; with the truth's constants as they stand, and
+digits, where equal means equal to ninety of them; with the truth's constants as they stand, and
 where that fails moved to where the answer's values are nearest.
 """
 
@@ -37,17 +37,19 @@ __all__ = ["Found", "Relation", "Values"]
 
 _CLOSE = 1e-8
 """Values of double precision that agree to this share are looked at with more digits."""
-EXACT = 1e-30
+EXACT = 1e-90
 """Values of `DIGITS` digits that agree to this share are equal."""
 ROUNDED = 1e-12
 """Those of equations with long numbers agree to this share: their numbers are rounded."""
-_POLISHED = 1e-80
+_POLISHED = 1e-100
 """Constants are moved until values agree to this share, as what lies far away needs them so."""
 _EXACT_FAR = 1e-20
 _ROUNDED_FAR = 1e-6
 """The same well beyond the domain, where more may cancel."""
 _LONG = re.compile(r"(?<![\w.])(?=[\d.]{13})\d*\.\d+")
 """A number that was printed in double precision."""
+_NEARLY = 1e-3
+"""Values that are farther from a constant difference or ratio are not looked at."""
 _UNDEFINED = 0.2
 """An answer without values at more than this share of the truth's points is another equation."""
 _CHECKED = 12
@@ -234,7 +236,24 @@ class Values:
                     return False
         return True
 
-    def relation(self, terms: Sum, without: Sum | None = None) -> Found:
+    def offset(self) -> float | None:
+        """Give the constant that is nearly the answer minus the truth; None if none is."""
+        return self._constant(self.values - self.true_values, np.abs(self.true_values))
+
+    def factor(self) -> float | None:
+        """Give the constant that is nearly the answer over the truth; None if none is."""
+        ratio = self.values / np.where(self.true_values == 0, np.nan, self.true_values)
+        return self._constant(ratio, np.abs(ratio)) or None
+
+    def _constant(self, values: Array, sizes: Array) -> float | None:
+        known = np.isfinite(values)
+        if not known.any():
+            return None
+        middle = float(np.median(values[known]))
+        near = np.abs(values - middle)[known] <= _NEARLY * sizes[known]
+        return middle if near.mean() > 1 - _UNDEFINED else None
+
+    def relation(self, terms: Sum, without: Sum | None = None, *, exact: bool = False) -> Found:
         """Say whether the constants of terms can be moved to where the answer's values are.
 
         Parameters
@@ -243,7 +262,10 @@ class Values:
             The truth, or a part of it.
         without
             Terms that are taken away from the answer.
+        exact
+            Whether no number of the answer may be rounded.
         """
+        tolerance = EXACT if exact else self._tolerance
         model = Model(terms)
         values, left = self.values, None if without is None else Model(without)
         if left is not None:
@@ -257,17 +279,17 @@ class Values:
         error = float(np.max(np.abs(fit.shifts), initial=0.0))
         if error > TOLERANCE * (1 + ROUNDED**0.5):
             return Found(Relation.OTHER_CONSTANTS, error)
-        agreed, exact = self._polished(model, fit.shifts, left)
+        agreed, moved = self._polished(model, fit.shifts, left)
         if agreed is None:
             return Found(Relation.UNKNOWN)
-        if agreed > self._tolerance or not self._agrees_far(
-            lambda point: model.precise_terms(point, exact), left
+        if agreed > tolerance or not self._agrees_far(
+            lambda point: model.precise_terms(point, moved), left
         ):
             return Found(Relation.APART)
-        shifts = np.array([float(shift) for shift in exact])
+        shifts = np.array([float(shift) for shift in moved])
         error = float(np.max(np.abs(shifts), initial=0.0))
-        moved = [float(model.moving[i].value) * (1 + shifts[i]) for i in model.exponents]
-        whole = any(abs(exponent - round(exponent)) < ROUNDED for exponent in moved)
+        exponents = [float(model.moving[i].value) * (1 + shifts[i]) for i in model.exponents]
+        whole = any(abs(exponent - round(exponent)) < ROUNDED for exponent in exponents)
         kept = error <= TOLERANCE and not whole
         return Found(Relation.SAME if kept else Relation.OTHER_CONSTANTS, error)
 

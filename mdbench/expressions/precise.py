@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DIGITS", "FAR_DIGITS", "called", "precise_value", "raised"]
 
-DIGITS = 120
+DIGITS = 160
 """Digits that equations are evaluated with where double precision has told no difference."""
 FAR_DIGITS = 640
 """The same beyond their domain, where exponentials may cancel that are large."""
