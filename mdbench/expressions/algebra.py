@@ -5,7 +5,6 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import sympy
 
 from mdbench.errors import EquationError
@@ -85,8 +84,7 @@ def _moved(truth: str, prediction: str, domain: dict[str, dict[str, Any]], digit
     values = Values(truth, prediction, names, names, ends)
     if values.undefined:
         return ""
-    with np.errstate(all="ignore"):
-        offset, factor = values.offset(), values.factor()
+    offset, factor = values.offset(), values.factor()
     if offset is not None:
         shifted = terms | {ONE: terms.get(ONE, 0) + Fraction(offset)}
         if offset and _is_near(values.relation(shifted, exact=True), digits):

@@ -20,7 +20,7 @@ from .atoms import monomial_text, whole
 from .edit_distance import edit_distance
 from .equation import parse
 from .grammar import read
-from .matching import Match, match, tree_of_sums
+from .matching import TOLERANCE, Match, match, tree_of_sums
 from .numerical import Relation, Values
 from .rewriting import rewritten
 from .terms import expand
@@ -269,7 +269,7 @@ def _off_by_terms(direct: _Pair, values: Values, others: _Writings) -> _Pair:
         return _told_apart(t, p)
     if direct.faults == 1 and not direct.wrong:
         return direct
-    best = _but_for_one_term(t, p, values) or _by_other_writings(t, p, others)
+    best = _but_for_one_term(t, p, values) or _by_other_writings(t, p, values, others)
     if best is not None:
         return best
     return direct if others.complete else replace(direct, decided=False)
@@ -314,8 +314,9 @@ def _by_values(t: Sum, p: Sum, values: Values) -> _Pair | None:
     """Look whether the values are the truth's, as it stands or with its constants moved."""
     if values.undefined:
         return _told_apart(t, p)
-    if values.equal:
-        return _Pair(t, p, len(t), 0, 0.0, (), ())
+    factor = 0.0 if values.equal else values.proportional()
+    if factor is not None and abs(factor) <= TOLERANCE:
+        return _Pair(t, p, len(t), 0, abs(factor), (), ())
     if _is_whole(t):
         return None
     for terms in _forms(t, values):
@@ -345,24 +346,24 @@ def _pair(t: Sum, p: Sum, matched: Match) -> _Pair:
     )
 
 
-def _by_other_writings(t: Sum, p: Sum, others: _Writings) -> _Pair | None:
+def _by_other_writings(t: Sum, p: Sum, values: Values, others: _Writings) -> _Pair | None:
     """Look for a writing of both in which they are the same, or all but one term is.
 
-    None if there is no such writing.
+    None if there is no such writing.  What is found has to have the answer's values.
     """
-    off: _Pair | None = None
-    wrong: _Pair | None = None
     for one, other in others.both():
         found = _match_rounded(one, other)
-        if not found.missing and not found.extra:
-            same = _Pair(t, p, len(t), found.wrong, found.error, (), ())
-            if not found.wrong:
-                return same
-            wrong = same
-            break
-        if found.faults == 1 and found.extra:
-            off = off or _Pair(t, p, len(t), 0, found.error, (), ((found.extra[0], other),))
-    return off or wrong
+        if found.missing or len(found.extra) > 1 or (found.extra and found.wrong):
+            continue
+        extra = found.extra[0] if found.extra else None
+        without = None if extra is None else {extra: other[extra]}
+        relation = values.relation(one, without).relation
+        if relation is Relation.SAME:
+            more = () if extra is None else ((extra, other),)
+            return _Pair(t, p, len(t), 0, found.error, (), more)
+        if relation is Relation.OTHER_CONSTANTS:
+            return _Pair(t, p, len(t), max(1, found.wrong), found.error, (), ())
+    return None
 
 
 def _but_for_one_term(t: Sum, p: Sum, values: Values) -> _Pair | None:

@@ -7,6 +7,7 @@ where that fails moved to where the answer's values are nearest.
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from enum import StrEnum
@@ -20,7 +21,7 @@ from .grammar import read
 from .matching import TOLERANCE
 from .model import FARTHEST, Model, fitted
 from .points import far_points, points
-from .precise import DIGITS, FAR_DIGITS, precise_value
+from .precise import DIGITS, FAR_DIGITS, TooLargeError, precise_value
 from .tree import Call, Chain, Negation, Node, Power, value
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ _NEARLY = 1e-3
 """Values that are farther from a constant difference or ratio are not looked at."""
 _UNDEFINED = 0.2
 """An answer without values at more than this share of the truth's points is another equation."""
+_LOOKED_AT = 3
+"""At how many points double precision is held against more digits."""
 _CHECKED = 12
 _STEPS = 20
 _BRANCHED = frozenset({"abs", "Abs", "sign", "max", "Max", "min", "Min"})
@@ -127,7 +130,24 @@ class Values:
     def _values(self, node: Node) -> Array:
         n = len(next(iter(self.columns.values()))) if self.columns else 1
         with np.errstate(all="ignore"):
-            return np.broadcast_to(np.asarray(value(node, self.columns), np.float64), n)
+            found = np.broadcast_to(np.asarray(value(node, self.columns), np.float64), n)
+        known = np.flatnonzero(np.isfinite(found))
+        looked_at = known[:: max(1, len(known) // _LOOKED_AT)]
+        if all(self._is_near(node, i, found[i]) for i in looked_at):
+            return found
+        # Too much cancels for double precision.
+        return np.array([self._rounded_value(node, i) for i in range(n)])
+
+    def _is_near(self, node: Node, i: Any, number: float) -> bool:
+        wanted = self._rounded_value(node, i)
+        return math.isnan(wanted) or abs(number - wanted) <= _CLOSE * abs(wanted)
+
+    def _rounded_value(self, node: Node, i: Any) -> float:
+        with mpmath.workdps(DIGITS):
+            try:
+                return float(self._precise(node, i))
+            except ArithmeticError:
+                return math.nan
 
     def _precise(self, node: Node, i: Any) -> Any:
         point = {name: mpmath.mpf(float(column[i])) for name, column in self.columns.items()}
@@ -156,13 +176,39 @@ class Values:
         usable = np.isfinite(one) & np.isfinite(other)
         with np.errstate(all="ignore"):
             far = np.abs(one - other) > _CLOSE * (np.abs(one) + np.abs(other))
-        agreed = self._agreed(np.flatnonzero(usable & far)[: _CHECKED // 2])
-        if agreed is not None and agreed > self._tolerance:
+        first = self._agreed(np.flatnonzero(usable & far)[: _CHECKED // 2])
+        if first is not None and first > self._tolerance:
             return False
-        agreed = self._agreed(_spread(np.flatnonzero(usable & ~far), self._base))
+        # What double precision cannot tell may be a small number beside what cancels.
+        agreed = self._agreed(_spread(np.flatnonzero(usable), self._base))
         if agreed is None or agreed > self._tolerance:
             return None if agreed is None else False
         return self._agrees_far(lambda point: [precise_value(self.truth, point)])
+
+    def proportional(self) -> float | None:
+        """Give the factor between the truth and an answer that is a multiple of it, less 1."""
+        ratio = self.factor()
+        if ratio is None or abs(ratio - 1) > 2 * TOLERANCE:
+            return None
+        usable = np.isfinite(self.true_values) & np.isfinite(self.values) & (self.values != 0)
+        with mpmath.workdps(DIGITS):
+            factors = []
+            apart = np.abs(self.values - ratio * self.true_values)[usable]
+            farthest = np.flatnonzero(usable)[np.argsort(-apart / np.abs(self.values[usable]))]
+            for i in [*farthest[: _CHECKED // 2], *_spread(np.flatnonzero(usable), self._base)]:
+                try:
+                    one, other = (self._precise(each, i) for each in (self.truth, self.prediction))
+                    factors.append(other / one)
+                except ArithmeticError:
+                    continue
+            if not factors:
+                return None
+            k = factors[0]
+            if any(abs(factor - k) > self._tolerance for factor in factors):
+                return None
+            if not self._agrees_far(lambda point: [k * precise_value(self.truth, point)]):
+                return None
+            return float(k - 1)
 
     def _agrees_far(
         self, truth: Callable[[Mapping[str, Any]], list[Any]], left: Model | None = None
@@ -176,13 +222,12 @@ class Values:
                 point = {name: mpmath.mpf(number) for name, number in numbers.items()}
                 try:
                     terms, other = truth(point), precise_value(self.prediction, point)
-                    if left is not None:
-                        other -= left.precise(point, [0] * len(left.moving))
+                    taken = left.precise(point, [0] * len(left.moving)) if left else 0
                 except ArithmeticError:
                     continue
                 # Moved constants have fewer digits than what may cancel here.
                 size = mpmath.fsum(terms, absolute=True) + abs(other)
-                if abs(mpmath.fsum(terms) - other) > tolerance * size:
+                if abs(mpmath.fsum(terms) + taken - other) > tolerance * size:
                     return False
         return True
 
@@ -197,15 +242,27 @@ class Values:
     def _agreed(self, chosen: NDArray[np.intp]) -> float | None:
         """Give by what share the two differ at most, with all digits."""
         shares = []
-        with mpmath.workdps(DIGITS):
-            for i in chosen:
-                try:
-                    one, other = (self._precise(e, i) for e in (self.truth, self.prediction))
-                except ArithmeticError:
-                    continue
-                size = abs(one) + abs(other)
-                shares.append(float(abs(one - other) / size) if size else 0.0)
+        for i in chosen:
+            try:
+                # What is far smaller than what cancels beside it needs more.
+                share = self._share(i, DIGITS)
+            except TooLargeError:
+                share = 1.0
+            except ArithmeticError:
+                continue
+            try:
+                shares.append(self._share(i, FAR_DIGITS) if share > EXACT else share)
+            except ArithmeticError:
+                continue
         return max(shares, default=None)
+
+    def _share(self, i: Any, digits: int) -> float:
+        with mpmath.workdps(digits):
+            one, other = (self._precise(each, i) for each in (self.truth, self.prediction))
+            size = abs(one) + abs(other)
+            if 0 < size < mpmath.mpf(10) ** (-digits // 2):
+                raise TooLargeError("a value is too small beside what may have cancelled")
+            return float(abs(one - other) / size) if size else 0.0
 
     def faithful(self, terms: Sum, *, of_truth: bool) -> bool:
         """Tell whether terms have the values of the equation that they were made of.
@@ -230,6 +287,8 @@ class Values:
                     continue
                 try:
                     found = model.precise(point, still.tolist())
+                except TooLargeError:
+                    continue
                 except ArithmeticError:
                     return False
                 if abs(found - wanted) > _CLOSE * (abs(found) + abs(wanted)):
@@ -238,11 +297,14 @@ class Values:
 
     def offset(self) -> float | None:
         """Give the constant that is nearly the answer minus the truth; None if none is."""
-        return self._constant(self.values - self.true_values, np.abs(self.true_values))
+        with np.errstate(all="ignore"):
+            difference = self.values - self.true_values
+        return self._constant(difference, np.abs(self.true_values))
 
     def factor(self) -> float | None:
         """Give the constant that is nearly the answer over the truth; None if none is."""
-        ratio = self.values / np.where(self.true_values == 0, np.nan, self.true_values)
+        with np.errstate(all="ignore"):
+            ratio = self.values / np.where(self.true_values == 0, np.nan, self.true_values)
         return self._constant(ratio, np.abs(ratio)) or None
 
     def _constant(self, values: Array, sizes: Array) -> float | None:
@@ -297,14 +359,28 @@ class Values:
         self, model: Model, shifts: Array, left: Model | None
     ) -> tuple[float | None, Sequence[Any]]:
         """Move constants on with all digits; give by what share values then differ at most."""
+        # Where constants can stand in for others, those that need not move do not.
+        moving = np.abs(shifts) > _CLOSE
+        found = self._moved_on(model, np.where(moving, shifts, 0.0), moving, left)
+        if found[0] is None or found[0] <= self._tolerance:
+            return found
+        return self._moved_on(model, shifts, np.ones(len(shifts), bool), left)
+
+    def _moved_on(
+        self, model: Model, shifts: Array, moving: NDArray[np.bool_], left: Model | None
+    ) -> tuple[float | None, Sequence[Any]]:
         with np.errstate(all="ignore"):
             dual, sizes = model.dual(self.columns, shifts)
+            if left is not None:
+                sizes = sizes + left.dual(self.columns, np.zeros(len(left.moving)))[1]
             usable = np.isfinite(dual).all(axis=0) & np.isfinite(self.values) & (sizes > 0)
         chosen = _spread(np.flatnonzero(usable), self._base, len(shifts) + _CHECKED)
         if len(chosen) <= len(shifts):
             return None, []
-        slopes = (dual[1:, chosen] / sizes[chosen]).T
-        inverse = np.linalg.pinv(slopes, rcond=1e-12)
+        inverse = np.zeros((len(shifts), len(chosen)))
+        inverse[moving] = np.linalg.pinv(
+            (dual[1:][:, chosen][moving] / sizes[chosen]).T, rcond=1e-12
+        )
         with mpmath.workdps(DIGITS):
             exact = [mpmath.mpf(float(shift)) for shift in shifts]
             try:
@@ -317,8 +393,7 @@ class Values:
                     ]
                     error = float(max(map(abs, errors)))
                     if error <= _POLISHED or error > worst / 2:
-                        worst = min(worst, error)
-                        break
+                        return min(worst, error), exact
                     worst = error
                     step = inverse @ np.array([float(each) for each in errors])
                     exact = [a + mpmath.mpf(float(b)) for a, b in zip(exact, step, strict=True)]

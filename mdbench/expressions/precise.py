@@ -13,15 +13,20 @@ from .tree import OPERATORS, Call, Chain, Negation, Node, Number, Power, Variabl
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["DIGITS", "FAR_DIGITS", "called", "precise_value", "raised"]
+__all__ = ["DIGITS", "FAR_DIGITS", "TooLargeError", "called", "precise_value", "raised"]
 
 DIGITS = 160
 """Digits that equations are evaluated with where double precision has told no difference."""
 FAR_DIGITS = 640
 """The same beyond their domain, where exponentials may cancel that are large."""
 _MOST_EXPONENT = 640.0
-"""What has a larger exponent has no value: the digits would not do for what cancels."""
+"""What has a larger exponent is not worked out: the digits would not do for what cancels."""
+_LEAST_EXPONENT = -1e6
 _CONSTANTS = {"pi": mpmath.pi, "E": mpmath.e}
+
+
+class TooLargeError(ArithmeticError):
+    """A value is beyond what is worked out."""
 
 
 def precise_value(node: Node, point: Mapping[str, Any]) -> Any:
@@ -54,21 +59,25 @@ def precise_value(node: Node, point: Mapping[str, Any]) -> Any:
 
 def raised(base: Any, exponent: Any) -> Any:
     """Raise a number to a power, in real numbers."""
-    if base and abs(float(exponent)) * abs(mpmath.mag(base)) > _MOST_EXPONENT / math.log(2):
-        raise ArithmeticError("a power is too large")
+    _check(float(exponent) * mpmath.mag(base) * math.log(2) if base else 0.0)
     return _real(base**exponent)
 
 
 def called(name: str, *arguments: Any) -> Any:
     """Apply a function, by its usual name, in real numbers."""
-    if name in {"exp", "sinh", "cosh"} and abs(arguments[0]) > _MOST_EXPONENT:
-        raise ArithmeticError("an exponential is too large")
+    if name in {"exp", "sinh", "cosh"}:
+        _check(float(arguments[0] if name == "exp" else abs(arguments[0])))
     if name in {"abs", "max", "min"}:
         return abs(*arguments) if name == "abs" else (max if name == "max" else min)(arguments)
     try:
         return _real(getattr(mpmath, name)(*arguments))
     except ValueError:
         raise ArithmeticError("a function has no value there") from None
+
+
+def _check(exponent: float) -> None:
+    if not _LEAST_EXPONENT < exponent < _MOST_EXPONENT:
+        raise TooLargeError("an exponent is too large")
 
 
 def _real(value: Any) -> Any:
