@@ -178,9 +178,10 @@ def _points(
                 symbols[name]: _farther(_drawn(spread, generator), far, spread)
                 for name, spread in domain.items()
             }
-            new = _lacking_in(point, branches, lacking)
-            if (new or i < _FAR_POINTS) and _has_value(truth, point):
-                found += [point] if _has_value(prediction, point) else []
+            if not (_has_value(truth, point) and _has_value(prediction, point)):
+                continue
+            if _lacking_in(point, branches, lacking) or i < _FAR_POINTS:
+                found.append(point)
     return found
 
 
