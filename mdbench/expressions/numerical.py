@@ -227,6 +227,8 @@ class Values:
                     continue
                 # Moved constants have fewer digits than what may cancel here.
                 size = mpmath.fsum(terms, absolute=True) + abs(other)
+                if size < mpmath.mpf(10) ** (-FAR_DIGITS // 2):
+                    continue  # it may be lost in what has cancelled
                 if abs(mpmath.fsum(terms) + taken - other) > tolerance * size:
                     return False
         return True
