@@ -364,7 +364,7 @@ class Values:
         # Where constants can stand in for others, those that need not move do not.
         moving = np.abs(shifts) > _CLOSE
         found = self._moved_on(model, np.where(moving, shifts, 0.0), moving, left)
-        if found[0] is None or found[0] <= self._tolerance:
+        if found[0] is None or found[0] <= EXACT:
             return found
         return self._moved_on(model, shifts, np.ones(len(shifts), bool), left)
 
