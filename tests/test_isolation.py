@@ -290,6 +290,12 @@ def test_what_is_in_the_way_of_a_job_is_its_record_alone(bench: Bench) -> None:
     assert honest.status is Status.OK, honest.reason
 
 
+def test_a_job_that_only_says_that_it_ended_is_not_there_in_the_next(bench: Bench) -> None:
+    forger, after = bench.run("forges_its_end", "nothing", timeout=10.0).records
+    assert forger.status is Status.CRASHED, forger.reason
+    assert after.status is Status.OK, after.reason
+
+
 def test_nothing_is_written_beside_the_jobs_folder(bench: Bench) -> None:
     record = bench.one("writes_beside")
     assert record.equations == ("1" if bench.flavour == "plain" else "0",), record.reason

@@ -52,6 +52,7 @@ class LineWorker(Worker):
         self._inside = inside
         self._spoilt = False
         self._held: set[int] = set()
+        self._serving: set[int] = set()
         self._buffer = bytearray()
         self._searched = 0
 
@@ -90,10 +91,18 @@ class LineWorker(Worker):
         """Say how the worker ended, after waiting a little for the news."""
 
     def make_folder(self) -> JobFolder:
+        self._serving = set()
         return JobFolder(self._jobs.descriptor, self._inside)
 
     def remove_folder(self, folder: JobFolder) -> None:  # noqa: ARG002 - there is one
-        self._spoilt = self._spoilt or not self._jobs.renew()
+        self._spoilt = self._spoilt or not (self._job_has_gone() and self._jobs.renew())
+
+    def _job_has_gone(self) -> bool:
+        """Tell whether the job's process has ended, whoever has said so."""
+        root = self._root()
+        if root is None:
+            return True
+        return bool(self._serving) and self._serving.isdisjoint(processes.children(root))
 
     def hold(self) -> bool:
         root = self._root()
@@ -130,7 +139,7 @@ class LineWorker(Worker):
         while True:
             line = self._next_line()
             if line is not None:
-                return parse_message(line)
+                return self._noted(parse_message(line))
             if len(self._buffer) > MAX_LINE:
                 raise ProtocolError(f"a message of more than {MAX_LINE} bytes")
             left = None if deadline is None else deadline - time.monotonic()
@@ -145,6 +154,11 @@ class LineWorker(Worker):
             if not block:
                 raise self._gone()
             self._buffer += block
+
+    def _noted(self, message: Message) -> Message:
+        if message.type == "started" and (root := self._root()) is not None:
+            self._serving.update(processes.children(root))
+        return message
 
     def _next_line(self) -> bytes | None:
         end = self._buffer.find(b"\n", self._searched)

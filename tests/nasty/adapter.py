@@ -245,6 +245,19 @@ def plants(_):
                 (folder / name).mkdir()
 
 
+def forges_its_end(_):
+    """Say in the worker's name that the job has ended, and stay."""
+    frame = sys._getframe()
+    while "host" not in frame.f_locals:
+        frame = frame.f_back
+    host = frame.f_locals["host"]
+    host._channel.send(type="ended", job=host.order["job"], exit=0, cpu_s=0.0, peak_memory_mb=1.0)
+    while True:
+        with contextlib.suppress(OSError):
+            Path("predictions.npy").mkdir()
+        time.sleep(0.001)
+
+
 def writes_beside(_):
     """Write beside the job's own folder."""
     with contextlib.suppress(OSError):
