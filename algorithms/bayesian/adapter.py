@@ -87,7 +87,7 @@ class Adapter(FieldAdapter):
         units = size[p:, None] / np.where(size[:p] > 0, size[:p], 1.0)
         known: dict[tuple[int, bytes], list[Posterior]] = {}
 
-        def posterior(start: Stlsq, target: int) -> tuple[Array, list[Posterior]]:
+        def posterior(start: Stlsq, target: int) -> tuple[NDArray[np.intp], list[Posterior]]:
             mask = kept[number[start], target]
             columns = np.flatnonzero(mask)
             key = target, mask.tobytes()

@@ -27,14 +27,14 @@ from mdbench.errors import AnswerError, UsageError
 from mdbench.metrics.spec import MetricSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
 
 __all__ = ["DATA_TYPE"]
 
-RULES = {
+RULES: dict[str, Callable[[str], str]] = {
     "vowels": lambda word: "vowel" if word[0] in "aeiou" else "consonant",
     "lengths": lambda word: "long" if len(word) > 4 else "short",
     "coins": lambda word: "heads" if hashlib.sha256(word.encode()).digest()[0] % 2 else "tails",

@@ -77,7 +77,7 @@ class Data:
         if values is not None:
             return values
         if tree.numpy is None:
-            return self._columns[tree.value] if tree.name == VARIABLE else tree.value  # type: ignore[index]
+            return self._columns[tree.value] if tree.name == VARIABLE else tree.value  # type: ignore[call-overload]
         values = self._old.get(tree)
         if values is None:
             children = tree.children

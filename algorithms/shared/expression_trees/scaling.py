@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from trees import CONSTANT, FUNCTIONS, VARIABLE, Node, columns
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 Array = NDArray[np.float64]
 
@@ -202,7 +202,7 @@ def _sqrt(part: _Part) -> _Part | None:
     return (math.sqrt(part[0]), Node("sqrt", (_whole(1.0, part[1]),))) if part[0] > 0.0 else None
 
 
-_RULES = {
+_RULES: dict[str, Callable[..., _Part | None]] = {
     "mul": _mul,
     "div": _div,
     "add": _add,

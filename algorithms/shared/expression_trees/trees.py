@@ -136,7 +136,7 @@ def evaluate(tree: Node, X: Array) -> Array:
 
 def _values(tree: Node, X: Array) -> Any:
     if tree.numpy is None:
-        return tree.value if tree.name == CONSTANT else X[:, tree.value]
+        return tree.value if tree.name == CONSTANT else X[:, tree.value]  # type: ignore[index]
     return tree.numpy(*(_values(child, X) for child in tree.children))
 
 

@@ -66,7 +66,7 @@ class SparseAdapter(ABC):
     stands for all: it is the farthest from thresholds that would have changed the models.
     """
 
-    stopped_early: ClassVar[bool] = False
+    stopped_early: bool = False
     """Whether the last sweep ran out of time before all of its settings were fitted."""
 
     def __init__(self, *, seed: int, threads: int, **hyperparameters: Any) -> None:

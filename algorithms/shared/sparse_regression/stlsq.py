@@ -267,7 +267,7 @@ def fold(blocks: Iterable[tuple[Array, Array]]) -> Array:
         rows[: len(features), features.shape[1] :] = targets
         if factor is not None:
             rows[len(features) :] = factor
-        factor = np.linalg.qr(rows, mode="r")
+        factor = np.asarray(np.linalg.qr(rows, mode="r"))
     if factor is None:
         raise ValueError("there are no rows to fit")
     return factor
