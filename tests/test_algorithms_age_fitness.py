@@ -196,7 +196,12 @@ def test_each_generation_has_one_newcomer(load: Any, monkeypatch: pytest.MonkeyP
     population = evolution(load, X, np.sin(X[:, 0] * X[:, 1]))
     made: list[int] = []
     add = population._add
-    monkeypatch.setattr(population, "_add", lambda tree, born: (made.append(born), add(tree, born)))
+
+    def remember(tree: Any, born: int) -> None:
+        made.append(born)
+        add(tree, born)
+
+    monkeypatch.setattr(population, "_add", remember)
     population.run()
     assert made[:40] == [0] * 40
     for generation in range(11, 30):

@@ -42,7 +42,8 @@ def prey(
 ) -> Task[Any]:
     source = ode.source()
     loaded = source.load("lotka-volterra-simple", snr_db=snr_db, seed=0, protocol=protocol)
-    return ode.task(loaded, view, protocol)
+    task: Task[Any] = ode.task(loaded, view, protocol)
+    return task
 
 
 def judge(

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from house import ROOT, HereRuntime, Quiet
+from house import ROOT, HereRuntime, Quiet, number
 
 from mdbench.datatypes.base import Protocol
 from mdbench.reports.published import read_published
@@ -48,7 +48,7 @@ def test_agrees_with_the_published_pipeline(records: dict[str, Record]) -> None:
     differing = {
         name
         for name, wanted in golden.items()
-        if records[name].complexity != wanted["complexity"]
+        if records[name].metrics["complexity"] != wanted["complexity"]
         or records[name].metrics["nmse"] != pytest.approx(wanted["nmse"], rel=0.01)
     }
     assert differing <= TIES
@@ -56,7 +56,7 @@ def test_agrees_with_the_published_pipeline(records: dict[str, Record]) -> None:
 
 def test_known_upstream_results(records: dict[str, Record]) -> None:
     found = {
-        name: (f"{records[name].metrics['nmse']:.1e}", records[name].complexity)
+        name: (f"{records[name].metrics['nmse']:.1e}", records[name].metrics["complexity"])
         for name in ("rc-circuit", "rc-circuit-non-linear-resistor")
     }
     assert found == {
@@ -71,21 +71,15 @@ def test_strict_is_the_default_and_differs(records: dict[str, Record], tmp_path:
     plan = make_plan(options, place)
     strict = execute(plan, HereRuntime(), Quiet()).records[0]
     assert plan.jobs == (replace(plan.jobs[0], protocol=Protocol.STRICT),)
-    assert strict.metrics["nmse"] is not None
-    published = records["lotka-volterra-simple"].metrics["nmse"]
-    assert published is not None
-    assert strict.metrics["nmse"] < 1e-3
-    assert published > 0.5
+    assert number(strict.metrics["nmse"]) < 1e-3
+    assert number(records["lotka-volterra-simple"].metrics["nmse"]) > 0.5
 
 
 def test_what_the_paper_ticks_is_identified_and_nothing_else(records: dict[str, Record]) -> None:
-    verdicts = {
-        name: record.fidelity.verdict for name, record in records.items() if record.fidelity
-    }
-    assert set(verdicts) == set(records)
+    verdicts = {name: record.metrics["identified"] for name, record in records.items()}
     assert {
         name for name, verdict in verdicts.items() if verdict == "identified"
-    } == read_published().identified("ode", "sindy")
+    } == read_published().found("ode", "sindy")
     # The column has no "one term off"; I38 has one term too many, 0.066*u1**3.
     assert [name for name, verdict in verdicts.items() if verdict == "one_term_off"] == [
         "van-der-pol-oscillator-simplified"

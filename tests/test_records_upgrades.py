@@ -115,7 +115,12 @@ def test_what_was_infinite_had_become_null() -> None:
 
 
 def test_a_failure_is_judged_by_what_an_answer_would_have_been() -> None:
-    failed = {"status": "timeout", "metrics": {}, "fidelity": None, "equations": None}
+    failed: dict[str, Any] = {
+        "status": "timeout",
+        "metrics": {},
+        "fidelity": None,
+        "equations": None,
+    }
     for data_type, name in (("ode", "follows"), ("pde", "residual"), ("srsd", "solution")):
         found = second(**failed, data_type=data_type)
         assert name in found["judged_by"]

@@ -12,7 +12,7 @@ import pytest
 from reporting import compare, data
 
 from mdbench.datatypes import find
-from mdbench.methods import discover
+from mdbench.methods import Method, discover
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -81,4 +81,6 @@ def test_what_is_run_exists(script: ModuleType) -> None:
             named = named[: next((i for i, w in enumerate(named) if w[0] == "-"), len(named))]
             assert named
             for name in named:
-                assert data_type in methods[name].spec.data_types
+                method = methods[name]
+                assert isinstance(method, Method)
+                assert data_type in method.spec.data_types
