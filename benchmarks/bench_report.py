@@ -2,7 +2,7 @@
 
 Run as ``python benchmarks/bench_report.py [RECORDS] [FOLDER]``.  The records are generated: ten
 methods, the 63 ODE systems, 5 noise levels and as many seeds as it takes, with equations of
-realistic length, every verdict and every status.  All systems have pictures, and their equations
+realistic length, every metric and every status.  All systems have pictures, and their equations
 are integrated; all PDE systems whose arrays are at hand are on the page, too.  What is made stays
 in FOLDER, if one is given.
 """
@@ -21,12 +21,15 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mdbench.datatypes import classes
 from mdbench.solvers.ode import System, read_system
 from mdbench.solvers.pde import PdeSystem
 from mdbench.solvers.pde import read_system as read_field_system
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from mdbench.metrics.spec import MetricSpec, Value
 
 DATASETS = Path(__file__).resolve().parent.parent / "datasets"
 SYSTEMS = [read_system(path) for path in sorted((DATASETS / "ode").glob("*.toml"))]
@@ -38,6 +41,9 @@ SHARE = 0.08
 """Of jobs that fail."""
 SINES = 0.2
 """Of terms that have a sine."""
+FLAGGED, UNDECIDED = 0.4, 0.01
+"""Of flags that hold, and of scores that nobody could decide."""
+METRICS = {kind.name: kind.metrics for kind in classes(("ode", "pde"))}
 ALLOWED_SECONDS = 20
 ALLOWED_MB = 15
 
@@ -54,11 +60,17 @@ def equation(generator: random.Random, dim: int) -> str:
     return " + ".join(terms)
 
 
-def simulation(generator: random.Random) -> dict[str, Any]:
-    """Draw how an answer's simulations ended."""
-    ended = generator.choice(("whole", "whole", "whole", "blew_up", "stiff", "late"))
-    r2, unseen = (1 - 10 ** generator.gauss(-1, 1) for _ in range(2))
-    return {"r2": r2, "r2_unseen": unseen if ended == "whole" else None, "ended": ended}
+def score(generator: random.Random, spec: MetricSpec) -> Value:
+    """Draw a score of any metric; some are undecided."""
+    if generator.random() < UNDECIDED:
+        return None
+    if spec.kind == "label":
+        return generator.choice((spec.labels[0], *spec.labels))
+    if spec.kind == "flag":
+        return float(generator.random() < FLAGGED)
+    if spec.weighs:
+        return generator.randint(3, 90)
+    return 10 ** generator.gauss(-6, 2) if spec.scale == "log" else generator.random()
 
 
 def record(
@@ -70,36 +82,27 @@ def record(
 ) -> dict[str, Any]:
     """Make one record, as a run would have written it."""
     dim = system.dim
-    moves = isinstance(system, System)
     key = hashlib.sha256(f"{method}/{system.name}/{snr_db}/{seed}".encode()).hexdigest()
     status = generator.choice(FAILURES) if generator.random() < SHARE else "ok"
     answered = status == "ok"
     equations = [equation(generator, dim) for _ in range(dim)]
     floor = 0.0 if snr_db is None else 10 ** generator.uniform(-4, 1 - snr_db / 20)
     quality = generator.gauss(method / 2 - 5, 2)
-    verdict = generator.choice(("identified", "one_term_off", "different", "different"))
-    fidelity = {
-        "verdict": verdict,
-        "precision": generator.random(),
-        "recall": generator.random(),
-        "f1": generator.random(),
-        "coefficient_error": generator.random(),
-        "edit_distance": generator.random(),
-        "missing": ["u0_t: u0*u1"] * (verdict != "identified"),
-        "extra": ["u0_t: sin(u0)"] * (verdict == "different"),
-        "negligible": [],
-        "simulation": simulation(generator) if moves else None,
-        "residual": None if moves else 10**quality,
-    }
+    data_type = "ode" if isinstance(system, System) else "pde"
+    primary, *others = METRICS[data_type]
+    metrics: dict[str, Value] = {primary.name: floor + 10**quality} if answered else {}
+    metrics |= {spec.name: score(generator, spec) for spec in others if answered}
+    notes = {"missing": ["u0_t: u0*u1"], "extra": ["u0_t: sin(u0)"]}
     return {
-        "schema": 2,
+        "schema": 3,
         "mdbench": "0.1.0",
         "key": key,
         "key_parts": {"adapter": key, "seed": str(seed), "snr_db": str(snr_db)},
         "algorithm": f"method{method}",
-        "data_type": "ode" if moves else "pde",
+        "data_type": data_type,
         "dataset": system.name,
         "dim": dim,
+        "system": system.name,
         "snr_db": snr_db,
         "seed": seed,
         "protocol": "strict",
@@ -112,11 +115,11 @@ def record(
         "log": f"logs/{key}.log",
         "equations": equations if answered else None,
         "hyperparameters": {"threshold": 0.1, "order": 3} if answered else None,
-        "metrics": {"nmse": floor + 10**quality, "nmse_floor": floor} if answered else {},
-        "complexity": generator.randint(3, 90) if answered else None,
+        "judged_by": [spec.name for spec in METRICS[data_type]],
+        "metrics": metrics,
+        "floor": floor,
+        "notes": notes if answered else {},
         "selection": None,
-        "agreement": 0.0,
-        "fidelity": fidelity if answered else None,
         "front": None,
         "budget": {"timeout_s": 60.0, "threads": 1},
         "runtime": {"name": "venv", "details": {}},

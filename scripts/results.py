@@ -12,27 +12,29 @@ import subprocess
 import sys
 from collections import defaultdict
 from dataclasses import dataclass
+from html import escape
+from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from mdbench.cli.reporting import here_of, kinds_of, write
+from mdbench.cli.reporting import compare, write
 from mdbench.drawing.numbers import noise_name
-from mdbench.drawing.svg import standalone
-from mdbench.reports import leaderboard, markdown
+from mdbench.drawing.svg import COLOURS, HEIGHT, LEFT, RIGHT, WIDTH, marker
+from mdbench.reports import markdown
 from mdbench.reports.combine import flatten, write_table
 from mdbench.reports.entries import marked
 from mdbench.reports.figures import critical_difference, figures
 from mdbench.reports.heat import heat_map
 from mdbench.reports.published import read_published
 from mdbench.reports.results import Result, read_folder, standing
-from mdbench.reports.site import style
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from mdbench.reports.leaderboard import Board
 
+_NAMES_A_LINE, _LEGEND_LINE = 5, 18
 _BLOCK = re.compile(r"(<!-- ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 RUNS: dict[str, tuple[str, ...]] = {
@@ -95,19 +97,18 @@ class Reference:
     def figures(self) -> str:
         """All figures of the report, written to files."""
         names = {row.method: self.numbers[row.method] for row in self.board.rows}
-        look = style()
         drawn = [
-            (one.title, one.caption, standalone(one.svg, look, names))
+            (one.title, one.caption, standalone(one.svg, names))
             for one in figures(self.board, self.numbers)
         ]
         if ranks := critical_difference(self.board, self.numbers):
-            drawn.append((ranks.title, ranks.caption, standalone(ranks.svg, look)))
+            drawn.append((ranks.title, ranks.caption, standalone(ranks.svg)))
         says = "".join(f"{spec.mark} {spec.title}, " for spec in marked(self.board.known))
         says += "otherwise the power of ten of " * (self.board.primary.scale == "log")
         says += self.board.primary.title
         for snr_db in self.board.noise_levels:
             title = f"Methods and systems, {noise_name(snr_db)}"
-            drawn.append((title, says, standalone(heat_map(self.board, snr_db), look)))
+            drawn.append((title, says, standalone(heat_map(self.board, snr_db))))
         parts = []
         for title, caption, svg in drawn:
             name = f"{self.data_type}-{re.sub(r'[^a-z0-9]+', '-', title.lower())}.svg"
@@ -126,6 +127,36 @@ BLOCKS: dict[str, Callable[[Reference], str]] = {
     "cost": Reference.cost,
     "figures": Reference.figures,
 }
+
+
+def standalone(svg: str, legend: Mapping[str, int] | None = None) -> str:
+    """Make a file of a picture: with its name space, and the page's style inside.
+
+    Parameters
+    ----------
+    svg
+        The picture.
+    legend
+        The numbers of the methods whose names and signs are to stand below a `Plot`.
+    """
+    style = resources.files("mdbench.reports").joinpath("templates/report.css").read_text("utf-8")
+    head, rest = svg.split(">", maxsplit=1)
+    parts = []
+    for place, (name, number) in enumerate((legend or {}).items()):
+        row, column = divmod(place, _NAMES_A_LINE)
+        x = LEFT + column * (WIDTH - LEFT - RIGHT) / _NAMES_A_LINE
+        y = HEIGHT + 12 + row * _LEGEND_LINE
+        sign = f'<g class="m{number % COLOURS}">{marker(number, x, y)}</g>'
+        parts.append(f'{sign}<text x="{x + 9:.1f}" y="{y + 4:.1f}">{escape(name)}</text>')
+    if parts:
+        lines = -(-len(parts) // _NAMES_A_LINE)
+        height = HEIGHT + 8 + lines * _LEGEND_LINE
+        head = head.replace(f"0 0 {WIDTH} {HEIGHT}", f"0 0 {WIDTH} {height}")
+        rest = rest.removesuffix("</svg>") + "".join(parts) + "</svg>"
+    return (
+        f'{head} xmlns="http://www.w3.org/2000/svg"><style>{escape(style, quote=False)}</style>'
+        f"{rest}\n"
+    )
 
 
 def fill(page: str, reference: Reference) -> str:
@@ -154,12 +185,8 @@ def _compare(
     by_protocol: dict[str, list[Result]] = defaultdict(list)
     for one in standing(records):
         by_protocol[one.protocol].append(one)
-    kinds = kinds_of(workspace)
-    found = here_of(one for ones in by_protocol.values() for one in ones)
-    specs = {name: kind.metrics for name, kind in found.items()}
     boards = {
-        protocol: leaderboard.boards(ones, kinds, specs)[data_type]
-        for protocol, ones in by_protocol.items()
+        protocol: compare(ones, workspace)[data_type] for protocol, ones in by_protocol.items()
     }
     board = boards.pop("strict")
     methods = sorted({one.method for one in board.entries})

@@ -1,4 +1,8 @@
-"""What holds for all tests: on a CI machine a test is skipped for a stated reason, or fails."""
+"""What holds for all tests.
+
+On a CI machine a test is skipped for a stated reason, or fails.  The fast lane leaves out what
+needs a container engine, a browser or the build of an environment, and what is slow.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,22 @@ ALLOWED_SKIPS = ("no image registry", "no Julia", "no model hub", "no GPU")
 """How the reason of a skip may begin: what a CI machine cannot be expected to have."""
 
 _Report = TypeVar("_Report", pytest.TestReport, pytest.CollectReport)
+
+
+NOT_FAST = ("slow", "engine", "browser", "build")
+"""The marks of what the fast lane leaves out."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--fast", action="store_true", help=f"leave out: {', '.join(NOT_FAST)}")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--fast"):
+        return
+    left_out = [item for item in items if any(map(item.get_closest_marker, NOT_FAST))]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if not any(map(item.get_closest_marker, NOT_FAST))]
 
 
 @pytest.hookimpl(wrapper=True)

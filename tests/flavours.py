@@ -20,7 +20,7 @@ from mdbench.runtimes.scratch import CLAIM, PREFIX
 if TYPE_CHECKING:
     from mdbench.runtimes.base import Runtime
 
-FLAVOURS = ("plain", "room", "docker")
+FLAVOURS = ("plain", "room", pytest.param("docker", marks=pytest.mark.engine))
 """Plain processes, bubblewrap's rooms, and containers."""
 
 

@@ -121,7 +121,29 @@ TEXTS = (
     ),
 )
 """Of answers that are labels: higher is better, no equations, nothing to weigh, no floor."""
-SPECS = {"ode": MOTION, "texts": TEXTS}
+POINTS = (
+    flag("hit", "hit", "whether the surface is met", places={"board", "brief", "figure"}),
+    MetricSpec(
+        name="chamfer",
+        title="Chamfer",
+        explanation="distance of the clouds",
+        unit="m",
+        digits=3,
+        places=frozenset({"board", "answer"}),
+    ),
+    MetricSpec(
+        name="worst",
+        title="worst point",
+        explanation="largest distance",
+        aggregate="max",
+        on_failure=None,
+        digits=0,
+        alarm=5e6,
+    ),
+    flag("closed", "closed", "no holes", mark="○", places={"board"}, failed=False),
+)
+"""Of point clouds: the primary metric is a flag, and failures of others count or do not."""
+SPECS = {"ode": MOTION, "texts": TEXTS, "points": POINTS}
 SCORES = {
     "nmse": 1e-3,
     "identified": 0.0,
@@ -174,10 +196,15 @@ def result(*arguments: Any, **changes: Any) -> Result:
     return Result.model_validate(data(*arguments, **changes))
 
 
+def boards(records: Iterable[dict[str, Any]]) -> dict[str, Board]:
+    """Compare the methods of each data type."""
+    results = [Result.model_validate(one) for one in records]
+    return leaderboard.boards(results, KINDS, SPECS)
+
+
 def compare(records: Iterable[dict[str, Any]], data_type: str = "ode") -> Board:
     """Compare the methods of one data type."""
-    results = [Result.model_validate(one) for one in records]
-    found = leaderboard.boards(results, KINDS, SPECS)
+    found = boards(records)
     return found[data_type] if found else leaderboard.board([], KINDS, SPECS[data_type])
 
 
@@ -274,6 +301,38 @@ def texts(systems: int = 6, seeds: int = 2) -> list[dict[str, Any]]:
                 protocol=protocol,
                 wall_s=10 ** generator.gauss(0, 1),
                 peak_memory_mb=generator.uniform(20, 200),
+            )
+        )
+    return made
+
+
+def points(systems: int = 4, seeds: int = 3) -> list[dict[str, Any]]:
+    """Make records of point clouds, whose truth may say nothing itself."""
+    generator = random.Random(3)
+    made = []
+    for system, snr_db, place, method, seed, protocol in _jobs(systems, seeds):
+        scores = {
+            "hit": generator.choice((0.0, 1.0, 1.0, None)),
+            "chamfer": place + generator.random(),
+            "worst": 10 ** generator.gauss(5, 1),
+            "closed": generator.choice((0.0, 1.0, None)),
+        }
+        made.append(
+            data(
+                method,
+                f"cloud {system}",
+                data_type="points",
+                scores=scores,
+                status=_status(generator),
+                floor=generator.choice((0.0, 1.0)),
+                dim=system % 2 + 1,
+                targets=["x"],
+                truth=None,
+                equations=None,
+                snr_db=snr_db,
+                seed=seed,
+                protocol=protocol,
+                wall_s=10 ** generator.gauss(0, 1),
             )
         )
     return made

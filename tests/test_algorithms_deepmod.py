@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
+pytestmark = pytest.mark.build
+
 FOLDER = ROOT / "algorithms" / "deepmod"
 SHARED = ROOT / "algorithms" / "shared" / "sparse_regression"
 SPEC = tomllib.loads((FOLDER / "method.toml").read_text(encoding="utf-8"))

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
+pytestmark = pytest.mark.build
+
 FOLDER = ROOT / "algorithms" / "gplearn"
 SPEC = specification("gplearn")
 

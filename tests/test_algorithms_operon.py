@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
+pytestmark = pytest.mark.build
+
 FOLDER = ROOT / "algorithms" / "operon"
 SPEC = tomllib.loads((FOLDER / "method.toml").read_text(encoding="utf-8"))
 

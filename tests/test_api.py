@@ -46,7 +46,7 @@ def test_importing_costs_next_to_nothing() -> None:
     ).stdout.split()
     assert done[0] == mdbench.__version__
     assert not HEAVY & set(done)
-    code = "import time; t = time.perf_counter(); import mdbench; print(time.perf_counter() - t)"
+    code = "import time; t = time.process_time(); import mdbench; print(time.process_time() - t)"
     took = subprocess.check_output([sys.executable, "-c", code], text=True)
     assert float(took) < 0.1
 
@@ -54,7 +54,7 @@ def test_importing_costs_next_to_nothing() -> None:
 def test_names_are_found_on_first_use() -> None:
     assert callable(mdbench.run)
     with pytest.raises(AttributeError, match="no attribute 'sing'"):
-        _ = mdbench.sing  # type: ignore[attr-defined]
+        _ = mdbench.sing
 
 
 @pytest.mark.usefixtures("place")

@@ -115,7 +115,7 @@ def test_run_ends_with_a_table_and_the_path(capsys: Output) -> None:
     line = ["run", "--algorithm", "zero", "--data-type", "ode", "--dataset", "rc-circuit"]
     assert main(line) == 0
     text = capsys.readouterr().out
-    assert "1/1 zero · rc-circuit  ok NMSE 1.0e+00 nodes 1" in text
+    assert "1/1 zero · rc-circuit  ok NMSE 1.0e0 nodes 1" in text
     assert "Results: results/zero-ode.jsonl" in text
     assert main(line) == 0
     assert "1 of 1 jobs have their record already." in capsys.readouterr().out
@@ -196,6 +196,9 @@ def test_users_own_csv(capsys: Output) -> None:
         ("run --algorithm zero --data-type ode --result-dir=", "--result-dir has an empty value"),
         ("data --data-type ode --out x --seed 5", "Add --with-noise"),
         ("data --data-type odd --out x", "ode"),
+        ("data --data-type ode --out x --variant released", "'--variant' is no option"),
+        ("data --data-type pde --out x --variant pink", "--variant is 'pink'"),
+        ("rescore nowhere.jsonl", "There is no results file nowhere.jsonl"),
         ("check zeros", "Did you mean zero?"),
         ("new Zero", "is no name"),
         ("new zero", "exists already"),

@@ -19,6 +19,8 @@ from mdbench.errors import UnavailableError
 if TYPE_CHECKING:
     from types import ModuleType
 
+pytestmark = pytest.mark.build
+
 ROOT = Path(__file__).resolve().parent.parent
 BASE_PYTHON = Path(sys._base_executable).resolve()  # type: ignore[attr-defined]
 SYSTEM_PATH = f"{BASE_PYTHON.parent}:/usr/bin:/bin"

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from mdbench.datatypes import classes
 from mdbench.records import (
     ANSWERED,
     RERUN_ALWAYS,
@@ -232,3 +233,17 @@ def test_the_document_tells_every_status() -> None:
     assert [row[0].strip("`") for row in documented_rows("Statuses")] == list(Status)
     again = {row[0].strip("`") for row in documented_rows("Statuses") if row[3] == "always"}
     assert again == RERUN_ALWAYS
+
+
+def test_the_document_tells_every_metric() -> None:
+    found: dict[str, list[str]] = {}
+    for kind in classes():
+        for spec in kind.metrics:
+            values = {"number": "a number", "flag": "1 or 0"}.get(spec.kind)
+            labels = " or ".join(f"`{label}`" for label in spec.labels)
+            told = found.setdefault(
+                spec.name, ["", values or labels, spec.better, spec.explanation]
+            )
+            told[0] += f", {kind.name}" if told[0] else kind.name
+    rows = {row[0].strip("`"): row[1:] for row in documented_rows("Metrics")}
+    assert rows == found

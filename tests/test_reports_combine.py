@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import csv
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyarrow import parquet
@@ -52,14 +52,14 @@ def test_parquet_has_types_and_nulls(tmp_path: Path) -> None:
 
 
 def test_values_of_several_types_share_a_column(tmp_path: Path) -> None:
-    rows = [{"a": 1, "b": "x"}, {"a": 2.5, "b": 3}, {"c": None}]
+    rows: list[dict[str, Any]] = [{"a": 1, "b": "x"}, {"a": 2.5, "b": 3}, {"c": None}]
     write_table(rows, tmp_path / "t.parquet")
     table = parquet.read_table(tmp_path / "t.parquet").to_pydict()
     assert table == {"a": [1.0, 2.5, None], "b": ["x", "3", None], "c": [None, None, None]}
 
 
 def test_columns_that_belong_together_stand_together() -> None:
-    rows = [{"seed": 1, "m.a": 1, "x": 2}, {"algorithm": "a", "m.b": 3}]
+    rows: list[dict[str, Any]] = [{"seed": 1, "m.a": 1, "x": 2}, {"algorithm": "a", "m.b": 3}]
     assert columns_of(rows) == ["algorithm", "seed", "m.a", "m.b", "x"]
     assert "provenance" not in flatten("f", RECORDS[0])
 

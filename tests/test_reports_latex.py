@@ -2,11 +2,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reporting import KINDS, SPECS, data, many, texts, write
+from reporting import boards, data, many, texts, write
 
 from mdbench.cli import main
 from mdbench.reports.latex import escape_latex, latex_tables
-from mdbench.reports.results import Result
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,7 +22,7 @@ def test_cells_are_those_of_the_paper() -> None:
         data("e", "x_1", nmse=None),
         data("f", "x_1", nmse=1.7e308, complexity=3),
     ]
-    text = latex_tables([Result.model_validate(one) for one in records], {}, SPECS)
+    text = latex_tables(boards(records))
     lines = [line for line in text.splitlines() if line.startswith(r"x\_1")]
     assert len(lines) == 1
     cells = set(lines[0].removesuffix(r" \\").split(" & ")[1:])
@@ -32,8 +31,7 @@ def test_cells_are_those_of_the_paper() -> None:
 
 
 def test_every_row_has_as_many_cells_as_the_head() -> None:
-    results = [Result.model_validate(one) for one in (*many(), *texts())]
-    text = latex_tables(results, KINDS, SPECS)
+    text = latex_tables(boards([*many(), *texts()]))
     for block in text.split(r"\caption")[1:]:
         ends = {
             line.count("&") for line in block.splitlines() if line.endswith(r"\\") and "&" in line
@@ -48,10 +46,9 @@ def test_every_row_has_as_many_cells_as_the_head() -> None:
 
 def test_columns_are_those_of_narrow_tables() -> None:
     texts_only = data("b", data_type="texts", scores={"accuracy": 0.5, "likelihood": 0.1})
-    results = [Result.model_validate(one) for one in (data("a"), texts_only)]
     first, second = (
         dict(zip(*(line.split(" & ") for line in text.splitlines()[4:7:2]), strict=True))
-        for text in latex_tables(results, {}, SPECS).split(r"\begin{table}")[1:]
+        for text in latex_tables(boards([data("a"), texts_only])).split(r"\begin{table}")[1:]
     )
     assert first["NMSE"] == r"$1.0\cdot10^{-3}$"
     assert first[r"95 \%"] == r"$1.0\cdot10^{-3}$--$1.0\cdot10^{-3}$"

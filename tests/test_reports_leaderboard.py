@@ -6,13 +6,13 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from reporting import DROPPED, KINDS, MOTION, SPECS, compare, data, many, result, texts
+from reporting import DROPPED, MOTION, SPECS, boards, compare, data, many, points, result, texts
 
+from mdbench.drawing.numbers import fixed
 from mdbench.metrics.spec import MetricSpec
 from mdbench.reports import leaderboard
 from mdbench.reports.entries import entry, specs_of
 from mdbench.reports.leaderboard import Aggregated
-from mdbench.reports.results import Result
 from mdbench.reports.terminal import leaderboards
 
 if TYPE_CHECKING:
@@ -185,11 +185,9 @@ def test_higher_may_be_better() -> None:
         for method, accuracy in zip("ab", each, strict=True)
     ]
     found = compare(records, "texts")
-    assert [(one.method, one.rank) for one in found.rows] == [
-        ("a", pytest.approx(4 / 3)),
-        ("b", pytest.approx(5 / 3)),
-    ]
-    assert row(found, "a").values["accuracy"] == Aggregated(pytest.approx(0.55), 3, 0, {})
+    assert [one.method for one in found.rows] == ["a", "b"]
+    assert [one.rank for one in found.rows] == pytest.approx([4 / 3, 5 / 3])
+    assert row(found, "a").values["accuracy"] == Aggregated((0.9 + 0.75 + 0.0) / 3, 3, 0, {})
     assert row(found, "b").values["likelihood"] == Aggregated(0.25, 3, 0, {})
     assert (found.pairs[0].test.wins, found.pairs[0].test.losses) == (2, 1)
     assert not found.has_floors
@@ -216,8 +214,7 @@ def test_of_a_data_type_that_is_not_here_metrics_are_made_of_names() -> None:
         data("a", data_type="new", scores={"loss": 0.5, "ending": "late"}),
         data("b", data_type="new", scores={"loss": 0.25, "ending": "early"}),
     ]
-    results = [Result.model_validate(one) for one in records]
-    found = leaderboard.boards(results, KINDS, SPECS)["new"]
+    found = boards(records)["new"]
     assert [one.method for one in found.rows] == ["b", "a"]
     assert [(spec.title, spec.kind) for spec in found.specs] == [
         ("loss", "number"),
@@ -276,12 +273,12 @@ def test_medians_are_those_of_the_cases() -> None:
 
 @pytest.mark.parametrize("data_type", SPECS)
 def test_the_terminal_has_the_same_numbers(data_type: str) -> None:
-    records = {"ode": many(), "texts": texts()}[data_type]
-    (table,) = leaderboards([Result.model_validate(one) for one in records], KINDS, SPECS)
+    records = {"ode": many(), "texts": texts(), "points": points()}[data_type]
+    (table,) = leaderboards(boards(records))
     found = compare(records, data_type)
     shown = [[str(cell) for cell in column.cells] for column in table.columns]
     assert shown[1] == [f"{r.method}*" if r.reference else r.method for r in found.rows]
-    assert shown[0][0] == f"{found.rows[0].rank:.2f}"
+    assert shown[0] == [fixed(r.rank, 2) for r in found.rows]
     heads = [str(column.header) for column in table.columns]
     assert (heads[4] == "✓") == (data_type == "ode")
     assert "could not decide" in str(table.caption)
@@ -294,7 +291,7 @@ def test_the_terminal_has_counts_of_marks_and_shares_of_other_flags() -> None:
         data("a", "s3", scores={"follows": 1.0}),
         data("a", "s4", status="interrupted"),
     ]
-    (table,) = leaderboards([Result.model_validate(one) for one in records], KINDS, SPECS)
+    (table,) = leaderboards(boards(records))
     shown = {str(column.header): str(next(iter(column.cells))) for column in table.columns}
     assert (shown["✓"], shown["R²\ntest"], shown["jobs"]) == ("1/3", "66%", "4")
 

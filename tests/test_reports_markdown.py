@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from reporting import KINDS, SPECS, compare, data, many, texts, write
+from reporting import boards, compare, data, many, texts, write
 
 from mdbench.cli import main
 from mdbench.reports.markdown import (
@@ -15,7 +15,6 @@ from mdbench.reports.markdown import (
     systems_table,
 )
 from mdbench.reports.published import Mark, Published
-from mdbench.reports.results import Result
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -120,7 +119,7 @@ def test_cost_is_time_and_peak() -> None:
 
 
 def test_every_table_is_whole() -> None:
-    text = markdown_tables([Result.model_validate(one) for one in many()], KINDS, SPECS, PAPER)
+    text = markdown_tables(boards(many()), PAPER)
     blocks = [block for block in text.split("\n\n") if block.startswith("|")]
     assert len(blocks) == 7  # the leaderboard, and three noise levels under two protocols
     for block in blocks:
@@ -149,7 +148,7 @@ def test_protocols_are_kept_apart() -> None:
         data("sindy", "a", verdict="identified", protocol="published"),
         data("sindy", "a", nmse=0.25, complexity=5),
     ]
-    text = markdown_tables([Result.model_validate(one) for one in ones], {}, SPECS)
+    text = markdown_tables(boards(ones))
     tables = dict(zip(re.findall("### (.*)", text), text.split("### ")[1:], strict=True))
     assert "| ✓ |" in tables["clean, `--protocol published`"]
     assert "| 2.5e-1 (5) |" in tables["clean, `--protocol strict`"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from browser import PROGRAM, Browser
-from reporting import DROPPED, KINDS, SPECS, compare, data, many, texts, write
+from reporting import DROPPED, KINDS, SPECS, boards, compare, data, many, points, texts, write
 
 from mdbench.cli import main
 from mdbench.data.field import Field
@@ -43,7 +43,7 @@ TABLE = table("ode")
 
 def html(records: list[dict[str, Any]]) -> str:
     results = [Result.model_validate(one) for one in records]
-    return page(results, KINDS, SPECS, picture=drawn, derivatives={"ode": "∂"})
+    return page(results, boards(records), picture=drawn, derivatives={"ode": "∂"})
 
 
 def drawn(results: Sequence[Result], numbers: Mapping[str, int]) -> Drawn:
@@ -70,7 +70,7 @@ def expected(kept: list[dict[str, Any]], data_type: str = "ode") -> list[list[li
     return [[[one.text, one.warning] for one in cells(found, row, shown)] for row in found.rows]
 
 
-EVERYTHING = [*many(), *texts()]
+EVERYTHING = [*many(), *texts(), *points()]
 
 
 class Balanced(HTMLParser):
@@ -227,7 +227,7 @@ def test_an_empty_folder_is_told_of(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 # Not a reason that a CI machine may have: .ci/run installs a browser.
-browser = pytest.mark.skipif(PROGRAM is None, reason="no browser: apt install chromium")
+needs_browser = pytest.mark.skipif(PROGRAM is None, reason="no browser: apt install chromium")
 
 
 @pytest.fixture(scope="module")
@@ -265,7 +265,8 @@ FILTERS: list[tuple[dict[str, str], Any]] = [
 ]
 
 
-@browser
+@pytest.mark.browser
+@needs_browser
 @pytest.mark.parametrize(("filters", "keep"), FILTERS)
 def test_filters_give_the_leaderboard_of_what_they_keep(
     opened: Browser, filters: dict[str, str], keep: Any
@@ -281,7 +282,7 @@ def test_filters_give_the_leaderboard_of_what_they_keep(
     assert told == (f"{len(kept)} of {len(EVERYTHING)} results" if filters else "")
     visible = "[...document.querySelectorAll('details.system')].filter(d => !d.hidden).length"
     assert opened.run(visible) == (
-        {"1": 6, "2": 6, "3": 3}[filters["dim"]] if "dim" in filters else 15
+        {"1": 8, "2": 8, "3": 3}[filters["dim"]] if "dim" in filters else 19
     )
     lines = opened.run(
         "[...document.querySelectorAll('table.answers tbody tr')].filter(r => !r.hidden)"
@@ -295,7 +296,8 @@ def test_filters_give_the_leaderboard_of_what_they_keep(
     choose(opened)
 
 
-@browser
+@pytest.mark.browser
+@needs_browser
 def test_a_click_sorts_and_another_turns_round(opened: Browser) -> None:
     head = f"{TABLE}.tHead.rows[0].cells"
     names = opened.run(f"[...{head}].map(cell => cell.textContent)")
@@ -320,7 +322,8 @@ def test_a_click_sorts_and_another_turns_round(opened: Browser) -> None:
     opened.run("document.forms[0].reset()")
 
 
-@browser
+@pytest.mark.browser
+@needs_browser
 @pytest.mark.parametrize("width", [390, 1400])
 def test_nothing_overflows_and_it_is_readable_without_scripts(tmp_path: Path, width: int) -> None:
     path = tmp_path / "report.html"

@@ -24,7 +24,12 @@ EQUATIONS = ["1.84*u0 - 1.45*u0*u1", "1.62*u0*u1 - 3*u1"]
 def record(
     dataset: str = "lotka-volterra", *, wall_s: float | None = 1.25, **changes: Any
 ) -> Record:
-    shape = {"nmse": NMSE, "equations": EQUATIONS, "wall_s": wall_s, "algorithm": "sindy"}
+    shape: dict[str, Any] = {
+        "nmse": NMSE,
+        "equations": EQUATIONS,
+        "wall_s": wall_s,
+        "algorithm": "sindy",
+    }
     return Record.model_validate(data(dataset=dataset, **shape | changes))
 
 
@@ -68,18 +73,18 @@ def test_a_small_run_looks_like_this() -> None:
     ]
     assert shown(run_table(answers, ["lotka-volterra", "rössler", "lorenz", "chua"])) == [
         " dataset        status     NMSE  floor found size  time equations",
-        " lotka-volterra ok      1.5e-13      - ✓⚠      18  1.2s 1.84*u0 - 1.45*u0*u1; …",
-        " rössler        ok            0 1.0e-9        120  42ms 1.84*u0 - 1.45*u0*u1; …",
-        " lorenz         ok            ?      - ?       18  1.2s 1.84*u0 - 1.45*u0*u1; …",
-        " chua           timeout       -      -          - 1h02m stopped after 60 s, no…",
+        " lotka-volterra ok      1.5e-13      - ✓⚠      18 1.3 s 1.84*u0 - 1.45*u0*u1; …",
+        " rössler        ok            0 1.0e-9        120 42 ms 1.84*u0 - 1.45*u0*u1; …",
+        " lorenz         ok            ?      - ?       18 1.3 s 1.84*u0 - 1.45*u0*u1; …",
+        " chua           timeout       -      -          - 1.0 h stopped after 60 s, no…",
         "floor: the score of the truth through the same features",
         "found: ✓ identified, ±1 one off; ? undecided, ⚠ agreement is worse than 1.0e-4",
         "size: size of the equations",
     ]
     assert shown(summary(answers)) == [
-        "                   NMSE           nodes  time",
-        " method jobs ok  median   ✓  ±1 median total not ok",
-        " sindy     4  3 1.5e-13 33%  0%     18 1h02m 1 timeout",
+        "                   NMSE         nodes  time",
+        " method jobs ok  median   ✓ ±1 median total not ok",
+        " sindy     4  3 1.5e-13 33% 0%     18 1.0 h 1 timeout",
         "NMSE: failures count as worse than any answer; ✓: identified; ±1: one off",
     ]
     assert shown(failures(answers)) == [
@@ -146,7 +151,7 @@ def test_rows_follow_the_given_order_then_noise_then_seed() -> None:
         for algorithm, dataset, snr_db, seed in wanted
     ]
     assert [" ".join(line.split()) for line in lines] == [
-        f"{start} {NMSE:.1e} 18 1.2s {'; '.join(EQUATIONS)}" for start in expected
+        f"{start} {NMSE:.1e} 18 1.3 s {'; '.join(EQUATIONS)}" for start in expected
     ]
 
 
@@ -170,24 +175,6 @@ def test_columns_that_would_say_the_same_are_left_out() -> None:
 def test_numbers_in_equations_are_shown_with_three_digits(equation: str, expected: str) -> None:
     shown_row = rows(run_table([record(equations=[equation] * 2)]), width=150)[0]
     assert shown_row.endswith(f" {expected}; {expected}")
-
-
-@pytest.mark.parametrize(
-    ("seconds", "expected"),
-    [
-        (None, "-"),
-        (0.0, "0ms"),
-        (0.0994, "99ms"),
-        (0.0996, "0.1s"),
-        (59.94, "59.9s"),
-        (59.96, "1m00s"),
-        (3599.4, "59m59s"),
-        (3599.6, "1h00m"),
-        (360000.0, "100h00m"),
-    ],
-)
-def test_times_are_short(seconds: float | None, expected: str) -> None:
-    assert f" {expected} " in rows(run_table([record(wall_s=seconds)]))[0]
 
 
 def test_what_a_method_says_can_neither_style_nor_steer_the_terminal() -> None:
@@ -230,11 +217,11 @@ def test_the_summary_leaves_out_what_says_nothing_about_the_method() -> None:
         failure("d", "unavailable", "", wall_s=None),
     ]
     lines = shown(summary(records))
-    expected = ["sindy", "4", "1", "5.0e-4", "50%", "0%", "18", "3.8s", "1", "partial"]
+    expected = ["sindy", "4", "1", "5.0e-4", "50%", "0%", "18", "3.8", "s", "1", "partial"]
     assert lines[2].split() == expected
     assert [line.strip() for line in lines[3:5]] == ["1 unavailable", "1 interrupted"]
     lines = shown(summary(records[2:]))
-    start = ["sindy", "2", "0", "-", "-", "-", "-", "1.2s", "1", "unavailable"]
+    start = ["sindy", "2", "0", "-", "-", "-", "-", "1.3", "s", "1", "unavailable"]
     assert lines[2].split() == start
 
 

@@ -12,7 +12,8 @@ import pytest
 from reporting import compare, data
 
 from mdbench.datatypes import find
-from mdbench.methods import Method, discover
+from mdbench.errors import MethodError
+from mdbench.methods import discover
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -82,5 +83,5 @@ def test_what_is_run_exists(script: ModuleType) -> None:
             assert named
             for name in named:
                 method = methods[name]
-                assert isinstance(method, Method)
+                assert not isinstance(method, MethodError)
                 assert data_type in method.spec.data_types

@@ -454,13 +454,14 @@ def test_all_that_could_change_a_result_is_in_its_key(change: str, place: Worksp
     elif change == "lock":
         (folder / "requirements.lock").write_text("# another\n", encoding="utf-8")
     else:
-        changes = {
+        others: dict[str, dict[str, Any]] = {
             "seed": {"seeds": (1,)},
             "timeout": {"timeout_s": 19.0},
             "snr": {"snr": (40.0,)},
             "protocol": {"protocol": Protocol.PUBLISHED},
             "dataset": {"datasets": ("autocatalysis",)},
-        }[change]
+        }
+        changes = others[change]
     summary = run(place, "zero", **changes)
     assert summary.ran == 1
     after = only(summary)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -101,10 +102,10 @@ def test_a_data_type_s_own_module_counts_wherever_it_is() -> None:
 
 def test_versions_of_what_scores_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = again(tmp_path)
-    version = scorer.metadata.version
+    version = metadata.version
     with monkeypatch.context() as patch:
         newer = {"sympy": "99"}
-        patch.setattr(scorer.metadata, "version", lambda name: newer.get(name) or version(name))
+        patch.setattr(metadata, "version", lambda name: newer.get(name) or version(name))
         assert again(tmp_path) != before
     assert again(tmp_path) == before
 

@@ -155,7 +155,7 @@ def test_options_are_read_by_their_names() -> None:
 
 
 SHADE = declared(
-    Kept("shade", left_out="none", asks=True), Typed("--shade", "Of the method's room.", "NAME")
+    Kept("shade", left_out="none", asks=True), Typed("--shade NAME", "Of the method's room.")
 )
 
 

@@ -117,6 +117,8 @@ NOSY = """
 import os
 import numpy as np
 
+pytestmark = pytest.mark.engine
+
 class Adapter:
     def __init__(self, *, seed, threads): ...
     def fit(self, problem):

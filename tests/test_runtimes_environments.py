@@ -21,6 +21,8 @@ from mdbench.runtimes.environments import Environment, lock_requirements, prepar
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.build
+
 HERE = f"=={sysconfig.get_python_version()}.*"
 ELSEWHERE = "==3.8.*"
 

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from mdbench.methods import Method
     from mdbench.workspace import Workspace
 
+pytestmark = pytest.mark.engine
+
 SECRET = "hunter2hunter2"
 X86 = wheels.Target(
     python="3.11.2",

@@ -12,21 +12,22 @@ from mdbench import datatypes, methods
 from mdbench.errors import MdbenchError, MethodError, UsageError
 from mdbench.reports.combine import flatten, write_table
 from mdbench.reports.latex import latex_tables
-from mdbench.reports.leaderboard import Kind
+from mdbench.reports.leaderboard import Board, Kind
+from mdbench.reports.leaderboard import boards as boards_of
 from mdbench.reports.markdown import markdown_tables
 from mdbench.reports.published import read_published
 from mdbench.reports.results import Result, read_folder, standing
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from rich.console import Console
 
     from mdbench.datatypes.base import DataType
 
-__all__ = ["combine", "export", "here_of", "kinds_of", "report", "write"]
+__all__ = ["combine", "compare", "export", "report", "write"]
 
 
 def combine(folder: Path, out: Path, console: Console) -> None:
@@ -41,14 +42,12 @@ def combine(folder: Path, out: Path, console: Console) -> None:
 
 def report(folder: Path, out: Path | None, console: Console, *, title: str, text: bool) -> None:
     """Write the page, or print the leaderboards."""
-    results = _results(folder)
-    workspace = _workspace()
-    kinds, here = kinds_of(workspace), here_of(results)
-    specs = {name: kind.metrics for name, kind in here.items()}
+    results, workspace = _results(folder), _workspace()
+    boards = compare(results, workspace)
     if text:
         from mdbench.reports.terminal import leaderboards
 
-        for table in leaderboards(results, kinds, specs):
+        for table in leaderboards(boards):
             console.print(table)
     if out is None:
         return
@@ -57,12 +56,11 @@ def report(folder: Path, out: Path | None, console: Console, *, title: str, text
 
     html = page(
         results,
-        kinds,
-        specs,
+        boards,
         title=title,
         picture=Pictures(partial(_data_type, workspace)).draw if workspace else None,
         describe=_Titles(workspace) if workspace else None,
-        derivatives={name: kind.derivative for name, kind in here.items()},
+        derivatives={name: kind.derivative for name, kind in _here(results).items()},
     )
     write(out, html)
     size = len(html.encode()) / 1e6
@@ -78,13 +76,12 @@ def export(
     published: bool = False,
 ) -> None:
     """Write the tables, or print them; `published` puts a paper's entries beside them."""
-    results, kinds = _results(folder), kinds_of(_workspace())
-    specs = {name: kind.metrics for name, kind in here_of(results).items()}
+    boards = compare(_results(folder), _workspace())
     if form == "latex":
-        tables = latex_tables(results, kinds, specs)
+        tables = latex_tables(boards)
     else:
         beside = read_published() if published else None
-        tables = markdown_tables(results, kinds, specs, beside)
+        tables = markdown_tables(boards, beside)
     if out is None:
         print(tables, end="")
         return
@@ -145,14 +142,18 @@ def _workspace() -> Workspace | None:
         return None
 
 
-def here_of(results: Iterable[Result]) -> dict[str, type[DataType[Any, Any]]]:
-    """Give the data types of results, as far as this version has them."""
+def compare(results: Sequence[Result], workspace: Workspace | None) -> dict[str, Board]:
+    """Compare methods on each data type, with what a workspace, if there is one, says of them."""
+    specs = {name: kind.metrics for name, kind in _here(results).items()}
+    return boards_of(results, _kinds(workspace), specs)
+
+
+def _here(results: Sequence[Result]) -> dict[str, type[DataType[Any, Any]]]:
     wanted = {one.data_type for one in results} & {*datatypes.names()}
     return {kind.name: kind for kind in datatypes.classes(wanted)}
 
 
-def kinds_of(workspace: Workspace | None) -> dict[str, Kind]:
-    """Say what reports know of the methods of a workspace, which may be none."""
+def _kinds(workspace: Workspace | None) -> dict[str, Kind]:
     if workspace is None:
         return {}
     return {

@@ -7,13 +7,12 @@ from html import escape
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-__all__ = ["COLOURS", "Axis", "Plot", "dashes", "marker", "standalone", "ticks"]
+__all__ = ["COLOURS", "Axis", "Plot", "dashes", "marker", "ticks"]
 
 WIDTH, HEIGHT = 480, 330
 """Of a figure; 480 is near a telephone's width, so that letters stay readable there."""
-_NAMES_A_LINE, _LEGEND_LINE = 5, 18
 LEFT, RIGHT, TOP, BOTTOM = 58, 12, 14, 46
 MARKERS = COLOURS = 7
 _DASHES = ("", "6 3", "2 3", "8 3 2 3", "12 4", "4 2 1 2", "1 2")
@@ -42,37 +41,6 @@ def marker(number: int, x: float, y: float, size: float = 4.5) -> str:
         case _:
             path = f"M{x - 1.3 * s:.1f} {y - s / 2:.1f}h{2.6 * s:g}v{s:g}h{-2.6 * s:g}z"
     return f'<path d="{path}"/>'
-
-
-def standalone(svg: str, style: str, legend: Mapping[str, int] | None = None) -> str:
-    """Make a file of a picture: with its name space, and a style inside.
-
-    Parameters
-    ----------
-    svg
-        The picture.
-    style
-        A style sheet.
-    legend
-        The numbers of the methods whose names and signs are to stand below a `Plot`.
-    """
-    head, rest = svg.split(">", maxsplit=1)
-    parts = []
-    for place, (name, number) in enumerate((legend or {}).items()):
-        row, column = divmod(place, _NAMES_A_LINE)
-        x = LEFT + column * (WIDTH - LEFT - RIGHT) / _NAMES_A_LINE
-        y = HEIGHT + 12 + row * _LEGEND_LINE
-        sign = f'<g class="m{number % COLOURS}">{marker(number, x, y)}</g>'
-        parts.append(f'{sign}<text x="{x + 9:.1f}" y="{y + 4:.1f}">{escape(name)}</text>')
-    if parts:
-        lines = -(-len(parts) // _NAMES_A_LINE)
-        height = HEIGHT + 8 + lines * _LEGEND_LINE
-        head = head.replace(f"0 0 {WIDTH} {HEIGHT}", f"0 0 {WIDTH} {height}")
-        rest = rest.removesuffix("</svg>") + "".join(parts) + "</svg>"
-    return (
-        f'{head} xmlns="http://www.w3.org/2000/svg"><style>{escape(style, quote=False)}</style>'
-        f"{rest}\n"
-    )
 
 
 def dashes(number: int) -> str:

@@ -112,7 +112,7 @@ class MetricSpec:
 
     def as_json(self) -> dict[str, Any]:
         """Give all of it as strict JSON, for the page's script; infinite is the text ``inf``."""
-        values = asdict(self) | {"places": sorted(self.places)}
+        values = asdict(self) | {"places": sorted(self.places), "failed": self.failed}
         return {
             name: ("inf" if value > 0 else "-inf")
             if isinstance(value, float) and math.isinf(value)

@@ -173,8 +173,8 @@ def written(spec: MetricSpec, value: Value) -> str:
     Examples
     --------
     >>> from mdbench.metrics.spec import MetricSpec
-    >>> f1 = MetricSpec(name="f1", title="F1", explanation="of terms", digits=2)
-    >>> written(f1, 0.5), written(f1, None), written(f1, float("inf"))
+    >>> loss = MetricSpec(name="loss", title="loss", explanation="of points", digits=2)
+    >>> written(loss, 0.5), written(loss, None), written(loss, float("inf"))
     ('0.50', '–', 'none')
     """
     if value is None:

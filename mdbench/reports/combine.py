@@ -18,7 +18,7 @@ __all__ = ["FORMATS", "columns_of", "flatten", "write_table"]
 FORMATS = (".csv", ".parquet")
 
 _SPREAD = {"options", "metrics", "selection", "measured", "budget"}
-"""Objects whose keys become columns of their own, such as ``metrics.nmse``."""
+"""Objects whose keys become columns of their own, such as ``measured.wall_s``."""
 _LEFT_OUT = {"key_parts", "front", "provenance"}
 """What has no place in a table; the records have it."""
 _FIRST = ("file", "algorithm", "data_type", "dataset", "dim", "snr_db", "seed", "protocol")

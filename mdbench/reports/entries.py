@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mdbench.records import Status
     from mdbench.reports.results import Result
 
-__all__ = ["Case", "Counted", "Entry", "counted", "entry", "marked", "specs_of"]
+__all__ = ["Case", "Counted", "Entry", "best_mark", "counted", "entry", "marked", "specs_of"]
 
 
 class Case(NamedTuple):
@@ -102,6 +102,15 @@ def counted(entries: Iterable[Entry], spec: MetricSpec) -> Counted:
 def marked(specs: Iterable[MetricSpec]) -> list[MetricSpec]:
     """Give the flags that have a mark; the first is the best that can be said of an answer."""
     return [spec for spec in specs if spec.mark]
+
+
+def best_mark(
+    specs: Iterable[MetricSpec], values: Mapping[str, Value]
+) -> tuple[MetricSpec | None, bool]:
+    """Give the first flag with a mark that holds, and whether nobody knows of one of them."""
+    flags = marked(specs)
+    held = (spec for spec in flags if values.get(spec.name) == 1)
+    return next(held, None), any(values.get(spec.name, 0) is None for spec in flags)
 
 
 def specs_of(

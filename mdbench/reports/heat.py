@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from mdbench.drawing.numbers import ENDLESS, fixed, noise_name, rounded
 from mdbench.reports.columns import ALARM, UNDECIDED, warning
-from mdbench.reports.entries import marked
+from mdbench.reports.entries import best_mark, marked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -39,9 +39,9 @@ def sign_of(board: Board, entries: Sequence[Entry]) -> str | None:
 def _sign(board: Board, one: Entry) -> str | None:
     if not one.answered:
         return FAILED if one.attempted else MISSING
-    held = (spec.mark for spec in marked(board.specs) if one.values.get(spec.name) == 1)
+    held, _ = best_mark(board.specs, one.values)
     known = one.values.get(board.primary.name) is not None
-    return next(held, None if known else UNDECIDED)
+    return held.mark if held else None if known else UNDECIDED
 
 
 def middle(entries: Iterable[Entry], spec: MetricSpec | None) -> float | None:

@@ -6,18 +6,15 @@ import math
 from typing import TYPE_CHECKING
 
 from mdbench.drawing.numbers import ENDLESS, NOTHING, fixed, noise_name
-from mdbench.reports import leaderboard
 from mdbench.reports.columns import UNDECIDED, cell, interval, of_place, undecided, written
 from mdbench.reports.entries import marked
 from mdbench.reports.heat import FAILED, middle, sign_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from mdbench.metrics.spec import MetricSpec
     from mdbench.reports.entries import Entry
-    from mdbench.reports.leaderboard import Board, Kind
-    from mdbench.reports.results import Result
+    from mdbench.reports.leaderboard import Board
 
 __all__ = ["escape_latex", "latex_tables"]
 
@@ -38,33 +35,15 @@ _SPECIAL = {
 }
 
 
-def latex_tables(
-    results: Iterable[Result],
-    kinds: Mapping[str, Kind],
-    specs: Mapping[str, Sequence[MetricSpec]],
-) -> str:
+def latex_tables(boards: Mapping[str, Board]) -> str:
     r"""Write a leaderboard for each data type, and a table of systems for each noise level.
 
     The mark of the first flag stands for itself; otherwise a cell has the primary score (its power
     of ten, where ratios matter) and what it is weighed against, underlined where another flag
-    holds; a dash is a failure.
-
-    Parameters
-    ----------
-    results
-        Those that stand.
-    kinds
-        What is known of the methods.
-    specs
-        The metrics of each data type.
-
-    Returns
-    -------
-    str
-        LaTeX that needs the packages amssymb, booktabs and longtable.
+    holds; a dash is a failure.  Needs the packages amssymb, booktabs and longtable.
     """
     parts = [r"% needs: \usepackage{amssymb,booktabs,longtable}"]
-    for data_type, board in leaderboard.boards(results, kinds, specs).items():
+    for data_type, board in boards.items():
         parts.append(_leaderboard(data_type, board))
         parts += [_systems(data_type, snr_db, board) for snr_db in board.noise_levels]
     return "\n".join(parts) + "\n"

@@ -8,7 +8,6 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from mdbench.drawing.numbers import NOTHING, duration, fixed, noise_name
-from mdbench.reports import leaderboard
 from mdbench.reports.columns import UNDECIDED, cells, columns, undecided, written
 from mdbench.reports.entries import counted, marked
 from mdbench.reports.heat import FAILED, middle, sign_of
@@ -16,11 +15,9 @@ from mdbench.reports.heat import FAILED, middle, sign_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from mdbench.metrics.spec import MetricSpec
     from mdbench.reports.entries import Entry
-    from mdbench.reports.leaderboard import Board, Kind
+    from mdbench.reports.leaderboard import Board
     from mdbench.reports.published import Published
-    from mdbench.reports.results import Result
 
 __all__ = [
     "cost_table",
@@ -33,32 +30,18 @@ __all__ = [
 ]
 
 
-def markdown_tables(
-    results: Iterable[Result],
-    kinds: Mapping[str, Kind],
-    specs: Mapping[str, Sequence[MetricSpec]],
-    published: Published | None = None,
-) -> str:
+def markdown_tables(boards: Mapping[str, Board], published: Published | None = None) -> str:
     """Write for each data type its leaderboard, and a table of systems for each noise level.
 
     Parameters
     ----------
-    results
-        Those that stand.
-    kinds
-        What is known of the methods.
-    specs
-        The metrics of each data type.
+    boards
+        The comparisons by data type.
     published
         Tables of a paper, whose entries stand beside the methods' own.
-
-    Returns
-    -------
-    str
-        GitHub's Markdown.
     """
     parts = []
-    for data_type, board in leaderboard.boards(results, kinds, specs).items():
+    for data_type, board in boards.items():
         parts += [f"## {data_type}", leaderboard_table(board)]
         protocols = sorted({one.case.protocol for one in board.entries})
         for protocol in protocols:

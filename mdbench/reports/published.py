@@ -27,13 +27,13 @@ class Mark:
         The mark of a flag that holds, a cross for no answer, or empty.
     power
         The power of ten of the primary score, where the entry has it.
-    complexity
-        Nodes of all equations together, likewise.
+    size
+        What it is weighed against, likewise.
     """
 
     sign: str
     power: int | None = None
-    complexity: int | None = None
+    size: int | None = None
 
     @classmethod
     def of(cls, text: str, signs: Mapping[str, str]) -> Mark:
@@ -47,9 +47,9 @@ class Mark:
         Examples
         --------
         >>> Mark.of("found", {"found": "✓"})
-        Mark(sign='✓', power=None, complexity=None)
+        Mark(sign='✓', power=None, size=None)
         >>> Mark.of("1e-2 (17) nearly", {"nearly": "±1"})
-        Mark(sign='±1', power=-2, complexity=17)
+        Mark(sign='±1', power=-2, size=17)
         """
         if text in signs:
             return cls(signs[text])
@@ -61,7 +61,7 @@ class Mark:
     def __str__(self) -> str:
         if self.power is None:
             return self.sign
-        return f"1e{self.power} ({self.complexity}) {self.sign}".rstrip()
+        return f"1e{self.power} ({self.size}) {self.sign}".rstrip()
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -16,7 +15,7 @@ from mdbench.drawing.svg import COLOURS, marker
 from mdbench.records import ANSWERED, RERUN_ALWAYS, Status
 from mdbench.reports import figures, leaderboard
 from mdbench.reports.columns import Cell, cells, columns, undecided, warning, written
-from mdbench.reports.entries import entry, marked, specs_of
+from mdbench.reports.entries import marked
 from mdbench.reports.heat import heat_map
 from mdbench.reports.results import report_order
 from mdbench.reports.systems import Scope, system_section
@@ -27,11 +26,11 @@ if TYPE_CHECKING:
 
     from mdbench.metrics.spec import MetricSpec
     from mdbench.reports.entries import Case, Entry
-    from mdbench.reports.leaderboard import Board, Kind
+    from mdbench.reports.leaderboard import Board
     from mdbench.reports.pictures import Draw
     from mdbench.reports.results import Result
 
-__all__ = ["page", "style"]
+__all__ = ["page"]
 
 MOST_REASONS = 40
 """Kinds of failure that are listed for a data type."""
@@ -39,8 +38,7 @@ MOST_REASONS = 40
 
 def page(
     results: Iterable[Result],
-    kinds: Mapping[str, Kind],
-    specs: Mapping[str, Sequence[MetricSpec]],
+    boards: Mapping[str, Board],
     *,
     title: str = "mdbench report",
     picture: Draw | None = None,
@@ -53,10 +51,8 @@ def page(
     ----------
     results
         Those that stand, of all data types.
-    kinds
-        What is known of the methods.
-    specs
-        The metrics of each data type.
+    boards
+        The comparisons of them, by data type.
     title
         The page's heading.
     picture
@@ -81,17 +77,13 @@ def page(
     noise.sort(key=cleanest_first)
     protocols = sorted({result.protocol for result in results})
     scope = Scope(numbers, noise, protocols, picture, describe)
-    known = specs_of(results, specs)
-    sections, data = [], {}
-    for data_type, ones in by_type.items():
-        entries = [entry(one, known[data_type]) for one in ones]
-        board = leaderboard.board(entries, kinds, known[data_type])
-        letter = (derivatives or {}).get(data_type, "d")
-        sections.append(_section(data_type, ones, board, scope, letter))
-        data[data_type] = _columns(board, methods, noise, protocols)
-    families = {method: kinds.get(method, leaderboard.Kind()) for method in methods}
+    sections = [
+        _section(kind, by_type[kind], board, scope, (derivatives or {}).get(kind, "d"))
+        for kind, board in boards.items()
+    ]
+    known = {row.method: row for board in boards.values() for row in board.rows}
     data_json = {
-        "methods": [[m, families[m].family, int(families[m].reference)] for m in methods],
+        "methods": [[m, known[m].family, int(known[m].reference)] for m in methods],
         "noise": noise,
         "protocols": protocols,
         "statuses": [str(status) for status in Status],
@@ -99,7 +91,9 @@ def page(
         "silent": [str(status) for status in sorted(RERUN_ALWAYS)],
         "resamples": leaderboard.RESAMPLES,
         "coverage": leaderboard.COVERAGE,
-        "types": data,
+        "types": {
+            kind: _columns(board, methods, noise, protocols) for kind, board in boards.items()
+        },
     }
     environment = Environment(
         loader=PackageLoader("mdbench.reports"),
@@ -118,17 +112,12 @@ def page(
         last=max((r.measured.started[:10] for r in results), default=""),
         noise=[noise_name(snr_db) for snr_db in noise],
         dims=dims,
-        families=sorted({kind.family for kind in families.values()}),
+        families=sorted({row.family for row in known.values()}),
         protocols=protocols,
         resamples=leaderboard.RESAMPLES,
         coverage=f"{leaderboard.COVERAGE:.0%}",
         data=Markup(_json(data_json)),  # noqa: S704 - `<` is escaped
     )
-
-
-def style() -> str:
-    """Give the page's style sheet, which colours the figures."""
-    return resources.files("mdbench.reports").joinpath("templates/report.css").read_text("utf-8")
 
 
 def _numbers(together: Sequence[AbstractSet[str]]) -> dict[str, int]:

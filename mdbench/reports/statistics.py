@@ -116,7 +116,7 @@ def difference(loss: float, other: float, *, log: bool) -> float:
     return own - theirs if max(loss, other) > 0 else theirs - own
 
 
-def wilcoxon(differences: Sequence[float]) -> Wilcoxon:
+def wilcoxon(differences: Sequence[float] | Array) -> Wilcoxon:
     """Test whether paired differences lie around zero.
 
     Ties (zeros) are ranked with the others, and their ranks are then left out; equal sizes
@@ -249,7 +249,11 @@ def draws(number: int, size: int) -> NDArray[np.int64]:
 
 
 def bootstrap(
-    values: Sequence[float], systems: Sequence[int], counts: NDArray[np.int64], *, mean: bool
+    values: Sequence[float] | Array,
+    systems: Sequence[int],
+    counts: NDArray[np.int64],
+    *,
+    mean: bool,
 ) -> tuple[float, float]:
     """Give the 95 % interval of a median, or of a mean, when whole systems are drawn anew.
 

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from mdbench.drawing.numbers import NOTHING, noise_name
 from mdbench.drawing.svg import COLOURS
 from mdbench.reports.columns import answer_cell
-from mdbench.reports.entries import entry, marked
+from mdbench.reports.entries import best_mark, entry, marked
 from mdbench.reports.mathml import left_hand_side, mathml
 
 if TYPE_CHECKING:
@@ -172,8 +172,7 @@ def _line(
     answer = Markup("<span class=reason>{}</span>").format(one.reason)
     notes = ""
     if one.answered:
-        held = next((spec for spec in flags if values.get(spec.name) == 1), None)
-        unknown = any(values.get(spec.name, 0) is None for spec in flags)
+        held, unknown = best_mark(specs, values)
         verdict = f"{held.mark} {held.title}" if held else "undecided" if unknown else verdict
         css = ("good" if held is flags[0] else "close") if held else ""
         answer = _equations(one.targets, one.equations or (), derivative)

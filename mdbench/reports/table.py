@@ -12,11 +12,11 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from mdbench.drawing.numbers import cleanest_first, noise_name
+from mdbench.drawing.numbers import cleanest_first, duration, noise_name
 from mdbench.metrics.spec import MetricSpec
 from mdbench.records import ANSWERED, Record, Status
 from mdbench.reports.columns import ALARM, UNDECIDED, warning, written
-from mdbench.reports.entries import counted, entry, marked, specs_of
+from mdbench.reports.entries import best_mark, counted, entry, marked, specs_of
 from mdbench.reports.leaderboard import aggregate
 from mdbench.reports.results import Result
 
@@ -80,7 +80,7 @@ def run_table(
         "floor": [Text(_or_dash(primary, record.floor)) for record in rows],
         "found": [_mark(specs, record) for record in rows],
         "size": [_value(size, record) for record in rows] if size else [],
-        "time": [_duration(record.measured.wall_s) for record in rows],
+        "time": [Text(_time(record.measured.wall_s)) for record in rows],
         answer: [_equations_or_reason(record) for record in rows],
     }
     told = {
@@ -145,7 +145,7 @@ def summary(records: Iterable[Record], specs: Sequence[MetricSpec] = ()) -> Tabl
             str(len(jobs)),
             str(counts[Status.OK]),
             *(_summed(spec, found) for spec, found in zip(shown, values, strict=True)),
-            _duration(sum(job.measured.wall_s or 0.0 for job in jobs)),
+            _time(sum(job.measured.wall_s or 0.0 for job in jobs)),
             "\n".join(causes) or NOTHING,
         )
     return table
@@ -228,10 +228,10 @@ def _or_dash(spec: MetricSpec, value: float | None) -> str:
 def _mark(specs: Sequence[MetricSpec], record: Record) -> Text:
     if record.status not in ANSWERED:
         return Text("")
-    held = (spec.mark for spec in marked(specs) if record.metrics.get(spec.name) == 1)
-    unknown = any(record.metrics.get(spec.name, 0) is None for spec in marked(specs))
+    held, unknown = best_mark(specs, record.metrics)
     alarmed = any(spec.alarming(record.metrics.get(spec.name)) for spec in specs)
-    return Text(next(held, UNDECIDED if unknown else "") + ALARM * alarmed)
+    sign = held.mark if held else UNDECIDED * unknown
+    return Text(sign + ALARM * alarmed)
 
 
 def _signs(specs: Sequence[MetricSpec], records: Sequence[Record]) -> list[str]:
@@ -252,13 +252,5 @@ def _summed(spec: MetricSpec, found: Aggregated) -> str:
     return f"{int(100 * found.value + 1e-9)}%" if spec.mark else written(spec, found.value)
 
 
-def _duration(seconds: float | None) -> Text:
-    if seconds is None:
-        return Text(NOTHING)
-    if seconds < 0.0995:  # noqa: PLR2004 - from here on it is shown as 0.1 s
-        return Text(f"{1000 * seconds:.0f}ms")
-    if seconds < 59.95:  # noqa: PLR2004 - from here on it would be shown as 60.0 s
-        return Text(f"{seconds:.1f}s")
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return Text(f"{hours}h{minutes:02d}m" if hours else f"{minutes}m{rest:02d}s")
+def _time(seconds: float | None) -> str:
+    return NOTHING if seconds is None else duration(seconds)

@@ -9,39 +9,23 @@ from rich.table import Table
 from rich.text import Text
 
 from mdbench.drawing.numbers import duration, fixed
-from mdbench.reports import leaderboard
 from mdbench.reports.columns import cell, interval, of_place, undecided
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     from mdbench.metrics.spec import MetricSpec
-    from mdbench.reports.leaderboard import Board, Kind, Row
-    from mdbench.reports.results import Result
+    from mdbench.reports.leaderboard import Board, Row
 
 __all__ = ["leaderboards"]
 
 MOST_WITH_INTERVAL = 3
-"""Metrics besides the primary one beside which there is room for its interval."""
+"""Metrics besides the primary one beside which there is room for its interval and for memory."""
 
 
-def leaderboards(
-    results: Iterable[Result],
-    kinds: Mapping[str, Kind],
-    specs: Mapping[str, Sequence[MetricSpec]],
-) -> Iterator[Table]:
-    """Make a table for each data type: the page's leaderboard, as far as 80 characters go.
-
-    Parameters
-    ----------
-    results
-        Those that stand, of all data types.
-    kinds
-        What is known of the methods.
-    specs
-        The metrics of each data type.
-    """
-    for data_type, board in leaderboard.boards(results, kinds, specs).items():
+def leaderboards(boards: Mapping[str, Board]) -> Iterator[Table]:
+    """Make a table for each data type: the page's leaderboard, as far as 80 characters go."""
+    for data_type, board in boards.items():
         yield _table(data_type, board)
 
 
@@ -63,14 +47,8 @@ def _table(data_type: str, board: Board) -> Table:
     )
     table.add_column("rank", justify="right", no_wrap=True)
     table.add_column("method", overflow="ellipsis", no_wrap=True)
-    heads = [
-        _head(primary),
-        *["95\xa0%"] * ends,
-        *map(_head, others),
-        *["jobs"] * jobs,
-        "time",
-        "MB",
-    ]
+    heads = [_head(primary), *["95\xa0%"] * ends, *map(_head, others), *["jobs"] * jobs]
+    heads += ["time", *["MB"] * ends]
     for head in heads:
         table.add_column(head.replace(" ", "\n"), justify="right", no_wrap=True)
     table.add_column("not ok")
@@ -83,7 +61,7 @@ def _table(data_type: str, board: Board) -> Table:
             *(_short(spec, row) for spec in others),
             *[str(row.jobs)] * jobs,
             duration(row.wall_s),
-            fixed(row.memory_mb),
+            *[fixed(row.memory_mb)] * ends,
             " ".join(f"{count} {cause}" for cause, count in row.causes.items()) or "–",
         ]
         table.add_row(*map(Text, line))

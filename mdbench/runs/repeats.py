@@ -29,7 +29,8 @@ TOLERANCE = 1e-6
 """How far coefficients may be apart, relatively, where kernels differ and the data are equal."""
 TOLERANCE_OF_DATA = 1e-3
 """The same where the data were made by other kernels, too: trajectories of chaotic systems drift
-apart, and with them what is fitted.  Both are well above what docs/reproducibility.md has."""
+apart, and with them what is fitted.  docs/reproducibility.md has what was measured: both are well
+above it, but for the three systems that drift the farthest."""
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _NO_VARIABLES = frozenset({*FUNCTIONS, *ALIASES, *CONSTANTS})

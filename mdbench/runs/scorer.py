@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import hashlib
 import sys
-import threading
 from contextlib import suppress
 from functools import cache
 from importlib import metadata
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from mdbench.data.cache import write_whole
 from mdbench.errors import DataError
+from mdbench.one_reader import READING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,8 +27,6 @@ _ROOMS = ("expressions", "metrics", "data", "solvers", "datatypes/shared")
 _MODULES = ("datatypes/base", "runs/attempt", "runs/choice", "runs/handover", "runs/judgement")
 _DATATYPES = "mdbench.datatypes."
 _HERE = Path(__file__).resolve().parent.parent
-_LOCK = threading.Lock()
-"""Trees are made by one thread at a time: CPython before 3.11.8 counts their depth for all."""
 
 
 def scorer_of(kind: type[DataType[Any, Any]], home: Path) -> str:
@@ -41,7 +39,7 @@ def scorer_of(kind: type[DataType[Any, Any]], home: Path) -> str:
     home
         Where what was worked out is kept: it is looked up by the files' bytes.
     """
-    with _LOCK:
+    with READING:
         return _scorer_of(kind, home)
 
 

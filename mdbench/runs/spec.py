@@ -103,9 +103,6 @@ def declared(*parts: Kept | Typed) -> dict[str, Any]:
     return {type(part).__name__: part for part in parts}
 
 
-_DATA_TYPE = Typed("--data-type", "Kind of problem, e.g. ode.", "NAME")
-
-
 @dataclass(frozen=True, kw_only=True)
 class Terms:
     """What a job and a command that asks for many have in common.
@@ -123,9 +120,8 @@ class Terms:
         metadata=declared(
             Kept(record="dataset_path", back=Path, asks=True),
             Typed(
-                "--dataset-path",
+                "--dataset-path PATH",
                 "Your own data: a CSV, an NPZ, or a folder of them.",
-                "PATH",
                 read_path,
             ),
         ),
@@ -134,7 +130,7 @@ class Terms:
         default=Protocol.STRICT,
         metadata=declared(
             Kept("protocol", record="protocol", back=Protocol, asks=True),
-            Typed("--protocol", "strict or published.", "NAME", read_protocol),
+            Typed("--protocol NAME", "strict or published.", read_protocol),
         ),
     )
     timeout_s: float | None = field(
@@ -142,9 +138,8 @@ class Terms:
         metadata=declared(
             Kept("timeout_s", _short, record="budget.timeout_s", method="timeout"),
             Typed(
-                "--timeout",
+                "--timeout SECONDS",
                 "Seconds a job may take.  Default: the method's own.",
-                "SECONDS",
                 read_seconds,
             ),
         ),
@@ -153,18 +148,14 @@ class Terms:
         default=None,
         metadata=declared(
             Kept("threads", record="budget.threads", method="threads"),
-            Typed(
-                "--threads", "Threads a job may use.  Default: the method's own.", "N", read_whole
-            ),
+            Typed("--threads N", "Threads a job may use.  Default: the method's own.", read_whole),
         ),
     )
     memory_mb: int | None = field(
         default=None,
         metadata=declared(
             Kept("memory_mb", left_out=None, record="budget.memory_mb", method="memory_mb"),
-            Typed(
-                "--memory", "Memory a job may use, e.g. 4G.", "SIZE", read_size(SMALLEST_MEMORY_MB)
-            ),
+            Typed("--memory SIZE", "Memory a job may use, e.g. 4G.", read_size(SMALLEST_MEMORY_MB)),
         ),
     )
     processes: int = field(
@@ -172,9 +163,8 @@ class Terms:
         metadata=declared(
             Kept("processes", left_out=PROCESSES, record="budget.processes"),
             Typed(
-                "--max-processes",
+                "--max-processes N",
                 f"Processes and threads of a job.  Default: {PROCESSES}.",
-                "N",
                 read_whole,
             ),
         ),
@@ -183,7 +173,7 @@ class Terms:
         default=OUTPUT_MB,
         metadata=declared(
             Kept("output_mb", left_out=OUTPUT_MB, record="budget.output_mb"),
-            Typed("--max-output", "What a job may write.  Default: 2G.", "SIZE", read_size(1)),
+            Typed("--max-output SIZE", "What a job may write.  Default: 2G.", read_size(1)),
         ),
     )
     save_pareto: bool = field(
@@ -200,13 +190,12 @@ class Terms:
 class JobSpec(Terms):
     """Method x dataset x noise level x seed under one budget: all that a job is."""
 
-    algorithm: str = field(
-        metadata=declared(Kept(record="algorithm"))
-    )  # the key has what the method consists of
+    # Of the method the key has what it consists of.
+    algorithm: str = field(metadata=declared(Kept(record="algorithm")))
     data_type: str = field(metadata=declared(Kept("data_type", record="data_type", asks=True)))
     dataset: str = field(metadata=declared(Kept("name", record="dataset", asks=True)))
     snr_db: float | None = field(
-        metadata=declared(Kept("snr_db", text=_noise, record="snr_db", asks=True))
+        metadata=declared(Kept("snr_db", _noise, record="snr_db", asks=True))
     )
     seed: int = field(metadata=declared(Kept("seed", record="seed", asks=True)))
     if TYPE_CHECKING:  # the fields of `Terms`, which of a job are known
@@ -313,27 +302,21 @@ class RunOptions(Terms):
     """What ``mdbench run`` was asked for, one attribute an option."""
 
     algorithms: tuple[str, ...] = field(
-        metadata=declared(
-            Typed("--algorithm", "Method; several allowed.", "NAME", names, several=True)
-        )
+        metadata=declared(Typed("--algorithm NAME...", "Method; several allowed.", names))
     )
-    data_type: str = field(metadata=declared(_DATA_TYPE))
+    data_type: str = field(
+        metadata=declared(Typed("--data-type NAME", "Kind of problem, e.g. ode."))
+    )
     datasets: tuple[str, ...] = field(
         default=(),
         metadata=declared(
-            Typed(
-                "--dataset",
-                "Exact name or glob; several allowed.  Default: all.",
-                "NAME",
-                names,
-                several=True,
-            )
+            Typed("--dataset NAME...", "Exact name or glob; several allowed.  Default: all.", names)
         ),
     )
     result_dir: Path = field(
         default=Path("results"),
         metadata=declared(
-            Typed("--result-dir", "Where records and logs go.  Default: results.", "DIR", read_path)
+            Typed("--result-dir DIR", "Where records and logs go.  Default: results.", read_path)
         ),
     )
     with_noise: bool = field(
@@ -342,60 +325,46 @@ class RunOptions(Terms):
     snr: tuple[float | None, ...] = field(
         default=(),
         metadata=declared(
-            Typed(
-                "--snr",
-                "Noise level in dB, or 'clean'; several allowed.",
-                "DB",
-                read_snr,
-                several=True,
-            )
+            Typed("--snr DB...", "Noise level in dB, or 'clean'; several allowed.", read_snr)
         ),
     )
     n_jobs: int | None = field(
         default=None,
         metadata=declared(
-            Typed("--n-jobs", "Jobs at a time; -1: one a core, the default.", "N", read_jobs)
+            Typed("--n-jobs N", "Jobs at a time; -1: one a core, the default.", read_jobs)
         ),
     )
     seed: tuple[int, ...] = field(
         default=(),
-        metadata=declared(
-            Typed("--seed", "Seed of noise and method.  Default: 0.", "N", read_seeds)
-        ),
+        metadata=declared(Typed("--seed N", "Seed of noise and method.  Default: 0.", read_seeds)),
     )
     seeds: tuple[int, ...] = field(
         default=(),
-        metadata=declared(
-            Typed("--seeds", "Several seeds: 0,1,2 or 0-9.", "N", read_seeds, several=True)
-        ),
+        metadata=declared(Typed("--seeds N...", "Several seeds: 0,1,2 or 0-9.", read_seeds)),
     )
     rerun: Collection[Status] = field(
         default=(),
         metadata=declared(
             Typed(
-                "--rerun",
+                "--rerun STATUS...",
                 "Run again what ended so: e.g. timeout,failed; or all.",
-                "STATUS",
                 read_rerun,
-                several=True,
             )
         ),
     )
     runtime: str = field(
         default="auto",
         metadata=declared(
-            Typed("--runtime", "auto, venv or docker.", "NAME", envvar="MDBENCH_RUNTIME")
+            Typed("--runtime NAME", "auto, venv or docker.", envvar="MDBENCH_RUNTIME")
         ),
     )
     require: tuple[tuple[str, Level], ...] = field(
         default=(),
         metadata=declared(
             Typed(
-                "--require",
+                "--require WHAT=LEVEL...",
                 "Refuse to run with less, e.g. network=hard.",
-                "WHAT=LEVEL",
                 read_require,
-                several=True,
             )
         ),
     )

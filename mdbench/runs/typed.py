@@ -52,27 +52,37 @@ class Typed:
 
     Attributes
     ----------
-    name
-        As it is typed, such as ``--timeout``.
+    typed
+        Its name, and what is shown for its value, such as ``--timeout SECONDS``; with ``...`` it
+        may be given several times, and without a value it is a switch.
     help
         What it does, in a line.
-    metavar
-        What is shown for its value; empty for a switch, which has none.
     read
         Makes the value of the option's name and the text that was typed; of an option that may
         be given several times, a tuple of values.  Raises `UsageError`.
-    several
-        Whether it may be given several times.
     envvar
         The environment's variable that says it where nobody types it.
     """
 
-    name: str
+    typed: str
     help: str
-    metavar: str = ""
     read: Callable[[str, str], Any] = lambda _, text: text
-    several: bool = False
     envvar: str = ""
+
+    @property
+    def name(self) -> str:
+        """As it is typed."""
+        return self.typed.partition(" ")[0]
+
+    @property
+    def metavar(self) -> str:
+        """What is shown for its value."""
+        return self.typed.partition(" ")[2].removesuffix("...")
+
+    @property
+    def several(self) -> bool:
+        """Whether it may be given several times."""
+        return self.typed.endswith("...")
 
     def value(self, given: Any) -> Any:
         """Read what was given: a text, several, or whether a switch was."""

@@ -20,13 +20,15 @@ if TYPE_CHECKING:
 __all__ = ["least_squares", "lstsq", "svd"]
 
 _SWEEPS = 60
-"""Rounds through all pairs of columns; usual are six to ten."""
+"""The most rounds through all pairs of columns."""
+_NOTHING = 1e-30
+"""A column is zero that is shorter than this, where the largest entry is one."""
 
 
 def svd(matrices: Array) -> tuple[Array, Array, Array]:
     """Decompose a stack (m, n, p) as ``numpy.linalg.svd`` does, without full matrices.
 
-    Left vectors of singular values that are exactly zero may be zero.
+    Singular values far below rounding may be zero, and their left vectors, too.
     """
     try:
         return np.linalg.svd(matrices, full_matrices=False)
@@ -83,7 +85,7 @@ def _rotate(matrix: Array) -> tuple[Array, Array, Array]:
                 pair = [i, j]
                 one, other = columns[:, i], columns[:, j]
                 a, b, both = float(one @ one), float(other @ other), float(one @ other)
-                if abs(both) <= small * np.sqrt(a) * np.sqrt(b):
+                if min(a, b) <= _NOTHING**2 or abs(both) <= small * np.sqrt(a) * np.sqrt(b):
                     continue
                 still = False
                 ratio = (b - a) / (2 * both)
@@ -95,6 +97,7 @@ def _rotate(matrix: Array) -> tuple[Array, Array, Array]:
         if still:
             break
     values = np.linalg.norm(columns, axis=0)
+    values[values <= _NOTHING] = 0.0
     order = np.argsort(-values, kind="stable")
     values, columns = values[order], columns[:, order]
     u = q @ np.divide(columns, values, out=np.zeros_like(columns), where=values > 0)

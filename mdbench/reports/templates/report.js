@@ -22,9 +22,7 @@
   for (const type of Object.values(data.types)) for (const spec of type.specs) {
     const sign = spec.better === "higher" ? -1 : 1;
     spec.loss = (x) => sign * x;
-    const worst = number(spec.on_failure);
-    spec.failed = spec.kind === "label" || worst === null ? null
-      : isFinite(worst) ? worst : sign * Infinity;
+    spec.failed = number(spec.failed);
     spec.ranks = (floor) => floor === null || spec.nothing === null
       || spec.loss(floor) < spec.loss(number(spec.nothing));
     spec.raised = (x, floor) => {
