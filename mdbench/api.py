@@ -393,7 +393,7 @@ def _arrays(part: Part) -> dict[str, NDArray[Any]]:
 
 def dataset(
     name: str,
-    data_type: str = "ode",
+    data_type: str,
     *,
     dataset_path: str | Path | None = None,
     snr: float | None = None,
@@ -428,7 +428,7 @@ def dataset(
     Examples
     --------
     >>> import mdbench
-    >>> data = mdbench.dataset("rc-circuit")
+    >>> data = mdbench.dataset("rc-circuit", "ode")
     >>> data.truth
     ('(0.7 - u0 / 1.2) / 2.31',)
     >>> data["table"].train["X"].shape

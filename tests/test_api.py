@@ -141,9 +141,10 @@ def test_equations_are_compared() -> None:
         mdbench.compare("x0 +", "x0")
 
 
-def test_a_dataset_is_shown_as_methods_see_it(place: Workspace) -> None:
-    clean = mdbench.dataset("harmonic-oscillator")
-    noisy = mdbench.dataset("harmonic-oscillator", snr=20, seed=3)
+@pytest.mark.usefixtures("place")
+def test_a_dataset_is_shown_as_methods_see_it() -> None:
+    clean = mdbench.dataset("harmonic-oscillator", "ode")
+    noisy = mdbench.dataset("harmonic-oscillator", "ode", snr=20, seed=3)
     assert (clean.dim, len(clean.truth or ())) == (2, 2)
     assert clean.views == ("table", "trajectory")
     table = clean["table"]
@@ -156,10 +157,9 @@ def test_a_dataset_is_shown_as_methods_see_it(place: Workspace) -> None:
     with pytest.raises(UsageError, match="Did you mean table"):
         clean["tabel"]
     with pytest.raises(UsageError, match="Did you mean rc-circuit"):
-        mdbench.dataset("rc-circus")
-    np.savetxt(place.root / "mine.csv", np.arange(80.0).reshape(40, 2), delimiter=",", header="t,x")
+        mdbench.dataset("rc-circus", "ode")
     with pytest.raises(UsageError, match="'--variant' is no option"):
-        mdbench.dataset("rc-circuit", variant="released")
+        mdbench.dataset("rc-circuit", "ode", variant="released")
 
 
 @pytest.mark.usefixtures("place")

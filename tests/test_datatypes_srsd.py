@@ -99,12 +99,11 @@ def test_problems_are_in_the_order_of_difficulty_and_number() -> None:
 
 
 def test_options_are_said_by_names(place: Workspace, tmp_path: Path) -> None:
-    def made(*words: str, variant: str | None = None) -> list[str]:
-        changes = {"datasets": ("feynman-i.12.1",), "special": words, "variant": variant}
-        return names(place, tmp_path, **changes)
+    def made(*words: str) -> list[str]:
+        return names(place, tmp_path, datasets=("feynman-i.12.1",), special=words)
 
     base = "feynman-i.12.1"
-    assert made(variant="released") == [f"{base}+released"]
+    assert made("--variant", "released") == [f"{base}+released"]
     assert made() == [base]
     assert made("--dummy-columns", "--target_noise=0,1e-2") == [
         f"{base}+dummy",
@@ -118,7 +117,7 @@ def test_options_are_said_by_names(place: Workspace, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"variant": "shipped"}, "no variant 'shipped'"),
+        ({"special": ("--variant", "shipped")}, "--variant is 'shipped'"),
         ({"special": ("--target-noise", "loud")}, "--target-noise is 'loud'"),
         ({"special": ("--target-noise", "-1")}, "--target-noise is '-1'"),
         ({"special": ("--target-noise", "nan")}, "--target-noise is 'nan'"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import pickle
 import sys
 from dataclasses import dataclass, field, replace
@@ -235,3 +236,14 @@ def test_a_new_option_of_a_data_type_is_declared_once(capsys: pytest.CaptureFixt
     assert "2 of 2 records were reproduced." in capsys.readouterr().out
     assert main(["run", *line, "--shade", "pink"]) == 2
     assert "--shade is 'pink'." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("room", ["runs", "records/store.py", "cli/main.py", "cli/running.py"])
+def test_nothing_names_a_metric_or_a_data_type(room: str) -> None:
+    kinds = datatypes.classes()
+    names = {kind.name for kind in kinds} | {spec.name for kind in kinds for spec in kind.metrics}
+    place = ROOT / "mdbench" / room
+    for path in place.rglob("*.py") if place.is_dir() else [place]:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            named = node.value if isinstance(node, ast.Constant) else None
+            assert named not in names, f"{path}: {named}"
