@@ -23,7 +23,7 @@ from mdbench.datatypes.base import Protocol
 from mdbench.datatypes.ode import Ode, OdeDataset
 from mdbench.errors import DataError, UsageError
 from mdbench.expressions import parse
-from mdbench.solvers.ode import System, integrate
+from mdbench.solvers.ode import OdeSystem, integrate
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -113,7 +113,7 @@ def test_clean_arrays_are_made_once_and_again_when_damaged(
 ) -> None:
     made = []
 
-    def remember(system: System) -> tuple[Array, Array, Array]:
+    def remember(system: OdeSystem) -> tuple[Array, Array, Array]:
         made.append(system.name)
         return integrate(system)
 

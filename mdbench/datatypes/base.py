@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 __all__ = [
     "NO_OPTIONS",
     "Answer",
-    "Candidate",
     "Choice",
     "DataType",
     "Dataset",
@@ -45,6 +44,7 @@ __all__ = [
     "Offer",
     "Option",
     "Part",
+    "Proposal",
     "Protocol",
     "RawAnswer",
     "Room",
@@ -259,7 +259,7 @@ class Scores:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class Proposal:
     """One proposal of a method.
 
     Attributes
@@ -298,7 +298,7 @@ class Offer:
         What it is chosen by; higher is better.
     """
 
-    candidate: Candidate
+    candidate: Proposal
     loss: float
     complexity: int
     fitness: float
@@ -530,7 +530,7 @@ class DataType(ABC, Generic[D, T]):
         """
 
     @abstractmethod
-    def weigh(self, task: T, part: Part, candidate: Candidate) -> Offer:
+    def weigh(self, task: T, part: Part, candidate: Proposal) -> Offer:
         """Read a candidate and compare it with the targets of a part.
 
         Raises

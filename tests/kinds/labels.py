@@ -11,12 +11,12 @@ import numpy as np
 from mdbench.datatypes.base import (
     NO_OPTIONS,
     Answer,
-    Candidate,
     Dataset,
     DataType,
     Offer,
     Option,
     Part,
+    Proposal,
     Protocol,
     RawAnswer,
     Scores,
@@ -141,7 +141,7 @@ class Kinds(DataType[Words, Task[Words]]):
         assert isinstance(answer, Labels)
         return Scores(_scores(answer.labels, task.test.targets))
 
-    def weigh(self, task: Task[Words], part: Part, candidate: Candidate) -> Offer:
+    def weigh(self, task: Task[Words], part: Part, candidate: Proposal) -> Offer:
         del task
         assert candidate.predictions is not None
         accuracy = _scores(candidate.predictions, part.targets)["accuracy"]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["Data", "Fit"]
+__all__ = ["Fit", "Samples"]
 
 _EXACT = 1e-7
 """Below this error the difference of two sums has no digits left, and residuals are formed."""
@@ -42,8 +42,8 @@ class Fit:
 HOPELESS = Fit(np.inf)
 
 
-class Data:
-    """Samples with the values of the trees that were asked for lately.
+class Samples:
+    """Rows of data with the values of the trees that were asked for lately.
 
     Parameters
     ----------

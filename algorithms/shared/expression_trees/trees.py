@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FUNCTIONS",
-    "Function",
     "Node",
+    "TreeFunction",
     "alter_constant",
     "at",
     "columns",
@@ -35,7 +35,7 @@ CONSTANT, VARIABLE = "constant", "variable"
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
+class TreeFunction:
     """A function of real numbers, without protection: where it has no value it gives none."""
 
     name: str
@@ -50,21 +50,21 @@ def _cube(x: Any) -> Any:
 FUNCTIONS = {
     function.name: function
     for function in (
-        Function("add", 2, np.add),
-        Function("sub", 2, np.subtract),
-        Function("mul", 2, np.multiply),
-        Function("div", 2, np.divide),
-        Function("neg", 1, np.negative),
-        Function("sin", 1, np.sin),
-        Function("cos", 1, np.cos),
-        Function("tan", 1, np.tan),
-        Function("atan", 1, np.arctan),
-        Function("tanh", 1, np.tanh),
-        Function("exp", 1, np.exp),
-        Function("log", 1, np.log),
-        Function("sqrt", 1, np.sqrt),
-        Function("square", 1, np.square),
-        Function("cube", 1, _cube),
+        TreeFunction("add", 2, np.add),
+        TreeFunction("sub", 2, np.subtract),
+        TreeFunction("mul", 2, np.multiply),
+        TreeFunction("div", 2, np.divide),
+        TreeFunction("neg", 1, np.negative),
+        TreeFunction("sin", 1, np.sin),
+        TreeFunction("cos", 1, np.cos),
+        TreeFunction("tan", 1, np.tan),
+        TreeFunction("atan", 1, np.arctan),
+        TreeFunction("tanh", 1, np.tanh),
+        TreeFunction("exp", 1, np.exp),
+        TreeFunction("log", 1, np.log),
+        TreeFunction("sqrt", 1, np.sqrt),
+        TreeFunction("square", 1, np.square),
+        TreeFunction("cube", 1, _cube),
     )
 }
 """All functions that a method may be given, by name."""
