@@ -38,7 +38,7 @@ def main() -> None:
             seconds.append(time.process_time() - started)
             total += seconds[0]
             columns = "".join(f"{each:8.2f}" for each in seconds)
-            print(f"{system:<30}{columns}   {data.nmse_floor:.1e}", flush=True)
+            print(f"{system:<30}{columns}   {data.floor:.1e}", flush=True)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"{'all made':<30}{total:8.2f}   peak memory {peak:.0f} MB")
 

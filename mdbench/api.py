@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 import pandas as pd
 from pydantic import AwareDatetime, BaseModel
 
-from mdbench.datatypes.base import Protocol
 from mdbench.errors import EquationError, UsageError, did_you_mean
 from mdbench.expressions import comparison, parse
 from mdbench.expressions.functions import CONSTANTS, FUNCTIONS
+from mdbench.protocols import Protocol
 from mdbench.records import Budget, Measured, Record, RecordStore, Selection
 from mdbench.runs.execute import execute
 from mdbench.runs.inventory import Inventory

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +15,6 @@ from mdbench.runs.plan import RunOptions, make_plan
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
 
 def code_of(page: str) -> list[str]:
@@ -39,25 +39,29 @@ def test_a_runtime_of_one_s_own(tmp_path: Path) -> None:
     assert record.key_parts["python"] == sys.executable
 
 
-def test_a_backend_of_one_s_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_backend_of_one_s_own(tmp_path: Path) -> None:
     place = workspace(tmp_path)
     add_method(place, "zero")
-    monkeypatch.setenv("MDBENCH_ROOT", str(place.root))
-    monkeypatch.setenv("MDBENCH_HOME", str(place.home))
     (code,) = code_of("adding-a-backend.md")
-    module = tmp_path / "backend.py"
+    # The tests' own interpreter has what the method needs; nothing is built here.
     runtime = 'open_runtime("venv", workspace.home)'
     assert runtime in code
-    # The tests' own interpreter has what the method needs; nothing is built here.
-    module.write_text(
-        code.replace(runtime, "HereRuntime()") + "\nfrom house import HereRuntime\n", "utf-8"
-    )
-    monkeypatch.syspath_prepend(str(tmp_path))
-    import backend  # type: ignore[import-not-found]  # noqa: PLC0415 - written just now
-
     file = tmp_path / "results" / "zero-ode.jsonl"
-    backend.run_everywhere("zero", "ode", ("lorenz*", "rc-circuit"), file)
-    monkeypatch.delitem(sys.modules, "backend")
+    call = f'run_everywhere("zero", "ode", ("lorenz*", "rc-circuit"), {str(file)!r})'
+    (tmp_path / "backend.py").write_text(
+        code.replace(runtime, "HereRuntime()")
+        + f"\nfrom house import HereRuntime\nif __name__ == '__main__':\n    {call}\n",
+        encoding="utf-8",
+    )
+    # In a process of its own, as what multiprocessing starts stays until its parent ends.
+    told = {"MDBENCH_ROOT": str(place.root), "MDBENCH_HOME": str(place.home)}
+    path = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
+    subprocess.run(
+        [sys.executable, tmp_path / "backend.py"],
+        env=os.environ | told | {"PYTHONPATH": path},
+        check=True,
+        timeout=120,
+    )
     records = RecordStore(file).read()
     assert len(records) == 4
     assert {record.status for record in records} == {Status.OK}

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 
 from mdbench import datatypes
-from mdbench.datatypes.base import Protocol
 from mdbench.errors import UsageError
+from mdbench.protocols import Protocol
 from mdbench.runs.typed import read_words
 
 if TYPE_CHECKING:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
@@ -23,6 +22,7 @@ import numpy as np
 
 from mdbench.errors import UsageError, did_you_mean
 from mdbench.metrics.selection import best_by_complexity
+from mdbench.protocols import Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -56,15 +56,6 @@ __all__ = [
 
 
 NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
-
-
-class Protocol(StrEnum):
-    """The rules of a benchmark run."""
-
-    STRICT = "strict"
-    """Every split on its own, and what is scored is the answer as it is printed."""
-    PUBLISHED = "published"
-    """The pipeline behind the published tables, slips included."""
 
 
 @dataclass(frozen=True)

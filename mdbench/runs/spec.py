@@ -13,8 +13,8 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from mdbench.datatypes.base import Protocol
 from mdbench.errors import UsageError
+from mdbench.protocols import Protocol
 from mdbench.runs.typed import (
     SMALLEST_MEMORY_MB,
     Typed,

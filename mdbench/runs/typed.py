@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mdbench.errors import UsageError, did_you_mean
+from mdbench.protocols import Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from mdbench.datatypes.base import Option, Protocol
+    from mdbench.datatypes.base import Option
     from mdbench.records import Status
     from mdbench.runtimes.base import Level
 
@@ -201,8 +202,6 @@ def read_path(_: str, text: str) -> Path:
 
 def read_protocol(option: str, text: str) -> Protocol:
     """Read the rules of a run."""
-    from mdbench.datatypes.base import Protocol  # noqa: PLC0415 - brings NumPy
-
     if text not in list(Protocol):
         raise UsageError(f"{option} is {text!r}.", "It is strict (the default) or published.")
     return Protocol(text)

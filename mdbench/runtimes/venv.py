@@ -201,7 +201,8 @@ class VenvWorker(LineWorker):
         self, python: Sequence[str], folders: Sequence[Path], options: Sequence[str], threads: int
     ) -> tuple[list[str], dict[str, str]]:
         inside = bubblewrap.INSIDE
-        method = [f"{inside}/method/{folder.name}" for folder in folders]
+        beside = folders[0].parent
+        method = [f"{inside}/method/{folder.relative_to(beside)}" for folder in folders]
         command = bubblewrap.wrap(
             [*python, *WORKER_COMMAND, method[0], "--own-pids", *options],
             read_only={

@@ -210,7 +210,8 @@ def _import_or_say(options: argparse.Namespace, channel: Channel, *, forks: bool
 
 
 def _import_adapter(folder: Path, uses: list[str]) -> type:
-    sys.path[:0] = [str(folder), *(str(folder.parent / name) for name in uses)]
+    shared = folder.parent / "shared"
+    sys.path[:0] = [str(folder), *(str(shared / name) for name in uses)]
     spec = importlib.util.spec_from_file_location("adapter", folder / "adapter.py")
     if spec is None or spec.loader is None:
         raise ImportError(f"{folder / 'adapter.py'} cannot be loaded")
