@@ -77,6 +77,7 @@ class Samples:
         if values is not None:
             return values
         if tree.numpy is None:
+            # A variable's value is its column; asked as often as this, nobody makes sure of it.
             return self._columns[tree.value] if tree.name == VARIABLE else tree.value  # type: ignore[call-overload]
         values = self._old.get(tree)
         if values is None:

@@ -122,6 +122,19 @@ class Node:
         """Make the variable in that column of the data."""
         return cls(VARIABLE, value=column)
 
+    @property
+    def own(self) -> float:
+        """The value of a leaf.
+
+        Raises
+        ------
+        TypeError
+            If this is none.
+        """
+        if self.value is None:
+            raise TypeError(f"{self.name} has no value of its own")
+        return self.value
+
     def __repr__(self) -> str:
         if not self.children:
             return f"x{self.value}" if self.name == VARIABLE else repr(self.value)
@@ -136,7 +149,7 @@ def evaluate(tree: Node, X: Array) -> Array:
 
 def _values(tree: Node, X: Array) -> Any:
     if tree.numpy is None:
-        return tree.value if tree.name == CONSTANT else X[:, tree.value]  # type: ignore[index]
+        return tree.value if tree.name == CONSTANT else X[:, int(tree.own)]
     return tree.numpy(*(_values(child, X) for child in tree.children))
 
 
@@ -168,7 +181,7 @@ def put(tree: Node, position: int, new: Node) -> Node:
 def constants(tree: Node) -> Iterator[float]:
     """Give the constants from left to right."""
     if tree.name == CONSTANT:
-        yield float(tree.value)  # type: ignore[arg-type]
+        yield float(tree.own)
     elif tree.constants:
         for child in tree.children:
             yield from constants(child)
@@ -177,7 +190,7 @@ def constants(tree: Node) -> Iterator[float]:
 def columns(tree: Node) -> Iterator[int]:
     """Give the columns of the variables from left to right."""
     if tree.name == VARIABLE:
-        yield int(tree.value)  # type: ignore[arg-type]
+        yield int(tree.own)
     for child in tree.children:
         yield from columns(child)
 
@@ -185,7 +198,7 @@ def columns(tree: Node) -> Iterator[int]:
 def alter_constant(tree: Node, number: int, change: Callable[[float], float]) -> Node:
     """Give the tree with another value of one constant, counted from the left."""
     if tree.name == CONSTANT:
-        return Node.constant(change(float(tree.value)))  # type: ignore[arg-type]
+        return Node.constant(change(float(tree.own)))
     if len(tree.children) == 1:
         return Node(tree.name, (alter_constant(tree.children[0], number, change),))
     left, right = tree.children

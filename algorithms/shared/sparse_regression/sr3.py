@@ -26,6 +26,7 @@ from stlsq import fold, stacks
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from adapters import LibraryTerms
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
@@ -60,7 +61,7 @@ class Sr3:
     threshold: float
 
 
-def models(features: Array, targets: Array, terms: Any, settings: Sequence[Sr3]) -> Array:
+def models(features: Array, targets: Array, terms: LibraryTerms, settings: Sequence[Sr3]) -> Array:
     """Fit settings that have the number of rows in common.
 
     Parameters
