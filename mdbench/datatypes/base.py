@@ -16,10 +16,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import IO, TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
+from mdbench.data.cache import write_whole
+from mdbench.data.noise import SNR_LEVELS_DB
 from mdbench.errors import UsageError, did_you_mean
 from mdbench.metrics.selection import best_by_complexity
 from mdbench.protocols import Protocol
@@ -549,7 +551,16 @@ class DataType(ABC, Generic[D, T]):
         """Draw a system on clean data, and what answers make of it."""
         return Drawn()
 
-    @abstractmethod
+    def files(self, dataset: D) -> Iterable[tuple[str, Callable[[IO[bytes]], None]]]:
+        """Give the files of a dataset in upstream's layout: their paths, and what writes each.
+
+        Raises
+        ------
+        UsageError
+            If there is no such layout.
+        """
+        raise UsageError(f"{self.name} has no files to write: {dataset.name} is made when needed.")
+
     def write_all(
         self,
         out: Path,
@@ -559,7 +570,39 @@ class DataType(ABC, Generic[D, T]):
         protocol: Protocol = Protocol.STRICT,
         options: Mapping[str, Any] = NO_OPTIONS,
     ) -> int:
-        """Write all datasets below `out` in upstream's file format; give the number of files."""
+        """Write all datasets below `out` in upstream's layout; give the number of files.
+
+        Parameters
+        ----------
+        with_noise
+            Whether to write the four noisy versions of each, too.
+        seed, protocol
+            The noise; seed 0 under `published` draws as the published files were drawn.
+        options
+            The values of the data type's options, by their keys.
+
+        Raises
+        ------
+        UsageError
+            If there is no layout, or if noise is asked for and there are no levels of it.
+        DataError
+            If a file cannot be written.
+        """
+        if with_noise and not self.snr_levels:
+            own = ", ".join(option.name for option in self.options)
+            raise UsageError(
+                f"{self.name} has no noisy files.", f"Options of its runs: {own}." if own else ""
+            )
+        source, count = self.source(), 0
+        for name, kept in self.asked(list(source.names()), options):
+            for snr_db in (None, *SNR_LEVELS_DB) if with_noise else (None,):
+                dataset = source.load(
+                    name, snr_db=snr_db, seed=seed, protocol=protocol, options=kept
+                )
+                for path, write in self.files(dataset):
+                    write_whole(out / path, write)
+                    count += 1
+        return count
 
     def warm(self) -> None:
         """Begin, in the background, to load what judging takes long to load."""

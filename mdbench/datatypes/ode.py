@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
 from mdbench.data import splits
-from mdbench.data.cache import load_or_make, write_whole
+from mdbench.data.cache import load_or_make
 from mdbench.data.csv import read_csv
 from mdbench.data.derivatives import time_derivative
-from mdbench.data.noise import SNR_LEVELS_DB, add_noise, add_published_noise
+from mdbench.data.noise import add_noise, add_published_noise
 from mdbench.data.npz import read_npz, write_npz
 from mdbench.data.trajectory import Trajectory
 from mdbench.datatypes.base import NO_OPTIONS, Dataset, Drawn, Part, Protocol, Source, Task
@@ -27,7 +27,7 @@ from mdbench.solvers.ode import N_POINTS, SOLVER, integrate, read_system
 from mdbench.solvers.simulation import Ending, simulate, warm
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -238,42 +238,11 @@ class Ode(EquationType[OdeDataset]):
                 found.append(Found(one.method, one.number, says, ways))
         return Drawn(trajectory_pictures(dataset.name, seen, unseen, found))
 
-    def write_all(
-        self,
-        out: Path,
-        *,
-        with_noise: bool = False,
-        seed: int = 0,
-        protocol: Protocol = Protocol.STRICT,
-        options: Mapping[str, Any] = NO_OPTIONS,
-    ) -> int:
-        """Write all systems as NPZ files in MDBench's layout; give the number of files.
-
-        Parameters
-        ----------
-        out
-            The folder for ``<name>/<name>.npz`` and ``<name>/<name>_snr_40.npz`` and so on.
-        with_noise
-            Whether to write the four noisy files of each system, too.
-        seed, protocol
-            The noise; seed 0 under `published` gives the published files.
-
-        Raises
-        ------
-        DataError
-            If a file cannot be written.
-        """
-        source = _OdeSystems(self.systems, self.cache)
-        levels = (None, *SNR_LEVELS_DB) if with_noise else (None,)
-        for name in source.names():
-            for snr_db in levels:
-                dataset = source.load(
-                    name, snr_db=snr_db, seed=seed, protocol=protocol, options=options
-                )
-                series = Trajectory(dataset.given.t, dataset.given.u, dataset.clean.du)
-                path = out / name / f"{name}{suffix(snr_db)}.npz"
-                write_whole(path, partial(write_npz, trajectory=series))
-        return len(source.names()) * len(levels)
+    def files(self, dataset: OdeDataset) -> Iterable[tuple[str, Callable[[IO[bytes]], None]]]:
+        """Give the NPZ file of a system in MDBench's layout, ``NAME/NAME_snr_40.npz``."""
+        series = Trajectory(dataset.given.t, dataset.given.u, dataset.clean.du)
+        path = f"{dataset.name}/{dataset.name}{suffix(dataset.snr_db)}.npz"
+        yield path, partial(write_npz, trajectory=series)
 
 
 DATA_TYPE = Ode

@@ -6,7 +6,7 @@ import re
 import time
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from mdbench.data import splits
 from mdbench.data.cache import write_whole
 from mdbench.data.derivatives import time_derivative
 from mdbench.data.features import FieldColumns, feature_names, published_columns, unsupported
-from mdbench.data.noise import SNR_LEVELS_DB, add_noise, add_published_noise
+from mdbench.data.noise import add_noise, add_published_noise
 from mdbench.data.npz import read_field, write_field
 from mdbench.datatypes.base import NO_OPTIONS, Dataset, Drawn, Option, Part, Protocol, Source, Task
 from mdbench.datatypes.shared.equations import (
@@ -34,7 +34,7 @@ from mdbench.solvers.pde import derivative_names, read_system
 from mdbench.solvers.reading import without
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -207,42 +207,11 @@ class Pde(EquationType[PdeDataset]):
             found.append((one.method, scientific(number), one.equations))
         return Drawn(field_pictures(dataset.clean, found))
 
-    def write_all(
-        self,
-        out: Path,
-        *,
-        with_noise: bool = False,
-        seed: int = 0,
-        protocol: Protocol = Protocol.STRICT,
-        options: Mapping[str, Any] = NO_OPTIONS,
-    ) -> int:
-        """Write all systems as NPZ files in MDBench's layout; give the number of files.
-
-        Parameters
-        ----------
-        out
-            The folder for ``<name>/<name>.npz`` and ``<name>/<name>_snr_40.npz`` and so on.
-        with_noise
-            Whether to write the four noisy files of each system, too: 0.6 GB in all.
-        seed, protocol
-            The noise; seed 0 under `published` draws as the published files were drawn.
-
-        Raises
-        ------
-        DataError
-            If a file cannot be written.
-        """
-        source = self.source()
-        levels = (None, *SNR_LEVELS_DB) if with_noise else (None,)
-        for name in source.names():
-            for snr_db in levels:
-                dataset = source.load(
-                    name, snr_db=snr_db, seed=seed, protocol=protocol, options=options
-                )
-                saved = replace(dataset.given, du=dataset.clean.du)
-                path = out / name / f"{name}{suffix(snr_db)}.npz"
-                write_whole(path, partial(write_field, field=saved))
-        return len(source.names()) * len(levels)
+    def files(self, dataset: PdeDataset) -> Iterable[tuple[str, Callable[[IO[bytes]], None]]]:
+        """Give the NPZ file of a system in MDBench's layout, ``NAME/NAME_snr_40.npz``."""
+        saved = replace(dataset.given, du=dataset.clean.du)
+        path = f"{dataset.name}/{dataset.name}{suffix(dataset.snr_db)}.npz"
+        yield path, partial(write_field, field=saved)
 
 
 DATA_TYPE = Pde

@@ -11,7 +11,6 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from mdbench.data.cache import write_whole
 from mdbench.datatypes.base import NO_OPTIONS, Dataset, Option, Part, Protocol, Source, Task
 from mdbench.datatypes.shared.equations import AGREEMENT, COMPLEXITY, NMSE, EquationType
 from mdbench.datatypes.shared.terms import TERM_METRICS
@@ -22,7 +21,7 @@ from mdbench.metrics.spec import MetricSpec, Value, flag
 from mdbench.solvers.formula import Spread, draw, read_problem
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -107,12 +106,15 @@ class SrsdDataset(Dataset):
         The targets of the training rows as a method may see them, (8,000,).
     domain
         How each column was drawn, for the comparison of equations: see `FormulaProblem.domain`.
+    set
+        How hard the problem is: one of `SETS`, or what else a user's problem says.
     """
 
     x: Array = field(repr=False)
     y: Array = field(repr=False)
     y_training: Array = field(repr=False)
     domain: Mapping[str, Mapping[str, Any]] = field(repr=False)
+    set: str
 
 
 _TABLE_METRICS = (
@@ -244,48 +246,17 @@ class Srsd(EquationType[SrsdDataset]):
         """
         return (task.refit, task.refit) if tuning == "none" else (task.train, task.validation)
 
-    def write_all(
-        self,
-        out: Path,
-        *,
-        with_noise: bool = False,
-        seed: int = 0,
-        protocol: Protocol = Protocol.STRICT,
-        options: Mapping[str, Any] = NO_OPTIONS,
-    ) -> int:
-        """Write all problems as text files in SRSD's layout; give the number of files.
+    def files(self, dataset: SrsdDataset) -> Iterable[tuple[str, Callable[[IO[bytes]], None]]]:
+        """Give the text files of a problem in SRSD's layout: a row a sample, the target last.
 
-        Parameters
-        ----------
-        out
-            The folder for ``<set>_set/{train,val,test}/<name>.txt``: a row a sample, the target
-            last.
-
-        Raises
-        ------
-        UsageError
-            If noise is asked for.
-        DataError
-            If a file cannot be written.
+        They are ``SET_set/{train,val,test}/NAME.txt``.
         """
-        if with_noise:
-            raise UsageError(
-                "srsd has no noisy files.", "Its noise is in training targets: run --target-noise."
-            )
-        source = _Problems(self.systems)
-        splits = {
-            "train": slice(0, TRAINING),
-            "val": slice(TRAINING, TRAINING + VALIDATION),
-            "test": slice(TRAINING + VALIDATION, ROWS),
-        }
-        for name, problem in source.problems.items():
-            [(asked, _)] = self.asked([name], options)
-            dataset = source.load(asked, snr_db=None, seed=seed, protocol=protocol, options={})
-            rows = np.column_stack([dataset.x, dataset.y])
-            for split, wanted in splits.items():
-                path = out / f"{problem.set}_set" / split / f"{name}.txt"
-                write_whole(path, partial(_write_rows, rows=rows[wanted]))
-        return len(source.problems) * len(splits)
+        rows = np.column_stack([dataset.x, dataset.y])
+        border = TRAINING + VALIDATION
+        splits = {"train": (0, TRAINING), "val": (TRAINING, border), "test": (border, ROWS)}
+        for split, (first, last) in splits.items():
+            path = f"{dataset.set}_set/{split}/{dataset.name}.txt"
+            yield path, partial(_write_rows, rows=rows[first:last])
 
     def loss(self, values: Array, targets: Array) -> float:
         """Give the relative error (SRSD, eq. 4): targets of any size count the same."""
@@ -428,6 +399,7 @@ class _Problems(Source[SrsdDataset]):
             y=y,
             y_training=y_training,
             domain=replace(problem, spreads=spreads).domain,
+            set=problem.set,
         )
 
     def _problem(self, ask: Ask) -> FormulaProblem:

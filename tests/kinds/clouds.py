@@ -111,8 +111,5 @@ class Clouds(EquationType[Cloud]):
         good = [o for o in offers if o.loss <= 2 * min(each.loss for each in offers) + 1e-12]
         return Choice((min(good, key=lambda offer: offer.complexity),))
 
-    def write_all(self, out: Path, **_: Any) -> int:
-        raise UsageError(f"Nothing is written to {out}.")
-
 
 DATA_TYPE = Clouds

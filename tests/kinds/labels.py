@@ -147,9 +147,6 @@ class Kinds(DataType[Words, Task[Words]]):
         accuracy = _scores(candidate.predictions, part.targets)["accuracy"]
         return Offer(candidate, 1 - accuracy, 0, accuracy)
 
-    def write_all(self, out: Path, **_: Any) -> int:
-        raise UsageError(f"Nothing is written to {out}.")
-
 
 def _scores(found: NDArray[Any], true: NDArray[Any]) -> dict[str, float]:
     return {"accuracy": float(np.mean(found == true)), "macro_f1": _macro_f1(found, true)}
