@@ -38,8 +38,8 @@ def open_flavour(name: str, home: Path) -> Runtime:
         if trouble := bubblewrap.trouble():
             pytest.skip(f"no bubblewrap: {trouble}")
         return HereRuntime(wrapped=True)
-    if trouble := engine_trouble():
-        pytest.skip(f"no Docker engine: {trouble}")
+    if no_engine := engine_trouble():
+        pytest.skip(f"no Docker engine: {no_engine}")
     return DockerRuntime(home)
 
 

@@ -11,7 +11,7 @@ import tomllib
 from contextlib import contextmanager
 from pathlib import Path
 from textwrap import dedent
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from mdbench.methods import SHARED
 from mdbench.runtimes.base import Prepared
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from mdbench.methods import Method
     from mdbench.records import Record
     from mdbench.runs.spec import JobSpec
+
+_Known = TypeVar("_Known")
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -110,6 +112,18 @@ def add_method(
     (folder / "requirements.in").write_text("numpy\n", encoding="utf-8")
     (folder / "requirements.lock").write_text("# nothing\n", encoding="utf-8")
     return folder
+
+
+def known(value: _Known | None) -> _Known:
+    """Give what has to be there."""
+    assert value is not None
+    return value
+
+
+def number(score: float | str | None) -> float:
+    """Give a score that has to be a number."""
+    assert isinstance(score, float | int)
+    return score
 
 
 def is_running(pid: int) -> bool:
