@@ -59,7 +59,7 @@ def traces() -> list[str]:
     found += [
         str(path)
         for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*")
-        if path.stat().st_uid == os.getuid() and _is_ours(path)
+        if _is_ours(path)
     ]
     if engine_trouble() is None:
         import docker  # noqa: PLC0415 - only where there is an engine
@@ -73,8 +73,11 @@ def traces() -> list[str]:
 
 
 def _is_ours(path: Path) -> bool:
-    """Tell whether this process holds the folder's claim."""
-    inode = (path / CLAIM).stat().st_ino
+    """Tell whether this process holds the folder's claim; others' come and go meanwhile."""
+    try:
+        inode = (path / CLAIM).stat().st_ino
+    except OSError:
+        return False
     for descriptor in Path("/proc/self/fd").iterdir():
         try:
             if descriptor.stat().st_ino == inode:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import platform
+import re
 import sys
 import time
 import tomllib
@@ -146,10 +147,14 @@ def wait_until(condition: object, seconds: float = 10.0) -> bool:
     return bool(condition())
 
 
+_SERVES = re.compile(rb"mdbench\.children|multiprocessing\.resource_tracker")
+
+
 def children() -> set[int]:
     """Give the processes that this one has started and that still run.
 
-    Not those in which SymPy works: they serve until the bench itself ends.
+    Not those that serve until this one ends: those in which SymPy works, and the one by which
+    multiprocessing keeps count of what is shared.
     """
     me = os.getpid()
     found = set()
@@ -159,7 +164,7 @@ def children() -> set[int]:
         except OSError:
             continue
         found |= {int(pid) for pid in text.split()}
-    return {pid for pid in found if is_running(pid) and b"mdbench.children" not in _words(pid)}
+    return {pid for pid in found if is_running(pid) and not _SERVES.search(_words(pid))}
 
 
 def _words(pid: int) -> bytes:
