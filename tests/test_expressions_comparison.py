@@ -170,6 +170,7 @@ def test_names_that_mean_something_to_sympy_or_python_are_names() -> None:
         assert symbolic_solution(f"2*{name}*x0", f"{name}*x0 ", positive(name, "x0")).solved
 
 
+@pytest.mark.slow
 def test_what_takes_too_long_is_killed_and_not_asked_again(child: Child) -> None:
     assert normalized_edit_distance("x0", "x0", ["x0"]).value == 0.0
     assert child.process is not None
