@@ -57,9 +57,7 @@ def traces() -> list[str]:
     """Give what this process should not have left: processes, folders, containers, claims."""
     found = [f"process {pid}" for pid in children()]
     found += [
-        str(path)
-        for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*")
-        if _is_ours(path)
+        str(path) for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*") if _is_ours(path)
     ]
     if engine_trouble() is None:
         import docker  # noqa: PLC0415 - only where there is an engine
