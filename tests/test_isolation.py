@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from flavours import FLAVOURS, numpy_lock, open_flavour, traces
-from house import METHOD, ROOT, Quiet, is_running, wait_until, workspace
+from house import METHOD, ROOT, Quiet, is_running, known, wait_until, workspace
 
 from mdbench.methods import find
 from mdbench.records import RecordStore, Status
@@ -511,7 +511,7 @@ def command_line(pid: int) -> bytes:
 
 def peak_mb() -> float:
     text = Path("/proc/self/status").read_text(encoding="ascii")
-    return int(re.search(r"VmHWM:\s+(\d+)", text)[1]) / 1024  # type: ignore[index]
+    return int(known(re.search(r"VmHWM:\s+(\d+)", text))[1]) / 1024
 
 
 SLOW_FRONT = """

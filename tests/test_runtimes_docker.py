@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from mdbench.runtimes.base import Runtime
     from mdbench.workspace import Workspace
 
+pytestmark = pytest.mark.engine
+
 
 @pytest.fixture
 def place(tmp_path: Path) -> Workspace:
@@ -116,8 +118,6 @@ def test_an_engine_that_goes_is_not_the_methods_fault(
 NOSY = """
 import os
 import numpy as np
-
-pytestmark = pytest.mark.engine
 
 class Adapter:
     def __init__(self, *, seed, threads): ...

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from .atoms import Monomial, Sum
 
-__all__ = ["Comparison", "Term", "Verdict", "compare"]
+__all__ = ["Term", "TermComparison", "Verdict", "compare"]
 
 MAX_SECONDS = 2.0
 """After this no further writing of an equation is tried."""
@@ -74,7 +74,7 @@ class Term:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class TermComparison:
     """An answer beside the truth.
 
     Attributes
@@ -128,7 +128,7 @@ def compare(
     *,
     truth_variables: Sequence[str] | None = None,
     seconds: float = MAX_SECONDS,
-) -> Comparison:
+) -> TermComparison:
     """Put an answer beside the truth.
 
     Parameters
@@ -174,7 +174,7 @@ def _compare(
     true_names: tuple[str, ...],
     names: tuple[str, ...],
     seconds: float,
-) -> Comparison:
+) -> TermComparison:
     budget = _Budget(seconds)
     pairs = [
         _equation(t, p, true_names, names, budget) for t, p in zip(truth, prediction, strict=True)
@@ -184,7 +184,7 @@ def _compare(
     n_predicted = found + sum(len(pair.extra) for pair in pairs)
     errors = [pair.error for pair in pairs if pair.error is not None]
     unknown = any(not pair.decided for pair in pairs)
-    return Comparison(
+    return TermComparison(
         verdict=_verdict(pairs),
         precision=_share(found, n_predicted, n_true),
         recall=_share(found, n_true, n_predicted),

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from mdbench.datatypes.base import Candidate, Part, RawAnswer
+    from mdbench.datatypes.base import Part, Proposal, RawAnswer
 
     Array = NDArray[np.float64]
 
@@ -183,7 +183,7 @@ class EquationType(DataType[D, Task[D]]):
         """Tell whether candidates are compared by their equations alone, as under `strict`."""
         return self.of_equations or task.protocol is Protocol.STRICT
 
-    def weigh(self, task: Task[D], part: Part, candidate: Candidate) -> Offer:
+    def weigh(self, task: Task[D], part: Part, candidate: Proposal) -> Offer:
         """Compare a candidate's equations, or under `published` what it predicts, with a part.
 
         Raises
