@@ -487,6 +487,71 @@ def test_kill_9_of_the_bench_leaves_nothing_and_costs_nothing(bench: Bench) -> N
     assert left == []
 
 
+def test_kill_9_of_the_bench_ends_a_job_that_is_held(bench: Bench) -> None:
+    bench.add(COMPUTES_ON)
+    bench.make_front()
+    code = (
+        "import sys, time; sys.path.insert(0, sys.argv[1])\n"
+        "from pathlib import Path\n"
+        "from flavours import open_flavour\n"
+        "from house import Quiet\n"
+        "from mdbench.runs.choice import Proposals\n"
+        "from mdbench.runs.execute import execute\n"
+        "from mdbench.runs.plan import RunOptions, make_plan\n"
+        "from mdbench.workspace import Workspace\n"
+        "Proposals.weigh = lambda *_: time.sleep(1000)\n"
+        "place = Workspace(Path(sys.argv[3]), Path(sys.argv[4]))\n"
+        "options = RunOptions(('nasty',), 'ode', ('rc-circuit',), result_dir=place.root / 'r')\n"
+        "execute(make_plan(options, place), open_flavour(sys.argv[2], place.home), Quiet())\n"
+    )
+    place = bench.place
+    running = subprocess.Popen(
+        [sys.executable, "-c", code, str(ROOT / "tests"), bench.flavour, place.root, place.home],
+    )
+
+    def held() -> list[int]:
+        docker = bench.flavour == "docker"
+        roots = first_of_containers(running.pid) if docker else [running.pid]
+        tree = [pid for root in roots for pid in processes.tree(root)]
+        return [pid for pid in tree if state(pid) == "T"]
+
+    try:
+        assert wait_until(lambda: len(held()) == 2, 30)  # the job, and what it has started
+        stopped = held()
+    finally:
+        running.kill()
+        running.wait()
+    assert wait_until(lambda: not any(is_running(pid) for pid in stopped), 5)
+    if bench.flavour == "docker":
+        assert wait_until(lambda: str(running.pid) not in owners(), 10)
+
+
+def first_of_containers(owner: int) -> list[int]:
+    """Give the first processes of the containers that a process runs."""
+    form = '{{.ID}} {{.Label "mdbench.owner"}}'
+    listed = subprocess.run(
+        ["docker", "ps", "--format", form], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    names = [line.split()[0] for line in listed if str(owner) in line.split()[1:]]
+    if not names:
+        return []
+    done = subprocess.run(
+        ["docker", "inspect", "--format", "{{.State.Pid}}", *names],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return [int(pid) for pid in done.stdout.split()]
+
+
+def state(pid: int) -> str:
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    return text.rpartition(")")[2].split()[0]
+
+
 def is_held(path: Path) -> bool:
     done = subprocess.run(["flock", "-n", path / CLAIM, "true"], check=False)
     return done.returncode != 0
