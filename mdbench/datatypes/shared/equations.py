@@ -60,9 +60,8 @@ COMPLEXITY = MetricSpec(
 AGREEMENT = MetricSpec(
     name="agreement",
     title="agreement",
-    explanation="how far the method's own predictions p are from the values e of its equations: "
-    "Σ(p−e)² / max(Σp², Σe²); the worst of all answers, marked where the equations are not what "
-    "the method predicts with",
+    explanation="squared distance of what the method predicts from the values of its equations, "
+    "over the larger sum of squares of the two; the worst of all answers, marked where they differ",
     scale="log",
     on_failure=None,
     aggregate="max",
