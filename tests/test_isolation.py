@@ -256,6 +256,16 @@ def test_a_link_in_place_of_the_jobs_folder_leads_the_bench_nowhere(
         assert swapped.log is None
 
 
+def test_a_job_without_a_folder_is_its_own_trouble(bench: Bench) -> None:
+    removed, after = bench.run("removes_its_folder", "nothing").records
+    if bench.flavour == "plain":
+        assert removed.status is Status.INVALID_OUTPUT, removed.reason
+    else:
+        assert removed.status is Status.FAILED, removed.reason
+        assert "'/mdbench/job'" in removed.reason
+    assert after.status is Status.OK, after.reason
+
+
 def test_the_disk_is_not_walked_for_a_jobs_folder(bench: Bench) -> None:
     record, after = bench.run("becomes_the_disk", "nothing", timeout=4.0).records
     assert record.status is Status.TIMEOUT, record.reason

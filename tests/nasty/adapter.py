@@ -4,6 +4,7 @@ import contextlib
 import ctypes
 import os
 import random
+import shutil
 import signal
 import socket
 import subprocess
@@ -218,6 +219,11 @@ def swaps_its_folder(_):
         os.rename(here, f"{here}-moved")
         os.symlink(TARGET, here)
         print("swapped", flush=True)
+
+
+def removes_its_folder(_):
+    """Remove the job's own folder."""
+    shutil.rmtree(os.getcwd())
 
 
 def becomes_the_disk(problem):
