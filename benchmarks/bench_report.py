@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mdbench.datatypes import classes
-from mdbench.solvers.ode import System, read_system
+from mdbench.solvers.ode import OdeSystem, read_system
 from mdbench.solvers.pde import PdeSystem
 from mdbench.solvers.pde import read_system as read_field_system
 
@@ -76,7 +76,7 @@ def score(generator: random.Random, spec: MetricSpec) -> Value:
 def record(
     generator: random.Random,
     method: int,
-    system: System | PdeSystem,
+    system: OdeSystem | PdeSystem,
     snr_db: float | None,
     seed: int,
 ) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def record(
     equations = [equation(generator, dim) for _ in range(dim)]
     floor = 0.0 if snr_db is None else 10 ** generator.uniform(-4, 1 - snr_db / 20)
     quality = generator.gauss(method / 2 - 5, 2)
-    data_type = "ode" if isinstance(system, System) else "pde"
+    data_type = "ode" if isinstance(system, OdeSystem) else "pde"
     primary, *others = METRICS[data_type]
     metrics: dict[str, Value] = {primary.name: floor + 10**quality} if answered else {}
     metrics |= {spec.name: score(generator, spec) for spec in others if answered}
@@ -135,7 +135,7 @@ def record(
     }
 
 
-Job = tuple[int, System | PdeSystem, float | None, int]
+Job = tuple[int, OdeSystem | PdeSystem, float | None, int]
 """Method, system, noise in dB, seed."""
 
 

@@ -18,7 +18,7 @@ from mdbench.errors import MethodError, UsageError, did_you_mean
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["FAMILIES", "Limit", "Method", "MethodSpec", "Overrides", "discover", "find"]
+__all__ = ["FAMILIES", "Limit", "Method", "MethodSpec", "Overrides", "discover", "files_of", "find"]
 
 _NAME = r"^[a-z][a-z0-9_-]{0,39}$"
 _KEYS = "docs/adding-a-method.md lists all keys and the values allowed."
@@ -26,7 +26,7 @@ FAMILIES = ("linear", "genetic", "neural", "pretrained", "bayesian", "baseline")
 """Families of methods that all data types share."""
 SHARED = "shared"
 """The folder, beside those of the methods, with folders of code that several methods use."""
-_IGNORED = {"__pycache__", ".mypy_cache", ".ruff_cache"}
+_IGNORED = {"__pycache__", ".mypy_cache", ".ruff_cache", ".git"}
 
 
 class _Table(BaseModel):
@@ -191,17 +191,56 @@ class Method:
         """Give the SHA-256 of all files that it consists of.
 
         Its own folder's but the lock, which has a key of its own, and those of what it uses.
+
+        Raises
+        ------
+        MethodError
+            If a link leaves the folder that it is in.
         """
         digest = hashlib.sha256()
         for folder in (self.folder, *self.used):
-            for path in sorted(folder.rglob("*")):
-                relative = path.relative_to(folder)
-                if not path.is_file() or path == self.lock or _IGNORED & set(relative.parts):
+            for path in files_of(folder):
+                if path == self.lock:
                     continue
                 content = path.read_bytes()
+                relative = path.relative_to(folder)
                 digest.update(f"{relative.as_posix()}\0{len(content)}\0".encode())
                 digest.update(content)
         return digest.hexdigest()
+
+
+def files_of(folder: Path) -> list[Path]:
+    """Give the files that a folder of code consists of, in order.
+
+    Raises
+    ------
+    MethodError
+        If a link in it leads out of it: a method is what is in its folder, and what a link points
+        to would be read, copied into images and shown to the method.
+    """
+    home = folder.resolve()
+    found = []
+    for path in sorted(folder.rglob("*")):
+        if _IGNORED & set(path.relative_to(folder).parts):
+            continue
+        if path.is_symlink():
+            _refuse_if_it_leaves(path, home)
+        if path.is_file():
+            found.append(path)
+    return found
+
+
+def _refuse_if_it_leaves(link: Path, home: Path) -> None:
+    try:
+        target = link.resolve()
+    except (OSError, RuntimeError):  # a loop, which older Pythons call a RuntimeError
+        target = None
+    if target is None or not target.is_relative_to(home):
+        raise MethodError(
+            f"{link} is a link to {link.readlink()}, which is not in {home}.",
+            "Put the file itself into the method's folder, or code that methods share into "
+            f"algorithms/{SHARED}.",
+        )
 
 
 def discover(algorithms: Path) -> dict[str, Method | MethodError]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import importlib
 import os
 import platform
+import re
 import sys
 import time
 import tomllib
 from contextlib import contextmanager
 from pathlib import Path
 from textwrap import dedent
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from mdbench.methods import SHARED
 from mdbench.runtimes.base import Prepared
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from mdbench.methods import Method
     from mdbench.records import Record
     from mdbench.runs.spec import JobSpec
+
+_Known = TypeVar("_Known")
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -112,6 +115,18 @@ def add_method(
     return folder
 
 
+def known(value: _Known | None) -> _Known:
+    """Give what has to be there."""
+    assert value is not None
+    return value
+
+
+def number(score: float | str | None) -> float:
+    """Give a score that has to be a number."""
+    assert isinstance(score, float | int)
+    return score
+
+
 def is_running(pid: int) -> bool:
     """Tell whether a process is alive (a zombie is not)."""
     try:
@@ -132,10 +147,14 @@ def wait_until(condition: object, seconds: float = 10.0) -> bool:
     return bool(condition())
 
 
+_SERVES = re.compile(rb"mdbench\.children|multiprocessing\.resource_tracker")
+
+
 def children() -> set[int]:
     """Give the processes that this one has started and that still run.
 
-    Not those in which SymPy works: they serve until the bench itself ends.
+    Not those that serve until this one ends: those in which SymPy works, and the one by which
+    multiprocessing keeps count of what is shared.
     """
     me = os.getpid()
     found = set()
@@ -145,7 +164,7 @@ def children() -> set[int]:
         except OSError:
             continue
         found |= {int(pid) for pid in text.split()}
-    return {pid for pid in found if is_running(pid) and b"mdbench.children" not in _words(pid)}
+    return {pid for pid in found if is_running(pid) and not _SERVES.search(_words(pid))}
 
 
 def _words(pid: int) -> bytes:

@@ -81,7 +81,7 @@ def test_errors_are_those_of_a_fit(load: Any, linear: bool) -> None:
     trees = load("trees")
     rng = np.random.default_rng(0)
     X, y = rng.uniform(0.5, 2, (50, 2)), rng.normal(3, 1, 50)
-    data = load("evaluation").Data(X, y, linear_scaling=linear)
+    data = load("evaluation").Samples(X, y, linear_scaling=linear)
     tree = trees.Node("mul", (trees.Node.variable(0), trees.Node("exp", (trees.Node.variable(1),))))
     values = X[:, 0] * np.exp(X[:, 1])
     fit = data.fit(tree)
@@ -104,7 +104,7 @@ def test_small_errors_have_digits(load: Any, seed: int) -> None:
     x = np.linspace(1, 2, 100)
     noise = 1e-10 * np.random.default_rng(seed).normal(size=100)
     y = (3 + seed / 7) * x + seed
-    data = load("evaluation").Data(x[:, None], y + noise, linear_scaling=True)
+    data = load("evaluation").Samples(x[:, None], y + noise, linear_scaling=True)
     error = data.fit(trees.Node.variable(0)).error
     assert error == pytest.approx(1e-20 / np.var(y), rel=0.5, abs=0.0)
 
@@ -113,7 +113,7 @@ def test_what_has_no_value_is_hopeless(load: Any) -> None:
     trees = load("trees")
     x = np.linspace(-1, 1, 20)
     for linear, name in itertools.product([False, True], ["log", "sqrt"]):
-        data = load("evaluation").Data(x[:, None], x, linear_scaling=linear)
+        data = load("evaluation").Samples(x[:, None], x, linear_scaling=linear)
         with np.errstate(all="ignore"):
             assert data.fit(trees.Node(name, (trees.Node.variable(0),))).error == np.inf
 
@@ -122,7 +122,7 @@ def test_the_cache_changes_no_value(load: Any) -> None:
     """Few places, so that values are dropped again and again."""
     trees, language = load("trees"), load("language")
     X = np.random.default_rng(2).uniform(0.5, 2, (10, 3))
-    data = load("evaluation").Data(X, X[:, 0], linear_scaling=False)
+    data = load("evaluation").Samples(X, X[:, 0], linear_scaling=False)
     data._room = 7
     draws = language.Language(
         ["add", "mul", "sin", "div"],
@@ -160,8 +160,8 @@ def evolution(load: Any, X: Array, y: Array, **options: Any) -> Any:
         functions, X.shape[1], max_size=20, max_depth=10, max_initial_size=8, random=random
     )
     module = load("evolution")
-    data = load("evaluation").Data(X, y, linear_scaling=True)
-    return module.Evolution(data, language, module.Plan(**plan), random=random)
+    data = load("evaluation").Samples(X, y, linear_scaling=True)
+    return module.Evolution(data, language, module.EvolutionPlan(**plan), random=random)
 
 
 def test_a_child_is_as_old_as_its_oldest_ancestor(load: Any) -> None:
@@ -196,7 +196,12 @@ def test_each_generation_has_one_newcomer(load: Any, monkeypatch: pytest.MonkeyP
     population = evolution(load, X, np.sin(X[:, 0] * X[:, 1]))
     made: list[int] = []
     add = population._add
-    monkeypatch.setattr(population, "_add", lambda tree, born: (made.append(born), add(tree, born)))
+
+    def remember(tree: Any, born: int) -> None:
+        made.append(born)
+        add(tree, born)
+
+    monkeypatch.setattr(population, "_add", remember)
     population.run()
     assert made[:40] == [0] * 40
     for generation in range(11, 30):
@@ -225,7 +230,7 @@ def test_the_best_is_never_lost(load: Any) -> None:
 def test_constants_become_better_and_never_worse(load: Any, name: str) -> None:
     trees = load("trees")
     x = np.linspace(0, 3, 60)
-    data = load("evaluation").Data(x[:, None], 2.5 * np.sin(1.7 * x) + 0.3, linear_scaling=True)
+    data = load("evaluation").Samples(x[:, None], 2.5 * np.sin(1.7 * x) + 0.3, linear_scaling=True)
     product = trees.Node("mul", (trees.Node.constant(1.2), trees.Node.variable(0)))
     tree = trees.Node("sin", (product,))
     fit = data.fit(tree)
@@ -242,7 +247,7 @@ def test_constants_become_better_and_never_worse(load: Any, name: str) -> None:
 @pytest.mark.parametrize("linear", [False, True])
 def test_predicted_errors_are_those_on_the_samples(load: Any, linear: bool) -> None:
     """All trees on all predictors at once, and one by one."""
-    trees, data_class = load("trees"), load("evaluation").Data
+    trees, data_class = load("trees"), load("evaluation").Samples
     rng = np.random.default_rng(6)
     X, y = rng.uniform(0.5, 2, (40, 2)), rng.normal(2, 1, 40)
     x0, x1 = trees.Node.variable(0), trees.Node.variable(1)
@@ -276,7 +281,7 @@ def test_predictors_come_to_predict(load: Any) -> None:
     exact = [data.fit(tree).error for tree in new]
 
     def gap(rows: list[int]) -> float:
-        samples = load("evaluation").Data(X[rows], y[rows], linear_scaling=True)
+        samples = load("evaluation").Samples(X[rows], y[rows], linear_scaling=True)
         with np.errstate(all="ignore"):
             return float(
                 np.mean([abs(samples.fit(t).error - e) for t, e in zip(new, exact, strict=True)])

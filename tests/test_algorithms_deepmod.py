@@ -96,7 +96,7 @@ def start(
     One process imports PyTorch and forks a child for each run, as the bench's worker does.
     """
     path = [str(FOLDER), str(SHARED), str(ROOT)]
-    command = [python, "-c", f"import sys; sys.path[:0] = {path!r}\n{SERVER}"]
+    command = [str(python), "-c", f"import sys; sys.path[:0] = {path!r}\n{SERVER}"]
     folder = tmp_path_factory.mktemp("deepmod")
     files = {name: folder / name for name in ("stdout", "stderr")}
     with subprocess.Popen(

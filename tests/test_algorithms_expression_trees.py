@@ -217,4 +217,4 @@ def test_deep_trees_are_within_the_grammar(trees: Any, scaling: Any) -> None:
     for name in ["sin", "square", "neg", "exp"] * 4:
         tree = trees.Node(name, (tree,))
     assert tree.depth == 17
-    assert parse(scaling.text(tree, ["u0"]), ["u0"])
+    assert parse(scaling.text(tree, ["u0"]), ["u0"]).complexity > 17

@@ -105,7 +105,8 @@ def test_starting_does_not_wait_for_the_answer_to_somebody_else() -> None:
     asked = children.Child(counter.__name__, seconds=1)
     with asked.lock:
         asked.start()
-    assert asked.process is None
+        meanwhile = asked.process
+    assert meanwhile is None
     asked.start()
     assert asked.process is not None
     asked.end()

@@ -68,7 +68,11 @@ def test_r2_is_for_srbenchs_rule(capsys: Output) -> None:
         ("x0 +", "found the end of 'x0 +'"),
         ("[red]x0", "found '[red]x0'"),
         ("", "found the end"),
-        ("(x0-x0+9)**((x0-x0+9)**((x0-x0+9)**(x0-x0+9)))", "it took too long"),
+        pytest.param(
+            "(x0-x0+9)**((x0-x0+9)**((x0-x0+9)**(x0-x0+9)))",
+            "it took too long",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_a_bad_prediction_has_a_score_and_a_reason(

@@ -24,7 +24,7 @@ def make(value: float = 1.0, n: int = 40) -> Trajectory:
     return Trajectory(np.arange(float(n)), np.full((n, 2), value), np.zeros((n, 2)))
 
 
-def never() -> None:
+def never() -> Trajectory:
     pytest.fail("it was there already")
 
 

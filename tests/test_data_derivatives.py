@@ -51,7 +51,8 @@ def test_halving_the_steps_quarters_the_error(uniform: bool) -> None:
     def error(n: int) -> float:
         s = np.linspace(0.0, 1.0, n)
         t = s if uniform else s + 0.1 * np.sin(2 * np.pi * s)
-        return np.abs(time_derivative(t, np.exp(2 * t)[:, None])[:, 0] - 2 * np.exp(2 * t)).max()
+        du = time_derivative(t, np.exp(2 * t)[:, None])[:, 0]
+        return float(np.abs(du - 2 * np.exp(2 * t)).max())
 
     orders = [np.log2(error(n) / error(2 * n - 1)) for n in (41, 81, 161)]
     assert orders == pytest.approx([2, 2, 2], abs=0.15)
@@ -115,13 +116,13 @@ def test_space_derivatives_are_of_second_order_at_the_ends_too(order: int) -> No
 
 def test_the_weights_of_the_stencils() -> None:
     """They follow from Taylor's series; B. Fornberg, Math. Comp. 51, 699 (1988), has tables."""
-    expected = {
+    expected: dict[int, tuple[list[float], list[float]]] = {
         1: ([-1.5, 2, -0.5], [-0.5, 0, 0.5]),
         2: ([2, -5, 4, -1], [1, -2, 1]),
         3: ([-2.5, 9, -12, 7, -1.5], [-0.5, 1, 0, -1, 0.5]),
         4: ([3, -14, 26, -24, 11, -2], [1, -4, 6, -4, 1]),
     }
-    x = 0.5 * np.arange(12)
+    x = 0.5 * np.arange(12.0)
     for order, (edge, centre) in expected.items():
         weights = space_derivative(np.eye(12), x, 0, order) * 0.5**order
         np.testing.assert_allclose(weights[0, : len(edge)], edge, atol=1e-9)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from house import ROOT
+from house import ROOT, number
 
 from mdbench.data.field import Field
 from mdbench.datatypes import find
-from mdbench.datatypes.base import Candidate, Protocol, RawAnswer, Task
+from mdbench.datatypes.base import Proposal, Protocol, RawAnswer, Task
 from mdbench.datatypes.pde import PdeDataset, Rows
 from mdbench.datatypes.shared import terms
 from mdbench.datatypes.shared.equations import CONTRADICTION, Remembered
@@ -42,7 +42,8 @@ def prey(
 ) -> Task[Any]:
     source = ode.source()
     loaded = source.load("lotka-volterra-simple", snr_db=snr_db, seed=0, protocol=protocol)
-    return ode.task(loaded, view, protocol)
+    task: Task[Any] = ode.task(loaded, view, protocol)
+    return task
 
 
 def judge(
@@ -58,7 +59,7 @@ def test_an_ode_answer_is_compared_and_integrated(ode: DataType[Any, Any]) -> No
     assert found["term_edit_distance"] == 0.0
     # Noise is no matter: both trajectories are compared with the clean truth.
     assert found["follows"] == found["follows_unseen"] == 1.0
-    assert min(found["r2_test"], found["r2_unseen"]) > 0.999  # type: ignore[type-var, operator]
+    assert min(number(found["r2_test"]), number(found["r2_unseen"])) > 0.999
     assert found["simulation_ended"] == "whole"
     assert set(found) == set(ode.judged_by(task)) - {"agreement"}  # nobody was asked
     scores = judge(ode, task, "u0**3", "1.62*u0*u1 - 3*u1 + 1e-6*u0")
@@ -156,7 +157,7 @@ def test_candidates_are_compared_by_their_equations_but_under_published(
     for protocol in Protocol:
         task = prey(ode, protocol)
         part = ode.parts(task, "grid")[1]
-        boast = Candidate(0, ("0", "0"), {}, predictions=part.targets)
+        boast = Proposal(0, ("0", "0"), {}, predictions=part.targets)
         assert ode.compares_equations(task) is (protocol is STRICT)
         if protocol is PUBLISHED:
             with pytest.raises(AnswerError, match="an equation is zero"):
@@ -171,14 +172,14 @@ def test_a_candidate_for_one_target_is_compared_with_that_target(
 ) -> None:
     task = prey(ode)
     part = ode.parts(task, "front")[1]
-    second = ode.weigh(task, part, Candidate(0, (TRUTH[1],), {}, target=1))
+    second = ode.weigh(task, part, Proposal(0, (TRUTH[1],), {}, target=1))
     assert second.loss == pytest.approx(
         nmse(3.0 * 0 + (1.62 * part.columns["u0"] - 3) * part.columns["u1"], part.targets[:, 1])
     )
-    wrong = ode.weigh(task, part, Candidate(1, (TRUTH[1],), {}, target=0))
+    wrong = ode.weigh(task, part, Proposal(1, (TRUTH[1],), {}, target=0))
     assert wrong.loss > 0.1
     with pytest.raises(AnswerError, match="not finite"):
-        ode.weigh(task, part, Candidate(2, ("log(-u0)",), {}, target=1))
+        ode.weigh(task, part, Proposal(2, ("log(-u0)",), {}, target=1))
 
 
 def test_the_fittest_wins_and_every_target_must_have_one(ode: DataType[Any, Any]) -> None:
@@ -186,7 +187,7 @@ def test_the_fittest_wins_and_every_target_must_have_one(ode: DataType[Any, Any]
     part = ode.parts(task, "front")[1]
     texts = [("0", 0), (TRUTH[0], 0), (f"{TRUTH[0]} + 0*u0", 0), (TRUTH[1], 1)]
     offers = [
-        ode.weigh(task, part, Candidate(n, (text,), {}, target=target))
+        ode.weigh(task, part, Proposal(n, (text,), {}, target=target))
         for n, (text, target) in enumerate(texts)
     ]
     choice = ode.select(task, offers)

@@ -4,6 +4,7 @@ import dataclasses
 import subprocess
 import sys
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -53,7 +54,9 @@ def by_python(text: str) -> np.ndarray:
     """Evaluate a text that this file has made, as Python and NumPy read it."""
     # Of integers, some functions give integers, which have no negative powers.
     found = {name: getattr(np, name) for name in UNARY if hasattr(np, name)}
-    floats = {name: lambda x, of=of: of(np.asarray(x, float)) for name, of in found.items()}
+    floats: dict[str, Any] = {
+        name: lambda x, of=of: of(np.asarray(x, float)) for name, of in found.items()
+    }
     floats |= {"asin": np.arcsin, "atan": np.arctan, "pi": np.pi, "E": np.e}
     with np.errstate(all="ignore"):
         return np.broadcast_to(eval(text, floats | COLUMNS), (7,))

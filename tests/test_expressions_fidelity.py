@@ -13,7 +13,7 @@ from mdbench.expressions.atoms import monomial_text
 from mdbench.expressions.contribution import negligible
 from mdbench.expressions.fidelity import Verdict, compare
 from mdbench.expressions.terms import expand
-from mdbench.solvers.ode import read_system
+from mdbench.solvers.ode import OdeSystem, read_system
 
 NAMES = ("u0", "u1", "u2")
 SYSTEMS = [read_system(path) for path in sorted(Path(ROOT, "datasets", "ode").glob("*.toml"))]
@@ -135,8 +135,8 @@ NAMES4 = ("u0", "u1", "u2", "u3")
 
 
 @pytest.mark.parametrize("system", SYSTEMS, ids=lambda system: system.id)
-def test_mutations_of_every_true_system(system: object) -> None:
-    truth = system.truth  # type: ignore[attr-defined]
+def test_mutations_of_every_true_system(system: OdeSystem) -> None:
+    truth = system.truth
 
     def judged(equation: int, text: str) -> Verdict:
         return compare(truth, [*truth[:equation], text, *truth[equation + 1 :]], NAMES4).verdict
@@ -156,8 +156,8 @@ def test_mutations_of_every_true_system(system: object) -> None:
 
 
 @pytest.mark.parametrize("system", SYSTEMS, ids=lambda system: system.id)
-def test_rewriting_keeps_the_verdict(system: object) -> None:
-    truth = list(system.truth)  # type: ignore[attr-defined]
+def test_rewriting_keeps_the_verdict(system: OdeSystem) -> None:
+    truth = list(system.truth)
     for rewrite in (sympy.expand, sympy.factor, sympy.together):
         for extra, wanted in (("", Verdict.IDENTIFIED), (" + 0.7*u0**3*u1", Verdict.ONE_TERM_OFF)):
             if wanted is Verdict.ONE_TERM_OFF and "u0**3*u1" in str(truth):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import sympy
 from hypothesis import example, given, settings
@@ -7,7 +8,8 @@ from hypothesis import strategies as st
 
 from mdbench.errors import EquationError
 from mdbench.expressions import grammar, parse
-from mdbench.expressions.linear import linear_complexity
+from mdbench.expressions.linear import linear
+from mdbench.expressions.tree import value
 
 NAMES = ("u0", "u1", "u2")
 FUNCTIONS = ["sin", "cos", "tan", "sinh", "cosh", "tanh", "asin", "acos", "atan", "log"]
@@ -49,6 +51,11 @@ FOREIGN = st.sampled_from(
 )
 
 
+def linear_complexity(text: str, names: tuple[str, ...]) -> int | None:
+    found = linear(text, names)
+    return None if found is None else found.nodes
+
+
 def by_sympy(text: str) -> int:
     return len(list(sympy.preorder_traversal(sympy.sympify(text))))
 
@@ -68,6 +75,20 @@ def joined(terms: list[tuple[str, str]]) -> str:
 def test_an_answer_is_that_of_sympy(terms: list[tuple[str, str]]) -> None:
     text = joined(terms)
     assert linear_complexity(text, NAMES) in (None, by_sympy(text))
+
+
+@given(TERMS, st.integers(-200, 200))
+@example([(" + ", "1e-300*u0*u1"), (" - ", "u0*u1*u2")], 200)
+@settings(deadline=None, max_examples=200)
+def test_values_are_to_the_bit_those_of_the_tree(terms: list[tuple[str, str]], scale: int) -> None:
+    text = joined(terms)
+    if linear(text, NAMES) is None:
+        return
+    columns = {name: (k + 0.3) * np.array([0.1, -1.0, 7.7]) for k, name in enumerate(NAMES)}
+    columns["u0"] = columns["u0"] * 10.0**scale
+    with np.errstate(all="ignore"):
+        expected = np.broadcast_to(value(grammar.read(text, NAMES), columns), 3)
+    np.testing.assert_array_equal(parse(text, NAMES).evaluate(columns), expected)
 
 
 @given(st.lists(st.tuples(st.floats(1e-9, 1e6), st.booleans()), min_size=10, max_size=10))

@@ -96,7 +96,12 @@ def test_half_angles_of_squares_are_left_to_sympy() -> None:
 def test_there_is_less_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[Any] = []
     bottom_up = module._FU.bottom_up
-    monkeypatch.setattr(module._FU, "bottom_up", lambda *a: tried.append(a) or bottom_up(*a))
+
+    def remember(*arguments: Any) -> Any:
+        tried.append(arguments)
+        return bottom_up(*arguments)
+
+    monkeypatch.setattr(module._FU, "bottom_up", remember)
     expression = sympys("x*sin(y*sin(z)) + 0.37*exp(-x**2)*sin(y)", NAMES)
     expression.simplify()
     before = len(tried)

@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from flavours import FLAVOURS, numpy_lock, open_flavour, traces
-from house import METHOD, ROOT, Quiet, is_running, wait_until, workspace
+from house import METHOD, ROOT, Quiet, is_running, known, wait_until, workspace
 
 from mdbench.methods import find
 from mdbench.records import RecordStore, Status
+from mdbench.runs.choice import Proposals
 from mdbench.runs.execute import execute
 from mdbench.runs.plan import RunOptions, make_plan
 from mdbench.runtimes import processes
@@ -29,7 +30,7 @@ from mdbench.runtimes.base import Limits, Prepared
 from mdbench.runtimes.scratch import CLAIM, PREFIX
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from mdbench.records import Record
     from mdbench.runs.execute import Summary
@@ -69,14 +70,18 @@ class Bench:
         self.runtime = open_flavour(flavour, place.home)
         self.add()
 
-    def add(self, text: str = "", more: str = "") -> None:
-        folder = self.place.algorithms / "nasty"
+    def add(self, text: str = "", more: str = "", name: str = "nasty") -> None:
+        folder = self.place.algorithms / name
         folder.mkdir(exist_ok=True)
-        toml = METHOD.format(name="nasty", tuning="none", more=more)
+        toml = METHOD.format(name=name, tuning="none", more=more)
         (folder / "method.toml").write_text(toml, encoding="utf-8")
         (folder / "adapter.py").write_text(text or ADAPTER.read_text(encoding="utf-8"))
         (folder / "requirements.in").write_text("numpy\n", encoding="utf-8")
         (folder / "requirements.lock").write_text(numpy_lock(), encoding="utf-8")
+
+    def make_front(self) -> None:
+        toml = self.place.algorithms / "nasty" / "method.toml"
+        toml.write_text(toml.read_text().replace('tuning = "none"', 'tuning = "front"'))
 
     def run(self, *names: str, timeout: float = 60.0, **changes: Any) -> Summary:
         options = RunOptions(
@@ -230,6 +235,160 @@ def test_nothing_is_left_for_the_next_job(bench: Bench) -> None:
         assert found.equations == ("0",)
 
 
+def test_a_link_in_place_of_the_jobs_folder_leads_the_bench_nowhere(
+    bench: Bench, tmp_path: Path
+) -> None:
+    target = tmp_path / "target"
+    target.mkdir(mode=0o777)
+    np.save(target / "predictions.npy", np.ones((30, 1)))
+    before = (target / "predictions.npy").stat().st_uid
+    text = ADAPTER.read_text(encoding="utf-8")
+    bench.add(text.replace('TARGET = "/"', f"TARGET = {str(target)!r}"))
+    swapped, after = bench.run("swaps_its_folder", "nothing").records
+    assert [path.name for path in target.iterdir()] == ["predictions.npy"]
+    assert (target / "predictions.npy").stat().st_uid == before
+    assert after.status is Status.OK, after.reason
+    if bench.flavour == "plain":
+        assert swapped.status is not Status.OK
+        assert b"swapped" in bench.log(swapped)
+    else:
+        assert swapped.status is Status.OK, swapped.reason
+        assert swapped.log is None
+
+
+def test_a_job_without_a_folder_is_its_own_trouble(bench: Bench) -> None:
+    removed, after = bench.run("removes_its_folder", "nothing").records
+    if bench.flavour == "plain":
+        assert removed.status is Status.INVALID_OUTPUT, removed.reason
+    else:
+        assert removed.status is Status.FAILED, removed.reason
+        assert "'/mdbench/job'" in removed.reason
+    assert after.status is Status.OK, after.reason
+
+
+def test_the_disk_is_not_walked_for_a_jobs_folder(bench: Bench) -> None:
+    record, after = bench.run("becomes_the_disk", "nothing", timeout=4.0).records
+    assert record.status is Status.TIMEOUT, record.reason
+    assert record.measured.wall_s is not None
+    assert record.measured.wall_s < 9.0
+    assert after.status is Status.OK, after.reason
+
+
+def test_folders_in_folders_stop_nobody(bench: Bench) -> None:
+    if bench.flavour != "plain":
+        text = ADAPTER.read_text(encoding="utf-8")
+        bench.add(text.replace("ROOM_FOR_FILES = ()", 'ROOM_FOR_FILES = ("/tmp", "/dev/shm")'))
+    nested, *after = bench.run("nests", "nothing", "finds_files").records
+    assert nested.status in {Status.OK, Status.CRASHED}, nested.reason
+    assert [record.status for record in after] == [Status.OK, Status.OK], after[0].reason
+
+
+def test_what_is_planted_is_found_by_nobody_else(bench: Bench) -> None:
+    planted, *after = bench.run("plants", "nothing", "finds_files").records
+    assert planted.status is Status.INVALID_OUTPUT, planted.reason
+    assert "changed its job's folder" in planted.reason
+    assert [record.status for record in after] == [Status.OK, Status.OK], after[0].reason
+
+
+def test_what_is_in_the_way_of_a_job_is_its_record_alone(bench: Bench) -> None:
+    text = ADAPTER.read_text(encoding="utf-8")
+    bench.add(text.replace("PLANTS = False", "PLANTS = True"))
+    bench.add(name="honest")
+    hindered, honest = bench.run("nothing", algorithms=("nasty", "honest")).records
+    assert hindered.status is Status.INVALID_OUTPUT, hindered.reason
+    assert "changed its job's folder" in hindered.reason
+    assert honest.status is Status.OK, honest.reason
+
+
+def test_a_job_that_only_says_that_it_ended_is_not_there_in_the_next(bench: Bench) -> None:
+    forger, after = bench.run("forges_its_end", "nothing", timeout=10.0).records
+    assert forger.status is Status.CRASHED, forger.reason
+    assert after.status is Status.OK, after.reason
+
+
+def test_nothing_is_written_beside_the_jobs_folder(bench: Bench) -> None:
+    record = bench.one("writes_beside")
+    assert record.equations == ("1" if bench.flavour == "plain" else "0",), record.reason
+
+
+STREAMING_WRITER = """
+import time
+from mdbench.worker import Candidate
+
+class Adapter:
+    def __init__(self, *, seed, threads): ...
+    def fit(self, p): ...
+    def candidates(self):
+        for number in range(100_000):
+            with open(f"file-{number}", "wb") as file:
+                file.write(b"x" * 2**20)
+            time.sleep(0.02)
+            yield Candidate((f"{number} + 0*u0",), None)
+"""
+
+
+def test_output_is_looked_at_while_messages_come(bench: Bench) -> None:
+    bench.add(STREAMING_WRITER)
+    bench.make_front()
+    record = bench.one("nothing", output_mb=20, timeout=20.0)
+    assert record.status is Status.CRASHED, record.reason
+    assert "20 MiB are allowed" in record.reason
+
+
+COMPUTES_ON = """
+import os
+import threading
+import time
+import numpy as np
+from mdbench.worker import Candidate
+
+def tick():
+    last = time.monotonic()
+    while True:
+        now = time.monotonic()
+        with open("gaps", "a") as file:
+            file.write(f"{now - last} ")
+        last = now
+        time.sleep(0.01)
+
+class Adapter:
+    def __init__(self, *, seed, threads): ...
+    def fit(self, p):
+        if os.fork() == 0:
+            os.setsid()
+            tick()
+    def candidates(self):
+        threading.Thread(target=tick, daemon=True).start()
+        yield Candidate(("0",), None)
+    def choose(self, indices): ...
+    def equations(self):
+        time.sleep(0.1)
+        with open("gaps") as file:
+            gaps = sorted(map(float, file.read().split()))
+        print("gaps", gaps[-1], gaps[-2], flush=True)
+        return ["0"]
+    def predict(self, p): return np.zeros((len(p.X), 1))
+"""
+
+
+def test_while_the_clock_stands_the_job_stands(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    honest = Proposals.weigh
+
+    def weigh(found: Proposals, seconds: float, stopped: Callable[[], bool]) -> None:
+        time.sleep(2.0)
+        honest(found, seconds, stopped)
+
+    monkeypatch.setattr(Proposals, "weigh", weigh)
+    bench.add(COMPUTES_ON)
+    bench.make_front()
+    record = bench.one("nothing", timeout=1.5)  # less than the weighing takes
+    assert record.status is Status.OK, record.reason
+    gaps = re.findall(rb"[0-9.]+", bench.log(record))
+    assert [float(gap) > 1.7 for gap in gaps] == [True, True], gaps  # thread and process
+
+
 def test_memory_of_a_large_bench_is_not_the_jobs(bench: Bench) -> None:
     large = np.ones(100 * 2**20)  # 800 MiB
     record = bench.one("nothing")
@@ -338,6 +497,71 @@ def test_kill_9_of_the_bench_leaves_nothing_and_costs_nothing(bench: Bench) -> N
     assert left == []
 
 
+def test_kill_9_of_the_bench_ends_a_job_that_is_held(bench: Bench) -> None:
+    bench.add(COMPUTES_ON)
+    bench.make_front()
+    code = (
+        "import sys, time; sys.path.insert(0, sys.argv[1])\n"
+        "from pathlib import Path\n"
+        "from flavours import open_flavour\n"
+        "from house import Quiet\n"
+        "from mdbench.runs.choice import Proposals\n"
+        "from mdbench.runs.execute import execute\n"
+        "from mdbench.runs.plan import RunOptions, make_plan\n"
+        "from mdbench.workspace import Workspace\n"
+        "Proposals.weigh = lambda *_: time.sleep(1000)\n"
+        "place = Workspace(Path(sys.argv[3]), Path(sys.argv[4]))\n"
+        "options = RunOptions(('nasty',), 'ode', ('rc-circuit',), result_dir=place.root / 'r')\n"
+        "execute(make_plan(options, place), open_flavour(sys.argv[2], place.home), Quiet())\n"
+    )
+    place = bench.place
+    running = subprocess.Popen(
+        [sys.executable, "-c", code, str(ROOT / "tests"), bench.flavour, place.root, place.home],
+    )
+
+    def held() -> list[int]:
+        docker = bench.flavour == "docker"
+        roots = first_of_containers(running.pid) if docker else [running.pid]
+        tree = [pid for root in roots for pid in processes.tree(root)]
+        return [pid for pid in tree if state(pid) == "T"]
+
+    try:
+        assert wait_until(lambda: len(held()) == 2, 30)  # the job, and what it has started
+        stopped = held()
+    finally:
+        running.kill()
+        running.wait()
+    assert wait_until(lambda: not any(is_running(pid) for pid in stopped), 5)
+    if bench.flavour == "docker":
+        assert wait_until(lambda: str(running.pid) not in owners(), 10)
+
+
+def first_of_containers(owner: int) -> list[int]:
+    """Give the first processes of the containers that a process runs."""
+    form = '{{.ID}} {{.Label "mdbench.owner"}}'
+    listed = subprocess.run(
+        ["docker", "ps", "--format", form], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    names = [line.split()[0] for line in listed if str(owner) in line.split()[1:]]
+    if not names:
+        return []
+    done = subprocess.run(
+        ["docker", "inspect", "--format", "{{.State.Pid}}", *names],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return [int(pid) for pid in done.stdout.split()]
+
+
+def state(pid: int) -> str:
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    return text.rpartition(")")[2].split()[0]
+
+
 def is_held(path: Path) -> bool:
     done = subprocess.run(["flock", "-n", path / CLAIM, "true"], check=False)
     return done.returncode != 0
@@ -362,7 +586,7 @@ def command_line(pid: int) -> bytes:
 
 def peak_mb() -> float:
     text = Path("/proc/self/status").read_text(encoding="ascii")
-    return int(re.search(r"VmHWM:\s+(\d+)", text)[1]) / 1024  # type: ignore[index]
+    return int(known(re.search(r"VmHWM:\s+(\d+)", text))[1]) / 1024
 
 
 SLOW_FRONT = """
@@ -391,8 +615,7 @@ class Adapter:
 
 def test_a_job_whose_time_is_up_is_asked_for_its_candidates(bench: Bench) -> None:
     bench.add(SLOW_FRONT)
-    toml = bench.place.algorithms / "nasty" / "method.toml"
-    toml.write_text(toml.read_text().replace('tuning = "none"', 'tuning = "front"'))
+    bench.make_front()
     listens, stuck = bench.run("nothing", seeds=(0, 1), timeout=1.0).records
     assert listens.status is Status.PARTIAL, listens.reason
     assert "from the best of 10 candidates" in listens.reason

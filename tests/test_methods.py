@@ -117,6 +117,36 @@ def test_fingerprint_covers_every_file_but_the_lock(tmp_path: Path) -> None:
     assert len(set(prints)) == 4
 
 
+@pytest.mark.parametrize("target", ["/etc/passwd", "../../secret", "/", "gone/../../x", "notes"])
+def test_a_link_that_leaves_the_folder_is_refused(tmp_path: Path, target: str) -> None:
+    place = workspace(tmp_path)
+    folder = add_method(place, "m")
+    (place.algorithms.parent / "secret").write_text("x", encoding="ascii")
+    (folder / "notes").symlink_to(target)  # the last one is a loop
+    with pytest.raises(MethodError, match=r"m/notes is a link to .* not in"):
+        methods.find("m", place.algorithms).fingerprint()
+
+
+def test_a_lock_that_is_a_link_elsewhere_is_refused(tmp_path: Path) -> None:
+    place = workspace(tmp_path)
+    folder = add_method(place, "m")
+    (folder / "requirements.lock").unlink()
+    (folder / "requirements.lock").symlink_to("/etc/passwd")
+    with pytest.raises(MethodError, match="is a link to"):
+        methods.find("m", place.algorithms).fingerprint()
+
+
+def test_links_within_the_folder_and_to_the_folder_are_files(tmp_path: Path) -> None:
+    place = workspace(tmp_path)
+    folder = add_method(place, "m")
+    (folder / "inside").symlink_to("adapter.py")
+    folder.rename(tmp_path / "m")
+    folder.symlink_to(tmp_path / "m")
+    names = [path.name for path in methods.files_of(folder)]
+    assert names == ["adapter.py", "inside", "method.toml", "requirements.in", "requirements.lock"]
+    assert methods.find("m", place.algorithms).fingerprint()
+
+
 def test_limit_needs_all_its_keys_to_match() -> None:
     limit = methods.Limit(reason="slow", dataset="lorenz*", max_dim=2)
     assert limit.covers("ode", "lorenz-equations", 3)

@@ -58,6 +58,17 @@ def test_values_of_several_types_share_a_column(tmp_path: Path) -> None:
     assert table == {"a": [1.0, 2.5, None], "b": ["x", "3", None], "c": [None, None, None]}
 
 
+def test_a_text_is_no_formula_for_a_spreadsheet(tmp_path: Path) -> None:
+    texts = ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\r=1", "x=1", ""]
+    rows: list[dict[str, Any]] = [{"name": text, "=x": -1.5} for text in texts]
+    write_table(rows, tmp_path / "t.csv")
+    with (tmp_path / "t.csv").open(encoding="utf-8", newline="") as file:
+        head, *lines = csv.reader(file)
+    assert head == ["name", "'=x"]
+    assert [line[0] for line in lines] == [*(f"'{text}" for text in texts[:6]), "x=1", ""]
+    assert {line[1] for line in lines} == {"-1.5"}
+
+
 def test_columns_that_belong_together_stand_together() -> None:
     rows: list[dict[str, Any]] = [{"seed": 1, "m.a": 1, "x": 2}, {"algorithm": "a", "m.b": 3}]
     assert columns_of(rows) == ["algorithm", "seed", "m.a", "m.b", "x"]

@@ -58,6 +58,13 @@ def test_columns_are_those_of_narrow_tables() -> None:
     assert "nodes" not in second
 
 
+def test_a_newline_in_a_name_splits_no_row() -> None:
+    text = latex_tables(boards([data("a", "x\ny"), data("b\u2028c", "x\ny")]))
+    rows = [line for line in text.splitlines() if line.startswith("x")]
+    assert [row.partition(" & ")[0] for row in rows] == ["x y"]
+    assert "b c" in text
+
+
 def test_signs_are_escaped() -> None:
     assert escape_latex(r"a_b & 5% \x") == r"a\_b \& 5\% \textbackslash{}x"
 

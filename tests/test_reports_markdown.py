@@ -113,6 +113,13 @@ def test_columns_that_say_nothing_are_left_out() -> None:
     assert note.endswith("likelihood 1.")
 
 
+def test_a_newline_in_a_name_splits_no_row() -> None:
+    (board,) = boards([data("a", "x\n| y"), data("b\r\nc", "x\n| y")]).values()
+    (line,) = [line for line in cost_table(board).splitlines() if "`" in line]
+    assert line.startswith("| `x \\| y` |")
+    assert "b c" in cost_table(board)
+
+
 def test_cost_is_time_and_peak() -> None:
     made = compare([data("sindy", "a", wall_s=2.04, peak_memory_mb=100.4)])
     assert rows(cost_table(made))["`a`"] == ["2.0 s, 100 MB"]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,7 +57,7 @@ def test_there_is_room_for_so_much(monkeypatch: pytest.MonkeyPatch) -> None:
         return Data(name, np.zeros(125))  # 1000 bytes
 
     for name in "abcabc":
-        assert remembers.get(name, lambda name=name: load(name)).name == name
+        assert remembers.get(name, partial(load, name)).name == name
     assert "".join(loaded) == "abcc"
 
 
@@ -66,6 +67,7 @@ def test_a_trajectory_is_remembered(tmp_path: Path, name: str) -> None:
     remembers = Recall()
 
     def load() -> Dataset:
-        return source.load(name, snr_db=None, seed=0, protocol=Protocol.STRICT)
+        loaded: Dataset = source.load(name, snr_db=None, seed=0, protocol=Protocol.STRICT)
+        return loaded
 
     assert remembers.get(name, load) is remembers.get(name, load)

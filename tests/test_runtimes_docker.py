@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from mdbench.runtimes.base import Runtime
     from mdbench.workspace import Workspace
 
+pytestmark = pytest.mark.engine
+
 
 @pytest.fixture
 def place(tmp_path: Path) -> Workspace:
@@ -80,7 +82,7 @@ def test_a_container_can_do_nothing_but_its_work(runtime: Runtime, method: Metho
     assert "size=" in host["Tmpfs"]["/tmp"]
     assert {u["Name"]: u["Hard"] for u in host["Ulimits"]} == {"fsize": 10 * 2**20, "core": 0}
     binds = [bind.partition(":")[2] for bind in host["Binds"]]
-    assert binds == ["/mdbench/jobs:rw", "/mdbench/pipes:ro"]
+    assert binds == ["/mdbench/job:rw", "/mdbench/pipes:ro"]
 
 
 def test_an_image_that_has_gone_is_not_the_methods_fault(
@@ -116,8 +118,6 @@ def test_an_engine_that_goes_is_not_the_methods_fault(
 NOSY = """
 import os
 import numpy as np
-
-pytestmark = pytest.mark.engine
 
 class Adapter:
     def __init__(self, *, seed, threads): ...

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import subprocess
+import sys
 import tempfile
 import time
 from base64 import urlsafe_b64encode
@@ -286,6 +287,35 @@ def identity(tmp_path: Path, lock: str, start: Base, *packages: str) -> str:
     file = tmp_path / "requirements.lock"
     file.write_text(lock, encoding="utf-8")
     return kept.identity("m", file, packages)
+
+
+def test_a_link_that_leaves_is_refused_before_anything_is_built(
+    tmp_path: Path, fake_docker: Callable[[str], Images]
+) -> None:
+    images = fake_docker("echo asked >&2; exit 1")
+    place = workspace(tmp_path)
+    (add_method(place, "m") / "notes.txt").symlink_to("/etc/passwd")
+    with pytest.raises(MethodError, match=r"notes\.txt is a link to /etc/passwd"):
+        images.build(methods.find("m", place.algorithms))
+
+
+def test_what_a_killed_build_leaves_is_removed_at_the_next_start(tmp_path: Path) -> None:
+    code = (
+        "import os\n"
+        "from mdbench.runtimes.images import _context\n"
+        "with _context('FROM x', {'mdbench.content': 'y'}, print) as folder:\n"
+        "    assert (folder / 'Dockerfile').is_file()\n"
+        "    os._exit(9)\n"
+    )
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    environment = {**os.environ, "TMPDIR": str(temporary)}
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment, check=False)
+    assert done.returncode == 9
+    assert list(temporary.iterdir())
+    again = "from mdbench.runtimes.scratch import remove_left_over; remove_left_over()"
+    subprocess.run([sys.executable, "-c", again], cwd=ROOT, env=environment, check=True)
+    assert list(temporary.iterdir()) == []
 
 
 def test_identity_covers_all_ingredients_and_nothing_else(

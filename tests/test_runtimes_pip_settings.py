@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import ssl
 import sys
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -80,7 +81,7 @@ def test_certificates(tmp_path: Path) -> None:
 def test_without_a_setting_the_system_is_trusted_if_it_has_certificates(
     monkeypatch: pytest.MonkeyPatch, store: str | None
 ) -> None:
-    paths = ssl.get_default_verify_paths()._replace(cafile=store, capath=None)
+    paths = SimpleNamespace(cafile=store, capath=None)
     monkeypatch.setattr(ssl, "get_default_verify_paths", lambda: paths)
     assert uv_settings({}, {}).environment == ({"UV_SYSTEM_CERTS": "true"} if store else {})
 

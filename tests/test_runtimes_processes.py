@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -52,6 +53,50 @@ def test_a_mark_finds_those_whose_parent_has_gone(family: subprocess.Popen[bytes
     assert all(map(is_running, below))
     processes.kill_marked(mark.decode().partition("=")[2])
     assert not any(map(is_running, below))
+
+
+def test_a_tree_is_stopped_and_goes_on(family: subprocess.Popen[bytes]) -> None:
+    below = set(processes.tree(family.pid))
+    assert len(below) == 2
+    assert not processes.tree_stands(family.pid)
+    assert processes.stop_tree(family.pid) == (below, True)
+    assert processes.tree_stands(family.pid)
+    assert processes.stop_tree(family.pid) == (set(), True)
+    os.kill(min(below), signal.SIGCONT)
+    assert wait_until(lambda: not processes.tree_stands(family.pid))
+    assert processes.stop_tree(family.pid) == ({min(below)}, True)
+    processes.continue_all(below)
+    assert wait_until(lambda: not processes.tree_stands(family.pid))
+    processes.kill_tree(family.pid)
+    family.kill()
+    family.wait()
+
+
+def test_a_process_whose_first_thread_has_ended_is_stopped_too() -> None:
+    # Its state is a zombie's while the others run.
+    code = (
+        "import ctypes, os, threading, time\n"
+        "pid = os.fork()\n"
+        "if pid: os.waitpid(pid, 0)\n"
+        "def work():\n"
+        "    while True: sum(range(1000))\n"
+        "threading.Thread(target=work).start()\n"
+        "ctypes.CDLL(None).pthread_exit(None)\n"
+    )
+    root = subprocess.Popen([sys.executable, "-c", code])
+    assert wait_until(lambda: [_state(pid) for pid in processes.tree(root.pid)] == ["Z"])
+    assert not processes.tree_stands(root.pid)
+    stopped, stand = processes.stop_tree(root.pid)
+    assert len(stopped) == 1
+    assert stand
+    (pid,) = stopped
+    os.kill(pid, signal.SIGKILL)
+    root.kill()
+    root.wait()
+
+
+def _state(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0]
 
 
 def test_what_a_process_uses() -> None:

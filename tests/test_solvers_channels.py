@@ -47,7 +47,7 @@ def poiseuille(y: Array, t: Array, drop: float, viscosity: float) -> Array:
 def test_start_up_of_poiseuille_s_flow() -> None:
     x, y, dt = np.array([0.3, 0.7]), np.linspace(0, 1, 9), 0.01
     u = empty_channel(8, dt, 60, [x, y], density=1.0, viscosity=1.0, inlet=8.0, progress=quiet)
-    exact = poiseuille(y, dt * np.arange(1, 61), 8.0, 1.0)
+    exact = poiseuille(y, dt * np.arange(1.0, 61.0), 8.0, 1.0)
     for along in u[0]:
         np.testing.assert_allclose(along[:, 15:], exact[:, 15:], atol=8e-3)
         np.testing.assert_allclose(along[:, -1], exact[:, -1], atol=2e-4)

@@ -28,7 +28,7 @@ def test_a_spot_keeps_its_mass_drifts_and_spreads() -> None:
 
 def test_a_spot_solves_its_equation() -> None:
     h = 1e-3
-    x, y, t = (place + h * np.arange(-1, 2) for place in (0.3, -0.8, 1.7))
+    x, y, t = (place + h * np.arange(-1.0, 2.0) for place in (0.3, -0.8, 1.7))
     u = drifting_gaussian(x, y, t, height=3.0, velocity=(-0.25, -0.5), diffusion=0.5)
     u_x, u_y, u_t = (np.diff(line[::2])[0] / (2 * h) for line in (u[:, 1, 1], u[1, :, 1], u[1, 1]))
     laplacian = (np.diff(u[:, 1, 1], 2)[0] + np.diff(u[1, :, 1], 2)[0]) / h**2

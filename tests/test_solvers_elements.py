@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,7 @@ def quiet(part: float) -> None:
     assert 0 <= part <= 1
 
 
-SLAB = {"capacity": 3.0, "ambient": 300.0, "progress": quiet}
+slab = partial(heated_slab, capacity=3.0, ambient=300.0, progress=quiet)
 
 
 def suddenly_warm(n: int, dt: float, t: float) -> float:
@@ -53,14 +54,18 @@ def test_soil_converges_to_the_separated_solution_in_first_order_of_time() -> No
 @pytest.mark.parametrize("dim", [2, 3])
 def test_soil_in_more_dimensions_is_the_same_at_every_depth(dim: int) -> None:
     across, depth = np.linspace(-0.1, 0.1, 5), np.linspace(-1.5, 0, 31)
-    options = {
-        "diffusivity": 1e-6,
-        "initial": 10.0,
-        "surface": lambda t: 10 + 10 * np.sin(7.27e-5 * t),
-        "progress": quiet,
-    }
-    line = soil([depth], 300.0, 40, **options)
-    box = soil([*[across] * (dim - 1), depth], 300.0, 40, **options)
+    line, box = (
+        soil(
+            axes,
+            300.0,
+            40,
+            diffusivity=1e-6,
+            initial=10.0,
+            surface=lambda t: 10 + 10 * np.sin(7.27e-5 * t),
+            progress=quiet,
+        )
+        for axes in ([depth], [*[across] * (dim - 1), depth])
+    )
     assert box.shape == (*[5] * (dim - 1), 31, 40)
     assert line.max() > 15
     np.testing.assert_allclose(box, np.broadcast_to(line, box.shape), atol=0.1)
@@ -69,7 +74,7 @@ def test_soil_in_more_dimensions_is_the_same_at_every_depth(dim: int) -> None:
 
 def test_a_slab_settles_to_its_steady_state() -> None:
     x, q, h, kappa = np.linspace(0, 2, 21), 5.0, 0.7, 1.3
-    u = heated_slab(
+    u = slab(
         [x],
         1e6,
         3,
@@ -77,7 +82,6 @@ def test_a_slab_settles_to_its_steady_state() -> None:
         transfer=h,
         source=lambda place, _t: np.full(place.shape[1], q),
         source_at=0.0,
-        **SLAB,
     )
     np.testing.assert_allclose(u[:, -1], 300 + q / h + q / (2 * kappa) * x * (2 - x), rtol=1e-6)
 
@@ -85,7 +89,7 @@ def test_a_slab_settles_to_its_steady_state() -> None:
 @pytest.mark.parametrize(("source_at", "mean"), [(0.0, 0.9), (0.5, 1.0), (1.0, 1.1)])
 def test_an_insulated_slab_keeps_all_the_heat_it_gets(source_at: float, mean: float) -> None:
     axes = [np.linspace(0, 1, 4), np.linspace(0, 2, 3), np.linspace(0, 0.1, 3)]
-    u = heated_slab(
+    u = slab(
         axes,
         0.2,
         10,
@@ -93,7 +97,6 @@ def test_an_insulated_slab_keeps_all_the_heat_it_gets(source_at: float, mean: fl
         transfer=0.0,
         source=lambda place, t: np.full(place.shape[1], 3 * t),
         source_at=source_at,
-        **SLAB,
     )
     # The integral of t from 0 to 2 is 2; a rule at the begin or the end of a step misses a tenth.
     np.testing.assert_allclose(u[..., -1], 300 + 2 * mean)

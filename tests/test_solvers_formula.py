@@ -12,7 +12,7 @@ from house import ROOT
 from scipy import stats
 
 from mdbench.errors import DataError
-from mdbench.solvers.formula import Problem, Spread, draw, read_problem
+from mdbench.solvers.formula import FormulaProblem, Spread, draw, read_problem
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,7 +35,7 @@ k = { value = -2.5, unit = "m", meaning = "a number" }
 """
 
 
-def read(tmp_path: Path, text: str) -> Problem:
+def read(tmp_path: Path, text: str) -> FormulaProblem:
     path = tmp_path / "law.toml"
     path.write_text(text, encoding="utf-8")
     return read_problem(path)

@@ -109,7 +109,7 @@ def test_most_systems_are_not_chaotic() -> None:
 
 def _moved(number: str, by: int) -> tuple[Any, Any]:
     start = np.array(SYSTEMS[number].initial_conditions[0]) * (1 + by * 2.3e-16)
-    _, u, du = integrate(SYSTEMS[number], start)
+    _, u, du = integrate(SYSTEMS[number], start.tolist())
     return u, du
 
 

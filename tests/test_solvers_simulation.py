@@ -11,7 +11,7 @@ from mdbench.errors import DataError
 from mdbench.expressions import parse
 from mdbench.solvers.integrating import compiled
 from mdbench.solvers.ode import integrate, read_system
-from mdbench.solvers.simulation import Ended, simulate, trajectory_r2
+from mdbench.solvers.simulation import Ending, simulate, trajectory_r2
 
 T = np.linspace(0.0, 2.0, 21)
 
@@ -19,7 +19,7 @@ T = np.linspace(0.0, 2.0, 21)
 def test_a_closed_form() -> None:
     true = np.stack([np.exp(-T), np.cos(T), -np.sin(T)], axis=-1)
     found = simulate(["-u0", "u2", "-u1"], T, true)
-    assert found.ended is Ended.WHOLE
+    assert found.ended is Ending.WHOLE
     assert found.r2 == pytest.approx(1.0, abs=1e-6)
 
 
@@ -33,15 +33,15 @@ def test_a_wrong_rate_has_the_r2_of_its_closed_form() -> None:
 @pytest.mark.parametrize(
     ("equation", "ended"),
     [
-        ("u0**2 + 1", Ended.BLEW_UP),  # tan(t + pi/4) has a pole at 0.79
-        ("exp(exp(u0))", Ended.BLEW_UP),
-        ("log(-u0)", Ended.BLEW_UP),
-        ("(-u0)**0.5", Ended.BLEW_UP),
-        ("1/(u0 - 1)", Ended.BLEW_UP),
-        ("-1e3*sign(u0 - 0.5)", Ended.STIFF),
+        ("u0**2 + 1", Ending.BLEW_UP),  # tan(t + pi/4) has a pole at 0.79
+        ("exp(exp(u0))", Ending.BLEW_UP),
+        ("log(-u0)", Ending.BLEW_UP),
+        ("(-u0)**0.5", Ending.BLEW_UP),
+        ("1/(u0 - 1)", Ending.BLEW_UP),
+        ("-1e3*sign(u0 - 0.5)", Ending.STIFF),
     ],
 )
-def test_failures_have_names(equation: str, ended: Ended) -> None:
+def test_failures_have_names(equation: str, ended: Ending) -> None:
     found = simulate([equation], T, np.exp(T)[:, None])
     assert (found.r2, found.ended) == (None, ended)
 
@@ -53,9 +53,9 @@ def test_what_would_take_for_ever_is_killed() -> None:
     found = simulate(
         [f"1e6*cos(1e3*u1) + 1e-9*({slow})", "1"], T, np.stack([np.exp(T), T], axis=-1)
     )
-    assert found.ended is Ended.LATE
+    assert found.ended is Ending.LATE
     assert time.monotonic() - start < 20.0
-    assert simulate(["-u0"], T, np.exp(-T)[:, None]).ended is Ended.WHOLE
+    assert simulate(["-u0"], T, np.exp(-T)[:, None]).ended is Ending.WHOLE
 
 
 def test_the_true_systems_come_back_to_their_data() -> None:
@@ -67,7 +67,7 @@ def test_the_true_systems_come_back_to_their_data() -> None:
             t, u, _ = integrate(system, start)
             rows = slice(120, None) if k == 0 else slice(None)
             found = simulate(system.truth, t[rows], u[rows])
-            assert found.ended is Ended.WHOLE
+            assert found.ended is Ending.WHOLE
             if found.r2 is None or found.r2 < 0.999:
                 below.append((system.id, k))
     assert sorted(below) == [("I12", 0), ("I55", 1), ("I6", 0)]
@@ -76,33 +76,33 @@ def test_the_true_systems_come_back_to_their_data() -> None:
 @pytest.mark.parametrize(
     ("equation", "ended", "fewest", "most"),
     [
-        ("u0**2", Ended.BLEW_UP, 5, 11),  # infinite at t = 1
-        ("log(1.2 - u0)", Ended.WHOLE, 30, 30),  # never comes to u0 = 1.2
-        ("1 + sqrt(1.2 - u0)", Ended.BLEW_UP, 1, 29),  # undefined from u0 = 1.2 on
-        ("exp(exp(exp(u0)))", Ended.BLEW_UP, 1, 5),
+        ("u0**2", Ending.BLEW_UP, 5, 11),  # infinite at t = 1
+        ("log(1.2 - u0)", Ending.WHOLE, 30, 30),  # never comes to u0 = 1.2
+        ("1 + sqrt(1.2 - u0)", Ending.BLEW_UP, 1, 29),  # undefined from u0 = 1.2 on
+        ("exp(exp(exp(u0)))", Ending.BLEW_UP, 1, 5),
     ],
 )
 def test_the_states_are_kept_as_far_as_it_came(
-    equation: str, ended: Ended, fewest: int, most: int
+    equation: str, ended: Ending, fewest: int, most: int
 ) -> None:
     done = simulate([equation], np.linspace(0, 3, 30), np.ones((30, 1)))
     assert done.ended is ended
     assert fewest <= len(done.states) <= most
     assert np.isfinite(done.states).all()
-    assert (done.r2 is None) == (ended is not Ended.WHOLE)
+    assert (done.r2 is None) == (ended is not Ending.WHOLE)
 
 
 def test_a_simulation_ends_after_so_many_evaluations() -> None:
     t, true = np.linspace(0, 1000, 1000), np.tile([0.0, 1.0], (1000, 1))
     done = simulate(["u1", "-u0"], t, true, evaluations=500)
-    assert (done.ended, done.evaluations) == (Ended.STIFF, 500)
+    assert (done.ended, done.evaluations) == (Ending.STIFF, 500)
     assert 10 < len(done.states) < 500
 
 
 def test_an_unfit_start_is_no_error() -> None:
     with pytest.raises(DataError):
         integrate(read_system(ROOT / "datasets" / "ode" / "gompertz-law-tumor-growth.toml"), [-1.0])
-    assert simulate(["u0*log(u0)"], T, -np.ones((21, 1))).ended is Ended.BLEW_UP
+    assert simulate(["u0*log(u0)"], T, -np.ones((21, 1))).ended is Ending.BLEW_UP
 
 
 @pytest.mark.parametrize(

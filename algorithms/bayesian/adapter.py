@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class _Setting:
+class _BayesianSetting:
     """One point of the grid: where to begin, when to end, and what to believe."""
 
     start: Stlsq
@@ -62,15 +62,15 @@ class Adapter(FieldAdapter):
         inclusion: float = 0.5,
         inclusion_probabilities: object = None,
         **library: Any,
-    ) -> _Setting:
+    ) -> _BayesianSetting:
         """Read a setting; probabilities that a candidate told are no part of it."""
         del inclusion_probabilities
         start = Stlsq(FieldLibrary.of(**library), float(alpha), float(threshold))
-        return _Setting(start, float(tolerance), float(inclusion))
+        return _BayesianSetting(start, float(tolerance), float(inclusion))
 
     @classmethod
     def find(
-        cls, problem: Problem, terms: FieldTerms, settings: Sequence[_Setting], *, seed: int
+        cls, problem: Problem, terms: FieldTerms, settings: Sequence[_BayesianSetting], *, seed: int
     ) -> Models:
         """Run the iteration once for every start that STLSQ gives."""
         p, n_rows = len(terms), terms.count_rows(problem)
@@ -87,7 +87,7 @@ class Adapter(FieldAdapter):
         units = size[p:, None] / np.where(size[:p] > 0, size[:p], 1.0)
         known: dict[tuple[int, bytes], list[Posterior]] = {}
 
-        def posterior(start: Stlsq, target: int) -> tuple[Array, list[Posterior]]:
+        def posterior(start: Stlsq, target: int) -> tuple[NDArray[np.intp], list[Posterior]]:
             mask = kept[number[start], target]
             columns = np.flatnonzero(mask)
             key = target, mask.tobytes()

@@ -37,7 +37,7 @@ _GAIN = 0.005
 
 
 @dataclass(frozen=True)
-class _Setting:
+class _DeepmodSetting:
     """One point of the grid, and how the network is trained."""
 
     library: FieldLibrary
@@ -78,7 +78,7 @@ class Adapter(FieldAdapter):
         order: int = 2,
         threshold: float = 0.1,
         **options: Any,
-    ) -> _Setting:
+    ) -> _DeepmodSetting:
         """Read a setting.
 
         Raises
@@ -89,11 +89,11 @@ class Adapter(FieldAdapter):
         if not 0 < threshold < np.inf:
             raise ValueError(f"threshold is {threshold}; it must be above 0")
         terms = FieldLibrary.of(library=library, derivative_order=derivative_order, order=order)
-        return _Setting(terms, float(threshold), Options(**options))
+        return _DeepmodSetting(terms, float(threshold), Options(**options))
 
     @classmethod
     def find(
-        cls, problem: Problem, terms: FieldTerms, settings: Sequence[_Setting], *, seed: int
+        cls, problem: Problem, terms: FieldTerms, settings: Sequence[_DeepmodSetting], *, seed: int
     ) -> Models:
         """Not used: `fit` and `sweep` train by themselves, one equation after the other."""
         raise NotImplementedError
@@ -191,7 +191,7 @@ class _Clock:
 
 
 def _learner(
-    problem: Problem, terms: FieldTerms, setting: _Setting, *, seed: int, clock: _Clock
+    problem: Problem, terms: FieldTerms, setting: _DeepmodSetting, *, seed: int, clock: _Clock
 ) -> Learner:
     """Train a network on the data alone."""
     points, states = _samples(problem)
@@ -200,7 +200,9 @@ def _learner(
     return learner
 
 
-def _learn(learner: Learner, masks: Mask, library: Mask, setting: _Setting, clock: _Clock) -> Array:
+def _learn(
+    learner: Learner, masks: Mask, library: Mask, setting: _DeepmodSetting, clock: _Clock
+) -> Array:
     """Train with terms and choose terms in turn, until they stay; give coefficients (states, p)."""
     for _ in range(_ROUNDS):
         if clock.rings() or not masks.any():
@@ -214,7 +216,7 @@ def _learn(learner: Learner, masks: Mask, library: Mask, setting: _Setting, cloc
 
 
 def _starts(
-    learner: Learner, terms: FieldTerms, settings: Sequence[_Setting], places: Sequence[int]
+    learner: Learner, terms: FieldTerms, settings: Sequence[_DeepmodSetting], places: Sequence[int]
 ) -> list[tuple[Mask, list[int]]]:
     """Choose terms for each setting; give each choice once, with its settings, short ones first.
 

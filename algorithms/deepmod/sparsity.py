@@ -31,7 +31,7 @@ def compress(features: Array, targets: Array) -> tuple[Array, Array]:
     tuple of NDArray
         The triangular factor of both together, cut into (m, p) and (m, k): m is at most p + k.
     """
-    factor = np.linalg.qr(np.column_stack([features, targets]), mode="r")
+    factor = np.asarray(np.linalg.qr(np.column_stack([features, targets]), mode="r"))
     return factor[:, : features.shape[1]], factor[:, features.shape[1] :]
 
 

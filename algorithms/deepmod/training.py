@@ -148,7 +148,7 @@ class Learner:
 
     def all_masks(self, choices: Sequence[tuple[Mask, float]]) -> list[Mask]:
         """Threshold several libraries, of which the network is evaluated once."""
-        every = np.logical_or.reduce([library for library, _ in choices])
+        every = _any(np.stack([library for library, _ in choices]))
         features, targets = compress(*self.features(every))
         result = []
         for library, threshold in choices:
@@ -160,7 +160,7 @@ class Learner:
 
     def misfits(self, choices: Sequence[Mask]) -> list[float]:
         """Give what each choice of terms (states, p) leaves of u_t: a part of its mean square."""
-        every = np.logical_or.reduce([masks.any(axis=0) for masks in choices])
+        every = _any(np.concatenate(choices))
         features, targets = compress(*self.features(every))
         whole = np.maximum(np.sum(targets**2, axis=0), np.finfo(np.float64).tiny)
         result = []
@@ -171,7 +171,7 @@ class Learner:
 
     def coefficients(self, masks: Mask) -> Array:
         """Fit the terms of masks (states, p); gives coefficients in the data's units, like them."""
-        wanted = masks.any(axis=0)
+        wanted = _any(masks)
         features, targets = self.features(wanted)
         return self._units * _fit(features, targets, masks, wanted)
 
@@ -234,7 +234,7 @@ class Learner:
             misfit = float(torch.mean((self._network(points) - values) ** 2))
         if masks is None:
             return misfit
-        wanted = masks.any(axis=0)
+        wanted = _any(masks)
         features, targets = self._features(points, wanted)
         if not (np.isfinite(features).all() and np.isfinite(targets).all()):
             return np.inf  # of a step too long, which is not taken
@@ -251,7 +251,7 @@ class Learner:
         points, values = self._train
         count = sum(each.numel() for each in self._network.parameters())
         result = NormalEquations(self.loss(masks), np.zeros(count), np.zeros((count, count)))
-        wanted = self._no_terms[0] if masks is None else masks.any(axis=0)
+        wanted = self._no_terms[0] if masks is None else _any(masks)
         chosen = np.flatnonzero(wanted).tolist()
         orders = self._columns.orders(chosen) if masks is not None else [0] * points.shape[1]
         equation = None if masks is None else _Equation(*self._features(points, wanted), masks)
@@ -312,7 +312,7 @@ class _Equation:
     """
 
     def __init__(self, features: Array, targets: Array, masks: Mask) -> None:
-        wanted = masks.any(axis=0)
+        wanted = _any(masks)
         self.fitted = _fit(features, targets, masks, wanted)[:, wanted]
         self._bases = [_basis(features[:, mask[wanted]]).astype(np.float32) for mask in masks]
         self.along: list[Array | None] = [None] * len(masks)
@@ -350,5 +350,10 @@ def _fit(features: Array, targets: Array, masks: Mask, wanted: Mask) -> Array:
     return result
 
 
+def _any(masks: Mask) -> Mask:
+    """Tell which terms one of the masks (n, p) has."""
+    return np.asarray(masks.any(axis=0))
+
+
 def _numbers(values: Tensor) -> Array:
-    return values.detach().numpy().astype(np.float64)
+    return np.array(values.detach().numpy(), dtype=np.float64)

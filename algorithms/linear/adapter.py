@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from mdbench.worker import Problem
+
+    Array = NDArray[np.float64]
 
 _BLOCK = 65536
 """Rows that are worked on at a time."""
@@ -16,7 +23,7 @@ class Adapter:
     def __init__(self, *, seed: int, threads: int) -> None:
         del seed, threads
 
-    def fit(self, problem: Any) -> None:
+    def fit(self, problem: Problem) -> None:
         """Solve the least-squares problem.
 
         Rows are taken in block by block, each reduced with what came before to a triangle
@@ -33,7 +40,7 @@ class Adapter:
         for begin in range(0, len(X), _BLOCK):
             rows = slice(begin, begin + _BLOCK)
             block = np.column_stack([_with_one(X[rows]) / scale, Y[rows]])
-            triangle = np.linalg.qr(np.vstack([triangle, block]), mode="r")
+            triangle = np.asarray(np.linalg.qr(np.vstack([triangle, block]), mode="r"))
         # As for the rows themselves: a column that others make up is found in spite of rounding.
         cut_off = np.finfo(np.float64).eps * max(X.shape)
         scaled = np.linalg.lstsq(
@@ -41,9 +48,9 @@ class Adapter:
         )
         self._coefficients = scaled[0] / scale[:, None]
 
-    def predict(self, problem: Any) -> np.ndarray:
+    def predict(self, problem: Problem) -> Array:
         """Predict the targets, (n, targets)."""
-        return _with_one(problem.X) @ self._coefficients
+        return np.asarray(_with_one(problem.X) @ self._coefficients)
 
     def equations(self) -> list[str]:
         """Give a sum for each target."""
@@ -54,5 +61,5 @@ class Adapter:
         ]
 
 
-def _with_one(X: np.ndarray) -> np.ndarray:
+def _with_one(X: Array) -> Array:
     return np.column_stack([np.ones(len(X)), X])

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from mdbench.worker import Problem
+
+    Array = NDArray[np.float64]
 
 
 class Adapter:
@@ -13,13 +20,13 @@ class Adapter:
     def __init__(self, *, seed: int, threads: int) -> None:
         del seed, threads
 
-    def fit(self, problem: Any) -> None:
+    def fit(self, problem: Problem) -> None:
         """Average the targets."""
         if not (np.isfinite(problem.X).all() and np.isfinite(problem.Y).all()):
             raise ValueError("the data are not finite")
         self._means = problem.Y.mean(axis=0)
 
-    def predict(self, problem: Any) -> np.ndarray:
+    def predict(self, problem: Problem) -> Array:
         """Predict the means, (n, targets)."""
         return np.tile(self._means, (len(problem.X), 1))
 

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mdbench.worker import Unsupported
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from mdbench.worker import Problem
+
+    Array = NDArray[np.float64]
 
 _FUNCTIONS = {
     "abs": np.abs,
@@ -46,7 +53,7 @@ class Adapter:
     def __init__(self, *, seed: int, threads: int) -> None:
         del seed, threads
 
-    def fit(self, problem: Any) -> None:
+    def fit(self, problem: Problem) -> None:
         """Take the equations that the bench gives."""
         if problem.truth is None:
             raise Unsupported("nobody knows the true equations of these data")
@@ -55,7 +62,7 @@ class Adapter:
         self._truth = problem.truth
         self.predict(problem)
 
-    def predict(self, problem: Any) -> np.ndarray:
+    def predict(self, problem: Problem) -> Array:
         """Evaluate them, (n, targets)."""
         columns = dict(zip(problem.variables, problem.X.T, strict=True))
         predictions = np.empty((len(problem.X), len(self._truth)))

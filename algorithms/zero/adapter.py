@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from mdbench.worker import Problem
+
+    Array = NDArray[np.float64]
 
 
 class Adapter:
@@ -13,13 +20,13 @@ class Adapter:
     def __init__(self, *, seed: int, threads: int) -> None:
         del seed, threads
 
-    def fit(self, problem: Any) -> None:
+    def fit(self, problem: Problem) -> None:
         """Count the targets."""
         if not (np.isfinite(problem.X).all() and np.isfinite(problem.Y).all()):
             raise ValueError("the data are not finite")
         self._targets = len(problem.targets)
 
-    def predict(self, problem: Any) -> np.ndarray:
+    def predict(self, problem: Problem) -> Array:
         """Predict zeros, (n, targets)."""
         return np.zeros((len(problem.X), self._targets))
 

@@ -43,10 +43,6 @@ class Finding:
     explanation: str = ""
 
 
-class _BrokenError(Exception):
-    """A point without which the later ones cannot be tried."""
-
-
 def check_method(name: str, workspace: Workspace, runtime: Runtime) -> Iterator[Finding]:
     """Try the method on small problems of every data type that it claims.
 

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 __all__ = [
     "NO_OPTIONS",
     "Answer",
-    "Candidate",
     "Choice",
     "DataType",
     "Dataset",
@@ -47,6 +46,7 @@ __all__ = [
     "Offer",
     "Option",
     "Part",
+    "Proposal",
     "Protocol",
     "RawAnswer",
     "Room",
@@ -252,7 +252,7 @@ class Scores:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class Proposal:
     """One proposal of a method.
 
     Attributes
@@ -291,7 +291,7 @@ class Offer:
         What it is chosen by; higher is better.
     """
 
-    candidate: Candidate
+    candidate: Proposal
     loss: float
     complexity: int
     fitness: float
@@ -523,7 +523,7 @@ class DataType(ABC, Generic[D, T]):
         """
 
     @abstractmethod
-    def weigh(self, task: T, part: Part, candidate: Candidate) -> Offer:
+    def weigh(self, task: T, part: Part, candidate: Proposal) -> Offer:
         """Read a candidate and compare it with the targets of a part.
 
         Raises

@@ -24,7 +24,7 @@ from mdbench.expressions import parse
 from mdbench.metrics.regression import nmse
 from mdbench.metrics.spec import MetricSpec, Value, flag
 from mdbench.solvers.ode import N_POINTS, SOLVER, integrate, read_system
-from mdbench.solvers.simulation import Ended, simulate, warm
+from mdbench.solvers.simulation import Ending, simulate, warm
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from mdbench.datatypes.base import Room, Shown
     from mdbench.datatypes.shared.equations import EquationAnswer
-    from mdbench.solvers.ode import System
+    from mdbench.solvers.ode import OdeSystem
     from mdbench.solvers.simulation import Simulated
 
     Array = NDArray[np.float64]
@@ -77,7 +77,7 @@ _ENDED = MetricSpec(
     title="broke off",
     explanation="simulations that did not come to the last time, by cause",
     kind="label",
-    labels=(Ended.WHOLE, Ended.BLEW_UP, Ended.STIFF),
+    labels=(Ending.WHOLE, Ending.BLEW_UP, Ending.STIFF),
     better="neither",
     on_failure=None,
     aggregate="counts",
@@ -109,7 +109,7 @@ class OdeDataset(Dataset):
 class _Unseen:
     """Makes or reads a trajectory when it is first asked for."""
 
-    system: System
+    system: OdeSystem
     start: tuple[float, ...]
     cache: Path
 
@@ -144,7 +144,7 @@ class Ode(EquationType[OdeDataset]):
 
     def source(self, path: Path | None = None) -> Source[OdeDataset]:
         """Open the 63 systems; or an NPZ or CSV file of the user's, or a folder of them."""
-        return _Systems(self.systems, self.cache) if path is None else _Files(path)
+        return _OdeSystems(self.systems, self.cache) if path is None else _OdeFiles(path)
 
     def task(self, dataset: OdeDataset, view: str, protocol: Protocol) -> Task[OdeDataset]:
         """Cut a trajectory by time.
@@ -214,12 +214,12 @@ class Ode(EquationType[OdeDataset]):
         scores: dict[str, Value] = {}
         for way, follows, r2 in ways:
             scores[follows.name] = _follows(way)
-            if way.r2 is not None or way.ended is Ended.LATE:
+            if way.r2 is not None or way.ended is Ending.LATE:
                 scores[r2.name] = way.r2
         # The first of the two that did not come to its end decides.
-        ends = [way.ended for way, *_ in ways if way.ended is not Ended.WHOLE]
-        ended = ends[0] if ends else Ended.WHOLE
-        return scores | {_ENDED.name: None if ended is Ended.LATE else ended.value}
+        ends = [way.ended for way, *_ in ways if way.ended is not Ending.WHOLE]
+        ended = ends[0] if ends else Ending.WHOLE
+        return scores | {_ENDED.name: None if ended is Ending.LATE else ended.value}
 
     def pictures(self, dataset: OdeDataset, answers: Sequence[Shown], room: Room) -> Drawn:
         """Draw the trajectories, and over them what answers make of them."""
@@ -248,7 +248,7 @@ class Ode(EquationType[OdeDataset]):
 DATA_TYPE = Ode
 
 
-class _Systems(Source[OdeDataset]):
+class _OdeSystems(Source[OdeDataset]):
     """The project's own systems; their clean arrays are made on first use."""
 
     def __init__(self, folder: Path, cache: Path) -> None:
@@ -258,7 +258,7 @@ class _Systems(Source[OdeDataset]):
         self._unseen: dict[str, _Unseen] = {}
 
     @cached_property
-    def systems(self) -> Mapping[str, System]:
+    def systems(self) -> Mapping[str, OdeSystem]:
         """All systems by name, in the order of their ids."""
         systems = [read_system(path) for path in self.folder.glob("*.toml")]
         if not systems:
@@ -301,7 +301,7 @@ class _Systems(Source[OdeDataset]):
             unseen=self._other(system),
         )
 
-    def _other(self, system: System) -> _Unseen | None:
+    def _other(self, system: OdeSystem) -> _Unseen | None:
         """Say how to make the trajectory from the second initial condition, if there is one."""
         if len(system.initial_conditions) < 2:  # noqa: PLR2004
             return None
@@ -316,7 +316,7 @@ class _Systems(Source[OdeDataset]):
         return add_published_noise(u, snr_db=snr_db, seed=seed, entries_before=N_POINTS * before)
 
 
-class _Files(Source[OdeDataset]):
+class _OdeFiles(Source[OdeDataset]):
     """Trajectories in files of the user's, whose truth nobody has told.
 
     Every NPZ or CSV file in the folder, and in the folders in it, is a dataset of the file's
@@ -373,12 +373,12 @@ class _Files(Source[OdeDataset]):
 
 
 def _follows(way: Simulated) -> float | None:
-    if way.ended is Ended.LATE:
+    if way.ended is Ending.LATE:
         return None
     return float(way.r2 is not None and way.r2 > FOLLOWED)
 
 
-def _floor(system: System, given: Trajectory, clean: Trajectory, *, noisy: bool) -> float:
+def _floor(system: OdeSystem, given: Trajectory, clean: Trajectory, *, noisy: bool) -> float:
     """Score the truth on test inputs that are as accurate as the data are.
 
     Noisy inputs are as they are.  Clean ones are known to the tolerance that they were integrated
@@ -408,7 +408,7 @@ def _fingerprint(u: Array, clean: Trajectory, snr_db: float | None, noise: str, 
     return fingerprint(arrays, snr_db, noise, seed)
 
 
-def _order(system: System) -> tuple[str, int]:
+def _order(system: OdeSystem) -> tuple[str, int]:
     return by_number(system.id)
 
 

@@ -139,8 +139,8 @@ class Pde(EquationType[PdeDataset]):
     def source(self, path: Path | None = None) -> Source[PdeDataset]:
         """Open the 14 systems; or an NPZ file of the user's, or a folder of them."""
         if path is not None:
-            return _Files(path, self)
-        return _Systems(self)
+            return _PdeFiles(path, self)
+        return _PdeSystems(self)
 
     def task(self, dataset: PdeDataset, view: str, protocol: Protocol) -> Task[PdeDataset]:
         """Cut a field by time, and differentiate it in space at each time by itself.
@@ -217,7 +217,7 @@ class Pde(EquationType[PdeDataset]):
 DATA_TYPE = Pde
 
 
-class _Systems(Source[PdeDataset]):
+class _PdeSystems(Source[PdeDataset]):
     """The project's own systems; their clean fields are made on first use."""
 
     def __init__(self, kind: Pde) -> None:
@@ -320,7 +320,7 @@ class _Systems(Source[PdeDataset]):
         )
 
 
-class _Files(Source[PdeDataset]):
+class _PdeFiles(Source[PdeDataset]):
     """Fields in NPZ files of the user's, whose truth nobody has told.
 
     Every NPZ file in the folder, and in the folders in it, is a dataset of the file's name.  A

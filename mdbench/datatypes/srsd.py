@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from mdbench.datatypes.shared.equations import EquationAnswer
-    from mdbench.solvers.formula import Problem
+    from mdbench.solvers.formula import FormulaProblem
 
     Array = NDArray[np.float64]
 
@@ -105,7 +105,7 @@ class SrsdDataset(Dataset):
     y_training
         The targets of the training rows as a method may see them, (8,000,).
     domain
-        How each column was drawn, for the comparison of equations: see `Problem.domain`.
+        How each column was drawn, for the comparison of equations: see `FormulaProblem.domain`.
     set
         How hard the problem is: one of `SETS`, or what else a user's problem says.
     """
@@ -337,7 +337,7 @@ class _Problems(Source[SrsdDataset]):
         self.path = path
 
     @cached_property
-    def problems(self) -> Mapping[str, Problem]:
+    def problems(self) -> Mapping[str, FormulaProblem]:
         """All problems by name: easy ones first, then in the order of their numbers."""
         files = [self.path] if self.path.is_file() else sorted(self.path.glob("*.toml"))
         if not self.path.exists():
@@ -402,7 +402,7 @@ class _Problems(Source[SrsdDataset]):
             set=problem.set,
         )
 
-    def _problem(self, ask: Ask) -> Problem:
+    def _problem(self, ask: Ask) -> FormulaProblem:
         if ask.problem not in self.problems:
             raise UsageError(
                 f"There is no dataset {ask.problem!r}.", did_you_mean(ask.problem, self.problems)
@@ -410,7 +410,9 @@ class _Problems(Source[SrsdDataset]):
         return self.problems[ask.problem]
 
 
-def _with_dummies(problem: Problem, x: Array, truth: str) -> tuple[Array, str, dict[str, Spread]]:
+def _with_dummies(
+    problem: FormulaProblem, x: Array, truth: str
+) -> tuple[Array, str, dict[str, Spread]]:
     """Mix in one to three columns that the target does not depend on, at random places.
 
     Their magnitudes are log-uniform over two decades around a random power of ten, with random
@@ -463,7 +465,7 @@ def _gamma(text: str) -> float:
     return value
 
 
-def _order(problem: Problem) -> tuple[int, list[tuple[bool, int, str]]]:
+def _order(problem: FormulaProblem) -> tuple[int, list[tuple[bool, int, str]]]:
     """Sort by difficulty, then i.6.20 before i.12.1."""
     rank = SETS.index(problem.set) if problem.set in SETS else len(SETS)
     words = re.findall(r"\d+|\D+", problem.name)

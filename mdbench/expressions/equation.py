@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache, reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import counter
 from .grammar import check, read
-from .linear import linear_complexity
+from .linear import Linear, linear
 from .tree import Node, Number, Variable, value
 
 if TYPE_CHECKING:
@@ -19,6 +20,25 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = ["Equation", "parse"]
+
+
+def _sum(
+    combination: Linear, variables: tuple[str, ...], columns: Mapping[str, NDArray[np.float64]]
+) -> NDArray[np.float64] | np.float64:
+    """Work out a linear combination, to the bit as its tree would be."""
+    terms = []
+    for coefficient, monomial in combination.terms:
+        product: NDArray[np.float64] | np.float64 = np.float64(coefficient)
+        for node in _factors(monomial, variables):
+            product = product * value(node, columns)
+        terms.append(product)
+    return reduce(operator.add, terms)
+
+
+@lru_cache(maxsize=10_000)
+def _factors(monomial: str, variables: tuple[str, ...]) -> tuple[Node, ...]:
+    texts = monomial.replace("**", "^").split("*")
+    return tuple(read(text, variables) for text in texts if text != "1")
 
 
 def parse(text: str, variables: Iterable[str]) -> Equation:
@@ -76,8 +96,8 @@ class Equation:
             self._tree  # noqa: B018
 
     @cached_property
-    def _linear(self) -> int | None:
-        return linear_complexity(self.text, self.variables)
+    def _linear(self) -> Linear | None:
+        return linear(self.text, self.variables)
 
     @cached_property
     def _tree(self) -> Node:
@@ -105,7 +125,11 @@ class Equation:
         """
         shape = np.shape(next(iter(columns.values()))) if columns else ()
         with np.errstate(all="ignore"):
-            return np.array(np.broadcast_to(value(self._tree, columns), shape))
+            if self._linear is None:
+                values = value(self._tree, columns)
+            else:  # a grid proposes thousands of them, of the same few monomials
+                values = _sum(self._linear, self.variables, columns)
+            return np.array(np.broadcast_to(values, shape))
 
     @cached_property
     def complexity(self) -> int:
@@ -121,7 +145,7 @@ class Equation:
             If SymPy fails on the equation, or needs too much time or memory.
         """
         if self._linear is not None:
-            return self._linear
+            return self._linear.nodes
         if isinstance(self._tree, Number | Variable):
             return 1
         return counter.complexity(self.text, self.variables)

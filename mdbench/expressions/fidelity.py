@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .atoms import Monomial, Sum
     from .points import Domain
 
-__all__ = ["Comparison", "Term", "Verdict", "compare"]
+__all__ = ["Term", "TermComparison", "Verdict", "compare"]
 
 MAX_SECONDS = 60.0
 """After this no further writing of an equation is tried."""
@@ -81,7 +81,7 @@ class Term:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class TermComparison:
     """An answer beside the truth.
 
     Attributes
@@ -136,7 +136,7 @@ def compare(
     truth_variables: Sequence[str] | None = None,
     domain: Mapping[str, tuple[float, float]] | None = None,
     seconds: float = MAX_SECONDS,
-) -> Comparison:
+) -> TermComparison:
     """Put an answer beside the truth.
 
     Parameters
@@ -192,7 +192,7 @@ class _Names:
 @lru_cache(maxsize=1_024)
 def _compare(
     truth: tuple[str, ...], prediction: tuple[str, ...], names: _Names, seconds: float
-) -> Comparison:
+) -> TermComparison:
     budget = _Budget(seconds)
     pairs = [_equation(t, p, names, budget) for t, p in zip(truth, prediction, strict=True)]
     n_true = sum(len(pair.truth) for pair in pairs)
@@ -200,7 +200,7 @@ def _compare(
     n_predicted = found + sum(len(pair.extra) for pair in pairs)
     errors = [pair.error for pair in pairs if pair.error is not None]
     unknown = any(not pair.decided for pair in pairs)
-    return Comparison(
+    return TermComparison(
         verdict=_verdict(pairs),
         precision=_share(found, n_predicted, n_true),
         recall=_share(found, n_true, n_predicted),

@@ -1,4 +1,4 @@
-"""The complexity of linear combinations, without SymPy.
+"""Linear combinations: their complexity without SymPy, and their terms.
 
 A sparse regression proposes thousands of texts like ``0.12*u0 + -4.5e-3*u0*u1 + 1.2*sin(u1)``.
 SymPy needs milliseconds for each, to find in the end that nothing can be simplified.  Here the
@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from .grammar import MAX_NODES
 
-__all__ = ["linear_complexity"]
+__all__ = ["Linear", "linear"]
 
 _COEFFICIENT = re.compile(r"-?(\d{1,40}\.?\d{0,40}|\.\d{1,40})(e[-+]?\d{1,4})?", re.IGNORECASE)
 _FACTOR = re.compile(r"((?P<function>\w+)\()?(?P<variable>\w+)(?(1)\))(\^[1-9]\d?)?")
@@ -42,8 +42,23 @@ class _Monomial(NamedTuple):
     """Nodes where none does, or the integer 1."""
 
 
-def linear_complexity(text: str, variables: tuple[str, ...]) -> int | None:
-    """Count the nodes of a linear combination, as SymPy would have them.
+class Linear(NamedTuple):
+    """What is known of a linear combination.
+
+    Attributes
+    ----------
+    nodes
+        Its complexity, as SymPy would have it.
+    terms
+        The coefficient of each term, and its monomial as a text; ``1`` for a constant.
+    """
+
+    nodes: int
+    terms: tuple[tuple[float, str], ...]
+
+
+def linear(text: str, variables: tuple[str, ...]) -> Linear | None:
+    """Read a linear combination.
 
     Parameters
     ----------
@@ -54,15 +69,16 @@ def linear_complexity(text: str, variables: tuple[str, ...]) -> int | None:
 
     Returns
     -------
-    int or None
-        The complexity; None if the text is not of the form that is known here.  A text with an
-        answer is within the grammar and its limits.
+    Linear or None
+        None if the text is not of the form that is known here.  A text with an answer is within
+        the grammar and its limits.
     """
     # No text has more nodes than characters: here the limit on nodes cannot be passed unseen.
     if len(text) > MAX_NODES:
         return None
     terms = text.replace(" - ", " + -").split(" + ")
     seen = set()
+    found = []
     nodes = 1 if len(terms) > 1 else 0
     for term in terms:
         head, times, monomial = term.partition("*")
@@ -75,13 +91,15 @@ def linear_complexity(text: str, variables: tuple[str, ...]) -> int | None:
                 monomial = "1"
         else:
             unit = not term.startswith("-")
+            coefficient = 1.0 if unit else -1.0
             monomial = term.removeprefix("-")
         known = _monomial(monomial, variables)
         if known is None or known.powers in seen:
             return None
         seen.add(known.powers)
+        found.append((coefficient, monomial))
         nodes += known.bare if unit else known.scaled
-    return nodes
+    return Linear(nodes, tuple(found))
 
 
 @lru_cache(maxsize=10_000)

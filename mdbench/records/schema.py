@@ -33,11 +33,11 @@ __all__ = [
     "SCHEMA",
     "Budget",
     "FrontEntry",
+    "Isolation",
     "Machine",
     "Measured",
     "Provenance",
     "Record",
-    "Runtime",
     "Selection",
     "Status",
     "comparable",
@@ -165,7 +165,7 @@ class Budget(_Model):
     output_mb: int | None = None
 
 
-class Runtime(_Model):
+class Isolation(_Model):
     """How the method was isolated."""
 
     name: str
@@ -252,7 +252,7 @@ class Record(_Model):
     front: tuple[FrontEntry, ...] | None = None
 
     budget: Budget
-    runtime: Runtime
+    runtime: Isolation
     provenance: Provenance
     measured: Measured
 

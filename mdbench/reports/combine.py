@@ -19,6 +19,8 @@ FORMATS = (".csv", ".parquet")
 
 _SPREAD = {"options", "metrics", "selection", "measured", "budget"}
 """Objects whose keys become columns of their own, such as ``measured.wall_s``."""
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+"""With what begins a text that a spreadsheet computes."""
 _LEFT_OUT = {"key_parts", "front", "provenance"}
 """What has no place in a table; the records have it."""
 _FIRST = ("file", "algorithm", "data_type", "dataset", "dim", "snr_db", "seed", "protocol")
@@ -63,7 +65,8 @@ def columns_of(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 def write_table(rows: Sequence[Mapping[str, Any]], out: Path) -> None:
     """Write rows as CSV or Parquet, by the name's ending.
 
-    A value that is missing is an empty cell of a CSV, and null in Parquet.  The file is there
+    A value that is missing is an empty cell of a CSV, and null in Parquet.  A text of a CSV that
+    would be a formula for a spreadsheet stands behind an apostrophe.  The file is there
     whole or not at all.
 
     Raises
@@ -101,9 +104,15 @@ def _plain(value: Any) -> Any:
 
 def _write_csv(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, columns_of(rows), restval="")
-        writer.writeheader()
-        writer.writerows(rows)
+        columns = columns_of(rows)
+        writer = csv.writer(file)
+        writer.writerow(map(_quoted, columns))
+        writer.writerows([_quoted(row.get(name, "")) for name in columns] for row in rows)
+
+
+def _quoted(value: Any) -> Any:
+    """Write a text so that no spreadsheet takes it for a formula: with an apostrophe before it."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
 def _write_parquet(rows: Sequence[Mapping[str, Any]], path: Path) -> None:

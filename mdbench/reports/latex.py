@@ -50,14 +50,14 @@ def latex_tables(boards: Mapping[str, Board]) -> str:
 
 
 def escape_latex(text: str) -> str:
-    r"""Write a text so that LaTeX shows it as it is.
+    r"""Write a text so that LaTeX shows it as it is, in one line.
 
     Examples
     --------
     >>> print(escape_latex("50 % of a_b"))
     50 \% of a\_b
     """
-    return "".join(_SPECIAL.get(sign, sign) for sign in text)
+    return "".join(_SPECIAL.get(sign, sign) for sign in " ".join(text.splitlines()))
 
 
 def _leaderboard(data_type: str, board: Board) -> str:

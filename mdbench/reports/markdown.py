@@ -198,6 +198,9 @@ def _answer(board: Board, entries: Sequence[Entry]) -> str:
 def _table(head: Sequence[str], lines: Iterable[Sequence[str]], *, left: set[str]) -> str:
     rule = [":--" if name in left else "--:" for name in head]
     return "\n".join(
-        "| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |"
-        for line in [head, rule, *lines]
+        "| " + " | ".join(map(_one_cell, line)) + " |" for line in [head, rule, *lines]
     )
+
+
+def _one_cell(text: str) -> str:
+    return " ".join(text.splitlines()).replace("|", "\\|")

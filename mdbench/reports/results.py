@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
-    "Measured",
+    "Effort",
     "Result",
     "read_folder",
     "report_order",
@@ -28,12 +28,12 @@ __all__ = [
 Finite = Annotated[float, AfterValidator(lambda value: value if math.isfinite(value) else None)]
 
 
-class _Part(BaseModel):
+class _Section(BaseModel):
     # What a report does not show may be there, be missing, or come with a later version.
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
-class Measured(_Part):
+class Effort(_Section):
     """What a job took."""
 
     started: str = ""
@@ -42,7 +42,7 @@ class Measured(_Part):
     peak_memory_mb: Finite | None = None
 
 
-class Result(_Part):
+class Result(_Section):
     """A record, as far as reports show it; the keys are those of the record."""
 
     schema_number: int = Field(alias="schema")
@@ -67,7 +67,7 @@ class Result(_Part):
     metrics: dict[str, Finite | str | None] = {}
     floor: Finite | None = None
     notes: dict[str, tuple[str, ...]] = {}
-    measured: Measured = Measured()
+    measured: Effort = Effort()
 
     @property
     def answered(self) -> bool:

@@ -15,7 +15,9 @@ from mdbench.datatypes.base import Protocol, RawAnswer
 from mdbench.records import ANSWERED, Status
 from mdbench.runs.choice import Proposals
 from mdbench.runs.handover import HandoverError, read_predictions
+from mdbench.runs.standstill import Standstill
 from mdbench.runtimes.base import WorkerGoneError, WorkerTimeoutError
+from mdbench.runtimes.output import Output
 from mdbench.runtimes.protocol import (
     Candidates,
     Describe,
@@ -52,12 +54,23 @@ _DYING_SECONDS = 0.5
 """How long a job that was killed may take to be gone, before its worker is killed too."""
 _LOOK_SECONDS = 1.0
 """How often the size of a job's folder is looked at."""
-_METHODS_DOING = {errno.ENOENT, errno.EEXIST, errno.ENOTDIR, errno.EACCES, errno.ELOOP}
+_METHODS_DOING = {
+    errno.ENOENT,
+    errno.EEXIST,
+    errno.ENOTDIR,
+    errno.EISDIR,
+    errno.EACCES,
+    errno.EPERM,
+    errno.ELOOP,
+    errno.ESTALE,
+}
 """What a method can cause in its folder; other errors, such as a full disk, are the machine's."""
 _NOT_BY_A_LIMIT = {Status.TIMEOUT, Status.UNSUPPORTED, Status.UNAVAILABLE}
 _BREACHES = {"memory": Status.OUT_OF_MEMORY, "processes": Status.CRASHED}
 _ORDER = b"test rows"
 """Keeps the order of test rows apart from what else a seed draws."""
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+"""How a file is made where the method may have put something in its place."""
 _JUDGING_SECONDS = 120.0
 """Time for reading all candidates of a job; usual ones take milliseconds."""
 
@@ -154,8 +167,9 @@ class Attempt:
         self._task = task
         self._setting = setting
         self._worker = worker
-        self._place = folder
-        self._folder = folder.here
+        self._folder = folder
+        self._output = Output(folder.descriptor, job.output_mb)
+        self._next_look = time.monotonic() + _LOOK_SECONDS
         self._identity = identity
         self._truth = task.dataset.truth if "truth" in method.spec.given else None
         self._deadline = time.monotonic() + job.timeout_s
@@ -173,7 +187,10 @@ class Attempt:
 
     def run(self) -> Outcome:
         """Do the job; whatever happens, there is an outcome."""
-        outcome = self._within_limits(self._outcome())
+        try:
+            outcome = self._within_limits(self._outcome())
+        finally:
+            self._output.close()
         if self._ended is not None:
             outcome.cpu_s = self._ended.cpu_s
             outcome.peak_memory_mb = self._ended.peak_memory_mb
@@ -247,10 +264,10 @@ class Attempt:
         return outcome
 
     def _choose(self) -> Choice | None:
-        """Weigh the candidates, while the job's clock stands still, and pick the best."""
-        start = time.monotonic()
-        self._proposals.weigh(_JUDGING_SECONDS, lambda: not self._worker.alive)
-        self._deadline += time.monotonic() - start
+        """Weigh the candidates and pick the best; while the job stands, so does its clock."""
+        with Standstill(self._worker) as standstill:
+            self._proposals.weigh(_JUDGING_SECONDS, lambda: not self._worker.alive)
+        self._deadline += standstill.seconds
         return self._proposals.choose()
 
     def _order_fit(self) -> None:
@@ -262,7 +279,7 @@ class Attempt:
         self._worker.send(
             JobOrder(
                 job=self._identity,
-                folder=self._place.inside,
+                folder=self._folder.inside,
                 view=spec.view,
                 variables=self._task.variables,
                 targets=self._task.targets,
@@ -283,11 +300,11 @@ class Attempt:
         if with_targets:
             arrays[part.target_name] = part.targets
         try:
-            new = os.open(self._folder / file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+            new = os.open(file, _NEW, 0o644, dir_fd=self._folder.descriptor)
             with os.fdopen(new, "wb") as stream:
                 np.savez(stream, allow_pickle=False, **arrays)
         except OSError as error:
-            if self._pid is None or error.errno not in _METHODS_DOING:
+            if error.errno not in _METHODS_DOING:
                 raise
             raise _StopError(
                 Status.INVALID_OUTPUT,
@@ -321,19 +338,24 @@ class Attempt:
     def _next(self) -> Message:
         """Wait for a message until the job's time is up, with an eye on what it writes."""
         while True:
-            left = self._deadline - time.monotonic()
+            if too_much := self._too_much():
+                raise _StopError(Status.CRASHED, f"killed: {too_much}")
+            end = min(self._deadline, self._next_look)
             try:
-                return self._receive(min(left, _LOOK_SECONDS))
+                return self._receive(end - time.monotonic())
             except WorkerTimeoutError:
-                if left <= _LOOK_SECONDS:
+                if time.monotonic() >= self._deadline:
                     raise
-            size = self._worker.folder_mb(self._place)
-            if size > self._job.output_mb:
-                self._worker.kill_job()
-                raise _StopError(
-                    Status.CRASHED,
-                    f"killed: wrote {size:.0f} MiB; {self._job.output_mb} MiB are allowed",
-                )
+
+    def _too_much(self) -> str:
+        """Look at what the job has written, when it is time to; kill it if that is too much."""
+        now = time.monotonic()
+        if now < self._next_look:
+            return ""
+        if reason := self._output.look():
+            self._worker.kill_job()
+        self._next_look = now + _LOOK_SECONDS
+        return reason
 
     def _receive(self, timeout: float) -> Message:
         message = self._worker.receive(max(0.0, timeout))
@@ -361,7 +383,8 @@ class Attempt:
                 proposals.hear(item, values)
 
     def _read(self, file: str, shape: tuple[int, ...]) -> NDArray[Any]:
-        return read_predictions(self._folder / file, shape, self._task.test.targets.dtype)
+        like = self._task.test.targets.dtype
+        return read_predictions(file, shape, like, folder=self._folder.descriptor)
 
     def _heard(self, described: Described, predicted: Predicted) -> Outcome:
         """Take an answer as it was given; its data type will read it."""
@@ -427,9 +450,12 @@ class Attempt:
         """Hear candidates for some time; tell whether the job has ended meanwhile."""
         end = time.monotonic() + seconds
         while self._ended is None:
+            self._too_much()
             try:
-                message = self._receive(end - time.monotonic())
+                message = self._receive(min(end, self._next_look) - time.monotonic())
             except WorkerTimeoutError:
+                if time.monotonic() < end:
+                    continue
                 return False
             except (WorkerGoneError, ProtocolError):
                 self._worker.interrupt()

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from mdbench.datatypes.base import Candidate
+from mdbench.datatypes.base import Proposal
 from mdbench.errors import AnswerError
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Proposals:
     came: int = 0
     invalid: int = 0
     first_reason: str = ""
-    _heard: list[Candidate] = field(default_factory=list)
+    _heard: list[Proposal] = field(default_factory=list)
     _weighed: dict[tuple[tuple[str, ...], int | None], Offer | str] = field(default_factory=dict)
 
     @property
@@ -73,7 +73,7 @@ class Proposals:
             self.refuse([item], f"target {item.target}; there are {targets}, counted from 0")
         else:
             self._heard.append(
-                Candidate(self.came, item.equations, item.hyperparameters, item.target, predictions)
+                Proposal(self.came, item.equations, item.hyperparameters, item.target, predictions)
             )
             self.came += 1
 
@@ -95,7 +95,7 @@ class Proposals:
         """Let the data type choose among all that may win."""
         return self.data_type.select(self.task, self.offers)
 
-    def _weigh(self, candidate: Candidate) -> Offer | str:
+    def _weigh(self, candidate: Proposal) -> Offer | str:
         """Weigh a candidate, or say why it cannot win; a grid often gives the same one again."""
         same = candidate.equations, candidate.target
         known = self._weighed.get(same) if self.by_equations else None

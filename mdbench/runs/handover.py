@@ -6,7 +6,7 @@ import io
 import math
 import os
 import stat
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,49 +33,74 @@ class HandoverError(Exception):
     """A file is not the array that it should be; says in what."""
 
 
-def read_predictions(path: Path, shape: tuple[int, ...], like: np.dtype[Any]) -> NDArray[Any]:
+def read_predictions(
+    path: Path | str,
+    shape: tuple[int, ...],
+    like: np.dtype[Any],
+    *,
+    folder: int | None = None,
+) -> NDArray[Any]:
     """Read an .npy file that must hold an array of exactly this shape.
 
     Its values are texts of at most `LONGEST_TEXT` characters where `like` is a type of text, and
     else float64.
 
     No link is followed, nothing but a plain file is opened, and no more is read than the shape
-    asks for.
+    asks for and the file held when it was opened.
+
+    Parameters
+    ----------
+    folder
+        The open folder that `path` is a name in.
 
     Raises
     ------
     HandoverError
         If it is anything else.
     """
+    name = os.path.basename(path)  # noqa: PTH119 - may be no path
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        descriptor = os.open(path, flags, dir_fd=folder)
     except OSError as error:
-        raise HandoverError(f"{path.name} cannot be read: {error.strerror}") from None
+        raise HandoverError(f"{name} cannot be read: {error.strerror}") from None
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)
-        raise HandoverError(f"{path.name} is no plain file")
-    with os.fdopen(descriptor, "rb") as stream, READING:
-        found, dtype = _read_header(stream, path.name)
+        raise HandoverError(f"{name} is no plain file")
+    with os.fdopen(descriptor, "rb", buffering=0) as stream, READING:
+        found, dtype = _read_header(stream.read(_MOST_HEADER) or b"", name)
         if found != shape:
             raise HandoverError(f"predictions of shape {found}; {shape} expected")
         texts = like.kind == "U"
         if texts and (dtype.kind != "U" or dtype.itemsize > 4 * LONGEST_TEXT):
-            raise HandoverError(f"{path.name} is no array of texts of {LONGEST_TEXT} characters")
+            raise HandoverError(f"{name} is no array of texts of {LONGEST_TEXT} characters")
         if not texts and dtype != np.float64:
-            raise HandoverError(f"{path.name} is no array of float64")
+            raise HandoverError(f"{name} is no array of float64")
         if status.st_size > dtype.itemsize * math.prod(shape) + _MOST_HEADER:
-            raise HandoverError(f"{path.name} holds more than its array")
-        stream.seek(0)
+            raise HandoverError(f"{name} holds more than its array")
+        content = io.BytesIO(_read(stream, status.st_size))  # which nobody changes any more
         try:
-            array: NDArray[Any] = np.lib.format.read_array(stream, allow_pickle=False)
+            # Looked at anew: what was read first may have been another file's header.
+            if _read_header(content.read(_MOST_HEADER), name) != (found, dtype):
+                raise HandoverError(f"{name} was changed while it was read")
+            content.seek(0)
+            array: NDArray[Any] = np.lib.format.read_array(content, allow_pickle=False)
         except ValueError:
-            raise HandoverError(f"{path.name} is cut short") from None
+            raise HandoverError(f"{name} is cut short") from None
     return array
 
 
-def _read_header(stream: BinaryIO, name: str) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
-    beginning = io.BytesIO(stream.read(_MOST_HEADER))  # a header may claim to be of any length
+def _read(stream: io.RawIOBase, size: int) -> bytes:
+    stream.seek(0)
+    found = bytearray()
+    while len(found) < size and (block := stream.read(size - len(found))):
+        found += block
+    return bytes(found)
+
+
+def _read_header(content: bytes, name: str) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
+    beginning = io.BytesIO(content)  # a header may claim to be of any length
     try:
         shape, _, dtype = _HEADERS[np.lib.format.read_magic(beginning)](beginning)
     except Exception:  # noqa: BLE001 - NumPy reads the header as Python, which may fail in any way

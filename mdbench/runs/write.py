@@ -18,11 +18,11 @@ from mdbench.metrics.selection import best_by_complexity
 from mdbench.records import (
     ANSWERED,
     FrontEntry,
+    Isolation,
     Machine,
     Measured,
     Provenance,
     Record,
-    Runtime,
     Selection,
     key_of,
 )
@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from mdbench.datatypes.base import DataType, Offer, Task
     from mdbench.runs.due import Ready
     from mdbench.runs.judgement import Judged
-    from mdbench.runtimes.base import Prepared
-    from mdbench.runtimes.base import Runtime as IsolatedBy
+    from mdbench.runtimes.base import Prepared, Runtime
 
 __all__ = ["Stopwatch", "make_record", "scored"]
 
@@ -69,7 +68,7 @@ def make_record(
     judged: Judged,
     *,
     data_type: DataType[Any, Any],
-    runtime: IsolatedBy,
+    runtime: Runtime,
     prepared: Prepared | None,
     log: str | None,
     started: datetime,
@@ -99,7 +98,7 @@ def make_record(
             invalid=outcome.invalid,
         ),
         front=None if outcome.front is None else tuple(_front(outcome.front)),
-        runtime=Runtime(name=runtime.name, details=_details(runtime, prepared)),
+        runtime=Isolation(name=runtime.name, details=_details(runtime, prepared)),
         provenance=Provenance(
             python=None if prepared is None else prepared.python,
             packages={} if prepared is None else dict(prepared.packages),
@@ -137,7 +136,7 @@ def scored(data_type: DataType[Any, Any], task: Task[Any], judged: Judged) -> di
     }
 
 
-def _details(runtime: IsolatedBy, prepared: Prepared | None) -> dict[str, Any]:
+def _details(runtime: Runtime, prepared: Prepared | None) -> dict[str, Any]:
     try:
         enforced = runtime.probe().details()
     except UnavailableError as error:

@@ -125,9 +125,12 @@ class Breach:
 
 @dataclass(frozen=True)
 class JobFolder:
-    """A job's own folder, as the host names it and as the worker does."""
+    """A job's own folder: open here, and as the worker names it.
 
-    here: Path
+    The host has no name for it, since what is there by that name may be something else by now.
+    """
+
+    descriptor: int
     inside: str
 
 
@@ -174,15 +177,11 @@ class Worker(ABC):
 
     @abstractmethod
     def make_folder(self) -> JobFolder:
-        """Make an empty folder that both sides can write."""
+        """Give a folder that both sides can write, with nothing in it but a folder ``scratch``."""
 
     @abstractmethod
     def remove_folder(self, folder: JobFolder) -> None:
-        """Remove a job's folder, whatever the job did to it."""
-
-    @abstractmethod
-    def folder_mb(self, folder: JobFolder) -> float:
-        """Give the space that the files in a job's folder take, in MiB."""
+        """Clear away a job's files, whatever the job did to them, or serve no other job."""
 
     @abstractmethod
     def begin_log(self, path: Path, job: str) -> None:
@@ -219,6 +218,18 @@ class Worker(ABC):
     @abstractmethod
     def ask_to_finish(self) -> None:
         """Tell the job that its time is up: what it has found should be sent now."""
+
+    @abstractmethod
+    def hold(self) -> bool:
+        """Stop the job's processes where they are; tell whether all of them stand."""
+
+    @abstractmethod
+    def stands(self) -> bool:
+        """Tell whether none of the job's processes runs."""
+
+    @abstractmethod
+    def go_on(self) -> None:
+        """Let the job's processes run on."""
 
     @abstractmethod
     def kill_job(self) -> None:

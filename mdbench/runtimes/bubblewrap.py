@@ -1,6 +1,6 @@
 """bubblewrap: a room without network, other processes or other people's files.
 
-Inside, the method's folder, the worker's code and the folder of the jobs lie below `INSIDE`; of
+Inside, the method's folder, the worker's code and the folder of the job lie below `INSIDE`; of
 the machine there is what a program needs to run, and none of it can be written.
 """
 

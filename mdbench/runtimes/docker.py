@@ -14,12 +14,14 @@ import struct
 import threading
 import time
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from docker.errors import ImageNotFound, NotFound
 from docker.types import LogConfig, Ulimit
 
 from mdbench.errors import UnavailableError
+from mdbench.runtimes import processes
 from mdbench.runtimes.base import Breach, Enforcement, Prepared, Runtime, WorkerGoneError
 from mdbench.runtimes.cores import Cores
 from mdbench.runtimes.engine import (
@@ -40,22 +42,21 @@ from mdbench.runtimes.launch import (
     worker_environment,
     worker_options,
 )
-from mdbench.runtimes.lines import LineWorker
+from mdbench.runtimes.lines import JOB, LineWorker
 from mdbench.runtimes.pipes import Pipes
 from mdbench.runtimes.protocol import MAX_LINE
 from mdbench.runtimes.scratch import Scratch, remove_left_over
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from mdbench.methods import Method
     from mdbench.runtimes.base import Limits, Worker
 
 __all__ = ["DockerRuntime", "DockerWorker"]
 
-_JOBS = "/mdbench/jobs"
-"""The folder of the jobs' folders, inside."""
+_JOB = "/mdbench/job"
+"""The folder of the jobs, inside."""
 _PIPES = "/mdbench/pipes"
 """The folder of the pipes, inside."""
 _NOBODY = 65534
@@ -85,13 +86,14 @@ class DockerRuntime(Runtime):
 
     def __init__(self, home: Path, on_line: Callable[[str], None] | None = None) -> None:
         self._images = Images(home, on_line)
+        self._on_line = on_line
         self._enforcement: Enforcement | None = None
         self._sizes: dict[str, float] = {}
 
     def probe(self) -> Enforcement:
         if self._enforcement is None:
             self._enforcement = look_at(connect())
-            remove_left_over()
+            remove_left_over(self._on_line)
             remove_orphans()
         return self._enforcement
 
@@ -133,6 +135,7 @@ class DockerRuntime(Runtime):
             prepared.command[0],
             [f"{METHODS_IN_IMAGE}/{method.name}", *worker_options(method, limits.output_mb)],
             limits,
+            say=self._on_line,
         )
         if on_launch is not None:
             on_launch(worker)
@@ -151,6 +154,8 @@ class DockerWorker(LineWorker):
         The worker's arguments.
     limits
         What its jobs may use.
+    say
+        Told of files that cannot be removed.
 
     Raises
     ------
@@ -158,8 +163,15 @@ class DockerWorker(LineWorker):
         If the container cannot be started.
     """
 
-    def __init__(self, image: str, arguments: list[str], limits: Limits) -> None:
-        scratch = Scratch()
+    def __init__(
+        self,
+        image: str,
+        arguments: list[str],
+        limits: Limits,
+        *,
+        say: Callable[[str], None] | None = None,
+    ) -> None:
+        scratch = Scratch(say)
         self._pipes = Pipes(scratch.path / "pipes")
         self._pumps: list[threading.Thread] = []
         self._piped = False
@@ -167,9 +179,10 @@ class DockerWorker(LineWorker):
         self._heard, self._over = (os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC) for _ in "ab")
         self._user = os.getuid() or _NOBODY
         self._group = os.getgid() or _NOBODY
-        super().__init__(scratch, _JOBS)
+        super().__init__(scratch, _JOB)
         self._limits = limits
-        self._give(scratch.jobs)
+        self._found: int | None = None
+        self._sought = False
         self._cores = Cores(limits.threads)
         self._said = bytearray()
         self._ended = False
@@ -219,7 +232,7 @@ class DockerWorker(LineWorker):
                 network_mode="none",
                 read_only=True,
                 binds={
-                    str(self._scratch.jobs): {"bind": _JOBS, "mode": "rw"},
+                    str(self._scratch.path / JOB): {"bind": _JOB, "mode": "rw"},
                     str(self._pipes.folder): {"bind": _PIPES, "mode": "ro"},
                 },
                 tmpfs={"/tmp": f"size={_TMP_MB}m,mode=1777,nosuid,nodev"},  # noqa: S108
@@ -250,7 +263,7 @@ class DockerWorker(LineWorker):
 
     @property
     def alive(self) -> bool:
-        return not self._interrupted and not self._ended
+        return not (self._interrupted or self._spoilt or self._ended)
 
     def begin_log(self, path: Path, job: str) -> None:
         self._began = time.time()
@@ -321,10 +334,30 @@ class DockerWorker(LineWorker):
         self._cores.release()
         self._remove_files()
 
-    def _give(self, folder: Path) -> None:
+    def _give(self, folder: int) -> None:
         """Let the container's user write a folder, where that is another user than this one."""
         if os.getuid() == 0:
-            os.chown(folder, self._user, self._group)
+            os.fchown(folder, self._user, self._group)
+
+    def _root(self) -> int | None:
+        """Give the worker's process, below the container's first; None where it is elsewhere.
+
+        The engine may count processes otherwise than this bench does, which then must not touch
+        what has that number here.
+        """
+        if self._ended:
+            return None
+        if not self._sought:
+            self._sought = True
+            try:
+                with self._calls:
+                    first = int(self._client.inspect_container(self._id)["State"]["Pid"])
+                own = Path(f"/proc/{first}/cgroup").read_text(encoding="utf-8")
+            except (*UNREACHABLE, KeyError, ValueError):
+                return None
+            if self._id in own:
+                self._found = next(iter(processes.children(first)), None)
+        return self._found
 
     def _signal(self, name: str) -> None:
         with suppress(*UNREACHABLE), self._calls:

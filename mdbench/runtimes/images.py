@@ -13,7 +13,6 @@ import os
 import re
 import shutil
 import sys
-import tempfile
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,11 +22,13 @@ from packaging.version import InvalidVersion
 
 import mdbench
 from mdbench.errors import MethodError, UnavailableError
+from mdbench.methods import files_of
 from mdbench.runtimes import base_images, docker_cli, wheels
 from mdbench.runtimes.base_images import Base, dockerfile, sha256
 from mdbench.runtimes.environments import python_range, read_lock
 from mdbench.runtimes.installing import claimed
 from mdbench.runtimes.pip_settings import read_pip_settings
+from mdbench.runtimes.scratch import Scratch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -44,7 +45,6 @@ METHODS_IN_IMAGE = "/mdbench/method"
 """The folder there that holds the method's folder and those that it uses."""
 
 _PACKAGE = Path(mdbench.__file__).resolve().parent
-_IGNORED = {"__pycache__", ".mypy_cache", ".ruff_cache", ".git"}
 
 
 @dataclass(frozen=True)
@@ -173,22 +173,22 @@ class Images:
         MethodError
             If the method's folder lacks what it takes.
         """
-        _check_python(method, self.base())
-        recipe = self._recipe(method.name, method.lock, method.spec.system_packages)
-        self._once(recipe.tag, recipe.identity, lambda: self._environment(recipe))
-        text = dockerfile("method")
         try:
             files = _files_of(method)
             fingerprint = _fingerprint(files)
         except OSError as error:
             raise MethodError(f"{method.folder} cannot be read: {error}.") from None
+        _check_python(method, self.base())
+        recipe = self._recipe(method.name, method.lock, method.spec.system_packages)
+        self._once(recipe.tag, recipe.identity, lambda: self._environment(recipe))
+        text = dockerfile("method")
         content = sha256(recipe.identity, text, fingerprint)
         tag = f"mdbench-{_docker_name(method.name)}:{content[:12]}"
 
         def make() -> None:
             self._say(f"building the image {tag}")
             labels = recipe.labels("method") | {"mdbench.content": content}
-            with _context(text, labels) as folder:
+            with _context(text, labels, self._say) as folder:
                 if _fingerprint(_copy(files, folder)) != fingerprint:
                     raise UnavailableError(
                         f"{method.folder} was edited during the build.",
@@ -281,7 +281,7 @@ class Images:
     def _environment(self, recipe: _Recipe) -> None:
         self._say(f"building the image {recipe.tag} on {recipe.base.reference}")
         labels = recipe.labels("environment") | {"mdbench.content": recipe.identity}
-        with _context(recipe.dockerfile, labels) as folder:
+        with _context(recipe.dockerfile, labels, self._say) as folder:
             (folder / "wheels").mkdir()
             lock = folder / "wheels" / "requirements.lock"
             lock.write_text(recipe.lock, encoding="utf-8")
@@ -363,8 +363,7 @@ def _files_of(method: Method) -> dict[str, Path]:
     return {
         f"{place}/{path.relative_to(folder).as_posix()}": path
         for place, folder in places.items()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and not _IGNORED & set(path.relative_to(folder).parts)
+        for path in files_of(folder)
     }
 
 
@@ -386,8 +385,12 @@ def _fingerprint(files: Mapping[str, Path]) -> str:
 
 
 @contextmanager
-def _context(dockerfile: str, labels: Mapping[str, str]) -> Iterator[Path]:
+def _context(
+    dockerfile: str, labels: Mapping[str, str], say: Callable[[str], None]
+) -> Iterator[Path]:
     """Make the folder that is sent to the engine, for as long as it is needed.
+
+    It is claimed: what a run that is killed meanwhile leaves is removed when the next one starts.
 
     The labels are filled in as one instruction: options of the command would be one each, which
     takes the older builder a second in all.
@@ -395,10 +398,14 @@ def _context(dockerfile: str, labels: Mapping[str, str]) -> Iterator[Path]:
     pairs = " ".join(f"{name}={json.dumps(value)}" for name, value in labels.items())
     filled = dockerfile.replace("LABEL mdbench=1\n", f"LABEL {pairs}\n")
     filled = filled.replace("mdbench.stage=1\n", f"mdbench.stage={labels['mdbench.content']}\n")
-    with tempfile.TemporaryDirectory(prefix="mdbench-build-") as name:
-        folder = Path(name)
+    scratch = Scratch(say)
+    try:
+        folder = scratch.path / "build"
+        folder.mkdir()
         (folder / "Dockerfile").write_text(filled, encoding="utf-8")
         yield folder
+    finally:
+        scratch.remove()
 
 
 def _open_to_all(folder: Path) -> None:

@@ -6,10 +6,11 @@ import time
 from abc import abstractmethod
 from typing import TYPE_CHECKING
 
+from mdbench.runtimes import processes
 from mdbench.runtimes.base import JobFolder, Worker, WorkerGoneError, WorkerTimeoutError
 from mdbench.runtimes.logs import LogSink
 from mdbench.runtimes.protocol import MAX_LINE, ProtocolError, parse_message
-from mdbench.runtimes.scratch import JobFolders, folder_mb
+from mdbench.runtimes.scratch import JobPlace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,7 +20,10 @@ if TYPE_CHECKING:
     from mdbench.runtimes.protocol import Message
     from mdbench.runtimes.scratch import Scratch
 
-__all__ = ["LineWorker"]
+__all__ = ["JOB", "LineWorker"]
+
+JOB = "job"
+"""The folder of a worker's jobs, below its scratch folder."""
 
 _LOOK_SECONDS = 1.0
 """How often a worker that says nothing is looked at."""
@@ -32,8 +36,8 @@ class LineWorker(Worker):
     ----------
     scratch
         The worker's folder, which it owns from now on.
-    jobs_inside
-        What the worker calls the folder of its jobs' folders.
+    inside
+        What the worker calls the folder of its jobs.
 
     Attributes
     ----------
@@ -41,21 +45,28 @@ class LineWorker(Worker):
         Where what the method prints goes.
     """
 
-    def __init__(self, scratch: Scratch, jobs_inside: str) -> None:
+    def __init__(self, scratch: Scratch, inside: str) -> None:
         self.log = LogSink()
         self._scratch = scratch
-        self._folders = JobFolders(scratch.jobs, self._give)
-        self._jobs_inside = jobs_inside
+        self._jobs = JobPlace(scratch.path / JOB, scratch.path / "bin", self._give)
+        self._inside = inside
+        self._spoilt = False
+        self._held: set[int] = set()
+        self._serving: set[int] = set()
         self._buffer = bytearray()
         self._searched = 0
 
-    def _give(self, folder: Path) -> None:
-        """Let the worker write a folder that was made for it."""
+    def _give(self, folder: int) -> None:
+        """Let the worker write an open folder that was made for it."""
 
     def _remove_files(self) -> None:
         """Remove all that was made for the worker."""
-        self._folders.close()
+        self._jobs.close()
         self._scratch.remove()
+
+    @abstractmethod
+    def _root(self) -> int | None:
+        """Give the worker's process as this machine knows it; None if it does not."""
 
     @abstractmethod
     def _write(self, data: memoryview) -> int:
@@ -80,14 +91,34 @@ class LineWorker(Worker):
         """Say how the worker ended, after waiting a little for the news."""
 
     def make_folder(self) -> JobFolder:
-        here = self._folders.take()
-        return JobFolder(here, f"{self._jobs_inside}/{here.name}")
+        self._serving = set()
+        return JobFolder(self._jobs.descriptor, self._inside)
 
-    def remove_folder(self, folder: JobFolder) -> None:
-        self._folders.give_back(folder.here)
+    def remove_folder(self, folder: JobFolder) -> None:  # noqa: ARG002 - there is one
+        self._spoilt = self._spoilt or not (self._job_has_gone() and self._jobs.renew())
 
-    def folder_mb(self, folder: JobFolder) -> float:
-        return folder_mb(folder.here)
+    def _job_has_gone(self) -> bool:
+        """Tell whether the job's process has ended, whoever has said so."""
+        root = self._root()
+        if root is None:
+            return True
+        return bool(self._serving) and self._serving.isdisjoint(processes.children(root))
+
+    def hold(self) -> bool:
+        root = self._root()
+        if root is None:
+            return False
+        stopped, all_stand = processes.stop_tree(root)
+        self._held |= stopped
+        return all_stand
+
+    def stands(self) -> bool:
+        root = self._root()
+        return root is not None and processes.tree_stands(root)
+
+    def go_on(self) -> None:
+        processes.continue_all(self._held)
+        self._held = set()
 
     def begin_log(self, path: Path, job: str) -> None:
         self.log.begin(path, job)
@@ -108,7 +139,7 @@ class LineWorker(Worker):
         while True:
             line = self._next_line()
             if line is not None:
-                return parse_message(line)
+                return self._noted(parse_message(line))
             if len(self._buffer) > MAX_LINE:
                 raise ProtocolError(f"a message of more than {MAX_LINE} bytes")
             left = None if deadline is None else deadline - time.monotonic()
@@ -123,6 +154,11 @@ class LineWorker(Worker):
             if not block:
                 raise self._gone()
             self._buffer += block
+
+    def _noted(self, message: Message) -> Message:
+        if message.type == "started" and (root := self._root()) is not None:
+            self._serving.update(processes.children(root))
+        return message
 
     def _next_line(self) -> bytes | None:
         end = self._buffer.find(b"\n", self._searched)

@@ -8,13 +8,25 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["TREE_MARK", "children", "kill_marked", "kill_tree", "memory_mb", "threads", "tree"]
+__all__ = [
+    "TREE_MARK",
+    "children",
+    "continue_all",
+    "kill_marked",
+    "kill_tree",
+    "memory_mb",
+    "stop_tree",
+    "threads",
+    "tree",
+    "tree_stands",
+]
 
 TREE_MARK = "MDBENCH_TREE"
 """An environment variable that all processes of a worker inherit: its value names the worker."""
 
 _PAGE_MB = os.sysconf("SC_PAGE_SIZE") / 2**20
 _KILL_SECONDS = 1.0
+_STOP_SECONDS = 0.5
 
 
 def children(pid: int) -> list[int]:
@@ -72,6 +84,46 @@ def kill_tree(root: int) -> None:
             found.update(tree(pid))
 
 
+def stop_tree(root: int) -> tuple[set[int], bool]:
+    """Stop all that descend from a process, until none of it runs and none is new.
+
+    Returns
+    -------
+    tuple of set of int and bool
+        The processes that were stopped now, and whether all stand: not so where one may not be
+        signalled, or goes on for half a second.
+    """
+    end = time.monotonic() + _STOP_SECONDS
+    stopped: set[int] = set()
+    before: set[int] | None = None
+    while True:
+        found = set(tree(root))
+        running = {pid for pid in found if not _stands(pid)}
+        if not running and found == before:
+            return stopped, True
+        if time.monotonic() > end:
+            return stopped, False
+        for pid in running:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGSTOP)
+                stopped.add(pid)
+        if running:
+            time.sleep(0.001)
+        before = found
+
+
+def tree_stands(root: int) -> bool:
+    """Tell whether nothing runs of all that descends from a process."""
+    return all(map(_stands, tree(root)))
+
+
+def continue_all(pids: set[int]) -> None:
+    """Let processes run that were stopped."""
+    for pid in pids:
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGCONT)
+
+
 def kill_marked(mark: str) -> None:
     """Kill every process of ours that carries a worker's mark, wherever it has gone."""
     end = time.monotonic() + _KILL_SECONDS
@@ -85,6 +137,22 @@ def _runs(pid: int) -> bool:
     except OSError:
         return False
     return text.rpartition(")")[2].split()[0] not in "ZX"
+
+
+def _stands(pid: int) -> bool:
+    """Tell whether no thread of a process runs; its first one may have ended before the others."""
+    try:
+        tasks = os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return True
+    for task in tasks:
+        with suppress(OSError):
+            text = Path(f"/proc/{pid}/task/{task}/stat").read_text(
+                encoding="utf-8", errors="replace"
+            )
+            if text.rpartition(")")[2].split()[0] not in "TtZXx":
+                return False
+    return True
 
 
 def _marked(mark: str) -> list[int]:

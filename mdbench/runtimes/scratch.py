@@ -1,18 +1,25 @@
-"""Folders of a running bench: claimed while it lives, cleared away after it was killed."""
+"""Folders of a running bench: claimed while it lives, cleared away after it was killed.
+
+What a job may have touched is worked on below a descriptor that was opened before there was a
+job: a path may lead elsewhere by now.
+"""
 
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
 import queue
-import shutil
 import stat
 import tempfile
 import threading
 import time
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from mdbench.worker.emptying import FOLDER, move, remove, within
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,105 +27,165 @@ if TYPE_CHECKING:
 __all__ = [
     "CLAIM",
     "PREFIX",
-    "JobFolders",
+    "SET_ASIDE",
+    "JobPlace",
     "Scratch",
     "folder_mb",
     "remove_left_over",
     "remove_tree",
 ]
 
-PREFIX = "mdbench-scratch-"
+_CHECKOUT = hashlib.sha256(os.fsencode(Path(__file__).resolve())).hexdigest()[:8]
+PREFIX = f"mdbench-scratch-{os.getuid()}-{_CHECKOUT}-"
+"""How the names of our folders begin: one user's and one checkout's are nobody else's."""
+SET_ASIDE = f"mdbench-left-{os.getuid()}-"
+"""How a folder is called that cannot be removed: no later run looks at it."""
 CLAIM = ".claim"
 
 _OLD_SECONDS = 3600.0
 """Age from which a folder without a claim is left over: its bench died while it was made."""
+_REMOVAL_SECONDS = 20.0
+"""How long the removal of one folder may take."""
+_MOST_ENTRIES = 10_000
+"""Entries of a job's folder that are cleared away between two jobs; more, and it is given up."""
 
 
 class Scratch:
-    """A worker's folder below the machine's temporary folder.
+    """A folder below the machine's temporary folder.
+
+    Parameters
+    ----------
+    say
+        Told of what cannot be removed.
 
     Attributes
     ----------
     path
-        The folder; ``jobs`` in it is for the folders of jobs.
+        The folder.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, say: Callable[[str], None] | None = None) -> None:
+        self._say = say
         self.path = Path(tempfile.mkdtemp(prefix=PREFIX))
         # Held open for as long as the folder is needed; the kernel lets go when we die.
         self._claim = os.open(self.path / CLAIM, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._claim, fcntl.LOCK_EX)
-        self.jobs = self.path / "jobs"
-        self.jobs.mkdir()
 
     def remove(self) -> None:
-        """Remove the folder with all that is in it."""
-        remove_tree(self.path)
+        """Remove the folder with all that is in it, or set it aside."""
+        _remove_or_set_aside(self.path, self._say)
         with suppress(OSError):
             os.close(self._claim)
 
 
-class JobFolders:
-    """Folders for one job after the other, made and removed while jobs are running.
+class JobPlace:
+    """The folder of a worker's jobs, one after the other; between two of them it is emptied.
+
+    It stays the same folder, so that a room can have it and nothing around it: there a job can
+    neither rename it nor reach another job's.
 
     Parameters
     ----------
-    place
-        Where they are made.
+    path
+        Where it is made.
+    bin_
+        Where is made what holds the leavings of jobs until they are removed.
     give
-        Does what the folder's user needs, such as making it the owner.
+        Makes the user of jobs the owner of an open folder.
+
+    Attributes
+    ----------
+    descriptor
+        The folder, open.
+
+    Raises
+    ------
+    OSError
+        If it cannot be made.
     """
 
-    def __init__(self, place: Path, give: Callable[[Path], None]) -> None:
-        self._place = place
+    def __init__(self, path: Path, bin_: Path, give: Callable[[int], None]) -> None:
+        self._path = path
         self._give = give
-        self._spare: queue.SimpleQueue[Path | OSError] = queue.SimpleQueue()
-        self._used: queue.SimpleQueue[Path | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._keep_house, daemon=True)
+        path.mkdir(mode=0o700)
+        bin_.mkdir(mode=0o700)
+        self.descriptor = os.open(path, FOLDER)
+        self._bin = os.open(bin_, FOLDER)
+        self._count = 0
+        self._closing = False
+        self._used: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._remove_used, daemon=True)
         self._thread.start()
+        give(self.descriptor)
+        self._furnish()
 
-    def take(self) -> Path:
-        """Give a folder that holds nothing but an empty folder ``scratch``.
+    def renew(self) -> bool:
+        """Clear all away that a job has left; tell whether the next one can be in it.
 
-        Raises
-        ------
-        OSError
-            If none can be made.
+        Not if the folder is no longer where it was made, or holds more than can be moved at once.
         """
-        made = self._spare.get()
-        if isinstance(made, OSError):
-            raise made
-        return made
+        try:
+            here, there = os.fstat(self.descriptor), self._path.lstat()
+            if not os.path.samestat(here, there):
+                return False
+            os.fchmod(self.descriptor, 0o700)
+            with suppress(OSError):
+                for name in os.listxattr(self.descriptor):
+                    os.removexattr(self.descriptor, name)
+            if not self._move_all():
+                return False
+            self._furnish()
+        except OSError:
+            return False
+        return True
 
-    def give_back(self, folder: Path) -> None:
-        """Have a folder removed, and another one made."""
-        self._used.put(folder)
+    def _move_all(self) -> bool:
+        """Move all into a new folder of the bin, which costs the same whatever is in it."""
+        self._count += 1
+        name = str(self._count)
+        os.mkdir(name, 0o700, dir_fd=self._bin)
+        used = os.open(name, FOLDER, dir_fd=self._bin)
+        try:
+            with os.scandir(self.descriptor) as entries:
+                names = [entry.name for entry in islice(entries, _MOST_ENTRIES)]
+            moved = sum(move(self.descriptor, each, used, each) for each in names)
+        finally:
+            os.close(used)
+            self._used.put(name)
+        return moved == len(names) < _MOST_ENTRIES
+
+    def _furnish(self) -> None:
+        os.mkdir("scratch", 0o700, dir_fd=self.descriptor)
+        scratch = os.open("scratch", FOLDER, dir_fd=self.descriptor)
+        try:
+            self._give(scratch)
+        finally:
+            os.close(scratch)
+
+    def _remove_used(self) -> None:
+        while (name := self._used.get()) is not None:
+            soon = within(_REMOVAL_SECONDS)
+            remove(self._bin, name, lambda: soon() and not self._closing)  # noqa: B023
 
     def close(self) -> None:
-        """End the thread; what is there stays."""
+        """End the thread, and let go of the folder; what is there stays."""
+        self._closing = True
         self._used.put(None)
         self._thread.join()
-
-    def _keep_house(self) -> None:
-        self._spare.put(self._make())
-        while (used := self._used.get()) is not None:
-            self._spare.put(self._make())  # first, since the next job may wait for it
-            remove_tree(used)
-
-    def _make(self) -> Path | OSError:
-        try:
-            made = Path(tempfile.mkdtemp(prefix="job-", dir=self._place))
-            scratch = made / "scratch"
-            scratch.mkdir()
-            self._give(made)
-            self._give(scratch)
-        except OSError as error:
-            return error
-        return made
+        for descriptor in (self.descriptor, self._bin):
+            os.close(descriptor)
 
 
-def remove_left_over() -> list[Path]:
-    """Remove the folders of benches that were killed; gives those that were."""
+def remove_left_over(say: Callable[[str], None] | None = None) -> list[Path]:
+    """Remove the folders of this user's benches that were killed; gives those that were.
+
+    Whatever is there: no error comes of it, and it takes a limited time.
+
+    Parameters
+    ----------
+    say
+        Told of what cannot be removed.
+    """
     removed = []
     for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         try:
@@ -126,7 +193,8 @@ def remove_left_over() -> list[Path]:
             if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
                 continue
             new = os.O_CREAT if status.st_mtime < time.time() - _OLD_SECONDS else 0
-            claim = os.open(path / CLAIM, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | new, 0o600)
+            flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | new
+            claim = os.open(path / CLAIM, flags, 0o600)
         except OSError:
             continue  # just made, or just removed
         try:
@@ -134,31 +202,48 @@ def remove_left_over() -> list[Path]:
         except OSError:
             continue  # its bench is running
         else:
-            remove_tree(path)
-            removed.append(path)
+            if _remove_or_set_aside(path, say):
+                removed.append(path)
         finally:
             os.close(claim)
     return removed
 
 
-def remove_tree(folder: Path) -> None:
-    """Remove a folder, also where rights were taken from it or files come and go meanwhile."""
+def _remove_or_set_aside(path: Path, say: Callable[[str], None] | None) -> bool:
+    if remove_tree(path):
+        return True
+    aside = path.with_name(f"{SET_ASIDE}{path.name.removeprefix(PREFIX)}")
+    try:
+        path.rename(aside)
+    except OSError:
+        aside = path
+    if say is not None:
+        say(f"What a job has left cannot be removed: {aside}; remove it by hand.")
+    return False
 
-    def retry(call: Callable[..., Any], path: str, _error: object) -> None:
-        with suppress(OSError):
-            for each in (Path(path).parent, Path(path)):
-                if stat.S_ISDIR(each.lstat().st_mode):
-                    each.chmod(0o700)
-            if call in {os.rmdir, os.unlink}:
-                call(path)
-            else:
-                shutil.rmtree(path, ignore_errors=True)
 
-    shutil.rmtree(folder, onerror=retry)
+def remove_tree(folder: Path, seconds: float = _REMOVAL_SECONDS) -> bool:
+    """Remove a folder, also where rights were taken from it or files come and go meanwhile.
+
+    It never raises; it tells whether nothing is left of the folder.
+    """
+    try:
+        parent = os.open(folder.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    try:
+        return remove(parent, folder.name, within(seconds))
+    finally:
+        os.close(parent)
 
 
 def folder_mb(folder: Path) -> float:
-    """Give the space that a folder's files take, in MiB; links are not followed."""
+    """Give the space that the files of a folder that nobody writes take, in MiB.
+
+    Links are not followed.
+    """
     size = 0
     pending = [folder]
     while pending:

@@ -28,7 +28,7 @@ from mdbench.runtimes.launch import (
     worker_environment,
     worker_options,
 )
-from mdbench.runtimes.lines import LineWorker
+from mdbench.runtimes.lines import JOB, LineWorker
 from mdbench.runtimes.scratch import Scratch, folder_mb, remove_left_over
 from mdbench.runtimes.watchdog import PERIOD_SECONDS, Watchdog
 
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 __all__ = ["VenvRuntime", "VenvWorker"]
 
 _PASSED_ON = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH")
+_JOB = f"{bubblewrap.INSIDE}/job"
+"""The folder of the jobs, in a room."""
 _STOP_SECONDS = 0.5
 _MILLISECONDS = f"{1000 * PERIOD_SECONDS:.0f} ms"
 
@@ -70,7 +72,7 @@ class VenvRuntime(Runtime):
         self._home = home
         self._on_line = on_line
         self._wrapped = not bubblewrap.trouble() if wrapped is None else wrapped
-        remove_left_over()
+        remove_left_over(on_line)
 
     def probe(self) -> Enforcement:
         look = f"memory and processes looked at every {_MILLISECONDS}"
@@ -116,6 +118,7 @@ class VenvRuntime(Runtime):
             options,
             limits,
             wrapped=self._wrapped,
+            say=self._on_line,
         )
         if on_launch is not None:
             on_launch(worker)
@@ -138,6 +141,8 @@ class VenvWorker(LineWorker):
         What its jobs may use.
     wrapped
         Whether it gets a room of its own.
+    say
+        Told of files that cannot be removed.
 
     Raises
     ------
@@ -153,14 +158,15 @@ class VenvWorker(LineWorker):
         limits: Limits,
         *,
         wrapped: bool,
+        say: Callable[[str], None] | None = None,
     ) -> None:
         if not Path(python[0]).exists():
             raise UnavailableError(
                 f"The interpreter {python[0]} has gone.",
                 "Remove the environments (./install.sh --clean), and give the same command again.",
             )
-        scratch = Scratch()
-        super().__init__(scratch, f"{bubblewrap.INSIDE}/jobs" if wrapped else str(scratch.jobs))
+        scratch = Scratch(say)
+        super().__init__(scratch, _JOB if wrapped else str(scratch.path / JOB))
         self._wrapped = wrapped
         self._mark = uuid.uuid4().hex
         self._found: int | None = None
@@ -210,7 +216,7 @@ class VenvWorker(LineWorker):
                 f"{inside}/path/mdbench/worker": WORKER_PACKAGE,
                 **dict(zip(method, folders, strict=True)),
             },
-            writable={f"{inside}/jobs": self._scratch.jobs},
+            writable={_JOB: self._scratch.path / JOB},
             environment=self._passed_on()
             | worker_environment(threads, home="/tmp", path=f"{inside}/path"),  # noqa: S108
             same_place=_interpreter_folders(python[0]),
@@ -232,7 +238,7 @@ class VenvWorker(LineWorker):
 
     @property
     def alive(self) -> bool:
-        return not self._interrupted and self._process.poll() is None
+        return not (self._interrupted or self._spoilt) and self._process.poll() is None
 
     def begin_log(self, path: Path, job: str) -> None:
         self._watchdog.forget()

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["DISTRIBUTIONS", "SIGNS", "Problem", "Spread", "draw", "read_problem"]
+__all__ = ["DISTRIBUTIONS", "SIGNS", "FormulaProblem", "Spread", "draw", "read_problem"]
 
 DISTRIBUTIONS = ("uniform", "log-uniform", "uniform-integer")
 SIGNS = ("positive", "negative", "mixed", "range")
@@ -82,7 +82,7 @@ class Spread:
 
 
 @dataclass(frozen=True)
-class Problem:
+class FormulaProblem:
     """A law and the distributions of its variables.
 
     Attributes
@@ -123,7 +123,7 @@ class Problem:
         return {column: asdict(spread) for column, spread in self.spreads.items()}
 
 
-def draw(problem: Problem, formula: str, n: int) -> tuple[Array, Array]:
+def draw(problem: FormulaProblem, formula: str, n: int) -> tuple[Array, Array]:
     """Draw samples of a law; the same ones whenever it is asked.
 
     Rows whose target is not finite, or too small or too large for single precision, are
@@ -169,7 +169,7 @@ def draw(problem: Problem, formula: str, n: int) -> tuple[Array, Array]:
     )
 
 
-def read_problem(path: Path) -> Problem:
+def read_problem(path: Path) -> FormulaProblem:
     """Read a problem from its TOML file.
 
     Raises
@@ -199,7 +199,7 @@ def read_problem(path: Path) -> Problem:
         key: _formula(path, f"released.{key}", released[key], words) if key in released else law
         for key in ("data", "truth")
     }
-    return Problem(
+    return FormulaProblem(
         name=unicodedata.normalize("NFC", path.stem),
         id=texts["id"],
         set=texts["set"],

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     RightHandSide = Callable[[float, Array], Array]
 
-__all__ = ["SOLVER", "System", "integrate", "read_system"]
+__all__ = ["SOLVER", "OdeSystem", "integrate", "read_system"]
 
 T_END = 10.0
 N_POINTS = 150
@@ -56,7 +56,7 @@ _REVISION = 1
 
 
 @dataclass(frozen=True)
-class System:
+class OdeSystem:
     """Autonomous first-order equations with their constants and initial conditions.
 
     Attributes
@@ -119,7 +119,7 @@ class System:
         return right_hand_side
 
 
-def read_system(path: Path) -> System:
+def read_system(path: Path) -> OdeSystem:
     """Read a system from its TOML file.
 
     Raises
@@ -144,7 +144,7 @@ def read_system(path: Path) -> System:
             parse(equation, (*states, *constants))
         except ValueError as error:
             raise DataError(f"{path}: {key} = {equation!r}: {error}") from error
-    system = System(
+    system = OdeSystem(
         name=unicodedata.normalize("NFC", path.stem),
         id=text(path, table, "id"),
         title=text(path, table, "title"),
@@ -162,7 +162,7 @@ def read_system(path: Path) -> System:
 
 
 def integrate(
-    system: System, initial_condition: Sequence[float] | None = None
+    system: OdeSystem, initial_condition: Sequence[float] | None = None
 ) -> tuple[Array, Array, Array]:
     """Integrate a system, and evaluate its right-hand sides on the solution.
 
@@ -209,7 +209,7 @@ def integrate(
     return t, u.T, derivatives(0.0, u).T
 
 
-def _as_arranged_by_sympy(system: System) -> list[str]:
+def _as_arranged_by_sympy(system: OdeSystem) -> list[str]:
     """Write the right-hand sides, constants put in, in SymPy's order of operations.
 
     The published trajectories come from expressions that SymPy had arranged.  Another order

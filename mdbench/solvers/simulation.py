@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["MAX_SECONDS", "Ended", "Simulated", "simulate", "trajectory_r2", "warm"]
+__all__ = ["MAX_SECONDS", "Ending", "Simulated", "simulate", "trajectory_r2", "warm"]
 
 MAX_SECONDS = 1
 """CPU time for one trajectory; the kernel counts in whole seconds, and may give one more."""
@@ -33,7 +33,7 @@ BLOWN_UP = 1e6
 """A state of this many times the largest true one has blown up."""
 
 
-class Ended(StrEnum):
+class Ending(StrEnum):
     """How a simulation ended."""
 
     WHOLE = "whole"
@@ -61,7 +61,7 @@ class Simulated:
     """
 
     r2: float | None
-    ended: Ended
+    ended: Ending
     states: Array = field(default_factory=lambda: np.empty((0, 0)), repr=False, compare=False)
     evaluations: int = 0
 
@@ -93,9 +93,9 @@ def simulate(
     }
     found = _child.ask(question)
     if "error" in found:
-        return Simulated(None, Ended.LATE)
-    ended, states = Ended(found["ended"]), np.array(found["u"])
-    r2 = trajectory_r2(states, true) if ended is Ended.WHOLE else None
+        return Simulated(None, Ending.LATE)
+    ended, states = Ending(found["ended"]), np.array(found["u"])
+    r2 = trajectory_r2(states, true) if ended is Ending.WHOLE else None
     return Simulated(r2, ended, states, found["evaluations"])
 
 

@@ -11,12 +11,13 @@ import ctypes
 import os
 import re
 import select
-import shutil
 import signal
 import time
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from .emptying import FOLDER, remove, within
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -229,14 +230,16 @@ def _mounts_below(folders: tuple[str, ...]) -> tuple[str, ...]:
 
 def _empty(folder: str, mounts: tuple[str, ...]) -> None:
     """Remove all that is in a folder, but for mounts, which take long to walk in vain."""
-    with suppress(OSError), os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.path in mounts:
-                continue
-            if not entry.is_dir(follow_symlinks=False):
-                with suppress(OSError):
-                    os.unlink(entry.path)  # noqa: PTH108
-            elif any(place.startswith(f"{entry.path}/") for place in mounts):
-                _empty(entry.path, mounts)
-            else:
-                shutil.rmtree(entry.path, ignore_errors=True)
+    with suppress(OSError):
+        opened = os.open(folder, FOLDER)
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    if entry.path in mounts:
+                        continue
+                    if any(place.startswith(f"{entry.path}/") for place in mounts):
+                        _empty(entry.path, mounts)
+                    else:
+                        remove(opened, entry.name, within(_CLEAR_SECONDS))
+        finally:
+            os.close(opened)

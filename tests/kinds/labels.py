@@ -11,12 +11,12 @@ import numpy as np
 from mdbench.datatypes.base import (
     NO_OPTIONS,
     Answer,
-    Candidate,
     Dataset,
     DataType,
     Offer,
     Option,
     Part,
+    Proposal,
     Protocol,
     RawAnswer,
     Scores,
@@ -27,14 +27,14 @@ from mdbench.errors import AnswerError, UsageError
 from mdbench.metrics.spec import MetricSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
 
 __all__ = ["DATA_TYPE"]
 
-RULES = {
+RULES: dict[str, Callable[[str], str]] = {
     "vowels": lambda word: "vowel" if word[0] in "aeiou" else "consonant",
     "lengths": lambda word: "long" if len(word) > 4 else "short",
     "coins": lambda word: "heads" if hashlib.sha256(word.encode()).digest()[0] % 2 else "tails",
@@ -141,7 +141,7 @@ class Kinds(DataType[Words, Task[Words]]):
         assert isinstance(answer, Labels)
         return Scores(_scores(answer.labels, task.test.targets))
 
-    def weigh(self, task: Task[Words], part: Part, candidate: Candidate) -> Offer:
+    def weigh(self, task: Task[Words], part: Part, candidate: Proposal) -> Offer:
         del task
         assert candidate.predictions is not None
         accuracy = _scores(candidate.predictions, part.targets)["accuracy"]

@@ -4,6 +4,7 @@ import contextlib
 import ctypes
 import os
 import random
+import shutil
 import signal
 import socket
 import subprocess
@@ -211,6 +212,65 @@ def finds_files(_):
     return str(len(found))
 
 
+def swaps_its_folder(_):
+    """Put a link to a folder of the machine in the place of the job's own folder."""
+    here = os.getcwd()
+    with contextlib.suppress(OSError):
+        os.rename(here, f"{here}-moved")
+        os.symlink(TARGET, here)
+        print("swapped", flush=True)
+
+
+def removes_its_folder(_):
+    """Remove the job's own folder."""
+    shutil.rmtree(os.getcwd())
+
+
+def becomes_the_disk(problem):
+    """Have the size of the whole disk counted for the size of the job's folder."""
+    swaps_its_folder(problem)
+    time.sleep(1000)
+
+
+def nests(_):
+    """Leave folders in folders in folders."""
+    here = os.getcwd()
+    for folder in (here, os.environ["TMPDIR"], *ROOM_FOR_FILES):
+        os.chdir(folder)
+        for _ in range(6000):
+            os.mkdir("nested")
+            os.chdir("nested")
+    os.chdir(here)
+
+
+def plants(_):
+    """Put something into the way of the bench wherever the next job may be."""
+    for folder in (*Path.cwd().parent.iterdir(), Path.cwd()):
+        for name in ("train.npz", "test.npz", "predictions.npy"):
+            with contextlib.suppress(OSError):
+                (folder / name).mkdir()
+
+
+def forges_its_end(_):
+    """Say in the worker's name that the job has ended, and stay."""
+    frame = sys._getframe()
+    while "host" not in frame.f_locals:
+        frame = frame.f_back
+    host = frame.f_locals["host"]
+    host._channel.send(type="ended", job=host.order["job"], exit=0, cpu_s=0.0, peak_memory_mb=1.0)
+    while True:
+        with contextlib.suppress(OSError):
+            Path("predictions.npy").mkdir()
+        time.sleep(0.001)
+
+
+def writes_beside(_):
+    """Write beside the job's own folder."""
+    with contextlib.suppress(OSError):
+        (Path.cwd().parent / "beside").write_bytes(b"x" * 2**20)
+        return "1"
+
+
 def calls_out(_):
     """Try to reach a listener whose port the test wrote into the data's last time."""
     reached = 0
@@ -229,8 +289,18 @@ def works_in_threads(_):
 
 
 LOCK = threading.Lock()
+TARGET = "/"  # another folder is written here by the test
+ROOM_FOR_FILES = ()  # and here folders, where they are the room's own
 PORT = 1  # another number is written here by the test
 HELD = False  # and here
+
+PLANTS = False  # and here
+
+if PLANTS:
+    for place in (Path.cwd(), Path("/mdbench")):
+        for folder in place.glob("job*/**"):
+            with contextlib.suppress(OSError):
+                (folder / "train.npz").mkdir()
 
 if HELD:
     threading.Thread(target=lambda: (LOCK.acquire(), time.sleep(1000)), daemon=True).start()

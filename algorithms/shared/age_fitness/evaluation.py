@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["Data", "Fit"]
+__all__ = ["Fit", "Samples"]
 
 _EXACT = 1e-7
 """Below this error the difference of two sums has no digits left, and residuals are formed."""
@@ -42,8 +42,8 @@ class Fit:
 HOPELESS = Fit(np.inf)
 
 
-class Data:
-    """Samples with the values of the trees that were asked for lately.
+class Samples:
+    """Rows of data with the values of the trees that were asked for lately.
 
     Parameters
     ----------
@@ -77,7 +77,8 @@ class Data:
         if values is not None:
             return values
         if tree.numpy is None:
-            return self._columns[tree.value] if tree.name == VARIABLE else tree.value  # type: ignore[index]
+            # A variable's value is its column; asked as often as this, nobody makes sure of it.
+            return self._columns[tree.value] if tree.name == VARIABLE else tree.value  # type: ignore[call-overload]
         values = self._old.get(tree)
         if values is None:
             children = tree.children

@@ -24,16 +24,16 @@ from pareto import Archive, survivors
 if TYPE_CHECKING:
     from random import Random
 
-    from evaluation import Data, Fit
+    from evaluation import Fit, Samples
     from language import Language
     from predictors import Predictors
     from trees import Node
 
-__all__ = ["Evolution", "Individual", "Plan"]
+__all__ = ["Evolution", "EvolutionPlan", "Individual"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class EvolutionPlan:
     """How a population lives.
 
     Attributes
@@ -102,9 +102,9 @@ class Evolution:
 
     def __init__(
         self,
-        data: Data,
+        data: Samples,
         language: Language,
-        plan: Plan,
+        plan: EvolutionPlan,
         *,
         random: Random,
         deadline: float | None = None,
@@ -173,7 +173,7 @@ class Evolution:
         self.stopped_early = True
         return True
 
-    def _measure(self) -> Data:
+    def _measure(self) -> Samples:
         return self._data if self._predictors is None else self._predictors.samples
 
     def _add(self, tree: Node, born: int) -> None:

@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from random import Random
 
-    from evaluation import Data, Fit
+    from evaluation import Fit, Samples
     from trees import Node
 
-    Climb = Callable[[Data, Node, Fit, Random], tuple[Node, Fit]]
+    Climb = Callable[[Samples, Node, Fit, Random], tuple[Node, Fit]]
 
 __all__ = ["CLIMBS", "hill_climb", "least_squares", "leave"]
 
@@ -23,12 +23,12 @@ _STEP = 1e-6
 _MOST_CONSTANTS = 10
 
 
-def leave(_data: Data, tree: Node, fit: Fit, _random: Random) -> tuple[Node, Fit]:
+def leave(_data: Samples, tree: Node, fit: Fit, _random: Random) -> tuple[Node, Fit]:
     """Leave the constants as they are."""
     return tree, fit
 
 
-def hill_climb(data: Data, tree: Node, fit: Fit, random: Random) -> tuple[Node, Fit]:
+def hill_climb(data: Samples, tree: Node, fit: Fit, random: Random) -> tuple[Node, Fit]:
     """Disturb one of the constants at random, and keep what is better.
 
     One, since only what lies above it has to be evaluated anew.  The size of the step is drawn
@@ -42,7 +42,7 @@ def hill_climb(data: Data, tree: Node, fit: Fit, random: Random) -> tuple[Node, 
     return (other, other_fit) if other_fit.error < fit.error else (tree, fit)
 
 
-def least_squares(data: Data, tree: Node, fit: Fit, random: Random) -> tuple[Node, Fit]:
+def least_squares(data: Samples, tree: Node, fit: Fit, random: Random) -> tuple[Node, Fit]:
     """Take one step of Gauss and Newton, a shorter one if that is worse, or climb instead.
 
     The slope and the intercept of the linear scaling are unknowns of the same step.

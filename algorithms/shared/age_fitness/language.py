@@ -80,7 +80,7 @@ class Language:
         if old.children:
             return Node(self._random.choice(self._by_arity[len(old.children)]), old.children)
         if old.name == CONSTANT and self._random.random() < 0.5:  # noqa: PLR2004 - either
-            return Node.constant(float(old.value) * 2.0 ** self._random.gauss(0.0, 1.0))  # type: ignore[arg-type]
+            return Node.constant(float(old.own) * 2.0 ** self._random.gauss(0.0, 1.0))
         return self._leaf()
 
     def _leaf(self) -> Node:

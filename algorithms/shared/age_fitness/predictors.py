@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from evaluation import Data
+from evaluation import Samples
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,7 +73,7 @@ class Predictors:
         The data of the best predictor.
     """
 
-    def __init__(self, data: Data, plan: PredictorPlan, random: Random) -> None:
+    def __init__(self, data: Samples, plan: PredictorPlan, random: Random) -> None:
         self._plan = plan
         self._random = random
         self._all = data
@@ -86,7 +86,7 @@ class Predictors:
         self._best = self._predictors[0]
         self.samples = self._data(self._best)
 
-    def evolve(self, population: Sequence[Individual], data: Data) -> bool:
+    def evolve(self, population: Sequence[Individual], data: Samples) -> bool:
         """Let one generation of predictors pass; say whether another one is the best now."""
         self._generation += 1
         if not self._values or self._generation % self._plan.interval == 0:
@@ -123,9 +123,11 @@ class Predictors:
             child[self._random.randrange(self._length)] = self._random.randrange(self._rows)
         return child
 
-    def _data(self, predictor: Sequence[int]) -> Data:
+    def _data(self, predictor: Sequence[int]) -> Samples:
         rows = np.array(predictor)
-        return Data(self._all.X[rows], self._all.y[rows], linear_scaling=self._all.linear_scaling)
+        return Samples(
+            self._all.X[rows], self._all.y[rows], linear_scaling=self._all.linear_scaling
+        )
 
     def _gaps(self, predictors: Indices) -> Array:
         """Say how far each predictor's errors are from the exact ones, on average."""
@@ -135,7 +137,7 @@ class Predictors:
         )
         return np.asarray(np.abs(predicted - np.array(self._exact)[:, None]).mean(axis=0))
 
-    def _add_trainers(self, population: Sequence[Individual], data: Data) -> None:
+    def _add_trainers(self, population: Sequence[Individual], data: Samples) -> None:
         """Take as trainers those on whom the predictors disagree most: at first all of them."""
         wanted = 1 if self._values else self._plan.trainers
         predictors = np.array(self._predictors)
@@ -160,7 +162,7 @@ class Predictors:
 
 
 def errors_on(values: Array, y: Array, *, linear: bool) -> Array:
-    """Measure many trees on many handfuls of samples at once, as `Data.fit` does one by one.
+    """Measure many trees on many handfuls of samples at once, as `Samples.fit` does one by one.
 
     Parameters
     ----------

@@ -8,8 +8,8 @@ from random import Random
 from typing import TYPE_CHECKING
 
 import numpy as np
-from evaluation import Data
-from evolution import Evolution, Plan
+from evaluation import Samples
+from evolution import Evolution, EvolutionPlan
 from hillclimb import CLIMBS
 from language import Language
 from predictors import PredictorPlan, Predictors
@@ -33,7 +33,7 @@ _SHARE_OF_TIME = 0.95
 
 
 @dataclass(frozen=True)
-class _Member:
+class _FrontMember:
     """A member of the front of one target, in the data's own units."""
 
     target: int
@@ -55,7 +55,7 @@ class AgeFitness:
     functions
         Names of ``trees.FUNCTIONS``; constants and variables are always there.
     population_size, generations, crossover_probability, constants, stop_threshold
-        How a population lives: see ``evolution.Plan``, where `constants` is `climb`.
+        How a population lives: see ``evolution.EvolutionPlan``, where `constants` is `climb`.
     max_size, max_initial_size, max_depth
         Of trees, before scales are written out.
     linear_scaling
@@ -91,7 +91,7 @@ class AgeFitness:
         if constants not in CLIMBS:
             raise ValueError(f"constants is {constants!r}; it may be one of {list(CLIMBS)}")
         self._seed = seed
-        self._plan = Plan(
+        self._plan = EvolutionPlan(
             population_size=population_size,
             generations=generations,
             crossover_probability=crossover_probability,
@@ -122,7 +122,7 @@ class AgeFitness:
         if not (np.isfinite(problem.X).all() and np.isfinite(problem.Y).all()):
             raise ValueError("the data have values that are not finite")
         self._problem = problem
-        self._runs: list[_Run] = []
+        self._runs: list[_TargetRun] = []
         self.evaluations = 0
         self.stopped_early = False
         self._chosen = []
@@ -164,7 +164,7 @@ class AgeFitness:
         """Give the chosen right-hand side of each target."""
         return [member.equation for member in self._chosen]
 
-    def _make_run(self, target: int, deadline: float | None) -> _Run:
+    def _make_run(self, target: int, deadline: float | None) -> _TargetRun:
         X, y = self._problem.X, self._problem.Y[:, target]
         random = Random(self._seed)  # noqa: S311 - a search, no secret
         if len(X) > self._max_rows:
@@ -172,7 +172,7 @@ class AgeFitness:
             X, y = X[rows], y[rows]
         scales = [power_of_two(X[:, column]) for column in range(X.shape[1])]
         scale = power_of_two(y)
-        data = Data(X / scales, y / scale, linear_scaling=self._linear_scaling)
+        data = Samples(X / scales, y / scale, linear_scaling=self._linear_scaling)
         predictors = None
         if self._predictor_plan is not None:
             predictors = Predictors(data, self._predictor_plan, random)
@@ -184,16 +184,16 @@ class AgeFitness:
             deadline=deadline,
             predictors=predictors,
         )
-        return _Run(target, evolution, scales, scale)
+        return _TargetRun(target, evolution, scales, scale)
 
-    def _all_members(self) -> Iterator[_Member]:
+    def _all_members(self) -> Iterator[_FrontMember]:
         with np.errstate(all="ignore"):
             for run in self._runs:
                 yield from _members(run, self._problem)
 
 
 @dataclass(frozen=True)
-class _Run:
+class _TargetRun:
     """The search for one target, and the units in which it was made."""
 
     target: int
@@ -202,7 +202,7 @@ class _Run:
     scale: float
 
 
-def _members(run: _Run, problem: Problem) -> Iterator[_Member]:
+def _members(run: _TargetRun, problem: Problem) -> Iterator[_FrontMember]:
     """Write a front in the data's own units; leave out what is not finite there."""
     y = problem.Y[:, run.target]
     seen = set()
@@ -215,10 +215,10 @@ def _members(run: _Run, problem: Problem) -> Iterator[_Member]:
         equation = text(own, problem.variables)
         if np.isfinite(predictions).all() and np.isfinite(error) and equation not in seen:
             seen.add(equation)
-            yield _Member(run.target, own, equation, predictions, error)
+            yield _FrontMember(run.target, own, equation, predictions, error)
 
 
-def _unscaled(tree: Node, fit: Fit, run: _Run, y: Array) -> Node:
+def _unscaled(tree: Node, fit: Fit, run: _TargetRun, y: Array) -> Node:
     """Write slope and intercept of the linear scaling, and all scales, into a tree."""
     slope, intercept = run.scale * fit.slope, run.scale * fit.intercept
     return line(slope, in_own_units(tree, run.scales), intercept, like=y)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from trees import CONSTANT, FUNCTIONS, VARIABLE, Node, columns
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 Array = NDArray[np.float64]
 
@@ -82,10 +82,10 @@ def line(slope: float, tree: Node, intercept: float, *, like: Array) -> Node:
         left, right = rest.children
         sign = 1.0 if rest.name == "add" else -1.0
         if right.name == CONSTANT:
-            intercept += factor * sign * _number(right)
+            intercept += factor * sign * float(right.own)
             more, rest = _draw_out(left, ones)
         elif left.name == CONSTANT:
-            intercept += factor * _number(left)
+            intercept += factor * float(left.own)
             more, rest = _draw_out(right, ones)
             more *= sign
         else:
@@ -117,16 +117,12 @@ def times(factor: float, tree: Node) -> Node:
     if factor == 1.0:
         return tree
     if tree.name == CONSTANT:
-        return Node.constant(factor * _number(tree))
+        return Node.constant(factor * float(tree.own))
     if tree.name == "div" and tree.children[0].name == CONSTANT:
-        top = factor * _number(tree.children[0])
+        top = factor * float(tree.children[0].own)
         if _safe(top):
             return Node("div", (Node.constant(top), tree.children[1]))
     return Node("mul", (Node.constant(factor), tree))
-
-
-def _number(tree: Node) -> float:
-    return float(tree.value)  # type: ignore[arg-type]
 
 
 def _safe(factor: float) -> bool:
@@ -140,9 +136,9 @@ def _whole(factor: float, tree: Node | None) -> Node:
 def _draw_out(tree: Node, scales: Sequence[float]) -> tuple[float, Node | None]:
     """Split a tree into a factor and the rest; a number has no rest."""
     if tree.name == CONSTANT:
-        return _number(tree), None
+        return float(tree.own), None
     if tree.name == VARIABLE:
-        return 1.0 / scales[int(tree.value)], Node.variable(int(tree.value))  # type: ignore[arg-type]
+        return 1.0 / scales[int(tree.own)], Node.variable(int(tree.own))
     parts = [_draw_out(child, scales) for child in tree.children]
     if all(rest is None for _, rest in parts):
         return float(FUNCTIONS[tree.name].numpy(*(np.float64(f) for f, _ in parts))), None
@@ -202,7 +198,7 @@ def _sqrt(part: _Part) -> _Part | None:
     return (math.sqrt(part[0]), Node("sqrt", (_whole(1.0, part[1]),))) if part[0] > 0.0 else None
 
 
-_RULES = {
+_RULES: dict[str, Callable[..., _Part | None]] = {
     "mul": _mul,
     "div": _div,
     "add": _add,
@@ -221,10 +217,10 @@ def text(tree: Node, names: Sequence[str]) -> str:
 
 def _text(tree: Node, names: Sequence[str]) -> tuple[str, int]:
     if tree.name == CONSTANT:
-        value = _number(tree)
+        value = float(tree.own)
         return repr(value), _ATOM if math.copysign(1.0, value) > 0 else _SIGN
     if tree.name == VARIABLE:
-        return names[int(tree.value)], _ATOM  # type: ignore[arg-type]
+        return names[int(tree.own)], _ATOM
     parts = [_text(child, names) for child in tree.children]
     if tree.name not in _OPERATORS:
         return f"{tree.name}({parts[0][0]})", _ATOM

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FUNCTIONS",
-    "Function",
     "Node",
+    "TreeFunction",
     "alter_constant",
     "at",
     "columns",
@@ -35,7 +35,7 @@ CONSTANT, VARIABLE = "constant", "variable"
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
+class TreeFunction:
     """A function of real numbers, without protection: where it has no value it gives none."""
 
     name: str
@@ -50,21 +50,21 @@ def _cube(x: Any) -> Any:
 FUNCTIONS = {
     function.name: function
     for function in (
-        Function("add", 2, np.add),
-        Function("sub", 2, np.subtract),
-        Function("mul", 2, np.multiply),
-        Function("div", 2, np.divide),
-        Function("neg", 1, np.negative),
-        Function("sin", 1, np.sin),
-        Function("cos", 1, np.cos),
-        Function("tan", 1, np.tan),
-        Function("atan", 1, np.arctan),
-        Function("tanh", 1, np.tanh),
-        Function("exp", 1, np.exp),
-        Function("log", 1, np.log),
-        Function("sqrt", 1, np.sqrt),
-        Function("square", 1, np.square),
-        Function("cube", 1, _cube),
+        TreeFunction("add", 2, np.add),
+        TreeFunction("sub", 2, np.subtract),
+        TreeFunction("mul", 2, np.multiply),
+        TreeFunction("div", 2, np.divide),
+        TreeFunction("neg", 1, np.negative),
+        TreeFunction("sin", 1, np.sin),
+        TreeFunction("cos", 1, np.cos),
+        TreeFunction("tan", 1, np.tan),
+        TreeFunction("atan", 1, np.arctan),
+        TreeFunction("tanh", 1, np.tanh),
+        TreeFunction("exp", 1, np.exp),
+        TreeFunction("log", 1, np.log),
+        TreeFunction("sqrt", 1, np.sqrt),
+        TreeFunction("square", 1, np.square),
+        TreeFunction("cube", 1, _cube),
     )
 }
 """All functions that a method may be given, by name."""
@@ -122,6 +122,19 @@ class Node:
         """Make the variable in that column of the data."""
         return cls(VARIABLE, value=column)
 
+    @property
+    def own(self) -> float:
+        """The value of a leaf.
+
+        Raises
+        ------
+        TypeError
+            If this is none.
+        """
+        if self.value is None:
+            raise TypeError(f"{self.name} has no value of its own")
+        return self.value
+
     def __repr__(self) -> str:
         if not self.children:
             return f"x{self.value}" if self.name == VARIABLE else repr(self.value)
@@ -136,7 +149,7 @@ def evaluate(tree: Node, X: Array) -> Array:
 
 def _values(tree: Node, X: Array) -> Any:
     if tree.numpy is None:
-        return tree.value if tree.name == CONSTANT else X[:, tree.value]
+        return tree.value if tree.name == CONSTANT else X[:, int(tree.own)]
     return tree.numpy(*(_values(child, X) for child in tree.children))
 
 
@@ -168,7 +181,7 @@ def put(tree: Node, position: int, new: Node) -> Node:
 def constants(tree: Node) -> Iterator[float]:
     """Give the constants from left to right."""
     if tree.name == CONSTANT:
-        yield float(tree.value)  # type: ignore[arg-type]
+        yield float(tree.own)
     elif tree.constants:
         for child in tree.children:
             yield from constants(child)
@@ -177,7 +190,7 @@ def constants(tree: Node) -> Iterator[float]:
 def columns(tree: Node) -> Iterator[int]:
     """Give the columns of the variables from left to right."""
     if tree.name == VARIABLE:
-        yield int(tree.value)  # type: ignore[arg-type]
+        yield int(tree.own)
     for child in tree.children:
         yield from columns(child)
 
@@ -185,7 +198,7 @@ def columns(tree: Node) -> Iterator[int]:
 def alter_constant(tree: Node, number: int, change: Callable[[float], float]) -> Node:
     """Give the tree with another value of one constant, counted from the left."""
     if tree.name == CONSTANT:
-        return Node.constant(change(float(tree.value)))  # type: ignore[arg-type]
+        return Node.constant(change(float(tree.own)))
     if len(tree.children) == 1:
         return Node(tree.name, (alter_constant(tree.children[0], number, change),))
     left, right = tree.children

@@ -30,11 +30,11 @@ _GROWTH = 2.5
 """Time for a library grows with this power of its size."""
 
 
-System = tuple[list[int], list[int]]
+FoundSystem = tuple[list[int], list[int]]
 """The settings that found a system, and its model for each target."""
 
 
-class Terms(Protocol):
+class LibraryTerms(Protocol):
     """The terms of several libraries, each once."""
 
     def columns(self, library: Any) -> NDArray[np.bool_]:
@@ -66,7 +66,7 @@ class SparseAdapter(ABC):
     stands for all: it is the farthest from thresholds that would have changed the models.
     """
 
-    stopped_early: ClassVar[bool] = False
+    stopped_early: bool = False
     """Whether the last sweep ran out of time before all of its settings were fitted."""
 
     def __init__(self, *, seed: int, threads: int, **hyperparameters: Any) -> None:
@@ -103,7 +103,9 @@ class SparseAdapter(ABC):
         return alike[len(alike) // 2]
 
     @classmethod
-    def propose(cls, systems: list[System], models: Models, validation: Problem) -> list[System]:
+    def propose(
+        cls, systems: list[FoundSystem], models: Models, validation: Problem
+    ) -> list[FoundSystem]:
         """Choose the systems to propose, and their order."""
         del models, validation
         return systems
@@ -195,7 +197,9 @@ class FieldAdapter(SparseAdapter):
         return usable([setting.library for setting in settings], problem, cls.most_terms)
 
     @classmethod
-    def propose(cls, systems: list[System], models: Models, validation: Problem) -> list[System]:
+    def propose(
+        cls, systems: list[FoundSystem], models: Models, validation: Problem
+    ) -> list[FoundSystem]:
         """Sort systems by their number of terms, and leave some out where they are too many.
 
         Of systems with the same terms, which differ a little in coefficients, that one is then
@@ -210,7 +214,7 @@ class FieldAdapter(SparseAdapter):
         most = max(1, min(cls.most_systems, _MOST_BYTES // validation.u.nbytes))
         if len(chosen) <= most:
             return chosen
-        best: dict[bytes, System] = {}
+        best: dict[bytes, FoundSystem] = {}
         for system in chosen:
             key = np.packbits(kept[system[1]]).tobytes()
             if key not in best or len(system[0]) > len(best[key][0]):

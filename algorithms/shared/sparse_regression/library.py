@@ -106,7 +106,7 @@ class FieldTerms:
         derivatives = np.array(
             [each is None or each.order <= library.derivative_order for each in self.derivatives]
         )
-        mask = np.logical_and.outer(functions, derivatives)
+        mask: NDArray[np.bool_] = np.logical_and.outer(functions, derivatives)
         mask[0, 0] = False
         return mask
 

@@ -59,8 +59,8 @@ class Models:
         They come in the order of their first settings.
         """
         found: dict[tuple[int, ...], list[int]] = {}
-        for place, indices in enumerate(self.of_setting.tolist()):
-            found.setdefault(tuple(indices), []).append(place)
+        for place, indices in enumerate(self.of_setting):
+            found.setdefault(tuple(indices.tolist()), []).append(place)
         for system, places in found.items():
             yield places, list(system)
 

@@ -26,6 +26,7 @@ from stlsq import fold, stacks
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from adapters import LibraryTerms
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
@@ -60,7 +61,7 @@ class Sr3:
     threshold: float
 
 
-def models(features: Array, targets: Array, terms: Any, settings: Sequence[Sr3]) -> Array:
+def models(features: Array, targets: Array, terms: LibraryTerms, settings: Sequence[Sr3]) -> Array:
     """Fit settings that have the number of rows in common.
 
     Parameters
@@ -86,7 +87,8 @@ def models(features: Array, targets: Array, terms: Any, settings: Sequence[Sr3])
         columns = np.flatnonzero(terms.columns(library))
         thresholds = np.array([settings[place].threshold for place in places])
         found = supports(features[..., columns], targets, thresholds)
-        kept[(..., *np.ix_(places, range(targets.shape[-1]), columns))] = found
+        rows = np.array(places)[:, None, None]
+        kept[..., rows, np.arange(targets.shape[-1])[:, None], columns] = found
     return refit(features, targets, kept)
 
 
@@ -154,7 +156,7 @@ def _relax(features: Array, targets: Array, thresholds: Array, nu: float) -> Mas
     scale = np.where(norms > 0, norms, 1.0)
     unit = features / scale[:, None, :]
     transposed = unit.swapaxes(1, 2)
-    follow = np.linalg.inv(transposed @ unit + np.eye(unit.shape[-1]) / nu)
+    follow = np.asarray(np.linalg.inv(transposed @ unit + np.eye(unit.shape[-1]) / nu), np.float64)
     still = follow @ (transposed @ targets)
     follow /= nu
     # One entry of what follows is a column of z: of a sample (rows) a threshold and a target.
@@ -217,7 +219,7 @@ def refit(features: Array, targets: Array, kept: Mask) -> Array:
     norms[norms == 0] = 1.0
     factors = np.concatenate([features / norms[:, None, :], targets], axis=2)
     if np.tril(factors, -1).any():
-        factors = np.linalg.qr(factors, mode="r")
+        factors = np.asarray(np.linalg.qr(factors, mode="r"))
     flat = kept.reshape(-1, p)
     of = np.indices((len(features), len(flat) // (k * len(features)), k))
     sample, target = of[0].reshape(-1), of[2].reshape(-1)
@@ -239,7 +241,7 @@ def refit(features: Array, targets: Array, kept: Mask) -> Array:
         cut_off = float(np.finfo(np.float64).eps) * len(rows)
         solutions = _fit(columns, right, cut_off)[..., 0]
         coefficients[at[:, None], used] = solutions / norms[sample[at, None], used]
-    return coefficients[first].reshape(kept.shape)
+    return np.asarray(coefficients[first].reshape(kept.shape))
 
 
 def _fit(columns: Array, right: Array, cut_off: float) -> Array:
@@ -261,7 +263,7 @@ def _fit(columns: Array, right: Array, cut_off: float) -> Array:
 def _solve_tall(columns: Array, right: Array, cut_off: float) -> Array:
     """Solve problems of no fewer rows than columns."""
     p = columns.shape[2]
-    factors = np.linalg.qr(np.concatenate([columns, right], axis=2), mode="r")
+    factors = np.asarray(np.linalg.qr(np.concatenate([columns, right], axis=2), mode="r"))
     triangles, right = factors[:, :p, :p], factors[:, :p, p:]
     solutions, unsure = _solve_triangles(triangles, right, cut_off)
     solutions[unsure] = least_squares(triangles[unsure], right[unsure], cut_off)
@@ -280,7 +282,7 @@ def _solve_wide(columns: Array, right: Array, cut_off: float) -> Array:
     filled = np.take_along_axis(filled, order, axis=1)
     columns = np.take_along_axis(columns, order[..., None], axis=1)
     right = np.where(filled[..., None], np.take_along_axis(right, order[..., None], axis=1), 0.0)
-    triangles = np.linalg.qr(columns.swapaxes(1, 2), mode="r")
+    triangles = np.asarray(np.linalg.qr(columns.swapaxes(1, 2), mode="r"))
     np.einsum("sii->si", triangles)[~filled] = 1.0
     # A lower triangle is an upper one, read from its end.
     lower = triangles.swapaxes(1, 2)[:, ::-1, ::-1]

@@ -28,8 +28,8 @@ __all__ = [
     "FUNCTIONS",
     "LIBRARIES",
     "Library",
+    "StateTerm",
     "StateTerms",
-    "Term",
     "feature_matrix",
     "list_terms",
 ]
@@ -40,7 +40,7 @@ _MOST_TERMS = 2000
 
 
 @dataclass(frozen=True)
-class Term:
+class StateTerm:
     """One column of the feature matrix.
 
     Attributes
@@ -102,7 +102,7 @@ class Library:
         if self.order < 1:
             raise ValueError(f"order is {self.order}; it must be 1 or more")
 
-    def __contains__(self, term: Term) -> bool:
+    def __contains__(self, term: StateTerm) -> bool:
         if term.function:
             return term.function in self.basis.split("+")
         single = len(set(term.factors)) <= 1
@@ -143,7 +143,7 @@ class StateTerms:
         return lambda coefficients: features @ coefficients.T
 
 
-def list_terms(libraries: Sequence[Library], n_states: int) -> list[Term]:
+def list_terms(libraries: Sequence[Library], n_states: int) -> list[StateTerm]:
     """List the terms of all the libraries once, in the order that all of them share.
 
     That order is the constant, the monomials by degree, then sin and then cos of each state.
@@ -161,17 +161,17 @@ def list_terms(libraries: Sequence[Library], n_states: int) -> list[Term]:
             f"the library of order {order} has {count} terms for {n_states} states, and "
             f"{_MOST_TERMS} are the most; take a lower order or library 'powers'"
         )
-    monomials = [Term(())]
+    monomials = [StateTerm(())]
     for degree in range(1, order + 1):
         if cross:
-            monomials += map(Term, combinations_with_replacement(range(n_states), degree))
+            monomials += map(StateTerm, combinations_with_replacement(range(n_states), degree))
         else:
-            monomials += [Term((state,) * degree) for state in range(n_states)]
-    functions = [Term((state,), name) for name in FUNCTIONS for state in range(n_states)]
+            monomials += [StateTerm((state,) * degree) for state in range(n_states)]
+    functions = [StateTerm((state,), name) for name in FUNCTIONS for state in range(n_states)]
     return [term for term in monomials + functions if any(term in library for library in libraries)]
 
 
-def feature_matrix(terms: Sequence[Term], u: Array) -> Array:
+def feature_matrix(terms: Sequence[StateTerm], u: Array) -> Array:
     """Evaluate terms on states `u` (n, d); gives (n, len(terms)).
 
     Raises

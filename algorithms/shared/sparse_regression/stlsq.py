@@ -23,6 +23,7 @@ from singular import least_squares, lstsq
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from adapters import LibraryTerms
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
@@ -116,7 +117,7 @@ class Regression:
         made._moments = (scaled.T @ targets)[None]
         return made
 
-    def models(self, terms: Any, settings: Sequence[Stlsq]) -> Array:
+    def models(self, terms: LibraryTerms, settings: Sequence[Stlsq]) -> Array:
         """Fit all settings to all samples and targets.
 
         Parameters
@@ -133,12 +134,12 @@ class Regression:
         found = self.refits(self.supports(paths), paths)
         return found.reshape(len(self._gram), len(settings), -1, self.n_features)
 
-    def kept(self, terms: Any, settings: Sequence[Stlsq]) -> Mask:
+    def kept(self, terms: LibraryTerms, settings: Sequence[Stlsq]) -> Mask:
         """Tell which terms all settings keep, (samples, settings, k, p)."""
         found = self.supports(self._paths(terms, settings))
         return found.reshape(len(self._gram), len(settings), -1, self.n_features)
 
-    def _paths(self, terms: Any, settings: Sequence[Stlsq]) -> Paths:
+    def _paths(self, terms: LibraryTerms, settings: Sequence[Stlsq]) -> Paths:
         masks = {setting.library: terms.columns(setting.library) for setting in settings}
         shape = len(self._gram), len(settings), self._moments.shape[-1]
         sample, setting, target = (each.reshape(-1) for each in np.indices(shape))
@@ -267,7 +268,7 @@ def fold(blocks: Iterable[tuple[Array, Array]]) -> Array:
         rows[: len(features), features.shape[1] :] = targets
         if factor is not None:
             rows[len(features) :] = factor
-        factor = np.linalg.qr(rows, mode="r")
+        factor = np.asarray(np.linalg.qr(rows, mode="r"))
     if factor is None:
         raise ValueError("there are no rows to fit")
     return factor

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from grids import AXES, differentiate, spacings
 from numpy.polynomial import Legendre, Polynomial
-from states import Term, feature_matrix
+from states import StateTerm, feature_matrix
 
 from mdbench.worker import Unsupported
 
@@ -216,7 +216,7 @@ def _half_width(n: int) -> int:
     return min(max(round(_WINDOW_PART * (n - 1)), 2), (n - 1) // 2)
 
 
-def _antiderivative(term: Term, state: int, u: Array) -> Array | None:
+def _antiderivative(term: StateTerm, state: int, u: Array) -> Array | None:
     """Integrate a function of one state over that state; None where it is one of others."""
     if set(term.factors) != {state}:
         return None

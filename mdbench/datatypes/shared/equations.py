@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from mdbench.datatypes.base import Candidate, Part, RawAnswer
+    from mdbench.datatypes.base import Part, Proposal, RawAnswer
 
     Array = NDArray[np.float64]
 
@@ -60,9 +60,8 @@ COMPLEXITY = MetricSpec(
 AGREEMENT = MetricSpec(
     name="agreement",
     title="agreement",
-    explanation="how far the method's own predictions p are from the values e of its equations: "
-    "Σ(p−e)² / max(Σp², Σe²); the worst of all answers, marked where the equations are not what "
-    "the method predicts with",
+    explanation="squared distance of what the method predicts from the values of its equations, "
+    "over the larger sum of squares of the two; the worst of all answers, marked where they differ",
     scale="log",
     on_failure=None,
     aggregate="max",
@@ -183,7 +182,7 @@ class EquationType(DataType[D, Task[D]]):
         """Tell whether candidates are compared by their equations alone, as under `strict`."""
         return self.of_equations or task.protocol is Protocol.STRICT
 
-    def weigh(self, task: Task[D], part: Part, candidate: Candidate) -> Offer:
+    def weigh(self, task: Task[D], part: Part, candidate: Proposal) -> Offer:
         """Compare a candidate's equations, or under `published` what it predicts, with a part.
 
         Raises

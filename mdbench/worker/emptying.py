@@ -1,0 +1,155 @@
+"""Empties folders of what a job has left there: however deep, within a limit, without raising.
+
+Everything is done below a descriptor: no link is followed, and nobody can put another folder in
+the place of the one that is emptied.  Used by the worker and by the host.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["FOLDER", "empty", "move", "open_folder", "remove", "within"]
+
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+"""How a folder is opened that may have been exchanged for a link."""
+
+
+def within(seconds: float) -> Callable[[], bool]:
+    """Give what says whether there is still time."""
+    end = time.monotonic() + seconds
+    return lambda: time.monotonic() < end
+
+
+def empty(folder: int, go_on: Callable[[], bool]) -> bool:
+    """Remove all that is in an open folder; tell whether nothing is left.
+
+    Folders in folders are moved to the top before theirs is removed, so that neither the stack
+    nor the number of open files grows with the depth.
+    """
+    names = _Names()
+    while go_on():
+        found = done = 0
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    if not go_on():
+                        return False
+                    found += 1
+                    done += _take(folder, entry.name, names, go_on)
+        except OSError:
+            return False
+        if not found:
+            return True
+        if not done:
+            return False
+    return False
+
+
+def remove(parent: int, name: str, go_on: Callable[[], bool]) -> bool:
+    """Remove a file or a folder with all that is in it; tell whether it has gone."""
+    try:
+        os.unlink(name, dir_fd=parent)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        pass
+    else:
+        return True
+    folder = _open(parent, name)
+    if folder is None:
+        return False
+    try:
+        whole = empty(folder, go_on)
+    finally:
+        os.close(folder)
+    with suppress(OSError):
+        os.rmdir(name, dir_fd=parent)
+        return whole
+    return False
+
+
+def move(source: int, name: str, target: int, new_name: str) -> bool:
+    """Move an entry from one open folder to another; tell whether it is there."""
+    for unlock in (False, True):
+        if unlock:  # a folder's owner must be able to write it to move it
+            _unlock(source, name)
+        with suppress(OSError):
+            os.rename(name, new_name, src_dir_fd=source, dst_dir_fd=target)
+            return True
+    return False
+
+
+class _Names:
+    """Names that nobody else has thought of."""
+
+    def __init__(self) -> None:
+        self._prefix = uuid.uuid4().hex
+        self._count = 0
+
+    def next(self) -> str:
+        self._count += 1
+        return f"{self._prefix}-{self._count}"
+
+
+def _take(top: int, name: str, names: _Names, go_on: Callable[[], bool]) -> bool:
+    """Remove one entry, or bring what is in it to the top; tell whether anything was done."""
+    for call in (os.unlink, os.rmdir):
+        with suppress(OSError):
+            call(name, dir_fd=top)
+            return True
+    folder = _open(top, name)
+    if folder is None:
+        return False
+    done = False
+    try:
+        with suppress(OSError), os.scandir(folder) as entries:
+            for entry in entries:
+                if not go_on():
+                    break
+                with suppress(OSError):
+                    if entry.is_dir(follow_symlinks=False):
+                        done |= move(folder, entry.name, top, names.next())
+                    else:
+                        os.unlink(entry.name, dir_fd=folder)
+                        done = True
+    finally:
+        os.close(folder)
+    with suppress(OSError):
+        os.rmdir(name, dir_fd=top)
+        done = True
+    return done
+
+
+def open_folder(parent: int, name: str) -> int | None:
+    """Open a folder, giving its owner all rights where it cannot be read; None if it fails."""
+    for unlock in (False, True):
+        if unlock:
+            _unlock(parent, name)
+        with suppress(OSError):
+            return os.open(name, FOLDER, dir_fd=parent)
+    return None
+
+
+def _open(parent: int, name: str) -> int | None:
+    """Open a folder that is to be emptied, and so must be readable and writable."""
+    _unlock(parent, name)
+    return open_folder(parent, name)
+
+
+def _unlock(parent: int, name: str) -> None:
+    """Give the owner of a folder all rights; a link is not followed."""
+    with suppress(OSError):
+        handle = os.open(
+            name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent
+        )
+        try:
+            os.chmod(f"/proc/self/fd/{handle}", 0o700)  # noqa: PTH101 - the folder that is open
+        finally:
+            os.close(handle)

@@ -1,0 +1,142 @@
+"""One name, one thing; and no room of the house knows a room above it (CONTRIBUTING.md)."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from functools import cache
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+from house import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+PACKAGE = ROOT / "mdbench"
+METHODS = ROOT / "algorithms"
+TEMPLATE = PACKAGE / "authoring" / "template"
+
+CONTRACTS = {"Adapter"}
+"""What every method's own module has: the worker looks for it by this name."""
+
+FLOORS = (
+    {"errors", "one_reader", "children", "protocols", "worker"},
+    {"workspace"},
+    {"metrics", "data", "expressions"},
+    {"solvers"},
+    {"drawing"},
+    {"datatypes"},
+    {"methods", "records"},
+    {"runtimes"},
+    {"runs"},
+    {"reports"},
+    {"authoring", "api"},
+    {"cli"},
+)
+"""The rooms, from the lowest; those of one floor do not know each other."""
+
+DOORS = {
+    "__init__": "the package's own names are those of its interface, got on first use",
+    "__main__": "python -m mdbench is the command",
+}
+"""Modules in no room, and why they may import what they do."""
+
+FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
+
+
+@cache
+def trees(folder: Path) -> dict[Path, ast.Module]:
+    return {
+        path: ast.parse(path.read_text(encoding="utf-8"))
+        for path in sorted(folder.rglob("*.py"))
+        if not path.is_relative_to(TEMPLATE)
+    }
+
+
+def imported(path: Path, tree: ast.Module) -> Iterator[str]:
+    """Give all that a module imports, by its full name."""
+    package = path.relative_to(ROOT).parent.parts
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (each.name for each in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else ()
+            module = ".".join((*above, *filter(None, [node.module])))
+            yield from (f"{module}.{each.name}" for each in node.names)
+
+
+def room(path: Path) -> str:
+    return path.relative_to(PACKAGE).with_suffix("").parts[0]
+
+
+def own_imports() -> Iterator[tuple[Path, str]]:
+    """Give each module, and what it imports of mdbench's rooms, without ``mdbench.``."""
+    for path, tree in trees(PACKAGE).items():
+        for name in imported(path, tree):
+            package, _, rest = name.partition(".")
+            if package == "mdbench" and rest not in {"", "__version__"}:
+                yield path, rest
+
+
+def test_no_class_has_the_name_of_another() -> None:
+    places: dict[str, set[str]] = defaultdict(set)
+    for path, tree in (trees(PACKAGE) | trees(METHODS)).items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].add(path.relative_to(ROOT).as_posix())
+    twice = {name: where for name, where in places.items() if len(where) > 1}
+    assert {name for name in twice if name not in CONTRACTS} == set(), twice
+    assert set(twice) == CONTRACTS
+    assert all(path.endswith("/adapter.py") for path in twice["Adapter"])
+
+
+def test_nothing_private_is_imported_by_another_module() -> None:
+    for path, tree in trees(PACKAGE).items():
+        for name in imported(path, tree):
+            private = [
+                word for word in name.split(".") if word.startswith("_") and word.strip("_") == word
+            ]
+            assert not private, f"{path.relative_to(ROOT)} imports {name}"
+
+
+def test_every_room_has_its_floor() -> None:
+    assert {room(path) for path in trees(PACKAGE)} == set(FLOOR) | set(DOORS)
+    for lower, upper in pairwise(FLOORS):
+        assert not lower & upper
+
+
+def test_no_room_imports_a_higher_one() -> None:
+    found = [
+        f"{path.relative_to(ROOT)} imports mdbench.{name}"
+        for path, name in own_imports()
+        if room(path) not in DOORS
+        and room(path) != (other := name.partition(".")[0])
+        and FLOOR.get(other, len(FLOORS)) >= FLOOR[room(path)]
+    ]
+    assert found == []
+
+
+def test_the_worker_needs_nothing_of_the_house() -> None:
+    needed = {name.partition(".")[0] for path, name in own_imports() if room(path) == "worker"}
+    assert needed <= {"worker"}
+
+
+@pytest.mark.parametrize(
+    ("place", "text", "names"),
+    [
+        (
+            "runs/a.py",
+            "from mdbench.data import csv, npz",
+            ["mdbench.data.csv", "mdbench.data.npz"],
+        ),
+        ("runs/a.py", "import mdbench.api as b", ["mdbench.api"]),
+        ("runs/a.py", "from .spec import JobSpec", ["mdbench.runs.spec.JobSpec"]),
+        ("runs/a.py", "def f():\n    from .. import api", ["mdbench.api"]),
+        ("datatypes/shared/a.py", "from ..base import _x", ["mdbench.datatypes.base._x"]),
+    ],
+)
+def test_all_ways_to_import_are_seen(place: str, text: str, names: list[str]) -> None:
+    assert list(imported(PACKAGE / place, ast.parse(text))) == names
