@@ -8,7 +8,7 @@ import pytest
 import sympy
 
 from mdbench.expressions import parse
-from mdbench.expressions.fidelity import compare
+from mdbench.expressions.fidelity import Verdict, compare
 from mdbench.expressions.grammar import read
 from mdbench.expressions.model import Model, fitted
 from mdbench.expressions.numerical import Relation, Values
@@ -173,3 +173,31 @@ def test_points_keep_the_signs_of_the_data() -> None:
     assert columns["x0"].max() < 0
     assert columns["x1"].min() > 0
     assert np.ptp(columns["x2"]) > 1
+
+
+@pytest.mark.parametrize(
+    ("truth", "prediction"),
+    [
+        ("x0/8.854e-12*1/(1 + x1)", "112943302462.0*x0/(x1 + cos(x0/(58701.89116854539 + x0)))"),
+        ("x0", "1.0000000000001*x0 + 1e-20*x1"),
+        ("x0*x1", "1.0000000000001*x0*x1*exp(1e-15*x1)"),
+        ("sin(x0)", "sin(x0 + 1.2345678901234e-25*x1**3)"),
+    ],
+)
+def test_a_part_that_rounded_numbers_cannot_show_is_there_all_the_same(
+    truth: str, prediction: str
+) -> None:
+    assert compare([truth], [prediction], ["x0", "x1"]).verdict is not Verdict.IDENTIFIED
+
+
+@pytest.mark.parametrize(
+    ("truth", "prediction"),
+    [
+        ("2**x0", "exp(0.6931471805599453*x0)"),
+        ("tanh(x0)", "1.0000000000012*sinh(x0)/cosh(x0)"),
+        ("x0*x1", "1.0123456789012*x0*x1*(sin(x0)**2 + cos(x0)**2)"),
+        ("x0*x1", "1.0123456789012*x0*(x1 + x0 - x0)"),
+    ],
+)
+def test_a_part_that_is_a_number_with_all_digits_hides_nothing(truth: str, prediction: str) -> None:
+    assert compare([truth], [prediction], ["x0", "x1"]).verdict is Verdict.IDENTIFIED

@@ -21,7 +21,7 @@ from .edit_distance import edit_distance
 from .equation import parse
 from .grammar import read
 from .matching import TOLERANCE, Match, match, tree_of_sums
-from .numerical import Relation, Values
+from .numerical import Found, Relation, Values
 from .rewriting import rewritten
 from .terms import expand
 
@@ -316,15 +316,17 @@ def _by_values(t: Sum, p: Sum, values: Values) -> _Pair | None:
         return _told_apart(t, p)
     factor = 0.0 if values.equal else values.proportional()
     if factor is not None and abs(factor) <= TOLERANCE:
-        return _Pair(t, p, len(t), 0, abs(factor), (), ())
-    if _is_whole(t):
+        found = Found(Relation.SAME, abs(factor))
+    elif _is_whole(t):
         return None
-    for terms in _forms(t, values):
-        found = values.relation(terms)
-        if found.relation is Relation.SAME:
-            return _Pair(t, p, len(t), 0, found.error, (), ())
-        if found.relation is Relation.OTHER_CONSTANTS:
-            return _Pair(t, p, len(t), 1, found.error, (), ())
+    else:
+        relations = (values.relation(terms) for terms in _forms(t, values))
+        known = {Relation.SAME, Relation.OTHER_CONSTANTS}
+        found = next((each for each in relations if each.relation in known), Found(Relation.APART))
+    if found.relation is Relation.SAME and not values.holds_more:
+        return _Pair(t, p, len(t), 0, found.error, (), ())
+    if found.relation is Relation.OTHER_CONSTANTS:
+        return _Pair(t, p, len(t), 1, found.error, (), ())
     return None
 
 

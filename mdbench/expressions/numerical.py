@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ from .matching import TOLERANCE
 from .model import FARTHEST, Model, fitted
 from .points import far_points, points
 from .precise import DIGITS, FAR_DIGITS, TooLargeError, precise_value
-from .tree import Call, Chain, Negation, Node, Power, value
+from .tree import Call, Chain, Negation, Node, Power, Variable, value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -56,6 +56,10 @@ _UNDEFINED = 0.2
 _LOOKED_AT = 3
 """At how many points double precision is held against more digits."""
 _CHECKED = 12
+_UNSEEN = 1e-11
+"""What changes values by less cannot be seen beside rounded numbers."""
+_PART = "the part"
+_MOST_PARTS = 400
 _STEPS = 20
 _BRANCHED = frozenset({"abs", "Abs", "sign", "max", "Max", "min", "Min"})
 _MOST_BRANCHES = 8
@@ -184,6 +188,47 @@ class Values:
         if agreed is None or agreed > self._tolerance:
             return None if agreed is None else False
         return self._agrees_far(lambda point: [precise_value(self.truth, point)])
+
+    @cached_property
+    def holds_more(self) -> bool:
+        """Whether a part of the answer is there that rounded numbers cannot show.
+
+        Such a part could as well be a number, to as many digits as rounding leaves, and is none
+        with all of them.  Where no number is rounded values are equal to all digits or they are
+        not, and nothing can hide.
+        """
+        usable = np.flatnonzero(np.isfinite(self.values))
+        if not self._rounded or not len(usable):
+            return False
+        size = np.abs(self.values[usable])
+        chosen = _spread(usable, self._base)
+        for part in list(_parts(self.prediction))[:_MOST_PARTS]:
+            if part.constant is not None or part is self.prediction:
+                continue
+            tree = _with_part(self.prediction, part, Variable(None, _PART))
+            with np.errstate(all="ignore"):
+                number = np.broadcast_to(value(part, self.columns), self.values.shape)[usable[0]]
+                fixed = {**self.columns, _PART: np.full(self.values.shape, number)}
+                other = np.broadcast_to(value(tree, fixed), self.values.shape)[usable]
+                same = np.abs(other - self.values[usable]) <= _UNSEEN * size
+            if same.all() and not self._is_number(part, tree, usable[0], chosen):
+                return True
+        return False
+
+    def _is_number(self, part: Node, tree: Node, first: Any, chosen: NDArray[np.intp]) -> bool:
+        """Tell whether a part may be a number in an equation, with all digits."""
+        with mpmath.workdps(DIGITS):
+            try:
+                number = self._precise(part, first)
+                for i in chosen:
+                    point = {name: mpmath.mpf(float(c[i])) for name, c in self.columns.items()}
+                    one = precise_value(self.prediction, point)
+                    other = precise_value(tree, {**point, _PART: number})
+                    if abs(one - other) > EXACT * (abs(one) + abs(other)):
+                        return False
+            except ArithmeticError:
+                return True  # nobody knows
+        return True
 
     def proportional(self) -> float | None:
         """Give the factor between the truth and an answer that is a multiple of it, less 1."""
@@ -432,6 +477,27 @@ def _parts(node: Node) -> Iterator[Node]:
             inner = ()
     for part in inner:
         yield from _parts(part)
+
+
+def _with_part(node: Node, part: Node, other: Node) -> Node:
+    """Put another node in the place of a part of a tree."""
+    if node is part:
+        return other
+
+    def inside(child: Node) -> Node:
+        return _with_part(child, part, other)
+
+    match node:
+        case Chain():
+            rest = tuple((symbol, inside(operand)) for symbol, operand in node.rest)
+            return replace(node, first=inside(node.first), rest=rest)
+        case Negation():
+            return replace(node, operand=inside(node.operand))
+        case Power():
+            return replace(node, base=inside(node.base), exponent=inside(node.exponent))
+        case Call():
+            return replace(node, arguments=tuple(map(inside, node.arguments)))
+    return node
 
 
 def _names(node: Node) -> Iterator[Any]:
