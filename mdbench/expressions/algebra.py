@@ -13,7 +13,7 @@ from .atoms import ONE
 from .canonical import canonical, plain_symbols, tree_of
 from .edit_distance import Tree, edit_distance
 from .grammar import read
-from .numerical import Found, Relation, Values
+from .numerical import Related, Relation, Values
 from .solution import assumed_symbols, equal_up_to_a_constant, rounded, srbench_rounded
 from .symbolic import nodes, to_sympy
 from .terms import expand
@@ -97,7 +97,7 @@ def _moved(truth: str, prediction: str, domain: dict[str, dict[str, Any]], digit
     return "ratio" if _is_near(values.relation(terms, exact=True), digits) else ""
 
 
-def _is_near(found: Found, digits: int) -> bool:
+def _is_near(found: Related, digits: int) -> bool:
     return found.relation is Relation.SAME and (found.error or 0.0) <= 10.0**-digits
 
 

@@ -21,7 +21,7 @@ from .edit_distance import edit_distance
 from .equation import parse
 from .grammar import read
 from .matching import TOLERANCE, Match, match, tree_of_sums
-from .numerical import Found, Relation, Values
+from .numerical import Related, Relation, Values
 from .rewriting import rewritten
 from .terms import expand
 
@@ -316,13 +316,15 @@ def _by_values(t: Sum, p: Sum, values: Values) -> _Pair | None:
         return _told_apart(t, p)
     factor = 0.0 if values.equal else values.proportional()
     if factor is not None and abs(factor) <= TOLERANCE:
-        found = Found(Relation.SAME, abs(factor))
+        found = Related(Relation.SAME, abs(factor))
     elif _is_whole(t):
         return None
     else:
         relations = (values.relation(terms) for terms in _forms(t, values))
         known = {Relation.SAME, Relation.OTHER_CONSTANTS}
-        found = next((each for each in relations if each.relation in known), Found(Relation.APART))
+        found = next(
+            (each for each in relations if each.relation in known), Related(Relation.APART)
+        )
     if found.relation is Relation.SAME and not values.holds_more:
         return _Pair(t, p, len(t), 0, found.error, (), ())
     if found.relation is Relation.OTHER_CONSTANTS:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["Fit", "Model", "fitted"]
+__all__ = ["ConstantFit", "Model", "fitted"]
 
 MAX_CONSTANTS = 48
 """Sums of more constants are not fitted."""
@@ -81,7 +81,7 @@ _Terms: TypeAlias = "tuple[tuple[_Constant, tuple[_Factor, ...]], ...]"
 
 
 @dataclass(frozen=True)
-class Fit:
+class ConstantFit:
     """The truth with its constants moved to where its values are nearest.
 
     Attributes
@@ -280,7 +280,7 @@ def _moved(constant: _Constant, shifts: Sequence[Any]) -> Any:
     return value + shift if constant.phase else value * (1 + shift)
 
 
-def fitted(model: Model, columns: Mapping[str, Array], values: Array) -> Fit | None:
+def fitted(model: Model, columns: Mapping[str, Array], values: Array) -> ConstantFit | None:
     """Move the constants of a model until it has some values, as nearly as it can.
 
     Parameters
@@ -292,7 +292,7 @@ def fitted(model: Model, columns: Mapping[str, Array], values: Array) -> Fit | N
 
     Returns
     -------
-    Fit or None
+    ConstantFit or None
         None where there are too few points, or too many constants.
     """
     n = len(model.moving)
@@ -309,7 +309,7 @@ def fitted(model: Model, columns: Mapping[str, Array], values: Array) -> Fit | N
         far = np.abs(wanted - dual[0]) / sizes
         reach = _REACH * np.abs(dual[1:]).sum(axis=0) / sizes
         if (far > _MARGIN * reach + _CLOSE)[reach < 1].any():
-            return Fit(float(far.max()), shifts)
+            return ConstantFit(float(far.max()), shifts)
         for _ in range(MAX_STEPS):
             weights = 1 / (sizes + np.abs(wanted))
             error = (wanted - dual[0]) * weights
@@ -319,9 +319,9 @@ def fitted(model: Model, columns: Mapping[str, Array], values: Array) -> Fit | N
             longest = float(np.max(np.abs(step), initial=0.0))
             shifts = shifts + step * min(1.0, 0.3 / longest if longest else 1.0)
             if np.max(np.abs(shifts), initial=0.0) > FARTHEST:
-                return Fit(float(np.max(np.abs(error))), shifts)
+                return ConstantFit(float(np.max(np.abs(error))), shifts)
             dual, sizes = model.dual(kept, shifts)
             if longest < 1e-13:  # noqa: PLR2004 - as near as double precision gets
                 break
         error = np.abs(wanted - dual[0]) / (sizes + np.abs(wanted))
-    return Fit(float(np.max(np.where(np.isfinite(error), error, 1.0))), shifts)
+    return ConstantFit(float(np.max(np.where(np.isfinite(error), error, 1.0))), shifts)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["Found", "Relation", "Values"]
+__all__ = ["Related", "Relation", "Values"]
 
 _CLOSE = 1e-8
 """Values of double precision that agree to this share are looked at with more digits."""
@@ -80,7 +80,7 @@ class Relation(StrEnum):
 
 
 @dataclass(frozen=True)
-class Found:
+class Related:
     """A relation, with the largest relative error of a constant where there is one."""
 
     relation: Relation
@@ -362,7 +362,7 @@ class Values:
         near = np.abs(values - middle)[known] <= _NEARLY * sizes[known]
         return middle if near.mean() > 1 - _UNDEFINED else None
 
-    def relation(self, terms: Sum, without: Sum | None = None, *, exact: bool = False) -> Found:
+    def relation(self, terms: Sum, without: Sum | None = None, *, exact: bool = False) -> Related:
         """Say whether the constants of terms can be moved to where the answer's values are.
 
         Parameters
@@ -382,25 +382,25 @@ class Values:
                 values = values - left.dual(self.columns, np.zeros(len(left.moving)))[0][0]
         fit = fitted(model, self.columns, values)
         if fit is None:
-            return Found(Relation.UNKNOWN)
+            return Related(Relation.UNKNOWN)
         if fit.residual > _CLOSE or np.max(np.abs(fit.shifts), initial=0.0) > FARTHEST:
-            return Found(Relation.APART)
+            return Related(Relation.APART)
         error = float(np.max(np.abs(fit.shifts), initial=0.0))
         if error > TOLERANCE * (1 + ROUNDED**0.5):
-            return Found(Relation.OTHER_CONSTANTS, error)
+            return Related(Relation.OTHER_CONSTANTS, error)
         agreed, moved = self._polished(model, fit.shifts, left)
         if agreed is None:
-            return Found(Relation.UNKNOWN)
+            return Related(Relation.UNKNOWN)
         if agreed > tolerance or not self._agrees_far(
             lambda point: model.precise_terms(point, moved), left
         ):
-            return Found(Relation.APART)
+            return Related(Relation.APART)
         shifts = np.array([float(shift) for shift in moved])
         error = float(np.max(np.abs(shifts), initial=0.0))
         exponents = [float(model.moving[i].value) * (1 + shifts[i]) for i in model.exponents]
         whole = any(abs(exponent - round(exponent)) < ROUNDED for exponent in exponents)
         kept = error <= TOLERANCE and not whole
-        return Found(Relation.SAME if kept else Relation.OTHER_CONSTANTS, error)
+        return Related(Relation.SAME if kept else Relation.OTHER_CONSTANTS, error)
 
     def _polished(
         self, model: Model, shifts: Array, left: Model | None
