@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from mdbench.runs.execute import Summary
     from mdbench.workspace import Workspace
 
+pytestmark = pytest.mark.slow
+
 ADAPTER = ROOT / "tests" / "nasty" / "adapter.py"
 HOME = Path(os.environ.get("MDBENCH_HOME") or ROOT / ".mdbench")
 

@@ -24,6 +24,8 @@ from mdbench.workspace import Workspace
 if TYPE_CHECKING:
     from mdbench.records import Record
 
+pytestmark = pytest.mark.slow
+
 GOLDEN = Path(__file__).parent / "golden" / "published_sindy.json"
 TIES = {"autocatalytic-gene-switching"}
 """Two settings tune to the same model, and rounding decides between them."""
