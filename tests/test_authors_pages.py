@@ -8,6 +8,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from house import ROOT, HereRuntime, add_method, workspace
 
 from mdbench.records import RecordStore, Status
@@ -39,6 +40,7 @@ def test_a_runtime_of_one_s_own(tmp_path: Path) -> None:
     assert record.key_parts["python"] == sys.executable
 
 
+@pytest.mark.slow
 def test_a_backend_of_one_s_own(tmp_path: Path) -> None:
     place = workspace(tmp_path)
     add_method(place, "zero")

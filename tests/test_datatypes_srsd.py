@@ -351,6 +351,7 @@ def test_an_answer_that_is_another_law_or_the_truth_in_other_words_is_scored(srs
     assert other["normalized_edit_distance"] == pytest.approx(1 / 3)  # the sum, renamed
 
 
+@pytest.mark.slow
 def test_what_sympy_gives_up_is_undecided_and_no_fault_of_the_method(srsd: Srsd) -> None:
     task = srsd.task(load("feynman-i.12.1"), "table", STRICT)
     long = "+".join(f"sin({n}*x0)" for n in range(1, 1_000))

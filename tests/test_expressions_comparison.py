@@ -127,6 +127,7 @@ def test_distances_are_those_of_the_papers_steps_and_the_recursive_definition(se
         assert normalized_edit_distance(truth, prediction, NAMES).value == expected
 
 
+@pytest.mark.slow
 def test_every_law_is_as_far_from_itself_as_it_should_be() -> None:
     for problem in PROBLEMS:
         found = normalized_edit_distance(problem.law, problem.law, problem.spreads)
