@@ -118,11 +118,7 @@ class EquationType(DataType[D, Task[D]]):
         test, strict = task.test, task.protocol is Protocol.STRICT
         if len(raw.equations) != len(task.targets):
             raise AnswerError(f"{len(raw.equations)} equations; {len(task.targets)} expected")
-        try:
-            read = tuple(parse(text, task.variables) for text in raw.equations)
-            _ = sum(equation.complexity for equation in read)
-        except EquationError as error:
-            raise AnswerError(error.message) from None
+        read, _ = _read_and_counted(raw.equations, task.variables)
         values = _evaluate(read, test.columns)
         predictions, known = raw.predictions, raw.recorded.get(AGREEMENT.name)
         agrees = known if isinstance(known, float) else None
@@ -193,11 +189,7 @@ class EquationType(DataType[D, Task[D]]):
         published = task.protocol is Protocol.PUBLISHED
         if published and "0" in map(str.strip, candidate.equations):
             raise AnswerError("an equation is zero, which the published pipeline refuses")
-        try:
-            read = tuple(parse(text, task.variables) for text in candidate.equations)
-            complexity = sum(equation.complexity for equation in read)
-        except EquationError as error:
-            raise AnswerError(error.message) from None
+        read, complexity = _read_and_counted(candidate.equations, task.variables)
         if self.compares_equations(task) or candidate.predictions is None:
             values = _evaluate(read, part.columns)
             _refuse_infinite(values, "values of the equations on the data of the choice")
@@ -233,6 +225,17 @@ class Remembered(Mapping[str, "Array"]):
             self._left -= column.nbytes
             self._kept[name] = column
         return column
+
+
+def _read_and_counted(
+    texts: Sequence[str], variables: Sequence[str]
+) -> tuple[tuple[Equation, ...], int]:
+    """Read equations, and count their nodes; what cannot be read or counted is no answer."""
+    try:
+        read = tuple(parse(text, variables) for text in texts)
+        return read, sum(equation.complexity for equation in read)
+    except EquationError as error:
+        raise AnswerError(error.message) from None
 
 
 def _evaluate(equations: Sequence[Equation], columns: Mapping[str, Array]) -> Array:
