@@ -62,7 +62,9 @@ def load(
 
 def dataset(t: Array, u: Array, clean: Array | None = None, du: Array | None = None) -> OdeDataset:
     best = Trajectory(t, u if clean is None else clean, du)
-    return OdeDataset("x", u.shape[1], None, None, "file", "", Trajectory(t, u), best)
+    return OdeDataset(
+        "x", u.shape[1], None, None, "file", "", Trajectory(t, u), best, smoothed=False
+    )
 
 
 def arrays(part: Part) -> dict[str, Any]:

@@ -54,6 +54,7 @@ __all__ = [
     "Shown",
     "Source",
     "Task",
+    "chosen",
 ]
 
 
@@ -537,11 +538,7 @@ class DataType(ABC, Generic[D, T]):
 
         Where the candidates are for one target each, one is chosen for every target.
         """
-        whole = [offer for offer in offers if offer.candidate.target is None]
-        groups = [whole] if whole else _by_target(offers, len(task.targets))
-        winners = [_fittest(group) for group in groups]
-        chosen = tuple(winner for winner in winners if winner is not None)
-        return Choice(chosen) if chosen and len(chosen) == len(winners) else None
+        return chosen(offers, len(task.targets), _fittest)
 
     def compares_equations(self, task: T) -> bool:  # noqa: ARG002 - of most always the same
         """Tell whether candidates are weighed without what they predict."""
@@ -606,6 +603,17 @@ class DataType(ABC, Generic[D, T]):
 
     def warm(self) -> None:
         """Begin, in the background, to load what judging takes long to load."""
+
+
+def chosen(
+    offers: Iterable[Offer], targets: int, fittest: Callable[[Sequence[Offer]], Offer | None]
+) -> Choice | None:
+    """Choose one offer for all targets, or where they are for one target each, one for each."""
+    offers = list(offers)
+    whole = [offer for offer in offers if offer.candidate.target is None]
+    groups = [whole] if whole else _by_target(offers, targets)
+    winners = tuple(winner for group in groups if (winner := fittest(group)) is not None)
+    return Choice(winners) if winners and len(winners) == len(groups) else None
 
 
 def _by_target(offers: Iterable[Offer], targets: int) -> list[list[Offer]]:

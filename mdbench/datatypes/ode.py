@@ -14,16 +14,26 @@ from mdbench.data.csv import read_csv
 from mdbench.data.derivatives import time_derivative
 from mdbench.data.noise import add_noise, add_published_noise
 from mdbench.data.npz import read_npz, write_npz
+from mdbench.data.smoothing import FEWEST_SAMPLES, smooth
 from mdbench.data.trajectory import Trajectory
-from mdbench.datatypes.base import NO_OPTIONS, Dataset, Drawn, Part, Protocol, Source, Task
-from mdbench.datatypes.shared.equations import AGREEMENT, COMPLEXITY, NMSE, EquationType
+from mdbench.datatypes.base import NO_OPTIONS, Dataset, Drawn, Part, Protocol, Source
+from mdbench.datatypes.shared.derivatives import DERIVATIVES, smooths
+from mdbench.datatypes.shared.equations import (
+    AGREEMENT,
+    COMPLEXITY,
+    NMSE,
+    PUBLISHED_NMSE,
+    EquationTask,
+    EquationType,
+)
+from mdbench.datatypes.shared.evidence import INTEGRATED_TO, Increments
 from mdbench.datatypes.shared.files import by_number, find_files, fingerprint, named, suffix
 from mdbench.datatypes.shared.terms import TERM_METRICS
 from mdbench.errors import DataError, UsageError, did_you_mean
 from mdbench.expressions import parse
 from mdbench.metrics.regression import nmse
 from mdbench.metrics.spec import MetricSpec, Value, flag
-from mdbench.solvers.ode import N_POINTS, SOLVER, integrate, read_system
+from mdbench.solvers.ode import N_POINTS, integrate, read_system
 from mdbench.solvers.simulation import Ending, simulate, warm
 
 if TYPE_CHECKING:
@@ -94,14 +104,18 @@ class OdeDataset(Dataset):
     given
         What a method may see: times and states, noise included.
     clean
-        The same without the noise that was added here.  Its derivatives are the targets of the
-        test; where it has none, they are finite differences of its states.
+        The same without the noise that was added here, as far as anybody knows it: what the test
+        asks about.  Its derivatives are the targets; where it has none the test asks for integrals.
+    smoothed
+        Whether methods are given smoothed states and their derivatives, or the noisy states and
+        finite differences.
     unseen
         Makes or reads a true trajectory from another initial condition; None where there is none.
     """
 
     given: Trajectory = field(repr=False)
     clean: Trajectory = field(repr=False)
+    smoothed: bool
     unseen: Callable[[], Trajectory] | None = field(default=None, repr=False)
 
 
@@ -130,6 +144,7 @@ class Ode(EquationType[OdeDataset]):
     views = ("table", "trajectory")
     metrics = (
         NMSE,
+        PUBLISHED_NMSE,
         *TERM_METRICS,
         _TEST,
         _R2_TEST,
@@ -140,17 +155,19 @@ class Ode(EquationType[OdeDataset]):
         AGREEMENT,
     )
     check_datasets = ("rc-circuit", "harmonic-oscillator")
+    options = (DERIVATIVES,)
     draws = True
 
     def source(self, path: Path | None = None) -> Source[OdeDataset]:
         """Open the 63 systems; or an NPZ or CSV file of the user's, or a folder of them."""
         return _OdeSystems(self.systems, self.cache) if path is None else _OdeFiles(path)
 
-    def task(self, dataset: OdeDataset, view: str, protocol: Protocol) -> Task[OdeDataset]:
+    def task(self, dataset: OdeDataset, view: str, protocol: Protocol) -> EquationTask[OdeDataset]:
         """Cut a trajectory by time.
 
-        Under `strict` the training and the validation samples are differentiated each on their
-        own, under `published` the whole noisy series is.  The targets of the test are clean.
+        Under `strict` a method is given all samples before the test, and the test has clean
+        states; under `published` the whole noisy series is differentiated, and the states of the
+        test are noisy.  The targets of the test are clean.
 
         Raises
         ------
@@ -159,59 +176,73 @@ class Ode(EquationType[OdeDataset]):
         """
         if view not in self.views:
             raise UsageError(f"{self.name} has no view {view!r}.", did_you_mean(view, self.views))
-        t, u = dataset.given.t, dataset.given.u
-        clean = dataset.clean
-        if protocol is Protocol.STRICT:
-            cut = splits.chronological(len(t))
-            each = (cut.train, cut.validation)
-            du = np.concatenate([time_derivative(t[rows], u[rows]) for rows in each])
-        else:
-            cut = splits.published(len(t))
-            du = time_derivative(t, u)
-        if clean.du is None:
-            test_du = time_derivative(t[cut.test], clean.u[cut.test])
-        else:
+        strict = protocol is Protocol.STRICT
+        t, u, clean = dataset.given.t, dataset.given.u, dataset.clean
+        cut = splits.chronological(len(t)) if strict else splits.published(len(t))
+        test_t, test_u = clean.t[cut.test], (clean if strict else dataset.given).u[cut.test]
+        held_out = None
+        if clean.du is not None:
             test_du = clean.du[cut.test]
+        else:
+            test_du = time_derivative(test_t, clean.u[cut.test])
+            if strict and len(test_t) >= FEWEST_SAMPLES:
+                held_out = Increments.of(test_t, test_u)
+        test = _part(view, test_t, test_u, test_du, test_u)
         variables = tuple(f"u{i}" for i in range(dataset.dim))
-        return Task(
+        make = partial(
+            EquationTask,
             dataset=dataset,
             view=view,
             protocol=protocol,
             variables=variables,
             targets=tuple(f"{variable}_t" for variable in variables),
-            train=_part(view, t[cut.train], u[cut.train], du[cut.train]),
-            validation=_part(view, t[cut.validation], u[cut.validation], du[cut.validation]),
-            refit=_part(view, t[cut.refit], u[cut.refit], du[cut.refit]),
-            test=_part(view, t[cut.test], u[cut.test], test_du),
+            test=test,
             any_order=view == "table",
         )
+        if strict:
+            given = _given(view, t[cut.refit], u[cut.refit], smoothed=dataset.smoothed)
+            evidence = Increments.of(t[cut.refit], u[cut.refit])
+            return make(
+                train=given, validation=given, refit=given, evidence=evidence, held_out=held_out
+            )
+        du = time_derivative(t, u)
+        train, validation, refit = (
+            _part(view, t[rows], u[rows], du[rows], u[rows])
+            for rows in (cut.train, cut.validation, cut.refit)
+        )
+        return make(train=train, validation=validation, refit=refit)
 
     def warm(self) -> None:
         """Let the solver be loaded while the first worker starts."""
         warm()
 
-    def judged_by(self, task: Task[OdeDataset]) -> tuple[str, ...]:
+    def judged_by(self, task: EquationTask[OdeDataset]) -> tuple[str, ...]:
         """Name the metrics of a task: without a second trajectory there are none of it."""
         left_out = set() if task.dataset.unseen else {_UNSEEN.name, _R2_UNSEEN.name}
         return tuple(name for name in super().judged_by(task) if name not in left_out)
 
     def own_scores(
         self,
-        task: Task[OdeDataset],
+        task: EquationTask[OdeDataset],
         answer: EquationAnswer,
         found: Mapping[str, Value],  # noqa: ARG002 - the trajectories are looked at by themselves
     ) -> dict[str, Value]:
         """Integrate an answer through the test window, and from an initial condition of its own.
 
-        Both are compared with the clean truth, whatever noise the method saw.
+        Both are compared with the clean truth, whatever noise the method saw.  The score of the
+        published pipeline stands beside.
         """
         dataset, rows = task.dataset, len(task.test.targets)
+        noisy = _columns(dataset.given.u[-rows:])
+        values = np.stack([one.evaluate(noisy) for one in answer.read], axis=-1)
         seen = simulate(answer.texts, dataset.clean.t[-rows:], dataset.clean.u[-rows:])
         ways = [(seen, _TEST, _R2_TEST)]
         if dataset.unseen is not None:
             other = dataset.unseen()
             ways.append((simulate(answer.texts, other.t, other.u), _UNSEEN, _R2_UNSEEN))
         scores: dict[str, Value] = {}
+        if np.isfinite(values).all():
+            scores[PUBLISHED_NMSE.name] = nmse(values, task.test.targets)
         for way, follows, r2 in ways:
             scores[follows.name] = _follows(way)
             if way.r2 is not None or way.ended is Ending.LATE:
@@ -278,16 +309,18 @@ class _OdeSystems(Source[OdeDataset]):
         snr_db: float | None,
         seed: int,
         protocol: Protocol,
-        options: Mapping[str, Any] = NO_OPTIONS,  # noqa: ARG002 - it has none
+        options: Mapping[str, Any] = NO_OPTIONS,
     ) -> OdeDataset:
+        smoothed = smooths(options, protocol)
         system = named(name, self.systems)
         path = self.cache / f"{name}-{system.recipe[:16]}.npz"
         clean = load_or_make(path, lambda: Trajectory(*integrate(system)))
         u = clean.u if snr_db is None else self._noisy(name, clean.u, snr_db, seed, protocol)
         given = Trajectory(clean.t, u)
-        identity = _fingerprint(u, clean, snr_db, protocol.value, seed)
+        identity = _fingerprint(u, clean, snr_db, protocol.value, seed, smoothed=smoothed)
         if identity not in self._floors:
-            self._floors[identity] = _floor(system, given, clean, noisy=snr_db is not None)
+            noisy = protocol is Protocol.PUBLISHED and snr_db is not None
+            self._floors[identity] = _floor(system, given, clean, noisy=noisy)
         return OdeDataset(
             name=name,
             dim=system.dim,
@@ -298,6 +331,7 @@ class _OdeSystems(Source[OdeDataset]):
             floor=self._floors[identity],
             given=given,
             clean=clean,
+            smoothed=smoothed,
             unseen=self._other(system),
         )
 
@@ -347,16 +381,19 @@ class _OdeFiles(Source[OdeDataset]):
         *,
         snr_db: float | None,
         seed: int,
-        protocol: Protocol,  # noqa: ARG002 - published noise exists for published systems only
-        options: Mapping[str, Any] = NO_OPTIONS,  # noqa: ARG002 - it has none
+        protocol: Protocol,
+        options: Mapping[str, Any] = NO_OPTIONS,
     ) -> OdeDataset:
+        smoothed = smooths(options, protocol)
         path = named(name, self.paths)
         noisy = None if snr_db is None else self.noisy.get((name, snr_db))
+        clean = _read(path)
         if noisy is not None:
-            clean = _read(noisy)
-            u, noise = clean.u, "file"
+            measured = _read(noisy)
+            if not np.array_equal(measured.t, clean.t):
+                clean = measured  # nobody knows these states without noise
+            u, noise = measured.u, "file"
         else:
-            clean = _read(path)
             u, noise = clean.u, Protocol.STRICT.value
             if snr_db is not None:
                 u = add_noise(u, name=name, snr_db=snr_db, seed=seed)
@@ -366,9 +403,10 @@ class _OdeFiles(Source[OdeDataset]):
             snr_db=snr_db,
             truth=None,
             target_source="finite differences" if clean.du is None else "file",
-            fingerprint=_fingerprint(u, clean, snr_db, noise, seed),
+            fingerprint=_fingerprint(u, clean, snr_db, noise, seed, smoothed=smoothed),
             given=Trajectory(clean.t, u),
             clean=clean,
+            smoothed=smoothed,
         )
 
 
@@ -383,25 +421,44 @@ def _floor(system: OdeSystem, given: Trajectory, clean: Trajectory, *, noisy: bo
 
     Noisy inputs are as they are.  Clean ones are known to the tolerance that they were integrated
     with, and so are raised by this share of themselves: where the derivatives vanish, that alone
-    makes the truth miss them.
+    makes the truth miss them, and an answer that is right but for its last digits.
     """
     assert clean.du is not None  # noqa: S101 - a system's arrays have derivatives
     rows = splits.chronological(len(clean.t)).test
-    u = given.u[rows] if noisy else clean.u[rows] * (1.0 + SOLVER["rtol"])
+    u = given.u[rows] if noisy else clean.u[rows] * (1.0 + INTEGRATED_TO)
     columns = dict(zip(system.variables, u.T, strict=True))
     predictions = [parse(text, columns).evaluate(columns) for text in system.truth]
     return nmse(np.stack(predictions, axis=-1), clean.du[rows])
 
 
-def _part(view: str, t: Array, u: Array, du: Array) -> Part:
+def _given(view: str, t: Array, u: Array, *, smoothed: bool) -> Part:
+    """Show noisy samples to a method, with derivatives.
+
+    A smoothed curve is known least at its ends, and the first and the last sample are left out.
+    """
+    if not smoothed:
+        return _part(view, t, u, time_derivative(t, u), u)
+    curve, inner = smooth(t, u), slice(1, -1)
+    return _part(view, t[inner], curve.u[inner], curve.du[inner], u[inner])
+
+
+def _part(view: str, t: Array, u: Array, du: Array, measured: Array) -> Part:
     u, du = np.ascontiguousarray(u), np.ascontiguousarray(du)
-    columns = {f"u{i}": np.ascontiguousarray(column) for i, column in enumerate(u.T)}
     if view == "table":
-        return Part({"X": u}, "Y", du, columns)
-    return Part({"t": np.ascontiguousarray(t), "u": u}, "du", du, columns)
+        return Part({"X": u}, "Y", du, _columns(u))
+    inputs = {"t": np.ascontiguousarray(t), "u": u, "measured": np.ascontiguousarray(measured)}
+    return Part(inputs, "du", du, _columns(u))
 
 
-def _fingerprint(u: Array, clean: Trajectory, snr_db: float | None, noise: str, seed: int) -> str:
+def _columns(u: Array) -> dict[str, Array]:
+    return {f"u{i}": np.ascontiguousarray(column) for i, column in enumerate(u.T)}
+
+
+def _fingerprint(
+    u: Array, clean: Trajectory, snr_db: float | None, noise: str, seed: int, *, smoothed: bool
+) -> str:
+    if smoothed:
+        noise += " smoothed"
     arrays = {"t": clean.t, "u": u, "clean u": clean.u}
     if clean.du is not None:
         arrays["du"] = clean.du

@@ -16,11 +16,12 @@ from mdbench.data.derivatives import time_derivative
 from mdbench.data.features import FieldColumns, feature_names, published_columns, unsupported
 from mdbench.data.noise import add_noise, add_published_noise
 from mdbench.data.npz import read_field, write_field
-from mdbench.datatypes.base import NO_OPTIONS, Dataset, Drawn, Option, Part, Protocol, Source, Task
+from mdbench.datatypes.base import NO_OPTIONS, Dataset, Drawn, Option, Part, Protocol, Source
 from mdbench.datatypes.shared.equations import (
     AGREEMENT,
     COMPLEXITY,
     NMSE,
+    EquationTask,
     EquationType,
     Remembered,
 )
@@ -142,7 +143,7 @@ class Pde(EquationType[PdeDataset]):
             return _PdeFiles(path, self)
         return _PdeSystems(self)
 
-    def task(self, dataset: PdeDataset, view: str, protocol: Protocol) -> Task[PdeDataset]:
+    def task(self, dataset: PdeDataset, view: str, protocol: Protocol) -> EquationTask[PdeDataset]:
         """Cut a field by time, and differentiate it in space at each time by itself.
 
         Under `strict` the training and the validation samples are differentiated in time each on
@@ -163,11 +164,11 @@ class Pde(EquationType[PdeDataset]):
             parts = _cut_by_time(dataset, view, protocol, dataset.rows)
         targets = tuple(f"u{i}_t" for i in range(dataset.dim))
         free = view == "table"
-        return Task(dataset, view, protocol, variables, targets, *parts, any_order=free)
+        return EquationTask(dataset, view, protocol, variables, targets, *parts, any_order=free)
 
     def own_scores(
         self,
-        task: Task[PdeDataset],
+        task: EquationTask[PdeDataset],
         answer: EquationAnswer,
         found: Mapping[str, Value],  # noqa: ARG002 - the clean field is looked at by itself
     ) -> dict[str, Value]:

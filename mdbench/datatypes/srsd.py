@@ -11,8 +11,15 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from mdbench.datatypes.base import NO_OPTIONS, Dataset, Option, Part, Protocol, Source, Task
-from mdbench.datatypes.shared.equations import AGREEMENT, COMPLEXITY, NMSE, EquationType
+from mdbench.datatypes.base import NO_OPTIONS, Dataset, Option, Part, Protocol, Source
+from mdbench.datatypes.shared.equations import (
+    AGREEMENT,
+    COMPLEXITY,
+    NMSE,
+    EquationTask,
+    EquationType,
+)
+from mdbench.datatypes.shared.evidence import Squares
 from mdbench.datatypes.shared.terms import TERM_METRICS
 from mdbench.errors import DataError, EquationError, UsageError, did_you_mean
 from mdbench.expressions import comparison
@@ -43,6 +50,8 @@ SETS = ("easy", "medium", "hard")
 _SUFFIX = re.compile(
     r"(?P<problem>.*?)(?P<released>\+released)?(?P<dummies>\+dummy)?(\+noise=(?P<noise>[^+]+))?"
 )
+_EXACT = 1e-24
+"""The square of what is left of an exact law in double precision, relative to the targets."""
 _DUMMY_COLUMNS = (1, 2, 3)
 _DUMMY_EXPONENTS = (-32, 32)
 """A dummy column spans the decade on either side of ten to one of these powers."""
@@ -203,7 +212,9 @@ class Srsd(EquationType[SrsdDataset]):
             for name in names
         ]
 
-    def task(self, dataset: SrsdDataset, view: str, protocol: Protocol) -> Task[SrsdDataset]:
+    def task(
+        self, dataset: SrsdDataset, view: str, protocol: Protocol
+    ) -> EquationTask[SrsdDataset]:
         """Cut a table 8:1:1 by position; only the training targets have noise.
 
         The last fit is given the training and the validation rows, as for all data types; under
@@ -226,20 +237,23 @@ class Srsd(EquationType[SrsdDataset]):
             columns = {name: np.ascontiguousarray(x[:, i]) for i, name in enumerate(variables)}
             return Part({"X": x}, "Y", np.ascontiguousarray(y[rows, None]), columns)
 
-        return Task(
+        validation = part(slice(TRAINING, border))
+        evidence = Squares(validation.columns, np.array([_EXACT]), validation.targets)
+        return EquationTask(
             dataset=dataset,
             view=view,
             protocol=protocol,
             variables=variables,
             targets=("y",),
             train=part(slice(0, TRAINING)),
-            validation=part(slice(TRAINING, border)),
+            validation=validation,
             refit=part(slice(0, TRAINING if protocol is Protocol.PUBLISHED else border)),
             test=part(slice(border, ROWS)),
             any_order=True,
+            evidence=None if protocol is Protocol.PUBLISHED else evidence,
         )
 
-    def parts(self, task: Task[SrsdDataset], tuning: str) -> tuple[Part, Part]:
+    def parts(self, task: EquationTask[SrsdDataset], tuning: str) -> tuple[Part, Part]:
         """Give the data of the first fit, and those that candidates are compared on.
 
         A front, too, is fitted on the training rows and compared on those of the validation.
@@ -287,14 +301,14 @@ class Srsd(EquationType[SrsdDataset]):
         """Start the process in which SymPy works."""
         comparison.start()
 
-    def judged_by(self, task: Task[SrsdDataset]) -> tuple[str, ...]:
+    def judged_by(self, task: EquationTask[SrsdDataset]) -> tuple[str, ...]:
         """Name the metrics of a task: without a truth there are none that need one."""
         symbolic = {spec.name for spec in _SYMBOLIC_METRICS}
         left_out = set() if task.dataset.truth is not None else symbolic
         return tuple(name for name in super().judged_by(task) if name not in left_out)
 
     def own_scores(
-        self, task: Task[SrsdDataset], answer: EquationAnswer, found: Mapping[str, Value]
+        self, task: EquationTask[SrsdDataset], answer: EquationAnswer, found: Mapping[str, Value]
     ) -> dict[str, Value]:
         """Give the normalized edit distance, and whether the answer is a solution (1) or not (0).
 

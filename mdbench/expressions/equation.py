@@ -12,7 +12,7 @@ import numpy as np
 from . import counter
 from .grammar import check, read
 from .linear import Linear, linear
-from .tree import Node, Number, Variable, value
+from .tree import Node, Number, Variable, pieces, value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -149,6 +149,24 @@ class Equation:
         if isinstance(self._tree, Number | Variable):
             return 1
         return counter.complexity(self.text, self.variables)
+
+    @cached_property
+    def pieces(self) -> int:
+        """Number of pieces that could be left out or be another number.
+
+        These are the summands, those within functions, powers, products and fractions counted,
+        too; the functions; and the powers whose exponent is no whole number.  Zero has none.
+
+        Examples
+        --------
+        >>> [parse(text, ["x"]).pieces for text in ("0", "2*x - x**3", "x/(1 + x)", "x**1.5")]
+        [0, 2, 3, 2]
+        >>> parse("0.5*sin(2*x + 1)", ["x"]).pieces
+        4
+        """
+        if self._linear is None:
+            return pieces(self._tree)
+        return sum(1 + monomial.count("(") for _, monomial in self._linear.terms)
 
     def to_sympy(self, *, real: bool = False) -> Any:
         """Make a SymPy expression, simplified as far as SymPy does it by itself.

@@ -15,7 +15,18 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["OPERATORS", "Call", "Chain", "Negation", "Node", "Number", "Power", "Variable", "value"]
+__all__ = [
+    "OPERATORS",
+    "Call",
+    "Chain",
+    "Negation",
+    "Node",
+    "Number",
+    "Power",
+    "Variable",
+    "pieces",
+    "value",
+]
 
 OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
@@ -111,3 +122,44 @@ def value(
         case Number():
             raise AssertionError("a number is constant")
     return result  # type: ignore[no-any-return]
+
+
+def pieces(node: Node) -> int:
+    """Count what `Equation.pieces` counts, in a tree that stands by itself."""
+    return 0 if node.constant == 0 else max(1, _summands(node)) + _within(node)
+
+
+def _summands(node: Node) -> int:
+    """Count the summands of a node, each at least once."""
+    match node:
+        case Negation():
+            return _summands(node.operand)
+        case Chain(rest=((("+" | "-"), _), *_)):
+            return sum(_summands(part) for part in (node.first, *(part for _, part in node.rest)))
+    return 1
+
+
+def _within(node: Node) -> int:
+    """Count functions, powers that are not whole, and sums below the outermost one."""
+    count = 0
+    match node:
+        case Negation():
+            count = _within(node.operand)
+        case Chain():
+            counted = _within if node.rest[0][0] in "+-" else _nested
+            count = sum(counted(part) for part in (node.first, *(part for _, part in node.rest)))
+        case Power():
+            exponent = node.exponent.constant
+            whole = exponent is not None and float(exponent).is_integer()
+            count = _nested(node.base) + _nested(node.exponent) + (not whole)
+        case Call():
+            count = 1 + sum(_nested(part) for part in node.arguments)
+    return 0 if node.constant is not None else count
+
+
+def _nested(node: Node) -> int:
+    """Count the pieces of a part: a sum has one for each of its summands, anything else its own."""
+    if node.constant is not None:
+        return 0
+    summands = _summands(node)
+    return (summands if summands > 1 else 0) + _within(node)

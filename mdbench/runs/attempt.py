@@ -180,9 +180,9 @@ class Attempt:
         self._settings_failed = 0
         self._first_failure = ""
         tuning = method.spec.tuning
-        self._first, compared = data_type.parts(task, tuning)
-        predicted = compared if tuning == "grid" else self._first
-        self._proposals = Proposals(data_type, task, compared, predicted)
+        self._first, self._compared = data_type.parts(task, tuning)
+        predicted = self._compared if tuning == "grid" else self._first
+        self._proposals = Proposals(data_type, task, self._compared, predicted)
         self._order = _test_order(task, job.seed)
 
     def run(self) -> Outcome:
@@ -275,7 +275,7 @@ class Attempt:
         grid = spec.tuning == "grid"
         self._save("train.npz", self._first, with_targets=True)
         if grid:
-            self._save("validation.npz", self._task.validation, with_targets=False)
+            self._save("validation.npz", self._compared, with_targets=False)
         self._worker.send(
             JobOrder(
                 job=self._identity,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.spatial import KDTree
 
-from mdbench.datatypes.base import NO_OPTIONS, Choice, Dataset, Part, Protocol, Source, Task
-from mdbench.datatypes.shared.equations import AGREEMENT, COMPLEXITY, EquationType
+from mdbench.datatypes.base import NO_OPTIONS, Choice, Dataset, Part, Protocol, Source
+from mdbench.datatypes.shared.equations import AGREEMENT, COMPLEXITY, EquationTask, EquationType
 from mdbench.datatypes.shared.terms import TERM_METRICS
 from mdbench.errors import UsageError
 from mdbench.expressions import parse
@@ -84,7 +84,7 @@ class Clouds(EquationType[Cloud]):
         assert path is None
         return _Surfaces()
 
-    def task(self, dataset: Cloud, view: str, protocol: Protocol) -> Task[Cloud]:
+    def task(self, dataset: Cloud, view: str, protocol: Protocol) -> EquationTask[Cloud]:
         def part(rows: slice) -> Part:
             places = dataset.places[rows]
             columns = {"u": places[:, 0], "v": places[:, 1]}
@@ -93,7 +93,7 @@ class Clouds(EquationType[Cloud]):
         rows = slice(0, 60), slice(60, 80), slice(0, 80), slice(80, 100)
         parts = [part(each) for each in rows]
         names = ("u", "v"), ("x", "y", "z")
-        return Task(dataset, view, protocol, *names, *parts, any_order=True)
+        return EquationTask(dataset, view, protocol, *names, *parts, any_order=True)
 
     def errors(self, values: NDArray[np.float64], targets: NDArray[np.float64]) -> dict[str, float]:
         return {CHAMFER.name: self.loss(values, targets)}
@@ -103,7 +103,7 @@ class Clouds(EquationType[Cloud]):
         far, _ = KDTree(targets).query(values)
         return float(np.mean(near) + np.mean(far)) / 2
 
-    def select(self, task: Task[Cloud], offers: Sequence[Offer]) -> Choice | None:
+    def select(self, task: EquationTask[Cloud], offers: Sequence[Offer]) -> Choice | None:
         """Take the simplest of those within twice the best."""
         del task
         if not offers:

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
-from mdbench.datatypes.base import Answer, Dataset, DataType, Offer, Protocol, Scores, Task
+from mdbench.datatypes.base import (
+    Answer,
+    Dataset,
+    DataType,
+    Offer,
+    Protocol,
+    Scores,
+    Task,
+    chosen,
+)
+from mdbench.datatypes.shared.evidence import preference
 from mdbench.datatypes.shared.terms import TERM_METRICS, beside_the_truth
 from mdbench.errors import AnswerError, EquationError
 from mdbench.expressions import Equation, parse
@@ -23,11 +33,21 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from mdbench.datatypes.base import Part, Proposal, RawAnswer
+    from mdbench.datatypes.base import Choice, Part, Proposal, RawAnswer
+    from mdbench.datatypes.shared.evidence import Evidence
 
     Array = NDArray[np.float64]
 
-__all__ = ["AGREEMENT", "COMPLEXITY", "CONTRADICTION", "NMSE", "EquationAnswer", "EquationType"]
+__all__ = [
+    "AGREEMENT",
+    "COMPLEXITY",
+    "CONTRADICTION",
+    "NMSE",
+    "PUBLISHED_NMSE",
+    "EquationAnswer",
+    "EquationTask",
+    "EquationType",
+]
 
 CONTRADICTION = 1e-4
 """An agreement worse than this, 1 % of the root mean square, is a contradiction: the equations
@@ -40,12 +60,22 @@ SUSPICIOUS = 1e-6
 NMSE = MetricSpec(
     name="nmse",
     title="NMSE",
-    explanation="sum of squared errors on the test data over the sum of squared targets; zero "
-    "scores 1, and below 1e-12 is round-off",
+    explanation="sum of squared errors on the test data, under strict the clean ones, over the sum "
+    "of squared targets; zero scores 1, and below 1e-12 is round-off",
     scale="log",
     resolution=1e-12,
     nothing=1.0,
     places=frozenset({"board", "answer", "brief", "figure"}),
+)
+PUBLISHED_NMSE = MetricSpec(
+    name="published_nmse",
+    title="published NMSE",
+    explanation="what the published pipeline scores: the same on the test data as noisy as those "
+    "of the training, with features by finite differences",
+    scale="log",
+    resolution=1e-12,
+    nothing=1.0,
+    places=frozenset({"answer"}),
 )
 COMPLEXITY = MetricSpec(
     name="complexity",
@@ -95,7 +125,23 @@ class EquationAnswer(Answer):
     agreement: float | None
 
 
-class EquationType(DataType[D, Task[D]]):
+@dataclass(frozen=True)
+class EquationTask(Task[D]):
+    """A task whose answers are right-hand sides.
+
+    Attributes
+    ----------
+    evidence
+        What candidates are compared with; None under `published`, which has its own way.
+    held_out
+        What the test compares equations with where nobody knows exact targets; else None.
+    """
+
+    evidence: Evidence | None = field(default=None, kw_only=True)
+    held_out: Evidence | None = field(default=None, kw_only=True)
+
+
+class EquationType(DataType[D, EquationTask[D]]):
     """A data type whose answers are right-hand sides, one a target.
 
     Under `strict` its score is that of the equations, evaluated by the bench; what the method
@@ -106,7 +152,17 @@ class EquationType(DataType[D, Task[D]]):
     of_equations: ClassVar[bool] = False
     """Whether candidates are compared by their equations under `published`, too."""
 
-    def read_answer(self, task: Task[D], raw: RawAnswer) -> EquationAnswer:
+    def parts(self, task: EquationTask[D], tuning: str) -> tuple[Part, Part]:
+        """Give the data of the first fit, and those that candidates are compared on.
+
+        Under `strict` both are all that comes before the test: the rule of choice needs nothing
+        held out, and a third more data find more equations (docs/selection.md).
+        """
+        if task.evidence is None:
+            return super().parts(task, tuning)
+        return task.refit, task.refit
+
+    def read_answer(self, task: EquationTask[D], raw: RawAnswer) -> EquationAnswer:
         """Read the equations, evaluate them on the test inputs, and hold predictions against them.
 
         Raises
@@ -135,24 +191,39 @@ class EquationType(DataType[D, Task[D]]):
             )
         return EquationAnswer(raw.equations, raw.equations, read, scored, agrees)
 
-    def judge(self, task: Task[D], answer: Answer) -> Scores:
-        """Score the equations: errors, size, and how near they are to the truth."""
+    def judge(self, task: EquationTask[D], answer: Answer) -> Scores:
+        """Score the equations: errors, size, and how near they are to the truth.
+
+        Raises
+        ------
+        AnswerError
+            If they are not finite on the held-out data.
+        """
         assert isinstance(answer, EquationAnswer)  # noqa: S101 - of `read_answer`
-        found: dict[str, Value] = dict(self.errors(answer.values, task.test.targets))
+        if task.held_out is None:
+            found: dict[str, Value] = dict(self.errors(answer.values, task.test.targets))
+            by_state = list(_by_state(answer.values, task.test.targets))
+        else:
+            by_state = list(_losses(answer.read, task.held_out, range(len(answer.read))))
+            found = {NMSE.name: float(np.mean(by_state))}
         found["complexity"] = sum(equation.complexity for equation in answer.read)
         if answer.agreement is not None:
             found["agreement"] = answer.agreement
         notes: dict[str, Sequence[str]] = {}
+        if len(by_state) > 1:
+            notes["states"] = _told_by_state(by_state, task)
         if task.dataset.truth is not None:
             beside = beside_the_truth(task.dataset.truth, answer.texts, task)
             found |= beside.metrics
-            notes = dict(beside.notes)
+            notes |= beside.notes
         found |= self.own_scores(task, answer, found)
         return Scores({name: found[name] for name in self.judged_by(task) if name in found}, notes)
 
-    def judged_by(self, task: Task[D]) -> tuple[str, ...]:
+    def judged_by(self, task: EquationTask[D]) -> tuple[str, ...]:
         """Name the metrics of a task: without a truth there are none that need one."""
         left_out = {spec.name for spec in TERM_METRICS} if task.dataset.truth is None else set()
+        if task.protocol is Protocol.PUBLISHED or task.held_out is not None:
+            left_out.add(PUBLISHED_NMSE.name)
         return tuple(spec.name for spec in self.metrics if spec.name not in left_out)
 
     def errors(self, values: Array, targets: Array) -> dict[str, float]:
@@ -160,7 +231,7 @@ class EquationType(DataType[D, Task[D]]):
         return {NMSE.name: nmse(values, targets)}
 
     def own_scores(
-        self, task: Task[D], answer: EquationAnswer, found: Mapping[str, Value]
+        self, task: EquationTask[D], answer: EquationAnswer, found: Mapping[str, Value]
     ) -> Mapping[str, Value]:
         """Score an answer by what only this data type has; `found` is what is known by now."""
         del task, answer, found
@@ -174,12 +245,14 @@ class EquationType(DataType[D, Task[D]]):
         """Weigh accuracy against simplicity when a candidate is chosen; higher is better."""
         return fitness(loss, complexity)
 
-    def compares_equations(self, task: Task[D]) -> bool:
+    def compares_equations(self, task: EquationTask[D]) -> bool:
         """Tell whether candidates are compared by their equations alone, as under `strict`."""
         return self.of_equations or task.protocol is Protocol.STRICT
 
-    def weigh(self, task: Task[D], part: Part, candidate: Proposal) -> Offer:
-        """Compare a candidate's equations, or under `published` what it predicts, with a part.
+    def weigh(self, task: EquationTask[D], part: Part, candidate: Proposal) -> Offer:
+        """Compare a candidate's equations with the evidence.
+
+        Under `published` they, or what it predicts, are compared with a part.
 
         Raises
         ------
@@ -190,6 +263,8 @@ class EquationType(DataType[D, Task[D]]):
         if published and "0" in map(str.strip, candidate.equations):
             raise AnswerError("an equation is zero, which the published pipeline refuses")
         read, complexity = _read_and_counted(candidate.equations, task.variables)
+        if task.evidence is not None:
+            return _held_against(task.evidence, candidate, read, complexity)
         if self.compares_equations(task) or candidate.predictions is None:
             values = _evaluate(read, part.columns)
             _refuse_infinite(values, "values of the equations on the data of the choice")
@@ -201,6 +276,12 @@ class EquationType(DataType[D, Task[D]]):
             targets = targets[..., candidate.target : candidate.target + 1]
         loss = self.loss(values.reshape(targets.shape), targets)
         return Offer(candidate, loss, complexity, self.fitness(loss, complexity))
+
+    def select(self, task: EquationTask[D], offers: Sequence[Offer]) -> Choice | None:
+        """Choose the fittest; under `published` only of the best at each complexity."""
+        if task.evidence is None:
+            return super().select(task, offers)
+        return chosen(offers, len(task.targets), _fittest)
 
 
 class Remembered(Mapping[str, "Array"]):
@@ -225,6 +306,51 @@ class Remembered(Mapping[str, "Array"]):
             self._left -= column.nbytes
             self._kept[name] = column
         return column
+
+
+def _fittest(offers: Sequence[Offer]) -> Offer | None:
+    """Give the fittest offer; of equals the simplest, and of those the first."""
+    return max(offers, key=lambda offer: (offer.fitness, -offer.complexity), default=None)
+
+
+def _held_against(
+    evidence: Evidence, candidate: Proposal, read: Sequence[Equation], complexity: int
+) -> Offer:
+    """Weigh how well equations explain the evidence against what they are made of."""
+    first = candidate.target
+    targets = range(len(read)) if first is None else (first,)
+    losses = np.array(list(_losses(read, evidence, targets)))
+    pieces = sum(equation.pieces for equation in read)
+    value = preference(losses, evidence.floors[list(targets)], pieces)
+    return Offer(candidate, float(np.mean(losses)), complexity, value)
+
+
+def _losses(
+    equations: Sequence[Equation], evidence: Evidence, targets: Iterable[int]
+) -> Iterator[float]:
+    for equation, target in zip(equations, targets, strict=True):
+        values = equation.evaluate(evidence.columns)
+        _refuse_infinite(values, "values of the equations on the data of the choice")
+        yield evidence.loss(values, target)
+
+
+def _by_state(values: Array, targets: Array) -> Iterator[float]:
+    for state in range(targets.shape[-1]):
+        yield nmse(values[..., state], targets[..., state])
+
+
+def _told_by_state(scores: Sequence[float], task: EquationTask[Any]) -> list[str]:
+    """Say what each target's own score is, and how much of the pooled one is its."""
+    if task.held_out is None:
+        squares = np.sum(np.reshape(task.test.targets, (-1, len(scores))) ** 2, axis=0)
+    else:
+        squares = np.ones(len(scores))
+    shares = np.array(scores) * squares
+    whole = float(shares.sum()) or 1.0
+    return [
+        f"{name}: {score:.2g}, {share / whole:.0%} of the error"
+        for name, score, share in zip(task.targets, scores, shares, strict=True)
+    ]
 
 
 def _read_and_counted(

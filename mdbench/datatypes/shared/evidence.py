@@ -1,0 +1,132 @@
+"""What candidates are held against when one is chosen under `strict`, and the rule of choice.
+
+The choice uses only what a scientist would have, noisy data, and is made in a form in which noise
+is not differentiated.  docs/selection.md has the rule beside others.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mdbench.data.smoothing import smooth
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+__all__ = ["Evidence", "Increments", "Squares", "preference"]
+
+PIECE = 0.5
+"""By how much a piece of an equation has to lower the logarithm of the loss to be worth it."""
+INTEGRATED_TO = 1e-5
+"""Data that were integrated are exact to this share of themselves, and fits to less say nothing."""
+_NODES = 3
+"""At which a right-hand side is evaluated between two samples (Gauss and Legendre)."""
+_FEWEST = 8
+"""Samples in a window."""
+
+
+def preference(losses: Array, floors: Array, pieces: int) -> float:
+    """Weigh how well equations explain data against what they are made of; higher is better.
+
+    ``-sum_i log(loss_i + floor_i) - pieces / 2``: each piece (see `Equation.pieces`) has to lower
+    the product of the losses by 40 %, and nothing is gained far below the data's own noise.
+
+    Parameters
+    ----------
+    losses
+        One a target: mean squares of what is not explained, over those of what is to be.
+    floors
+        What noise and rounding leave of these for the true equations, (d,).
+    pieces
+        Of all equations together.
+    """
+    return float(-np.sum(np.log(losses + floors)) - PIECE * pieces)
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence(ABC):
+    """Data in the form in which equations are compared with them.
+
+    Attributes
+    ----------
+    columns
+        What equations are evaluated on, by variable.
+    floors
+        What noise leaves of each target's loss for the true equations, (d,).
+    """
+
+    columns: Mapping[str, Array] = field(repr=False)
+    floors: Array
+
+    @abstractmethod
+    def loss(self, values: Array, target: int) -> float:
+        """Compare one equation's values on the columns with the data; the answer 0 has 1."""
+
+
+@dataclass(frozen=True, eq=False)
+class Squares(Evidence):
+    """Targets that are measured themselves."""
+
+    targets: Array = field(repr=False)
+
+    def loss(self, values: Array, target: int) -> float:
+        """Give the mean squared error over the mean square."""
+        wanted = self.targets[..., target]
+        scale = float(np.max(np.abs(wanted))) or 1.0
+        square = float(np.mean((wanted / scale) ** 2)) or 1.0
+        return float(np.mean(((values - wanted) / scale) ** 2)) / square
+
+
+@dataclass(frozen=True, eq=False)
+class Increments(Evidence):
+    """States whose changes within windows are to be the integrals of right-hand sides.
+
+    The right-hand sides are evaluated on smoothed states between the samples, and their integrals
+    compared with the states as they were measured.  In each of the windows, which overlap by
+    half, a constant of integration is free.
+    """
+
+    measured: Array = field(repr=False)
+    weights: Array = field(repr=False)
+    window: int
+
+    @classmethod
+    def of(cls, t: Array, u: Array) -> Increments:
+        """Make it of a noisy series, (n,) and (n, d).
+
+        A window is a quarter of the samples.
+        """
+        curve = smooth(t, u)
+        nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+        half = np.diff(t)[:, None] / 2
+        states = curve.at((t[:-1, None] + half * (nodes + 1)).ravel())
+        columns = {f"u{i}": np.ascontiguousarray(column) for i, column in enumerate(states.T)}
+        window = max(_FEWEST, len(t) // 4)
+        scatter = np.mean(_scatters(u, window), axis=0)
+        exact = INTEGRATED_TO**2 * np.mean(u**2, axis=0)
+        floors = (curve.variances + exact) / np.where(scatter > 0, scatter, 1.0)
+        return cls(columns, np.maximum(floors, np.finfo(float).tiny), u, half * weights, window)
+
+    def loss(self, values: Array, target: int) -> float:
+        """Give the variance of what is left within windows over that of the state."""
+        steps = np.sum(values.reshape(self.weights.shape) * self.weights, axis=1)
+        integral = np.concatenate([[0.0], np.cumsum(steps)])
+        measured = self.measured[:, target, None]
+        scatter = float(np.mean(_scatters(measured, self.window)))
+        left = float(np.mean(_scatters(measured - integral[:, None], self.window)))
+        return left / (scatter or 1.0)
+
+
+def _scatters(u: Array, window: int) -> Array:
+    """Give the variance of each state within each window, (windows, d)."""
+    window = min(window, len(u))
+    starts = range(0, len(u) - window + 1, max(1, window // 2))
+    return np.stack([np.var(u[start : start + window], axis=0, ddof=1) for start in starts])
