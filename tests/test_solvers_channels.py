@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from mdbench.data.derivatives import accurate_derivative
 from mdbench.solvers.channels import (
     Obstacle,
     Reaction,
@@ -16,6 +17,7 @@ from mdbench.solvers.channels import (
     cylinder_mesh,
     empty_channel,
     past_cylinder,
+    vortices,
 )
 from mdbench.solvers.elements import kuhn_mesh
 from mdbench.solvers.navier_stokes import Flow, Spaces, Walls, ipcs
@@ -46,12 +48,52 @@ def poiseuille(y: Array, t: Array, drop: float, viscosity: float) -> Array:
 
 def test_start_up_of_poiseuille_s_flow() -> None:
     x, y, dt = np.array([0.3, 0.7]), np.linspace(0, 1, 9), 0.01
-    u = empty_channel(8, dt, 60, [x, y], density=1.0, viscosity=1.0, inlet=8.0, progress=quiet)
+    u = empty_channel(8, dt, 60, [x, y], density=1.0, viscosity=1.0, inlet=8.0, stirring=0.0,
+                      progress=quiet)  # fmt: skip
     exact = poiseuille(y, dt * np.arange(1.0, 61.0), 8.0, 1.0)
     for along in u[0]:
         np.testing.assert_allclose(along[:, 15:], exact[:, 15:], atol=8e-3)
         np.testing.assert_allclose(along[:, -1], exact[:, -1], atol=2e-4)
     assert np.abs(u[1, ..., 15:]).max() < 1e-3
+    np.testing.assert_allclose(u[2, ..., -1], 8 * (1 - x[:, None]) + 0 * y, atol=1e-2)
+
+
+def test_vortices_have_no_divergence_and_rest_at_the_walls() -> None:
+    place, h = np.random.default_rng(0).random((2, 50)), 1e-5
+    along, across = np.array([[h], [0]]), np.array([[0], [h]])
+    u_x = (vortices(place + along) - vortices(place - along))[0]
+    v_y = (vortices(place + across) - vortices(place - across))[1]
+    np.testing.assert_allclose(u_x + v_y, 0, atol=1e-9)
+    assert np.abs(vortices(place)).max() > 3
+    for wall in (0.0, 1.0):
+        at_wall = np.stack([place[0], np.full(50, wall)])
+        np.testing.assert_allclose(vortices(at_wall), 0, atol=1e-12)
+
+
+def test_stirred_flow_has_the_balance_of_its_equation_at_every_node() -> None:
+    """Derivatives of the states in space and time: less is missed with shorter steps."""
+    nodes = np.linspace(0.125, 0.875, 13)
+
+    def missed(dt: float) -> float:
+        u, v, p = empty_channel(16, dt, round(0.4 / dt), [nodes, nodes], density=1.0,
+                                viscosity=0.02, inlet=0.2, stirring=0.3,
+                                progress=quiet)  # fmt: skip
+
+        def d(values: Array, axis: int, order: int = 1) -> Array:
+            return accurate_derivative(values, nodes, axis, order)
+
+        moment, left, right = round(0.3 / dt), 0.0, 0.0
+        for w, axis in ((u, 0), (v, 1)):
+            rate = accurate_derivative(w, dt * np.arange(w.shape[-1]), 2, 1)[..., moment]
+            w, x, y, q = (each[..., moment] for each in (w, u, v, p))
+            force = 0.02 * (d(w, 0, 2) + d(w, 1, 2)) - d(q, axis)
+            left += float(np.square(rate - force + x * d(w, 0) + y * d(w, 1)).sum())
+            right += float(np.square(rate).sum())
+        return left / right
+
+    coarse, fine = missed(0.01), missed(0.0025)
+    assert fine < 0.02
+    assert fine < 0.7 * coarse
 
 
 def test_the_steady_flow_of_kovasznay() -> None:

@@ -23,7 +23,14 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     Progress = Callable[[float], None]
 
-__all__ = ["Obstacle", "Reaction", "cylinder_mesh", "empty_channel", "past_cylinder"]
+__all__ = [
+    "Obstacle",
+    "Reaction",
+    "cylinder_mesh",
+    "empty_channel",
+    "past_cylinder",
+    "vortices",
+]
 
 _EDGE = 1e-9
 _SMOOTHINGS = 8
@@ -80,9 +87,10 @@ def empty_channel(
     density: float,
     viscosity: float,
     inlet: float,
+    stirring: float,
     progress: Progress,
 ) -> Array:
-    """Solve the flow that a pressure drop starts in the unit square; no slip at y = 0 and 1.
+    """Solve the flow in the unit square under a pressure drop; no slip at y = 0 and 1.
 
     Parameters
     ----------
@@ -94,11 +102,13 @@ def empty_channel(
         The x and the y of the grid on which it is wanted.
     inlet
         The pressure at x = 0; it is 0 at x = 1.
+    stirring
+        The height of the stream function of the `vortices` that there are at time 0.
 
     Returns
     -------
-    (2, n_x, n_y, n_steps)
-        The velocity.
+    (3, n_x, n_y, n_steps)
+        The velocity and the pressure.
     """
     spaces = Spaces(kuhn_mesh([np.linspace(0, 1, n_cells + 1)] * 2))
     walls = Walls(
@@ -107,12 +117,37 @@ def empty_channel(
         pressure_at=lambda p: np.minimum(p[0], 1 - p[0]) < _EDGE,
         pressure=lambda p: inlet * (p[0] < _EDGE),
     )
-    at = _at(spaces.quadratic, places)
-    flows = ipcs(spaces, walls, density=density, viscosity=viscosity, dt=dt)
+    at_u, at_p = _at(spaces.quadratic, places), _at(spaces.linear, places)
+    flows = ipcs(
+        spaces,
+        walls,
+        density=density,
+        viscosity=viscosity,
+        dt=dt,
+        start=lambda p: stirring * vortices(p),
+    )
     states = [
-        [at(component) for component in flow.velocity] for flow in _take(flows, n_steps, progress)
+        [*(at_u(component) for component in flow.velocity), at_p(flow.pressure)]
+        for flow in _take(flows, n_steps, progress)
     ]
     return np.moveaxis(np.array(states), 0, -1)
+
+
+def vortices(p: Array) -> Array:
+    """Give the velocity at places (2, n) of vortices that rest at y = 0 and y = 1.
+
+    They are those of the stream function
+    ``sin(pi y)^2 (sin(2 pi x + 0.5) + cos(pi y) cos(pi x + 0.2) / 2)``: the velocity is its
+    derivative along y, and less that along x, so that it has no divergence.
+    """
+    x, y = p
+    pi = np.pi
+    wide, narrow = np.sin(2 * pi * x + 0.5), np.cos(pi * x + 0.2) / 2
+    hump, skew = np.sin(pi * y) ** 2, np.sin(pi * y) ** 2 * np.cos(pi * y)
+    hump_y = pi * np.sin(2 * pi * y)
+    skew_y = hump_y * np.cos(pi * y) - pi * np.sin(pi * y) ** 3
+    wide_x, narrow_x = 2 * pi * np.cos(2 * pi * x + 0.5), -pi * np.sin(pi * x + 0.2) / 2
+    return np.stack([hump_y * wide + skew_y * narrow, -(hump * wide_x + skew * narrow_x)])
 
 
 def past_cylinder(

@@ -304,10 +304,12 @@ def _channel(system: PdeSystem, _released: bool, progress: Progress) -> list[Fie
         [axis.values for axis in system.axes.values()],
         density=constant["rho"],
         viscosity=constant["mu"],
-        inlet=constant["p_in"],
+        inlet=setting["p_in"],
+        stirring=setting["stirring"],
         progress=progress,
     )
-    return [_field(system, u, dt=dt, begin=round(times.first / dt) - 1, stride=substeps)]
+    states = u[: len(system.variables)]  # the published data have no pressure
+    return [_field(system, states, dt=dt, begin=round(times.first / dt) - 1, stride=substeps)]
 
 
 def _cylinder_flow(system: PdeSystem, _released: bool, progress: Progress) -> list[Field]:

@@ -86,12 +86,23 @@ class Spaces:
         self.normals = np.asarray(rim.normals).reshape(2, -1)
 
 
-def ipcs(spaces: Spaces, walls: Walls, *, density: float, viscosity: float, dt: float) -> (
-    Iterator[Flow]
-):  # fmt: skip
-    """Solve ``density (u_t + u . grad u) = viscosity lap u - grad p``, ``div u = 0`` from rest.
+def ipcs(
+    spaces: Spaces,
+    walls: Walls,
+    *,
+    density: float,
+    viscosity: float,
+    dt: float,
+    start: Callable[[Array], Array] = np.zeros_like,
+) -> Iterator[Flow]:
+    """Solve ``density (u_t + u . grad u) = viscosity lap u - grad p``, ``div u = 0``.
 
     Where no velocity is given, the flow leaves as if the channel went on unchanged.
+
+    Parameters
+    ----------
+    start
+        The velocity at time 0 by places (2, n); it is at rest by default.
 
     Yields
     ------
@@ -119,7 +130,7 @@ def ipcs(spaces: Spaces, walls: Walls, *, density: float, viscosity: float, dt: 
     poisson = _Constrained(stiffness, held, walls.pressure(corners[:, held]))
     project = factorised(mass)
 
-    velocity = np.zeros(nodes.shape)
+    velocity = start(nodes)
     pressure = np.zeros(corners.shape[1])
     while True:
         flow = u.values @ velocity.T

@@ -267,6 +267,9 @@ def read_system(path: Path) -> PdeSystem:
 
 def _as_published(path: Path, system: PdeSystem, table: dict[str, Any]) -> PdeSystem:
     """Put in what differs, and an equation ``0`` where a state has none."""
+    variables = texts(path, table, "variables") if "variables" in table else system.variables
+    equations = texts(path, table, "equations") if "equations" in table else system.equations
+    constants = constants_of(path, table) if "constants" in table else system.constants
     grid = {**system.axes, "t": system.times} | _nodes_by_axis(path, table.pop("grid", {}))
     times = grid.pop("t")
     settings = {**system.settings, **_settings(path, table)}
@@ -277,19 +280,23 @@ def _as_published(path: Path, system: PdeSystem, table: dict[str, Any]) -> PdeSy
     notes = _list(path, table, "notes") if "notes" in table else system.notes
     if table:
         raise DataError(f"{path}: unknown key published.{next(iter(table))!r}")
-    all_of_them = {f"{name}_t": system.equations.get(f"{name}_t", "0") for name in system.variables}
-    return replace(
+    all_of_them = {f"{name}_t": equations.get(f"{name}_t", "0") for name in variables}
+    published = replace(
         system,
         initial=initial,
         boundary=boundary,
         notes=notes,
+        variables=variables,
         equations=all_of_them,
+        constants=constants,
         unseen=(),
         axes=grid,
         times=times,
         settings=settings,
         published=True,
     )
+    _check(path, published)
+    return published
 
 
 def _settings(path: Path, table: dict[str, Any]) -> dict[str, float]:

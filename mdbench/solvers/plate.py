@@ -8,6 +8,7 @@ an integral over time.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -80,7 +81,7 @@ class Modes:
 
     def shares(self, functions: Callable[[Array], Array]) -> Array:
         """Give what functions have of each mode, (k, n), from their values (k, places)."""
-        s, weights = np.polynomial.legendre.leggauss(_QUADRATURE)
+        s, weights = _gauss(_QUADRATURE)
         place = self.begin + self.length / 2 * (s + 1)
         modes = self.at(place)
         product: Array = functions(place) @ (weights[:, None] * modes)
@@ -140,7 +141,7 @@ def heated_plate(
     )  # fmt: skip
     through = modes[2].shares(lambda z: np.ones((1, len(z))))[0]
     step = dt / substeps
-    stages = step / 2 * (np.polynomial.legendre.leggauss(_STAGES)[0] + 1)
+    stages = step / 2 * (_gauss(_STAGES)[0] + 1)
     lost = np.exp(-step * decay)
     kept = [through * each for each in _weights(stages, step, decay)]
     tables = [each.at(axis) for each, axis in zip(modes, axes, strict=True)]
@@ -173,7 +174,7 @@ def heated_plate(
 
 def _weights(stages: Array, step: float, decay: Array) -> list[Array]:
     """Integrate ``exp(-decay (step - s))`` over a step, times each of Lagrange's cubics."""
-    nodes, sizes = np.polynomial.legendre.leggauss(_FINE)
+    nodes, sizes = _gauss(_FINE)
     nodes, sizes = step / 2 * (nodes + 1), step / 2 * sizes
     cubics = np.linalg.solve(
         np.vander(stages / step, increasing=True).T,
@@ -185,6 +186,13 @@ def _weights(stages: Array, step: float, decay: Array) -> list[Array]:
         for i, value in enumerate(values):
             weights[i] += value * remaining
     return weights
+
+
+@cache
+def _gauss(n: int) -> tuple[Array, Array]:
+    """Give the nodes of Gauss's rule from -1 to 1 and their weights."""
+    nodes, weights = np.polynomial.legendre.leggauss(n)
+    return nodes, weights
 
 
 def _sum(amplitudes: Array, tables: Sequence[Array]) -> Array:
