@@ -16,6 +16,7 @@ from mdbench.data.field import Field
 from mdbench.errors import DataError
 from mdbench.solvers import channels, closed_forms, elements, spectral
 from mdbench.solvers.plate import heated_plate
+from mdbench.solvers.species import Reaction
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -321,7 +322,7 @@ def _cylinder_flow(system: PdeSystem, _released: bool, progress: Progress) -> li
         radius=setting["radius"],
         inflow=setting["inflow"],
     )
-    reaction = channels.Reaction(
+    reaction = Reaction(
         diffusivity=constant["eps"],
         rate=constant["K"],
         feed=setting["feed"],
@@ -339,6 +340,7 @@ def _cylinder_flow(system: PdeSystem, _released: bool, progress: Progress) -> li
         reaction=reaction,
         every=every,
         spacing=setting["spacing"],
+        linear=system.published,
         progress=progress,
     )
     carried = np.concatenate([flow[..., every - 1 :: every], species])
