@@ -21,6 +21,7 @@ from mdbench import datatypes
 from mdbench.datatypes.base import Protocol
 from mdbench.datatypes.pde import Pde, clean_test
 from mdbench.expressions import parse
+from mdbench.expressions.atoms import monomial_text
 from mdbench.expressions.terms import expand
 from mdbench.metrics.regression import nmse
 
@@ -53,7 +54,9 @@ def main() -> None:
         kind = datatypes.find("pde", ROOT / "datasets" / "pde", Path(name))
         assert isinstance(kind, Pde)
         source = kind.source()
-        print("| system | published | today | of each state | weakest term | CPU s | what was done |")
+        print(
+            "| system | published | today | of each state | weakest term | CPU s | what was done |"
+        )
         print("|---|--:|--:|---|--:|--:|---|")
         for system in sys.argv[1:] or source.names():
             started = time.process_time()
@@ -82,7 +85,7 @@ def states(data: PdeDataset) -> tuple[list[float], float]:
         du = targets[..., i]
         floors.append(nmse(parse(text, tuple(columns)).evaluate(columns), du))
         for monomial, coefficient in expand(text, tuple(columns)).items():
-            term = parse(_written(monomial, coefficient), tuple(columns)).evaluate(columns)
+            term = parse(monomial_text(monomial, coefficient), tuple(columns)).evaluate(columns)
             weakest = min(weakest, float(np.square(term).sum() / np.square(du).sum()))
     return floors, weakest
 

@@ -444,6 +444,9 @@ def test_a_folder_in_the_published_layout(
 
 def test_bad_paths_and_files_are_refused(kind: Pde, tmp_path: Path) -> None:
     (tmp_path / "mine.csv").write_text("t,x\n")
+    with pytest.raises(DataError, match=r"needs a grid(.|\n)*numpy\.savez"):
+        kind.source(tmp_path)
+    (tmp_path / "picture.png").touch()
     with pytest.raises(DataError, match=r"no data of this type(.|\n)*\.npz"):
         kind.source(tmp_path)
     with pytest.raises(DataError, match="nothing at"):

@@ -15,6 +15,7 @@ from mdbench.data.cache import write_whole
 from mdbench.data.derivatives import time_derivative
 from mdbench.data.features import FieldColumns, feature_names, published_columns, unsupported
 from mdbench.data.noise import add_noise, add_published_noise
+from mdbench.data.field_files import FIELD_ENDINGS, FIELD_HINT, read_field_file, refuse_tables
 from mdbench.data.npz import read_field, write_field
 from mdbench.datatypes.base import NO_OPTIONS, Dataset, Drawn, Option, Part, Protocol, Source, Task
 from mdbench.datatypes.shared.equations import (
@@ -149,7 +150,7 @@ class Pde(EquationType[PdeDataset]):
     )
 
     def source(self, path: Path | None = None) -> Source[PdeDataset]:
-        """Open the 14 systems; or an NPZ file of the user's, or a folder of them."""
+        """Open the 14 systems; or a file of the user's, or a folder of them."""
         if path is not None:
             return _PdeFiles(path, self)
         return _PdeSystems(self)
@@ -346,20 +347,16 @@ class _PdeSystems(Source[PdeDataset]):
 
 
 class _PdeFiles(Source[PdeDataset]):
-    """Fields in NPZ files of the user's, whose truth nobody has told.
+    """Fields in files of the user's, whose truth nobody has told.
 
-    Every NPZ file in the folder, and in the folders in it, is a dataset of the file's name.  A
+    Every file in the folder, and in the folders in it, is a dataset of the file's name.  A
     name that ends in ``_snr_40`` and the like is a noisy version of the dataset beside it.
     """
 
     def __init__(self, path: Path, kind: Pde) -> None:
         self._short_axes = _ShortAxes(kind)
-        self.paths, self.noisy = find_files(
-            path,
-            (".npz",),
-            "Give an .npz file (arrays t, x, y and z where there are any, u), or a folder of "
-            "such files.",
-        )
+        refuse_tables(path)
+        self.paths, self.noisy = find_files(path, FIELD_ENDINGS, FIELD_HINT)
 
     def names(self) -> list[str]:
         return list(self.paths)
@@ -378,7 +375,7 @@ class _PdeFiles(Source[PdeDataset]):
     ) -> PdeDataset:
         path = named(name, self.paths)
         noisy = None if snr_db is None else self.noisy.get((name, snr_db))
-        clean = read_field(noisy or path)
+        clean = read_field_file(noisy or path)
         self._short_axes.tell(name, clean)
         u, noise = clean.u, "file" if noisy else Protocol.STRICT.value
         if snr_db is not None and noisy is None:
