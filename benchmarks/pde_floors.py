@@ -1,10 +1,10 @@
 """What the true equations of the 14 PDE systems score on clean data: as published, and today.
 
-Run as ``python benchmarks/pde_floors.py [SYSTEM ...]``.  The floor is the NMSE of the true right-hand
-sides on the last fifth of the times.  *Published* takes the published way to make the data, and
-second-order differences; *before* the latter with equations for what has none (a pressure), which
-is the same but for the two cylinders; *today* what `strict` has.  The weakest term is the part of
-the squared derivatives that the smallest of the true terms has, in the equation where it is least.
+Run as ``python benchmarks/pde_floors.py [SYSTEM ...]``, with OMP_NUM_THREADS=1 to count one thread.
+The floor is the NMSE of the true right-hand sides on the last fifth of the times.  *Published*
+takes the published way to make the data, and second-order differences; *today* what `strict` has.
+The weakest term is the part of the squared derivatives that the smallest of the true terms has, in
+the equation where it is least.
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import h5py
@@ -17,6 +16,8 @@ from mdbench.data.npz import write_field
 from mdbench.errors import DataError, UnavailableError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]

@@ -1,7 +1,7 @@
 """Fields in files of the user's: NPZ, MATLAB's .mat, and netCDF as xarray writes it.
 
-A file names its axes ``x``, ``y`` and ``z``, its times ``t`` and its states ``u``; ``docs/datasets.md``
-says what else it may hold.
+A file names its axes ``x``, ``y`` and ``z``, its times ``t`` and its states ``u``;
+``docs/datasets.md`` says what else it may hold.
 """
 
 from __future__ import annotations
@@ -108,8 +108,8 @@ def refuse_tables(path: Path) -> None:
     if not files or any(file.suffix.lower() not in {".csv", ".tsv", ".txt"} for file in files):
         return
     raise DataError(
-        f"{path} is {'a folder of tables' if folder else 'a table'}, and a field needs a grid: rows "
-        "and columns do not say which of them are places, times or states.",
+        f"{path} is {'a folder of tables' if folder else 'a table'}, and a field needs a grid: "
+        "rows and columns do not say which of them are places, times or states.",
         "Reshape it once in Python: numpy.savez('mine.npz', t=t, x=x, u=u), with u of the shape "
         "(n_x, n_t, d).  A series without space is --data-type ode.",
     )

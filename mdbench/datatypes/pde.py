@@ -14,8 +14,8 @@ from mdbench.data import splits
 from mdbench.data.cache import write_whole
 from mdbench.data.derivatives import time_derivative
 from mdbench.data.features import FieldColumns, feature_names, published_columns, unsupported
-from mdbench.data.noise import add_noise, add_published_noise
 from mdbench.data.field_files import FIELD_ENDINGS, FIELD_HINT, read_field_file, refuse_tables
+from mdbench.data.noise import add_noise, add_published_noise
 from mdbench.data.npz import read_field, write_field
 from mdbench.datatypes.base import NO_OPTIONS, Dataset, Drawn, Option, Part, Protocol, Source, Task
 from mdbench.datatypes.shared.equations import (

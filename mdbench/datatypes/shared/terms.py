@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mdbench.datatypes.base import Scores
+from mdbench.datatypes.shared.unseen import without_unseen
 from mdbench.errors import EquationError
 from mdbench.expressions.contribution import negligible, used
 from mdbench.expressions.fidelity import Verdict, compare
 from mdbench.expressions.functions import CONSTANTS, FUNCTIONS
-from mdbench.expressions.terms import expand
 from mdbench.metrics.spec import MetricSpec, flag
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from mdbench.datatypes.base import Task
-    from mdbench.expressions.fidelity import Term, TermComparison
+    from mdbench.expressions.fidelity import Term
     from mdbench.metrics.spec import Value
 
 __all__ = ["TERM_METRICS", "beside_the_truth"]
@@ -98,22 +98,24 @@ def beside_the_truth(truth: Sequence[str], equations: Sequence[str], task: Task[
     """Put an answer, whose equations have been read before, beside the truth.
 
     A term that the dataset names as unseen, since nobody can see it in the data, is not asked for:
-    an answer may have it or not, and the notes say which it lacks.
+    an answer may have it or not, and the notes say where it differs in one.
     """
     # A table may lack a feature that the truth has.
     unknown = {name for text in truth for name in _NAME.findall(text)} - {*CONSTANTS, *FUNCTIONS}
     names = dict.fromkeys((*task.variables, *sorted(unknown)))
     domain = _domain(task, " ".join([*truth, *equations]))
 
-    def compared(truth: Sequence[str]) -> TermComparison:
-        known = tuple(names)
-        return compare(truth, equations, task.variables, truth_variables=known, domain=domain)
-
+    # Only data types whose files name such terms have them.
+    unseen = getattr(task.dataset, "unseen", ())
+    excused: list[str] = []
+    if unseen:
+        truth, equations, excused = without_unseen(
+            truth, equations, task.targets, unseen, tuple(names)
+        )
     try:
-        found = compared(truth)
-        excused = _unseen(found.missing, task, tuple(names))
-        if excused:
-            found = compared(_without(truth, excused))
+        found = compare(
+            truth, equations, task.variables, truth_variables=tuple(names), domain=domain
+        )
         terms = (*found.matched, *found.extra, *found.missing)
         small = negligible(terms, task.test.columns, task.test.targets)
     except EquationError:
@@ -133,34 +135,9 @@ def beside_the_truth(truth: Sequence[str], equations: Sequence[str], task: Task[
     }
     if found.coefficient_error is not None:
         metrics["coefficient_error"] = found.coefficient_error
-    notes = {
-        "missing": found.missing,
-        "extra": found.extra,
-        "negligible": small,
-        "unseen": excused,
-    }
-    return Scores(metrics, {word: named(terms) for word, terms in notes.items() if terms})
-
-
-def _unseen(missing: Iterable[Term], task: Task[Any], names: tuple[str, ...]) -> list[Term]:
-    """Pick the terms that the dataset says nobody can see."""
-    # Only data types whose files name such terms have them.
-    unseen = {
-        (target, *expand(text, names)) for target, text in getattr(task.dataset, "unseen", ())
-    }
-    return [
-        term
-        for term in missing
-        if unseen and (task.targets[term.equation], *expand(term.exact, names)) in unseen
-    ]
-
-
-def _without(truth: Sequence[str], terms: Iterable[Term]) -> list[str]:
-    """Take terms out of the equations, which are multiplied out anyway."""
-    left = list(truth)
-    for term in terms:
-        left[term.equation] = f"{left[term.equation]} - ({term.exact})"
-    return left
+    notes = {"missing": found.missing, "extra": found.extra, "negligible": small}
+    words = {word: named(terms) for word, terms in notes.items() if terms}
+    return Scores(metrics, words | ({"unseen": excused} if excused else {}))
 
 
 def _domain(task: Task[Any], text: str) -> dict[str, tuple[float, float]]:
