@@ -149,12 +149,13 @@ def test_what_matlab_s_file_lacks_or_has_too_much_is_named(
 
 def test_what_netcdf_s_file_lacks_is_named(tmp_path: Path) -> None:
     axes: dict[str, Any] = {"x": (X, ("x",)), "t": (T, ("t",))}
-    for variables, words in (
+    cases: list[tuple[dict[str, Any], str]] = [
         ({"lon": (X, ("lon",))}, r"it has lon\(lon\)\n.*coordinates x, y and z"),
         (axes, "no variable is given on x, t"),
         (axes | {"u": (T, ("t",))}, "u has the dimensions t\n.*x, t and"),
         (axes | {"u": (np.zeros((8, 16, 2, 2)), ("x", "t", "a", "b"))}, "dimensions x, t, a, b"),
-    ):
+    ]
+    for variables, words in cases:
         with pytest.raises(DataError, match=words):
             read_field_file(netcdf3(tmp_path / "bad.nc", variables))
 

@@ -327,6 +327,50 @@ def test_the_truth_of_the_thin_plate_is_given_without_the_missing_feature(
     assert data.floor is not None
 
 
+@pytest.mark.parametrize("view", Pde.views)
+@pytest.mark.parametrize("protocol", list(Protocol))
+def test_states_that_have_no_equation_are_features_only(
+    view: str, protocol: Protocol, kind: Pde
+) -> None:
+    data = replace(dataset(9, 8, 20, d=3), dim=2, asked=(0, 2))
+    task = kind.task(data, view, protocol)
+    assert task.targets == ("u0_t", "u2_t")
+    assert {"u1", "u1_x", "u1_yy"} <= set(task.variables)
+    whole = kind.task(replace(data, dim=3, asked=None), view, protocol)
+    for name in ("train", "validation", "refit", "test"):
+        part, every = getattr(task, name), getattr(whole, name)
+        assert part.targets.flags.c_contiguous
+        np.testing.assert_array_equal(part.targets, every.targets[..., [0, 2]])
+        for key, array in every.inputs.items():
+            np.testing.assert_array_equal(part.inputs[key], array)
+
+
+def test_periods_go_with_a_field_under_strict(kind: Pde, tmp_path: Path) -> None:
+    x, t = np.linspace(0, 1, 16, endpoint=False), np.linspace(0, 2, 20)
+    u = np.sin(2 * np.pi * (x[:, None] - 0.3 * t))[..., None]
+    path = tmp_path / "ring.npz"
+    np.savez(path, t=t, x=x, u=u, x_period=1.0)
+    data = load(kind.source(path), "ring")
+    task = kind.task(data, "field", STRICT)
+    np.testing.assert_array_equal(task.test.inputs["periods"], [1.0])
+    exact = 2 * np.pi * np.cos(2 * np.pi * (x[:, None] - 0.3 * t[16:]))
+    np.testing.assert_allclose(task.test.columns["u0_x"], exact, atol=1e-10)
+    published = kind.task(data, "field", PUBLISHED)
+    assert "periods" not in published.test.inputs
+    assert np.abs(published.test.columns["u0_x"] - exact).max() > 0.1
+    np.savez(path, t=t, x=x, u=u)
+    assert load(kind.source(path), "ring").fingerprint != data.fingerprint
+
+
+def test_protocols_have_data_of_their_own(kind: Pde) -> None:
+    source = kind.source()
+    strict, published = (load(source, "advection1d", protocol=each) for each in Protocol)
+    assert strict.fingerprint != published.fingerprint
+    assert known(strict.floor) < 1e-20
+    assert known(published.floor) == pytest.approx(2.4e-7, rel=0.05)
+    assert len(list(kind.cache.glob("advection1d-*.npz"))) == 2
+
+
 def test_published_tables_are_cut_along_space(kind: Pde) -> None:
     data = dataset(10, 8, 20)
     task = kind.task(data, "table", PUBLISHED)

@@ -89,7 +89,7 @@ class PdeDataset(Dataset):
     asked
         The states whose equations are asked for, by their numbers; None for all.  The others,
         such as a pressure, are known at every time.
-    unseen
+    unseen_terms
         The terms of the truth that nobody can see in the data, by left-hand side and text.
     """
 
@@ -98,7 +98,7 @@ class PdeDataset(Dataset):
     explicit: tuple[str, ...]
     rows: Rows
     asked: tuple[int, ...] | None = None
-    unseen: tuple[tuple[str, str], ...] = ()
+    unseen_terms: tuple[tuple[str, str], ...] = ()
 
     @property
     def states(self) -> tuple[int, ...]:
@@ -296,7 +296,7 @@ class _PdeSystems(Source[PdeDataset]):
             explicit=system.explicit,
             rows=Rows(options.get("max_rows"), seed),
             asked=system.targets,
-            unseen=system.unseen,
+            unseen_terms=system.unseen,
         )
         key = (dataset.fingerprint, protocol)
         if key not in self._floors:

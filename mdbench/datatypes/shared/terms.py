@@ -106,7 +106,7 @@ def beside_the_truth(truth: Sequence[str], equations: Sequence[str], task: Task[
     domain = _domain(task, " ".join([*truth, *equations]))
 
     # Only data types whose files name such terms have them.
-    unseen = getattr(task.dataset, "unseen", ())
+    unseen = getattr(task.dataset, "unseen_terms", ())
     excused: list[str] = []
     if unseen:
         truth, equations, excused = without_unseen(
