@@ -41,10 +41,10 @@ REMEDIES = {
     "heat_soil_uniform_1d_p1": "closed form, differences of sixth order",
     "heat_soil_uniform_2d_p1": "a wave across of 3 degrees, closed form",
     "heat_soil_uniform_3d_p1": "a wave along x and one along y, dz = 0.015, closed form",
-    "navier_stokes_channel": "stirred, pressure as a feature, an eighth of the step",
-    "navier_stokes_cylinder": "pressure as a feature",
+    "navier_stokes_channel": "stirred, the pressure a feature, steps of second order",
+    "navier_stokes_cylinder": "the pressure a feature, twice the times",
     "heat_laser": "by modes, u_t of the solver",
-    "reaction_diffusion_cylinder": "pressure as a feature, species in quadratic elements",
+    "reaction_diffusion_cylinder": "the pressure a feature, quadratic elements, twice the times",
 }
 
 

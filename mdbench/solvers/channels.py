@@ -65,6 +65,7 @@ def empty_channel(
     viscosity: float,
     inlet: float,
     stirring: float,
+    extrapolate: bool,
     progress: Progress,
 ) -> Array:
     """Solve the flow in the unit square under a pressure drop; no slip at y = 0 and 1.
@@ -81,6 +82,8 @@ def empty_channel(
         The pressure at x = 0; it is 0 at x = 1.
     stirring
         The height of the stream function of the `vortices` that there are at time 0.
+    extrapolate
+        Whether all is of second order in time, which the published flow is not.
 
     Returns
     -------
@@ -102,12 +105,18 @@ def empty_channel(
         viscosity=viscosity,
         dt=dt,
         start=lambda p: stirring * vortices(p),
+        extrapolate=extrapolate,
     )
-    states = [
-        [*(at_u(component) for component in flow.velocity), at_p(flow.pressure)]
-        for flow in _take(flows, n_steps, progress)
-    ]
-    return np.moveaxis(np.array(states), 0, -1)
+    states = np.array(
+        [
+            [*(at_u(component) for component in flow.velocity), at_p(flow.pressure)]
+            for flow in _take(flows, n_steps + extrapolate, progress)
+        ]
+    )
+    if extrapolate:
+        # From the middles of the steps to their ends.
+        states[:-1, 2] = (states[:-1, 2] + states[1:, 2]) / 2
+    return np.moveaxis(states[:n_steps], 0, -1)
 
 
 def vortices(p: Array) -> Array:

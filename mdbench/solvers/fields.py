@@ -307,6 +307,7 @@ def _channel(system: PdeSystem, _released: bool, progress: Progress) -> list[Fie
         viscosity=constant["mu"],
         inlet=setting["p_in"],
         stirring=setting["stirring"],
+        extrapolate=not system.published,
         progress=progress,
     )
     states = u[: len(system.variables)]  # the published data have no pressure
