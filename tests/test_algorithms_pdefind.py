@@ -66,7 +66,7 @@ def test_derivatives_are_those_of_the_bench(shared: dict[str, Any], order: int, 
     nodes = np.linspace(0.3, 2.2, u.shape[axis])
     step = nodes[1] - nodes[0]
     period = step * len(nodes)
-    along, differentiate = shared["grids"].Axis, shared["grids"].differentiate
+    along, differentiate = shared["grids"].GridAxis, shared["grids"].differentiate
     for known, bench in (
         (along(step, second_order=True), space_derivative(u, nodes, axis, order)),
         (along(step), accurate_derivative(u, nodes, axis, order)),
@@ -80,7 +80,7 @@ def test_derivatives_are_those_of_the_bench(shared: dict[str, Any], order: int, 
 def test_the_shortest_axis_has_its_derivative(shared: dict[str, Any], order: int) -> None:
     x = np.linspace(0, 1, fewest_nodes(order))
     for second_order in (True, False):
-        along = shared["grids"].Axis(x[1], second_order=second_order)
+        along = shared["grids"].GridAxis(x[1], second_order=second_order)
         ours = shared["grids"].differentiate(x**order, 0, along, order)
         np.testing.assert_allclose(ours, np.prod(np.arange(1, order + 1)), rtol=1e-6)
 

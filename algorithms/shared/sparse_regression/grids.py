@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AXES",
-    "Axis",
+    "GridAxis",
     "Derivative",
     "axes_of",
     "derivatives_of",
@@ -61,7 +61,7 @@ def derivatives_of(variables: Sequence[str]) -> list[Derivative]:
 
 
 @dataclass(frozen=True)
-class Axis:
+class GridAxis:
     """An axis in space.
 
     Attributes
@@ -79,13 +79,13 @@ class Axis:
     second_order: bool = False
 
 
-def axes_of(problem: Problem) -> list[Axis]:
+def axes_of(problem: Problem) -> list[GridAxis]:
     """Give the axes in space; a problem without ``periods`` has plain differences."""
     nodes = [problem.arrays[name] for name in AXES[: problem.u.ndim - 2]]
     steps = [float((x[-1] - x[0]) / (len(x) - 1)) for x in nodes]
     if "periods" not in problem.arrays:
-        return [Axis(step, second_order=True) for step in steps]
-    return [Axis(step, float(each)) for step, each in zip(steps, problem.periods, strict=True)]
+        return [GridAxis(step, second_order=True) for step in steps]
+    return [GridAxis(step, float(each)) for step, each in zip(steps, problem.periods, strict=True)]
 
 
 def target_states(problem: Problem) -> list[int]:
@@ -93,7 +93,7 @@ def target_states(problem: Problem) -> list[int]:
     return [int(target[1:].removesuffix("_t")) for target in problem.targets]
 
 
-def differentiate(u: Array, axis: int, along: Axis, order: int) -> Array:
+def differentiate(u: Array, axis: int, along: GridAxis, order: int) -> Array:
     """Differentiate along an axis as the bench itself does, which evaluates equations so.
 
     Along a periodic axis by the discrete Fourier transform; along others by central differences
