@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AXES",
-    "GridAxis",
     "Derivative",
+    "GridAxis",
     "axes_of",
     "derivatives_of",
     "differentiate",
