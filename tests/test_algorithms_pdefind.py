@@ -15,7 +15,7 @@ import pytest
 from fields import burgers, cut, field_problem, rotation, spread, without_targets
 from house import ROOT, imported
 
-from mdbench.data.derivatives import fewest_nodes, space_derivative
+from mdbench.data.derivatives import accurate_derivative, fewest_nodes, space_derivative
 from mdbench.data.features import FieldColumns
 from mdbench.data.field import Field
 from mdbench.expressions import parse
@@ -62,17 +62,27 @@ def coefficients(equation: str) -> dict[str, float]:
 @pytest.mark.parametrize("order", [1, 2, 3, 4])
 @pytest.mark.parametrize("axis", [0, 1])
 def test_derivatives_are_those_of_the_bench(shared: dict[str, Any], order: int, axis: int) -> None:
-    u = np.random.default_rng(order).standard_normal((9, 11, 3))
+    u = np.random.default_rng(order).standard_normal((9, 16, 3))
     nodes = np.linspace(0.3, 2.2, u.shape[axis])
-    ours = shared["grids"].differentiate(u, axis, nodes[1] - nodes[0], order)
-    np.testing.assert_allclose(ours, space_derivative(u, nodes, axis, order), rtol=1e-11, atol=1e-9)
+    step = nodes[1] - nodes[0]
+    period = step * len(nodes)
+    along, differentiate = shared["grids"].GridAxis, shared["grids"].differentiate
+    for known, bench in (
+        (along(step, second_order=True), space_derivative(u, nodes, axis, order)),
+        (along(step), accurate_derivative(u, nodes, axis, order)),
+        (along(step, period), accurate_derivative(u, nodes, axis, order, period=period)),
+    ):
+        ours = differentiate(u, axis, known, order)
+        np.testing.assert_allclose(ours, bench, rtol=1e-11, atol=1e-8)
 
 
 @pytest.mark.parametrize("order", [1, 2, 3, 4])
 def test_the_shortest_axis_has_its_derivative(shared: dict[str, Any], order: int) -> None:
     x = np.linspace(0, 1, fewest_nodes(order))
-    ours = shared["grids"].differentiate(x**order, 0, x[1], order)
-    np.testing.assert_allclose(ours, np.prod(np.arange(1, order + 1)), rtol=1e-6)
+    for second_order in (True, False):
+        along = shared["grids"].GridAxis(x[1], second_order=second_order)
+        ours = shared["grids"].differentiate(x**order, 0, along, order)
+        np.testing.assert_allclose(ours, np.prod(np.arange(1, order + 1)), rtol=1e-6)
 
 
 def test_blocks_fold_to_the_factor_of_the_whole(shared: dict[str, Any]) -> None:
@@ -119,7 +129,8 @@ def test_agrees_with_pysindy(pdefind: Any, make: Any) -> None:
 def values(text: str, problem: Problem) -> Any:
     """Evaluate an equation by the bench's own parser and features."""
     axes = {name: problem.arrays[name] for name in "xyz" if name in problem.arrays}
-    columns = FieldColumns(Field(problem.t, axes, problem.u))
+    second_order = "periods" not in problem.arrays
+    columns = FieldColumns(Field(problem.t, axes, problem.u), second_order=second_order)
     return parse(text, problem.variables).evaluate(columns).reshape(-1)
 
 

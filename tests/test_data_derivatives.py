@@ -9,7 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mdbench.data.derivatives import fewest_nodes, space_derivative, time_derivative
+from mdbench.data.derivatives import (
+    accurate_derivative,
+    fewest_nodes,
+    space_derivative,
+    time_derivative,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -131,6 +136,55 @@ def test_the_weights_of_the_stencils() -> None:
         np.testing.assert_allclose(weights[5, 5 - half : 6 + half], centre, atol=1e-9)
 
 
+@pytest.mark.parametrize("order", [1, 2, 3, 4])
+@pytest.mark.parametrize("extra", [0, 1, 2, 3, 20])
+def test_accurate_derivatives_are_exact_for_what_their_nodes_can_hold(
+    order: int, extra: int
+) -> None:
+    """With the fewest nodes of second order; with twenty more of fourth at the ends."""
+    x = np.linspace(-1, 2, fewest_nodes(order) + extra)
+    for degree in range(order + (4 if extra == 20 else 2)):
+        p = np.polynomial.Polynomial.basis(degree)
+        u = np.stack([p(x), 3 * p(x)], axis=1)
+        exact = p.deriv(order)(x)
+        np.testing.assert_allclose(
+            accurate_derivative(u, x, 0, order),
+            np.stack([exact, 3 * exact], axis=1),
+            atol=1e-6 * 2**degree,
+        )
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, 4])
+def test_accurate_derivatives_are_of_sixth_order_inside_and_of_fourth_at_the_ends(
+    order: int,
+) -> None:
+    def errors(n: int) -> tuple[float, float]:
+        x = np.linspace(0.0, 4.0, n)
+        off = np.abs(accurate_derivative(np.sin(x), x, 0, order) - np.sin(x + order * np.pi / 2))
+        return float(off[n // 4 : -n // 4].max()), float(off.max())
+
+    coarse, fine = errors(33), errors(65)
+    assert coarse[0] / fine[0] == pytest.approx(64, rel=0.4)
+    assert coarse[1] / fine[1] == pytest.approx(16, rel=0.5)
+
+
+@pytest.mark.parametrize("n", [7, 8, 33, 64])
+@pytest.mark.parametrize("order", [1, 2, 3, 4])
+def test_waves_along_a_periodic_axis_are_differentiated_exactly(n: int, order: int) -> None:
+    period, place = 3.0, -1.3
+    x = place + period / n * np.arange(float(n))
+    for waves in range((n - 1) // 2 + 1):
+        k = 2 * np.pi * waves / period
+        u = np.stack([np.cos(k * x), np.sin(k * x)])
+        exact = k**order * np.stack([
+            np.cos(k * x + order * np.pi / 2), np.sin(k * x + order * np.pi / 2),
+        ])  # fmt: skip
+        found = accurate_derivative(u, x, 1, order, period=period)
+        np.testing.assert_allclose(found, exact, atol=1e-11 * max(1.0, k) ** order * n)
+
+
 def test_too_few_nodes_are_a_mistake_of_ours() -> None:
     with pytest.raises(ValueError, match="order 2 of 3 nodes"):
         space_derivative(np.zeros(3), np.arange(3.0), 0, 2)
+    with pytest.raises(ValueError, match="order 2 of 3 nodes"):
+        accurate_derivative(np.zeros(3), np.arange(3.0), 0, 2, period=3.0)

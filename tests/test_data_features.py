@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from mdbench.data.derivatives import space_derivative
 from mdbench.data.features import FieldColumns, feature_names, published_columns, unsupported
 from mdbench.data.field import Field
 
@@ -70,6 +71,22 @@ def test_each_feature_is_the_derivative_that_its_name_says() -> None:
     assert "x" not in columns
     with pytest.raises(KeyError):
         columns["u0_xxxxx"]
+
+
+def test_periodic_axes_wrap_around_and_published_features_do_not() -> None:
+    x, y, t = np.arange(16.0) / 16, np.linspace(0, 1, 9), np.arange(3.0)
+    u = (np.sin(2 * np.pi * x)[:, None, None] * (1 + y**2)[:, None] * (1 + t))[..., None]
+    given = Field(t, {"x": x, "y": y}, u, None, {"x": 1.0})
+    exact = (-((2 * np.pi) ** 2) * u[..., 0]).astype(np.float64)
+    np.testing.assert_allclose(FieldColumns(given)["u0_xx"], exact, atol=1e-10)
+    off = np.abs(FieldColumns(given, second_order=True)["u0_xx"] - exact)
+    assert off.max() > 0.1
+    ends = [
+        space_derivative(u[..., 0], nodes, axis, 2)
+        for axis, nodes in enumerate(given.grid.values())
+    ]
+    for name, values in zip(("u0_xx", "u0_yy"), ends, strict=True):
+        np.testing.assert_array_equal(FieldColumns(given, second_order=True)[name], values)
 
 
 def test_no_time_influences_another() -> None:

@@ -99,10 +99,11 @@ def test_the_floor_is_what_the_truth_scores_in_both_views(
         assert nmse(predictions, task.test.targets) == pytest.approx(data.floor)
     if snr_db is None:
         assert data.floor == pytest.approx(
-            {"burgers": 4.1e-6, "navier_stokes_channel": 4.3, "advection_diffusion_2d": 2.4e-6}[
+            {"burgers": 0.0, "navier_stokes_channel": 9.2e-6, "advection_diffusion_2d": 3.4e-10}[
                 name
             ],
             rel=0.05,
+            abs=1e-15,
         )
 
 
@@ -205,7 +206,8 @@ def test_the_released_variant_is_another_dataset_only_where_it_differs(kind: Pde
     wrong = released(source, "advection_diffusion_2d")
     assert right.fingerprint != wrong.fingerprint
     assert wrong.given.u.astype(np.float32).astype(float).tolist() == wrong.given.u.tolist()
-    assert load(source).fingerprint == released(source).fingerprint
+    published = load(source, protocol=PUBLISHED)
+    assert released(source).fingerprint == published.fingerprint != load(source).fingerprint
     (variant, _) = kind.options
     assert variant.read("released") == "released"
     with pytest.raises(UsageError, match="--variant is 'wrong'"):
@@ -247,7 +249,8 @@ def test_parts_are_cut_by_time(view: str, counts: tuple[int, ...], kind: Pde) ->
             series = np.moveaxis(data.given.u[..., times, :], -2, 0)
             du = np.moveaxis(np.gradient(series, t[times], axis=0, edge_order=2), 0, -2)
         if view == "field":
-            assert set(part.inputs) == {"t", *"xyz"[: len(counts) - 1], "u"}
+            assert set(part.inputs) == {"t", *"xyz"[: len(counts) - 1], "u", "periods"}
+            np.testing.assert_array_equal(part.inputs["periods"], np.zeros(len(counts) - 1))
             assert part.target_name == "du"
             np.testing.assert_array_equal(part.inputs["u"], data.given.u[..., times, :])
             np.testing.assert_allclose(part.targets, du, atol=1e-9)
@@ -322,6 +325,50 @@ def test_the_truth_of_the_thin_plate_is_given_without_the_missing_feature(
     assert "u0_xx + u0_yy" in text
     assert data.explicit == ("x", "y", "t")
     assert data.floor is not None
+
+
+@pytest.mark.parametrize("view", Pde.views)
+@pytest.mark.parametrize("protocol", list(Protocol))
+def test_states_that_have_no_equation_are_features_only(
+    view: str, protocol: Protocol, kind: Pde
+) -> None:
+    data = replace(dataset(9, 8, 20, d=3), dim=2, asked=(0, 2))
+    task = kind.task(data, view, protocol)
+    assert task.targets == ("u0_t", "u2_t")
+    assert {"u1", "u1_x", "u1_yy"} <= set(task.variables)
+    whole = kind.task(replace(data, dim=3, asked=None), view, protocol)
+    for name in ("train", "validation", "refit", "test"):
+        part, every = getattr(task, name), getattr(whole, name)
+        assert part.targets.flags.c_contiguous
+        np.testing.assert_array_equal(part.targets, every.targets[..., [0, 2]])
+        for key, array in every.inputs.items():
+            np.testing.assert_array_equal(part.inputs[key], array)
+
+
+def test_periods_go_with_a_field_under_strict(kind: Pde, tmp_path: Path) -> None:
+    x, t = np.linspace(0, 1, 16, endpoint=False), np.linspace(0, 2, 20)
+    u = np.sin(2 * np.pi * (x[:, None] - 0.3 * t))[..., None]
+    path = tmp_path / "ring.npz"
+    np.savez(path, t=t, x=x, u=u, x_period=1.0)
+    data = load(kind.source(path), "ring")
+    task = kind.task(data, "field", STRICT)
+    np.testing.assert_array_equal(task.test.inputs["periods"], [1.0])
+    exact = 2 * np.pi * np.cos(2 * np.pi * (x[:, None] - 0.3 * t[16:]))
+    np.testing.assert_allclose(task.test.columns["u0_x"], exact, atol=1e-10)
+    published = kind.task(data, "field", PUBLISHED)
+    assert "periods" not in published.test.inputs
+    assert np.abs(published.test.columns["u0_x"] - exact).max() > 0.1
+    np.savez(path, t=t, x=x, u=u)
+    assert load(kind.source(path), "ring").fingerprint != data.fingerprint
+
+
+def test_protocols_have_data_of_their_own(kind: Pde) -> None:
+    source = kind.source()
+    strict, published = (load(source, "advection1d", protocol=each) for each in Protocol)
+    assert strict.fingerprint != published.fingerprint
+    assert known(strict.floor) < 1e-20
+    assert known(published.floor) == pytest.approx(2.4e-7, rel=0.05)
+    assert len(list(kind.cache.glob("advection1d-*.npz"))) == 2
 
 
 def test_published_tables_are_cut_along_space(kind: Pde) -> None:
@@ -441,6 +488,9 @@ def test_a_folder_in_the_published_layout(
 
 def test_bad_paths_and_files_are_refused(kind: Pde, tmp_path: Path) -> None:
     (tmp_path / "mine.csv").write_text("t,x\n")
+    with pytest.raises(DataError, match=r"needs a grid(.|\n)*numpy\.savez"):
+        kind.source(tmp_path)
+    (tmp_path / "picture.png").touch()
     with pytest.raises(DataError, match=r"no data of this type(.|\n)*\.npz"):
         kind.source(tmp_path)
     with pytest.raises(DataError, match="nothing at"):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import torch
 from adapters import FieldAdapter
-from grids import AXES
+from grids import AXES, target_states
 from library import FieldLibrary, FieldTerms
 from models import write_sum
 from training import Learner, Options
@@ -195,7 +195,8 @@ def _learner(
 ) -> Learner:
     """Train a network on the data alone."""
     points, states = _samples(problem)
-    learner = Learner(points, states, terms, setting.options, seed=seed)
+    asked = target_states(problem)
+    learner = Learner(points, states, terms, setting.options, seed=seed, asked=asked)
     learner.learn_data(clock.half)
     return learner
 
@@ -203,7 +204,7 @@ def _learner(
 def _learn(
     learner: Learner, masks: Mask, library: Mask, setting: _DeepmodSetting, clock: _Clock
 ) -> Array:
-    """Train with terms and choose terms in turn, until they stay; give coefficients (states, p)."""
+    """Train with terms and choose terms in turn, until they stay; give coefficients (k, p)."""
     for _ in range(_ROUNDS):
         if clock.rings() or not masks.any():
             break
@@ -212,7 +213,7 @@ def _learn(
         if (again == masks).all():
             break
         masks = again
-    return learner.coefficients(masks)
+    return learner.coefficients(masks)[learner.asked]
 
 
 def _starts(

@@ -89,6 +89,8 @@ class Learner:
         See there.
     seed
         Of the weights, the held-out samples and the batches.
+    asked
+        The states that have an equation, by their numbers; all by default.
     """
 
     def __init__(
@@ -99,7 +101,9 @@ class Learner:
         options: Options,
         *,
         seed: int,
+        asked: Sequence[int] | None = None,
     ) -> None:
+        self.asked = [*range(states.shape[1])] if asked is None else [*asked]
         self._options = options
         self._draw = torch.Generator().manual_seed(seed)
         scales = Scales.of(points, states)
@@ -153,8 +157,9 @@ class Learner:
         result = []
         for library, threshold in choices:
             masks = np.zeros_like(self._no_terms)
-            for mask, target in zip(masks, targets.T, strict=True):
-                mask[library] = threshold_mask(features[:, library[every]], target, threshold)
+            for state in self.asked:
+                mask = threshold_mask(features[:, library[every]], targets[:, state], threshold)
+                masks[state, library] = mask
             result.append(masks)
         return result
 

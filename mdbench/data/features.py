@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mdbench.data.derivatives import fewest_nodes, space_derivative
+from mdbench.data.derivatives import accurate_derivative, fewest_nodes, space_derivative
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -54,6 +54,8 @@ class FieldColumns(Mapping[str, "Array"]):
     """The features of a field by name, shaped like one state.
 
     Each is worked out when it is asked for and not kept: all together are many times the field.
+    Derivatives are as accurate as the nodes allow: spectral along periodic axes, of high order
+    along others.
 
     Parameters
     ----------
@@ -61,10 +63,15 @@ class FieldColumns(Mapping[str, "Array"]):
         The states; nothing is taken from one time to another.
     explicit
         The coordinates that are features.
+    second_order
+        Take plain second-order differences along all axes, as the published pipeline does.
     """
 
-    def __init__(self, field: Field, explicit: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, field: Field, explicit: tuple[str, ...] = (), *, second_order: bool = False
+    ) -> None:
         self._field = field
+        self._second_order = second_order
         self._names = dict.fromkeys(feature_names(field, explicit))
 
     def __iter__(self) -> Iterator[str]:
@@ -91,8 +98,11 @@ class FieldColumns(Mapping[str, "Array"]):
         u = np.ascontiguousarray(field.u[..., int(state[1:])])
         if not derivative:
             return u
-        axis = list(field.grid).index(derivative[0])
-        return space_derivative(u, field.grid[derivative[0]], axis, len(derivative))
+        along, order = derivative[0], len(derivative)
+        nodes, axis = field.grid[along], list(field.grid).index(along)
+        if self._second_order:
+            return space_derivative(u, nodes, axis, order)
+        return accurate_derivative(u, nodes, axis, order, period=field.periods.get(along))
 
 
 def published_columns(field: Field) -> dict[str, Array]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +25,8 @@ AXES = ("x", "y", "z")
 """The names of the axes in space, in the order of the arrays' dimensions."""
 MIN_NODES = 3
 """The shortest axis that has a first derivative of second order."""
+_PART_OF_A_STEP = 1e-3
+"""By which the length of a period may be off, of the distance of two nodes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,12 +43,16 @@ class Field:
         States, (n_x[, n_y[, n_z]], n_t, d).
     du
         Time derivatives of the states, shaped like `u`, or None where they are not known.
+    periods
+        The length of each periodic axis by its name: its nodes are equidistant, and the next
+        one after the last would be the first one again.
     """
 
     t: Array
     grid: Mapping[str, Array]
     u: Array
     du: Array | None = None
+    periods: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def dim(self) -> int:
@@ -70,6 +76,8 @@ class Field:
             )
         for key, nodes in {**self.grid, "t": self.t}.items():
             _check_axis(path, key, nodes)
+        for axis, period in self.periods.items():
+            _check_period(path, axis, self.grid, period)
         expected = (*(len(nodes) for nodes in self.grid.values()), len(self.t))
         layout = ", ".join([*(f"n_{axis}" for axis in self.grid), "n_t", "d"])
         arrays = {"u": self.u} | ({} if self.du is None else {"du": self.du})
@@ -113,6 +121,28 @@ def _check_axis(path: Path, key: str, nodes: Array) -> None:
             f"the mean step {steps.mean():.6g}",
             "Interpolate the field to equal steps first.",
         )
+
+
+def _check_period(path: Path, axis: str, grid: Mapping[str, Array], period: float) -> None:
+    if axis not in grid:
+        raise DataError(
+            f"{path}: {axis} is said to be periodic, and is no axis of this field",
+            f"Its axes are {', '.join(grid)}.",
+        )
+    nodes = grid[axis]
+    length = float(nodes[-1] - nodes[0])
+    step = length / (len(nodes) - 1)
+    if abs(length + step - period) <= _PART_OF_A_STEP * step:
+        return
+    if abs(length - period) <= _PART_OF_A_STEP * step:
+        raise DataError(
+            f"{path}: {axis} has both ends of its period, {nodes[0]:g} and {nodes[-1]:g}",
+            f"They are one place: leave out the last node of {axis}, and its values in u.",
+        )
+    raise DataError(
+        f"{path}: {axis} has the period {period:g}, and {len(nodes)} nodes {step:g} apart",
+        f"The nodes of a periodic axis fill its period, which would be {length + step:g} here.",
+    )
 
 
 def _check_finite(path: Path, key: str, array: Array) -> None:

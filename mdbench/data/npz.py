@@ -70,27 +70,41 @@ def read_field(path: Path) -> Field:
                 raise DataError(f"{path} is a single array", _EXPECTED_FIELD)
             u = _array(archive, path, "u", _EXPECTED_FIELD)
             axes = AXES[: max(1, u.ndim - 2)]
-            known = {*axes, "t", "u", "du"}
+            lengths = {f"{axis}_period": axis for axis in axes}
+            known = {*axes, "t", "u", "du", *lengths}
             others = [key for key in archive.files if key not in known]
             if others:
                 raise DataError(
                     f"{path}: key {others[0]!r} does not fit u, whose shape is {u.shape}",
                     f"With {u.ndim} dimensions, u is given on {', '.join(axes)} and t: the keys "
-                    f"are {', '.join((*axes, 't', 'u'))} and, if it is known, du.",
+                    f"are {', '.join((*axes, 't', 'u'))} and, if it is known, du; "
+                    f"{', '.join(lengths)} where an axis is periodic.",
                 )
             grid = {axis: _array(archive, path, axis, _EXPECTED_FIELD) for axis in axes}
             t = _array(archive, path, "t", _EXPECTED_FIELD)
             du = _array(archive, path, "du", _EXPECTED_FIELD) if "du" in archive.files else None
+            periods = {
+                axis: _period(_array(archive, path, key, _EXPECTED_FIELD), path, key)
+                for key, axis in lengths.items()
+                if key in archive.files
+            }
     except _UNREADABLE as error:
         raise DataError(f"{path} cannot be read: {_reason(error)}", _EXPECTED_FIELD) from error
-    field = Field(t, grid, u, du)
+    field = Field(t, grid, u, du, periods)
     field.check(path)
     return field
 
 
+def _period(array: Array, path: Path, key: str) -> float:
+    if array.size != 1:
+        raise DataError(f"{path}: {key} has shape {array.shape}", "It has to be one number.")
+    return float(array.reshape(()))
+
+
 def write_field(file: IO[bytes] | Path, field: Field) -> None:
     """Write a field, not compressed."""
-    arrays: dict[str, Any] = {"t": field.t, **field.grid, "u": field.u}
+    periods = {f"{axis}_period": period for axis, period in field.periods.items()}
+    arrays: dict[str, Any] = {"t": field.t, **field.grid, **periods, "u": field.u}
     np.savez(file, **(arrays if field.du is None else arrays | {"du": field.du}))
 
 

@@ -14,6 +14,7 @@ from mdbench.data import splits
 from mdbench.data.cache import write_whole
 from mdbench.data.derivatives import time_derivative
 from mdbench.data.features import FieldColumns, feature_names, published_columns, unsupported
+from mdbench.data.field_files import FIELD_ENDINGS, FIELD_HINT, read_field_file, refuse_tables
 from mdbench.data.noise import add_noise, add_published_noise
 from mdbench.data.npz import read_field, write_field
 from mdbench.datatypes.base import NO_OPTIONS, Dataset, Drawn, Option, Part, Protocol, Source
@@ -86,12 +87,24 @@ class PdeDataset(Dataset):
         The coordinates that are variables of the equations, too.
     rows
         Which samples a method is given for training.
+    asked
+        The states whose equations are asked for, by their numbers; None for all.  The others,
+        such as a pressure, are known at every time.
+    unseen_terms
+        The terms of the truth that nobody can see in the data, by left-hand side and text.
     """
 
     given: Field = field(repr=False)
     clean: Field = field(repr=False)
     explicit: tuple[str, ...]
     rows: Rows
+    asked: tuple[int, ...] | None = None
+    unseen_terms: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def states(self) -> tuple[int, ...]:
+        """The states whose equations are asked for, by their numbers."""
+        return tuple(range(self.clean.dim)) if self.asked is None else self.asked
 
 
 def _whole_number(text: str) -> int:
@@ -138,7 +151,7 @@ class Pde(EquationType[PdeDataset]):
     )
 
     def source(self, path: Path | None = None) -> Source[PdeDataset]:
-        """Open the 14 systems; or an NPZ file of the user's, or a folder of them."""
+        """Open the 14 systems; or a file of the user's, or a folder of them."""
         if path is not None:
             return _PdeFiles(path, self)
         return _PdeSystems(self)
@@ -162,7 +175,7 @@ class Pde(EquationType[PdeDataset]):
             variables, parts = _published_table(dataset, dataset.rows)
         else:
             parts = _cut_by_time(dataset, view, protocol, dataset.rows)
-        targets = tuple(f"u{i}_t" for i in range(dataset.dim))
+        targets = tuple(f"u{i}_t" for i in dataset.states)
         free = view == "table"
         return EquationTask(dataset, view, protocol, variables, targets, *parts, any_order=free)
 
@@ -177,11 +190,7 @@ class Pde(EquationType[PdeDataset]):
         There is none where the field has no such feature as the answer uses, or another of its
         name (the derivatives along z of the published tables).
         """
-        clean = task.dataset.clean
-        rows = splits.chronological(len(clean.t)).test
-        cut = replace(clean, t=clean.t[rows], u=np.ascontiguousarray(clean.u[..., rows, :]))
-        targets = _du(clean.t, clean.u, rows) if clean.du is None else clean.du[..., rows, :]
-        columns = FieldColumns(replace(cut, du=None), task.dataset.explicit)
+        columns, targets = clean_test(task.dataset, task.protocol)
         if any("z" in name for name in set(task.variables) ^ set(columns)):
             return {}
         needed = Remembered(columns)
@@ -206,7 +215,7 @@ class Pde(EquationType[PdeDataset]):
             residual = one.metrics.get("residual", one.metrics.get("nmse"))
             number = residual if isinstance(residual, int | float) else None
             found.append((one.method, scientific(number), one.equations))
-        return Drawn(field_pictures(dataset.clean, found))
+        return Drawn(field_pictures(dataset.clean, found, dataset.states))
 
     def files(self, dataset: PdeDataset) -> Iterable[tuple[str, Callable[[IO[bytes]], None]]]:
         """Give the NPZ file of a system in MDBench's layout, ``NAME/NAME_snr_40.npz``."""
@@ -226,7 +235,7 @@ class _PdeSystems(Source[PdeDataset]):
         self.cache = kind.cache
         self._kind = kind  # which may be told only later where to say something
         self._short_axes = _ShortAxes(kind)
-        self._floors: dict[str, float] = {}
+        self._floors: dict[tuple[str, Protocol], float] = {}
 
     @cached_property
     def systems(self) -> Mapping[str, PdeSystem]:
@@ -241,6 +250,15 @@ class _PdeSystems(Source[PdeDataset]):
                 raise DataError(f"{path}: made_with names no system: {system.made_with!r}")
         return found
 
+    @cached_property
+    def _as_published(self) -> Mapping[str, PdeSystem]:
+        return {name: each.as_published or each for name, each in self.systems.items()}
+
+    def _variant(self, protocol: Protocol, options: Mapping[str, Any]) -> Mapping[str, PdeSystem]:
+        """Give the systems as they are made for a protocol, or as they were released."""
+        old = protocol is Protocol.PUBLISHED or _released(options)
+        return self._as_published if old else self.systems
+
     def names(self) -> list[str]:
         return list(self.systems)
 
@@ -248,7 +266,8 @@ class _PdeSystems(Source[PdeDataset]):
         return named(name, self.systems).description
 
     def at_hand(self, name: str, options: Mapping[str, Any]) -> bool:
-        return self._path(named(name, self.systems), released=_released(options)).is_file()
+        made = (named(name, self._variant(each, options)) for each in Protocol)
+        return any(self._path(each, released=_released(options)).is_file() for each in made)
 
     def load(
         self,
@@ -259,7 +278,7 @@ class _PdeSystems(Source[PdeDataset]):
         protocol: Protocol,
         options: Mapping[str, Any] = NO_OPTIONS,
     ) -> PdeDataset:
-        system = named(name, self.systems)
+        system = named(name, self._variant(protocol, options))
         clean = self._clean(system, released=_released(options))
         self._short_axes.tell(name, clean)
         u = clean.u if snr_db is None else self._noisy(system, clean.u, snr_db, seed, protocol)
@@ -277,10 +296,13 @@ class _PdeSystems(Source[PdeDataset]):
             clean=clean,
             explicit=system.explicit,
             rows=Rows(options.get("max_rows"), seed),
+            asked=system.targets,
+            unseen_terms=system.unseen,
         )
-        if dataset.fingerprint not in self._floors:
-            self._floors[dataset.fingerprint] = _floor(dataset)
-        return replace(dataset, floor=self._floors[dataset.fingerprint])
+        key = (dataset.fingerprint, protocol)
+        if key not in self._floors:
+            self._floors[key] = _floor(dataset, protocol)
+        return replace(dataset, floor=self._floors[key])
 
     def _clean(self, system: PdeSystem, *, released: bool) -> Field:
         try:
@@ -288,7 +310,7 @@ class _PdeSystems(Source[PdeDataset]):
         except DataError:
             fields = self._make(system, released=released)
         for name, made in fields.items():
-            path = self._path(self.systems[name], released=released)
+            path = self._path(self._alike(system)[name], released=released)
             write_whole(path, partial(write_field, field=made))
         return fields[system.name]
 
@@ -299,15 +321,19 @@ class _PdeSystems(Source[PdeDataset]):
         progress = _ProgressLine(system.name, self._kind.say)
         return make_fields(
             system,
-            self.systems,
+            self._alike(system),
             released=released and bool(system.released),
             progress=progress.told,
         )
 
     def _path(self, system: PdeSystem, *, released: bool) -> Path:
         variant = "-released" if released and system.released else ""
-        recipe = system.recipe[:8] + self.systems[system.made_with].recipe[:8]
+        recipe = system.recipe[:8] + self._alike(system)[system.made_with].recipe[:8]
         return self.cache / f"{system.name}{variant}-{recipe}.npz"
+
+    def _alike(self, system: PdeSystem) -> Mapping[str, PdeSystem]:
+        """Give all systems, made as this one is."""
+        return self._as_published if system.published else self.systems
 
     def _noisy(
         self, system: PdeSystem, u: Array, snr_db: float, seed: int, protocol: Protocol
@@ -315,27 +341,23 @@ class _PdeSystems(Source[PdeDataset]):
         if protocol is Protocol.STRICT:
             return add_noise(u, name=system.name, snr_db=snr_db, seed=seed)
         order = list(self.systems)
-        before = sum(self.systems[each].size for each in order[: order.index(system.name)])
+        before = sum(self._as_published[each].size for each in order[: order.index(system.name)])
         return add_published_noise(
             u, snr_db=snr_db, seed=_PUBLISHED_SEED + seed, entries_before=before
         )
 
 
 class _PdeFiles(Source[PdeDataset]):
-    """Fields in NPZ files of the user's, whose truth nobody has told.
+    """Fields in files of the user's, whose truth nobody has told.
 
-    Every NPZ file in the folder, and in the folders in it, is a dataset of the file's name.  A
+    Every file in the folder, and in the folders in it, is a dataset of the file's name.  A
     name that ends in ``_snr_40`` and the like is a noisy version of the dataset beside it.
     """
 
     def __init__(self, path: Path, kind: Pde) -> None:
         self._short_axes = _ShortAxes(kind)
-        self.paths, self.noisy = find_files(
-            path,
-            (".npz",),
-            "Give an .npz file (arrays t, x, y and z where there are any, u), or a folder of "
-            "such files.",
-        )
+        refuse_tables(path)
+        self.paths, self.noisy = find_files(path, FIELD_ENDINGS, FIELD_HINT)
 
     def names(self) -> list[str]:
         return list(self.paths)
@@ -354,7 +376,7 @@ class _PdeFiles(Source[PdeDataset]):
     ) -> PdeDataset:
         path = named(name, self.paths)
         noisy = None if snr_db is None else self.noisy.get((name, snr_db))
-        clean = read_field(noisy or path)
+        clean = read_field_file(noisy or path)
         self._short_axes.tell(name, clean)
         u, noise = clean.u, "file" if noisy else Protocol.STRICT.value
         if snr_db is not None and noisy is None:
@@ -418,7 +440,8 @@ def _variables(dataset: PdeDataset) -> tuple[str, ...]:
 def _cut_by_time(
     dataset: PdeDataset, view: str, protocol: Protocol, rows: Rows
 ) -> tuple[Part, Part, Part, Part]:
-    t, u, clean = dataset.given.t, dataset.given.u, dataset.clean
+    t, clean = dataset.given.t, dataset.clean
+    u = dataset.given.u[..., dataset.states]
     if protocol is Protocol.STRICT:
         cut = splits.chronological(len(t))
         each = (cut.train, cut.validation)
@@ -427,25 +450,54 @@ def _cut_by_time(
         cut = splits.published(len(t))
         du = _du(t, u, slice(None))
     test_du = _du(t, clean.u, cut.test) if clean.du is None else clean.du[..., cut.test, :]
-    make = partial(_part, dataset, view)
+    test_du = test_du[..., dataset.states]
+    make = partial(_part, dataset, view, protocol)
     return (
-        make(cut.train, du[..., cut.train, :], rows),
-        make(cut.validation, du[..., cut.validation, :], None),
-        make(cut.refit, du[..., cut.refit, :], rows),
-        make(cut.test, test_du, None),
+        make(times=cut.train, du=du[..., cut.train, :], rows=rows),
+        make(times=cut.validation, du=du[..., cut.validation, :], rows=None),
+        make(times=cut.refit, du=du[..., cut.refit, :], rows=rows),
+        make(times=cut.test, du=test_du, rows=None),
     )
 
 
-def _part(dataset: PdeDataset, view: str, times: slice, du: Array, rows: Rows | None) -> Part:
+def clean_test(dataset: PdeDataset, protocol: Protocol) -> tuple[FieldColumns, Array]:
+    """Give the features of the clean field at the test's times, and its derivatives in time.
+
+    Both are the best that there are: features spectral or of high order, derivatives those
+    of the solver or of the file.  Under `published` the features are its second-order ones.
+    """
+    clean = dataset.clean
+    rows = splits.chronological(len(clean.t)).test
+    targets = _du(clean.t, clean.u, rows) if clean.du is None else clean.du[..., rows, :]
+    cut = replace(clean, t=clean.t[rows], u=np.ascontiguousarray(clean.u[..., rows, :]), du=None)
+    return _columns(cut, dataset.explicit, protocol), targets[..., dataset.states]
+
+
+def _columns(cut: Field, explicit: tuple[str, ...], protocol: Protocol) -> FieldColumns:
+    return FieldColumns(cut, explicit, second_order=protocol is Protocol.PUBLISHED)
+
+
+def _part(
+    dataset: PdeDataset,
+    view: str,
+    protocol: Protocol,
+    *,
+    times: slice,
+    du: Array,
+    rows: Rows | None,
+) -> Part:
     given = dataset.given
     cut = replace(
         given, t=given.t[times].copy(), u=np.ascontiguousarray(given.u[..., times, :]), du=None
     )
-    columns = FieldColumns(cut, dataset.explicit)
+    columns = _columns(cut, dataset.explicit, protocol)
     picked = None if rows is None else rows.of(du[..., 0].size)
     if view == "table":
         return _table(columns, du, picked)
     inputs = {"t": cut.t, **cut.grid, "u": cut.u}
+    if protocol is Protocol.STRICT:
+        # By which a method knows that derivatives are as accurate as can be, and wrap around.
+        inputs["periods"] = np.array([cut.periods.get(axis, 0.0) for axis in cut.grid])
     if picked is not None:
         inputs["rows"] = picked.astype(np.float64)
     return Part(inputs, "du", np.ascontiguousarray(du), Remembered(columns))
@@ -469,9 +521,10 @@ def _published_table(
 ) -> tuple[tuple[str, ...], tuple[Part, Part, Part, Part]]:
     """Make a table of the whole field and cut it by rows, which is along space."""
     columns = published_columns(dataset.given)
-    du = _du(dataset.given.t, dataset.given.u, slice(None))
+    du = _du(dataset.given.t, dataset.given.u[..., dataset.states], slice(None))
     clean = dataset.clean
     target = _du(clean.t, clean.u, slice(None)) if clean.du is None else clean.du
+    target = target[..., dataset.states]
     cut = splits.published(du[..., 0].size)
 
     def part(where: slice, values: Array, rows: Rows | None) -> Part:
@@ -493,9 +546,9 @@ def _du(t: Array, u: Array, times: slice) -> Array:
     return np.moveaxis(time_derivative(t[times], series), 0, -2)
 
 
-def _floor(dataset: PdeDataset) -> float:
+def _floor(dataset: PdeDataset, protocol: Protocol) -> float:
     """Score the truth on the test inputs, through the features of the bench."""
-    test = _cut_by_time(dataset, "field", Protocol.STRICT, Rows(None, 0))[-1]
+    test = _cut_by_time(dataset, "field", protocol, Rows(None, 0))[-1]
     variables = _variables(dataset)
     predictions = [parse(text, variables).evaluate(test.columns) for text in dataset.truth or ()]
     return nmse(np.stack(predictions, axis=-1), test.targets)
@@ -503,6 +556,7 @@ def _floor(dataset: PdeDataset) -> float:
 
 def _fingerprint(u: Array, clean: Field, snr_db: float | None, noise: str, seed: int) -> str:
     arrays = {"t": clean.t, **clean.grid, "u": u, "clean u": clean.u}
+    arrays |= {f"{axis} period": np.array([each]) for axis, each in clean.periods.items()}
     if clean.du is not None:
         arrays["du"] = clean.du
     return fingerprint(arrays, snr_db, noise, seed)

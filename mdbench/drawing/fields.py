@@ -56,7 +56,11 @@ class _Side(NamedTuple):
         return float(self.nodes[0] - half), float(self.nodes[-1] + half)
 
 
-def field_pictures(field: Field, found: Sequence[tuple[str, str, Sequence[str]]]) -> str:
+def field_pictures(
+    field: Field,
+    found: Sequence[tuple[str, str, Sequence[str]]],
+    states: Sequence[int] | None = None,
+) -> str:
     """Draw a clean field, and where equations differ from its change in time.
 
     A field in one dimension is drawn over space and time, one in two at three times, and of one
@@ -68,6 +72,8 @@ def field_pictures(field: Field, found: Sequence[tuple[str, str, Sequence[str]]]
         The field without noise.
     found
         Equations to hold against it: who gave them, a few words, and the right-hand sides.
+    states
+        Whose right-hand sides they are, by number; all states' by default.
 
     Returns
     -------
@@ -75,7 +81,7 @@ def field_pictures(field: Field, found: Sequence[tuple[str, str, Sequence[str]]]
         HTML: one figure, and another one where there are equations.
     """
     html = _space_time(field) if len(field.grid) == 1 else _planes(field)
-    drawn = [_error_panel(field, *each) for each in found]
+    drawn = [_error_panel(field, *each, states) for each in found]
     panels = "".join(panel for panel in drawn if panel)
     if panels:
         where = "in the test window"
@@ -83,15 +89,20 @@ def field_pictures(field: Field, found: Sequence[tuple[str, str, Sequence[str]]]
             where = f"at t = {_number(field.t[_moment(field)])}, in the test window"
         says = f"What the right-hand sides miss of the clean field’s change in time {where}, as a "
         says += "share of its root mean square. The true equations are evaluated on the same "
-        says += "finite differences: what they miss is the error of these. Numbers are residuals, "
-        says += "over all of the test window."
+        says += "derivatives in space: what they miss is the error of these. Numbers are "
+        says += "residuals, over all of the test window."
         bar = _bar("error", "≤ 10<sup>−6</sup>", "≥ 1")
         html += f'<figure class="field"><figcaption>{says}</figcaption>{bar}'
         html += f'<div class="panels">{panels}</div></figure>'
     return html
 
 
-def errors(field: Field, equations: Sequence[str], times: slice) -> Array | None:
+def errors(
+    field: Field,
+    equations: Sequence[str],
+    times: slice,
+    states: Sequence[int] | None = None,
+) -> Array | None:
     """Say where equations miss the change in time.
 
     Parameters
@@ -99,9 +110,11 @@ def errors(field: Field, equations: Sequence[str], times: slice) -> Array | None
     field
         The field without noise; where it has no derivatives in time, they are finite differences.
     equations
-        A right-hand side for each state, in the features of a field.
+        A right-hand side for each of the states asked for, in the features of a field.
     times
         Which times to look at.
+    states
+        Those asked for, by number; all by default.
 
     Returns
     -------
@@ -116,6 +129,8 @@ def errors(field: Field, equations: Sequence[str], times: slice) -> Array | None
         u = np.moveaxis(field.u, -2, 0)
         change = np.moveaxis(time_derivative(field.t, u), 0, -2)
     change = change[..., times, :]
+    if states is not None:
+        change = change[..., list(states)]
     cut = replace(field, t=field.t[times], u=np.ascontiguousarray(field.u[..., times, :]), du=None)
     columns = FieldColumns(cut, explicit)
     total, counted = np.zeros(change.shape[:-1]), 0
@@ -169,11 +184,13 @@ def _planes(field: Field) -> str:
     return _figure(f"The field without noise{_where(field)}.", states)
 
 
-def _error_panel(field: Field, who: str, words: str, equations: Sequence[str]) -> str:
+def _error_panel(
+    field: Field, who: str, words: str, equations: Sequence[str], states: Sequence[int] | None
+) -> str:
     rows = chronological(len(field.t)).test
     line = len(field.grid) == 1
     moment = _moment(field)
-    missed = errors(field, equations, rows if line else slice(moment, moment + 1))
+    missed = errors(field, equations, rows if line else slice(moment, moment + 1), states)
     if missed is None:
         return ""
     if line:

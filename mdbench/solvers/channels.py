@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.spatial import Delaunay
 from skfem import MeshTri
 
-from mdbench.solvers.elements import factorised, kuhn_mesh
+from mdbench.solvers.elements import kuhn_mesh
 from mdbench.solvers.navier_stokes import Spaces, Walls, ipcs
+from mdbench.solvers.species import LinearSpecies, QuadraticSpecies
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -19,11 +19,18 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from mdbench.solvers.navier_stokes import Flow
+    from mdbench.solvers.species import Reaction
 
     Array = NDArray[np.float64]
     Progress = Callable[[float], None]
 
-__all__ = ["Obstacle", "Reaction", "cylinder_mesh", "empty_channel", "past_cylinder"]
+__all__ = [
+    "Obstacle",
+    "cylinder_mesh",
+    "empty_channel",
+    "past_cylinder",
+    "vortices",
+]
 
 _EDGE = 1e-9
 _SMOOTHINGS = 8
@@ -48,29 +55,6 @@ class Obstacle:
     inflow: float
 
 
-@dataclass(frozen=True)
-class Reaction:
-    """Two reactants that enter at two discs and form a product that decays.
-
-    Attributes
-    ----------
-    diffusivity, rate
-        Of all three species; `rate` is that of the reaction and that of the decay.
-    feed
-        Of a reactant inside its disc.
-    discs
-        The centres of the two discs.
-    radius
-        Of both discs.
-    """
-
-    diffusivity: float
-    rate: float
-    feed: float
-    discs: tuple[tuple[float, float], tuple[float, float]]
-    radius: float
-
-
 def empty_channel(
     n_cells: int,
     dt: float,
@@ -80,9 +64,11 @@ def empty_channel(
     density: float,
     viscosity: float,
     inlet: float,
+    stirring: float,
+    extrapolate: bool,
     progress: Progress,
 ) -> Array:
-    """Solve the flow that a pressure drop starts in the unit square; no slip at y = 0 and 1.
+    """Solve the flow in the unit square under a pressure drop; no slip at y = 0 and 1.
 
     Parameters
     ----------
@@ -94,11 +80,15 @@ def empty_channel(
         The x and the y of the grid on which it is wanted.
     inlet
         The pressure at x = 0; it is 0 at x = 1.
+    stirring
+        The height of the stream function of the `vortices` that there are at time 0.
+    extrapolate
+        Whether all is of second order in time, which the published flow is not.
 
     Returns
     -------
-    (2, n_x, n_y, n_steps)
-        The velocity.
+    (3, n_x, n_y, n_steps)
+        The velocity and the pressure.
     """
     spaces = Spaces(kuhn_mesh([np.linspace(0, 1, n_cells + 1)] * 2))
     walls = Walls(
@@ -107,12 +97,43 @@ def empty_channel(
         pressure_at=lambda p: np.minimum(p[0], 1 - p[0]) < _EDGE,
         pressure=lambda p: inlet * (p[0] < _EDGE),
     )
-    at = _at(spaces.quadratic, places)
-    flows = ipcs(spaces, walls, density=density, viscosity=viscosity, dt=dt)
-    states = [
-        [at(component) for component in flow.velocity] for flow in _take(flows, n_steps, progress)
-    ]
-    return np.moveaxis(np.array(states), 0, -1)
+    at_u, at_p = _at(spaces.quadratic, places), _at(spaces.linear, places)
+    flows = ipcs(
+        spaces,
+        walls,
+        density=density,
+        viscosity=viscosity,
+        dt=dt,
+        start=lambda p: stirring * vortices(p),
+        extrapolate=extrapolate,
+    )
+    states = np.array(
+        [
+            [*(at_u(component) for component in flow.velocity), at_p(flow.pressure)]
+            for flow in _take(flows, n_steps + extrapolate, progress)
+        ]
+    )
+    if extrapolate:
+        # From the middles of the steps to their ends.
+        states[:-1, 2] = (states[:-1, 2] + states[1:, 2]) / 2
+    return np.moveaxis(states[:n_steps], 0, -1)
+
+
+def vortices(p: Array) -> Array:
+    """Give the velocity at places (2, n) of vortices that rest at y = 0 and y = 1.
+
+    They are those of the stream function
+    ``sin(pi y)^2 (sin(2 pi x + 0.5) + cos(pi y) cos(pi x + 0.2) / 2)``: the velocity is its
+    derivative along y, and less that along x, so that it has no divergence.
+    """
+    x, y = p
+    pi = np.pi
+    wide, narrow = np.sin(2 * pi * x + 0.5), np.cos(pi * x + 0.2) / 2
+    hump, skew = np.sin(pi * y) ** 2, np.sin(pi * y) ** 2 * np.cos(pi * y)
+    hump_y = pi * np.sin(2 * pi * y)
+    skew_y = hump_y * np.cos(pi * y) - pi * np.sin(pi * y) ** 3
+    wide_x, narrow_x = 2 * pi * np.cos(2 * pi * x + 0.5), -pi * np.sin(pi * x + 0.2) / 2
+    return np.stack([hump_y * wide + skew_y * narrow, -(hump * wide_x + skew * narrow_x)])
 
 
 def past_cylinder(
@@ -126,6 +147,7 @@ def past_cylinder(
     reaction: Reaction,
     every: int,
     spacing: float,
+    linear: bool,
     progress: Progress,
 ) -> tuple[Array, Array]:
     """Solve the flow past a cylinder from rest, and the reaction of what it carries.
@@ -140,6 +162,8 @@ def past_cylinder(
         Steps of the flow in one of the reaction.
     spacing
         The length of the mesh's edges away from the cylinder.
+    linear
+        Whether the species are kept in linear elements, as the published ones are.
 
     Returns
     -------
@@ -167,7 +191,8 @@ def past_cylinder(
         pressure=lambda p: np.zeros(p.shape[1]),
     )
     at_u, at_p = _at(spaces.quadratic, places), _at(spaces.linear, places)
-    species = _Species(spaces, reaction, every * dt)
+    species = (LinearSpecies if linear else QuadraticSpecies)(spaces, reaction, every * dt)
+    at_c = at_p if linear else at_u
     flows: list[list[Array]] = []
     concentrations: list[list[Array]] = []
     steps = ipcs(spaces, walls, density=density, viscosity=viscosity, dt=dt)
@@ -175,7 +200,7 @@ def past_cylinder(
         flows.append([*(at_u(component) for component in flow.velocity), at_p(flow.pressure)])
         if number % every == 0:
             species.advance(flow)
-            concentrations.append([at_p(c) for c in species.c])
+            concentrations.append([at_c(c) for c in species.c])
     return np.moveaxis(np.array(flows), 0, -1), np.moveaxis(np.array(concentrations), 0, -1)
 
 
@@ -241,47 +266,6 @@ def _triangles(points: Array, centre: Array, radius: float) -> NDArray[np.intp]:
 def _areas(corners: Array) -> Array:
     a, b = (corners[:, i] - corners[:, 0] for i in (1, 2))
     return np.abs(a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]) / 2
-
-
-class _Species:
-    """Reactants c1 and c2 and their product c3: linear elements, implicit Euler.
-
-    The product c1 c2 is found by iteration, so that all species have matrices that are linear.
-    """
-
-    def __init__(self, spaces: Spaces, reaction: Reaction, dt: float) -> None:
-        p = spaces.p
-        w = sp.diags_array(p.weights)
-        self._spaces, self._reaction = spaces, reaction
-        self._mass = sp.csr_array(p.values.T @ w @ p.values) / dt
-        self._diffusion = reaction.diffusivity * sum(g.T @ w @ g for g in p.gradients)
-        inside = [
-            np.hypot(*(p.points - np.array(disc)[:, None])) < reaction.radius
-            for disc in reaction.discs
-        ]
-        self._feed = [p.load(reaction.feed * disc) for disc in inside]
-        self._decay = reaction.rate * dt * self._mass
-        self.c = np.zeros((3, p.values.shape[1]))
-
-    def advance(self, flow: Flow) -> None:
-        """Make one step, with the velocity at its end."""
-        p, u = self._spaces.p, self._spaces.u
-        carried = sum(
-            sp.diags_array(p.weights * (u.values @ c)) @ g
-            for c, g in zip(flow.velocity, p.gradients, strict=True)
-        )
-        matrix = self._mass + self._diffusion + p.values.T @ carried
-        solve, solve_product = factorised(matrix), factorised(matrix + self._decay)
-        old = (self._mass @ self.c.T).T
-        c1, c2 = self.c[:2]
-        while True:
-            lost = p.load(self._reaction.rate * (p.values @ c1) * (p.values @ c2))
-            before = c1, c2
-            c1, c2 = (solve(old[i] + self._feed[i] - lost) for i in range(2))
-            change = max(np.abs(c1 - before[0]).max(), np.abs(c2 - before[1]).max())
-            if change <= 1e-12 * self._reaction.feed:
-                break
-        self.c = np.stack([c1, c2, solve_product(old[2] + lost)])
 
 
 def _at(basis: Any, places: Sequence[Array]) -> Callable[[Array], Array]:

@@ -6,15 +6,17 @@ Each gives the field of the system, and then those of the systems that are made 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.integrate import solve_ivp
 
-from mdbench.data.derivatives import time_derivative
+from mdbench.data.derivatives import accurate_derivative, time_derivative
 from mdbench.data.field import Field
 from mdbench.errors import DataError
 from mdbench.solvers import channels, closed_forms, elements, spectral
+from mdbench.solvers.plate import heated_plate
+from mdbench.solvers.species import Reaction
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -68,83 +70,92 @@ def make_fields(
 
 def _advection(system: PdeSystem, _released: bool, _progress: Progress) -> list[Field]:
     x, t = system.axes["x"], system.times
-    setting = system.settings
+    setting, beta = system.settings, system.constants["beta"]
     period = 1.0 if x.period is None else x.period
-    wave_number = 2 * np.pi * setting["waves"] / (x.last - x.first)
+    k = 2 * np.pi / setting["wave_length"]
 
-    def profile(place: Array) -> Array:
-        inside = np.mod(place, period)
-        wave = setting["amplitude"] * np.sin(wave_number * inside + setting["phase"])
-        return np.abs(wave - setting["offset"])
+    def wave(place: Array) -> Array:
+        phase = k * np.mod(place, period) + setting["phase"]
+        return np.asarray(setting["amplitude"] * np.sin(phase) - setting["offset"])
 
-    u = closed_forms.translation(profile, x.values, t.values, speed=system.constants["beta"])
-    return [_field(system, u[None])]
+    def slope(place: Array) -> Array:
+        phase = k * np.mod(place, period) + setting["phase"]
+        rising = setting["amplitude"] * k * np.cos(phase)
+        return np.asarray(np.sign(wave(place)) * rising)
+
+    u = closed_forms.translation(lambda place: abs(wave(place)), x.values, t.values, speed=beta)
+    u_x = closed_forms.translation(slope, x.values, t.values, speed=beta)
+    return [_field(system, u[None], -beta * u_x[None])]
 
 
 def _advection_diffusion(system: PdeSystem, released: bool, _progress: Progress) -> list[Field]:
     constant = system.constants
-    field = _field(
-        system,
-        closed_forms.drifting_gaussian(
-            system.axes["x"].values,
-            system.axes["y"].values,
-            system.times.values,
-            height=system.settings["height"],
-            velocity=(-constant["a"], -constant["b"]),
-            diffusion=constant["d"],
-        )[None],
+    u, u_t = closed_forms.drifting_gaussian(
+        system.axes["x"].values,
+        system.axes["y"].values,
+        system.times.values,
+        height=system.settings["height"],
+        velocity=(-constant["a"], -constant["b"]),
+        diffusion=constant["d"],
     )
+    field = _field(system, u[None], u_t[None])
     if not released:
         return [field]
     single = {axis: _single(nodes) for axis, nodes in field.grid.items()}
     u = _single(field.u)
-    return [Field(_single(field.t), single, u, _du(u, system.times.step))]
+    return [Field(_single(field.t), single, u, _du(u, system.times.step, True))]
 
 
 def _burgers(system: PdeSystem, _released: bool, progress: Progress) -> list[Field]:
     x = system.axes["x"].values
-    u = spectral.burgers(
+    u, u_t = spectral.burgers(
         np.exp(-((x + 2) ** 2)),
         *_periodic(system),
         nu=system.constants["nu"],
         substeps=int(system.settings["substeps"]),
         progress=progress,
     )
-    return [_field(system, u[None])]
+    return [_field(system, u[None], u_t[None])]
 
 
 def _korteweg_de_vries(system: PdeSystem, _released: bool, progress: Progress) -> list[Field]:
-    x = system.axes["x"].values
+    x, period = system.axes["x"].values, _periodic(system)[0]
     solitons = ((1.0, -20.0), (0.5, 5.0))
-    start = sum(c / 2 / np.cosh(np.sqrt(c) / 2 * (x - x0)) ** 2 for c, x0 in solitons)
+    images = period * np.arange(-system.settings["images"], system.settings["images"] + 1)
+    start = sum(
+        c / 2 / np.cosh(np.sqrt(c) / 2 * (x - x0 - image)) ** 2
+        for c, x0 in solitons
+        for image in images
+    )
     substeps = int(system.settings["substeps"])
-    u = spectral.korteweg_de_vries(
+    u, u_t = spectral.korteweg_de_vries(
         np.asarray(start), *_periodic(system), substeps=substeps, progress=progress
     )
-    return [_field(system, u[None])]
+    return [_field(system, u[None], u_t[None])]
 
 
 def _kuramoto_sivashinsky(system: PdeSystem, _released: bool, progress: Progress) -> list[Field]:
     x = system.axes["x"].values
     start = np.cos(x / 16) * (1 + np.sin(x / 16))
     substeps = int(system.settings["substeps"])
-    u = spectral.kuramoto_sivashinsky(
+    u, u_t = spectral.kuramoto_sivashinsky(
         start, *_periodic(system), substeps=substeps, progress=progress
     )
-    return [_field(system, u[None])]
+    return [_field(system, u[None], u_t[None])]
 
 
 def _schroedinger(system: PdeSystem, _released: bool, progress: Progress) -> list[Field]:
     axis = system.axes["x"]
     finer = int(system.settings["refinement"])
     x = axis.first + axis.step / finer * np.arange(finer * axis.count)
-    psi = spectral.schroedinger(
+    psi, psi_t = spectral.schroedinger(
         2 / np.cosh(x) + 0j,
         *_periodic(system),
         substeps=int(system.settings["substeps"]),
         progress=progress,
-    )[::finer]
-    return [_field(system, np.stack([psi.real, psi.imag]))]
+    )
+    parts = (np.stack([each[::finer].real, each[::finer].imag]) for each in (psi, psi_t))
+    return [_field(system, *parts)]
 
 
 def _reaction_diffusion(system: PdeSystem, released: bool, progress: Progress) -> list[Field]:
@@ -153,19 +164,17 @@ def _reaction_diffusion(system: PdeSystem, released: bool, progress: Progress) -
     x, y = np.meshgrid(*nodes, indexing="xy" if released else "ij")
     radius, angle = np.hypot(x, y), np.arctan2(y, x)
     start = np.tanh(radius) * np.stack([np.cos(angle - radius), np.sin(angle - radius)])
-    constant = system.constants
     if released:
-        u = _spiral_as_released(start, system)
-    else:
-        u = spectral.reaction_diffusion(
-            start,
-            *_periodic(system),
-            diffusion=constant["d"],
-            beta=constant["beta"],
-            substeps=int(system.settings["substeps"]),
-            progress=progress,
-        )
-    return [_field(system, u)]
+        return [_field(system, _spiral_as_released(start, system))]
+    u, u_t = spectral.reaction_diffusion(
+        start,
+        *_periodic(system),
+        diffusion=system.constants["d"],
+        beta=system.constants["beta"],
+        substeps=int(system.settings["substeps"]),
+        progress=progress,
+    )
+    return [_field(system, u, u_t)]
 
 
 def _spiral_as_released(start: Array, system: PdeSystem) -> Array:
@@ -191,11 +200,14 @@ def _spiral_as_released(start: Array, system: PdeSystem) -> Array:
 
 def _soil(system: PdeSystem, released: bool, progress: Progress) -> list[Field]:
     constant, setting = system.constants, system.settings
+    diffusivity = constant["kappa"] / (constant["rho"] * constant["c"])
+    if not system.published:
+        return [_field(system, *_warmed_from_above(system, diffusivity))]
     u = elements.soil(
         [axis.values for axis in system.axes.values()],
         system.times.step,
         int(setting.get("steps", system.times.count)),
-        diffusivity=constant["kappa"] / (constant["rho"] * constant["c"]),
+        diffusivity=diffusivity,
         initial=setting["T_R"],
         surface=lambda t: setting["T_R"] + setting["T_A"] * float(np.sin(setting["omega"] * t)),
         progress=progress,
@@ -206,26 +218,75 @@ def _soil(system: PdeSystem, released: bool, progress: Progress) -> list[Field]:
     return [_field(system, u[None])]
 
 
+def _warmed_from_above(system: PdeSystem, diffusivity: float) -> tuple[Array, Array]:
+    """Sum the mean and one wave along each axis across; both are ground under a warm surface."""
+    setting = system.settings
+    *sideways, down = system.axes.values()
+    across = [axis.values for axis in sideways]
+
+    def part(wave_number: float) -> tuple[Array, Array]:
+        return closed_forms.warmed_ground(
+            down.values,
+            system.times.values,
+            height=setting["depth"],
+            diffusivity=diffusivity,
+            omega=setting["omega"],
+            wave_number=wave_number,
+        )
+
+    shape = (1, *(axis.count for axis in system.axes.values()), system.times.count)
+    u, u_t = (setting["T_A"] * np.broadcast_to(each, shape) for each in part(0.0))
+    u += setting["T_R"]
+    for i, nodes in enumerate(across, start=1):
+        k = float(2 * np.pi / np.ptp(nodes))
+        along = [-1 if axis == i else 1 for axis in range(len(shape))]
+        wave = setting["T_W"] * np.cos(k * (nodes - nodes[0])).reshape(along)
+        v, v_t = part(k)
+        u += wave * v
+        u_t += wave * v_t
+    return u, u_t
+
+
 def _laser(system: PdeSystem, released: bool, progress: Progress) -> list[Field]:
     constant, setting = system.constants, system.settings
 
+    def beam(t: Array) -> tuple[Array, Array]:
+        swing = 1 + 0.5 * np.sin(constant["omega"] * t)
+        return 0.5 * constant["l"] * swing, constant["v"] * t
+
     def source(place: Array, t: float) -> Array:
-        x = 0.5 * constant["l"] * (1 + 0.5 * np.sin(constant["omega"] * t))
-        distance = (place[0] - x) ** 2 + (place[1] - constant["v"] * t) ** 2
+        x, y = beam(np.asarray(t))
+        distance = (place[0] - x) ** 2 + (place[1] - y) ** 2
         heat: Array = constant["rho"] * constant["P"] * np.exp(-constant["k"] * distance)
         return heat
 
+    plate: dict[str, Any] = {
+        "capacity": constant["rho"] * constant["c"],
+        "conductivity": constant["kappa"],
+        "transfer": setting["h"],
+        "ambient": setting["T_a"],
+        "progress": progress,
+    }
+    axes = [axis.values for axis in system.axes.values()]
+    if not system.published:
+        u, u_t = heated_plate(
+            axes,
+            system.times.step,
+            system.times.count,
+            **plate,
+            power=constant["rho"] * constant["P"],
+            narrowness=constant["k"],
+            beam=beam,
+            substeps=int(setting["substeps"]),
+        )
+        return [_field(system, u[None], u_t[None])]
     u = elements.heated_slab(
-        [axis.values for axis in system.axes.values()],
+        axes,
         system.times.step,
         int(setting["steps"]),
-        capacity=constant["rho"] * constant["c"],
-        conductivity=constant["kappa"],
-        transfer=setting["h"],
-        ambient=setting["T_a"],
+        **plate,
         source=source,
         source_at=0.0 if released else 0.5,
-        progress=progress,
     )
     field = _field(system, u[None])
     if not released:
@@ -235,17 +296,22 @@ def _laser(system: PdeSystem, released: bool, progress: Progress) -> list[Field]
 
 def _channel(system: PdeSystem, _released: bool, progress: Progress) -> list[Field]:
     constant, setting, times = system.constants, system.settings, system.times
+    substeps = int(setting["substeps"])
+    dt = times.step / substeps
     u = channels.empty_channel(
         int(setting["cells"]),
-        times.step,
-        int(setting["steps"]),
+        dt,
+        int(setting["steps"]) * substeps,
         [axis.values for axis in system.axes.values()],
         density=constant["rho"],
         viscosity=constant["mu"],
-        inlet=constant["p_in"],
+        inlet=setting["p_in"],
+        stirring=setting["stirring"],
+        extrapolate=not system.published,
         progress=progress,
     )
-    return [_field(system, u, begin=round(times.first / times.step) - 1)]
+    states = u[: len(system.variables)]  # the published data have no pressure
+    return [_field(system, states, dt=dt, begin=round(times.first / dt) - 1, stride=substeps)]
 
 
 def _cylinder_flow(system: PdeSystem, _released: bool, progress: Progress) -> list[Field]:
@@ -257,7 +323,7 @@ def _cylinder_flow(system: PdeSystem, _released: bool, progress: Progress) -> li
         radius=setting["radius"],
         inflow=setting["inflow"],
     )
-    reaction = channels.Reaction(
+    reaction = Reaction(
         diffusivity=constant["eps"],
         rate=constant["K"],
         feed=setting["feed"],
@@ -275,6 +341,7 @@ def _cylinder_flow(system: PdeSystem, _released: bool, progress: Progress) -> li
         reaction=reaction,
         every=every,
         spacing=setting["spacing"],
+        linear=system.published,
         progress=progress,
     )
     carried = np.concatenate([flow[..., every - 1 :: every], species])
@@ -309,7 +376,13 @@ FIELD_GENERATORS: dict[str, Callable[[PdeSystem, bool, Progress], list[Field]]] 
 
 
 def _field(
-    system: PdeSystem, u: Array, *, dt: float | None = None, begin: int = 0, stride: int = 1
+    system: PdeSystem,
+    u: Array,
+    u_t: Array | None = None,
+    *,
+    dt: float | None = None,
+    begin: int = 0,
+    stride: int = 1,
 ) -> Field:
     """Make the field of a whole series, differentiated before its samples are picked.
 
@@ -317,6 +390,8 @@ def _field(
     ----------
     u
         States first, times last: (d, n_x[, n_y[, n_z]], n).
+    u_t
+        Its derivatives in time, where they are known; published data have differences anyway.
     dt
         The step of the series; by default that of the samples.
     begin, stride
@@ -325,19 +400,26 @@ def _field(
     series = np.moveaxis(u, 0, -1)
     n = system.times.count
     picked = (..., slice(begin, begin + (n - 1) * stride + 1, stride), slice(None))
-    du = _du(series, system.times.step if dt is None else dt)
+    if u_t is None or system.published:
+        du = _du(series, system.times.step if dt is None else dt, system.published)
+    else:
+        du = np.moveaxis(u_t, 0, -1)
+    periods = {axis: each.period for axis, each in system.axes.items() if each.period is not None}
     return Field(
         t=system.times.values,
         grid={axis: nodes.values for axis, nodes in system.axes.items()},
         u=np.ascontiguousarray(series[picked]),
         du=np.ascontiguousarray(du[picked]),
+        periods={} if system.published else periods,
     )
 
 
-def _du(series: Array, dt: float) -> Array:
+def _du(series: Array, dt: float, second_order: bool) -> Array:
     """Differentiate along the times, the last axis but one."""
     t = dt * np.arange(series.shape[-2], dtype=np.float64)
-    return np.moveaxis(time_derivative(t, np.moveaxis(series, -2, 0)), 0, -2)
+    if second_order:
+        return np.moveaxis(time_derivative(t, np.moveaxis(series, -2, 0)), 0, -2)
+    return accurate_derivative(series, t, series.ndim - 2, 1)
 
 
 def _periodic(system: PdeSystem) -> tuple[float, float, int]:

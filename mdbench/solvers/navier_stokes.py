@@ -86,12 +86,28 @@ class Spaces:
         self.normals = np.asarray(rim.normals).reshape(2, -1)
 
 
-def ipcs(spaces: Spaces, walls: Walls, *, density: float, viscosity: float, dt: float) -> (
-    Iterator[Flow]
-):  # fmt: skip
-    """Solve ``density (u_t + u . grad u) = viscosity lap u - grad p``, ``div u = 0`` from rest.
+def ipcs(
+    spaces: Spaces,
+    walls: Walls,
+    *,
+    density: float,
+    viscosity: float,
+    dt: float,
+    start: Callable[[Array], Array] = np.zeros_like,
+    extrapolate: bool = False,
+) -> Iterator[Flow]:
+    """Solve ``density (u_t + u . grad u) = viscosity lap u - grad p``, ``div u = 0``.
 
     Where no velocity is given, the flow leaves as if the channel went on unchanged.
+
+    Parameters
+    ----------
+    start
+        The velocity at time 0 by places (2, n); it is at rest by default.
+    extrapolate
+        Whether convection is extrapolated to the middle of a step from its begin and that of the
+        step before (Adams and Bashforth), which makes the velocity one of second order in time.
+        The pressure of a step then is that in its middle; else it is about that at its begin.
 
     Yields
     ------
@@ -119,8 +135,9 @@ def ipcs(spaces: Spaces, walls: Walls, *, density: float, viscosity: float, dt: 
     poisson = _Constrained(stiffness, held, walls.pressure(corners[:, held]))
     project = factorised(mass)
 
-    velocity = np.zeros(nodes.shape)
+    velocity = start(nodes)
     pressure = np.zeros(corners.shape[1])
+    before: Array | None = None
     while True:
         flow = u.values @ velocity.T
         convection = np.concatenate(
@@ -129,6 +146,9 @@ def ipcs(spaces: Spaces, walls: Walls, *, density: float, viscosity: float, dt: 
                 for c in velocity
             ]
         )
+        if extrapolate:
+            lagged = convection if before is None else before
+            before, convection = convection, 1.5 * convection - 0.5 * lagged
         old = velocity.ravel()
         right = inertia @ old - drag @ old - density * convection + push @ pressure
         guess = tentative.solve(right).reshape(velocity.shape)

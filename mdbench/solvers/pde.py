@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -52,7 +52,7 @@ GENERATORS = (
     "soil",
 )
 """The functions of `mdbench.solvers.fields`."""
-_REVISION = 1
+_REVISION = 2
 """To be raised whenever a change to the generators changes the fields that they make."""
 _AXES = ("x", "y", "z")
 
@@ -104,8 +104,12 @@ class PdeSystem:
     variables
         What each state means, by its name.
     equations
-        The right-hand side of each state: arithmetic in the states, their derivatives
-        (``u0_xx``), the coordinates in `explicit` and the constants.
+        The right-hand sides by left-hand side (``u0_t``): arithmetic in the states, their
+        derivatives (``u0_xx``), the coordinates in `explicit` and the constants.  A state without
+        one, such as a pressure, is known and not asked for.
+    unseen
+        The terms of the truth that nobody can see in the data, by left-hand side and text:
+        ``("u0_t", "u0 * u0_x")``.
     constants
         The value of each constant, by its name.
     explicit
@@ -120,6 +124,10 @@ class PdeSystem:
         The system whose generation makes this one, too; its own name for most.
     settings
         Further numbers that the generator needs.
+    published
+        Whether its data are made as the published ones were, slips of the method included.
+    as_published
+        The same system, made so; None where it is that itself.
     """
 
     name: str
@@ -132,7 +140,8 @@ class PdeSystem:
     notes: tuple[str, ...]
     released: tuple[str, ...]
     variables: Mapping[str, str]
-    equations: tuple[str, ...]
+    equations: Mapping[str, str]
+    unseen: tuple[tuple[str, str], ...]
     constants: Mapping[str, float]
     explicit: tuple[str, ...]
     axes: Mapping[str, Nodes]
@@ -140,6 +149,8 @@ class PdeSystem:
     generator: str
     made_with: str
     settings: Mapping[str, float]
+    published: bool = False
+    as_published: PdeSystem | None = None
 
     @property
     def dim(self) -> int:
@@ -147,23 +158,29 @@ class PdeSystem:
         return len(self.equations)
 
     @property
+    def targets(self) -> tuple[int, ...]:
+        """The states that have an equation, by their numbers."""
+        return tuple(i for i, name in enumerate(self.variables) if f"{name}_t" in self.equations)
+
+    @property
     def size(self) -> int:
         """The number of entries of `u`."""
         return int(np.prod([nodes.count for nodes in self.axes.values()])) * (
-            self.times.count * self.dim
+            self.times.count * len(self.variables)
         )
 
     @cached_property
     def truth(self) -> tuple[str, ...]:
         """The right-hand sides with the constants put in, at full precision."""
         names = self._names()
-        return tuple(put_in(each, names, self.constants) for each in self.equations)
+        return tuple(put_in(each, names, self.constants) for each in self.equations.values())
 
     @property
     def recipe(self) -> str:
         """SHA-256 of all that decides what its generator makes of this system."""
         decisive = (
             _REVISION,
+            self.published,
             self.generator,
             self.truth,
             sorted(self.constants.items()),
@@ -206,18 +223,21 @@ def read_system(path: Path) -> PdeSystem:
     table = read_table(path)
     name = unicodedata.normalize("NFC", path.stem)
     equations = texts(path, table, "equations")
-    states = tuple(f"u{i}" for i in range(len(equations)))
     variables = texts(path, table, "variables")
-    if tuple(equations) != tuple(f"{state}_t" for state in states) or tuple(variables) != states:
+    names = tuple(f"u{i}" for i in range(len(variables)))
+    with_equation = [name for name in names if f"{name}_t" in equations]
+    if tuple(variables) != names or [f"{name}_t" for name in with_equation] != list(equations):
         raise DataError(
             f"{path}: [variables] has the keys {list(variables)}, [equations] {list(equations)}",
-            "They have to be u0, u1, ... and u0_t, u1_t, ..., one equation a variable, in order.",
+            "They have to be u0, u1, ... and u0_t, u1_t, ..., in order; only a variable that has "
+            "no equation of its own, such as a pressure, may lack one.",
         )
-    axes = _grid(path, table)
+    axes = _grid(path, pop(path, table, "grid"))
     times = axes.pop("t")
     identity = text(path, table, "id")
     if not re.fullmatch(r"[A-Z]+[0-9]+", identity):
         raise DataError(f"{path}: id = {identity!r} has to be letters and a number, such as P15")
+    other = _table(path, "published", table.pop("published", {}))
     system = PdeSystem(
         name=name,
         id=identity,
@@ -229,25 +249,79 @@ def read_system(path: Path) -> PdeSystem:
         notes=_list(path, table, "notes"),
         released=_list(path, table, "released"),
         variables=variables,
-        equations=tuple(equations.values()),
+        equations=equations,
+        unseen=_unseen(path, table, equations),
         constants=constants_of(path, table),
         explicit=_list(path, table, "explicit"),
         axes=axes,
         times=times,
         generator=text(path, table, "generator"),
         made_with=text(path, table, "made_with") if "made_with" in table else name,
-        settings={
-            key: number(path, f"solver.{key}", value)
-            for key, value in _table(path, "solver", table.pop("solver", {})).items()
-        },
+        settings=_settings(path, table),
     )
     if table:
         raise DataError(f"{path}: unknown key {next(iter(table))!r}")
-    _check(path, system, equations)
-    return system
+    _check(path, system)
+    return replace(system, as_published=_as_published(path, system, other))
 
 
-def _check(path: Path, system: PdeSystem, equations: Mapping[str, str]) -> None:
+def _as_published(path: Path, system: PdeSystem, table: dict[str, Any]) -> PdeSystem:
+    """Put in what differs, and an equation ``0`` where a state has none."""
+    variables = texts(path, table, "variables") if "variables" in table else system.variables
+    equations = texts(path, table, "equations") if "equations" in table else system.equations
+    constants = constants_of(path, table) if "constants" in table else system.constants
+    grid = {**system.axes, "t": system.times} | _nodes_by_axis(path, table.pop("grid", {}))
+    times = grid.pop("t")
+    settings = {**system.settings, **_settings(path, table)}
+    initial, boundary = (
+        text(path, table, key) if key in table else default
+        for key, default in (("initial", system.initial), ("boundary", system.boundary))
+    )
+    notes = _list(path, table, "notes") if "notes" in table else system.notes
+    if table:
+        raise DataError(f"{path}: unknown key published.{next(iter(table))!r}")
+    all_of_them = {f"{name}_t": equations.get(f"{name}_t", "0") for name in variables}
+    published = replace(
+        system,
+        initial=initial,
+        boundary=boundary,
+        notes=notes,
+        variables=variables,
+        equations=all_of_them,
+        constants=constants,
+        unseen=(),
+        axes=grid,
+        times=times,
+        settings=settings,
+        published=True,
+    )
+    _check(path, published)
+    return published
+
+
+def _settings(path: Path, table: dict[str, Any]) -> dict[str, float]:
+    given = _table(path, "solver", table.pop("solver", {}))
+    return {key: number(path, f"solver.{key}", value) for key, value in given.items()}
+
+
+def _unseen(
+    path: Path, table: dict[str, Any], equations: Mapping[str, str]
+) -> tuple[tuple[str, str], ...]:
+    given = _list(path, table, "unseen")
+    terms = []
+    for entry in given:
+        target, _, term = (part.strip() for part in entry.partition(":"))
+        if target not in equations or not term:
+            raise DataError(
+                f"{path}: unseen has {entry!r}",
+                f"It has to be an equation and a term of it, such as 'u0_t: u0 * u0_x'; the "
+                f"equations are {', '.join(equations)}.",
+            )
+        terms.append((target, term))
+    return tuple(terms)
+
+
+def _check(path: Path, system: PdeSystem) -> None:
     if system.generator not in GENERATORS:
         raise DataError(
             f"{path}: there is no generator {system.generator!r}",
@@ -259,20 +333,24 @@ def _check(path: Path, system: PdeSystem, equations: Mapping[str, str]) -> None:
                 f"{path}: explicit has {coordinate!r}",
                 f"The coordinates are {', '.join(system.axes)} and t.",
             )
-    for key, equation in equations.items():
+    for key, equation in (*system.equations.items(), *system.unseen):
         try:
             parse(equation, system._names())  # noqa: SLF001 - of this module
         except ValueError as error:
             raise DataError(f"{path}: {key} = {equation!r}: {error}") from error
 
 
-def _grid(path: Path, table: dict[str, Any]) -> dict[str, Nodes]:
-    given = _table(path, "grid", pop(path, table, "grid"))
-    if tuple(given) not in {(*_AXES[:dim], "t") for dim in (1, 2, 3)}:
+def _grid(path: Path, given: Any) -> dict[str, Nodes]:
+    if tuple(_table(path, "grid", given)) not in {(*_AXES[:dim], "t") for dim in (1, 2, 3)}:
         raise DataError(
             f"{path}: [grid] has the keys {list(given)}", "They have to be x[, y[, z]] and t."
         )
-    return {key: _nodes(path, f"grid.{key}", entry) for key, entry in given.items()}
+    return _nodes_by_axis(path, given)
+
+
+def _nodes_by_axis(path: Path, given: Any) -> dict[str, Nodes]:
+    entries = _table(path, "grid", given)
+    return {key: _nodes(path, f"grid.{key}", entry) for key, entry in entries.items()}
 
 
 def _nodes(path: Path, key: str, given: Any) -> Nodes:

@@ -7,7 +7,7 @@ the coefficients as contour integrals: Kassam and Trefethen, SIAM J. Sci. Comput
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.fft import fft, ifft, irfft, irfft2, rfft, rfft2
@@ -80,7 +80,7 @@ def etdrk4(
 
 def burgers(
     u: Array, length: float, dt: float, n_t: int, *, nu: float, substeps: int, progress: Progress
-) -> Array:
+) -> tuple[Array, Array]:
     """Solve ``u_t = -u u_x + nu u_xx``.
 
     Parameters
@@ -98,7 +98,8 @@ def burgers(
 
     Returns
     -------
-    (n, n_t)
+    u, u_t
+        The solution and its derivative in time, which is the right-hand side at it; (n, n_t).
     """
     k = _wave_numbers(len(u), length)
     return _conservation_law(
@@ -108,7 +109,7 @@ def burgers(
 
 def korteweg_de_vries(
     u: Array, length: float, dt: float, n_t: int, *, substeps: int, progress: Progress
-) -> Array:
+) -> tuple[Array, Array]:
     """Solve ``u_t = -6 u u_x - u_xxx``; parameters as for `burgers`."""
     k = _wave_numbers(len(u), length)
     return _conservation_law(
@@ -118,7 +119,7 @@ def korteweg_de_vries(
 
 def kuramoto_sivashinsky(
     u: Array, length: float, dt: float, n_t: int, *, substeps: int, progress: Progress
-) -> Array:
+) -> tuple[Array, Array]:
     """Solve ``u_t = -u u_x - u_xx - u_xxxx``; parameters as for `burgers`.
 
     The solution is chaotic: another `substeps` gives another solution in the end.
@@ -131,7 +132,7 @@ def kuramoto_sivashinsky(
 
 def schroedinger(
     psi: Complex, length: float, dt: float, n_t: int, *, substeps: int, progress: Progress
-) -> Complex:
+) -> tuple[Complex, Complex]:
     """Solve ``psi_t = -i (psi_xx / 2 + |psi|^2 psi)``; parameters as for `burgers`."""
     k = 2 * np.pi / length * np.fft.fftfreq(len(psi), 1 / len(psi))
 
@@ -139,8 +140,9 @@ def schroedinger(
         value = ifft(v)
         return fft(-1j * np.abs(value) ** 2 * value)
 
-    states = etdrk4(0.5j * k**2, nonlinear, fft(psi), step=dt / substeps, every=substeps)
-    return np.stack([ifft(v) for v in _take(states, n_t, progress)], axis=-1)
+    linear = 0.5j * k**2
+    states = etdrk4(linear, nonlinear, fft(psi), step=dt / substeps, every=substeps)
+    return _sampled(states, linear, nonlinear, ifft, n_t=n_t, progress=progress)
 
 
 def reaction_diffusion(
@@ -153,7 +155,7 @@ def reaction_diffusion(
     beta: float,
     substeps: int,
     progress: Progress,
-) -> Array:
+) -> tuple[Array, Array]:
     """Solve the lambda-omega system in a square.
 
     ``u_t = d lap u + (1 - A) u + beta A v``, ``v_t = d lap v + (1 - A) v - beta A u`` with
@@ -166,7 +168,8 @@ def reaction_diffusion(
 
     Returns
     -------
-    (2, n, n, n_t)
+    u, u_t
+        As for `burgers`, (2, n, n, n_t).
     """
     n = u.shape[-1]
     k = 2 * np.pi / length * np.fft.fftfreq(n, 1 / n)
@@ -178,7 +181,9 @@ def reaction_diffusion(
         return rfft2(np.stack([a * (beta * w - u), -a * (beta * u + w)]))
 
     states = etdrk4(linear, nonlinear, rfft2(u), step=dt / substeps, every=substeps)
-    return np.stack([irfft2(v, (n, n)) for v in _take(states, n_t, progress)], axis=-1)
+    return _sampled(
+        states, linear, nonlinear, lambda v: irfft2(v, (n, n)), n_t=n_t, progress=progress
+    )
 
 
 def _conservation_law(
@@ -190,7 +195,7 @@ def _conservation_law(
     n_t: int,
     substeps: int,
     progress: Progress,
-) -> Array:
+) -> tuple[Array, Array]:
     """Solve ``u_t = L u + F u^2`` for real u, where F is a first derivative."""
     n = len(u)
 
@@ -198,7 +203,22 @@ def _conservation_law(
         return flux * rfft(irfft(v, n) ** 2)
 
     states = etdrk4(linear, nonlinear, rfft(u), step=dt / substeps, every=substeps)
-    return np.stack([irfft(v, n) for v in _take(states, n_t, progress)], axis=-1)
+    return _sampled(states, linear, nonlinear, lambda v: irfft(v, n), n_t=n_t, progress=progress)
+
+
+def _sampled(
+    states: Iterator[Complex],
+    linear: NDArray[np.inexact],
+    nonlinear: Callable[[Complex], Complex],
+    back: Callable[[Complex], NDArray[Any]],
+    *,
+    n_t: int,
+    progress: Progress,
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Give the states at the nodes, and the right-hand sides there; times last."""
+    pairs = [(back(v), back(linear * v + nonlinear(v))) for v in _take(states, n_t, progress)]
+    u, u_t = (np.stack(each, axis=-1) for each in zip(*pairs, strict=True))
+    return u, u_t
 
 
 def _wave_numbers(n: int, length: float) -> Array:

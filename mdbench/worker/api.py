@@ -42,7 +42,9 @@ class Problem:
         - ``table``: ``X`` (n, len(variables)), ``Y`` (n, len(targets));
         - ``trajectory``: ``t`` (n,), ``u`` (n, d), ``du`` (n, d);
         - ``field``: ``t`` (n,), one 1-D array an axis (``x``, ``y``, ``z``),
-          ``u`` and ``du`` (n_x[, n_y[, n_z]], n, d).
+          ``u`` (n_x[, n_y[, n_z]], n, d), ``du`` (n_x[, n_y[, n_z]], n, len(targets)), and
+          ``periods``, the length of each periodic axis and 0 for others; without ``periods``
+          derivatives are plain second-order differences.
 
         They can be read as attributes too: ``problem.X``.  Where a method is to predict,
         ``Y`` or ``du`` is missing.

@@ -246,7 +246,7 @@ def fit_libraries(
     start
         When the work on the problem began, by `time.monotonic`.
     """
-    found = np.zeros((len(settings), problem.u.shape[-1], len(terms)))
+    found = np.zeros((len(settings), len(problem.targets), len(terms)))
     fitted: list[int] = []
     for places in _in_time(settings, terms, problem.time_limit, start):
         found[places] = fit([settings[place] for place in places])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from math import factorial
+from math import factorial, prod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,9 +19,20 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["AXES", "Derivative", "derivatives_of", "differentiate", "spacings", "time_blocks"]
+__all__ = [
+    "AXES",
+    "Derivative",
+    "GridAxis",
+    "axes_of",
+    "derivatives_of",
+    "differentiate",
+    "target_states",
+    "time_blocks",
+]
 
 AXES = ("x", "y", "z")
+_ACCURACIES = ((6, 4), (4, 4), (4, 2), (2, 2))
+"""Orders of accuracy inside and at the ends, of which the first that fits is taken."""
 
 
 @dataclass(frozen=True)
@@ -49,18 +60,52 @@ def derivatives_of(variables: Sequence[str]) -> list[Derivative]:
     return found
 
 
-def differentiate(u: Array, axis: int, spacing: float, order: int) -> Array:
-    """Differentiate along an axis by one second-order stencil for the whole order.
+@dataclass(frozen=True)
+class GridAxis:
+    """An axis in space.
 
-    Central differences inside, one-sided ones of order + 2 nodes at the ends: what the bench
-    itself evaluates equations by.
+    Attributes
+    ----------
+    step
+        The distance of two nodes.
+    period
+        Of a periodic axis; 0 for any other.
+    second_order
+        Whether the bench takes plain second-order differences, as the published pipeline does.
+    """
+
+    step: float
+    period: float = 0.0
+    second_order: bool = False
+
+
+def axes_of(problem: Problem) -> list[GridAxis]:
+    """Give the axes in space; a problem without ``periods`` has plain differences."""
+    nodes = [problem.arrays[name] for name in AXES[: problem.u.ndim - 2]]
+    steps = [float((x[-1] - x[0]) / (len(x) - 1)) for x in nodes]
+    if "periods" not in problem.arrays:
+        return [GridAxis(step, second_order=True) for step in steps]
+    return [GridAxis(step, float(each)) for step, each in zip(steps, problem.periods, strict=True)]
+
+
+def target_states(problem: Problem) -> list[int]:
+    """Give the states whose derivatives in time are the targets, by their numbers."""
+    return [int(target[1:].removesuffix("_t")) for target in problem.targets]
+
+
+def differentiate(u: Array, axis: int, along: GridAxis, order: int) -> Array:
+    """Differentiate along an axis as the bench itself does, which evaluates equations so.
+
+    Along a periodic axis by the discrete Fourier transform; along others by central differences
+    of sixth order, and one-sided ones of fourth at the ends, or of lower orders where nodes are
+    few; all of second order where `along` says so.
 
     Parameters
     ----------
     u
         Values at equidistant nodes, of any shape.
-    axis, spacing, order
-        The axis, the step between its nodes, and the order from 1 to 4; it takes order + 2
+    axis, along, order
+        The number of the axis, what is known of it, and the order from 1 to 4; it takes order + 2
         nodes, and from order 3 on one more.
 
     Returns
@@ -69,36 +114,56 @@ def differentiate(u: Array, axis: int, spacing: float, order: int) -> Array:
         Shaped like `u`.
     """
     moved = np.moveaxis(u, axis, 0)
-    n, half = len(moved), (order + 1) // 2
+    if along.period:
+        return np.moveaxis(_fourier(moved, along.period, order), 0, axis)
+    n = len(moved)
+    for inside, at_ends in _ACCURACIES:
+        if along.second_order:
+            inside = at_ends = 2  # noqa: PLW2901
+        half, wide = (order + 1) // 2 + inside // 2 - 1, order + at_ends
+        if n >= max(2 * half + 1, wide):
+            break
     result = np.zeros(moved.shape)
     for offset, weight in zip(range(-half, half + 1), _stencil(order, -half, half), strict=True):
         if weight:
             result[half : n - half] += weight * moved[half + offset : n - half + offset]
-    ahead = _stencil(order, 0, order + 1)
     sign = (-1) ** order
     for i in range(half):
-        for offset, weight in enumerate(ahead):
-            result[i] += weight * moved[i + offset]
-            result[n - 1 - i] += sign * weight * moved[n - 1 - i - offset]
-    return np.moveaxis(result, 0, axis) / spacing**order
+        begin = i if along.second_order else 0
+        ahead = _stencil(order, begin - i, begin - i + wide - 1)
+        for offset, weight in enumerate(ahead, start=begin):
+            result[i] += weight * moved[offset]
+            result[n - 1 - i] += sign * weight * moved[n - 1 - offset]
+    return np.moveaxis(result, 0, axis) / along.step**order
+
+
+def _fourier(u: Array, period: float, order: int) -> Array:
+    """Differentiate along the first axis, a period of which the nodes are."""
+    n = len(u)
+    factors = (2j * np.pi / period * np.arange(n // 2 + 1)) ** order
+    if n % 2 == 0 and order % 2:
+        factors[-1] = 0  # an odd derivative of the shortest wave is zero at all nodes
+    factors = factors.reshape(-1, *[1] * (u.ndim - 1))
+    return np.asarray(np.fft.irfft(factors * np.fft.rfft(u, axis=0), n, axis=0))
 
 
 @cache
 def _stencil(order: int, first: int, last: int) -> tuple[float, ...]:
-    """Weights on the nodes `first` to `last`, of unit spacing, that are exact for polynomials."""
-    nodes = np.arange(first, last + 1)
-    powers = np.vander(nodes, increasing=True).T.astype(float)
-    right = np.zeros(len(nodes))
-    right[order] = factorial(order)
-    weights = np.linalg.solve(powers, right)
-    return tuple(float(weight) for weight in np.round(weights * 24) / 24)
+    """Weights on the nodes `first` to `last`, of unit spacing, that are exact for polynomials.
 
-
-def spacings(problem: Problem) -> list[float]:
-    """Give the step of each axis in space."""
-    n_axes = problem.u.ndim - 2
-    nodes = [problem.arrays[name] for name in AXES[:n_axes]]
-    return [float((x[-1] - x[0]) / (len(x) - 1)) for x in nodes]
+    Sums of Lagrange's polynomials, in whole numbers but for the last division.
+    """
+    nodes = range(first, last + 1)
+    weights = []
+    for node in nodes:
+        polynomial = [1]  # from the constant on
+        for other in nodes:
+            if other != node:
+                scaled = [-other * each for each in polynomial]
+                polynomial = [a + b for a, b in zip([0, *polynomial], [*scaled, 0], strict=True)]
+        bottom = prod(node - other for other in nodes if other != node)
+        weights.append(factorial(order) * polynomial[order] / bottom)
+    return tuple(weights)
 
 
 def time_blocks(n_times: int, rows_each: int, most_rows: int) -> Iterator[slice]:

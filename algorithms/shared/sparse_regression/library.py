@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from grids import derivatives_of, differentiate, spacings, time_blocks
+from grids import axes_of, derivatives_of, differentiate, time_blocks
 from states import Library, feature_matrix, list_terms
 
 from mdbench.worker import Unsupported
@@ -205,10 +205,10 @@ class FieldTerms:
         u = np.ascontiguousarray(problem.u[..., times, :])
         flat = u.reshape(-1, u.shape[-1])
         derivatives = np.ones((len(flat), len(self.derivatives)))
-        steps = spacings(problem)
+        axes = axes_of(problem)
         for j, each in enumerate(self.derivatives):
             if each is not None:
-                values = differentiate(u[..., each.state], each.axis, steps[each.axis], each.order)
+                values = differentiate(u[..., each.state], each.axis, axes[each.axis], each.order)
                 derivatives[:, j] = values.reshape(-1)
         return feature_matrix(self.functions, flat), derivatives
 

@@ -22,7 +22,7 @@ from math import comb
 from typing import TYPE_CHECKING
 
 import numpy as np
-from grids import AXES, differentiate, spacings
+from grids import AXES, axes_of, differentiate, target_states
 from numpy.polynomial import Legendre, Polynomial
 from states import StateTerm, feature_matrix
 
@@ -43,7 +43,7 @@ _SMOOTHNESS = 6
 """The test function is (1 - s^2) to this power; its first five derivatives vanish at the border."""
 _EPS = float(np.finfo(np.float64).eps)
 _STENCIL = 4.0
-"""The weights of a finite difference of order m sum to less than this to the power of m."""
+"""The weights of a derivative of order m sum to about this to the power of m, at most."""
 _WINDOW_PART = 0.05
 """Half the width of a window, of the length of the axis."""
 
@@ -81,7 +81,8 @@ class WeakForm:
                     f"the weak form needs {_FEWEST_NODES} nodes along each axis for a window "
                     f"inside, and {name} has {n}"
                 )
-        self._steps = [*spacings(problem), float(np.diff(problem.t).mean())]
+        self._axes = axes_of(problem)
+        self._steps = [*(axis.step for axis in self._axes), float(np.diff(problem.t).mean())]
         self._halves = [_half_width(n) for n in shape]
         inner = [n - 2 * half for n, half in zip(shape, self._halves, strict=True)]
         total = int(np.prod(inner))
@@ -90,7 +91,7 @@ class WeakForm:
         self._corners = np.unravel_index(drawn, inner)
 
     def regression(self, terms: FieldTerms) -> tuple[Array, Array]:
-        """Give the averages of all terms (windows, p), and of u_t for each state (windows, d)."""
+        """Give the averages of all terms (windows, p), and of u_t for each target (windows, k)."""
         problem = self._problem
         n_axes = problem.u.ndim - 2
         states = [np.ascontiguousarray(problem.u[..., i]) for i in range(problem.u.shape[-1])]
@@ -110,7 +111,8 @@ class WeakForm:
                 features[:, k] = -self.average(primitive, axis, 1)
             else:
                 features[:, k] = self._by_half(f, g, axis, order)
-        targets = np.stack([-self.average(state, n_axes, 1) for state in states], axis=1)
+        asked = [states[state] for state in target_states(problem)]
+        targets = np.stack([-self.average(state, n_axes, 1) for state in asked], axis=1)
         return features, targets
 
     def average(self, values: Array, axis: int = 0, order: int = 0) -> Array:
@@ -145,12 +147,12 @@ class WeakForm:
     def _by_half(self, f: Array, g: Array, axis: int, order: int) -> Array:
         """Average f times the derivative of g, half of whose order is moved on to the others."""
         moved = order // 2
-        step = self._steps[axis]
-        rest = differentiate(g, axis, step, order - moved)
+        step, along = self._steps[axis], self._axes[axis]
+        rest = differentiate(g, axis, along, order - moved)
         largest = float(np.abs(f).max() * np.abs(g).max())
         total, rounding = np.zeros(self._n_windows), 0.0
         for k in range(moved + 1):
-            part = differentiate(f, axis, step, k) if k else f
+            part = differentiate(f, axis, along, k) if k else f
             noise = _EPS * largest * (_STENCIL / step) ** (order - moved + k)
             each, off = self._average(part * rest, axis, moved - k, noise)
             total += comb(moved, k) * each

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mdbench.datatypes.base import Scores
+from mdbench.datatypes.shared.unseen import without_unseen
 from mdbench.errors import EquationError
 from mdbench.expressions.contribution import negligible, used
 from mdbench.expressions.fidelity import Verdict, compare
@@ -94,17 +95,26 @@ coefficients where the two have no term with a constant in common."""
 
 
 def beside_the_truth(truth: Sequence[str], equations: Sequence[str], task: Task[Any]) -> Scores:
-    """Put an answer, whose equations have been read before, beside the truth."""
+    """Put an answer, whose equations have been read before, beside the truth.
+
+    A term that the dataset names as unseen, since nobody can see it in the data, is not asked for:
+    an answer may have it or not, and the notes say where it differs in one.
+    """
     # A table may lack a feature that the truth has.
     unknown = {name for text in truth for name in _NAME.findall(text)} - {*CONSTANTS, *FUNCTIONS}
     names = dict.fromkeys((*task.variables, *sorted(unknown)))
+    domain = _domain(task, " ".join([*truth, *equations]))
+
+    # Only data types whose files name such terms have them.
+    unseen = getattr(task.dataset, "unseen_terms", ())
+    excused: list[str] = []
+    if unseen:
+        truth, equations, excused = without_unseen(
+            truth, equations, task.targets, unseen, tuple(names)
+        )
     try:
         found = compare(
-            truth,
-            equations,
-            task.variables,
-            truth_variables=tuple(names),
-            domain=_domain(task, " ".join([*truth, *equations])),
+            truth, equations, task.variables, truth_variables=tuple(names), domain=domain
         )
         terms = (*found.matched, *found.extra, *found.missing)
         small = negligible(terms, task.test.columns, task.test.targets)
@@ -126,7 +136,8 @@ def beside_the_truth(truth: Sequence[str], equations: Sequence[str], task: Task[
     if found.coefficient_error is not None:
         metrics["coefficient_error"] = found.coefficient_error
     notes = {"missing": found.missing, "extra": found.extra, "negligible": small}
-    return Scores(metrics, {word: named(terms) for word, terms in notes.items() if terms})
+    words = {word: named(terms) for word, terms in notes.items() if terms}
+    return Scores(metrics, words | ({"unseen": excused} if excused else {}))
 
 
 def _domain(task: Task[Any], text: str) -> dict[str, tuple[float, float]]:

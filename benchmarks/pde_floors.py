@@ -1,0 +1,94 @@
+"""What the true equations of the 14 PDE systems score on clean data: as published, and today.
+
+Run as ``python benchmarks/pde_floors.py [SYSTEM ...]``, with OMP_NUM_THREADS=1 to count one thread.
+The floor is the NMSE of the true right-hand sides on the last fifth of the times.  *Published*
+takes the published way to make the data, and second-order differences; *today* what `strict` has.
+The weakest term is the part of the squared derivatives that the smallest of the true terms has, in
+the equation where it is least.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mdbench import datatypes
+from mdbench.datatypes.base import Protocol
+from mdbench.datatypes.pde import Pde, clean_test
+from mdbench.expressions import parse
+from mdbench.expressions.atoms import monomial_text
+from mdbench.expressions.terms import expand
+from mdbench.metrics.regression import nmse
+
+if TYPE_CHECKING:
+    from mdbench.datatypes.base import Source
+    from mdbench.datatypes.pde import PdeDataset
+
+ROOT = Path(__file__).resolve().parents[1]
+REMEDIES = {
+    "burgers": "periodic axis by Fourier, u_t of the solver",
+    "kdv": "start summed over images, periodic axis, u_t of the solver",
+    "kuramoto_sivishinky": "periodic axis by Fourier, u_t of the solver",
+    "advection1d": "a whole number of waves in the period, u_t in closed form",
+    "nls": "solved on the nodes that are kept, periodic axis, u_t of the solver",
+    "advection_diffusion_2d": "differences of sixth order, u_t in closed form",
+    "reaction_diffusion_2d": "periodic axes by Fourier, u_t of the solver",
+    "heat_soil_uniform_1d_p1": "closed form, differences of sixth order",
+    "heat_soil_uniform_2d_p1": "a wave across of 3 degrees, closed form",
+    "heat_soil_uniform_3d_p1": "a wave along x and one along y, dz = 0.015, closed form",
+    "navier_stokes_channel": "stirred, the pressure a feature, steps of second order",
+    "navier_stokes_cylinder": "the pressure a feature, twice the times",
+    "heat_laser": "by modes, u_t of the solver",
+    "reaction_diffusion_cylinder": "the pressure a feature, quadratic elements, twice the times",
+}
+
+
+def main() -> None:
+    """Print the table of docs/datasets.md."""
+    with tempfile.TemporaryDirectory() as name:
+        kind = datatypes.find("pde", ROOT / "datasets" / "pde", Path(name))
+        assert isinstance(kind, Pde)
+        source = kind.source()
+        print(
+            "| system | published | today | of each state | weakest term | CPU s | what was done |"
+        )
+        print("|---|--:|--:|---|--:|--:|---|")
+        for system in sys.argv[1:] or source.names():
+            started = time.process_time()
+            today = load(source, system, Protocol.STRICT)
+            seconds = time.process_time() - started
+            published = load(source, system, Protocol.PUBLISHED)
+            each, weakest = states(today)
+            of_states = ", ".join(f"{one:.1e}" for one in each) if len(each) > 1 else ""
+            cells = [
+                f"`{system}`", f"{published.floor:.1e}", f"{today.floor:.1e}", of_states,
+                f"{weakest:.0e}", f"{seconds:.1f}", REMEDIES[system],
+            ]  # fmt: skip
+            print(f"| {' | '.join(cells)} |", flush=True)
+
+
+def load(source: Source[PdeDataset], system: str, protocol: Protocol) -> PdeDataset:
+    """Load a clean dataset."""
+    return source.load(system, snr_db=None, seed=0, protocol=protocol)
+
+
+def states(data: PdeDataset) -> tuple[list[float], float]:
+    """Give the floor of each state, and the least part that a true term has of a derivative."""
+    columns, targets = clean_test(data, Protocol.STRICT)
+    floors, weakest = [], np.inf
+    for i, text in enumerate(data.truth or ()):
+        du = targets[..., i]
+        floors.append(nmse(parse(text, tuple(columns)).evaluate(columns), du))
+        for monomial, coefficient in expand(text, tuple(columns)).items():
+            term = parse(monomial_text(monomial, coefficient), tuple(columns)).evaluate(columns)
+            weakest = min(weakest, float(np.square(term).sum() / np.square(du).sum()))
+    return floors, weakest
+
+
+if __name__ == "__main__":
+    main()
