@@ -19,9 +19,16 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["FEWEST_SAMPLES", "MOST_FUNCTIONS", "Smoothed", "smooth"]
+__all__ = [
+    "FEWEST_SAMPLES",
+    "MOST_FUNCTIONS",
+    "Smoothed",
+    "smooth",
+    "smooth_along",
+    "smooth_in_time",
+]
 
-MOST_FUNCTIONS = 200
+MOST_FUNCTIONS = 400
 """However many samples there are, a curve is made of no more splines than this."""
 FEWEST_SAMPLES = 7
 """The shortest series that can be smoothed."""
@@ -101,6 +108,86 @@ def smooth(t: Array, u: Array) -> Smoothed:
     )
 
 
+def smooth_along(values: Array, nodes: Array, axis: int, *, periodic: bool = False) -> Array:
+    """Smooth a field along one axis, all lines of it to the same degree.
+
+    Along a periodic axis the curves are sums of waves; else they are those of `smooth`.
+
+    Parameters
+    ----------
+    values
+        With or without noise, of any shape.
+    nodes
+        Increasing places along `axis`, at least `FEWEST_SAMPLES`; equidistant on a periodic axis,
+        which comes back one step behind the last.
+
+    Returns
+    -------
+    NDArray
+        Shaped like `values`.
+
+    Examples
+    --------
+    >>> x = np.arange(64) * 2 * np.pi / 64
+    >>> noise = 0.1 * np.random.default_rng(0).standard_normal((64, 50))
+    >>> smoothed = smooth_along(np.sin(x)[:, None] + noise, x, 0, periodic=True)
+    >>> bool(np.std(smoothed - np.sin(x)[:, None]) < 0.03)
+    True
+    """
+    if periodic:
+        orthonormal, stiffness = _waves(len(nodes))
+    else:
+        splines = _splines(np.ascontiguousarray(nodes, dtype=np.float64).tobytes())
+        orthonormal, stiffness = splines.orthonormal, splines.stiffness
+    modes, shape = _common(values, orthonormal, stiffness, axis)
+    return np.moveaxis((orthonormal @ modes).reshape(shape), 0, axis)
+
+
+def smooth_in_time(values: Array, t: Array, axis: int) -> tuple[Array, Array]:
+    """Smooth a field in time, all of it to the same degree; give it and its derivative.
+
+    Parameters
+    ----------
+    values, t, axis
+        As for `smooth_along`.
+
+    Returns
+    -------
+    smoothed, derivative
+        Shaped like `values`.
+    """
+    splines = _splines(np.ascontiguousarray(t, dtype=np.float64).tobytes())
+    modes, shape = _common(values, splines.orthonormal, splines.stiffness, axis)
+    rates = splines.matrix(t, 1) @ splines.coefficients
+    smoothed, derivative = (
+        np.moveaxis((matrix @ modes).reshape(shape), 0, axis)
+        for matrix in (splines.orthonormal, rates)
+    )
+    return smoothed, derivative
+
+
+def _common(
+    values: Array, orthonormal: Array, stiffness: Array, axis: int
+) -> tuple[Array, tuple[int, ...]]:
+    """Give the modes of all lines along an axis, all shrunk alike, and the shape of the lines."""
+    lines = np.moveaxis(values, axis, 0)
+    shape, lines = lines.shape, lines.reshape(len(lines), -1)
+    modes = orthonormal.T @ lines
+    powers = np.mean(modes**2, axis=1)
+    outside = max(float(np.mean(np.sum(lines**2, axis=0)) - powers.sum()), 0.0)
+    share, _ = _shrunk(np.sqrt(powers), outside, stiffness, len(lines))
+    return share[:, None] * modes, shape
+
+
+@lru_cache(maxsize=16)
+def _waves(n: int) -> tuple[Array, Array]:
+    """Give orthonormal waves on n nodes, (n, n), and what bending each costs."""
+    angles = 2 * np.pi * np.outer(np.arange(n), np.arange(n // 2 + 1)) / n
+    waves = np.concatenate([np.cos(angles), np.sin(angles[:, 1 : (n + 1) // 2])], axis=1)
+    numbers = np.concatenate([np.arange(n // 2 + 1), np.arange(1, (n + 1) // 2)])
+    return waves / np.linalg.norm(waves, axis=0), (2 * np.pi * numbers / n) ** (2 * _PENALISED)
+
+
 def _shrunk(modes: Array, outside: float, stiffness: Array, n: int) -> tuple[Array, float]:
     """Choose the share of each mode of a state that is kept, and estimate its noise.
 
@@ -116,6 +203,7 @@ def _shrunk(modes: Array, outside: float, stiffness: Array, n: int) -> tuple[Arr
         The number of samples.
     """
     bends = stiffness[stiffness > 0]
+    free = len(stiffness) - len(bends)
 
     def shares(exponent: float) -> tuple[Array, float]:
         share = 1.0 / (1.0 + 10.0**exponent * stiffness)
@@ -126,7 +214,7 @@ def _shrunk(modes: Array, outside: float, stiffness: Array, n: int) -> tuple[Arr
         share, residual = shares(exponent)
         bent = 10.0**exponent * float((modes * share) ** 2 @ stiffness)
         costs = 10.0**exponent * bends
-        return (n - _PENALISED) * float(np.log(max(residual + bent, _TINY))) - float(
+        return (n - free) * float(np.log(max(residual + bent, _TINY))) - float(
             np.sum(np.log(costs) - np.log1p(costs))
         )
 

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from mdbench.data.smoothing import Smoothed
     from mdbench.datatypes.base import Room, Shown
     from mdbench.datatypes.shared.equations import EquationAnswer
     from mdbench.solvers.ode import OdeSystem
@@ -186,7 +187,7 @@ class Ode(EquationType[OdeDataset]):
         else:
             test_du = time_derivative(test_t, clean.u[cut.test])
             if strict and len(test_t) >= FEWEST_SAMPLES:
-                held_out = Increments.of(test_t, test_u)
+                held_out = Increments.of(smooth(test_t, test_u), test_u)
         test = _part(view, test_t, test_u, test_du, test_u)
         variables = tuple(f"u{i}" for i in range(dataset.dim))
         make = partial(
@@ -200,8 +201,10 @@ class Ode(EquationType[OdeDataset]):
             any_order=view == "table",
         )
         if strict:
-            given = _given(view, t[cut.refit], u[cut.refit], smoothed=dataset.smoothed)
-            evidence = Increments.of(t[cut.refit], u[cut.refit])
+            before = u[cut.refit]
+            curve = smooth(t[cut.refit], before)
+            given = _given(view, curve, before, smoothed=dataset.smoothed)
+            evidence = Increments.of(curve, before)
             return make(
                 train=given, validation=given, refit=given, evidence=evidence, held_out=held_out
             )
@@ -431,15 +434,15 @@ def _floor(system: OdeSystem, given: Trajectory, clean: Trajectory, *, noisy: bo
     return nmse(np.stack(predictions, axis=-1), clean.du[rows])
 
 
-def _given(view: str, t: Array, u: Array, *, smoothed: bool) -> Part:
+def _given(view: str, curve: Smoothed, u: Array, *, smoothed: bool) -> Part:
     """Show noisy samples to a method, with derivatives.
 
     A smoothed curve is known least at its ends, and the first and the last sample are left out.
     """
     if not smoothed:
-        return _part(view, t, u, time_derivative(t, u), u)
-    curve, inner = smooth(t, u), slice(1, -1)
-    return _part(view, t[inner], curve.u[inner], curve.du[inner], u[inner])
+        return _part(view, curve.t, u, time_derivative(curve.t, u), u)
+    inner = slice(1, -1)
+    return _part(view, curve.t[inner], curve.u[inner], curve.du[inner], u[inner])
 
 
 def _part(view: str, t: Array, u: Array, du: Array, measured: Array) -> Part:

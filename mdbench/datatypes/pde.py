@@ -17,15 +17,19 @@ from mdbench.data.features import FieldColumns, feature_names, published_columns
 from mdbench.data.field_files import FIELD_ENDINGS, FIELD_HINT, read_field_file, refuse_tables
 from mdbench.data.noise import add_noise, add_published_noise
 from mdbench.data.npz import read_field, write_field
+from mdbench.data.smoothing import FEWEST_SAMPLES
 from mdbench.datatypes.base import NO_OPTIONS, Dataset, Drawn, Option, Part, Protocol, Source
+from mdbench.datatypes.shared.derivatives import DERIVATIVES, smooths
 from mdbench.datatypes.shared.equations import (
     AGREEMENT,
     COMPLEXITY,
     NMSE,
+    PUBLISHED_NMSE,
     EquationTask,
     EquationType,
     Remembered,
 )
+from mdbench.datatypes.shared.field_evidence import FieldIncrements, smoothed_field
 from mdbench.datatypes.shared.files import by_number, find_files, fingerprint, named, suffix
 from mdbench.datatypes.shared.terms import TERM_METRICS
 from mdbench.errors import DataError, UsageError, did_you_mean
@@ -44,6 +48,7 @@ if TYPE_CHECKING:
     from mdbench.data.field import Field
     from mdbench.datatypes.base import Room, Shown
     from mdbench.datatypes.shared.equations import EquationAnswer
+    from mdbench.datatypes.shared.evidence import Evidence
     from mdbench.solvers.pde import PdeSystem
 
     Array = NDArray[np.float64]
@@ -87,6 +92,9 @@ class PdeDataset(Dataset):
         The coordinates that are variables of the equations, too.
     rows
         Which samples a method is given for training.
+    smoothed
+        Whether methods are given smoothed states and their derivatives, or the noisy states and
+        finite differences in time.
     asked
         The states whose equations are asked for, by their numbers; None for all.  The others,
         such as a pressure, are known at every time.
@@ -98,6 +106,7 @@ class PdeDataset(Dataset):
     clean: Field = field(repr=False)
     explicit: tuple[str, ...]
     rows: Rows
+    smoothed: bool
     asked: tuple[int, ...] | None = None
     unseen_terms: tuple[tuple[str, str], ...] = ()
 
@@ -134,8 +143,9 @@ class Pde(EquationType[PdeDataset]):
     check_datasets = ("burgers", "navier_stokes_channel")
     draws = True
     derivative = "∂"
-    metrics = (NMSE, *TERM_METRICS, _RESIDUAL, COMPLEXITY, AGREEMENT)
+    metrics = (NMSE, PUBLISHED_NMSE, *TERM_METRICS, _RESIDUAL, COMPLEXITY, AGREEMENT)
     options = (
+        DERIVATIVES,
         Option.choice(
             "--variant", ("released",), "Data as they were published, with what is wrong in them."
         ),
@@ -159,9 +169,9 @@ class Pde(EquationType[PdeDataset]):
     def task(self, dataset: PdeDataset, view: str, protocol: Protocol) -> EquationTask[PdeDataset]:
         """Cut a field by time, and differentiate it in space at each time by itself.
 
-        Under `strict` the training and the validation samples are differentiated in time each on
-        their own; under `published` the whole noisy series is, and the rows of a table are cut
-        along space.  The targets of the test are clean.
+        Under `strict` a method is given all times before the test, and the test is a clean field
+        with the most accurate features.  Under `published` the whole noisy field is differentiated,
+        the rows of a table are cut along space, and the test is noisy but for its targets.
 
         Raises
         ------
@@ -171,13 +181,26 @@ class Pde(EquationType[PdeDataset]):
         if view not in self.views:
             raise UsageError(f"{self.name} has no view {view!r}.", did_you_mean(view, self.views))
         variables = _variables(dataset)
-        if protocol is Protocol.PUBLISHED and view == "table":
+        evidence = held_out = None
+        if protocol is Protocol.STRICT:
+            given, test, evidence, held_out = _strict(dataset, view, dataset.rows)
+            parts = given, given, given, test
+        elif view == "table":
             variables, parts = _published_table(dataset, dataset.rows)
         else:
-            parts = _cut_by_time(dataset, view, protocol, dataset.rows)
+            parts = _as_published(dataset, view, dataset.rows)
         targets = tuple(f"u{i}_t" for i in dataset.states)
-        free = view == "table"
-        return EquationTask(dataset, view, protocol, variables, targets, *parts, any_order=free)
+        return EquationTask(
+            dataset,
+            view,
+            protocol,
+            variables,
+            targets,
+            *parts,
+            any_order=view == "table",
+            evidence=evidence,
+            held_out=held_out,
+        )
 
     def own_scores(
         self,
@@ -185,12 +208,16 @@ class Pde(EquationType[PdeDataset]):
         answer: EquationAnswer,
         found: Mapping[str, Value],  # noqa: ARG002 - the clean field is looked at by itself
     ) -> dict[str, Value]:
-        """Give the NMSE of an answer on the clean field of the test's times.
+        """Give the NMSE of an answer on the test as the other protocol has it.
 
-        There is none where the field has no such feature as the answer uses, or another of its
-        name (the derivatives along z of the published tables).
+        Under `strict` that is the noisy field with the features of the published pipeline, and
+        under `published` the clean field.  There is none where the field has no such feature as the
+        answer uses, or another of its name (the derivatives along z of the published tables).
         """
-        columns, targets = clean_test(task.dataset, task.protocol)
+        strict = task.protocol is Protocol.STRICT
+        columns, targets = (
+            _noisy_test(task.dataset) if strict else clean_test(task.dataset, task.protocol)
+        )
         if any("z" in name for name in set(task.variables) ^ set(columns)):
             return {}
         needed = Remembered(columns)
@@ -198,7 +225,14 @@ class Pde(EquationType[PdeDataset]):
             values = np.stack([one.evaluate(needed) for one in answer.read], axis=-1)
         except KeyError:
             return {}
-        return {_RESIDUAL.name: nmse(values, targets)}
+        if not np.isfinite(values).all():
+            return {}
+        return {(PUBLISHED_NMSE if strict else _RESIDUAL).name: nmse(values, targets)}
+
+    def judged_by(self, task: EquationTask[PdeDataset]) -> tuple[str, ...]:
+        """Name the metrics of a task: the residual is the score itself under `strict`."""
+        left_out = {_RESIDUAL.name} if task.protocol is Protocol.STRICT else set()
+        return tuple(name for name in super().judged_by(task) if name not in left_out)
 
     def pictures(
         self,
@@ -284,6 +318,8 @@ class _PdeSystems(Source[PdeDataset]):
         u = clean.u if snr_db is None else self._noisy(system, clean.u, snr_db, seed, protocol)
         given = replace(clean, u=u, du=None)
         names = feature_names(given, system.explicit)
+        smoothed = smooths(options, protocol)
+        noise = protocol.value + " smoothed" * smoothed
         missing = set(derivative_names(tuple(system.variables), tuple(system.axes))) - set(names)
         dataset = PdeDataset(
             name=name,
@@ -291,11 +327,12 @@ class _PdeSystems(Source[PdeDataset]):
             snr_db=snr_db,
             truth=tuple(without(equation, missing) for equation in system.truth),
             target_source="finite differences",
-            fingerprint=_fingerprint(u, clean, snr_db, protocol.value, seed),
+            fingerprint=_fingerprint(u, clean, snr_db, noise, seed),
             given=given,
             clean=clean,
             explicit=system.explicit,
             rows=Rows(options.get("max_rows"), seed),
+            smoothed=smoothed,
             asked=system.targets,
             unseen_terms=system.unseen,
         )
@@ -371,14 +408,15 @@ class _PdeFiles(Source[PdeDataset]):
         *,
         snr_db: float | None,
         seed: int,
-        protocol: Protocol,  # noqa: ARG002 - published noise exists for published systems only
+        protocol: Protocol,
         options: Mapping[str, Any] = NO_OPTIONS,
     ) -> PdeDataset:
         path = named(name, self.paths)
         noisy = None if snr_db is None else self.noisy.get((name, snr_db))
         clean = read_field_file(noisy or path)
         self._short_axes.tell(name, clean)
-        u, noise = clean.u, "file" if noisy else Protocol.STRICT.value
+        smoothed = smooths(options, protocol)
+        u, noise = clean.u, ("file" if noisy else Protocol.STRICT.value) + " smoothed" * smoothed
         if snr_db is not None and noisy is None:
             u = add_noise(u, name=name, snr_db=snr_db, seed=seed)
         return PdeDataset(
@@ -392,6 +430,7 @@ class _PdeFiles(Source[PdeDataset]):
             clean=clean,
             explicit=(),
             rows=Rows(options.get("max_rows"), seed),
+            smoothed=smoothed,
         )
 
 
@@ -437,26 +476,64 @@ def _variables(dataset: PdeDataset) -> tuple[str, ...]:
     return feature_names(dataset.given, dataset.explicit)
 
 
-def _cut_by_time(
-    dataset: PdeDataset, view: str, protocol: Protocol, rows: Rows
-) -> tuple[Part, Part, Part, Part]:
-    t, clean = dataset.given.t, dataset.clean
-    u = dataset.given.u[..., dataset.states]
-    if protocol is Protocol.STRICT:
-        cut = splits.chronological(len(t))
-        each = (cut.train, cut.validation)
-        du = np.concatenate([_du(t, u, times) for times in each], axis=-2)
+def _strict(
+    dataset: PdeDataset, view: str, rows: Rows
+) -> tuple[Part, Part, Evidence, Evidence | None]:
+    """Give what a method is given, the test, and what candidates and an answer are held against.
+
+    Smoothed states are known least at the ends, and the first and the last time are left out.
+    """
+    refit = splits.chronological(len(dataset.given.t)).refit
+    given = _between(dataset.given, refit)
+    smoothed, evidence = _evidence(dataset, given)
+    if dataset.smoothed:
+        inner = slice(1, -1)
+        shown, measured = _between(smoothed, inner), _between(given, inner).u
+        du = smoothed.du[..., inner, dataset.states] if smoothed.du is not None else given.u
     else:
-        cut = splits.published(len(t))
-        du = _du(t, u, slice(None))
-    test_du = _du(t, clean.u, cut.test) if clean.du is None else clean.du[..., cut.test, :]
-    test_du = test_du[..., dataset.states]
-    make = partial(_part, dataset, view, protocol)
+        shown, measured = given, given.u
+        du = _du(given.t, given.u[..., dataset.states], slice(None))
+    first = _part(dataset, view, shown, Protocol.STRICT, du=du, rows=rows, measured=measured)
+    rows_of_test = splits.chronological(len(dataset.clean.t)).test
+    _, targets = clean_test(dataset, Protocol.STRICT)
+    test = _between(dataset.clean, rows_of_test)
+    last = _part(dataset, view, test, Protocol.STRICT, du=targets, rows=None, measured=test.u)
+    known = dataset.clean.du is not None or len(test.t) < FEWEST_SAMPLES
+    return first, last, evidence, None if known else _evidence(dataset, test)[1]
+
+
+def _evidence(dataset: PdeDataset, given: Field) -> tuple[Field, FieldIncrements]:
+    """Smooth a field, and put it in the form in which equations are compared with it."""
+    smoothed = smoothed_field(given)
+    features = _columns(replace(smoothed, du=None), dataset.explicit, Protocol.STRICT)
+    return smoothed, FieldIncrements.of(given, features, dataset.states)
+
+
+def _between(whole: Field, times: slice) -> Field:
+    """Cut some times out of a field."""
+    cut = [
+        None if a is None else np.ascontiguousarray(a[..., times, :]) for a in (whole.u, whole.du)
+    ]
+    assert cut[0] is not None  # noqa: S101 - a field has states
+    return replace(whole, t=whole.t[times].copy(), u=cut[0], du=cut[1])
+
+
+def _as_published(dataset: PdeDataset, view: str, rows: Rows) -> tuple[Part, Part, Part, Part]:
+    """Cut a field by time, and differentiate all of it in time before."""
+    given, clean = dataset.given, dataset.clean
+    cut = splits.published(len(given.t))
+    du = _du(given.t, given.u[..., dataset.states], slice(None))
+    test_du = _du(given.t, clean.u, cut.test) if clean.du is None else clean.du[..., cut.test, :]
+
+    def make(times: slice, du: Array, rows: Rows | None) -> Part:
+        shown = replace(_between(given, times), du=None)
+        return _part(dataset, view, shown, Protocol.PUBLISHED, du=du, rows=rows)
+
     return (
-        make(times=cut.train, du=du[..., cut.train, :], rows=rows),
-        make(times=cut.validation, du=du[..., cut.validation, :], rows=None),
-        make(times=cut.refit, du=du[..., cut.refit, :], rows=rows),
-        make(times=cut.test, du=test_du, rows=None),
+        make(cut.train, du[..., cut.train, :], rows),
+        make(cut.validation, du[..., cut.validation, :], None),
+        make(cut.refit, du[..., cut.refit, :], rows),
+        make(cut.test, test_du[..., dataset.states], None),
     )
 
 
@@ -480,24 +557,22 @@ def _columns(cut: Field, explicit: tuple[str, ...], protocol: Protocol) -> Field
 def _part(
     dataset: PdeDataset,
     view: str,
+    shown: Field,
     protocol: Protocol,
     *,
-    times: slice,
     du: Array,
     rows: Rows | None,
+    measured: Array | None = None,
 ) -> Part:
-    given = dataset.given
-    cut = replace(
-        given, t=given.t[times].copy(), u=np.ascontiguousarray(given.u[..., times, :]), du=None
-    )
-    columns = _columns(cut, dataset.explicit, protocol)
+    columns = _columns(replace(shown, du=None), dataset.explicit, protocol)
     picked = None if rows is None else rows.of(du[..., 0].size)
     if view == "table":
         return _table(columns, du, picked)
-    inputs = {"t": cut.t, **cut.grid, "u": cut.u}
-    if protocol is Protocol.STRICT:
+    inputs = {"t": shown.t, **shown.grid, "u": shown.u}
+    if protocol is Protocol.STRICT and measured is not None:
         # By which a method knows that derivatives are as accurate as can be, and wrap around.
-        inputs["periods"] = np.array([cut.periods.get(axis, 0.0) for axis in cut.grid])
+        inputs["periods"] = np.array([shown.periods.get(axis, 0.0) for axis in shown.grid])
+        inputs["measured"] = np.ascontiguousarray(measured)
     if picked is not None:
         inputs["rows"] = picked.astype(np.float64)
     return Part(inputs, "du", np.ascontiguousarray(du), Remembered(columns))
@@ -548,10 +623,21 @@ def _du(t: Array, u: Array, times: slice) -> Array:
 
 def _floor(dataset: PdeDataset, protocol: Protocol) -> float:
     """Score the truth on the test inputs, through the features of the bench."""
-    test = _cut_by_time(dataset, "field", protocol, Rows(None, 0))[-1]
-    variables = _variables(dataset)
-    predictions = [parse(text, variables).evaluate(test.columns) for text in dataset.truth or ()]
-    return nmse(np.stack(predictions, axis=-1), test.targets)
+    if protocol is Protocol.STRICT:
+        columns, targets = clean_test(dataset, protocol)
+    else:
+        columns, targets = _noisy_test(dataset)
+    values = [parse(text, tuple(columns)).evaluate(columns) for text in dataset.truth or ()]
+    return nmse(np.stack(values, axis=-1), targets)
+
+
+def _noisy_test(dataset: PdeDataset) -> tuple[FieldColumns, Array]:
+    """Give the features of the noisy field at the test's times as published, and clean targets."""
+    rows = splits.published(len(dataset.given.t)).test
+    columns = _columns(_between(dataset.given, rows), dataset.explicit, Protocol.PUBLISHED)
+    clean = dataset.clean
+    targets = _du(clean.t, clean.u, rows) if clean.du is None else clean.du[..., rows, :]
+    return columns, targets[..., dataset.states]
 
 
 def _fingerprint(u: Array, clean: Field, snr_db: float | None, noise: str, seed: int) -> str:

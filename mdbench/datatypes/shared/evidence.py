@@ -11,17 +11,26 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
-
-from mdbench.data.smoothing import smooth
+from numpy.lib.stride_tricks import sliding_window_view
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
+    from mdbench.data.smoothing import Smoothed
+
     Array = NDArray[np.float64]
 
-__all__ = ["Evidence", "Increments", "Squares", "preference"]
+__all__ = [
+    "INTEGRATED_TO",
+    "Evidence",
+    "Increments",
+    "Squares",
+    "preference",
+    "scatters",
+    "windows",
+]
 
 PIECE = 0.5
 """By how much a piece of an equation has to lower the logarithm of the loss to be worth it."""
@@ -31,6 +40,8 @@ _NODES = 3
 """At which a right-hand side is evaluated between two samples (Gauss and Legendre)."""
 _FEWEST = 8
 """Samples in a window."""
+_CLEAR = 0.01
+"""The floor up to which a window is long enough."""
 
 
 def preference(losses: Array, floors: Array, pieces: int) -> float:
@@ -96,37 +107,62 @@ class Increments(Evidence):
 
     measured: Array = field(repr=False)
     weights: Array = field(repr=False)
+    whole: Array
     window: int
 
     @classmethod
-    def of(cls, t: Array, u: Array) -> Increments:
-        """Make it of a noisy series, (n,) and (n, d).
-
-        A window is a quarter of the samples.
-        """
-        curve = smooth(t, u)
+    def of(cls, curve: Smoothed, u: Array) -> Increments:
+        """Make it of a noisy series (n, d) and of what it is when it is smoothed."""
+        t = curve.t
         nodes, weights = np.polynomial.legendre.leggauss(_NODES)
         half = np.diff(t)[:, None] / 2
         states = curve.at((t[:-1, None] + half * (nodes + 1)).ravel())
         columns = {f"u{i}": np.ascontiguousarray(column) for i, column in enumerate(states.T)}
-        window = max(_FEWEST, len(t) // 4)
-        scatter = np.mean(_scatters(u, window), axis=0)
-        exact = INTEGRATED_TO**2 * np.mean(u**2, axis=0)
-        floors = (curve.variances + exact) / np.where(scatter > 0, scatter, 1.0)
-        return cls(columns, np.maximum(floors, np.finfo(float).tiny), u, half * weights, window)
+        window, whole, floors = windows(u, curve.variances)
+        return cls(columns, floors, u, half * weights, whole, window)
 
     def loss(self, values: Array, target: int) -> float:
         """Give the variance of what is left within windows over that of the state."""
         steps = np.sum(values.reshape(self.weights.shape) * self.weights, axis=1)
-        integral = np.concatenate([[0.0], np.cumsum(steps)])
-        measured = self.measured[:, target, None]
-        scatter = float(np.mean(_scatters(measured, self.window)))
-        left = float(np.mean(_scatters(measured - integral[:, None], self.window)))
-        return left / (scatter or 1.0)
+        left = self.measured[:, target].copy()
+        left[1:] -= np.cumsum(steps)
+        return float(scatters(left, self.window) / self.whole[target])
 
 
-def _scatters(u: Array, window: int) -> Array:
-    """Give the variance of each state within each window, (windows, d)."""
-    window = min(window, len(u))
-    starts = range(0, len(u) - window + 1, max(1, window // 2))
-    return np.stack([np.var(u[start : start + window], axis=0, ddof=1) for start in starts])
+def windows(u: Array, variances: Array) -> tuple[int, Array, Array]:
+    """Choose windows of time, as short as noise allows.
+
+    A window is a quarter of the samples; where noise alone would leave more than a hundredth of
+    the changes within it unexplained, it is half of them, and else all.
+
+    Parameters
+    ----------
+    u
+        Measured series: (n, d), or (n, patches, d) of which those of one state are counted as one.
+    variances
+        Of their noise, (d,).
+
+    Returns
+    -------
+    window
+        In samples.
+    whole
+        The mean variance within the windows, (d,).
+    floors
+        What noise and the rounding of the states leave of it, (d,).
+    """
+    exact = INTEGRATED_TO**2 * np.mean(u.reshape(-1, u.shape[-1]) ** 2, axis=0)
+    for parts in (4, 2, 1):
+        window = max(_FEWEST, len(u) // parts)
+        whole = np.mean(scatters(u, window).reshape(-1, u.shape[-1]), axis=0)
+        whole[whole == 0] = 1.0
+        floors = np.maximum((variances + exact) / whole, np.finfo(float).tiny)
+        if np.mean(floors) <= _CLEAR:
+            break
+    return window, whole, floors
+
+
+def scatters(u: Array, window: int) -> Array:
+    """Give the mean variance of each series (n, ...) within the windows, shaped like one row."""
+    cut = sliding_window_view(u, min(window, len(u)), axis=0)[:: max(1, window // 2)]
+    return np.asarray(np.mean(np.var(cut, axis=-1, ddof=1), axis=0))
