@@ -446,3 +446,30 @@ def test_grid_is_the_published_one(name: str, keys: list[str], size: int) -> Non
     assert content["threshold"] == pytest.approx(THRESHOLDS, rel=1e-15)
     assert list(content) == keys
     assert np.prod([len(each) for each in content.values()]) == size
+
+
+def test_a_state_without_an_equation_is_a_feature_only(method: Any) -> None:
+    whole = rotation()
+    arrays = {**whole.arrays, "du": whole.du[..., 1:]}
+    part = replace(whole, targets=("u1_t",), arrays=arrays)
+    both, one = (method.Adapter(seed=0, threads=1, threshold=0.01) for _ in range(2))
+    both.fit(whole)
+    one.fit(part)
+    (text,) = one.equations()
+    assert set(coefficients(text)) == set(coefficients(both.equations()[1]))
+    assert "u0_x" in coefficients(text)
+    predicted = one.predict(part)
+    assert predicted.shape == part.du.shape
+    np.testing.assert_allclose(predicted, both.predict(whole)[..., 1:], atol=1e-6)
+
+
+def test_periods_make_derivatives_exact(method: Any) -> None:
+    x, t = np.linspace(0, 1, 24, endpoint=False), np.linspace(0, 1, 30)
+    wave = 2 * np.pi * (x[:, None] - 0.4 * t)
+    u, du = np.sin(wave)[..., None], -0.8 * np.pi * np.cos(wave)[..., None]
+    plain = field_problem(t, [x], u, du)
+    ring = replace(plain, arrays={**plain.arrays, "periods": np.array([1.0])})
+    adapter = method.Adapter(seed=0, threads=1, derivative_order=1, order=1, threshold=0.05)
+    adapter.fit(ring)
+    np.testing.assert_allclose(adapter.predict(ring), du, atol=1e-3)
+    assert coefficients(adapter.equations()[0])["u0_x"] == pytest.approx(-0.4, rel=1e-3)
