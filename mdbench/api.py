@@ -432,7 +432,7 @@ def dataset(
     >>> data.truth
     ('(0.7 - u0 / 1.2) / 2.31',)
     >>> data["table"].train["X"].shape
-    (90, 1)
+    (118, 1)
     """
     inventory = Inventory(Workspace.find())
     kind = inventory.data_type(data_type)

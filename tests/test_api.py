@@ -149,8 +149,12 @@ def test_a_dataset_is_shown_as_methods_see_it() -> None:
     assert clean.views == ("table", "trajectory")
     table = clean["table"]
     assert (table.variables, table.targets) == (("u0", "u1"), ("u0_t", "u1_t"))
-    assert {name: a.shape for name, a in table.train.items()} == {"X": (90, 2), "Y": (90, 2)}
-    assert [len(part["X"]) for part in (table.validation, table.refit, table.test)] == [30, 120, 30]
+    assert {name: a.shape for name, a in table.train.items()} == {"X": (118, 2), "Y": (118, 2)}
+    assert [len(part["X"]) for part in (table.validation, table.refit, table.test)] == [
+        118,
+        118,
+        30,
+    ]
     assert np.array_equal(noisy["table"].test["Y"], table.test["Y"])
     assert not np.array_equal(noisy["table"].train["X"], table.train["X"])
     assert set(clean["trajectory"].refit) >= {"t", "u", "du"}

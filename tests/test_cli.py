@@ -82,7 +82,8 @@ def test_help_names_the_options_of_each_data_type(capsys: Output) -> None:
             for section in sections
         }
         assert listed == {
-            "pde": {"--variant", "--max-rows"},
+            "ode": {"--derivatives"},
+            "pde": {"--derivatives", "--variant", "--max-rows"},
             "srsd": {"--dummy-columns", "--target-noise", "--variant"},
         }
 

@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 import mdbench
 from mdbench.data.noise import SNR_LEVELS_DB, add_noise
 from mdbench.data.npz import read_npz
+from mdbench.data.smoothing import smooth
 from mdbench.data.trajectory import Trajectory
 from mdbench.datatypes import ode
-from mdbench.datatypes.base import Protocol
+from mdbench.datatypes.base import Proposal, Protocol, RawAnswer
 from mdbench.datatypes.ode import Ode, OdeDataset
 from mdbench.errors import DataError, UsageError
 from mdbench.expressions import parse
@@ -28,7 +29,8 @@ from mdbench.solvers.ode import OdeSystem, integrate
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from mdbench.datatypes.base import Part, Source, Task
+    from mdbench.datatypes.base import Part, Source
+    from mdbench.datatypes.shared.equations import EquationTask
 
     Array = NDArray[np.float64]
 
@@ -56,8 +58,9 @@ def load(
     snr_db: float | None = None,
     seed: int = 0,
     protocol: Protocol = STRICT,
+    **options: Any,
 ) -> OdeDataset:
-    return source.load(name, snr_db=snr_db, seed=seed, protocol=protocol)
+    return source.load(name, snr_db=snr_db, seed=seed, protocol=protocol, options=options)
 
 
 def dataset(t: Array, u: Array, clean: Array | None = None, du: Array | None = None) -> OdeDataset:
@@ -75,6 +78,13 @@ def assert_same(part: Part, other: Part) -> None:
     assert arrays(part).keys() == arrays(other).keys()
     for key, array in arrays(part).items():
         np.testing.assert_array_equal(array, arrays(other)[key])
+
+
+def assert_same_evidence(task: EquationTask[OdeDataset], other: EquationTask[OdeDataset]) -> None:
+    one, two = known(task.evidence), known(other.evidence)
+    np.testing.assert_array_equal(one.floors, two.floors)
+    for name in one.columns:
+        np.testing.assert_array_equal(one.columns[name], two.columns[name])
 
 
 # The project's own systems
@@ -193,11 +203,7 @@ def test_fingerprints_tell_datasets_apart_and_clean_ones_have_no_seed(
     ]
     assert len(set(prints)) == len(prints)
     assert all(len(print_) == 64 for print_ in prints)
-    clean = {
-        load(source, seed=seed, protocol=protocol).fingerprint
-        for seed in (0, 1)
-        for protocol in Protocol
-    }
+    clean = {load(source, seed=seed).fingerprint for seed in (0, 1)}
     assert len(clean) == 1
 
 
@@ -233,14 +239,14 @@ def test_parts_have_the_shapes_of_their_view(
     task = kind.task(load(source, snr_db=20.0, protocol=protocol), view, protocol)
     assert task.variables == ("u0", "u1")
     assert task.targets == ("u0_t", "u1_t")
-    lengths = {STRICT: (90, 30, 120, 30), PUBLISHED: (96, 24, 120, 30)}[protocol]
+    lengths = {STRICT: (118, 118, 118, 30), PUBLISHED: (96, 24, 120, 30)}[protocol]
     for part, n in zip((task.train, task.validation, task.refit, task.test), lengths, strict=True):
         if view == "table":
             assert set(part.inputs) == {"X"}
             assert part.target_name == "Y"
             states = part.inputs["X"]
         else:
-            assert set(part.inputs) == {"t", "u"}
+            assert set(part.inputs) == {"t", "u", "measured"}
             assert part.target_name == "du"
             assert part.inputs["t"].shape == (n,)
             states = part.inputs["u"]
@@ -257,17 +263,71 @@ def test_parts_have_the_shapes_of_their_view(
 def test_the_strict_task_is_what_it_says(kind: Ode, source: Source[OdeDataset], view: str) -> None:
     data = load(source, snr_db=20.0)
     t, u = data.given.t, data.given.u
+    states = "X" if view == "table" else "u"
     task = kind.task(data, view, STRICT)
-    train = np.gradient(u[:90], t[:90], axis=0, edge_order=2)
-    validation = np.gradient(u[90:120], t[90:120], axis=0, edge_order=2)
-    for part, rows, du in (
-        (task.train, slice(0, 90), train),
-        (task.validation, slice(90, 120), validation),
-        (task.refit, slice(0, 120), np.concatenate([train, validation])),
-        (task.test, slice(120, 150), known(data.clean.du)[120:]),
-    ):
-        np.testing.assert_array_equal(part.inputs["X" if view == "table" else "u"], u[rows])
-        np.testing.assert_allclose(part.targets, du, rtol=1e-9, atol=1e-9)
+    curve = smooth(t[:120], u[:120])
+    for part in (task.train, task.validation, task.refit):
+        np.testing.assert_array_equal(part.inputs[states], curve.u[1:-1])
+        np.testing.assert_array_equal(part.targets, curve.du[1:-1])
+    raw = kind.task(load(source, snr_db=20.0, derivatives="fd"), view, STRICT)
+    np.testing.assert_array_equal(raw.refit.inputs[states], u[:120])
+    differences = np.gradient(u[:120], t[:120], axis=0, edge_order=2)
+    np.testing.assert_allclose(raw.refit.targets, differences, rtol=1e-9, atol=1e-9)
+    for each in (task, raw):
+        np.testing.assert_array_equal(each.test.inputs[states], data.clean.u[120:])
+        np.testing.assert_array_equal(each.test.targets, known(data.clean.du)[120:])
+    if view == "trajectory":
+        np.testing.assert_array_equal(task.refit.inputs["measured"], u[1:119])
+
+
+def test_derivatives_are_a_part_of_the_data_and_published_ones_are_differences(
+    source: Source[OdeDataset],
+) -> None:
+    prints = {load(source, derivatives=way).fingerprint for way in ("fd", "smooth")}
+    assert len(prints) == 2
+    assert load(source).fingerprint == load(source, derivatives="smooth").fingerprint
+    with pytest.raises(UsageError, match="finite differences alone"):
+        load(source, protocol=PUBLISHED, derivatives="smooth")
+
+
+@pytest.mark.parametrize("snr_db", [None, 40.0, 20.0])
+def test_the_truth_wins_wherever_it_stands(
+    kind: Ode, source: Source[OdeDataset], snr_db: float | None
+) -> None:
+    """Its score is rounding at every level, and its loss in the choice is that of the noise."""
+    for name in ("lotka-volterra-simple", "van-der-pol-oscillator", "seir-infection"):
+        data = load(source, name, snr_db=snr_db)
+        task = kind.task(data, "trajectory", STRICT)
+        answer = kind.read_answer(task, RawAnswer(known(data.truth), task.test.targets))
+        assert kind.judge(task, answer).metrics["nmse"] < 1e-12  # type: ignore[operator]
+        assert known(data.floor) < 1e-6
+        truth, zero = (
+            kind.weigh(task, task.refit, Proposal(0, texts, {}))
+            for texts in (known(data.truth), ("0",) * data.dim)
+        )
+        assert truth.loss < 0.05 * zero.loss
+        assert zero.loss == pytest.approx(1.0)
+        assert truth.fitness > zero.fitness
+        floor = float(np.mean(known(task.evidence).floors))
+        assert truth.loss < 3 * floor + 1e-6
+
+
+def test_what_has_no_known_derivatives_is_tested_by_integrals(kind: Ode, tmp_path: Path) -> None:
+    t = np.linspace(0, 4, 120)
+    noise = 1 + 0.01 * np.random.default_rng(1).standard_normal(120)
+    rows = np.column_stack([t, np.exp(-t) * noise])
+    np.savetxt(tmp_path / "decay.csv", rows, delimiter=",", header="t,x", comments="")
+    task = kind.task(load(kind.source(tmp_path), "decay"), "table", STRICT)
+
+    def score(text: str) -> float:
+        answer = kind.read_answer(task, RawAnswer((text,), None))
+        value = kind.judge(task, answer).metrics["nmse"]
+        assert isinstance(value, float)
+        return value
+
+    assert score("0") == pytest.approx(1.0)
+    assert score("-u0") < 0.1 < score("-2*u0")
+    assert "published_nmse" not in kind.judged_by(task)
 
 
 @VIEWS
@@ -307,23 +367,20 @@ def test_no_later_sample_influences_an_earlier_split(
     t = np.arange(float(n)) if uniform else np.cumsum(generator.uniform(0.1, 1.0, n))
     clean, du = generator.normal(size=(2, n, d))
 
-    def task(t: Array, clean: Array, du: Array) -> Task[OdeDataset]:
+    def task(t: Array, clean: Array, du: Array) -> EquationTask[OdeDataset]:
         noisy = add_noise(clean, name="x", snr_db=20.0, seed=seed)
         return kind.task(dataset(t, noisy, clean, du if known else None), view, STRICT)
 
-    def after(border: int) -> Task[OdeDataset]:
+    def after(border: int) -> EquationTask[OdeDataset]:
         later = (np.arange(n) >= border)[:, None]
         return task(t + 0.5 * later[:, 0], clean + later, du - later)
 
     first, fifth = task(t, clean, du), n // 5
     changed_test = after(n - fifth)
-    assert_same(first.train, changed_test.train)
-    assert_same(first.validation, changed_test.validation)
     assert_same(first.refit, changed_test.refit)
+    assert_same_evidence(first, changed_test)
     assert not np.array_equal(first.test.columns["u0"], changed_test.test.columns["u0"])
-    changed_validation = after(n - 2 * fifth)
-    assert_same(first.train, changed_validation.train)
-    assert not np.array_equal(first.validation.targets, changed_validation.validation.targets)
+    assert not np.array_equal(first.refit.targets, after(n - 2 * fifth).refit.targets)
 
 
 def test_a_view_that_does_not_exist_is_refused(kind: Ode, source: Source[OdeDataset]) -> None:
@@ -363,7 +420,8 @@ def test_a_table_of_one_s_own_is_scored_against_finite_differences(
     np.testing.assert_allclose(task.test.targets, np.stack([2 * t, -np.ones_like(t)], axis=1))
     noisy = kind.task(load(source, "field-work", snr_db=10.0), "trajectory", STRICT)
     np.testing.assert_array_equal(noisy.test.targets, task.test.targets)
-    assert not np.array_equal(noisy.test.inputs["u"], task.test.inputs["u"])
+    np.testing.assert_array_equal(noisy.test.inputs["u"], task.test.inputs["u"])
+    assert not np.array_equal(noisy.refit.inputs["measured"], task.refit.inputs["measured"])
 
 
 def test_arrays_of_one_s_own_are_scored_against_their_derivatives(
@@ -382,7 +440,8 @@ def test_published_noise_is_for_published_systems_only(kind: Ode, tmp_path: Path
         load(source, "rc-circuit", snr_db=25.0, protocol=protocol) for protocol in Protocol
     )
     np.testing.assert_array_equal(strict.given.u, published.given.u)
-    assert strict.fingerprint == published.fingerprint
+    raw = load(source, "rc-circuit", snr_db=25.0, derivatives="fd")
+    assert raw.fingerprint == published.fingerprint != strict.fingerprint
 
 
 def test_a_folder_in_the_published_layout(kind: Ode, tmp_path: Path) -> None:
@@ -398,7 +457,9 @@ def test_a_folder_in_the_published_layout(kind: Ode, tmp_path: Path) -> None:
     assert load(source, "b").given.u[0, 0] == 1.0
     released = load(source, "b", snr_db=40.0, seed=3)
     assert released.given.u[0, 0] == 2.0
-    assert released.fingerprint == load(source, "b", snr_db=40, protocol=PUBLISHED).fingerprint
+    assert released.clean.u[0, 0] == 1.0  # the test asks about the states without noise
+    raw = load(source, "b", snr_db=40, seed=3, derivatives="fd")
+    assert raw.fingerprint == load(source, "b", snr_db=40, protocol=PUBLISHED).fingerprint
     drawn = load(source, "b", snr_db=30.0, seed=3)
     expected = add_noise(np.full((30, 2), 1.0), name="b", snr_db=30.0, seed=3)
     np.testing.assert_array_equal(drawn.given.u, expected)

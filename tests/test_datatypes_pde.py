@@ -18,8 +18,9 @@ from mdbench.data.field import Field
 from mdbench.data.noise import SNR_LEVELS_DB, add_noise
 from mdbench.data.npz import read_field
 from mdbench.datatypes import pde
-from mdbench.datatypes.base import Protocol
+from mdbench.datatypes.base import Proposal, Protocol
 from mdbench.datatypes.pde import Pde, PdeDataset, Rows
+from mdbench.datatypes.shared.field_evidence import smoothed_field
 from mdbench.errors import DataError, UsageError
 from mdbench.expressions import parse
 from mdbench.metrics.regression import nmse
@@ -65,7 +66,9 @@ def dataset(*counts: int, d: int = 2, du: bool = True, seed: int = 0) -> PdeData
     t = np.linspace(0, 1, counts[-1])
     clean = Field(t, grid, u, derivative if du else None)
     given = Field(t, grid, u * 1.1)
-    return PdeDataset("x", d, None, None, "file", "", given, clean, ("t",), Rows(None, 0))
+    return PdeDataset(
+        "x", d, None, None, "file", "", given, clean, ("t",), Rows(None, 0), smoothed=False
+    )
 
 
 def values(part: Part) -> dict[str, Any]:
@@ -207,8 +210,9 @@ def test_the_released_variant_is_another_dataset_only_where_it_differs(kind: Pde
     assert right.fingerprint != wrong.fingerprint
     assert wrong.given.u.astype(np.float32).astype(float).tolist() == wrong.given.u.tolist()
     published = load(source, protocol=PUBLISHED)
-    assert released(source).fingerprint == published.fingerprint != load(source).fingerprint
-    (variant, _) = kind.options
+    raw = load(source, derivatives="fd")
+    assert raw.fingerprint != published.fingerprint
+    variant = next(option for option in kind.options if option.name == "--variant")
     assert variant.read("released") == "released"
     with pytest.raises(UsageError, match="--variant is 'wrong'"):
         variant.read("wrong")
@@ -219,40 +223,48 @@ def test_the_released_variant_is_another_dataset_only_where_it_differs(kind: Pde
 
 @pytest.mark.parametrize("counts", [(9, 20), (8, 7, 16), (7, 6, 3, 21)])
 @pytest.mark.parametrize("view", Pde.views)
-def test_parts_are_cut_by_time(view: str, counts: tuple[int, ...], kind: Pde) -> None:
-    data = dataset(*counts)
+@pytest.mark.parametrize("smoothed", [False, True])
+def test_parts_are_cut_by_time(
+    view: str, counts: tuple[int, ...], kind: Pde, *, smoothed: bool
+) -> None:
+    data = replace(dataset(*counts), smoothed=smoothed)
     task = kind.task(data, view, STRICT)
     assert task.variables[:2] == ("u0", "u1")
     assert task.variables[-1] == "t"
     assert task.targets == ("u0_t", "u1_t")
     n = counts[-1]
-    fifth = n // 5
-    border, test = n - 2 * fifth, n - fifth
-    t = data.given.t
-    for part, times in (
-        (task.train, slice(0, border)),
-        (task.validation, slice(border, test)),
-        (task.refit, slice(0, test)),
-        (task.test, slice(test, n)),
-    ):
-        columns = FieldColumns(
-            replace(data.given, t=t[times], u=data.given.u[..., times, :]), ("t",)
+    test = n - n // 5
+    t, before = data.given.t, replace(data.given, t=data.given.t[:test])
+    before = replace(before, u=data.given.u[..., :test, :])
+    series = np.moveaxis(before.u, -2, 0)
+    differences = np.moveaxis(np.gradient(series, t[:test], axis=0, edge_order=2), 0, -2)
+    given = replace(before, du=differences)
+    if smoothed:
+        curve = smoothed_field(before)
+        given = replace(
+            before, t=t[1 : test - 1], u=curve.u[..., 1:-1, :], du=known(curve.du)[..., 1:-1, :]
         )
+    clean = replace(
+        data.clean,
+        t=t[test:],
+        u=data.clean.u[..., test:, :],
+        du=known(data.clean.du)[..., test:, :],
+    )
+    for part, shown in (
+        (task.train, given),
+        (task.validation, given),
+        (task.refit, given),
+        (task.test, clean),
+    ):
+        columns = FieldColumns(replace(shown, du=None), ("t",))
+        du = known(shown.du)
         assert list(part.columns) == list(columns) == list(task.variables)
-        if times == slice(test, n):
-            du = known(data.clean.du)[..., times, :]
-        elif times == slice(0, test):
-            du = np.concatenate([task.train.targets.reshape(*counts[:-1], -1, 2),
-                                 task.validation.targets.reshape(*counts[:-1], -1, 2)],
-                                axis=-2)  # fmt: skip
-        else:
-            series = np.moveaxis(data.given.u[..., times, :], -2, 0)
-            du = np.moveaxis(np.gradient(series, t[times], axis=0, edge_order=2), 0, -2)
         if view == "field":
-            assert set(part.inputs) == {"t", *"xyz"[: len(counts) - 1], "u", "periods"}
+            names = {"t", *"xyz"[: len(counts) - 1], "u", "measured", "periods"}
+            assert set(part.inputs) == names
             np.testing.assert_array_equal(part.inputs["periods"], np.zeros(len(counts) - 1))
             assert part.target_name == "du"
-            np.testing.assert_array_equal(part.inputs["u"], data.given.u[..., times, :])
+            np.testing.assert_array_equal(part.inputs["u"], shown.u)
             np.testing.assert_allclose(part.targets, du, atol=1e-9)
         else:
             assert set(part.inputs) == {"X"}
@@ -268,7 +280,7 @@ def test_parts_are_cut_by_time(view: str, counts: tuple[int, ...], kind: Pde) ->
 
 @pytest.mark.parametrize("view", Pde.views)
 def test_no_later_sample_influences_an_earlier_split(view: str, kind: Pde) -> None:
-    data = dataset(8, 7, 20)
+    data = replace(dataset(8, 7, 20), smoothed=True)
     later = np.arange(20)[:, None]
 
     def after(border: int) -> Any:
@@ -276,14 +288,31 @@ def test_no_later_sample_influences_an_earlier_split(view: str, kind: Pde) -> No
         given = replace(data.given, u=u, t=data.given.t)
         return kind.task(replace(data, given=given, clean=replace(data.clean, u=u)), view, STRICT)
 
-    first = kind.task(data, view, STRICT)
-    for changed, same in ((after(16), ("train", "validation", "refit")), (after(12), ("train",))):
-        for name in same:
-            before, now = values(getattr(first, name)), values(getattr(changed, name))
-            for key, array in before.items():
-                np.testing.assert_array_equal(now[key], array)
-        assert not np.array_equal(values(changed.test)["u0"], values(first.test)["u0"])
-    assert not np.array_equal(after(12).validation.targets, first.validation.targets)
+    first, changed = kind.task(data, view, STRICT), after(16)
+    before, now = values(first.refit), values(changed.refit)
+    for key, array in before.items():
+        np.testing.assert_array_equal(now[key], array)
+    np.testing.assert_array_equal(known(first.evidence).floors, changed.evidence.floors)
+    assert not np.array_equal(values(changed.test)["u0"], values(first.test)["u0"])
+    assert not np.array_equal(after(12).refit.targets, first.refit.targets)
+
+
+@pytest.mark.parametrize("snr_db", [None, 40.0, 20.0])
+@pytest.mark.parametrize("name", ["burgers", "advection_diffusion_2d"])
+def test_the_truth_wins_wherever_it_stands(
+    name: str, snr_db: float | None, kind: Pde, source: Source[PdeDataset]
+) -> None:
+    """Its score is that of clean data, and in the choice it is near what the noise leaves."""
+    data = load(source, name, snr_db=snr_db)
+    task = kind.task(data, "field", STRICT)
+    assert known(data.floor) < 1e-9
+    truth, zero, wrong = (
+        kind.weigh(task, task.refit, Proposal(0, texts, {}))
+        for texts in (known(data.truth), ("0",), ("u0_x",))
+    )
+    assert zero.loss == pytest.approx(1.0)
+    assert truth.loss < 0.1 * min(zero.loss, wrong.loss)
+    assert truth.fitness > max(zero.fitness, wrong.fitness)
 
 
 def test_an_axis_of_three_nodes_loses_single_features_and_says_so(tmp_path: Path) -> None:

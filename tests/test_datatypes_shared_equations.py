@@ -8,22 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from house import ROOT, number
+from house import ROOT, known, number
 
 from mdbench.data.field import Field
 from mdbench.datatypes import find
-from mdbench.datatypes.base import Proposal, Protocol, RawAnswer, Task
+from mdbench.datatypes.base import Proposal, Protocol, RawAnswer
 from mdbench.datatypes.pde import PdeDataset, Rows
+from mdbench.datatypes.shared import evidence as evidence_module
 from mdbench.datatypes.shared import terms
 from mdbench.datatypes.shared.equations import CONTRADICTION, Remembered
 from mdbench.errors import AnswerError, EquationError
-from mdbench.metrics.regression import nmse
 from mdbench.solvers.ode import integrate, read_system
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from mdbench.datatypes.base import DataType, Scores
+    from mdbench.datatypes.shared.equations import EquationTask
 
 STRICT, PUBLISHED = Protocol.STRICT, Protocol.PUBLISHED
 TRUTH = ("u0*(1.84 - 1.45*u1)", "1.62*u0*u1 - 3*u1")
@@ -39,15 +40,15 @@ def prey(
     protocol: Protocol = STRICT,
     snr_db: float | None = None,
     view: str = "table",
-) -> Task[Any]:
+) -> EquationTask[Any]:
     source = ode.source()
     loaded = source.load("lotka-volterra-simple", snr_db=snr_db, seed=0, protocol=protocol)
-    task: Task[Any] = ode.task(loaded, view, protocol)
+    task: EquationTask[Any] = ode.task(loaded, view, protocol)
     return task
 
 
 def judge(
-    kind: DataType[Any, Any], task: Task[Any], *equations: str, predictions: Any = None
+    kind: DataType[Any, Any], task: EquationTask[Any], *equations: str, predictions: Any = None
 ) -> Scores:
     return kind.judge(task, kind.read_answer(task, RawAnswer(equations, predictions)))
 
@@ -100,7 +101,7 @@ def test_terms_that_cannot_be_multiplied_out_are_undecided(
     monkeypatch.setattr(terms, "compare", give_up)
     found = judge(ode, prey(ode), "u0", "u1")
     assert found.metrics["identified"] is found.metrics["f1"] is None
-    assert found.notes == {}
+    assert set(found.notes) == {"states"}
 
 
 def test_the_score_is_of_the_equations_and_a_contradiction_is_refused(
@@ -173,8 +174,11 @@ def test_a_candidate_for_one_target_is_compared_with_that_target(
     task = prey(ode)
     part = ode.parts(task, "front")[1]
     second = ode.weigh(task, part, Proposal(0, (TRUTH[1],), {}, target=1))
-    assert second.loss == pytest.approx(
-        nmse(3.0 * 0 + (1.62 * part.columns["u0"] - 3) * part.columns["u1"], part.targets[:, 1])
+    evidence = known(task.evidence)
+    values = (1.62 * evidence.columns["u0"] - 3) * evidence.columns["u1"]
+    assert second.loss == pytest.approx(evidence.loss(values, 1))
+    assert second.fitness == pytest.approx(
+        -np.log(second.loss + evidence.floors[1]) - 2 * evidence_module.PIECE
     )
     wrong = ode.weigh(task, part, Proposal(1, (TRUTH[1],), {}, target=0))
     assert wrong.loss > 0.1
@@ -198,7 +202,7 @@ def test_the_fittest_wins_and_every_target_must_have_one(ode: DataType[Any, Any]
     assert ode.select(task, []) is None
 
 
-def test_the_residual_of_a_pde_answer_is_on_clean_data(tmp_path: Path) -> None:
+def test_a_pde_answer_is_scored_on_clean_data_and_beside_as_published(tmp_path: Path) -> None:
     """u = exp(-t) sin(x) solves u_t = u_xx: a coefficient c leaves (1 - c)**2."""
     x, t = np.linspace(0.0, 6.0, 121), np.linspace(0.0, 1.0, 101)
     u = (np.sin(x)[:, None] * np.exp(-t))[..., None]
@@ -206,16 +210,20 @@ def test_the_residual_of_a_pde_answer_is_on_clean_data(tmp_path: Path) -> None:
     noisy = replace(clean, u=u * 1.5)
     dataset = PdeDataset(
         "heat", 1, 20.0, ("u0_xx",), "", "", given=noisy, clean=clean, explicit=(),
-        rows=Rows(None, 0),
+        rows=Rows(None, 0), smoothed=True,
     )  # fmt: skip
     pde = find("pde", ROOT / "datasets" / "pde", tmp_path)
     task = pde.task(dataset, "field", STRICT)
-    found: dict[float, Any] = {
-        c: judge(pde, task, f"{c}*u0_xx").metrics["residual"] for c in (0.0, 0.5, 1.0)
-    }
-    assert found[0.0] == pytest.approx(1.0)
-    assert found[0.5] == pytest.approx(0.25, rel=1e-2)
-    assert found[1.0] < 1e-4
+    task = replace(task, held_out=None)  # the states are exact here, whatever the data say
+    found: dict[float, Any] = {c: judge(pde, task, f"{c}*u0_xx").metrics for c in (0.0, 0.5, 1.0)}
+    assert found[0.0]["nmse"] == pytest.approx(1.0)
+    assert found[0.5]["nmse"] == pytest.approx(0.25, rel=1e-2)
+    assert found[1.0]["nmse"] < 1e-4
+    # The noisy states are half as large again: all that an answer says of them is, too.
+    assert found[1.0]["published_nmse"] == pytest.approx(0.25, rel=1e-2)
+    published = judge(pde, pde.task(dataset, "field", PUBLISHED), "u0_xx").metrics
+    assert published["residual"] < 1e-4
+    assert published["nmse"] == pytest.approx(found[1.0]["published_nmse"], rel=1e-6)
 
 
 def test_columns_are_made_once_as_far_as_there_is_room() -> None:

@@ -460,9 +460,9 @@ def _columns(u: Array) -> dict[str, Array]:
 def _fingerprint(
     u: Array, clean: Trajectory, snr_db: float | None, noise: str, seed: int, *, smoothed: bool
 ) -> str:
-    if smoothed:
-        noise += " smoothed"
     arrays = {"t": clean.t, "u": u, "clean u": clean.u}
+    if smoothed:
+        arrays["smoothed"] = np.ones(1)
     if clean.du is not None:
         arrays["du"] = clean.du
     return fingerprint(arrays, snr_db, noise, seed)

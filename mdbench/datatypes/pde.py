@@ -319,7 +319,6 @@ class _PdeSystems(Source[PdeDataset]):
         given = replace(clean, u=u, du=None)
         names = feature_names(given, system.explicit)
         smoothed = smooths(options, protocol)
-        noise = protocol.value + " smoothed" * smoothed
         missing = set(derivative_names(tuple(system.variables), tuple(system.axes))) - set(names)
         dataset = PdeDataset(
             name=name,
@@ -327,7 +326,7 @@ class _PdeSystems(Source[PdeDataset]):
             snr_db=snr_db,
             truth=tuple(without(equation, missing) for equation in system.truth),
             target_source="finite differences",
-            fingerprint=_fingerprint(u, clean, snr_db, noise, seed),
+            fingerprint=_fingerprint(u, clean, snr_db, protocol.value, seed, smoothed=smoothed),
             given=given,
             clean=clean,
             explicit=system.explicit,
@@ -413,10 +412,13 @@ class _PdeFiles(Source[PdeDataset]):
     ) -> PdeDataset:
         path = named(name, self.paths)
         noisy = None if snr_db is None else self.noisy.get((name, snr_db))
-        clean = read_field_file(noisy or path)
+        clean = read_field_file(path)
+        measured = clean if noisy is None else read_field_file(noisy)
+        if measured.u.shape != clean.u.shape or not np.array_equal(measured.t, clean.t):
+            clean = measured  # nobody knows these states without noise
         self._short_axes.tell(name, clean)
         smoothed = smooths(options, protocol)
-        u, noise = clean.u, ("file" if noisy else Protocol.STRICT.value) + " smoothed" * smoothed
+        u, noise = measured.u, "file" if noisy else Protocol.STRICT.value
         if snr_db is not None and noisy is None:
             u = add_noise(u, name=name, snr_db=snr_db, seed=seed)
         return PdeDataset(
@@ -425,7 +427,7 @@ class _PdeFiles(Source[PdeDataset]):
             snr_db=snr_db,
             truth=None,
             target_source="finite differences" if clean.du is None else "file",
-            fingerprint=_fingerprint(u, clean, snr_db, noise, seed),
+            fingerprint=_fingerprint(u, clean, snr_db, noise, seed, smoothed=smoothed),
             given=replace(clean, u=u, du=None),
             clean=clean,
             explicit=(),
@@ -640,9 +642,13 @@ def _noisy_test(dataset: PdeDataset) -> tuple[FieldColumns, Array]:
     return columns, targets[..., dataset.states]
 
 
-def _fingerprint(u: Array, clean: Field, snr_db: float | None, noise: str, seed: int) -> str:
+def _fingerprint(
+    u: Array, clean: Field, snr_db: float | None, noise: str, seed: int, *, smoothed: bool
+) -> str:
     arrays = {"t": clean.t, **clean.grid, "u": u, "clean u": clean.u}
     arrays |= {f"{axis} period": np.array([each]) for axis, each in clean.periods.items()}
+    if smoothed:
+        arrays["smoothed"] = np.ones(1)
     if clean.du is not None:
         arrays["du"] = clean.du
     return fingerprint(arrays, snr_db, noise, seed)
