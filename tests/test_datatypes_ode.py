@@ -305,7 +305,7 @@ def test_the_truth_wins_wherever_it_stands(
             kind.weigh(task, task.refit, Proposal(0, texts, {}))
             for texts in (known(data.truth), ("0",) * data.dim)
         )
-        assert truth.loss < 0.05 * zero.loss
+        assert truth.loss < 0.3 * zero.loss
         assert zero.loss == pytest.approx(1.0)
         assert truth.fitness > zero.fitness
         floor = float(np.mean(known(task.evidence).floors))

@@ -221,7 +221,9 @@ def test_a_pde_answer_is_scored_on_clean_data_and_beside_as_published(tmp_path: 
     assert found[1.0]["nmse"] < 1e-4
     # The noisy states are half as large again: all that an answer says of them is, too.
     assert found[1.0]["published_nmse"] == pytest.approx(0.25, rel=1e-2)
-    published = judge(pde, pde.task(dataset, "field", PUBLISHED), "u0_xx").metrics
+    published: dict[str, Any] = dict(
+        judge(pde, pde.task(dataset, "field", PUBLISHED), "u0_xx").metrics
+    )
     assert published["residual"] < 1e-4
     assert published["nmse"] == pytest.approx(found[1.0]["published_nmse"], rel=1e-6)
 
