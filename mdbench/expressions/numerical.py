@@ -14,14 +14,23 @@ from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import mpmath
 import numpy as np
 
 from .grammar import read
 from .matching import TOLERANCE
 from .model import FARTHEST, Model, fitted
 from .points import far_points, points
-from .precise import DIGITS, FAR_DIGITS, TooLargeError, precise_value
+from .precise import (
+    DIGITS,
+    FAR_DIGITS,
+    TooLargeError,
+    differ,
+    exactly,
+    known_value,
+    precise_value,
+    total,
+    working,
+)
 from .tree import Call, Chain, Negation, Node, Power, Variable, value
 
 if TYPE_CHECKING:
@@ -147,15 +156,16 @@ class Values:
         return math.isnan(wanted) or abs(number - wanted) <= _CLOSE * abs(wanted)
 
     def _rounded_value(self, node: Node, i: Any) -> float:
-        with mpmath.workdps(DIGITS):
-            try:
-                return float(self._precise(node, i))
-            except ArithmeticError:
-                return math.nan
+        try:
+            return float(self._precise(node, i).mid())
+        except ArithmeticError:
+            return math.nan
 
     def _precise(self, node: Node, i: Any) -> Any:
-        point = {name: mpmath.mpf(float(column[i])) for name, column in self.columns.items()}
-        return precise_value(node, point)
+        return known_value(node, self._point(i))
+
+    def _point(self, i: Any) -> dict[str, float]:
+        return {name: float(column[i]) for name, column in self.columns.items()}
 
     @cached_property
     def undefined(self) -> bool:
@@ -165,12 +175,11 @@ class Values:
         if len(doubted) <= _UNDEFINED * defined.sum():
             return False
         none = 0
-        with mpmath.workdps(DIGITS):
-            for i in doubted:
-                try:
-                    self._precise(self.prediction, i)
-                except ArithmeticError:
-                    none += 1
+        for i in doubted:
+            try:
+                self._precise(self.prediction, i)
+            except ArithmeticError:
+                none += 1
         return none > _UNDEFINED * int(defined.sum())
 
     @cached_property
@@ -217,17 +226,20 @@ class Values:
 
     def _is_number(self, part: Node, tree: Node, first: Any, chosen: NDArray[np.intp]) -> bool:
         """Tell whether a part may be a number in an equation, with all digits."""
-        with mpmath.workdps(DIGITS):
-            try:
-                number = self._precise(part, first)
-                for i in chosen:
-                    point = {name: mpmath.mpf(float(c[i])) for name, c in self.columns.items()}
+        try:
+            for i in chosen:
+
+                def both(i: Any = i) -> tuple[Any, Any, Any]:
+                    number = precise_value(part, _balls(self._point(first)))
+                    point = _balls(self._point(i))
                     one = precise_value(self.prediction, point)
                     other = precise_value(tree, {**point, _PART: number})
-                    if abs(one - other) > EXACT * (abs(one) + abs(other)):
-                        return False
-            except ArithmeticError:
-                return True  # nobody knows
+                    return one, other, abs(one) + abs(other)
+
+                if differ(both, EXACT)[0]:
+                    return False
+        except ArithmeticError:
+            pass  # nobody knows
         return True
 
     def proportional(self) -> float | None:
@@ -236,23 +248,25 @@ class Values:
         if ratio is None or abs(ratio - 1) > 2 * TOLERANCE:
             return None
         usable = np.isfinite(self.true_values) & np.isfinite(self.values) & (self.values != 0)
-        with mpmath.workdps(DIGITS):
-            factors = []
-            apart = np.abs(self.values - ratio * self.true_values)[usable]
-            farthest = np.flatnonzero(usable)[np.argsort(-apart / np.abs(self.values[usable]))]
-            for i in [*farthest[: _CHECKED // 2], *_spread(np.flatnonzero(usable), self._base)]:
-                try:
-                    one, other = (self._precise(each, i) for each in (self.truth, self.prediction))
-                    factors.append(other / one)
-                except ArithmeticError:
-                    continue
-            if not factors:
+        apart = np.abs(self.values - ratio * self.true_values)[usable]
+        farthest = np.flatnonzero(usable)[np.argsort(-apart / np.abs(self.values[usable]))]
+        factors = []
+        for i in [*farthest[: _CHECKED // 2], *_spread(np.flatnonzero(usable), self._base)]:
+            try:
+                one, other = (self._precise(each, i) for each in (self.truth, self.prediction))
+            except ArithmeticError:
+                continue
+            with working(DIGITS):
+                factors.append(other / one)
+        if not factors:
+            return None
+        with working(DIGITS):
+            k = factors[0].mid()
+            if not all(abs(factor - k) <= self._tolerance for factor in factors):
                 return None
-            k = factors[0]
-            if any(abs(factor - k) > self._tolerance for factor in factors):
-                return None
-            if not self._agrees_far(lambda point: [k * precise_value(self.truth, point)]):
-                return None
+        if not self._agrees_far(lambda point: [k * precise_value(self.truth, point)]):
+            return None
+        with working(DIGITS):
             return float(k - 1)
 
     def _agrees_far(
@@ -262,20 +276,21 @@ class Values:
         tolerance = _ROUNDED_FAR if self._rounded else _EXACT_FAR
         # What is rounded is lost where it cancels, and the nearest points of all are such.
         last = -2 if self._rounded else None
-        with mpmath.workdps(FAR_DIGITS):
-            for numbers in far_points(self._names, self._domain)[:last]:
-                point = {name: mpmath.mpf(number) for name, number in numbers.items()}
-                try:
-                    terms, other = truth(point), precise_value(self.prediction, point)
-                    taken = left.precise(point, [0] * len(left.moving)) if left else 0
-                except ArithmeticError:
-                    continue
+        for numbers in far_points(self._names, self._domain)[:last]:
+
+            def both(numbers: Mapping[str, float] = numbers) -> tuple[Any, Any, Any]:
+                point = _balls(numbers)
+                terms, other = truth(point), precise_value(self.prediction, point)
+                taken = left.precise(point, [0] * len(left.moving)) if left else 0
                 # Moved constants have fewer digits than what may cancel here.
-                size = mpmath.fsum(terms, absolute=True) + abs(other)
-                if size < mpmath.mpf(10) ** (-FAR_DIGITS // 2):
-                    continue  # it may be lost in what has cancelled
-                if abs(mpmath.fsum(terms) + taken - other) > tolerance * size:
+                size = total(map(abs, terms)) + abs(other)
+                return total(terms) + taken, other, size
+
+            try:
+                if differ(both, tolerance, FAR_DIGITS)[0]:
                     return False
+            except ArithmeticError:
+                continue
         return True
 
     @property
@@ -288,28 +303,18 @@ class Values:
 
     def _agreed(self, chosen: NDArray[np.intp]) -> float | None:
         """Give by what share the two differ at most, with all digits."""
-        shares = []
+        found = []
         for i in chosen:
             try:
-                # What is far smaller than what cancels beside it needs more.
-                share = self._share(i, DIGITS)
-            except TooLargeError:
-                share = 1.0
+                found.append(differ(lambda i=i: self._both(i), self._tolerance)[1])  # type: ignore[misc]
             except ArithmeticError:
                 continue
-            try:
-                shares.append(self._share(i, FAR_DIGITS) if share > EXACT else share)
-            except ArithmeticError:
-                continue
-        return max(shares, default=None)
+        return max(found, default=None)
 
-    def _share(self, i: Any, digits: int) -> float:
-        with mpmath.workdps(digits):
-            one, other = (self._precise(each, i) for each in (self.truth, self.prediction))
-            size = abs(one) + abs(other)
-            if 0 < size < mpmath.mpf(10) ** (-digits // 2):
-                raise TooLargeError("a value is too small beside what may have cancelled")
-            return float(abs(one - other) / size) if size else 0.0
+    def _both(self, i: Any) -> tuple[Any, Any, Any]:
+        point = _balls(self._point(i))
+        one, other = (precise_value(each, point) for each in (self.truth, self.prediction))
+        return one, other, abs(one) + abs(other)
 
     def faithful(self, terms: Sum, *, of_truth: bool) -> bool:
         """Tell whether terms have the values of the equation that they were made of.
@@ -325,21 +330,23 @@ class Values:
             dual, sizes = model.dual(self.columns, still)
             difference = np.abs(np.broadcast_to(dual[0], values.shape) - values)
             doubted = np.isfinite(values) & ~(difference <= _CLOSE * (sizes + np.abs(values)))
-        with mpmath.workdps(DIGITS):
-            for i in np.flatnonzero(doubted):
-                point = {name: mpmath.mpf(float(c[i])) for name, c in self.columns.items()}
-                try:
-                    wanted = precise_value(node, point)
-                except ArithmeticError:
-                    continue
-                try:
-                    found = model.precise(point, still.tolist())
-                except TooLargeError:
-                    continue
-                except ArithmeticError:
+        for i in np.flatnonzero(doubted):
+            try:
+                wanted = self._precise(node, i)
+            except ArithmeticError:
+                continue
+
+            def both(i: Any = i, wanted: Any = wanted) -> tuple[Any, Any, Any]:
+                found = model.precise(_balls(self._point(i)), still.tolist())
+                return found, wanted, abs(found) + abs(wanted)
+
+            try:
+                if differ(both, _CLOSE)[0]:
                     return False
-                if abs(found - wanted) > _CLOSE * (abs(found) + abs(wanted)):
-                    return False
+            except TooLargeError:
+                continue
+            except ArithmeticError:
+                return False
         return True
 
     def offset(self) -> float | None:
@@ -428,14 +435,14 @@ class Values:
         inverse[moving] = np.linalg.pinv(
             (dual[1:][:, chosen][moving] / sizes[chosen]).T, rcond=1e-12
         )
-        with mpmath.workdps(DIGITS):
-            exact = [mpmath.mpf(float(shift)) for shift in shifts]
+        with working(DIGITS):
+            exact = [exactly(float(shift)) for shift in shifts]
             try:
                 wanted = [self._wanted(i, left) for i in chosen]
                 worst = np.inf
                 for _ in range(_STEPS):
                     errors = [
-                        (target - model.precise(point, exact)) / size
+                        ((target - model.precise(point, exact)) / exactly(float(size))).mid()
                         for (target, point), size in zip(wanted, sizes[chosen], strict=True)
                     ]
                     error = float(max(map(abs, errors)))
@@ -443,17 +450,23 @@ class Values:
                         return min(worst, error), exact
                     worst = error
                     step = inverse @ np.array([float(each) for each in errors])
-                    exact = [a + mpmath.mpf(float(b)) for a, b in zip(exact, step, strict=True)]
+                    exact = [
+                        (a + exactly(float(b))).mid() for a, b in zip(exact, step, strict=True)
+                    ]
             except ArithmeticError:
                 return None, []
         return worst, exact
 
     def _wanted(self, i: int, left: Model | None) -> tuple[Any, dict[str, Any]]:
-        point = {name: mpmath.mpf(float(column[i])) for name, column in self.columns.items()}
+        point = _balls(self._point(i))
         target = precise_value(self.prediction, point)
         if left is not None:
             target -= left.precise(point, [0] * len(left.moving))
         return target, point
+
+
+def _balls(point: Mapping[str, float]) -> dict[str, Any]:
+    return {name: exactly(number) for name, number in point.items()}
 
 
 def _spread(chosen: NDArray[np.intp], base: int, most: int = _CHECKED) -> NDArray[np.intp]:
