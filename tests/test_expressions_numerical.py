@@ -11,7 +11,7 @@ from mdbench.expressions import parse
 from mdbench.expressions.fidelity import Verdict, compare
 from mdbench.expressions.grammar import read
 from mdbench.expressions.model import Model, fitted
-from mdbench.expressions.numerical import Relation, Values
+from mdbench.expressions.moved import Moving, Relation
 from mdbench.expressions.points import points
 from mdbench.expressions.precise import DIGITS, known_value
 from mdbench.expressions.terms import expand
@@ -155,12 +155,12 @@ def test_constants_that_have_moved_are_found(truth: str, answer: str) -> None:
     assert fit.residual < 1e-9
     error = compare([truth], [answer], NAMES).coefficient_error
     assert error == pytest.approx(np.abs(fit.shifts).max(), abs=0.02)
-    found = Values(truth, answer, NAMES, NAMES, ()).relation(expand(truth, NAMES))
+    found = Moving(truth, answer, NAMES, NAMES, ()).relation(expand(truth, NAMES))
     assert found.relation is Relation.SAME
 
 
 def test_points_are_on_both_sides_of_branches() -> None:
-    values = Values("x0", "x0 + max(0, x0 - 95.5)", NAMES, NAMES, ())
+    values = Moving("x0", "x0 + max(0, x0 - 95.5)", NAMES, NAMES, ())
     assert (values.columns["x0"] > 95.5).sum() >= 2
     low, high = 1.0, 3.0
     x0 = points(("x0",), (("x0", low, high),))["x0"]

@@ -14,7 +14,7 @@ from .atoms import ONE
 from .canonical import canonical, plain_symbols, tree_of
 from .edit_distance import Tree, edit_distance
 from .grammar import read
-from .numerical import Related, Relation, Values
+from .moved import Moving, Related, Relation
 from .shortcuts import shortcuts
 from .solution import assumed_symbols, equal_up_to_a_constant, rounded, srbench_rounded
 from .symbolic import nodes, to_sympy
@@ -85,7 +85,7 @@ def _moved(truth: str, prediction: str, domain: dict[str, dict[str, Any]], digit
         terms = expand(truth, names)
     except EquationError:
         return ""
-    values = Values(truth, prediction, names, names, ends)
+    values = Moving(truth, prediction, names, names, ends)
     if values.undefined:
         return ""
     offset, factor = values.offset(), values.factor()
@@ -97,7 +97,7 @@ def _moved(truth: str, prediction: str, domain: dict[str, dict[str, Any]], digit
             return "difference"
     if factor is None:
         return ""
-    values = Values(truth, f"({prediction})/({factor:.9g})", names, names, ends)
+    values = Moving(truth, f"({prediction})/({factor:.9g})", names, names, ends)
     return "ratio" if _is_near(values.relation(terms, exact=True), digits) else ""
 
 

@@ -7,7 +7,6 @@ same is worked out; ``docs/fidelity.md`` says how, and what a term is.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
@@ -21,23 +20,19 @@ from .edit_distance import edit_distance
 from .equation import parse
 from .grammar import read
 from .matching import TOLERANCE, Match, match, tree_of_sums
-from .numerical import Related, Relation, Values
-from .rewriting import rewritten
+from .moved import Moving, Related, Relation
 from .terms import expand
+from .writings import Budget, Names, Writings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from .atoms import Monomial, Sum
-    from .points import Domain
 
 __all__ = ["Term", "TermComparison", "Verdict", "compare"]
 
 MAX_SECONDS = 60.0
 """After this no further writing of an equation is tried."""
-_MOST_TOKENS = 250
-"""Numbers, names and signs of a sum beyond which its fractions are not written anew."""
-_TOKEN = re.compile(r"[\w.]+|\*\*|[-+*/^]")
 _MOST_LEFT_OUT = 12
 """Sums of more terms are not tried with each of them left out."""
 _MOST_CELLS = 40_000
@@ -176,24 +171,15 @@ def compare(
     names = tuple(variables)
     true_names = names if truth_variables is None else tuple(truth_variables)
     ranges = tuple((name, float(low), float(high)) for name, (low, high) in (domain or {}).items())
-    known = _Names(true_names, names, ranges)
+    known = Names(true_names, names, ranges)
     return _compare(tuple(truth), tuple(prediction), known, seconds)
-
-
-@dataclass(frozen=True)
-class _Names:
-    """What the variables of truth and answer are called, and what is known of their values."""
-
-    true: tuple[str, ...]
-    predicted: tuple[str, ...]
-    domain: Domain
 
 
 @lru_cache(maxsize=1_024)
 def _compare(
-    truth: tuple[str, ...], prediction: tuple[str, ...], names: _Names, seconds: float
+    truth: tuple[str, ...], prediction: tuple[str, ...], names: Names, seconds: float
 ) -> TermComparison:
-    budget = _Budget(seconds)
+    budget = Budget(seconds)
     pairs = [_equation(t, p, names, budget) for t, p in zip(truth, prediction, strict=True)]
     n_true = sum(len(pair.truth) for pair in pairs)
     found = sum(pair.found for pair in pairs)
@@ -233,7 +219,7 @@ def _verdict(pairs: list[_Pair]) -> Verdict:
     return Verdict.ONE_TERM_OFF if any(pair.found for pair in pairs) else Verdict.DIFFERENT
 
 
-def _equation(truth: str, prediction: str, names: _Names, budget: _Budget) -> _Pair:
+def _equation(truth: str, prediction: str, names: Names, budget: Budget) -> _Pair:
     """Compare two equations, the cheapest way first.
 
     Texts; terms, where all are powers of variables; values, as they stand and with the truth's
@@ -247,7 +233,7 @@ def _equation(truth: str, prediction: str, names: _Names, budget: _Budget) -> _P
     direct = None if large else _pair(t, p, match(t, p))
     if direct is not None and _is_polynomial(t) and _is_polynomial(p):
         return direct  # each has one writing only, and the arithmetic is exact
-    values = Values(truth, prediction, names.true, names.predicted, names.domain)
+    values = Moving(truth, prediction, names.true, names.predicted, names.domain)
     if direct is not None and not direct.faults and _is_faithful(t, p, values):
         return direct
     known = _by_values(t, {} if large else p, values)
@@ -256,11 +242,11 @@ def _equation(truth: str, prediction: str, names: _Names, budget: _Budget) -> _P
     if direct is None:
         missing = tuple((monomial, t) for monomial in t)
         return _Pair(t, {}, 0, 0, None, missing, (), decided=False)
-    others = _Writings(truth, prediction, names, budget)
+    others = Writings(truth, prediction, names, budget)
     return _off_by_terms(direct, values, others)
 
 
-def _off_by_terms(direct: _Pair, values: Values, others: _Writings) -> _Pair:
+def _off_by_terms(direct: _Pair, values: Moving, others: Writings) -> _Pair:
     """Give what is known of two equations whose terms differ, and whose values do if they can."""
     t, p = direct.truth, direct.prediction
     if values.relation(t).relation is Relation.UNKNOWN:
@@ -296,7 +282,7 @@ def _is_polynomial(terms: Sum) -> bool:
     )
 
 
-def _is_faithful(t: Sum, p: Sum, values: Values) -> bool:
+def _is_faithful(t: Sum, p: Sum, values: Moving) -> bool:
     return (
         not values.undefined
         and values.faithful(t, of_truth=True)
@@ -310,7 +296,7 @@ def _told_apart(t: Sum, p: Sum) -> _Pair:
     return _Pair(t, p, 0, 0, None, missing, tuple((monomial, p) for monomial in p))
 
 
-def _by_values(t: Sum, p: Sum, values: Values) -> _Pair | None:
+def _by_values(t: Sum, p: Sum, values: Moving) -> _Pair | None:
     """Look whether the values are the truth's, as it stands or with its constants moved."""
     if values.undefined:
         return _told_apart(t, p)
@@ -332,7 +318,7 @@ def _by_values(t: Sum, p: Sum, values: Values) -> _Pair | None:
     return None
 
 
-def _forms(t: Sum, values: Values) -> Iterator[Sum]:
+def _forms(t: Sum, values: Moving) -> Iterator[Sum]:
     """Give the sums of terms whose constants may be moved."""
     if values.faithful(t, of_truth=True):
         yield t
@@ -350,7 +336,7 @@ def _pair(t: Sum, p: Sum, matched: Match) -> _Pair:
     )
 
 
-def _by_other_writings(t: Sum, p: Sum, values: Values, others: _Writings) -> _Pair | None:
+def _by_other_writings(t: Sum, p: Sum, values: Moving, others: Writings) -> _Pair | None:
     """Look for a writing of both in which they are the same, or all but one term is.
 
     None if there is no such writing.  What is found has to have the answer's values.
@@ -370,7 +356,7 @@ def _by_other_writings(t: Sum, p: Sum, values: Values, others: _Writings) -> _Pa
     return None
 
 
-def _but_for_one_term(t: Sum, p: Sum, values: Values) -> _Pair | None:
+def _but_for_one_term(t: Sum, p: Sum, values: Moving) -> _Pair | None:
     """Leave out one term after the other: of the truth, or of the answer."""
     for left in t if 1 < len(t) <= _MOST_LEFT_OUT else ():
         rest = {monomial: c for monomial, c in t.items() if monomial != left}
@@ -393,128 +379,6 @@ def _match_rounded(truth: Sum, prediction: Sum) -> Match:
     least = _ROUNDING * max(map(abs, prediction.values()), default=Fraction(0))
     extra = tuple(monomial for monomial in found.extra if abs(prediction[monomial]) > least)
     return replace(found, extra=extra)
-
-
-@dataclass
-class _Budget:
-    """The CPU time that is left for other writings of the equations of an answer."""
-
-    seconds: float
-
-
-class _Writings:
-    """The other writings of two equations, each made when it is asked for.
-
-    Attributes
-    ----------
-    complete
-        Whether all that was asked for could be made in time.
-    """
-
-    def __init__(
-        self,
-        truth: str,
-        prediction: str,
-        names: _Names,
-        budget: _Budget,
-    ) -> None:
-        self.complete = True
-        self._texts = truth, prediction
-        self._names = names.true, names.predicted
-        self._budget = budget
-        sums = expand(truth, names.true), expand(prediction, names.predicted)
-        angles = [_has_angles(each) for each in sums]
-        self._angles = any(angles)
-        # A fraction bar in the truth alone is seen as a term that is missing.
-        direct = match(*sums)
-        both_differ = bool(direct.missing and direct.extra)
-        self._fractions = both_differ and _has_fractions(sums[1])
-
-    def both(self) -> Iterator[tuple[Sum, Sum]]:
-        """Give the two in the same writing."""
-        if self._angles:
-            try:
-                one, other = (
-                    expand(text, names, angles=True)
-                    for text, names in zip(self._texts, self._names, strict=True)
-                )
-                yield one, other
-            except EquationError:
-                self.complete = False
-        if self._fractions:
-            yield from self._as_fractions(
-                tuple(
-                    _without(text, names, None)
-                    for text, names in zip(self._texts, self._names, strict=True)
-                )
-            )
-
-    def _as_fractions(self, texts: tuple[str, ...]) -> Iterator[tuple[Sum, Sum]]:
-        found = [
-            self._rewritten(text, names) for text, names in zip(texts, self._names, strict=True)
-        ]
-        one, other = found
-        if one is None or other is None:
-            return
-        if max(len(one), len(other)) > 1:
-            # Partial fractions, or the one fraction where that cannot be parted.
-            yield one[-1], other[-1]
-        if self._one_fraction_tells():
-            yield one[0], other[0]
-
-    def _rewritten(self, text: str, names: tuple[str, ...]) -> list[Sum] | None:
-        """Expand the writings of one equation; None, and not complete, if time is up."""
-        ways = None
-        if self._budget.seconds > 0 and len(_TOKEN.findall(text)) <= _MOST_TOKENS:
-            ways, cpu_s = rewritten(text, names)
-            self._budget.seconds -= cpu_s
-        try:
-            sums = None if ways is None else [expand(way, names) for way in ways]
-        except EquationError:
-            sums = None
-        self.complete = self.complete and sums is not None
-        return sums
-
-    def _one_fraction_tells(self) -> bool:
-        """Tell whether every term of the truth is seen in one fraction.
-
-        There 100 + x/(1 + x) is (100 + 101*x)/(1 + x), and the lack of its second term no more
-        than an error of 1 % in one coefficient.
-        """
-        text, names = self._texts[0], self._names[0]
-        whole = self._rewritten(_without(text, names, None), names)
-        for monomial in expand(text, names):
-            rest = self._rewritten(_without(text, names, monomial), names)
-            if whole is None or rest is None or not match(whole[0], rest[0]).faults:
-                return False
-        return True
-
-
-@lru_cache(maxsize=1_024)
-def _without(text: str, names: tuple[str, ...], left: Monomial | None) -> str:
-    """Write an equation multiplied out, without one of its terms if one is named."""
-    rest = [
-        monomial_text(monomial, c)
-        for monomial, c in expand(text, names).items()
-        if monomial != left
-    ]
-    return " + ".join(rest) or "0"
-
-
-def _has_fractions(terms: Sum) -> bool:
-    return any(atom.kind == "sum" and power < 0 for monomial in terms for atom, power in monomial)
-
-
-def _has_angles(terms: Sum) -> bool:
-    return any(
-        len(atom.inner) > 1
-        or power > 1
-        or (atom.inner[0][1].denominator == 1 and atom.inner[0][1] > 1)
-        or atom.constants[-1] != 0
-        for monomial in terms
-        for atom, power in monomial
-        if atom.kind == "wave"
-    )
 
 
 def _edit_distance(pairs: list[_Pair]) -> float | None:

@@ -55,6 +55,8 @@ _FUNCTIONS: dict[str, Any] = {
 } | {"sign": arb.sgn, "abs": arb.__abs__}
 _MORE = 4
 """By what factor the digits grow where they do not do."""
+_KNOWN = 100
+"""Digits of a value that is known."""
 _BITS = 3.33
 _lock = threading.RLock()
 
@@ -143,7 +145,7 @@ def _real(value: Any) -> Any:
 
 
 def known_value(node: Node, point: Mapping[str, float]) -> Any:
-    """Work a tree out at a point of floats, to `DIGITS` digits or more.
+    """Work a tree out at a point of floats, to `_KNOWN` digits or more.
 
     Raises
     ------
@@ -156,7 +158,7 @@ def known_value(node: Node, point: Mapping[str, float]) -> Any:
     def tried() -> Any:
         return precise_value(node, {name: arb(number) for name, number in point.items()})
 
-    return _resolved(tried, lambda value: value.is_zero() or _accuracy(value) >= DIGITS // 2)
+    return _resolved(tried, lambda value: value.is_zero() or _accuracy(value) >= _KNOWN)
 
 
 def differ(
