@@ -22,7 +22,9 @@ from .grammar import read
 from .matching import TOLERANCE, Match, match, tree_of_sums
 from .moved import Moving, Related, Relation
 from .terms import expand
+from .verdicts import Evidence, Numerical, Structural, Symbolic, identified, together
 from .writings import Budget, Names, Writings
+from .written import shift_as_written
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -52,8 +54,10 @@ class Verdict(StrEnum):
     """Exactly one term is missing or too many in the whole system, at least one is found, and all
     that are found are within 5 %."""
     DIFFERENT = "different"
+    NOT_IDENTIFIED = "not identified"
+    """Told apart; whether it is one term off is undecided."""
     UNDECIDED = "undecided"
-    """A step ran out of time, and what is known allows more than one of the others."""
+    """A step met a limit, and what is known allows more than one of the others."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +96,8 @@ class TermComparison:
         Terms that only the truth, or only the answer, has.
     matched
         The terms of the answer that the truth has too, as far as they can be named.
+    evidence, by_equation
+        The three verdicts that the one is made of: on the system, and on each equation.
     """
 
     verdict: Verdict
@@ -103,6 +109,8 @@ class TermComparison:
     missing: tuple[Term, ...]
     extra: tuple[Term, ...]
     matched: tuple[Term, ...]
+    evidence: Evidence
+    by_equation: tuple[Evidence, ...]
 
 
 @dataclass(frozen=True)
@@ -117,6 +125,12 @@ class _Pair:
     missing: tuple[tuple[Monomial, Sum], ...]
     extra: tuple[tuple[Monomial, Sum], ...]
     decided: bool = True
+    evidence: Evidence | None = None
+
+    @property
+    def apart(self) -> bool:
+        """Whether it is known not to be the truth, though nothing else is decided."""
+        return self.evidence is not None and identified(self.evidence) is False
 
     @property
     def faults(self) -> int:
@@ -186,6 +200,7 @@ def _compare(
     n_predicted = found + sum(len(pair.extra) for pair in pairs)
     errors = [pair.error for pair in pairs if pair.error is not None]
     unknown = any(not pair.decided for pair in pairs)
+    evidence = tuple(pair.evidence for pair in pairs if pair.evidence is not None)
     return TermComparison(
         verdict=_verdict(pairs),
         precision=_share(found, n_predicted, n_true),
@@ -196,6 +211,8 @@ def _compare(
         missing=_terms(pair.missing for pair in pairs),
         extra=_terms(pair.extra for pair in pairs),
         matched=_matched(pairs),
+        evidence=together(evidence, _structural(pairs, evidence)),
+        by_equation=evidence,
     )
 
 
@@ -213,10 +230,23 @@ def _verdict(pairs: list[_Pair]) -> Verdict:
     if faults > 1 or wrong:
         return Verdict.DIFFERENT
     if len(decided) < len(pairs):
-        return Verdict.UNDECIDED
+        apart = any(pair.apart for pair in pairs)
+        return Verdict.NOT_IDENTIFIED if apart or faults else Verdict.UNDECIDED
     if not faults:
         return Verdict.IDENTIFIED
     return Verdict.ONE_TERM_OFF if any(pair.found for pair in pairs) else Verdict.DIFFERENT
+
+
+def _structural(pairs: list[_Pair], evidence: Sequence[Evidence]) -> Structural:
+    """Say of a system what its terms alone say."""
+    known = [each.structural for each in evidence]
+    if Structural.UNKNOWN in known:
+        return Structural.UNKNOWN
+    off = [each for each in known if each is not Structural.SAME]
+    if not off:
+        return Structural.SAME
+    lone = off == [Structural.ONE_TERM_OFF] and any(pair.found for pair in pairs)
+    return Structural.ONE_TERM_OFF if lone else Structural.OTHER
 
 
 def _equation(truth: str, prediction: str, names: Names, budget: Budget) -> _Pair:
@@ -228,22 +258,86 @@ def _equation(truth: str, prediction: str, names: Names, budget: Budget) -> _Pai
     parse(prediction, names.predicted)  # what cannot be read is an error, what is too large is not
     t, p = _terms_or_whole(truth, names.true), _terms_or_whole(prediction, names.predicted)
     if t == p and read(truth, names.true) == read(prediction, names.predicted):
-        return _pair(t, t, match(t, t))
+        same = Evidence(Symbolic.EQUAL, Numerical.EQUAL, Structural.SAME, "the same text")
+        return replace(_pair(t, t, match(t, t)), evidence=same)
     large = _is_whole(t) or _is_whole(p)
     direct = None if large else _pair(t, p, match(t, p))
-    if direct is not None and _is_polynomial(t) and _is_polynomial(p):
-        return direct  # each has one writing only, and the arithmetic is exact
     values = Moving(truth, prediction, names.true, names.predicted, names.domain)
-    if direct is not None and not direct.faults and _is_faithful(t, p, values):
-        return direct
-    known = _by_values(t, {} if large else p, values)
+    near: bool | None = False
+    symbolic = Symbolic.EQUAL if direct is not None and t == p else Symbolic.NOT_PROVED
+    if direct is not None and _is_polynomial(t) and _is_polynomial(p):
+        # Each has one writing only, and the arithmetic is exact.
+        found, faithful = direct, True
+        symbolic = Symbolic.EQUAL if t == p else Symbolic.UNEQUAL
+    else:
+        faithful = direct is not None and not direct.faults and _is_faithful(t, p, values)
+        if direct is not None and faithful and (t == p or not _units_matter(t)):
+            found = direct
+        else:
+            asked = _Asked(truth, prediction, names, budget)
+            found, near = _by_values_or_writings(t, p, direct, values, asked)
+    return replace(
+        found, evidence=_evidence(symbolic, direct, values, faithful=faithful, near=near)
+    )
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """The texts of two equations, and what there is to make other writings of them."""
+
+    truth: str
+    prediction: str
+    names: Names
+    budget: Budget
+
+
+def _by_values_or_writings(
+    t: Sum, p: Sum, direct: _Pair | None, values: Moving, asked: _Asked
+) -> tuple[_Pair, bool | None]:
+    """Compare by values, then by writings; tell, too, whether it is near by values, if known."""
+    known = _by_values(t, {} if direct is None else p, values)
     if known is not None:
-        return known
+        return known, not known.faults
     if direct is None:
         missing = tuple((monomial, t) for monomial in t)
-        return _Pair(t, {}, 0, 0, None, missing, (), decided=False)
-    others = Writings(truth, prediction, names, budget)
-    return _off_by_terms(direct, values, others)
+        found = _Pair(t, {}, 0, 0, None, missing, (), decided=False)
+        known_apart = not _is_whole(t) and values.relation(t).relation is not Relation.UNKNOWN
+        return found, False if known_apart else None
+    others = Writings(asked.truth, asked.prediction, asked.names, asked.budget)
+    found = _off_by_terms(direct, values, others)
+    if not found.decided and values.relation(t).relation is Relation.UNKNOWN:
+        return found, None
+    return found, found.decided and not found.faults
+
+
+def _evidence(
+    symbolic: Symbolic, direct: _Pair | None, values: Moving, *, faithful: bool, near: bool | None
+) -> Evidence:
+    """Put together what is known of two equations."""
+    compared = values.compared
+    if values.undefined:
+        numerical, told = Numerical.APART, "it has no values where the truth has some"
+    elif compared.equal is None:
+        numerical, told = Numerical.NEAR if near else Numerical.UNKNOWN, ""
+    elif compared.equal and not (values.holds_more and not near):
+        numerical = Numerical.EQUAL
+        told = f"equal to {values.digits} digits at {compared.points} points"
+    else:
+        numerical = Numerical.NEAR if near else Numerical.APART
+        if near is None:
+            numerical = Numerical.UNKNOWN
+        at = ", ".join(f"{name}={number!r}" for name, number in (compared.point or {}).items())
+        told = f"apart by {compared.share:.1g} at {at or 'any point'}"
+        if compared.equal:
+            told = "equal to rounding, with a part that rounding hides"
+    if direct is None:
+        structural = Structural.UNKNOWN
+    elif direct.faults:
+        off = direct.faults == 1 and not direct.wrong
+        structural = Structural.ONE_TERM_OFF if off else Structural.OTHER
+    else:
+        structural = Structural.SAME if faithful or near else Structural.OTHER
+    return Evidence.of(symbolic, numerical, structural, told)
 
 
 def _off_by_terms(direct: _Pair, values: Moving, others: Writings) -> _Pair:
@@ -282,6 +376,22 @@ def _is_polynomial(terms: Sum) -> bool:
     )
 
 
+def _units_matter(terms: Sum) -> bool:
+    """Tell whether coefficients change unevenly with the units of variables.
+
+    In other units a logarithm leaves a constant, and a power that is not whole a factor that hangs
+    on its exponent.
+    """
+    return any(
+        atom.kind == "log"
+        or (power.denominator != 1 and atom.kind != "exp")
+        or _units_matter(dict(atom.inner))
+        or _units_matter(dict(atom.second or ()))
+        for monomial in terms
+        for atom, power in monomial
+    )
+
+
 def _is_faithful(t: Sum, p: Sum, values: Moving) -> bool:
     return (
         not values.undefined
@@ -311,6 +421,13 @@ def _by_values(t: Sum, p: Sum, values: Moving) -> _Pair | None:
         found = next(
             (each for each in relations if each.relation in known), Related(Relation.APART)
         )
+    if not values.equal and (found.relation is Relation.OTHER_CONSTANTS or _units_matter(t)):
+        error = shift_as_written(values)
+        if error is not None:
+            if error <= TOLERANCE:
+                found = Related(Relation.SAME, error)
+            elif found.relation is Relation.SAME:
+                found = Related(Relation.OTHER_CONSTANTS, error)
     if found.relation is Relation.SAME and not values.holds_more:
         return _Pair(t, p, len(t), 0, found.error, (), ())
     if found.relation is Relation.OTHER_CONSTANTS:

@@ -34,7 +34,7 @@ from .precise import (
 from .tree import Node, Variable, value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -304,9 +304,21 @@ class Values:
         """Tell whether the answer is a sum of terms well beyond the domain, too."""
         return self._looked_at_far(truth, left).equal is not False
 
+    def agrees_far_with(self, node: Node, tree: Node, constants: Sequence[Any]) -> bool:
+        """Tell whether an equation is another with other constants well beyond the domain, too."""
+
+        def moved(point: Mapping[str, Any]) -> list[Any]:
+            return [precise_value(tree, {**point, **{f"#{k}": c for k, c in enumerate(constants)}})]
+
+        return self._looked_at_far(moved, node=node).equal is not False
+
     def _looked_at_far(
-        self, truth: Callable[[Mapping[str, Any]], list[Any]], left: Model | None = None
+        self,
+        truth: Callable[[Mapping[str, Any]], list[Any]],
+        left: Model | None = None,
+        node: Node | None = None,
     ) -> Compared:
+        other_side = self.prediction if node is None else node
         tolerance = _ROUNDED_FAR if self._rounded else _EXACT_FAR
         # What is rounded is lost where it cancels, and the nearest points of all are such.
         last = -2 if self._rounded else None
@@ -315,7 +327,7 @@ class Values:
 
             def both(numbers: Mapping[str, float] = numbers) -> tuple[Any, Any, Any]:
                 point = balls(numbers)
-                terms, other = truth(point), precise_value(self.prediction, point)
+                terms, other = truth(point), precise_value(other_side, point)
                 taken = left.precise(point, [0] * len(left.moving)) if left else 0
                 # Moved constants have fewer digits than what may cancel here.
                 size = total(map(abs, terms)) + abs(other)
@@ -334,6 +346,16 @@ class Values:
     def tolerance(self) -> float:
         """To what share values have to agree."""
         return ROUNDED if self._rounded else EXACT
+
+    @property
+    def where(self) -> tuple[tuple[str, ...], Domain]:
+        """The variables that there are, and what is known of them."""
+        return self._names, self._domain
+
+    @property
+    def digits(self) -> int:
+        """To how many digits values have to agree."""
+        return round(-math.log10(self.tolerance))
 
     @property
     def base(self) -> int:
