@@ -18,7 +18,7 @@ from .branches import names_in, parts, with_part
 from .linear import linear
 from .numerical import Values
 from .terms import expand
-from .tree import Chain, Number, Variable, value
+from .tree import Call, Chain, Number, Variable, value
 from .written import Written, agreeing, fitted_written, written
 
 if TYPE_CHECKING:
@@ -154,6 +154,12 @@ def _without(tree: Node) -> Iterator[tuple[Node, Node]]:
     for part in parts(tree):
         if part is not tree and not isinstance(part, Number):
             yield with_part(tree, part, Variable(None, _HOLE)), part
+        if isinstance(part, Call) and len(part.arguments) > 1:  # of max and min only one counts
+            first, second = part.arguments
+            yield from (
+                (with_part(tree, part, first), second),
+                (with_part(tree, part, second), first),
+            )
         if not (isinstance(part, Chain) and part.rest[0][0] in "+-"):
             continue
         operands = [("+", part.first), *part.rest]
