@@ -126,6 +126,7 @@ class Values:
         used = {node.name for tree in (self.truth, self.prediction) for node in names_in(tree)}
         self._names = tuple(dict.fromkeys(n for n in (*true_names, *names) if n in used))
         self._domain = tuple(each for each in domain if each[0] in used)
+        self._cancelled: list[Node] = []
         self._rounded = bool(_LONG.search(prediction) or _LONG.search(truth))
 
     @cached_property
@@ -154,7 +155,7 @@ class Values:
         looked_at = known[:: max(1, len(known) // _LOOKED_AT)]
         if all(self._is_near(node, i, found[i]) for i in looked_at):
             return found
-        # Too much cancels for double precision.
+        self._cancelled.append(node)
         return np.array([self._rounded_value(node, i) for i in range(n)])
 
     def _is_near(self, node: Node, i: Any, number: float) -> bool:
@@ -210,10 +211,15 @@ class Values:
             # What double precision cannot tell may be a small number beside what cancels.
             found = found.joined(self._looked_at(spread(np.flatnonzero(usable), self.base)))
         if found.equal is not False:
+            near = found.points
             found = found.joined(
                 self._looked_at_far(lambda point: [precise_value(self.truth, point)])
             )
-        return found if found.points >= _FEWEST or found.equal is False else Compared(None)
+            # Far away less is asked for, which does not do where there is little else.
+            told = near >= _FEWEST or (found.points >= _FEWEST and found.share <= self.tolerance)
+            if found.equal and not told:
+                return Compared(None)
+        return found
 
     def _looked_at(self, chosen: NDArray[np.intp]) -> Compared:
         found = Compared(None)
@@ -346,6 +352,12 @@ class Values:
     def tolerance(self) -> float:
         """To what share values have to agree."""
         return ROUNDED if self._rounded else EXACT
+
+    @property
+    def cancels(self) -> bool:
+        """Whether too much cancels for double precision in one of the two."""
+        known = self.true_values, self.values
+        return bool(self._cancelled) and bool(known)
 
     @property
     def where(self) -> tuple[tuple[str, ...], Domain]:

@@ -59,7 +59,8 @@ def same_skeleton(
     Returns
     -------
     bool or None
-        None for answers of too many constants, and where too little can be evaluated.  False
+        None for answers of too many constants, where too little can be evaluated, and where too
+        much cancels for double precision, unless a choice was found.  False
         also where no choice was found: fits set out from the answer's own constants, and from
         seven draws of the truth's, which are always the same.
     """
@@ -82,7 +83,8 @@ def same_skeleton(
         found = fitted_written(answer, columns, wanted, start, list(range(len(start))))
         if found is not None and _holds(answer, found, values, columns):
             return True
-    return False
+    # Where too much cancels for double precision, nothing can be fitted.
+    return None if values.cancels else False
 
 
 def _by_monomials(

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Written", "agreeing", "fitted_written", "shift_as_written", "written"]
 
-_STEPS = 30
+_STEPS = 60
 _STALLED = 0.999
 """A step that leaves more than this of the error is the last."""
 _SHARES = (0.25, 0.5, 1.0)
@@ -38,6 +38,8 @@ _NEAR = 1e-9
 """Residuals below this are looked at with more digits."""
 _POLISHED = 1e-100
 _POLISHING = 30
+_TINY = 1e-50
+"""The step of differences, as a share."""
 _WHOLE = 1e-9
 _MOST_WRITTEN = 12
 _MOST_GAUGES = 24
@@ -77,7 +79,8 @@ class Written:
             step = np.zeros(len(constants))
             step[k] = _STEP * (abs(c) or 1.0)
             ahead, behind = (self.values(columns, constants + s * step) for s in (1, -1))
-            made.append((ahead - behind) / (2 * _STEP))
+            with np.errstate(all="ignore"):
+                made.append((ahead - behind) / (2 * _STEP))
         return np.array(made).reshape(len(made), -1).T
 
     def precise(self, point: Mapping[str, Any], constants: Sequence[Any]) -> Any:
@@ -226,12 +229,14 @@ def _fitted(  # noqa: PLR0917 - what a fit needs
             break
         slopes = equation.slopes(columns, constants)[:, free] * weights[:, None]
         slopes[~np.isfinite(slopes)] = 0.0
+        lengths = np.linalg.norm(slopes, axis=0)
+        lengths[lengths == 0] = 1.0
+        slopes /= lengths
         for _ in range(_TRIES):
             lifted = np.vstack([slopes, np.sqrt(damping) * np.eye(len(free))])
             shift = np.zeros(len(start))
-            shift[free] = np.linalg.lstsq(
-                lifted, np.append(-error, np.zeros(len(free))), rcond=None
-            )[0]
+            steps = np.linalg.lstsq(lifted, np.append(-error, np.zeros(len(free))), rcond=None)[0]
+            shift[free] = steps / lengths
             tried = constants + shift * np.where(constants == 0, 1.0, np.abs(constants))
             new, new_weights = _residuals(equation, columns, wanted, least, tried)
             if np.linalg.norm(new) < now:
@@ -310,32 +315,50 @@ def _polished(
     free: Sequence[int],
 ) -> tuple[float, list[Any]]:
     """Take steps as long as each halves the largest error, and give it with the constants."""
-    slopes = equation.slopes(columns, constants)[:, free]
-    sizes = np.array([float(abs(each).mid()) or 1.0 for each in wanted])
-    if not np.isfinite(slopes).all():
-        return np.inf, []
-    inverse = np.linalg.pinv(slopes / sizes[:, None], rcond=1e-10)
-    scale = np.where(constants == 0, 1.0, np.abs(constants))
     names = list(columns)
     with working(DIGITS):
         exact = [exactly(float(c)) for c in constants]
+        sizes = [abs(each).mid() if each != 0 else exactly(1.0) for each in wanted]
         points = [
             balls(dict(zip(names, map(float, row), strict=True)))
             for row in zip(*columns.values(), strict=True)
         ]
-        best, worst = exact, np.inf
-        for _ in range(_POLISHING):
-            errors = [
-                ((target - equation.precise(point, exact)) / exactly(float(size))).mid()
+
+        def errors(tried: Sequence[Any]) -> list[Any]:
+            return [
+                ((target - equation.precise(point, tried)) / size).mid()
                 for target, point, size in zip(wanted, points, sizes, strict=True)
             ]
-            error = float(max(map(abs, errors)))
+
+        best, worst = exact, np.inf
+        for _ in range(_POLISHING):
+            now = errors(exact)
+            error = float(max(map(abs, now)))
             if error <= _POLISHED or error > worst / 2:
                 return (error, exact) if error < worst else (worst, best)
             worst, best = error, list(exact)
-            step = inverse @ np.array([float(each) for each in errors])
-            for k, b in zip(free, step, strict=True):
-                exact[k] = (exact[k] + exactly(float(b * scale[k]))).mid()
+            # Differences of so many digits: what double precision cannot see counts, too.
+            steps = [abs(exact[k]) * exactly(_TINY) or exactly(_TINY) for k in free]
+            columns_of = []
+            for k, step in zip(free, steps, strict=True):
+                ahead = [*exact[:k], (exact[k] + step).mid(), *exact[k + 1 :]]
+                columns_of.append(
+                    [(b - a) / exactly(_TINY) for a, b in zip(errors(ahead), now, strict=True)]
+                )
+            lengths = [max(map(abs, column)).mid() or exactly(1.0) for column in columns_of]
+            slopes = np.array(
+                [
+                    [float((each / length).mid()) for each in column]
+                    for column, length in zip(columns_of, lengths, strict=True)
+                ]
+            ).T
+            most = max(map(abs, now)).mid()
+            moves = np.linalg.pinv(slopes, rcond=1e-10) @ np.array(
+                [float((each / most).mid()) for each in now]
+            )
+            for k, step, length, move in zip(free, steps, lengths, moves, strict=True):
+                scale = step / exactly(_TINY)
+                exact[k] = (exact[k] + exactly(float(move)) * most / length * scale).mid()
     return worst, best
 
 
