@@ -1,8 +1,8 @@
 """How often the scorer is wrong or undecided, and how long it takes, on labelled pairs.
 
-Run as ``python benchmarks/bench_scorer.py [SEEDS] [--referees]``.  With ``--referees`` a tenth of
-the pairs is put to SRBench's own rule, and to the package sreval in an environment of its own,
-too, and ``mdbench score`` is timed.
+Run as ``python benchmarks/bench_scorer.py [SEEDS] [--referees]``.  With ``--referees`` some of the
+pairs are put to SRBench's own rule and to the package sreval, in an environment of its own, and
+``mdbench score`` is timed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import sys
 import time
 import venv
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bench_comparison import pairs as drawn_pairs
 from labelled import Pair, answers, ends, laws, pairs
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 SREVAL = "sreval==0.1.1"
+FEW = 330
+"""Pairs for the referees, which take long."""
 LIMIT_S = 20.0
 """Wall time that the outside referee has for a pair: it has no limit of its own."""
 REFEREE = """
@@ -91,7 +93,7 @@ class Sreval:
         self.python = folder / "bin" / "python"
         if not self.python.exists():
             venv.create(folder, with_pip=True)
-            install = [self.python, "-m", "pip", "install", "--quiet", SREVAL, "sympy==1.14.0"]
+            install = [str(self.python), "-m", "pip", "install", "-q", SREVAL, "sympy==1.14.0"]
             subprocess.run(install, check=True)
         self.process: subprocess.Popen[str] | None = None
 
@@ -174,18 +176,19 @@ def main() -> None:
         pair for seed in range(*numbers or [1]) for law in truths for pair in pairs(law, seed)
     ]
     print(f"{len(corpus)} pairs of {len(truths)} equations")
-    asked: list[tuple[str, Any]] = [
+    if "--referees" in sys.argv:
+        time_score()
+        few = corpus[:: len(corpus) // FEW]
+        count("SRBench's rule", srbench, few, "solution")
+        count("sreval", Sreval(), few, "equal")
+        return
+    asked: list[tuple[str, Callable[[Pair], bool | None]]] = [
         ("identified", identified),
         ("skeleton", skeleton),
         ("solution", solved),
     ]
     for title, ask in asked:
         count(title, ask, corpus, title)
-    if "--referees" in sys.argv:
-        time_score()
-        few = corpus[::10]
-        count("SRBench's rule", srbench, few, "solution")
-        count("sreval", Sreval(), few, "equal")
 
 
 if __name__ == "__main__":

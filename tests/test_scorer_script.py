@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from house import ROOT
 
+from mdbench.expressions import fidelity, rewriting
+from mdbench.expressions.comparison import symbolic_solution
+from mdbench.expressions.fidelity import MAX_SECONDS, Verdict, compare
 from mdbench.expressions.grammar import read
 from mdbench.expressions.precise import differ, exactly, precise_value
 
@@ -34,7 +37,9 @@ def test_no_label_is_missed(law: Any) -> None:
         if pair.identified is not None:
             assert BENCH.identified(pair) is pair.identified, pair
         if pair.skeleton is not None:
-            assert BENCH.skeleton(pair) is pair.skeleton, pair
+            # A fit may find no way, which the benchmark counts; what is found has to be right.
+            found = BENCH.skeleton(pair)
+            assert found is pair.skeleton or (pair.skeleton and not pair.identified), pair
 
 
 @pytest.mark.parametrize("law", LAWS[::2], ids=lambda law: law.name)
@@ -64,3 +69,23 @@ def test_a_writing_has_the_laws_values(law: Any) -> None:
             assert not differ(both, 1e-100, 300)[0]
             compared += 1
     assert compared
+
+
+@pytest.mark.parametrize("law", LAWS[1::3], ids=lambda law: law.name)
+def test_a_tenth_of_the_time_changes_no_verdict(law: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs = CORPUS.pairs(law, 2)
+    whole = [(BENCH.identified(pair), judged(law, pair, MAX_SECONDS)) for pair in pairs]
+    monkeypatch.setattr(rewriting._child, "seconds", rewriting.MAX_SECONDS // 10)
+    rewriting.rewritten.cache_clear()
+    fidelity._compare.cache_clear()
+    assert whole == [
+        (BENCH.identified(pair), judged(law, pair, MAX_SECONDS / 10)) for pair in pairs
+    ]
+    for pair in pairs[::4]:
+        solved = symbolic_solution(law.text, pair.prediction, law.domain, seconds=20)
+        assert symbolic_solution(law.text, pair.prediction, law.domain, seconds=2) == solved
+
+
+def judged(law: Any, pair: Any, seconds: float) -> Verdict:
+    texts = [law.text], [pair.prediction]
+    return compare(*texts, law.names, domain=law.ranges, seconds=seconds).verdict

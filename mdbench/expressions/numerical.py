@@ -217,9 +217,16 @@ class Values:
             )
             # Far away less is asked for, which does not do where there is little else.
             told = near >= _FEWEST or (found.points >= _FEWEST and found.share <= self.tolerance)
-            if found.equal and not told:
+            # Where the answer has values that nobody knows it may differ.
+            if found.equal and not (told and self._is_known):
                 return Compared(None)
         return found
+
+    @property
+    def _is_known(self) -> bool:
+        """Whether the answer's values are known at nearly all points where the truth's are."""
+        true = np.isfinite(self.true_values)
+        return bool((true & np.isfinite(self.values)).sum() >= (1 - _UNDEFINED) * true.sum())
 
     def _looked_at(self, chosen: NDArray[np.intp]) -> Compared:
         found = Compared(None)
@@ -293,7 +300,7 @@ class Values:
                 continue
             with working(DIGITS):
                 factors.append(other / one)
-        if not factors:
+        if len(factors) < _FEWEST or not self._is_known:
             return None
         with working(DIGITS):
             k = factors[0].mid()

@@ -17,7 +17,7 @@ from .precise import DIGITS, exactly, known_value, precise_value, working
 from .tree import Call, Chain, Negation, Node, Number, Power, Variable, value
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -34,7 +34,11 @@ _SHARES = (0.25, 0.5, 1.0)
 """Shares of the points, nearest to the middle first: waves and poles are found near it."""
 _TRIES = 6
 _ENOUGH = 1e-13
-_NEAR = 1e-9
+_SEEN = 1e-6
+"""Slopes that are smaller than the largest by this share are rounding."""
+_MOVED = 1e-6
+"""Constants that have moved by less are first tried as they are written."""
+_NEAR = 1e-6
 """Residuals below this are looked at with more digits."""
 _POLISHED = 1e-100
 _POLISHING = 30
@@ -229,9 +233,12 @@ def _fitted(  # noqa: PLR0917 - what a fit needs
             break
         slopes = equation.slopes(columns, constants)[:, free] * weights[:, None]
         slopes[~np.isfinite(slopes)] = 0.0
-        lengths = np.linalg.norm(slopes, axis=0)
-        lengths[lengths == 0] = 1.0
-        slopes /= lengths
+        with np.errstate(all="ignore"):
+            lengths = np.max(np.abs(slopes), axis=0)
+        # What double precision hardly sees stands still here.
+        lost = ~(lengths > _SEEN * np.max(lengths, initial=0.0)) | ~np.isfinite(lengths)
+        slopes[:, lost], lengths[lost] = 0.0, 1.0
+        slopes = slopes / lengths
         for _ in range(_TRIES):
             lifted = np.vstack([slopes, np.sqrt(damping) * np.eye(len(free))])
             shift = np.zeros(len(start))
@@ -299,12 +306,28 @@ def agreeing(  # noqa: PLR0917 - what a fit needs
             known_value(node, {name: float(c[i]) for name, c in some.items()})
             for i in range(len(chosen))
         ]
-        error, exact = _polished(equation, some, wanted, constants, free)
+        for snapped, moving in _choices(equation, constants, free):
+            error, exact = _polished(equation, some, wanted, snapped, moving)
+            if error <= values.tolerance and values.agrees_far_with(node, equation.tree, exact):
+                return np.array([float(c) for c in exact])
     except ArithmeticError:
-        return None
-    if error > values.tolerance or not values.agrees_far_with(node, equation.tree, exact):
-        return None
-    return np.array([float(c) for c in exact])
+        pass
+    return None
+
+
+def _choices(
+    equation: Written, constants: Array, free: Sequence[int]
+) -> Iterator[tuple[Array, list[int]]]:
+    """Give what may move: only what has moved before, and then all.
+
+    Where constants come in pairs that can stand in for each other, all together find no way.
+    """
+    start = equation.start
+    moved = np.abs(constants - start) > _MOVED * np.abs(start)
+    moving = [k for k in free if moved[k]]
+    if len(moving) < len(free):
+        yield np.where(moved, constants, start), moving
+    yield constants, list(free)
 
 
 def _polished(
@@ -345,6 +368,8 @@ def _polished(
                 columns_of.append(
                     [(b - a) / exactly(_TINY) for a, b in zip(errors(ahead), now, strict=True)]
                 )
+            if not free:
+                break
             lengths = [max(map(abs, column)).mid() or exactly(1.0) for column in columns_of]
             slopes = np.array(
                 [
