@@ -8,6 +8,7 @@ pairs are put to SRBench's own rule and to the package sreval, in an environment
 from __future__ import annotations
 
 import json
+import resource
 import select
 import statistics
 import subprocess
@@ -156,7 +157,7 @@ def count(
 
 def time_score(number: int = 20) -> None:
     """Print how long ``mdbench score`` takes on two equations of 30 nodes, start-up included."""
-    times = []
+    times, cpus, before = [], [], 0.0
     for truth, answer in drawn_pairs(number, "polynomials, sin and exp"):
         start = time.perf_counter()
         subprocess.run(
@@ -165,7 +166,12 @@ def time_score(number: int = 20) -> None:
             stdout=subprocess.DEVNULL,
         )
         times.append(time.perf_counter() - start)
-    print(f"mdbench score: median {statistics.median(times):.2f} s, most {max(times):.2f}")
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        cpus.append(after.ru_utime + after.ru_stime - before)
+        before += cpus[-1]
+    for what, measured in (("wall", times), ("CPU", cpus)):
+        middle = statistics.median(measured)
+        print(f"mdbench score, {what}: median {middle:.2f} s, most {max(measured):.2f}", flush=True)
 
 
 def main() -> None:
