@@ -70,6 +70,26 @@ def test_verdicts_that_exclude_each_other_are_told() -> None:
         assert bool(Evidence.of(symbolic, numerical, same).contradictions) is excluded
 
 
+def test_rounded_numbers_contradict_nothing() -> None:
+    said = compare(["u0/(4*pi)"], ["0.0795774715459*u0"], NAMES).evidence
+    assert (said.symbolic, said.numerical, said.contradictions) == ("unequal", "equal", ())
+    said = compare(["log(u0**2)"], ["2*log(u0)"], NAMES).evidence
+    assert said.contradictions == ("proved equal, and told apart by values",)
+    assert not compare(
+        ["log(u0**2)"], ["2*log(u0)"], NAMES, domain={"u0": (0.1, 2.0)}
+    ).evidence.contradictions
+
+
+def test_a_part_that_rounding_hides_is_there_if_all_digits_are_equal() -> None:
+    truth = "112943302462.0*u0/(u1 + cos(u0/(58701.89116854539 - u1 + u0)))"
+    half = "sin(u0/(58701.89116854539 - u1 + u0)/2)"
+    answer = f"112943302462.0*u0/(u1 + 1 - 2*{half}**2)"
+    domain = {"u0": (0.1, 10.0), "u1": (0.1, 10.0)}
+    for factor, wanted in (("1", "identified"), ("1.03", "identified"), ("1.2", "different")):
+        found = compare([truth], [f"{factor}*({answer})"], NAMES, domain=domain)
+        assert found.verdict.value == wanted
+
+
 def test_of_a_system_its_worst_equation_is_told() -> None:
     good = Evidence(Symbolic.EQUAL, Numerical.EQUAL, Structural.SAME)
     bad = Evidence(Symbolic.UNEQUAL, Numerical.APART, Structural.OTHER, "", ("no",))

@@ -21,6 +21,7 @@ from .equation import parse
 from .grammar import read
 from .matching import TOLERANCE, Match, match, tree_of_sums
 from .moved import Moving, Related, Relation
+from .numerical import EXACT
 from .terms import expand
 from .verdicts import Evidence, Numerical, Structural, Symbolic, identified, together
 from .writings import Budget, Names, Writings
@@ -337,7 +338,9 @@ def _evidence(
         structural = Structural.ONE_TERM_OFF if off else Structural.OTHER
     else:
         structural = Structural.SAME if faithful or near else Structural.OTHER
-    return Evidence.of(symbolic, numerical, structural, told)
+    # To the digits that rounded numbers have.
+    rounded = values.tolerance > EXACT
+    return Evidence.of(symbolic, numerical, structural, told, rounded=rounded)
 
 
 def _off_by_terms(direct: _Pair, values: Moving, others: Writings) -> _Pair:

@@ -127,6 +127,7 @@ class Values:
         self._names = tuple(dict.fromkeys(n for n in (*true_names, *names) if n in used))
         self._domain = tuple(each for each in domain if each[0] in used)
         self._cancelled: list[Node] = []
+        self._is_multiple = False
         self._rounded = bool(_LONG.search(prediction) or _LONG.search(truth))
 
     @cached_property
@@ -249,7 +250,8 @@ class Values:
         not, and nothing can hide.
         """
         usable = np.flatnonzero(np.isfinite(self.values))
-        if not self._rounded or not len(usable):
+        exact = self.compared.equal and self.compared.share <= EXACT
+        if not self._rounded or exact or self._is_multiple or not len(usable):
             return False
         size = np.abs(self.values[usable])
         chosen = spread(usable, self.base)
@@ -309,6 +311,7 @@ class Values:
         if not self.agrees_far(lambda point: [k * precise_value(self.truth, point)]):
             return None
         with working(DIGITS):
+            self._is_multiple = all(abs(factor - k) <= EXACT for factor in factors)
             return float(k - 1)
 
     def agrees_far(

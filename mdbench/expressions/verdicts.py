@@ -66,14 +66,23 @@ class Evidence:
 
     @classmethod
     def of(
-        cls, symbolic: Symbolic, numerical: Numerical, structural: Structural, told: str = ""
+        cls,
+        symbolic: Symbolic,
+        numerical: Numerical,
+        structural: Structural,
+        told: str = "",
+        *,
+        rounded: bool = False,
     ) -> Evidence:
-        """Put three verdicts together, and look whether two of them exclude each other."""
+        """Put three verdicts together, and look whether two of them exclude each other.
+
+        Where numbers are rounded, what is not the same may be equal to as many digits as there are.
+        """
         apart, equal = numerical is Numerical.APART, numerical is Numerical.EQUAL
         found = []
         if symbolic is Symbolic.EQUAL and apart:
             found.append("proved equal, and told apart by values")
-        if symbolic is Symbolic.UNEQUAL and equal:
+        if symbolic is Symbolic.UNEQUAL and equal and not rounded:
             found.append("proved unequal, and equal by values")
         return cls(symbolic, numerical, structural, told, tuple(found))
 
