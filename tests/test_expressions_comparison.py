@@ -343,6 +343,50 @@ def test_srbenchs_rule_with_its_slips() -> None:
     assert srbench_solution("x0 + x1", "x0 + x1", NAMES, r2=0.6).solved
 
 
+def solved_as_published(truth: str, answer: str) -> str:
+    """Do all steps of SRBench's rule by SymPy itself."""
+
+    def rounded(expression: Any) -> Any:
+        return expression.xreplace(
+            {
+                number: sympy.Integer(0) if abs(number) < 1e-4 else sympy.Float(round(number, 3), 3)
+                for number in expression.atoms(sympy.Float)
+            }
+        )
+
+    t, p = (rounded(sympy.sympify(text).subs(sympy.pi, sympy.pi.evalf()))
+            for text in (truth, answer))  # fmt: skip
+    p = rounded(sympy.simplify(p, ratio=1))
+    difference = rounded(t - p)
+    if not difference.is_constant():
+        difference = rounded(sympy.simplify(difference, ratio=1))
+    if difference.is_constant():
+        return "difference"
+    return "ratio" if rounded(p / t).is_constant() else ""
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "x0*sin(x1) + 2.5",
+        "2*x0*sin(x1) + 5.0",
+        "x0*sin(x1) + 2.5004 + 0.00004*x1",
+        "x0*sin(x1) + 2.5 + 0.004*x1",
+        "x0*sin(x1) + 0.0004*x0*(0.1*x1 + x0*0.2) + 1",
+        "x0*cos(x1 - 1.5708) + 2.5",
+        "x0*sin(x1)*(sin(x0)**2 + cos(x0)**2)",
+        "x0*sin(x1) + 7000.0",
+        "x0*sin(x1)*1.0002 + 2.5",
+        "exp(0.00005*x0) + x0*sin(x1)",
+        "(x0**2*sin(x1) + 2.5*x0)/x0",
+        "x0*x1 - log(x1)",
+    ],
+)
+def test_looking_at_values_first_changes_no_verdict_of_srbench(answer: str) -> None:
+    truth = "x0*sin(x1) + 2.5"
+    assert srbench_solution(truth, answer, ["x0", "x1"]).how == solved_as_published(truth, answer)
+
+
 def test_complexity_raw_and_simplified() -> None:
     text = "sin(x0)**2 + cos(x0)**2 + x1*x0/x0"
     assert parse(text, NAMES).complexity == 10
