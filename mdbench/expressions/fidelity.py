@@ -8,7 +8,6 @@ same is worked out; ``docs/fidelity.md`` says how, and what a term is.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -18,14 +17,24 @@ from mdbench.errors import EquationError
 from .atoms import monomial_text, whole
 from .edit_distance import edit_distance
 from .equation import parse
+from .fitting import shift_as_written
 from .grammar import read
 from .matching import TOLERANCE, Match, match, tree_of_sums
 from .moved import Moving, Related, Relation
 from .numerical import EXACT
 from .terms import expand
-from .verdicts import Evidence, Numerical, Structural, Symbolic, identified, together
+from .verdicts import (
+    Evidence,
+    Numerical,
+    Structural,
+    Symbolic,
+    Term,
+    TermComparison,
+    Verdict,
+    identified,
+    together,
+)
 from .writings import Budget, Names, Writings
-from .written import shift_as_written
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -44,74 +53,6 @@ _ROUNDING = Fraction(1, 10**8)
 """What fractions leave where their texts were rounded to 15 digits, as a share."""
 _DIGITS = 6
 """Significant digits of the terms that are named."""
-
-
-class Verdict(StrEnum):
-    """What an answer is."""
-
-    IDENTIFIED = "identified"
-    """All terms, no other, every constant within 5 %."""
-    ONE_TERM_OFF = "one_term_off"
-    """Exactly one term is missing or too many in the whole system, at least one is found, and all
-    that are found are within 5 %."""
-    DIFFERENT = "different"
-    NOT_IDENTIFIED = "not identified"
-    """Told apart; whether it is one term off is undecided."""
-    UNDECIDED = "undecided"
-    """A step met a limit, and what is known allows more than one of the others."""
-
-
-@dataclass(frozen=True)
-class Term:
-    """A term of one equation.
-
-    Attributes
-    ----------
-    equation
-        The index of the equation.
-    text
-        For people, with rounded constants.
-    exact
-        For `parse`, in full precision.
-    """
-
-    equation: int
-    text: str
-    exact: str
-
-
-@dataclass(frozen=True)
-class TermComparison:
-    """An answer beside the truth.
-
-    Attributes
-    ----------
-    precision, recall, f1
-        Of terms over the whole system.  A term counts as found whatever its coefficient is.
-    coefficient_error
-        The largest relative error of a constant among the terms found; None where there is none.
-    edit_distance
-        Nodes to change over nodes of the truth, at most 1, between the multiplied-out systems;
-        None if the truth could not be multiplied out.
-    missing, extra
-        Terms that only the truth, or only the answer, has.
-    matched
-        The terms of the answer that the truth has too, as far as they can be named.
-    evidence, by_equation
-        The three verdicts that the one is made of: on the system, and on each equation.
-    """
-
-    verdict: Verdict
-    precision: float
-    recall: float
-    f1: float
-    coefficient_error: float | None
-    edit_distance: float | None
-    missing: tuple[Term, ...]
-    extra: tuple[Term, ...]
-    matched: tuple[Term, ...]
-    evidence: Evidence
-    by_equation: tuple[Evidence, ...]
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,12 @@ import numpy as np
 from mdbench.errors import EquationError
 
 from .branches import names_in, parts, with_part
+from .fitting import agreeing, fitted_written
 from .linear import linear
 from .numerical import Values
 from .terms import expand
 from .tree import Call, Chain, Number, Variable, value
-from .written import Written, agreeing, fitted_written, written
+from .written import Written, written
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

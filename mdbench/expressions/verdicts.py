@@ -1,4 +1,4 @@
-"""Three verdicts on an answer that are kept apart, and the rule that makes one of them."""
+"""What is said of an answer: its terms, three verdicts kept apart, and the rule to make them one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Evidence", "Numerical", "Structural", "Symbolic", "identified", "together"]
+__all__ = [
+    "Evidence",
+    "Numerical",
+    "Structural",
+    "Symbolic",
+    "Term",
+    "TermComparison",
+    "Verdict",
+    "identified",
+    "together",
+]
 
 
 class Symbolic(StrEnum):
@@ -116,3 +126,71 @@ def together(each: Sequence[Evidence], structural: Structural) -> Evidence:
         structural,
         contradictions=tuple(dict.fromkeys(text for one in each for text in one.contradictions)),
     )
+
+
+class Verdict(StrEnum):
+    """What an answer is."""
+
+    IDENTIFIED = "identified"
+    """All terms, no other, every constant within 5 %."""
+    ONE_TERM_OFF = "one_term_off"
+    """Exactly one term is missing or too many in the whole system, at least one is found, and all
+    that are found are within 5 %."""
+    DIFFERENT = "different"
+    NOT_IDENTIFIED = "not identified"
+    """Told apart; whether it is one term off is undecided."""
+    UNDECIDED = "undecided"
+    """A step met a limit, and what is known allows more than one of the others."""
+
+
+@dataclass(frozen=True)
+class Term:
+    """A term of one equation.
+
+    Attributes
+    ----------
+    equation
+        The index of the equation.
+    text
+        For people, with rounded constants.
+    exact
+        For `parse`, in full precision.
+    """
+
+    equation: int
+    text: str
+    exact: str
+
+
+@dataclass(frozen=True)
+class TermComparison:
+    """An answer beside the truth.
+
+    Attributes
+    ----------
+    precision, recall, f1
+        Of terms over the whole system.  A term counts as found whatever its coefficient is.
+    coefficient_error
+        The largest relative error of a constant among the terms found; None where there is none.
+    edit_distance
+        Nodes to change over nodes of the truth, at most 1, between the multiplied-out systems;
+        None if the truth could not be multiplied out.
+    missing, extra
+        Terms that only the truth, or only the answer, has.
+    matched
+        The terms of the answer that the truth has too, as far as they can be named.
+    evidence, by_equation
+        The three verdicts that the one is made of: on the system, and on each equation.
+    """
+
+    verdict: Verdict
+    precision: float
+    recall: float
+    f1: float
+    coefficient_error: float | None
+    edit_distance: float | None
+    missing: tuple[Term, ...]
+    extra: tuple[Term, ...]
+    matched: tuple[Term, ...]
+    evidence: Evidence
+    by_equation: tuple[Evidence, ...]
