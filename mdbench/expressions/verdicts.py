@@ -1,4 +1,4 @@
-"""What is said of an answer: its terms, three verdicts kept apart, and the rule to make them one."""
+"""What is said of an answer: its terms, three verdicts kept apart, and the rule of one of them."""
 
 from __future__ import annotations
 
