@@ -34,7 +34,7 @@ from .verdicts import (
     identified,
     together,
 )
-from .writings import Budget, Names, Writings
+from .writings import Names, TimeLeft, Writings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -135,7 +135,7 @@ def compare(
 def _compare(
     truth: tuple[str, ...], prediction: tuple[str, ...], names: Names, seconds: float
 ) -> TermComparison:
-    budget = Budget(seconds)
+    budget = TimeLeft(seconds)
     pairs = [_equation(t, p, names, budget) for t, p in zip(truth, prediction, strict=True)]
     n_true = sum(len(pair.truth) for pair in pairs)
     found = sum(pair.found for pair in pairs)
@@ -191,7 +191,7 @@ def _structural(pairs: list[_Pair], evidence: Sequence[Evidence]) -> Structural:
     return Structural.ONE_TERM_OFF if lone else Structural.OTHER
 
 
-def _equation(truth: str, prediction: str, names: Names, budget: Budget) -> _Pair:
+def _equation(truth: str, prediction: str, names: Names, budget: TimeLeft) -> _Pair:
     """Compare two equations, the cheapest way first.
 
     Texts; terms, where all are powers of variables; values, as they stand and with the truth's
@@ -230,7 +230,7 @@ class _Asked:
     truth: str
     prediction: str
     names: Names
-    budget: Budget
+    budget: TimeLeft
 
 
 def _by_values_or_writings(

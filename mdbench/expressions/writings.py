@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .atoms import Monomial, Sum
     from .points import Domain
 
-__all__ = ["Budget", "Names", "Writings"]
+__all__ = ["Names", "TimeLeft", "Writings"]
 
 _MOST_TOKENS = 250
 """Numbers, names and signs of a sum beyond which its fractions are not written anew."""
@@ -37,7 +37,7 @@ class Names:
 
 
 @dataclass
-class Budget:
+class TimeLeft:
     """The CPU time that is left for other writings of the equations of an answer."""
 
     seconds: float
@@ -57,7 +57,7 @@ class Writings:
         truth: str,
         prediction: str,
         names: Names,
-        budget: Budget,
+        budget: TimeLeft,
     ) -> None:
         self.complete = True
         self._texts = truth, prediction
