@@ -12,9 +12,11 @@ import resource
 import statistics
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mdbench.errors import EquationError
 from mdbench.expressions import comparison, parse
 from mdbench.expressions.comparison import POSITIVE, normalized_edit_distance, symbolic_solution
 from mdbench.solvers.formula import draw, read_problem
@@ -61,8 +63,9 @@ def pairs(number: int, kind: str) -> list[tuple[str, str]]:
     found: dict[str, None] = {}
     while len(found) < 2 * number:
         text = drawn(generator, 6, kind)
-        if parse(text, NAMES).complexity in NODES:
-            found[text] = None
+        with suppress(EquationError):  # what has no finite value is drawn, too
+            if parse(text, NAMES).complexity in NODES:
+                found[text] = None
     texts = list(found)
     return list(zip(texts[::2], texts[1::2], strict=True))
 
@@ -120,11 +123,12 @@ def cpu() -> float:
     """Give the CPU time, in s, that children have used, ended ones too; in hundredths."""
     ended = resource.getrusage(resource.RUSAGE_CHILDREN)
     used = ended.ru_utime + ended.ru_stime
-    process = comparison._child.process  # noqa: SLF001 - not to be had otherwise
-    if process is None or process.poll() is not None:
-        return used
-    stat = Path(f"/proc/{process.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-    return used + (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
+    for child in comparison._children:  # noqa: SLF001 - not to be had otherwise
+        if child.process is not None and child.process.poll() is None:
+            stat = Path(f"/proc/{child.process.pid}/stat").read_text(encoding="ascii")
+            words = stat.rpartition(")")[2].split()
+            used += (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+    return used
 
 
 if __name__ == "__main__":

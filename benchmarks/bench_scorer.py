@@ -1,220 +1,70 @@
 """How often the scorer is wrong or undecided, and how long it takes, on labelled pairs.
 
-Run as ``python benchmarks/bench_scorer.py [SEEDS]``.  Each of the 120 laws of physics and of the
-equations of the 63 ODE and 14 PDE systems is written anew by proved identities, or changed by a
-little that is real; what is right follows from what was done, never from what the scorer says.
+Run as ``python benchmarks/bench_scorer.py [SEEDS] [--referees]``.  With ``--referees`` some of the
+pairs are put to SRBench's own rule and to the package sreval, in an environment of its own, and
+``mdbench score`` is timed.
 """
 
 from __future__ import annotations
 
-import random
-import re
+import json
+import resource
+import select
 import statistics
+import subprocess
 import sys
 import time
+import venv
 from collections import Counter
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from mdbench.expressions.comparison import POSITIVE, symbolic_solution
-from mdbench.expressions.fidelity import compare
-from mdbench.expressions.functions import CONSTANTS, FUNCTIONS
-from mdbench.expressions.grammar import read
-from mdbench.expressions.tree import Call, Chain, Negation, Node, Number, Power, Variable
-from mdbench.solvers import ode, pde
-from mdbench.solvers.formula import read_problem
+from bench_comparison import pairs as drawn_pairs
+from labelled import Pair, answers, ends, laws, pairs
+
+from mdbench.expressions.comparison import srbench_solution, symbolic_solution
+from mdbench.expressions.fidelity import Verdict, compare
+from mdbench.expressions.skeleton import same_skeleton
+from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-DATASETS = Path(__file__).parent.parent / "datasets"
-_NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
-ODD = ("sin({v})", "tanh({v})", "atan({v})")
-
-
-@dataclass(frozen=True)
-class Law:
-    """A true equation, and how its variables are drawn."""
-
-    name: str
-    text: str
-    domain: dict[str, dict[str, Any]]
-    known: bool
-    """Whether the domain is the problem's own; of others only the names are known."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(self.domain)
-
-    @property
-    def ranges(self) -> dict[str, tuple[float, float]]:
-        """The least and the largest values, as `compare` takes them."""
-        return {name: ends(spread) for name, spread in self.domain.items()} if self.known else {}
-
-
-@dataclass(frozen=True)
-class Pair:
-    """A truth and an answer, what was done to it, and what is right."""
-
-    law: Law
-    prediction: str
-    what: str
-    identified: bool
-    solution: bool
-
-
-def ends(spread: dict[str, Any]) -> tuple[float, float]:
-    """Give the range of a variable, with its sign."""
-    low, high = float(spread["low"]), float(spread["high"])
-    signed = {"negative": (-high, -low), "mixed": (-high, high)}
-    return signed.get(spread["sign"], (low, high))
-
-
-def laws() -> list[Law]:
-    """Read all true equations that are not constant."""
-    found = []
-    for path in sorted((DATASETS / "srsd").glob("*.toml")):
-        problem = read_problem(path)
-        found.append(Law(problem.name, problem.law, problem.domain, known=True))
-    for folder, reader in (("ode", ode.read_system), ("pde", pde.read_system)):
-        for path in sorted((DATASETS / folder).glob("*.toml")):
-            for i, text in enumerate(reader(path).truth):
-                names = sorted(set(words(text)))
-                if names:
-                    domain = {name: dict(POSITIVE) for name in names}
-                    found.append(Law(f"{path.stem}[{i}]", text, domain, known=False))
-    return found
-
-
-def words(text: str) -> list[str]:
-    """Give the names of variables in a true equation."""
-    return [name for name in _NAME.findall(text) if name not in {*FUNCTIONS, *CONSTANTS}]
-
-
-def written(node: Node) -> str:
-    """Write a tree, with every bracket."""
-    match node:
-        case Number():
-            return node.text
-        case Variable():
-            return node.name
-        case Chain():
-            parts = "".join(f" {sign} {written(part)}" for sign, part in node.rest)
-            return f"({written(node.first)}{parts})"
-        case Negation():
-            return f"(-{written(node.operand)})"
-        case Power():
-            return f"({written(node.base)}**{written(node.exponent)})"
-        case Call():
-            return f"{node.function}({', '.join(map(written, node.arguments))})"
-
-
-def rewritten(node: Node, generator: random.Random, share: float) -> str:
-    """Write a tree anew, by an identity at some of its nodes; each holds wherever it is defined."""
-
-    def again(part: Node) -> str:
-        return rewritten(part, generator, share)
-
-    change = generator.random() < share
-    forms: tuple[str, ...] = ()
-    match node:
-        case Number():
-            # Not 0, and in double precision 3 more than it tells what it is.
-            if 0.1 < abs(float(node.constant or 0)) < 1e3:  # noqa: PLR2004
-                forms = ("({a}*2/2)", "(({a} + 3) - 3)", "(1/(1/{a}))")
-            made = node.text
-        case Variable():
-            forms = ("(-(-{a}))", "(({a} + {a})/2)", "(({a}*3 - {a})/2)")
-            made = node.name
-        case Chain():
-            return chain(node, again, generator, change=change)
-        case Negation():
-            made = f"(-{again(node.operand)})"
-        case Power():
-            base, exponent = again(node.base), written(node.exponent)
-            whole = change and exponent in {"2", "3", "4", "2.0", "3.0"}
-            product = "*".join([base] * int(float(exponent))) if whole else ""
-            made = f"({product})" if whole else f"({base}**{exponent})"
-        case Call():
-            arguments = ", ".join(map(again, node.arguments))
-            made = f"{node.function}({arguments})"
-            if node.function in FORMS:
-                return generator.choice(FORMS[node.function]).format(a=f"({arguments})").join(
-                    "()"
-                ) if change else made  # fmt: skip
-    return generator.choice(forms).format(a=made) if change and forms else made
-
-
-FORMS = {
-    "sin": ("2*sin({a}/2)*cos({a}/2)", "-sin(-{a})", "2*tan({a}/2)/(1 + tan({a}/2)**2)"),
-    "cos": ("1 - 2*sin({a}/2)**2", "cos({a}/2)**2 - sin({a}/2)**2", "sin({a} + pi/2)"),
-    "tan": ("sin({a})/cos({a})", "1/cot({a})"),
-    "cot": ("cos({a})/sin({a})", "1/tan({a})"),
-    "tanh": ("sinh({a})/cosh({a})", "1 - 2/(exp(2*{a}) + 1)"),
-    "exp": ("exp({a}/2)**2", "1/exp(-{a})", "cosh({a}) + sinh({a})"),
-    "log": ("-log(1/{a})", "2*log(sqrt({a}))", "log(3*{a}) - log(3)"),
-    "sqrt": ("{a}**0.5", "sqrt(4*{a})/2"),
-    "abs": ("sqrt({a}**2)", "max({a}, -{a})"),
-}
-"""Identities of functions of real numbers, wherever the first writing is defined."""
-
-
-def chain(
-    node: Chain, again: Callable[[Node], str], generator: random.Random, *, change: bool
-) -> str:
-    """Write a sum or a product anew."""
-    first, rest = again(node.first), [(sign, again(part)) for sign, part in node.rest]
-    if not change:
-        return f"({first}{''.join(f' {sign} {part}' for sign, part in rest)})"
-    if node.rest[0][0] in "+-":
-        if generator.random() < 0.5:  # noqa: PLR2004 - even odds
-            opposite = {"+": "-", "-": "+"}
-            return f"(-(-{first}{''.join(f' {opposite[sign]} {part}' for sign, part in rest)}))"
-        generator.shuffle(rest)
-        return f"({''.join(f'{sign} {part} ' for sign, part in rest)}+ {first})"
-    below = [part for sign, part in rest if sign == "/"]
-    above = [first, *(part for sign, part in rest if sign == "*")]
-    generator.shuffle(above)
-    if below:
-        return f"({'*'.join(above)}/({'*'.join(below)}))"
-    return f"(1/(1/{above[0]}/({'*'.join(above[1:])})))"
-
-
-def pairs(law: Law, seed: int) -> list[Pair]:
-    """Make pairs of a law: its writings, near misses of constants, and what it is not."""
-    generator = random.Random(f"{law.name}/{seed}")
-    name = generator.choice([n for n in law.names if n in set(words(law.text))])
-    high = max(map(abs, ends(law.domain[name]))) if law.known else 1.0
-    f = rewritten(read(law.text, law.names), generator, 0.35)
-    g = rewritten(read(law.text, law.names), generator, 0.2)
-    v = f"({name}/{high:.3g})"
-    zero = generator.choice(ODD).format(v=v)
-    kink = f"max(0, abs({v}) - 0.7)"
-    return [
-        Pair(law, f, "rewritten", identified=True, solution=True),
-        Pair(law, f"({f})*(sin({v})**2 + cos({v})**2)", "times 1", identified=True, solution=True),
-        Pair(
-            law,
-            f"({f}) + {zero} + {zero.replace(v, f'(-{v})')}",
-            "plus 0",
-            identified=True,
-            solution=True,
-        ),
-        Pair(law, f"1.03*({f})", "times 1.03", identified=True, solution=True),
-        Pair(law, f"1.2*({g})", "times 1.2", identified=False, solution=True),
-        Pair(law, f"({g})*(1 + 1e-3*{v})", "plus 1e-3", identified=False, solution=False),
-        Pair(law, f"({g})*(1 + 1e-9*{v})", "plus 1e-9", identified=False, solution=False),
-        Pair(law, f"({g})*(1 + {kink})", "a branch", identified=False, solution=False),
-        Pair(law, f"({g})*(1 + {v}**2)**0.5", "another power", identified=False, solution=False),
-    ]
+SREVAL = "sreval==0.1.1"
+FEW = 330
+"""Pairs for the referees, which take long."""
+LIMIT_S = 20.0
+"""Wall time that the outside referee has for a pair: it has no limit of its own."""
+REFEREE = """
+import json, sys
+import numpy as np
+import sreval, sympy
+from sympy.parsing.sympy_parser import parse_expr
+for line in sys.stdin:
+    asked = json.loads(line)
+    names = list(asked["box"])
+    symbols = {name: sympy.Symbol(name, real=True) for name in names}
+    words = {**symbols, "max": sympy.Max, "min": sympy.Min, "abs": sympy.Abs}
+    try:
+        made = [parse_expr(asked[key], local_dict=words) for key in ("truth", "answer")]
+        ran = [sympy.lambdify(list(symbols.values()), each) for each in made]
+        with np.errstate(all="ignore"):
+            found = sreval.check(
+                candidate_infix=asked["answer"], truth_infix=asked["truth"], variables=names,
+                candidate_fn=lambda x: ran[1](*x.T) + 0*x[:, 0],
+                truth_fn=lambda x: ran[0](*x.T) + 0*x[:, 0],
+                box=list(asked["box"].values()), candidate_tokens=[""], truth_tokens=[""],
+            )
+        print(json.dumps(bool(found.recovered)), flush=True)
+    except Exception:
+        print("null", flush=True)
+"""
 
 
 def identified(pair: Pair) -> bool | None:
     """Ask for the verdict on terms."""
     law = pair.law
     found = compare([law.text], [pair.prediction], law.names, domain=law.ranges).verdict
-    return None if found == "undecided" else found == "identified"
+    return None if found is Verdict.UNDECIDED else found is Verdict.IDENTIFIED
 
 
 def solved(pair: Pair) -> bool | None:
@@ -222,34 +72,129 @@ def solved(pair: Pair) -> bool | None:
     return symbolic_solution(pair.law.text, pair.prediction, pair.law.domain, seconds=20).solved
 
 
-def main() -> None:
-    """Print how often each verdict is wrong, and how long it takes."""
-    seeds = int(sys.argv[1]) if len(sys.argv) > 1 else 1
-    corpus = [pair for seed in range(seeds) for law in laws() for pair in pairs(law, seed)]
-    print(f"{len(corpus)} pairs")
-    for title, ask in (("identified", identified), ("solution", solved)):
-        counts: Counter[str] = Counter()
-        times = []
-        for pair in corpus:
-            right = getattr(pair, title)
-            start = time.process_time() if ask is identified else time.perf_counter()
-            said = ask(pair)
-            end = time.process_time() if ask is identified else time.perf_counter()
-            times.append(1e3 * (end - start))
-            counts["same" if right else "other"] += 1
-            if said is right:
-                continue
-            kind = "undecided" if said is None else f"false {'positive' if said else 'negative'}"
-            counts[kind] += 1
+def skeleton(pair: Pair) -> bool | None:
+    """Ask whether some choice of constants makes the answer the truth, as a record has it."""
+    law = pair.law
+    if identified(pair):
+        return True
+    ranges = tuple((name, *each) for name, each in law.ranges.items())
+    return same_skeleton(law.text, pair.prediction, law.names, law.names, ranges)
+
+
+def srbench(pair: Pair) -> bool | None:
+    """Ask for the verdict of SRBench's code."""
+    return srbench_solution(pair.law.text, pair.prediction, pair.law.names, seconds=20).solved
+
+
+class Sreval:
+    """The package sreval, which says whether two equations are equal, in its own environment."""
+
+    def __init__(self) -> None:
+        folder = Workspace.find().home / "benchmarks" / "sreval"
+        self.python = folder / "bin" / "python"
+        if not self.python.exists():
+            venv.create(folder, with_pip=True)
+            install = [str(self.python), "-m", "pip", "install", "-q", SREVAL, "sympy==1.14.0"]
+            subprocess.run(install, check=True)
+        self.process: subprocess.Popen[str] | None = None
+
+    def __call__(self, pair: Pair) -> bool | None:
+        """Ask; None where it fails, or takes too long."""
+        box = {name: ends(spread) for name, spread in pair.law.domain.items()}
+        if self.process is None:
+            self.process = subprocess.Popen(
+                [self.python, "-W", "ignore", "-c", REFEREE],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        asked = {"truth": pair.law.text, "answer": pair.prediction, "box": box}
+        self.process.stdin.write(json.dumps(asked) + "\n")
+        self.process.stdin.flush()
+        ready, _, _ = select.select([self.process.stdout], [], [], LIMIT_S)
+        answer = self.process.stdout.readline() if ready else ""
+        if not answer:
+            self.process.kill()
+            self.process.communicate()
+            self.process = None
+            return None
+        said: bool | None = json.loads(answer)
+        return said
+
+
+def count(
+    title: str, ask: Callable[[Pair], bool | None], corpus: Sequence[Pair], label: str
+) -> None:
+    """Print how often a verdict is wrong, and how long it takes."""
+    counts: Counter[str] = Counter()
+    times = []
+    for pair in corpus:
+        right = getattr(pair, label)
+        if right is None:
+            continue
+        start = time.perf_counter()
+        said = ask(pair)
+        times.append(1e3 * (time.perf_counter() - start))
+        counts["same" if right else "other"] += 1
+        if said is right:
+            continue
+        kind = "undecided" if said is None else f"false {'positive' if said else 'negative'}"
+        counts[kind] += 1
+        if ask in {identified, solved, skeleton}:
             print(f"  {title}, {kind}: {pair.law.name}, {pair.what}: {pair.prediction[:300]}")
-        times.sort()
-        print(
-            f"{title}: {counts['same']} are, {counts['other']} are not; "
-            f"{counts['false positive']} false positives, {counts['false negative']} false "
-            f"negatives, {counts['undecided']} undecided; "
-            f"median {statistics.median(times):.1f} ms, "
-            f"95 % below {times[int(0.95 * len(times))]:.1f}, most {times[-1]:.1f}"
+    times.sort()
+    print(
+        f"{title}: {counts['same']} are, {counts['other']} are not; "
+        f"{counts['false positive']} false positives, {counts['false negative']} false "
+        f"negatives, {counts['undecided']} undecided; "
+        f"median {statistics.median(times):.1f} ms, "
+        f"95 % below {times[int(0.95 * len(times))]:.1f}, most {times[-1]:.1f}",
+        flush=True,
+    )
+
+
+def time_score(number: int = 20) -> None:
+    """Print how long ``mdbench score`` takes on two equations of 30 nodes, start-up included."""
+    times, cpus, before = [], [], 0.0
+    for truth, answer in drawn_pairs(number, "polynomials, sin and exp"):
+        start = time.perf_counter()
+        subprocess.run(
+            [sys.executable, "-m", "mdbench", "score", truth, answer, "--columns", "x0,x1,x2,x3"],
+            check=True,
+            stdout=subprocess.DEVNULL,
         )
+        times.append(time.perf_counter() - start)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        cpus.append(after.ru_utime + after.ru_stime - before)
+        before += cpus[-1]
+    for what, measured in (("wall", times), ("CPU", cpus)):
+        middle = statistics.median(measured)
+        print(f"mdbench score, {what}: median {middle:.2f} s, most {max(measured):.2f}", flush=True)
+
+
+def main() -> None:
+    """Print the tables."""
+    numbers = [int(word) for word in sys.argv[1:] if word.isdigit()]
+    truths = [*laws(), *answers()]
+    corpus = [
+        pair for seed in range(*numbers or [1]) for law in truths for pair in pairs(law, seed)
+    ]
+    print(f"{len(corpus)} pairs of {len(truths)} equations")
+    if "--referees" in sys.argv:
+        time_score()
+        few = corpus[:: len(corpus) // FEW]
+        count("SRBench's rule", srbench, few, "solution")
+        count("sreval", Sreval(), few, "equal")
+        return
+    asked: list[tuple[str, Callable[[Pair], bool | None]]] = [
+        ("identified", identified),
+        ("skeleton", skeleton),
+        ("solution", solved),
+    ]
+    for title, ask in asked:
+        count(title, ask, corpus, title)
 
 
 if __name__ == "__main__":

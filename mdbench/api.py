@@ -5,12 +5,10 @@ The names are those of `mdbench` itself: ``mdbench.run`` and so on.
 
 from __future__ import annotations
 
-import re
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from functools import partial
 from pathlib import Path
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
@@ -18,9 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 import pandas as pd
 from pydantic import AwareDatetime, BaseModel
 
-from mdbench.errors import EquationError, UsageError, did_you_mean
-from mdbench.expressions import comparison, parse
-from mdbench.expressions.functions import CONSTANTS, FUNCTIONS
+from mdbench.errors import UsageError, did_you_mean
+from mdbench.expressions.scores import Comparison, compare
 from mdbench.protocols import Protocol
 from mdbench.records import Budget, Measured, Record, RecordStore, Selection
 from mdbench.runs.execute import execute
@@ -32,7 +29,7 @@ from mdbench.runtimes.choose import open_runtime
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -40,9 +37,6 @@ if TYPE_CHECKING:
     from mdbench.runs.spec import JobSpec
 
 __all__ = ["Comparison", "Data", "View", "compare", "dataset", "load", "run"]
-
-
-_NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?!\w*\s*\()")
 
 
 def run(
@@ -218,121 +212,6 @@ def _kind(values: list[Any]) -> str:
         if found == {str}
         else ("Float64" if found <= {int, float} else "object")
     )
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """An equation beside the true one; what is None could not be decided, and `reasons` says why.
-
-    Attributes
-    ----------
-    normalized_edit_distance
-        Edits that make the one tree the other, over the nodes of the truth; at most 1 (SRSD).
-    solution
-        Whether they are the same but for a constant that is added or multiplied.
-    srbench_solution
-        The same by SRBench's own rule.
-    complexity, simplified_complexity
-        Nodes of the answer, as it stands and simplified; None where it cannot be read.
-    true_complexity, true_simplified_complexity
-        Those of the truth.
-    reasons
-        What there is to say of each of the first three.
-    """
-
-    normalized_edit_distance: float | None
-    solution: bool | None
-    srbench_solution: bool | None
-    complexity: int | None
-    simplified_complexity: int | None
-    true_complexity: int | None
-    true_simplified_complexity: int | None
-    reasons: Mapping[str, str] = field(repr=False)
-
-
-def compare(
-    truth: str,
-    answer: str,
-    *,
-    columns: Collection[str] | None = None,
-    any_sign: Collection[str] = (),
-    r2: float | None = None,
-    seconds: int = comparison.MAX_SECONDS,
-) -> Comparison:
-    """Say how near an equation is to the true one, as ``mdbench score`` does.
-
-    Parameters
-    ----------
-    truth, answer
-        Right-hand sides.
-    columns
-        The names that they may use; by default those in the truth.
-    any_sign
-        Which of them may be negative; all others are taken for positive.
-    r2
-        Of the answer on test data, for SRBench's own rule.
-    seconds
-        CPU time that a symbolic step may take.
-
-    Raises
-    ------
-    mdbench.errors.UsageError
-        If `any_sign` names no column.
-    mdbench.errors.EquationError
-        If the truth cannot be read.
-
-    Examples
-    --------
-    >>> import mdbench
-    >>> found = mdbench.compare("x0*x1", "2*x1*x0")
-    >>> found.solution, found.complexity, found.true_complexity
-    (True, 4, 3)
-    """
-    names = list(columns or ())
-    if columns is None:
-        names = sorted(set(_NAME.findall(truth)) - {*FUNCTIONS, *CONSTANTS})
-    domain = {name: dict(comparison.POSITIVE) for name in names}
-    for name in any_sign:
-        if name not in domain:
-            raise UsageError(
-                f"--any-sign names {name!r}, which is no column.", did_you_mean(name, domain)
-            )
-        domain[name]["sign"] = "mixed"
-    distance = comparison.normalized_edit_distance(truth, answer, names, seconds=seconds)
-    solution = comparison.symbolic_solution(truth, answer, domain, seconds=seconds)
-    srbench = comparison.srbench_solution(truth, answer, names, r2=r2, seconds=seconds)
-    simplified = partial(comparison.simplified_complexity, seconds=seconds)
-    edits = "" if distance.edits is None else f"{distance.edits} edits, "
-    return Comparison(
-        distance.value,
-        solution.solved,
-        srbench.solved,
-        complexity=_counted(_nodes, answer, names),
-        simplified_complexity=_counted(simplified, answer, names),
-        true_complexity=_counted(_nodes, truth, names),
-        true_simplified_complexity=_counted(simplified, truth, names),
-        reasons={
-            "normalized_edit_distance": distance.reason
-            or f"{edits}{distance.nodes} nodes in the truth",
-            "solution": _why(solution),
-            "srbench_solution": _why(srbench),
-        },
-    )
-
-
-def _why(found: comparison.Solution) -> str:
-    return found.reason or (f"constant {found.how}" if found.how else "")
-
-
-def _nodes(text: str, names: list[str]) -> int:
-    return parse(text, names).complexity
-
-
-def _counted(count: Callable[[str, list[str]], int], text: str, names: list[str]) -> int | None:
-    try:
-        return count(text, names)
-    except EquationError:
-        return None
 
 
 @dataclass(frozen=True)

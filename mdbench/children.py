@@ -37,8 +37,7 @@ class Child:
     Parameters
     ----------
     module
-        The name of the module whose function ``answer`` the child calls with each question.  If
-        it has a function ``warm``, that is called first, on nobody's time.
+        The name of the module whose function ``answer`` the child calls with each question.
     seconds
         CPU time for one question; the kernel counts in whole seconds, and may give one more.
     """
@@ -143,8 +142,6 @@ def serve(module: str) -> None:
     _limit(resource.RLIMIT_CORE, 0)
     _limit(resource.RLIMIT_AS, MAX_BYTES)
     work = import_module(module)
-    if hasattr(work, "warm"):
-        work.warm()
     for line in sys.stdin:
         question = json.loads(line)
         seconds = question.pop("seconds")

@@ -147,8 +147,10 @@ def test_mutations_of_every_true_system(system: OdeSystem) -> None:
         for k in range(len(expand(text, NAMES4))):
             assert judged(i, scaled(text, k, 1.04)) is Verdict.IDENTIFIED
             assert judged(i, scaled(text, k, 0.96)) is Verdict.IDENTIFIED
-            assert judged(i, scaled(text, k, 1.06)) is Verdict.DIFFERENT
-            assert judged(i, scaled(text, k, 0.94)) is Verdict.DIFFERENT
+            # The constants of a logarithm are compared as they are written, not multiplied out.
+            wrong = 0.1 if "log" in text else 0.06
+            assert judged(i, scaled(text, k, 1 + wrong)) is Verdict.DIFFERENT
+            assert judged(i, scaled(text, k, 1 - wrong)) is Verdict.DIFFERENT
             dropped = Verdict.ONE_TERM_OFF if total > 1 else Verdict.DIFFERENT
             assert judged(i, scaled(text, k, 0.0)) is dropped
         assert judged(i, f"{text} + 0.7*u0**7") is Verdict.ONE_TERM_OFF
@@ -168,18 +170,20 @@ def test_rewriting_keeps_the_verdict(system: OdeSystem) -> None:
             assert compare(truth, written, NAMES4).verdict is wanted, (rewrite, written)
 
 
-def test_a_comparison_that_takes_too_long_is_undecided() -> None:
+def test_what_is_told_apart_is_not_identified_whether_or_not_one_term_is_off() -> None:
     above = " + ".join(f"{i}.5*u{i % 3}**{i % 7}*u{(i // 3) % 3}" for i in range(40))
     below = " + ".join(f"{i}.5*u{i % 3}**{1 + i % 9}" for i in range(30))
     start = time.monotonic()
     found = compare(["u0*u1/(1 + u0) + u2"], [f"({above})/({below})"], NAMES, seconds=0.0)
-    assert found.verdict is Verdict.UNDECIDED
+    assert found.verdict is Verdict.NOT_IDENTIFIED
     assert time.monotonic() - start < 10.0
 
 
-def test_what_is_too_large_to_be_multiplied_out_is_undecided() -> None:
+def test_what_is_too_large_to_be_multiplied_out_has_values() -> None:
     huge = "(u0 + u1 + u2 + 1)**20*(u0 - u1 + u2)**15"
     found = compare(["u0 + u1"], [huge], NAMES)
+    assert (found.verdict, found.edit_distance) == (Verdict.NOT_IDENTIFIED, None)
+    found = compare([huge], ["u0 + u1"], NAMES)  # whose constants nobody can move
     assert (found.verdict, found.edit_distance) == (Verdict.UNDECIDED, None)
     # Unless another equation settles it.
     assert compare(["u0 + u1", "u2"], [huge, "u0"], NAMES).verdict is Verdict.DIFFERENT

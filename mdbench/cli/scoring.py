@@ -8,8 +8,8 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
-from mdbench.api import compare
 from mdbench.expressions.comparison import MAX_SECONDS
+from mdbench.expressions.scores import compare
 
 if TYPE_CHECKING:
     from rich.console import Console

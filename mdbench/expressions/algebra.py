@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cmath
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,8 @@ from .atoms import ONE
 from .canonical import canonical, plain_symbols, tree_of
 from .edit_distance import Tree, edit_distance
 from .grammar import read
-from .numerical import Related, Relation, Values
+from .moved import Moving, Related, Relation
+from .shortcuts import shortcuts
 from .solution import assumed_symbols, equal_up_to_a_constant, rounded, srbench_rounded
 from .symbolic import nodes, to_sympy
 from .terms import expand
@@ -21,10 +23,17 @@ from .terms import expand
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-__all__ = ["answer", "warm"]
+__all__ = ["answer"]
 
 _ENOUGH_R2 = 0.5
 """SRBench looks at no model whose R2 on the test data is not above this."""
+_LOOKS = 4
+_GOLDEN = 0.6180339887498949
+_ROUNDING = 1e-6
+"""Values that differ by more than this share of what is added up are no rounding."""
+_SEEN = 0.05
+_LARGE = 100.0
+"""What varies by so much and is no larger does not hang on numbers below 1e-4."""
 _LONGEST = 10**12
 """Numerators and denominators above this are printed as decimals."""
 
@@ -32,11 +41,6 @@ _LONGEST = 10**12
 def answer(question: dict[str, Any]) -> dict[str, Any]:
     """Answer a question by what its key ``ask`` names; the other keys are its arguments."""
     return _ANSWERS[question.pop("ask")](**question)
-
-
-def warm() -> None:
-    """Have SymPy load what it loads at the first question of a kind."""
-    _fractions("1/(1 + x) + exp(x)/(2 + x)", ["x"])
 
 
 def _tree(text: str, variables: list[str]) -> dict[str, Any]:
@@ -50,9 +54,9 @@ def _distance(trees: list[dict[str, Any]]) -> dict[str, Any]:
     return {"distance": edit_distance(one, other)}
 
 
-def _simplified(text: str, variables: list[str]) -> dict[str, Any]:
+def _complexities(text: str, variables: list[str]) -> dict[str, Any]:
     expression = to_sympy(read(text, variables), plain_symbols(variables))
-    return {"complexity": nodes(_simple(expression))}
+    return {"complexity": nodes(expression), "simplified": nodes(_simple(expression))}
 
 
 def _solution(
@@ -81,7 +85,7 @@ def _moved(truth: str, prediction: str, domain: dict[str, dict[str, Any]], digit
         terms = expand(truth, names)
     except EquationError:
         return ""
-    values = Values(truth, prediction, names, names, ends)
+    values = Moving(truth, prediction, names, names, ends)
     if values.undefined:
         return ""
     offset, factor = values.offset(), values.factor()
@@ -93,7 +97,7 @@ def _moved(truth: str, prediction: str, domain: dict[str, dict[str, Any]], digit
             return "difference"
     if factor is None:
         return ""
-    values = Values(truth, f"({prediction})/({factor:.9g})", names, names, ends)
+    values = Moving(truth, f"({prediction})/({factor:.9g})", names, names, ends)
     return "ratio" if _is_near(values.relation(terms, exact=True), digits) else ""
 
 
@@ -120,11 +124,43 @@ def _srbench(
     if (r2 is not None and not r2 > _ENOUGH_R2) or p == 0 or p is sympy.nan:
         return {"how": ""}
     difference = srbench_rounded(t - p)
-    if not difference.is_constant():
-        difference = srbench_rounded(_simple(difference))
-    if difference.is_constant():
+    if _is_constant(difference) or (
+        not _is_far_from_constant(difference) and _is_constant(srbench_rounded(_simple(difference)))
+    ):
         return {"how": "difference"}
-    return {"how": "ratio" if srbench_rounded(p / t).is_constant() else ""}
+    return {"how": "ratio" if _is_constant(srbench_rounded(p / t)) else ""}
+
+
+def _is_constant(expression: Any) -> bool:
+    """Tell whether an expression is constant, as SymPy does after simplifying it.
+
+    Values tell nearly all that are not, and simplifying does not change them.
+    """
+    low, high, size = _spread(expression)
+    return bool(high - low <= _ROUNDING * size and expression.is_constant())
+
+
+def _is_far_from_constant(expression: Any) -> bool:
+    """Tell whether rounding the numbers of any writing to three decimals leaves it variable."""
+    low, high, size = _spread(expression)
+    return high - low > _SEEN and size < _LARGE
+
+
+def _spread(expression: Any) -> tuple[float, float, float]:
+    """Give the least and the largest value at a few points, and the size of what is added up."""
+    symbols = sorted(expression.free_symbols, key=str)
+    values, size = [], 0.0
+    for k in range(_LOOKS):
+        point = {
+            symbol: 0.4 + 1.7 * ((k + 1) * (i + 3) * _GOLDEN % 1)
+            for i, symbol in enumerate(symbols)
+        }
+        terms = [complex(term.evalf(20, subs=point)) for term in sympy.Add.make_args(expression)]
+        if not all(map(cmath.isfinite, terms)):
+            return 0.0, 0.0, 0.0
+        values.append(abs(sum(terms)))
+        size = max(size, sum(map(abs, terms)))
+    return min(values), max(values), size
 
 
 def _fractions(text: str, variables: list[str]) -> dict[str, Any]:
@@ -159,13 +195,14 @@ def _printed(expression: Any) -> str:
 
 def _simple(expression: Any) -> Any:
     """Simplify, to nothing that is longer."""
-    return sympy.simplify(expression, ratio=1)
+    with shortcuts():
+        return sympy.simplify(expression, ratio=1)
 
 
 _ANSWERS: dict[str, Callable[..., dict[str, Any]]] = {
     "tree": _tree,
     "distance": _distance,
-    "simplified": _simplified,
+    "complexities": _complexities,
     "fractions": _fractions,
     "solution": _solution,
     "srbench": _srbench,

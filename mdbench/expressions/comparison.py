@@ -25,8 +25,8 @@ __all__ = [
     "POSITIVE",
     "Distance",
     "Solution",
+    "complexities",
     "normalized_edit_distance",
-    "simplified_complexity",
     "srbench_solution",
     "start",
     "symbolic_solution",
@@ -241,12 +241,12 @@ def srbench_solution(
     return _verdict(_ask(question, seconds))
 
 
-def simplified_complexity(
+def complexities(
     text: str, variables: Collection[str], *, seconds: int = MAX_SECONDS
-) -> int:
-    """Count the nodes of what SymPy simplifies an equation to.
+) -> tuple[int, int]:
+    """Count the nodes of an equation as it stands, and of what SymPy simplifies it to.
 
-    The complexity of the equation as it was given is `Equation.complexity`.
+    The first is `Equation.complexity`.
 
     Raises
     ------
@@ -255,17 +255,18 @@ def simplified_complexity(
     """
     names = sorted(variables)
     parse(text, names)
-    found = _ask({"ask": "simplified", "text": text, "variables": names}, seconds)
+    found = _ask({"ask": "complexities", "text": text, "variables": names}, seconds)
     if "error" in found:
         raise EquationError(
             f"SymPy cannot simplify {text[:40]!r}: {found['error']}", _limits(seconds)
         )
-    return int(found["complexity"])
+    return int(found["complexity"]), int(found["simplified"])
 
 
 def start() -> None:
-    """Start the process that compares, without waiting for it; the first question would, too."""
-    _child.start()
+    """Start the processes that compare, without waiting; the first question to each would, too."""
+    for child in _children:
+        child.start()
 
 
 def _fault(prediction: str | None, variables: Collection[str]) -> str:
@@ -301,7 +302,10 @@ def _ask(question: dict[str, Any], seconds: int) -> dict[str, Any]:
 @lru_cache(maxsize=4_096)
 def _answer(question: str, seconds: int) -> dict[str, Any]:
     """Ask the child once: what took it too long would do so again."""
-    return _child.ask(json.loads(question), seconds)
+    asked = json.loads(question)
+    return _children[asked["ask"] in _ASIDE].ask(asked, seconds)
 
 
-_child = Child(f"{__package__}.algebra", MAX_SECONDS)
+_ASIDE = frozenset({"srbench", "complexities"})
+"""What a second process is asked, so that it can be worked out beside the rest."""
+_children = tuple(Child(f"{__package__}.algebra", MAX_SECONDS) for _ in range(2))

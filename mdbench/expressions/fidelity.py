@@ -7,9 +7,7 @@ same is worked out; ``docs/fidelity.md`` says how, and what a term is.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -19,25 +17,34 @@ from mdbench.errors import EquationError
 from .atoms import monomial_text, whole
 from .edit_distance import edit_distance
 from .equation import parse
+from .fitting import shift_as_written
 from .grammar import read
 from .matching import TOLERANCE, Match, match, tree_of_sums
-from .numerical import Related, Relation, Values
-from .rewriting import rewritten
+from .moved import Moving, Related, Relation
+from .numerical import EXACT
 from .terms import expand
+from .verdicts import (
+    Evidence,
+    Numerical,
+    Structural,
+    Symbolic,
+    Term,
+    TermComparison,
+    Verdict,
+    identified,
+    together,
+)
+from .writings import Names, TimeLeft, Writings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from .atoms import Monomial, Sum
-    from .points import Domain
 
 __all__ = ["Term", "TermComparison", "Verdict", "compare"]
 
 MAX_SECONDS = 60.0
 """After this no further writing of an equation is tried."""
-_MOST_TOKENS = 250
-"""Numbers, names and signs of a sum beyond which its fractions are not written anew."""
-_TOKEN = re.compile(r"[\w.]+|\*\*|[-+*/^]")
 _MOST_LEFT_OUT = 12
 """Sums of more terms are not tried with each of them left out."""
 _MOST_CELLS = 40_000
@@ -46,68 +53,6 @@ _ROUNDING = Fraction(1, 10**8)
 """What fractions leave where their texts were rounded to 15 digits, as a share."""
 _DIGITS = 6
 """Significant digits of the terms that are named."""
-
-
-class Verdict(StrEnum):
-    """What an answer is."""
-
-    IDENTIFIED = "identified"
-    """All terms, no other, every constant within 5 %."""
-    ONE_TERM_OFF = "one_term_off"
-    """Exactly one term is missing or too many in the whole system, at least one is found, and all
-    that are found are within 5 %."""
-    DIFFERENT = "different"
-    UNDECIDED = "undecided"
-    """A step ran out of time, and what is known allows more than one of the others."""
-
-
-@dataclass(frozen=True)
-class Term:
-    """A term of one equation.
-
-    Attributes
-    ----------
-    equation
-        The index of the equation.
-    text
-        For people, with rounded constants.
-    exact
-        For `parse`, in full precision.
-    """
-
-    equation: int
-    text: str
-    exact: str
-
-
-@dataclass(frozen=True)
-class TermComparison:
-    """An answer beside the truth.
-
-    Attributes
-    ----------
-    precision, recall, f1
-        Of terms over the whole system.  A term counts as found whatever its coefficient is.
-    coefficient_error
-        The largest relative error of a constant among the terms found; None where there is none.
-    edit_distance
-        Nodes to change over nodes of the truth, at most 1, between the multiplied-out systems;
-        None if the truth could not be multiplied out.
-    missing, extra
-        Terms that only the truth, or only the answer, has.
-    matched
-        The terms of the answer that the truth has too, as far as they can be named.
-    """
-
-    verdict: Verdict
-    precision: float
-    recall: float
-    f1: float
-    coefficient_error: float | None
-    edit_distance: float | None
-    missing: tuple[Term, ...]
-    extra: tuple[Term, ...]
-    matched: tuple[Term, ...]
 
 
 @dataclass(frozen=True)
@@ -122,6 +67,12 @@ class _Pair:
     missing: tuple[tuple[Monomial, Sum], ...]
     extra: tuple[tuple[Monomial, Sum], ...]
     decided: bool = True
+    evidence: Evidence | None = None
+
+    @property
+    def apart(self) -> bool:
+        """Whether it is known not to be the truth, though nothing else is decided."""
+        return self.evidence is not None and identified(self.evidence) is False
 
     @property
     def faults(self) -> int:
@@ -176,30 +127,22 @@ def compare(
     names = tuple(variables)
     true_names = names if truth_variables is None else tuple(truth_variables)
     ranges = tuple((name, float(low), float(high)) for name, (low, high) in (domain or {}).items())
-    known = _Names(true_names, names, ranges)
+    known = Names(true_names, names, ranges)
     return _compare(tuple(truth), tuple(prediction), known, seconds)
-
-
-@dataclass(frozen=True)
-class _Names:
-    """What the variables of truth and answer are called, and what is known of their values."""
-
-    true: tuple[str, ...]
-    predicted: tuple[str, ...]
-    domain: Domain
 
 
 @lru_cache(maxsize=1_024)
 def _compare(
-    truth: tuple[str, ...], prediction: tuple[str, ...], names: _Names, seconds: float
+    truth: tuple[str, ...], prediction: tuple[str, ...], names: Names, seconds: float
 ) -> TermComparison:
-    budget = _Budget(seconds)
+    budget = TimeLeft(seconds)
     pairs = [_equation(t, p, names, budget) for t, p in zip(truth, prediction, strict=True)]
     n_true = sum(len(pair.truth) for pair in pairs)
     found = sum(pair.found for pair in pairs)
     n_predicted = found + sum(len(pair.extra) for pair in pairs)
     errors = [pair.error for pair in pairs if pair.error is not None]
     unknown = any(not pair.decided for pair in pairs)
+    evidence = tuple(pair.evidence for pair in pairs if pair.evidence is not None)
     return TermComparison(
         verdict=_verdict(pairs),
         precision=_share(found, n_predicted, n_true),
@@ -210,6 +153,8 @@ def _compare(
         missing=_terms(pair.missing for pair in pairs),
         extra=_terms(pair.extra for pair in pairs),
         matched=_matched(pairs),
+        evidence=together(evidence, _structural(pairs, evidence)),
+        by_equation=evidence,
     )
 
 
@@ -227,13 +172,26 @@ def _verdict(pairs: list[_Pair]) -> Verdict:
     if faults > 1 or wrong:
         return Verdict.DIFFERENT
     if len(decided) < len(pairs):
-        return Verdict.UNDECIDED
+        apart = any(pair.apart for pair in pairs)
+        return Verdict.NOT_IDENTIFIED if apart or faults else Verdict.UNDECIDED
     if not faults:
         return Verdict.IDENTIFIED
     return Verdict.ONE_TERM_OFF if any(pair.found for pair in pairs) else Verdict.DIFFERENT
 
 
-def _equation(truth: str, prediction: str, names: _Names, budget: _Budget) -> _Pair:
+def _structural(pairs: list[_Pair], evidence: Sequence[Evidence]) -> Structural:
+    """Say of a system what its terms alone say."""
+    known = [each.structural for each in evidence]
+    if Structural.UNKNOWN in known:
+        return Structural.UNKNOWN
+    off = [each for each in known if each is not Structural.SAME]
+    if not off:
+        return Structural.SAME
+    lone = off == [Structural.ONE_TERM_OFF] and any(pair.found for pair in pairs)
+    return Structural.ONE_TERM_OFF if lone else Structural.OTHER
+
+
+def _equation(truth: str, prediction: str, names: Names, budget: TimeLeft) -> _Pair:
     """Compare two equations, the cheapest way first.
 
     Texts; terms, where all are powers of variables; values, as they stand and with the truth's
@@ -242,25 +200,91 @@ def _equation(truth: str, prediction: str, names: _Names, budget: _Budget) -> _P
     parse(prediction, names.predicted)  # what cannot be read is an error, what is too large is not
     t, p = _terms_or_whole(truth, names.true), _terms_or_whole(prediction, names.predicted)
     if t == p and read(truth, names.true) == read(prediction, names.predicted):
-        return _pair(t, t, match(t, t))
+        same = Evidence(Symbolic.EQUAL, Numerical.EQUAL, Structural.SAME, "the same text")
+        return replace(_pair(t, t, match(t, t)), evidence=same)
     large = _is_whole(t) or _is_whole(p)
     direct = None if large else _pair(t, p, match(t, p))
+    values = Moving(truth, prediction, names.true, names.predicted, names.domain)
+    near: bool | None = False
+    symbolic = Symbolic.EQUAL if direct is not None and t == p else Symbolic.NOT_PROVED
     if direct is not None and _is_polynomial(t) and _is_polynomial(p):
-        return direct  # each has one writing only, and the arithmetic is exact
-    values = Values(truth, prediction, names.true, names.predicted, names.domain)
-    if direct is not None and not direct.faults and _is_faithful(t, p, values):
-        return direct
-    known = _by_values(t, {} if large else p, values)
+        # Each has one writing only, and the arithmetic is exact.
+        found, faithful = direct, True
+        symbolic = Symbolic.EQUAL if t == p else Symbolic.UNEQUAL
+    else:
+        faithful = direct is not None and not direct.faults and _is_faithful(t, p, values)
+        if direct is not None and faithful and (t == p or not _units_matter(t)):
+            found = direct
+        else:
+            asked = _Asked(truth, prediction, names, budget)
+            found, near = _by_values_or_writings(t, p, direct, values, asked)
+    return replace(
+        found, evidence=_evidence(symbolic, direct, values, faithful=faithful, near=near)
+    )
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """The texts of two equations, and what there is to make other writings of them."""
+
+    truth: str
+    prediction: str
+    names: Names
+    budget: TimeLeft
+
+
+def _by_values_or_writings(
+    t: Sum, p: Sum, direct: _Pair | None, values: Moving, asked: _Asked
+) -> tuple[_Pair, bool | None]:
+    """Compare by values, then by writings; tell, too, whether it is near by values, if known."""
+    known = _by_values(t, {} if direct is None else p, values)
     if known is not None:
-        return known
+        return known, not known.faults
     if direct is None:
         missing = tuple((monomial, t) for monomial in t)
-        return _Pair(t, {}, 0, 0, None, missing, (), decided=False)
-    others = _Writings(truth, prediction, names, budget)
-    return _off_by_terms(direct, values, others)
+        found = _Pair(t, {}, 0, 0, None, missing, (), decided=False)
+        known_apart = not _is_whole(t) and values.relation(t).relation is not Relation.UNKNOWN
+        return found, False if known_apart else None
+    others = Writings(asked.truth, asked.prediction, asked.names, asked.budget)
+    found = _off_by_terms(direct, values, others)
+    if not found.decided and values.relation(t).relation is Relation.UNKNOWN:
+        return found, None
+    return found, found.decided and not found.faults
 
 
-def _off_by_terms(direct: _Pair, values: Values, others: _Writings) -> _Pair:
+def _evidence(
+    symbolic: Symbolic, direct: _Pair | None, values: Moving, *, faithful: bool, near: bool | None
+) -> Evidence:
+    """Put together what is known of two equations."""
+    compared = values.compared
+    if values.undefined:
+        numerical, told = Numerical.APART, "it has no values where the truth has some"
+    elif compared.equal is None:
+        numerical, told = Numerical.NEAR if near else Numerical.UNKNOWN, ""
+    elif compared.equal and not (values.holds_more and not near):
+        numerical = Numerical.EQUAL
+        told = f"equal to {values.digits} digits at {compared.points} points"
+    else:
+        numerical = Numerical.NEAR if near else Numerical.APART
+        if near is None:
+            numerical = Numerical.UNKNOWN
+        at = ", ".join(f"{name}={number!r}" for name, number in (compared.point or {}).items())
+        told = f"apart by {compared.share:.1g} at {at or 'any point'}"
+        if compared.equal:
+            told = "equal to rounding, with a part that rounding hides"
+    if direct is None:
+        structural = Structural.UNKNOWN
+    elif direct.faults:
+        off = direct.faults == 1 and not direct.wrong
+        structural = Structural.ONE_TERM_OFF if off else Structural.OTHER
+    else:
+        structural = Structural.SAME if faithful or near else Structural.OTHER
+    # To the digits that rounded numbers have.
+    rounded = values.tolerance > EXACT
+    return Evidence.of(symbolic, numerical, structural, told, rounded=rounded)
+
+
+def _off_by_terms(direct: _Pair, values: Moving, others: Writings) -> _Pair:
     """Give what is known of two equations whose terms differ, and whose values do if they can."""
     t, p = direct.truth, direct.prediction
     if values.relation(t).relation is Relation.UNKNOWN:
@@ -296,7 +320,23 @@ def _is_polynomial(terms: Sum) -> bool:
     )
 
 
-def _is_faithful(t: Sum, p: Sum, values: Values) -> bool:
+def _units_matter(terms: Sum) -> bool:
+    """Tell whether coefficients change unevenly with the units of variables.
+
+    In other units a logarithm leaves a constant, and a power that is not whole a factor that hangs
+    on its exponent.
+    """
+    return any(
+        atom.kind == "log"
+        or (power.denominator != 1 and atom.kind != "exp")
+        or _units_matter(dict(atom.inner))
+        or _units_matter(dict(atom.second or ()))
+        for monomial in terms
+        for atom, power in monomial
+    )
+
+
+def _is_faithful(t: Sum, p: Sum, values: Moving) -> bool:
     return (
         not values.undefined
         and values.faithful(t, of_truth=True)
@@ -310,7 +350,7 @@ def _told_apart(t: Sum, p: Sum) -> _Pair:
     return _Pair(t, p, 0, 0, None, missing, tuple((monomial, p) for monomial in p))
 
 
-def _by_values(t: Sum, p: Sum, values: Values) -> _Pair | None:
+def _by_values(t: Sum, p: Sum, values: Moving) -> _Pair | None:
     """Look whether the values are the truth's, as it stands or with its constants moved."""
     if values.undefined:
         return _told_apart(t, p)
@@ -325,6 +365,13 @@ def _by_values(t: Sum, p: Sum, values: Values) -> _Pair | None:
         found = next(
             (each for each in relations if each.relation in known), Related(Relation.APART)
         )
+    if not values.equal and (found.relation is Relation.OTHER_CONSTANTS or _units_matter(t)):
+        error = shift_as_written(values)
+        if error is not None:
+            if error <= TOLERANCE:
+                found = Related(Relation.SAME, error)
+            elif found.relation is Relation.SAME:
+                found = Related(Relation.OTHER_CONSTANTS, error)
     if found.relation is Relation.SAME and not values.holds_more:
         return _Pair(t, p, len(t), 0, found.error, (), ())
     if found.relation is Relation.OTHER_CONSTANTS:
@@ -332,7 +379,7 @@ def _by_values(t: Sum, p: Sum, values: Values) -> _Pair | None:
     return None
 
 
-def _forms(t: Sum, values: Values) -> Iterator[Sum]:
+def _forms(t: Sum, values: Moving) -> Iterator[Sum]:
     """Give the sums of terms whose constants may be moved."""
     if values.faithful(t, of_truth=True):
         yield t
@@ -350,7 +397,7 @@ def _pair(t: Sum, p: Sum, matched: Match) -> _Pair:
     )
 
 
-def _by_other_writings(t: Sum, p: Sum, values: Values, others: _Writings) -> _Pair | None:
+def _by_other_writings(t: Sum, p: Sum, values: Moving, others: Writings) -> _Pair | None:
     """Look for a writing of both in which they are the same, or all but one term is.
 
     None if there is no such writing.  What is found has to have the answer's values.
@@ -370,7 +417,7 @@ def _by_other_writings(t: Sum, p: Sum, values: Values, others: _Writings) -> _Pa
     return None
 
 
-def _but_for_one_term(t: Sum, p: Sum, values: Values) -> _Pair | None:
+def _but_for_one_term(t: Sum, p: Sum, values: Moving) -> _Pair | None:
     """Leave out one term after the other: of the truth, or of the answer."""
     for left in t if 1 < len(t) <= _MOST_LEFT_OUT else ():
         rest = {monomial: c for monomial, c in t.items() if monomial != left}
@@ -393,128 +440,6 @@ def _match_rounded(truth: Sum, prediction: Sum) -> Match:
     least = _ROUNDING * max(map(abs, prediction.values()), default=Fraction(0))
     extra = tuple(monomial for monomial in found.extra if abs(prediction[monomial]) > least)
     return replace(found, extra=extra)
-
-
-@dataclass
-class _Budget:
-    """The CPU time that is left for other writings of the equations of an answer."""
-
-    seconds: float
-
-
-class _Writings:
-    """The other writings of two equations, each made when it is asked for.
-
-    Attributes
-    ----------
-    complete
-        Whether all that was asked for could be made in time.
-    """
-
-    def __init__(
-        self,
-        truth: str,
-        prediction: str,
-        names: _Names,
-        budget: _Budget,
-    ) -> None:
-        self.complete = True
-        self._texts = truth, prediction
-        self._names = names.true, names.predicted
-        self._budget = budget
-        sums = expand(truth, names.true), expand(prediction, names.predicted)
-        angles = [_has_angles(each) for each in sums]
-        self._angles = any(angles)
-        # A fraction bar in the truth alone is seen as a term that is missing.
-        direct = match(*sums)
-        both_differ = bool(direct.missing and direct.extra)
-        self._fractions = both_differ and _has_fractions(sums[1])
-
-    def both(self) -> Iterator[tuple[Sum, Sum]]:
-        """Give the two in the same writing."""
-        if self._angles:
-            try:
-                one, other = (
-                    expand(text, names, angles=True)
-                    for text, names in zip(self._texts, self._names, strict=True)
-                )
-                yield one, other
-            except EquationError:
-                self.complete = False
-        if self._fractions:
-            yield from self._as_fractions(
-                tuple(
-                    _without(text, names, None)
-                    for text, names in zip(self._texts, self._names, strict=True)
-                )
-            )
-
-    def _as_fractions(self, texts: tuple[str, ...]) -> Iterator[tuple[Sum, Sum]]:
-        found = [
-            self._rewritten(text, names) for text, names in zip(texts, self._names, strict=True)
-        ]
-        one, other = found
-        if one is None or other is None:
-            return
-        if max(len(one), len(other)) > 1:
-            # Partial fractions, or the one fraction where that cannot be parted.
-            yield one[-1], other[-1]
-        if self._one_fraction_tells():
-            yield one[0], other[0]
-
-    def _rewritten(self, text: str, names: tuple[str, ...]) -> list[Sum] | None:
-        """Expand the writings of one equation; None, and not complete, if time is up."""
-        ways = None
-        if self._budget.seconds > 0 and len(_TOKEN.findall(text)) <= _MOST_TOKENS:
-            ways, cpu_s = rewritten(text, names)
-            self._budget.seconds -= cpu_s
-        try:
-            sums = None if ways is None else [expand(way, names) for way in ways]
-        except EquationError:
-            sums = None
-        self.complete = self.complete and sums is not None
-        return sums
-
-    def _one_fraction_tells(self) -> bool:
-        """Tell whether every term of the truth is seen in one fraction.
-
-        There 100 + x/(1 + x) is (100 + 101*x)/(1 + x), and the lack of its second term no more
-        than an error of 1 % in one coefficient.
-        """
-        text, names = self._texts[0], self._names[0]
-        whole = self._rewritten(_without(text, names, None), names)
-        for monomial in expand(text, names):
-            rest = self._rewritten(_without(text, names, monomial), names)
-            if whole is None or rest is None or not match(whole[0], rest[0]).faults:
-                return False
-        return True
-
-
-@lru_cache(maxsize=1_024)
-def _without(text: str, names: tuple[str, ...], left: Monomial | None) -> str:
-    """Write an equation multiplied out, without one of its terms if one is named."""
-    rest = [
-        monomial_text(monomial, c)
-        for monomial, c in expand(text, names).items()
-        if monomial != left
-    ]
-    return " + ".join(rest) or "0"
-
-
-def _has_fractions(terms: Sum) -> bool:
-    return any(atom.kind == "sum" and power < 0 for monomial in terms for atom, power in monomial)
-
-
-def _has_angles(terms: Sum) -> bool:
-    return any(
-        len(atom.inner) > 1
-        or power > 1
-        or (atom.inner[0][1].denominator == 1 and atom.inner[0][1] > 1)
-        or atom.constants[-1] != 0
-        for monomial in terms
-        for atom, power in monomial
-        if atom.kind == "wave"
-    )
 
 
 def _edit_distance(pairs: list[_Pair]) -> float | None:

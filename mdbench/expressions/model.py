@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import mpmath
 import numpy as np
 
 from .functions import FUNCTIONS
-from .precise import called, raised
+from .precise import called, exactly, raised, total
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -165,8 +164,8 @@ class Model:
         return _Dual(columns, shifts, self.moving).of(self.terms)
 
     def precise(self, point: Mapping[str, Any], shifts: Sequence[Any]) -> Any:
-        """Give the value at one point in mpmath's present precision."""
-        return mpmath.fsum(self.precise_terms(point, shifts))
+        """Give the value at one point, with the present precision."""
+        return total(self.precise_terms(point, shifts))
 
     def precise_terms(self, point: Mapping[str, Any], shifts: Sequence[Any]) -> list[Any]:
         """Give the value of each term at one point."""
@@ -251,13 +250,13 @@ def _applied(name: str, argument: Array) -> Array:
 
 
 def _precise(terms: _Terms, point: Mapping[str, Any], shifts: Sequence[Any]) -> Any:
-    total = mpmath.mpf(0)
+    values = []
     for c, factors in terms:
         product = _moved(c, shifts)
         for factor in factors:
             product *= _precise_factor(factor, point, shifts)
-        total += product
-    return total
+        values.append(product)
+    return total(values)
 
 
 def _precise_factor(factor: _Factor, point: Mapping[str, Any], shifts: Sequence[Any]) -> Any:
@@ -273,7 +272,7 @@ def _precise_factor(factor: _Factor, point: Mapping[str, Any], shifts: Sequence[
 
 
 def _moved(constant: _Constant, shifts: Sequence[Any]) -> Any:
-    value = mpmath.mpf(constant.value.numerator) / constant.value.denominator
+    value = exactly(constant.value)
     if constant.index is None:
         return value
     shift = shifts[constant.index]

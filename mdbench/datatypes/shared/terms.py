@@ -13,13 +13,15 @@ from mdbench.errors import EquationError
 from mdbench.expressions.contribution import negligible, used
 from mdbench.expressions.fidelity import Verdict, compare
 from mdbench.expressions.functions import CONSTANTS, FUNCTIONS
+from mdbench.expressions.skeleton import same_skeleton
 from mdbench.metrics.spec import MetricSpec, flag
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from mdbench.datatypes.base import Task
     from mdbench.expressions.fidelity import Term
+    from mdbench.expressions.verdicts import Numerical, Structural
     from mdbench.metrics.spec import Value
 
 __all__ = ["TERM_METRICS", "beside_the_truth"]
@@ -29,6 +31,21 @@ _HANGS_ON_THE_DOMAIN = re.compile(r"[A-Za-z]\w*\s*\(|/|(\*\*|\^)\s*(?!\(?[+-]?\d
 """A call, a fraction bar, or an exponent that is no whole number."""
 _KEPT = frozenset[Any]()
 """The places of what only records hold."""
+
+
+def _verdict(name: str, explanation: str, labels: tuple[str, ...]) -> MetricSpec:
+    return MetricSpec(
+        name=name,
+        title=name,
+        explanation=explanation,
+        kind="label",
+        labels=labels,
+        better="neither",
+        on_failure=None,
+        aggregate="counts",
+        places=_KEPT,
+    )
+
 
 TERM_METRICS = (
     flag(
@@ -45,6 +62,12 @@ TERM_METRICS = (
         mark="±1",
         places={"board"},
     ),
+    flag(
+        "skeleton",
+        "skeleton",
+        "answers that some choice of their constants, none of which becomes idle, makes the truth",
+        places={"board"},
+    ),
     MetricSpec(
         name="f1",
         title="F1",
@@ -52,6 +75,33 @@ TERM_METRICS = (
         better="higher",
         on_failure=0.0,
         digits=2,
+    ),
+    _verdict(
+        "symbolic",
+        "what rewriting has proved of the answer",
+        ("not proved", "equal", "unequal"),
+    ),
+    _verdict(
+        "numerical",
+        "what evaluating has proved of the answer: told apart from the truth at a point, equal, or "
+        "equal to the truth with its constants moved by 5 % at most",
+        ("apart", "equal", "near"),
+    ),
+    _verdict(
+        "structural",
+        "what the terms of the answer say, multiplied out",
+        ("other", "one term off", "same"),
+    ),
+    MetricSpec(
+        name="verdicts",
+        title="verdicts",
+        explanation="answers on which two of the three verdicts exclude each other: a fault of the "
+        "scorer, named in the notes",
+        kind="label",
+        labels=("agree", "contradict"),
+        better="neither",
+        on_failure=None,
+        aggregate="counts",
     ),
     MetricSpec(
         name="precision",
@@ -104,7 +154,6 @@ def beside_the_truth(truth: Sequence[str], equations: Sequence[str], task: Task[
     unknown = {name for text in truth for name in _NAME.findall(text)} - {*CONSTANTS, *FUNCTIONS}
     names = dict.fromkeys((*task.variables, *sorted(unknown)))
     domain = _domain(task, " ".join([*truth, *equations]))
-
     # Only data types whose files name such terms have them.
     unseen = getattr(task.dataset, "unseen_terms", ())
     excused: list[str] = []
@@ -124,10 +173,17 @@ def beside_the_truth(truth: Sequence[str], equations: Sequence[str], task: Task[
     def named(terms: Iterable[Term]) -> list[str]:
         return [f"{task.targets[term.equation]}: {term.text}" for term in terms]
 
-    undecided = found.verdict is Verdict.UNDECIDED
+    undecided = found.verdict in {Verdict.UNDECIDED, Verdict.NOT_IDENTIFIED}
+    identified = found.verdict is Verdict.IDENTIFIED
+    evidence = found.evidence
     metrics: dict[str, Value] = {
-        "identified": None if undecided else float(found.verdict is Verdict.IDENTIFIED),
+        "identified": None if found.verdict is Verdict.UNDECIDED else float(identified),
         "one_term_off": None if undecided else float(found.verdict is Verdict.ONE_TERM_OFF),
+        "skeleton": 1.0 if identified else _skeleton(truth, equations, task, tuple(names), domain),
+        "symbolic": evidence.symbolic.value,
+        "numerical": _known(evidence.numerical),
+        "structural": _known(evidence.structural),
+        "verdicts": "contradict" if evidence.contradictions else "agree",
         "f1": found.f1,
         "precision": found.precision,
         "recall": found.recall,
@@ -136,8 +192,40 @@ def beside_the_truth(truth: Sequence[str], equations: Sequence[str], task: Task[
     if found.coefficient_error is not None:
         metrics["coefficient_error"] = found.coefficient_error
     notes = {"missing": found.missing, "extra": found.extra, "negligible": small}
-    words = {word: named(terms) for word, terms in notes.items() if terms}
-    return Scores(metrics, words | ({"unseen": excused} if excused else {}))
+    told = {word: named(terms) for word, terms in notes.items() if terms}
+    told["numerical"] = [
+        f"{target}: {each.told}"
+        for target, each in zip(task.targets, found.by_equation, strict=True)
+        if each.told
+    ]
+    told["contradictions"] = list(evidence.contradictions)
+    told["unseen"] = excused
+    return Scores(metrics, {word: texts for word, texts in told.items() if texts})
+
+
+def _known(verdict: Numerical | Structural) -> Value:
+    return None if verdict == "unknown" else verdict.value
+
+
+def _skeleton(
+    truth: Sequence[str],
+    equations: Sequence[str],
+    task: Task[Any],
+    true_names: tuple[str, ...],
+    domain: Mapping[str, tuple[float, float]],
+) -> Value:
+    """Ask for each equation whether some choice of its constants makes it the true one."""
+    ranges = tuple((name, *ends) for name, ends in domain.items())
+    undecided = False
+    for true, answer in zip(truth, equations, strict=True):
+        try:
+            found = same_skeleton(true, answer, true_names, task.variables, ranges)
+        except EquationError:
+            found = None
+        if found is False:
+            return 0.0
+        undecided = undecided or found is None
+    return None if undecided else 1.0
 
 
 def _domain(task: Task[Any], text: str) -> dict[str, tuple[float, float]]:
