@@ -8,7 +8,7 @@ import pytest
 
 from mdbench.expressions.fidelity import Verdict, compare
 from mdbench.expressions.verdicts import (
-    Evidence,
+    Findings,
     Numerical,
     Structural,
     Symbolic,
@@ -39,7 +39,7 @@ def test_what_is_said_of_an_answer(
     truth: str, answer: str, wanted: tuple[str, str, str, bool | None]
 ) -> None:
     found = compare([truth], [answer], NAMES)
-    said = found.evidence
+    said = found.findings
     assert (said.symbolic, said.numerical, said.structural, identified(said)) == wanted
     assert not said.contradictions
     [told] = [each.told for each in found.by_equation]
@@ -56,10 +56,10 @@ def test_a_point_is_named_where_the_two_are_told_apart() -> None:
 
 def test_verdicts_that_exclude_each_other_are_told() -> None:
     same = Structural.SAME
-    assert Evidence.of(Symbolic.EQUAL, Numerical.APART, same).contradictions == (
+    assert Findings.of(Symbolic.EQUAL, Numerical.APART, same).contradictions == (
         "proved equal, and told apart by values",
     )
-    assert Evidence.of(Symbolic.UNEQUAL, Numerical.EQUAL, same).contradictions == (
+    assert Findings.of(Symbolic.UNEQUAL, Numerical.EQUAL, same).contradictions == (
         "proved unequal, and equal by values",
     )
     for symbolic, numerical in product(Symbolic, Numerical):
@@ -67,17 +67,17 @@ def test_verdicts_that_exclude_each_other_are_told() -> None:
             (Symbolic.EQUAL, Numerical.APART),
             (Symbolic.UNEQUAL, Numerical.EQUAL),
         }
-        assert bool(Evidence.of(symbolic, numerical, same).contradictions) is excluded
+        assert bool(Findings.of(symbolic, numerical, same).contradictions) is excluded
 
 
 def test_rounded_numbers_contradict_nothing() -> None:
-    said = compare(["u0/(4*pi)"], ["0.0795774715459*u0"], NAMES).evidence
+    said = compare(["u0/(4*pi)"], ["0.0795774715459*u0"], NAMES).findings
     assert (said.symbolic, said.numerical, said.contradictions) == ("unequal", "equal", ())
-    said = compare(["log(u0**2)"], ["2*log(u0)"], NAMES).evidence
+    said = compare(["log(u0**2)"], ["2*log(u0)"], NAMES).findings
     assert said.contradictions == ("proved equal, and told apart by values",)
     assert not compare(
         ["log(u0**2)"], ["2*log(u0)"], NAMES, domain={"u0": (0.1, 2.0)}
-    ).evidence.contradictions
+    ).findings.contradictions
 
 
 def test_a_part_that_rounding_hides_is_there_if_all_digits_are_equal() -> None:
@@ -91,11 +91,11 @@ def test_a_part_that_rounding_hides_is_there_if_all_digits_are_equal() -> None:
 
 
 def test_of_a_system_its_worst_equation_is_told() -> None:
-    good = Evidence(Symbolic.EQUAL, Numerical.EQUAL, Structural.SAME)
-    bad = Evidence(Symbolic.UNEQUAL, Numerical.APART, Structural.OTHER, "", ("no",))
+    good = Findings(Symbolic.EQUAL, Numerical.EQUAL, Structural.SAME)
+    bad = Findings(Symbolic.UNEQUAL, Numerical.APART, Structural.OTHER, "", ("no",))
     both = together([good, bad], Structural.OTHER)
     assert (both.symbolic, both.numerical, both.contradictions) == ("unequal", "apart", ("no",))
     assert together([good, good], Structural.SAME) == good
     found = compare(["u0", "u1"], ["u0", "u1 + u0"], NAMES)
     assert found.verdict is Verdict.ONE_TERM_OFF
-    assert found.evidence.structural is Structural.ONE_TERM_OFF
+    assert found.findings.structural is Structural.ONE_TERM_OFF

@@ -30,8 +30,9 @@ def test_what_is_better_than_the_truth_counts_as_the_truth() -> None:
     assert raised(0.0, 0.0, ERROR) == raised(1e-20, None, ERROR) == 1e-12
     assert raised(0.9, 0.8, SHARE) == 0.8
     assert raised(-1.0, None, SHARE) == -1.0
-    assert above_floor(3.0, 1.5) == 2.0
-    assert above_floor(None, 1.5) is above_floor(3.0, None) is None
+    assert above_floor(3.0, 1.5, ERROR) == 2.0
+    assert above_floor(None, 1.5, ERROR) is above_floor(3.0, None, ERROR) is None
+    assert above_floor(3.0, 1e-20, ERROR) is None
 
 
 @pytest.mark.parametrize(("snr_db", "unable"), [(None, 2), (20.0, 22), (10.0, 33)])

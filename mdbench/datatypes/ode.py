@@ -420,18 +420,25 @@ def _follows(way: Simulated) -> float | None:
 
 
 def _floor(system: OdeSystem, given: Trajectory, clean: Trajectory, *, noisy: bool) -> float:
-    """Score the truth on test inputs that are as accurate as the data are.
+    """Score the truth on the test inputs.
 
-    Noisy inputs are as they are.  Clean ones are known to the tolerance that they were integrated
-    with, and so are raised by this share of themselves: where the derivatives vanish, that alone
-    makes the truth miss them, and an answer that is right but for its last digits.
+    Clean ones are known to the tolerance that they were integrated with.  Where the derivatives
+    vanish, to be off by this share makes the truth as bad as zero, and so any answer that is right
+    but for its last digits: then the floor is what the truth so scores.
     """
     assert clean.du is not None  # noqa: S101 - a system's arrays have derivatives
     rows = splits.chronological(len(clean.t)).test
-    u = given.u[rows] if noisy else clean.u[rows] * (1.0 + INTEGRATED_TO)
-    columns = dict(zip(system.variables, u.T, strict=True))
-    predictions = [parse(text, columns).evaluate(columns) for text in system.truth]
-    return nmse(np.stack(predictions, axis=-1), clean.du[rows])
+    targets = clean.du[rows]
+
+    def score(u: Array) -> float:
+        columns = dict(zip(system.variables, u.T, strict=True))
+        values = [parse(text, columns).evaluate(columns) for text in system.truth]
+        return nmse(np.stack(values, axis=-1), targets)
+
+    if noisy:
+        return score(given.u[rows])
+    off = score(clean.u[rows] * (1.0 + INTEGRATED_TO))
+    return off if off >= 1.0 else score(clean.u[rows])
 
 
 def _given(view: str, curve: Smoothed, u: Array, *, smoothed: bool) -> Part:

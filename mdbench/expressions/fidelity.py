@@ -24,7 +24,7 @@ from .moved import Moving, Related, Relation
 from .numerical import EXACT
 from .terms import expand
 from .verdicts import (
-    Evidence,
+    Findings,
     Numerical,
     Structural,
     Symbolic,
@@ -67,12 +67,12 @@ class _Pair:
     missing: tuple[tuple[Monomial, Sum], ...]
     extra: tuple[tuple[Monomial, Sum], ...]
     decided: bool = True
-    evidence: Evidence | None = None
+    findings: Findings | None = None
 
     @property
     def apart(self) -> bool:
         """Whether it is known not to be the truth, though nothing else is decided."""
-        return self.evidence is not None and identified(self.evidence) is False
+        return self.findings is not None and identified(self.findings) is False
 
     @property
     def faults(self) -> int:
@@ -142,7 +142,7 @@ def _compare(
     n_predicted = found + sum(len(pair.extra) for pair in pairs)
     errors = [pair.error for pair in pairs if pair.error is not None]
     unknown = any(not pair.decided for pair in pairs)
-    evidence = tuple(pair.evidence for pair in pairs if pair.evidence is not None)
+    findings = tuple(pair.findings for pair in pairs if pair.findings is not None)
     return TermComparison(
         verdict=_verdict(pairs),
         precision=_share(found, n_predicted, n_true),
@@ -153,8 +153,8 @@ def _compare(
         missing=_terms(pair.missing for pair in pairs),
         extra=_terms(pair.extra for pair in pairs),
         matched=_matched(pairs),
-        evidence=together(evidence, _structural(pairs, evidence)),
-        by_equation=evidence,
+        findings=together(findings, _structural(pairs, findings)),
+        by_equation=findings,
     )
 
 
@@ -179,9 +179,9 @@ def _verdict(pairs: list[_Pair]) -> Verdict:
     return Verdict.ONE_TERM_OFF if any(pair.found for pair in pairs) else Verdict.DIFFERENT
 
 
-def _structural(pairs: list[_Pair], evidence: Sequence[Evidence]) -> Structural:
+def _structural(pairs: list[_Pair], findings: Sequence[Findings]) -> Structural:
     """Say of a system what its terms alone say."""
-    known = [each.structural for each in evidence]
+    known = [each.structural for each in findings]
     if Structural.UNKNOWN in known:
         return Structural.UNKNOWN
     off = [each for each in known if each is not Structural.SAME]
@@ -200,8 +200,8 @@ def _equation(truth: str, prediction: str, names: Names, budget: TimeLeft) -> _P
     parse(prediction, names.predicted)  # what cannot be read is an error, what is too large is not
     t, p = _terms_or_whole(truth, names.true), _terms_or_whole(prediction, names.predicted)
     if t == p and read(truth, names.true) == read(prediction, names.predicted):
-        same = Evidence(Symbolic.EQUAL, Numerical.EQUAL, Structural.SAME, "the same text")
-        return replace(_pair(t, t, match(t, t)), evidence=same)
+        same = Findings(Symbolic.EQUAL, Numerical.EQUAL, Structural.SAME, "the same text")
+        return replace(_pair(t, t, match(t, t)), findings=same)
     large = _is_whole(t) or _is_whole(p)
     direct = None if large else _pair(t, p, match(t, p))
     values = Moving(truth, prediction, names.true, names.predicted, names.domain)
@@ -219,7 +219,7 @@ def _equation(truth: str, prediction: str, names: Names, budget: TimeLeft) -> _P
             asked = _Asked(truth, prediction, names, budget)
             found, near = _by_values_or_writings(t, p, direct, values, asked)
     return replace(
-        found, evidence=_evidence(symbolic, direct, values, faithful=faithful, near=near)
+        found, findings=_findings(symbolic, direct, values, faithful=faithful, near=near)
     )
 
 
@@ -252,9 +252,9 @@ def _by_values_or_writings(
     return found, found.decided and not found.faults
 
 
-def _evidence(
+def _findings(
     symbolic: Symbolic, direct: _Pair | None, values: Moving, *, faithful: bool, near: bool | None
-) -> Evidence:
+) -> Findings:
     """Put together what is known of two equations."""
     compared = values.compared
     if values.undefined:
@@ -281,7 +281,7 @@ def _evidence(
         structural = Structural.SAME if faithful or near else Structural.OTHER
     # To the digits that rounded numbers have.
     rounded = values.tolerance > EXACT
-    return Evidence.of(symbolic, numerical, structural, told, rounded=rounded)
+    return Findings.of(symbolic, numerical, structural, told, rounded=rounded)
 
 
 def _off_by_terms(direct: _Pair, values: Moving, others: Writings) -> _Pair:

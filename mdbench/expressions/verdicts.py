@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 __all__ = [
-    "Evidence",
+    "Findings",
     "Numerical",
     "Structural",
     "Symbolic",
@@ -56,7 +56,7 @@ class Structural(StrEnum):
 
 
 @dataclass(frozen=True)
-class Evidence:
+class Findings:
     """The three verdicts on an equation, or on a system of them.
 
     Attributes
@@ -83,7 +83,7 @@ class Evidence:
         told: str = "",
         *,
         rounded: bool = False,
-    ) -> Evidence:
+    ) -> Findings:
         """Put three verdicts together, and look whether two of them exclude each other.
 
         Where numbers are rounded, what is not the same may be equal to as many digits as there are.
@@ -97,30 +97,30 @@ class Evidence:
         return cls(symbolic, numerical, structural, told, tuple(found))
 
 
-def identified(evidence: Evidence) -> bool | None:
+def identified(findings: Findings) -> bool | None:
     """Decide from three verdicts on one equation whether it is the truth, constants within 5 %.
 
     Equal or near by values, or proved equal, is the truth; so are the same terms, as long as they
     have the values of the equations that they were made of, without which they are not called
     the same.  What was told apart, or proved unequal, is not.
     """
-    if evidence.numerical in {Numerical.EQUAL, Numerical.NEAR}:
+    if findings.numerical in {Numerical.EQUAL, Numerical.NEAR}:
         return True
-    if evidence.structural is Structural.SAME:
+    if findings.structural is Structural.SAME:
         return True
-    if evidence.symbolic is Symbolic.EQUAL and evidence.numerical is Numerical.UNKNOWN:
+    if findings.symbolic is Symbolic.EQUAL and findings.numerical is Numerical.UNKNOWN:
         return True
-    if evidence.numerical is Numerical.APART or evidence.symbolic is Symbolic.UNEQUAL:
+    if findings.numerical is Numerical.APART or findings.symbolic is Symbolic.UNEQUAL:
         return False
     return None
 
 
-def together(each: Sequence[Evidence], structural: Structural) -> Evidence:
+def together(each: Sequence[Findings], structural: Structural) -> Findings:
     """Give the verdicts on a system: what is said of its worst equation."""
     symbolic = {one.symbolic for one in each}
     numerical = {one.numerical for one in each}
     order = (Numerical.APART, Numerical.UNKNOWN, Numerical.NEAR, Numerical.EQUAL)
-    return Evidence(
+    return Findings(
         next(s for s in (Symbolic.UNEQUAL, Symbolic.NOT_PROVED, Symbolic.EQUAL) if s in symbolic),
         next(n for n in order if n in numerical),
         structural,
@@ -179,7 +179,7 @@ class TermComparison:
         Terms that only the truth, or only the answer, has.
     matched
         The terms of the answer that the truth has too, as far as they can be named.
-    evidence, by_equation
+    findings, by_equation
         The three verdicts that the one is made of: on the system, and on each equation.
     """
 
@@ -192,5 +192,5 @@ class TermComparison:
     missing: tuple[Term, ...]
     extra: tuple[Term, ...]
     matched: tuple[Term, ...]
-    evidence: Evidence
-    by_equation: tuple[Evidence, ...]
+    findings: Findings
+    by_equation: tuple[Findings, ...]

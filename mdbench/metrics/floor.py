@@ -58,14 +58,19 @@ def raised(value: float, floor: float | None, primary: MetricSpec) -> float:
     return max(value, primary.resolution) if primary.better == "lower" else value
 
 
-def above_floor(value: float | None, floor: float | None) -> float | None:
-    """Give how many times the floor an error is; None where there is no floor or no error.
+def above_floor(value: float | None, floor: float | None, primary: MetricSpec) -> float | None:
+    """Give how many times the floor an error is; None where there is no error, or no floor.
 
-    About 1 is as good as the truth; below 1, the noise happened to help.
+    About 1 is as good as the truth; below 1, the noise happened to help.  A floor that is rounding
+    is none.
 
     Examples
     --------
-    >>> above_floor(0.5, 0.25), above_floor(0.3, 0.0), above_floor(None, 0.1)
+    >>> from mdbench.metrics.spec import MetricSpec
+    >>> nmse = MetricSpec(name="nmse", title="NMSE", explanation="error", resolution=1e-12)
+    >>> above_floor(0.5, 0.25, nmse), above_floor(0.3, 1e-30, nmse), above_floor(None, 0.1, nmse)
     (2.0, None, None)
     """
-    return None if value is None or not floor else value / floor
+    if value is None or floor is None or floor <= primary.resolution:
+        return None
+    return value / floor

@@ -195,7 +195,11 @@ class Board:
     def has_floors(self) -> bool:
         """Whether the truth's scores are known, and how many times these an answer has matters."""
         ratios = self.primary.scale == "log" and self.primary.better == "lower"
-        return ratios and any(one.floor for one in self.entries)
+        return ratios and any(
+            one.floor is not None and one.floor > self.primary.resolution
+            for one in self.entries
+            if ranks(one.floor, self.primary)
+        )
 
     @property
     def noise_levels(self) -> list[float | None]:
@@ -417,7 +421,9 @@ def _row(
         values=values,
         low=low,
         high=high,
-        above_floor=_middle(above_floor(score, floors[case]) for case, score in kept.items()),
+        above_floor=_middle(
+            above_floor(score, floors[case], primary) for case, score in kept.items()
+        ),
         causes={str(s): statuses[s] for s in Status if s is not Status.OK and statuses[s]},
         wall_s=_middle(one.wall_s for one in done),
         total_s=sum(one.wall_s or 0.0 for one in ones),

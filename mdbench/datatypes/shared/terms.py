@@ -175,15 +175,15 @@ def beside_the_truth(truth: Sequence[str], equations: Sequence[str], task: Task[
 
     undecided = found.verdict in {Verdict.UNDECIDED, Verdict.NOT_IDENTIFIED}
     identified = found.verdict is Verdict.IDENTIFIED
-    evidence = found.evidence
+    findings = found.findings
     metrics: dict[str, Value] = {
         "identified": None if found.verdict is Verdict.UNDECIDED else float(identified),
         "one_term_off": None if undecided else float(found.verdict is Verdict.ONE_TERM_OFF),
         "skeleton": 1.0 if identified else _skeleton(truth, equations, task, tuple(names), domain),
-        "symbolic": evidence.symbolic.value,
-        "numerical": _known(evidence.numerical),
-        "structural": _known(evidence.structural),
-        "verdicts": "contradict" if evidence.contradictions else "agree",
+        "symbolic": findings.symbolic.value,
+        "numerical": _known(findings.numerical),
+        "structural": _known(findings.structural),
+        "verdicts": "contradict" if findings.contradictions else "agree",
         "f1": found.f1,
         "precision": found.precision,
         "recall": found.recall,
@@ -198,7 +198,7 @@ def beside_the_truth(truth: Sequence[str], equations: Sequence[str], task: Task[
         for target, each in zip(task.targets, found.by_equation, strict=True)
         if each.told
     ]
-    told["contradictions"] = list(evidence.contradictions)
+    told["contradictions"] = list(findings.contradictions)
     told["unseen"] = excused
     return Scores(metrics, {word: texts for word, texts in told.items() if texts})
 

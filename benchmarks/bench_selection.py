@@ -1,0 +1,187 @@
+"""How often each rule of choice takes the truth where it is among a method's candidates.
+
+Run as ``python benchmarks/bench_selection.py [ode|pde] [SEEDS]``.  All rules choose among the same
+candidates, those of SINDy (63 ODE systems) or PDE-FIND (six PDE systems) on the data that `strict`
+gives; what is identified is decided as in every record.  It takes minutes.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import tempfile
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
+
+from house import imported  # noqa: E402 - a method is imported as in the tests
+
+from mdbench import datatypes  # noqa: E402
+from mdbench.datatypes.base import Proposal, Protocol  # noqa: E402
+from mdbench.errors import AnswerError  # noqa: E402
+from mdbench.expressions import parse  # noqa: E402
+from mdbench.expressions.fidelity import Verdict, compare  # noqa: E402
+from mdbench.methods import find as find_method  # noqa: E402
+from mdbench.metrics.regression import nmse  # noqa: E402
+from mdbench.metrics.selection import best_by_complexity, fitness  # noqa: E402
+from mdbench.worker import Problem  # noqa: E402
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from mdbench.datatypes.base import Part
+    from mdbench.datatypes.shared.equations import EquationTask
+
+METHODS = {"ode": ("sindy", "trajectory"), "pde": ("pdefind", "field")}
+QUICK = (
+    "burgers",
+    "kdv",
+    "advection1d",
+    "nls",
+    "heat_soil_uniform_1d_p1",
+    "advection_diffusion_2d",
+)
+LEVELS = (None, 40.0, 30.0, 20.0, 10.0)
+MOST_PIECES = 20
+"""Of candidates that are looked at beside the truth; larger ones are not it."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """What the rules know of a candidate, and whether it is the truth."""
+
+    differences: float
+    integral: np.ndarray
+    floors: np.ndarray
+    complexity: int
+    pieces: int
+    preferred: float
+    right: bool
+
+
+def within_a_factor(found: Sequence[Known]) -> Known:
+    """Take the simplest within a factor of two of the best loss or of the floor."""
+    losses = [float(np.mean(each.integral)) for each in found]
+    most = 2 * max(min(losses), float(np.mean(found[0].floors)))
+    return min(
+        (each for each, loss in zip(found, losses, strict=True) if loss <= most),
+        key=lambda each: (each.pieces, float(np.mean(each.integral))),
+    )
+
+
+def papers(found: Sequence[Known]) -> Known:
+    """Take what the paper's fitness prefers, on differences."""
+    kept = best_by_complexity(
+        [each.differences for each in found], [each.complexity for each in found]
+    )
+    return max(
+        (found[i] for i in kept), key=lambda each: fitness(each.differences, each.complexity)
+    )
+
+
+def criterion(cost: Callable[[int], float]) -> Callable[[Sequence[Known]], Known]:
+    """Make a rule of ``n log loss + cost k``, on integrals; `cost` depends on n."""
+
+    def rule(found: Sequence[Known]) -> Known:
+        def value(each: Known) -> float:
+            n = SAMPLES * len(each.integral)
+            return SAMPLES * float(np.sum(np.log(each.integral + 1e-30))) + cost(n) * each.pieces
+
+        return min(found, key=value)
+
+    return rule
+
+
+SAMPLES = 120
+RULES: dict[str, Callable[[Sequence[Known]], Known]] = {
+    "the paper's fitness": papers,
+    "AIC": criterion(lambda _: 2.0),
+    "BIC, MDL": criterion(lambda n: float(np.log(n))),
+    "within a factor": within_a_factor,
+    "strict": lambda found: max(found, key=lambda each: each.preferred),
+}
+
+
+def main() -> None:
+    """Print for each level how often the truth was there, and how often each rule took it."""
+    name = sys.argv[1] if len(sys.argv) > 1 else "ode"
+    seeds = range(int(sys.argv[2]) if len(sys.argv) > 2 else 1)  # noqa: PLR2004
+    method, view = METHODS[name]
+    print(f"{'level':<8}{'there':>7}" + "".join(f"{rule:>21}" for rule in RULES))
+    with tempfile.TemporaryDirectory() as cache, imported(method) as module:
+        kind = datatypes.find(name, ROOT / "datasets" / name, Path(cache))
+        source = kind.source()
+        systems = source.names() if name == "ode" else QUICK
+        grid = find_method(method, ROOT / "algorithms").spec.settings(Protocol.STRICT)
+        for level in LEVELS:
+            there, taken = 0, Counter[str]()
+            for seed, system in itertools.product(seeds, systems):
+                data = source.load(system, snr_db=level, seed=seed, protocol=Protocol.STRICT)
+                task = kind.task(data, view, Protocol.STRICT)
+                found = candidates(kind, task, module.Adapter, grid)
+                if not any(each.right for each in found):
+                    continue
+                there += 1
+                taken.update(rule for rule, choose in RULES.items() if choose(found).right)
+            shown = "clean" if level is None else f"{level:g} dB"
+            print(
+                f"{shown:<8}{there:>7}" + "".join(f"{taken[rule]:>21}" for rule in RULES),
+                flush=True,
+            )
+
+
+def candidates(
+    kind: Any, task: EquationTask[Any], adapter: Any, grid: list[dict[str, Any]]
+) -> list[Known]:
+    """Fit all settings, and give what can be known of their answers."""
+    problem = problem_of(task, task.refit)
+    found = []
+    try:
+        proposed = list(adapter.sweep(problem, problem, grid, seed=0, threads=1))
+    except ValueError:
+        return []
+    assert task.evidence is not None
+    for number, each in enumerate(proposed):
+        try:
+            offer = kind.weigh(task, task.refit, Proposal(number, each.equations, {}))
+        except AnswerError:
+            continue
+        read = [parse(text, task.variables) for text in each.equations]
+        values = np.stack([one.evaluate(task.refit.columns) for one in read], axis=-1)
+        integral = [
+            task.evidence.loss(one.evaluate(task.evidence.columns), target)
+            for target, one in enumerate(read)
+        ]
+        pieces = sum(one.pieces for one in read)
+        right = pieces <= MOST_PIECES and (
+            compare(task.dataset.truth, each.equations, task.variables).verdict
+            is Verdict.IDENTIFIED
+        )
+        found.append(
+            Known(
+                nmse(values, task.refit.targets),
+                np.array(integral),
+                task.evidence.floors,
+                offer.complexity,
+                pieces,
+                offer.fitness,
+                right,
+            )
+        )
+    return found
+
+
+def problem_of(task: EquationTask[Any], part: Part) -> Problem:
+    """Make what an adapter is given."""
+    arrays = {**part.inputs, part.target_name: part.targets}
+    return Problem(task.view, task.variables, task.targets, arrays)
+
+
+if __name__ == "__main__":
+    main()
