@@ -77,7 +77,7 @@ def test_a_small_run_looks_like_this() -> None:
         " rössler        ok            0 1.0e-9        120 42 ms 1.84*u0 - 1.45*u0*u1; …",
         " lorenz         ok            ?      - ?       18 1.3 s 1.84*u0 - 1.45*u0*u1; …",
         " chua           timeout       -      -          - 1.0 h stopped after 60 s, no…",
-        "floor: the score of the truth through the same features",
+        "floor: the score of the truth on the same test",
         "found: ✓ identified, ±1 one off; ? undecided, ⚠ agreement is worse than 1.0e-4",
         "size: size of the equations",
     ]
@@ -264,3 +264,11 @@ def test_tables_can_be_written_where_only_ascii_can() -> None:
     console.print(run_table([record("rössler", equations=["u0" * 100] * 2)]))
     console.file.flush()
     assert b"-----" in raw.getvalue()
+
+
+def test_a_floor_so_high_that_scores_say_little_is_marked() -> None:
+    lost = [record("quiet", nmse=0.1, floor=1e-9), record("lost", nmse=0.2, floor=0.4)]
+    told = "\n".join(shown(run_table(lost)))
+    assert "4.0e-1⚠" in told
+    assert "⚠ so high that scores say little" in told
+    assert "⚠" not in "\n".join(shown(run_table(lost[:1])))

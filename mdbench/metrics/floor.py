@@ -14,7 +14,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mdbench.metrics.spec import MetricSpec
 
-__all__ = ["above_floor", "raised", "ranks"]
+__all__ = ["HIGH", "above_floor", "is_high", "raised", "ranks"]
+
+HIGH = 0.1
+"""A floor above this share of what an empty answer scores is marked in tables."""
 
 
 def ranks(floor: float | None, primary: MetricSpec) -> bool:
@@ -38,6 +41,21 @@ def ranks(floor: float | None, primary: MetricSpec) -> bool:
     if floor is None or primary.nothing is None:
         return True
     return primary.loss(floor) < primary.loss(primary.nothing)
+
+
+def is_high(floor: float | None, primary: MetricSpec) -> bool:
+    """Tell whether the truth scores so badly that scores say little: a tenth of what nothing has.
+
+    Examples
+    --------
+    >>> from mdbench.metrics.spec import MetricSpec
+    >>> nmse = MetricSpec(name="nmse", title="NMSE", explanation="error", nothing=1.0)
+    >>> [is_high(floor, nmse) for floor in (None, 0.02, 0.2)]
+    [False, False, True]
+    """
+    if floor is None or primary.nothing is None or primary.better != "lower":
+        return False
+    return floor > HIGH * primary.nothing
 
 
 def raised(value: float, floor: float | None, primary: MetricSpec) -> float:

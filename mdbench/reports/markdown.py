@@ -8,7 +8,8 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from mdbench.drawing.numbers import NOTHING, duration, fixed, noise_name
-from mdbench.reports.columns import UNDECIDED, cells, columns, undecided, written
+from mdbench.metrics.floor import is_high
+from mdbench.reports.columns import ALARM, UNDECIDED, cells, columns, undecided, written
 from mdbench.reports.entries import counted, marked
 from mdbench.reports.heat import FAILED, middle, sign_of
 
@@ -105,7 +106,9 @@ def systems_table(
     for system in grid.systems:
         ones = [entry for method in grid.methods for entry in grid.cell(system, method)]
         floors = [entry.floor for entry in ones if entry.floor is not None]
-        line = [f"`{system}`", written(board.primary, median(floors) if floors else None)]
+        floor = median(floors) if floors else None
+        high = f" {ALARM}" if is_high(floor, board.primary) else ""
+        line = [f"`{system}`", written(board.primary, floor) + high]
         for method in grid.methods:
             line.append(_answer(board, grid.cell(system, method)))
             if method in beside and published:

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mdbench.drawing.numbers import cleanest_first, duration, noise_name
+from mdbench.metrics.floor import is_high
 from mdbench.metrics.spec import MetricSpec
 from mdbench.records import ANSWERED, Record, Status
 from mdbench.reports.columns import ALARM, UNDECIDED, warning, written
@@ -77,16 +78,14 @@ def run_table(
         "seed": [Text(str(record.seed)) for record in rows],
         "status": [Text(record.status, style=STYLES.get(record.status, "red")) for record in rows],
         primary.title: [_value(primary, record) for record in rows],
-        "floor": [Text(_or_dash(primary, record.floor)) for record in rows],
+        "floor": [_floor(primary, record.floor) for record in rows],
         "found": [_mark(specs, record) for record in rows],
         "size": [_value(size, record) for record in rows] if size else [],
         "time": [Text(_time(record.measured.wall_s)) for record in rows],
         answer: [_equations_or_reason(record) for record in rows],
     }
     told = {
-        "floor": "floor: the score of the truth through the same features"
-        if any(record.floor is not None for record in rows)
-        else "",
+        "floor": _of_floors([record.floor for record in rows], primary),
         "found": f"found: {'; '.join(_signs(specs, rows))}",
         "size": f"size: {size.explanation or size.title}" if size else "",
     }
@@ -109,6 +108,21 @@ def run_table(
     for row in zip(*columns.values(), strict=True):
         table.add_row(*row)
     return table
+
+
+def _floor(primary: MetricSpec, floor: float | None) -> Text:
+    """Write a floor, with a mark where it is high."""
+    text = _or_dash(primary, floor)
+    return Text(f"{text}{ALARM}", style="yellow") if is_high(floor, primary) else Text(text)
+
+
+def _of_floors(floors: Sequence[float | None], primary: MetricSpec) -> str:
+    """Say what the column of floors is; empty where none is known."""
+    if all(floor is None for floor in floors):
+        return ""
+    high = any(is_high(floor, primary) for floor in floors)
+    mark = f"; {ALARM} so high that scores say little" if high else ""
+    return f"floor: the score of the truth on the same test{mark}"
 
 
 def summary(records: Iterable[Record], specs: Sequence[MetricSpec] = ()) -> Table:
