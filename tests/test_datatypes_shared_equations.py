@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from house import ROOT, known, number
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mdbench.data.field import Field
 from mdbench.datatypes import find
@@ -18,6 +20,7 @@ from mdbench.datatypes.shared import evidence as evidence_module
 from mdbench.datatypes.shared import terms
 from mdbench.datatypes.shared.equations import CONTRADICTION, Remembered
 from mdbench.errors import AnswerError, EquationError
+from mdbench.expressions import parse
 from mdbench.solvers.ode import integrate, read_system
 
 if TYPE_CHECKING:
@@ -244,3 +247,41 @@ def test_columns_are_made_once_as_far_as_there_is_room() -> None:
     assert (list(kept), len(kept), "c" in kept) == (["a", "b"], 2, False)
     with pytest.raises(KeyError):
         kept["c"]
+
+
+def test_a_candidate_with_no_finite_error_cannot_win(ode: DataType[Any, Any]) -> None:
+    task = prey(ode)
+    with pytest.raises(AnswerError, match="not finite"):
+        ode.weigh(task, task.refit, Proposal(0, ("1e300*u0", "u1"), {}))
+
+
+@pytest.mark.parametrize(
+    ("text", "pieces"),
+    [
+        ("0", 0),
+        ("3.5", 1),
+        ("u0 - 2*u1", 2),
+        ("u0*(1 - u1)", 3),
+        ("1/(1 + 1/(1 + u0))", 5),
+        ("-(u0 + 1)", 2),
+        ("sin(2*u0 + 1)", 4),
+        ("u0**2.5", 2),
+        ("2**u0", 2),
+        ("max(u0, 2)", 2),
+        ("1.5*u0 + 2.0*sin(u1) - 0.5*u0*u1", 4),
+    ],
+)
+def test_pieces_are_what_could_be_left_out(text: str, pieces: int) -> None:
+    assert parse(text, ("u0", "u1")).pieces == pieces
+
+
+@given(st.lists(st.floats(1e-9, 1.0), min_size=1, max_size=3), st.integers(0, 30))
+def test_a_piece_has_to_lower_the_product_of_the_losses_by_40_percent(
+    losses: list[float], pieces: int
+) -> None:
+    floors = np.full(len(losses), 1e-12)
+    before = evidence_module.preference(np.array(losses), floors, pieces)
+    lower = np.array(losses)
+    for share, wins in ((0.58, True), (0.65, False)):
+        lower[0] = losses[0] * share
+        assert (evidence_module.preference(lower, floors, pieces + 1) > before) is wins

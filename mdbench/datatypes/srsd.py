@@ -19,7 +19,7 @@ from mdbench.datatypes.shared.equations import (
     EquationTask,
     EquationType,
 )
-from mdbench.datatypes.shared.evidence import Squares
+from mdbench.datatypes.shared.evidence import Ratios
 from mdbench.datatypes.shared.terms import TERM_METRICS
 from mdbench.errors import DataError, EquationError, UsageError, did_you_mean
 from mdbench.expressions import comparison
@@ -238,7 +238,7 @@ class Srsd(EquationType[SrsdDataset]):
             return Part({"X": x}, "Y", np.ascontiguousarray(y[rows, None]), columns)
 
         validation = part(slice(TRAINING, border))
-        evidence = Squares(validation.columns, np.array([_EXACT]), validation.targets)
+        evidence = Ratios(validation.columns, np.array([_EXACT]), validation.targets)
         return EquationTask(
             dataset=dataset,
             view=view,

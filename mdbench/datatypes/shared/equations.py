@@ -331,7 +331,11 @@ def _losses(
     for equation, target in zip(equations, targets, strict=True):
         values = equation.evaluate(evidence.columns)
         _refuse_infinite(values, "values of the equations on the data of the choice")
-        yield evidence.loss(values, target)
+        with np.errstate(all="ignore"):
+            loss = evidence.loss(values, target)
+        if not math.isfinite(loss):
+            raise AnswerError("its error is not finite")
+        yield loss
 
 
 def _by_state(values: Array, targets: Array) -> Iterator[float]:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
+from mdbench.metrics.regression import relative_error
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -26,7 +28,7 @@ __all__ = [
     "INTEGRATED_TO",
     "Evidence",
     "Increments",
-    "Squares",
+    "Ratios",
     "preference",
     "scatters",
     "windows",
@@ -83,17 +85,14 @@ class Evidence(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class Squares(Evidence):
-    """Targets that are measured themselves."""
+class Ratios(Evidence):
+    """Targets that are measured themselves, of any size."""
 
     targets: Array = field(repr=False)
 
     def loss(self, values: Array, target: int) -> float:
-        """Give the mean squared error over the mean square."""
-        wanted = self.targets[..., target]
-        scale = float(np.max(np.abs(wanted))) or 1.0
-        square = float(np.mean((wanted / scale) ** 2)) or 1.0
-        return float(np.mean(((values - wanted) / scale) ** 2)) / square
+        """Give the mean squared relative error."""
+        return relative_error(values, self.targets[..., target])
 
 
 @dataclass(frozen=True, eq=False)
