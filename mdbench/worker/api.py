@@ -40,7 +40,8 @@ class Problem:
         The view's arrays by name, float64 or texts:
 
         - ``table``: ``X`` (n, len(variables)), ``Y`` (n, len(targets));
-        - ``trajectory``: ``t`` (n,), ``u`` (n, d), ``du`` (n, d);
+        - ``trajectory``: ``t`` (n,), ``u`` (n, d), ``du`` (n, d), ``measured`` (n, d), the states
+          before they were smoothed;
         - ``field``: ``t`` (n,), one 1-D array an axis (``x``, ``y``, ``z``),
           ``u`` (n_x[, n_y[, n_z]], n, d), ``du`` (n_x[, n_y[, n_z]], n, len(targets)), and
           ``periods``, the length of each periodic axis and 0 for others; without ``periods``
