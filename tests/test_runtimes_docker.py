@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from flavours import numpy_lock, open_flavour, traces
 from house import ROOT, Quiet, add_method, workspace
-from test_isolation import HOME
+from isolated import HOME
 
 import docker
 from mdbench.methods import find

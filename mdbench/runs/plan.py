@@ -39,6 +39,7 @@ class Plan:
     result_dir: Path
     n_jobs: int
     rerun: Collection[Status] = ()
+    fresh_rooms: bool = False
 
     @property
     def files(self) -> dict[str, Path]:
@@ -90,7 +91,14 @@ def make_plan(options: RunOptions, workspace: Workspace) -> Plan:
         for name, kept in data_type.asked(names, _limits(method, data_type) | given)
     )
     threads = options.threads or max(method.spec.threads for method in chosen)
-    return Plan(jobs, inventory, options.result_dir, slots(options.n_jobs, threads), options.rerun)
+    return Plan(
+        jobs,
+        inventory,
+        options.result_dir,
+        slots(options.n_jobs, threads),
+        options.rerun,
+        options.fresh_rooms,
+    )
 
 
 def select_names(

@@ -352,6 +352,12 @@ class RunOptions(Terms):
             )
         ),
     )
+    fresh_rooms: bool = field(
+        default=False,
+        metadata=declared(
+            Typed("--fresh-rooms", "A new room, container or process for every job.")
+        ),
+    )
     runtime: str = field(
         default="auto",
         metadata=declared(

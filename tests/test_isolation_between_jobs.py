@@ -1,0 +1,238 @@
+"""What one job of a method could tell another, and what it says that it has cost."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from flavours import FLAVOURS, traces
+from house import known, workspace
+from isolated import HOME, Bench
+
+from mdbench.records import Status
+from mdbench.runtimes import cgroups, venv
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.slow
+
+WHISPERER = """
+import contextlib
+import ctypes
+import mmap
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+import numpy as np
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+LIBC.mq_open.restype = ctypes.c_int
+
+{at_import}
+
+class Adapter:
+    def __init__(self, *, seed, threads):
+        self.seed = seed
+        self.heard = 0
+    def fit(self, problem):
+        self.targets = len(problem.targets)
+        with contextlib.suppress(OSError):
+            if self.seed == 0:
+                tell()
+            else:
+                self.heard = int(bool(hear()))
+    def predict(self, problem):
+        return np.full((len(problem.X), self.targets), float(self.heard))
+    def equations(self):
+        return [str(self.heard)] * self.targets
+"""
+
+WAYS = {
+    "system_v": """
+        def tell():
+            print(LIBC.shmget(0x6D6462, 8, 0o1666))
+        def hear():
+            return LIBC.shmget(0x6D6462, 8, 0o666) >= 0
+    """,
+    "message_queue": """
+        def tell():
+            print(LIBC.mq_open(b"/mdbench-test", 0o102, 0o600, None))
+        def hear():
+            return LIBC.mq_open(b"/mdbench-test", 0o2) >= 0
+    """,
+    "files": """
+        PLACES = [Path("/tmp"), Path("/dev/shm"), Path("/var/tmp"), Path(os.environ["HOME"])]
+        PLACES += [Path(__file__).parent, Path(np.__file__).parent]
+        PLACES += [Path(sys.prefix), *map(Path, sys.path)]
+        def tell():
+            for place in [*PLACES, Path.cwd(), Path.cwd().parent]:
+                with contextlib.suppress(OSError):
+                    (place / "mdbench-test-whisper").write_text("x")
+                    print(place)
+        def hear():
+            everywhere = [*PLACES, Path.cwd(), Path.cwd().parent]
+            return [place for place in everywhere if (place / "mdbench-test-whisper").exists()]
+    """,
+    "memory_of_the_worker": """
+        def tell(): ...
+        def hear():
+            for pid in {os.getppid(), *map(int, filter(str.isdigit, os.listdir("/proc")))}:
+                if pid not in (os.getpid(), 0):
+                    status = Path(f"/proc/{pid}/cmdline").read_bytes()
+                    if b"mdbench.worker" in status:
+                        with contextlib.suppress(OSError), open(f"/proc/{pid}/mem", "rb+"):
+                            return True
+    """,
+    "thread": """
+        ends = os.pipe()
+        shared = mmap.mmap(-1, 1)
+        def listen():
+            shared[:] = os.read(ends[0], 1)
+        threading.Thread(target=listen, daemon=True).start()
+        def tell():
+            os.write(ends[1], b"x")
+            time.sleep(0.1)
+        def hear():
+            return shared[0]
+    """,
+    "pipe": """
+        ends = os.pipe()
+        os.set_blocking(ends[0], False)
+        def tell():
+            os.write(ends[1], b"x")
+        def hear():
+            return os.read(ends[0], 1)
+    """,
+    "shared_memory": """
+        shared = mmap.mmap(-1, 1)
+        def tell():
+            shared[:] = b"x"
+        def hear():
+            return shared[0]
+    """,
+    "process": """
+        code = "import os; f = os.memfd_create('x'); input()"
+        child = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE)
+        os.set_inheritable(child.stdin.fileno(), True)
+        def tell():
+            child.kill()
+        def hear():
+            return not os.path.exists(f"/proc/{child.pid}/exe")
+    """,
+    "open_file": """
+        file = open(__file__, "rb")
+        def tell():
+            os.lseek(file.fileno(), 7, 0)
+        def hear():
+            return os.lseek(file.fileno(), 0, 1)
+    """,
+}
+AT_IMPORT = {"thread", "pipe", "shared_memory", "process", "open_file"}
+
+
+@pytest.fixture(params=FLAVOURS)
+def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
+    made = Bench(request.param, workspace(tmp_path, HOME), "")
+    yield made
+    made.runtime.close()
+    assert traces() == []
+
+
+def whisperer(way: str) -> str:
+    return WHISPERER.replace("{at_import}", dedent(WAYS[way]))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_no_job_tells_the_next_one_anything(bench: Bench, way: str) -> None:
+    bench.add(whisperer(way))
+    told, heard = bench.run_seeds(0, 1).records
+    assert told.status is heard.status is Status.OK, (told.reason, heard.reason)
+    jobs: Any = heard.runtime.details["jobs"]
+    assert jobs["system_calls"]
+    assert jobs["process"].startswith("imports anew" if way in AT_IMPORT else "forked")
+    if way == "files" and not (jobs["namespaces"] or bench.flavour == "docker"):
+        pytest.skip("files of plain processes without namespaces are not held")
+    assert heard.equations == ("0",)
+
+
+@pytest.mark.parametrize("way", ["files", "pipe"])
+def test_each_job_can_have_a_new_room(bench: Bench, way: str) -> None:
+    bench.add(whisperer(way))
+    records = bench.run_seeds(0, 1, 2, fresh_rooms=True).records
+    assert [record.status for record in records] == [Status.OK] * 3, records[-1].reason
+    assert [record.equations for record in records[1:]] == [("0",), ("0",)]
+    jobs: Any = records[0].runtime.details["jobs"]
+    assert "a new room" in jobs["process"]
+
+
+HIDES_ITS_COSTS = """
+import os
+import signal
+import sys
+import time
+import numpy as np
+
+honest = time.monotonic
+start = honest()
+
+def use():
+    array = np.ones(200 * 2**17)
+    end = time.process_time() + 0.8
+    while time.process_time() < end:
+        array[:1000].sum()
+
+for name, module in list(sys.modules.items()):
+    if name.startswith("mdbench.worker"):
+        for function in ("_report_end", "end_of_log"):
+            if hasattr(module, function):
+                was = getattr(module, function)
+                setattr(module, function, lambda *args, was=was: was(*args))
+time.monotonic = lambda: 2 * start - honest()
+
+class Adapter:
+    def __init__(self, *, seed, threads): ...
+    def fit(self, problem):
+        self.targets = len(problem.targets)
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        for _ in range(2):
+            if os.fork() == 0:
+                if os.fork() == 0:
+                    os.setsid()
+                    use()
+                    open("done", "a").write("x")
+                    os._exit(0)
+                os._exit(0)
+        while not os.path.exists("done") or os.path.getsize("done") < 2:
+            time.sleep(0.01)
+    def predict(self, problem):
+        return np.zeros((len(problem.X), self.targets))
+    def equations(self):
+        return ["0"] * self.targets
+"""
+
+
+@pytest.mark.parametrize("grouped", [True, False])
+def test_costs_are_measured_from_outside(
+    bench: Bench, grouped: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not grouped:
+        if bench.flavour == "docker":
+            pytest.skip("the engine always has groups")
+        monkeypatch.setattr(venv, "make_group", lambda: None)
+    elif bench.flavour != "docker" and not cgroups.can_make():
+        pytest.skip("no groups can be made here")
+    bench.add(HIDES_ITS_COSTS)
+    (record,) = bench.run_seeds(0).records
+    assert record.status is Status.OK, record.reason
+    measured = record.measured
+    assert measured.by == ("cgroup" if grouped else "samples")
+    assert 1.4 < known(measured.cpu_s) < 6.0
+    assert 350 < known(measured.peak_memory_mb) < 700
+    assert 0.7 < known(measured.fit_s) < 10.0
+    assert 0.0 <= known(measured.predict_s) < 1.0
