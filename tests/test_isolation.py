@@ -502,6 +502,63 @@ def test_kill_9_of_the_bench_leaves_nothing_and_costs_nothing(bench: Bench) -> N
     assert left == []
 
 
+HOLDS_THE_LEASE = """
+import contextlib
+import os
+import time
+
+held = []
+for pid in filter(str.isdigit, os.listdir("/proc")):
+    with contextlib.suppress(OSError):
+        for name in os.listdir(f"/proc/{pid}/fd"):
+            with contextlib.suppress(OSError):
+                path = f"/proc/{pid}/fd/{name}"
+                if os.readlink(path).startswith("pipe:") and int(pid) != os.getpid():
+                    held.append(os.open(path, os.O_WRONLY | os.O_NONBLOCK))
+
+class Adapter:
+    def __init__(self, *, seed, threads): ...
+    def fit(self, p):
+        print("started", flush=True)
+        time.sleep(1000)
+"""
+
+
+def test_kill_9_of_the_bench_ends_a_job_that_holds_its_pipes(tmp_path: Path) -> None:
+    bench = Bench("plain", workspace(tmp_path, HOME))
+    bench.add(HOLDS_THE_LEASE, more="fork_safe = false")
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "from pathlib import Path\n"
+        "from house import HereRuntime, Quiet\n"
+        "from mdbench.runs.execute import execute\n"
+        "from mdbench.runs.plan import RunOptions, make_plan\n"
+        "from mdbench.runtimes.venv import VenvWorker\n"
+        "from mdbench.workspace import Workspace\n"
+        "honest = VenvWorker._in_the_open\n"
+        "def without(*given):\n"
+        "    command, environment = honest(*given)\n"
+        "    return [one for one in command if not one.startswith('--jobs=')], environment\n"
+        "VenvWorker._in_the_open = without\n"
+        "place = Workspace(Path(sys.argv[2]), Path(sys.argv[3]))\n"
+        "options = RunOptions(('nasty',), 'ode', ('rc-circuit',), result_dir=place.root / 'r')\n"
+        "execute(make_plan(options, place), HereRuntime(wrapped=False), Quiet())\n"
+    )
+    place = bench.place
+    running = subprocess.Popen(
+        [sys.executable, "-c", code, str(ROOT / "tests"), str(place.root), str(place.home)]
+    )
+    logs = place.root / "r" / "logs" / "nasty-ode"
+    try:
+        assert wait_until(lambda: any(log.stat().st_size for log in logs.glob("*.log")), 30)
+        below = processes.tree(running.pid)
+    finally:
+        running.kill()
+        running.wait()
+    assert below
+    assert wait_until(lambda: not any(is_running(pid) for pid in below), 5)
+
+
 def test_kill_9_of_the_bench_ends_a_job_that_is_held(bench: Bench) -> None:
     bench.add(COMPUTES_ON)
     bench.make_front()

@@ -215,3 +215,15 @@ def test_what_cannot_be_locked_is_explained(shop: Shop) -> None:
         lock_requirements(source, shop.lock, "<4")
     with pytest.raises(UnavailableError, match=r"requirements.in cannot be locked; uv says:"):
         lock_requirements(source, shop.lock, HERE)
+
+
+def test_what_a_job_has_put_into_an_environment_is_gone_at_the_next_run(shop: Shop) -> None:
+    made, _ = shop.prepare()
+    (site,) = made.prefix.glob("lib/python*/site-packages")
+    site.chmod(0o755)
+    (site / "spy.pth").write_text("import os\n", encoding="utf-8")
+    again, lines = shop.prepare()
+    assert again.prefix == made.prefix
+    assert "spy.pth was added" in lines[0]
+    assert not (site / "spy.pth").exists()
+    assert shop.prepare()[1] == []

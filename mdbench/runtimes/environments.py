@@ -73,7 +73,8 @@ def prepare(
     """Make a method's environment, or find it made.
 
     It lies at ``<home>/envs/<method>-<hash>``, where the hash covers the lock and the Python:
-    a lock that was edited gets a new environment, and the old one stays as it is.
+    a lock that was edited gets a new environment, and the old one stays as it is.  It is read-only,
+    and made anew if it is no longer what was made.
 
     Parameters
     ----------
@@ -126,14 +127,15 @@ def prepare(
             ["venv", "--quiet", "--no-project", "--allow-existing", *choice, str(prefix)],
             f"{method_name} needs Python {requires_python}, which cannot be had",
         )
-        options = ["--require-hashes", "--python", str(_python(prefix))]
+        # Copied, or what changes a file here would change the cache and other environments, too.
+        options = ["--require-hashes", "--link-mode", "copy", "--python", str(_python(prefix))]
         uv(
             ["pip", "sync", *options, str(lock.absolute())],
             f"The environment of {method_name} cannot be made",
         )
         compile_bytecode(prefix)
 
-    make_once(prefix, key, make, say)
+    make_once(prefix, key, make, say, sealed=True)
     return Environment(
         prefix=prefix,
         python=_python(prefix),

@@ -26,7 +26,7 @@ from .enclosing import be_first_in_container, be_opaque, become_nobody, keep_lit
 from .importing import import_adapter, open_files, what_it_left
 from .job import Connection, describe, rehearse, run_job
 from .refusing import refuse_namespaces, refuse_what_no_method_needs
-from .supervise import Supervisor, die_with_parent, outlive_parent
+from .supervise import Supervisor, die_with_parent, hear_of_parents_end
 
 __all__ = ["PROTOCOL", "main"]
 
@@ -69,7 +69,7 @@ def main(arguments: list[str]) -> int:
         _say_hello(options, channel)
         gc.collect()
         gc.freeze()  # a child's garbage collector would else touch, and so copy, every page
-    outlive_parent()
+    hear_of_parents_end()
     in_vain = 0
     while in_vain < _MOST_IN_VAIN:
         read_end, write_end = os.pipe()

@@ -22,7 +22,7 @@ from .enclosing import Enclosure
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Supervisor", "children", "die_with_parent", "outlive_parent"]
+__all__ = ["Supervisor", "children", "die_with_parent", "hear_of_parents_end"]
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -65,6 +65,8 @@ class Supervisor:
         signal.signal(signal.SIGCHLD, _wake)
         signal.signal(signal.SIGUSR1, self._pass_on)
         signal.signal(signal.SIGUSR2, self._kill)
+        self._orphaned = False
+        signal.signal(signal.SIGTERM, self._be_orphaned)
         self._poll = select.poll()
         self._poll.register(self._woken, select.POLLIN)
         self._poll.register(lease, 0)
@@ -83,6 +85,7 @@ class Supervisor:
         if pid == 0:
             try:
                 self._become_a_child()
+                die_with_parent()
                 if self._enclosure.possible:
                     self._enclosure.enter(child)
                 child()
@@ -103,7 +106,8 @@ class Supervisor:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(signal.SIGUSR1, signal.SIG_IGN)
-        signal.signal(signal.SIGUSR2, signal.SIG_DFL)
+        for number in (signal.SIGUSR2, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)
         os.close(self._woken)
         os.close(self._waker)
 
@@ -115,7 +119,7 @@ class Supervisor:
             if descriptor == self._woken:
                 with suppress(BlockingIOError):
                     os.read(self._woken, 4096)
-        return True
+        return not self._orphaned
 
     def _reap(self) -> int | None:
         """Take leave of children that have ended, up to the job's process; give its status."""
@@ -160,6 +164,9 @@ class Supervisor:
             with suppress(ProcessLookupError):
                 os.kill(self._pid, number)
 
+    def _be_orphaned(self, _number: int, _frame: object) -> None:
+        self._orphaned = True  # somebody may hold the lease in the host's place
+
     def _kill(self, _number: int, _frame: object) -> None:
         if self._pid:
             with suppress(ProcessLookupError):
@@ -175,10 +182,10 @@ def die_with_parent() -> None:
             os._exit(1)
 
 
-def outlive_parent() -> None:
-    """Take that back: the lease ends this process, after it has ended all others."""
+def hear_of_parents_end() -> None:
+    """Be told of it instead, by a signal that the supervisor takes: first all others are ended."""
     with suppress(AttributeError):
-        _LIBC.prctl(_PR_SET_PDEATHSIG, 0, 0, 0, 0)
+        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
 
 
 def _wake(_number: int, _frame: object) -> None:
