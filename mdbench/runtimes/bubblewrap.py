@@ -75,6 +75,7 @@ def wrap(
     environment: Mapping[str, str],
     same_place: Iterable[Path] = (),
     becomes_nobody: bool = False,
+    network: bool = False,
 ) -> list[str]:
     """Give the command that runs another one in a room of its own.
 
@@ -91,6 +92,8 @@ def wrap(
     becomes_nobody
         Whether it is started by root and goes on as another user by itself, and so needs the
         right to, until then.
+    network
+        Whether it may reach the network.
     """
     options = ["--die-with-parent", "--new-session", "--cap-drop", "ALL"]
     if becomes_nobody:
@@ -99,6 +102,8 @@ def wrap(
             options += ["--cap-add", f"CAP_{each}"]
     else:
         options.append("--unshare-all")
+    if network:
+        options.append("--share-net")
     options += ["--clearenv"]
     for name, value in environment.items():
         options += ["--setenv", name, value]

@@ -124,6 +124,7 @@ def run_uv(
     cwd: Path,
     failure: str,
     on_line: Callable[[str], None] | None = None,
+    wrap: Callable[[list[str], dict[str, str]], list[str]] | None = None,
 ) -> None:
     """Run uv.
 
@@ -141,6 +142,8 @@ def run_uv(
         What it means if uv fails, for the error.
     on_line
         Told each line that uv prints, without passwords.
+    wrap
+        Gives the command that runs it in a room, from its own and its environment.
 
     Raises
     ------
@@ -151,11 +154,14 @@ def run_uv(
     command = [str(uv), *map(str, arguments)]
     if command[1] == "pip":
         command += settings.arguments
+    environment = inherited | settings.environment | _PLAIN_OUTPUT
+    if wrap is not None:
+        command = wrap(command, environment)
     tail: deque[str] = deque(maxlen=_TAIL_LINES)
     with subprocess.Popen(
         command,
         cwd=cwd,
-        env=inherited | settings.environment | _PLAIN_OUTPUT,
+        env=environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -97,7 +97,12 @@ class VenvRuntime(Runtime):
 
     def prepare(self, method: Method) -> Prepared:
         made = environments.prepare(
-            method.name, method.lock, method.spec.python, self._home, on_line=self._on_line
+            method.name,
+            method.lock,
+            method.spec.python,
+            self._home,
+            build=method.spec.build,
+            on_line=self._on_line,
         )
         return Prepared(
             command=(str(made.python),),
