@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import re
+import sys
+import tempfile
+from pathlib import Path
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from flavours import FLAVOURS, traces
-from house import known, workspace
+from house import ROOT, known, workspace
 from isolated import HOME, Bench
 
 from mdbench.records import Status
@@ -15,7 +20,6 @@ from mdbench.runtimes import cgroups, venv
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 pytestmark = pytest.mark.slow
 
@@ -236,3 +240,85 @@ def test_costs_are_measured_from_outside(
     assert 350 < known(measured.peak_memory_mb) < 700
     assert 0.7 < known(measured.fit_s) < 10.0
     assert 0.0 <= known(measured.predict_s) < 1.0
+
+
+TELLS_WHERE_IT_IS = """
+import os
+import sys
+import numpy as np
+
+class Adapter:
+    def __init__(self, *, seed, threads): ...
+    def fit(self, problem):
+        print(__file__, os.getcwd(), sys.prefix, np.__file__, os.__file__)
+        raise ValueError(f"at {__file__} in {os.getcwd()} with {np.__file__}")
+"""
+
+
+def test_records_and_logs_name_no_folder_of_the_user(bench: Bench) -> None:
+    bench.add(TELLS_WHERE_IT_IS)
+    (record,) = bench.run_seeds(0).records
+    assert record.status is Status.FAILED
+    said = record.to_line() + bench.log(record).decode()
+    for place in (
+        ROOT,
+        bench.place.root,
+        Path.home(),
+        Path(sys.base_prefix),
+        tempfile.gettempdir(),
+    ):
+        assert not re.search(rf"(?<!\w){re.escape(str(place))}/", said), place
+    bench.add("raise ImportError(__file__)")
+    (record,) = bench.run_seeds(1).records
+    assert record.status is Status.FAILED
+    assert str(bench.place.root) not in record.reason
+
+
+CALLS = """
+import ctypes
+import os
+import socket
+import numpy as np
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+def works():
+    yield "user namespace", LIBC.unshare(0x10000000) == 0
+    yield "mount", LIBC.mount(b"none", b"/tmp", b"tmpfs", 0, None) == 0
+    yield "ptrace", LIBC.ptrace(0, 0, 0, 0) == 0
+    yield "shared memory", LIBC.shmget(0, 8, 0o1600) >= 0
+    yield "semaphores", LIBC.semget(0, 1, 0o1600) >= 0
+    yield "messages", LIBC.msgget(0, 0o1600) >= 0
+    if os.uname().machine == "x86_64":
+        yield "keys", LIBC.syscall(250, 0, -3, 1) >= 0
+        yield "other ABI", LIBC.syscall(0x40000000 + 39) >= 0
+    try:
+        socket.socket(40, socket.SOCK_STREAM).close()
+        yield "virtual machine", True
+    except OSError:
+        pass
+
+class Adapter:
+    def __init__(self, *, seed, threads): ...
+    def fit(self, problem):
+        self.targets = len(problem.targets)
+        print([name for name, found in works() if found], os.getuid(), flush=True)
+        socket.socket().close()
+        assert os.waitstatus_to_exitcode(os.system("true")) == 0
+    def predict(self, problem):
+        return np.zeros((len(problem.X), self.targets))
+    def equations(self):
+        return ["0"] * self.targets
+"""
+
+
+def test_what_no_method_needs_is_refused(bench: Bench) -> None:
+    bench.add(CALLS)
+    (record,) = bench.run_seeds(0).records
+    assert record.status is Status.OK, record.reason
+    found, _, user = bench.log(record).decode().strip().rpartition(" ")
+    assert found == "[]"
+    jobs: Any = record.runtime.details["jobs"]
+    assert jobs["nobody"] is (user == "65534")
+    if os.getuid() == 0 and bench.flavour != "plain":
+        assert jobs["nobody"]

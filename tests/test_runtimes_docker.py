@@ -71,7 +71,6 @@ def test_a_container_can_do_nothing_but_its_work(runtime: Runtime, method: Metho
     assert host["NetworkMode"] == "none"
     assert host["ReadonlyRootfs"]
     assert host["AutoRemove"]
-    assert host["Init"]
     assert host["CapDrop"] == ["ALL"]
     assert host["SecurityOpt"] == ["no-new-privileges"]
     assert host["PidsLimit"] == 50

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mdbench.data.noise import SNR_LEVELS_DB
 from mdbench.errors import MethodError, UsageError, did_you_mean
 from mdbench.runs.inventory import Inventory
-from mdbench.runs.spec import JobSpec, RunOptions
+from mdbench.runs.spec import JobSpec, RunOptions, portable
 from mdbench.runs.typed import read_words
 
 if TYPE_CHECKING:
@@ -62,6 +62,8 @@ def make_plan(options: RunOptions, workspace: Workspace) -> Plan:
     DataError
         If the user's own data cannot be read.
     """
+    if options.dataset_path is not None:
+        options = replace(options, dataset_path=portable(options.dataset_path))
     inventory = Inventory(workspace)
     data_type = inventory.data_type(options.data_type)
     if not options.algorithms:

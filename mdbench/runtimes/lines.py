@@ -9,11 +9,20 @@ from typing import TYPE_CHECKING, Any
 from mdbench.runtimes import processes
 from mdbench.runtimes.base import JobFolder, Worker, WorkerGoneError, WorkerTimeoutError
 from mdbench.runtimes.costs import Meter
+from mdbench.runtimes.discretion import Discretion
 from mdbench.runtimes.logs import LogSink
-from mdbench.runtimes.protocol import MAX_LINE, ProtocolError, parse_message
+from mdbench.runtimes.protocol import (
+    MAX_LINE,
+    Broken,
+    Failed,
+    Fitted,
+    ProtocolError,
+    parse_message,
+)
 from mdbench.runtimes.scratch import JobPlace
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from pydantic import BaseModel
@@ -41,6 +50,8 @@ class LineWorker(Worker):
         The worker's folder, which it owns from now on.
     inside
         What the worker calls the folder of its jobs.
+    places
+        Folders of the machine that the worker may name, and what is told instead.
 
     Attributes
     ----------
@@ -50,8 +61,11 @@ class LineWorker(Worker):
         Measures its jobs.
     """
 
-    def __init__(self, scratch: Scratch, inside: str) -> None:
-        self.log = LogSink()
+    def __init__(
+        self, scratch: Scratch, inside: str, places: Mapping[Path, str] | None = None
+    ) -> None:
+        self._discretion = Discretion({scratch.path: "room", **(places or {})})
+        self.log = LogSink(self._discretion.data)
         self._scratch = scratch
         self._jobs = JobPlace(scratch.path / JOB, scratch.path / "bin", self._give)
         self._inside = inside
@@ -173,6 +187,10 @@ class LineWorker(Worker):
             self._serving.update(processes.children(root))
             self._seclusion = processes.seclusion(root)
         self.meter.look()
+        if isinstance(message, Failed | Broken):
+            return message.model_copy(update={"error": self._discretion.text(message.error)})
+        if isinstance(message, Fitted):
+            return message.model_copy(update={"failure": self._discretion.text(message.failure)})
         return message
 
     def costs(self) -> Costs:

@@ -180,7 +180,10 @@ class VenvWorker(LineWorker):
         interpreter = _interpreter_folders(python[0])
         self._nobody = may_be_nobody(used, interpreter, same_place=not wrapped)
         scratch = Scratch(say)
-        super().__init__(scratch, _JOB if wrapped else str(scratch.path / JOB))
+        places = dict.fromkeys(interpreter, "python")
+        places[Path(python[0]).parent.parent] = "environment"
+        places |= {folders[0].parent: "algorithms", WORKER_PACKAGE.parent: "mdbench"}
+        super().__init__(scratch, _JOB if wrapped else str(scratch.path / JOB), places)
         self._wrapped = wrapped
         self._mark = uuid.uuid4().hex
         self._own_group = make_group()
