@@ -6,6 +6,7 @@ import os
 import re
 import sys
 import tempfile
+import time
 from pathlib import Path
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any
@@ -322,3 +323,90 @@ def test_what_no_method_needs_is_refused(bench: Bench) -> None:
     assert jobs["nobody"] is (user == "65534")
     if os.getuid() == 0 and bench.flavour != "plain":
         assert jobs["nobody"]
+
+
+DEEDS = """
+import contextlib
+import os
+import signal
+import time
+import numpy as np
+from mdbench.worker import Candidate
+
+def kills_all():
+    # Only where these numbers are its own: else it would be the whole machine.
+    if os.getpid() < 10 or os.path.exists("/.dockerenv") or os.path.isdir("/mdbench"):
+        with contextlib.suppress(OSError):
+            os.kill(-1, signal.SIGKILL)
+
+def sparse():
+    with open("sparse", "wb") as file:
+        file.truncate(2**40)
+
+def fills_temporary_folders():
+    for folder in ("/tmp", "/dev/shm"):
+        with contextlib.suppress(OSError), open(f"{folder}/full", "wb") as file:
+            while True:
+                file.write(b"x" * 2**20)
+
+def sets_the_clock():
+    with contextlib.suppress(OSError, PermissionError):
+        time.clock_settime(time.CLOCK_REALTIME, 0)
+
+class Adapter:
+    def __init__(self, *, seed, threads):
+        self.deed = [lambda: None, kills_all, sparse, fills_temporary_folders, sets_the_clock][seed]
+    def fit(self, problem):
+        self.targets = len(problem.targets)
+        self.deed()
+    def predict(self, problem):
+        return np.zeros((len(problem.X), self.targets))
+    def equations(self):
+        return ["0"] * self.targets
+"""
+
+
+@pytest.mark.parametrize(
+    ("seed", "statuses"),
+    [
+        (1, {Status.OK, Status.CRASHED}),
+        (2, {Status.FAILED}),
+        (3, {Status.OK, Status.OUT_OF_MEMORY}),
+        (4, {Status.OK}),
+    ],
+)
+def test_what_one_job_does_to_the_machine_the_next_does_not_feel(
+    bench: Bench, seed: int, statuses: set[Status]
+) -> None:
+    bench.add(DEEDS)
+    before = time.time()
+    deed, after = bench.run_seeds(seed, 0, timeout=30.0, memory_mb=1000).records
+    assert deed.status in statuses, deed.reason
+    assert after.status is Status.OK, after.reason
+    assert 0 <= time.time() - before < 60
+
+
+MILLION = """
+from mdbench.worker import Candidate
+
+class Adapter:
+    def __init__(self, *, seed, threads): ...
+    def fit(self, problem): ...
+    def candidates(self):
+        for number in range(1_000_000):
+            yield Candidate((f"{number}*u0",), None)
+    def choose(self, indices): ...
+    def predict(self, problem): return 0 * problem.X
+    def equations(self): return ["0"]
+"""
+
+
+def test_a_million_candidates_cost_the_job_and_nobody_else(bench: Bench) -> None:
+    if bench.flavour != "plain":
+        pytest.skip("the host's side is the same everywhere")
+    bench.add(MILLION)
+    bench.make_front()
+    start = time.monotonic()
+    (record,) = bench.run_seeds(0, timeout=5.0).records
+    assert time.monotonic() - start < 150  # at most two minutes are for judging
+    assert record.status in {Status.PARTIAL, Status.TIMEOUT, Status.INVALID_OUTPUT}, record.reason

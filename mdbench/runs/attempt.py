@@ -68,6 +68,7 @@ _METHODS_DOING = {
     errno.ESTALE,
 }
 """What a method can cause in its folder; other errors, such as a full disk, are the machine's."""
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
 _NOT_BY_A_LIMIT = {Status.TIMEOUT, Status.UNSUPPORTED, Status.UNAVAILABLE}
 _MOST_APART_S, _MOST_APART = 0.1, 0.05
 """How far a job's clock may be behind ours, which waits for files and messages, too."""
@@ -319,6 +320,13 @@ class Attempt:
             with os.fdopen(new, "wb") as stream:
                 np.savez(stream, allow_pickle=False, **arrays)
         except OSError as error:
+            if error.errno in _NO_ROOM and self._pid is not None:
+                # If it was not the job that filled the disk, the next one cannot begin.
+                raise _StopError(
+                    Status.CRASHED,
+                    "no space is left on the disk that the job writes to",
+                    waits=True,
+                ) from error
             if error.errno not in _METHODS_DOING:
                 raise
             raise _StopError(
