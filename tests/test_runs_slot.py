@@ -56,7 +56,7 @@ def test_a_disk_that_is_full_while_a_job_runs_ends_that_job_alone(
     add_method(place, "zero")
     names = ("rc-circuit", "autocatalysis")
     options = RunOptions(("zero",), "ode", names, n_jobs=1, result_dir=place.root / "results")
-    calls = []
+    calls: list[object] = []
 
     def full(*args: object, **arrays: object) -> None:
         if "X" in arrays and "Y" not in arrays and not calls:  # the first job's test inputs
