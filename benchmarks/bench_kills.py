@@ -57,7 +57,15 @@ def _killed(place: Workspace, runtime: str, kills: int, wanted: dict[str, object
     hits = ends = 0
     begin = time.monotonic()
     while hits < kills:
-        command = [sys.executable, __file__, runtime, "0", place.root, place.home, results]
+        command: list[str | Path] = [
+            sys.executable,
+            __file__,
+            runtime,
+            "0",
+            place.root,
+            place.home,
+            results,
+        ]
         running = subprocess.Popen(command)
         try:
             running.wait(rng.uniform(0.5, LONGEST))
