@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from house import known
@@ -14,9 +14,6 @@ from house import known
 from mdbench.runtimes import cgroups
 from mdbench.runtimes.cgroups import Group, can_make, group_of, make_group
 from mdbench.runtimes.costs import Meter
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 USES = "x = bytearray(b'1') * (150 * 2**20); t = 0\nfor i in range(10**7): t += i"
 
@@ -68,7 +65,7 @@ def test_a_process_has_its_place(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(cgroups, "_mounts", lambda: mounts)
-    monkeypatch.setattr(cgroups.Path, "read_text", lambda *_, **__: lines)
+    monkeypatch.setattr(Path, "read_text", lambda *_, **__: lines)
     found = group_of(os.getpid())
     assert (found and (str(found.cpu), str(found.memory), found.version)) == wanted
 
