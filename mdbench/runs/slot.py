@@ -196,12 +196,12 @@ class Slot:
         held = self._worker
         if held is not None and wanted == self._serves and self._serves_many(held) and held.alive:
             return held
-        used, worker = self._exchange(wanted)
         if method.fingerprint() != one.parts["adapter"]:
             raise UsageError(
                 f"{method.folder} was edited while the run was going on.",
                 "Give the same command again: its jobs are run with the files as they are now.",
             )
+        used, worker = self._exchange(wanted)
         if worker is None:
             if used is not None:
                 used.close()

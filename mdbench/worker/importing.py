@@ -49,7 +49,10 @@ def import_adapter(folder: Path, uses: list[str]) -> type:
 def open_files() -> set[int]:
     """Give the descriptors that are open, but for devices, which remember nothing."""
     found = set()
-    for name in os.listdir("/proc/self/fd"):
+    names: list[str] = []
+    with suppress(OSError):
+        names = os.listdir("/proc/self/fd")
+    for name in names:
         with suppress(OSError):
             if not stat.S_ISCHR(os.fstat(int(name)).st_mode):
                 found.add(int(name))

@@ -64,7 +64,7 @@ def refuse_namespaces() -> bool:
 
 def _install(calls: dict[str, str], *, families: tuple[int, ...] = (), flags: int = 0) -> bool:
     machine = platform.machine()
-    if machine not in _MACHINES or sys.byteorder != "little":
+    if machine not in _MACHINES or sys.byteorder != "little" or sys.platform != "linux":
         return False
     number, socket, clone, clone3, seccomp = _MACHINES[machine]
     refused = [int(each) for each in calls[machine].split()]
