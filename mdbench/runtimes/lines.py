@@ -117,7 +117,6 @@ class LineWorker(Worker):
 
     def make_folder(self) -> JobFolder:
         self._serving = set()
-        self._seclusion = {}
         self.meter.begin()
         return JobFolder(self._jobs.descriptor, self._inside)
 
@@ -185,7 +184,8 @@ class LineWorker(Worker):
     def _noted(self, message: Message) -> Message:
         if message.type == "started" and (root := self._root()) is not None:
             self._serving.update(processes.children(root))
-            self._seclusion = processes.seclusion(root)
+            # The same for all jobs of a worker; one may be gone before it is looked at.
+            self._seclusion = processes.seclusion(root) or self._seclusion
         self.meter.look()
         if isinstance(message, Failed | Broken):
             return message.model_copy(update={"error": self._discretion.text(message.error)})

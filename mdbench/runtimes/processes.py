@@ -99,15 +99,18 @@ def seclusion(worker: int) -> dict[str, bool]:
     -------
     dict of bool
         ``namespaces``: whether it has its own; ``system_calls``: whether some are refused to it;
-        ``nobody``: whether it runs as the user without rights.
+        ``nobody``: whether it runs as the user without rights.  Empty if it has ended already.
     """
     job, own = next(iter(children(worker)), 0), False
     first = next(iter(children(job)), 0)
     if first and len(_status(first, "NSpid")) > len(_status(worker, "NSpid")):
         job, own = next(iter(children(first)), first), True
+    filtered = _status(job, "Seccomp")
+    if not filtered:
+        return {}
     return {
         "namespaces": own,
-        "system_calls": _status(job, "Seccomp") == ["2"],
+        "system_calls": filtered == ["2"],
         "nobody": _status(job, "Uid")[:1] == ["65534"],
     }
 
