@@ -78,6 +78,8 @@ class MethodSpec(_Table):
     seedable: bool
     given: tuple[Literal["truth"], ...] = ()
     """What it is told beyond the data: a reference may be told the true equations."""
+    build: bool = False
+    """Whether packages of its lock may be built from their sources."""
     fork_safe: bool = True
     threads: int = Field(default=1, ge=1)
     timeout: float = Field(default=43200.0, gt=0)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,7 @@ from mdbench.records.store import RecordWriter
 from mdbench.runs import attempt
 from mdbench.runs.execute import Summary, execute
 from mdbench.runs.plan import RunOptions, make_plan
+from mdbench.runtimes import processes
 
 if TYPE_CHECKING:
     from mdbench.datatypes.base import Answer, Scores
@@ -170,11 +172,6 @@ BAD = {
         Status.CRASHED,
         "exit status 1",
     ),
-    "kills its worker": (
-        adapter(fit="os.kill(os.getppid(), 9); time.sleep(5)"),
-        Status.CRASHED,
-        "SIGKILL",
-    ),
     "raises at import": (
         "raise RuntimeError('at import')",
         Status.FAILED,
@@ -206,8 +203,7 @@ def test_timeout_is_enforced_on_a_loop_that_ignores_signals(place: Workspace) ->
         "stubborn",
         adapter(
             fit="[signal.signal(s, signal.SIG_IGN) for s in (2, 15)]\n"
-            "        child = subprocess.Popen(['sleep', '1000'])\n"
-            "        print(os.getpid(), child.pid, flush=True)\n"
+            "        child = subprocess.Popen(['sleep', '1000.125'])\n"
             "        while True: pass"
         ),
     )
@@ -216,9 +212,15 @@ def test_timeout_is_enforced_on_a_loop_that_ignores_signals(place: Workspace) ->
     assert time.monotonic() - start < 4
     assert record.status is Status.TIMEOUT
     assert record.reason == "ran longer than 1 s"
-    pids = [int(pid) for pid in log_of(place, record).split()]
-    assert len(pids) == 2
-    assert wait_until(lambda: not any(map(is_running, pids)))
+    assert wait_until(lambda: not command_is_running(b"sleep\0001000.125"))
+
+
+def command_is_running(words: bytes) -> bool:
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if words in (folder / "cmdline").read_bytes() and is_running(int(folder.name)):
+                return True
+    return False
 
 
 FRONT = """
@@ -519,20 +521,38 @@ def test_declared_limit_is_not_run(place: Workspace) -> None:
     assert record.log is None
 
 
-def test_fork_unsafe_method_gets_a_fresh_worker_each_job(place: Workspace) -> None:
-    add_method(place, "fresh", adapter(fit="print(os.getpid())"), more="fork_safe = false")
-    summary = run(place, "fresh", datasets=("rc-circuit", "autocatalysis"), wrapped=False)
-    pids = {log_of(place, record) for record in summary.records}
-    assert [r.status for r in summary.records] == [Status.OK, Status.OK]
-    assert len(pids) == 2
+@pytest.mark.parametrize(
+    ("more", "fresh_rooms", "process"),
+    [
+        ("", False, "forked from one import"),
+        ("fork_safe = false", False, "imports anew: fork_safe is false"),
+        ("", True, "a new room for each job"),
+    ],
+)
+def test_jobs_of_a_slot_share_one_worker_where_they_may(
+    place: Workspace,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    more: str,
+    fresh_rooms: bool,
+    process: str,
+) -> None:
+    add_method(place, "warm", more=more)
+    started = []
+    start = HereRuntime.start
 
+    def counted(*given: Any, **options: Any) -> Any:
+        started.append(given)
+        return start(*given, **options)
 
-def test_jobs_of_a_slot_share_one_worker(place: Workspace) -> None:
-    add_method(place, "warm", adapter(fit="print(os.getppid(), os.getpid())"))
-    summary = run(place, "warm", datasets=("rc-circuit", "autocatalysis", "landau-equation"))
-    words = [log_of(place, record).split() for record in summary.records]
-    assert len({parent for parent, _ in words}) == 1
-    assert len({child for _, child in words}) == 3
+    monkeypatch.setattr(HereRuntime, "start", counted)
+    names = ("rc-circuit", "autocatalysis", "landau-equation")
+    records = run(place, "warm", datasets=names, fresh_rooms=fresh_rooms).records
+    assert [record.status for record in records] == [Status.OK] * 3, records[0].reason
+    assert len(started) == (1 if process.startswith("forked") else 3)
+    jobs = records[-1].runtime.details["jobs"]
+    assert isinstance(jobs, dict)
+    assert jobs["process"] == process
 
 
 def test_a_record_is_made_while_the_next_job_runs(
@@ -620,16 +640,8 @@ def test_interrupt_leaves_whole_records_and_the_same_command_goes_on(place: Work
     assert [record.status for record in rest.records] == [Status.OK] * 5
 
 
-def test_kill_9_of_the_bench_leaves_nothing_running(place: Workspace, tmp_path: Path) -> None:
-    pids = tmp_path / "pids"
-    add_method(
-        place,
-        "long",
-        adapter(
-            fit=f"open({str(pids)!r}, 'w').write(f'{{os.getpid()}} {{os.getppid()}} .')\n"
-            "        time.sleep(1000)"
-        ),
-    )
+def test_kill_9_of_the_bench_leaves_nothing_running(place: Workspace) -> None:
+    add_method(place, "long", adapter(fit="print('began', flush=True); time.sleep(1000)"))
     code = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
         "from pathlib import Path\n"
@@ -646,12 +658,14 @@ def test_kill_9_of_the_bench_leaves_nothing_running(place: Workspace, tmp_path: 
         cwd=ROOT,
     )
     try:
-        assert wait_until(lambda: pids.exists() and pids.read_text().endswith("."), 30)
+        logs = place.root / "r" / "logs" / "long-ode"
+        assert wait_until(lambda: any(each.stat().st_size for each in logs.glob("*")), 30)
+        below = processes.tree(bench.pid)
+        assert below
     finally:
         bench.kill()
         bench.wait()
-    left = [int(pid) for pid in pids.read_text().split()[:2]]
-    assert wait_until(lambda: not any(map(is_running, left)))
+    assert wait_until(lambda: not any(map(is_running, below)))
     add_method(place, "zero")
     assert only(run(place, "zero")).status is Status.OK
 
@@ -704,7 +718,7 @@ def test_bad_data_stops_before_anything_is_run(place: Workspace, tmp_path: Path)
     record = only(run(place, "zero", datasets=("good",), dataset_path=folder))
     assert record.truth is None
     assert record.target_source == "file"
-    assert record.dataset_path == str(folder)
+    assert record.dataset_path == os.path.relpath(folder)
 
 
 def test_test_data_are_sealed_until_the_last_fit_is_done(place: Workspace) -> None:
@@ -893,10 +907,11 @@ def test_processes_of_a_method_find_the_workers_module(place: Workspace, pool: s
     assert record.status is Status.OK, record.reason
 
 
-def test_a_method_that_removes_its_folder_harms_no_other(place: Workspace) -> None:
-    add_method(place, "wild", adapter(fit="import shutil; shutil.rmtree(os.getcwd())"))
+def test_a_method_that_changes_its_folder_harms_no_other(place: Workspace) -> None:
+    wild_text = adapter(fit="import shutil; shutil.rmtree('scratch'); os.mkdir('test.npz')")
+    add_method(place, "wild", wild_text)
     add_method(place, "zero")
-    wild, zero = run(place, "wild", "zero", wrapped=False).records  # in a room it cannot
+    wild, zero = run(place, "wild", "zero", wrapped=False).records
     assert wild.status is Status.INVALID_OUTPUT
     assert "changed its job's folder" in wild.reason
     assert wild.measured.wall_s is not None
@@ -905,12 +920,17 @@ def test_a_method_that_removes_its_folder_harms_no_other(place: Workspace) -> No
 
 
 def test_an_adapter_that_is_edited_during_the_run_stops_it(place: Workspace) -> None:
-    folder = add_method(place, "edited", adapter(fit="EDIT"), more="fork_safe = false")
-    file = folder / "adapter.py"
-    text = file.read_text(encoding="utf-8")
-    file.write_text(text.replace("EDIT", f"open({str(folder / 'new.py')!r}, 'w').close()"))
+    folder = add_method(place, "edited", more="fork_safe = false")
+
+    class Editing(Quiet):
+        def job_started(self, job: JobSpec) -> None:
+            super().job_started(job)
+            if len(self.started) == 2:
+                (folder / "new.py").touch()
+
+    names = ("rc-circuit", "autocatalysis")
     with pytest.raises(MdbenchError, match="was edited while the run was going on"):
-        run(place, "edited", datasets=("rc-circuit", "autocatalysis"), wrapped=False)
+        run(place, "edited", datasets=names, observer=Editing())
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,7 @@ TOGGLES: dict[str, Callable[[Plan, Plan], bool]] = {
     "processes": lambda _, new: {j.limits.processes for j in new.jobs} == {9},
     "output_mb": lambda _, new: {j.limits.output_mb for j in new.jobs} == {77},
     "rerun": lambda _, new: new.rerun == {Status.TIMEOUT},
+    "fresh_rooms": lambda _, new: new.fresh_rooms,
     "seed": lambda _, new: {j.seed for j in new.jobs} == {7},
 }
 
@@ -96,6 +97,7 @@ VALUES: dict[str, Any] = {
     "processes": 9,
     "output_mb": 77,
     "rerun": frozenset({Status.TIMEOUT}),
+    "fresh_rooms": True,
     "seed": (7,),
 }
 

@@ -47,3 +47,26 @@ def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert [record.status for record in stored] == [Status.OK]
     summary = execute(plan, HereRuntime(), Quiet())
     assert (summary.ran, summary.skipped, summary.left) == (2, 1, 0)
+
+
+def test_a_disk_that_is_full_while_a_job_runs_ends_that_job_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = workspace(tmp_path)
+    add_method(place, "zero")
+    names = ("rc-circuit", "autocatalysis")
+    options = RunOptions(("zero",), "ode", names, n_jobs=1, result_dir=place.root / "results")
+    calls: list[object] = []
+
+    def full(*args: object, **arrays: object) -> None:
+        if "X" in arrays and "Y" not in arrays and not calls:  # the first job's test inputs
+            calls.append(args)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        savez(*args, **arrays)  # type: ignore[arg-type]
+
+    savez = np.savez
+    monkeypatch.setattr(np, "savez", full)
+    filled, after = execute(make_plan(options, place), HereRuntime(), Quiet()).records
+    assert filled.status is Status.CRASHED
+    assert "no space is left" in filled.reason
+    assert after.status is Status.OK

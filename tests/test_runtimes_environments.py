@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import platform
 import subprocess
 import sysconfig
+import tarfile
 from base64 import urlsafe_b64encode
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,16 +17,17 @@ from zipfile import ZipFile
 import pytest
 
 from mdbench.errors import MethodError, UnavailableError
-from mdbench.runtimes import environments
+from mdbench.runtimes import bubblewrap, environments
 from mdbench.runtimes.environments import Environment, lock_requirements, prepare
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.build
 
 HERE = f"=={sysconfig.get_python_version()}.*"
 ELSEWHERE = "==3.8.*"
+
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @dataclass
@@ -215,3 +218,75 @@ def test_what_cannot_be_locked_is_explained(shop: Shop) -> None:
         lock_requirements(source, shop.lock, "<4")
     with pytest.raises(UnavailableError, match=r"requirements.in cannot be locked; uv says:"):
         lock_requirements(source, shop.lock, HERE)
+
+
+def test_what_a_job_has_put_into_an_environment_is_gone_at_the_next_run(shop: Shop) -> None:
+    made, _ = shop.prepare()
+    (site,) = made.prefix.glob("lib/python*/site-packages")
+    site.chmod(0o755)
+    (site / "spy.pth").write_text("import os\n", encoding="utf-8")
+    again, lines = shop.prepare()
+    assert again.prefix == made.prefix
+    assert "spy.pth was added" in lines[0]
+    assert not (site / "spy.pth").exists()
+    assert shop.prepare()[1] == []
+
+
+SPYING_BACKEND = """
+import os
+import zipfile
+
+def build_wheel(folder, config_settings=None, metadata_directory=None):
+    seen = [place for place in {places!r} if os.path.exists(place)]
+    files = {{
+        "found.py": f"seen = {{seen!r}}",
+        "found-1.0.dist-info/METADATA": "Metadata-Version: 2.1\\nName: found\\nVersion: 1.0\\n",
+        "found-1.0.dist-info/WHEEL": "Wheel-Version: 1.0\\nTag: py3-none-any",
+        "found-1.0.dist-info/RECORD": "",
+    }}
+    name = "found-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(os.path.join(folder, name), "w") as wheel:
+        for file, text in files.items():
+            wheel.writestr(file, text)
+    return name
+"""
+PROJECT = """
+[build-system]
+requires = []
+build-backend = "backend"
+backend-path = ["."]
+[project]
+name = "found"
+version = "1.0"
+"""
+
+
+def make_source(shop: Shop, places: list[str]) -> str:
+    """Make a source distribution whose build tells which of some places it can see."""
+    wheels = shop.root / "wheels"
+    path = wheels / "found-1.0.tar.gz"
+    with tarfile.open(path, "w:gz") as archive:
+        for name, text in {
+            "backend.py": SPYING_BACKEND.format(places=places),
+            "pyproject.toml": PROJECT,
+            "PKG-INFO": "Metadata-Version: 2.1\nName: found\nVersion: 1.0\n",
+        }.items():
+            member = tarfile.TarInfo(f"found-1.0/{name}")
+            member.size = len(text.encode())
+            archive.addfile(member, io.BytesIO(text.encode()))
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_a_build_happens_where_it_is_allowed_and_in_a_room(shop: Shop) -> None:
+    if trouble := bubblewrap.trouble():
+        pytest.skip(f"no bubblewrap: {trouble}")
+    mine = shop.root / "mine"
+    mine.write_text("secret", encoding="utf-8")
+    sha256 = make_source(shop, [str(mine), "/usr"])
+    numpy = shop.lock.read_text(encoding="utf-8")
+    shop.write_lock(f"{numpy}found==1.0 --hash=sha256:{sha256}\n")
+    with pytest.raises(UnavailableError, match="build = true"):
+        shop.prepare()
+    made = prepare("m", shop.lock, HERE, shop.home, build=True)
+    answer = subprocess.check_output([made.python, "-c", "import found; print(found.seen)"])
+    assert answer == b"['/usr']\n"

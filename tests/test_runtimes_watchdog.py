@@ -10,6 +10,7 @@ import pytest
 from house import wait_until
 
 from mdbench.runtimes.base import Limits
+from mdbench.runtimes.costs import Meter
 from mdbench.runtimes.watchdog import Watchdog
 
 if TYPE_CHECKING:
@@ -40,7 +41,9 @@ def below(request: pytest.FixtureRequest) -> Iterator[int]:
 
 def watch(root: int | None, limits: Limits) -> tuple[Watchdog, threading.Event]:
     killed = threading.Event()
-    dog = Watchdog(lambda: root, limits, killed.set)
+    meter = Meter(lambda: root, lambda: None)
+    meter.begin()
+    dog = Watchdog(lambda: root, limits, killed.set, meter)
     dog.start()
     return dog, killed
 

@@ -202,6 +202,7 @@ class Measured(_Model):
     predict_s: Number = None
     cpu_s: Number = None
     peak_memory_mb: Number = None
+    by: str | None = None
     blas_kernel: Text | None = None
     blas_threads: int | None = None
 

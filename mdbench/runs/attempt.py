@@ -6,7 +6,7 @@ import errno
 import os
 import signal
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import numpy as np
@@ -17,6 +17,7 @@ from mdbench.runs.choice import Proposals
 from mdbench.runs.handover import HandoverError, read_predictions
 from mdbench.runs.standstill import Standstill
 from mdbench.runtimes.base import WorkerGoneError, WorkerTimeoutError
+from mdbench.runtimes.costs import Costs
 from mdbench.runtimes.output import Output
 from mdbench.runtimes.protocol import (
     Candidates,
@@ -34,6 +35,8 @@ from mdbench.runtimes.protocol import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     from mdbench.datatypes.base import Choice, DataType, Offer, Part, Task
@@ -65,7 +68,10 @@ _METHODS_DOING = {
     errno.ESTALE,
 }
 """What a method can cause in its folder; other errors, such as a full disk, are the machine's."""
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
 _NOT_BY_A_LIMIT = {Status.TIMEOUT, Status.UNSUPPORTED, Status.UNAVAILABLE}
+_MOST_APART_S, _MOST_APART = 0.1, 0.05
+"""How far a job's clock may be behind ours, which waits for files and messages, too."""
 _BREACHES = {"memory": Status.OUT_OF_MEMORY, "processes": Status.CRASHED}
 _ORDER = b"test rows"
 """Keeps the order of test rows apart from what else a seed draws."""
@@ -103,8 +109,8 @@ class Outcome:
     invalid: int = 0
     fit_s: float | None = None
     predict_s: float | None = None
-    cpu_s: float | None = None
-    peak_memory_mb: float | None = None
+    costs: Costs = field(default_factory=Costs)
+    seclusion: Mapping[str, Any] = field(default_factory=dict)
     blas_kernel: str | None = None
     blas_threads: int | None = None
 
@@ -175,6 +181,7 @@ class Attempt:
         self._deadline = time.monotonic() + job.timeout_s
         self._pid: int | None = None
         self._ended: Ended | None = None
+        self._asked = time.monotonic()
         self._fit_s = 0.0
         self._stopped_early = False
         self._settings_failed = 0
@@ -191,9 +198,8 @@ class Attempt:
             outcome = self._within_limits(self._outcome())
         finally:
             self._output.close()
-        if self._ended is not None:
-            outcome.cpu_s = self._ended.cpu_s
-            outcome.peak_memory_mb = self._ended.peak_memory_mb
+        outcome.costs = self._worker.costs()
+        outcome.seclusion = self._worker.seclusion()
         if (hello := self._worker.hello) is not None:
             outcome.blas_kernel, outcome.blas_threads = hello.blas_kernel, hello.blas_threads
         outcome.came = self._proposals.came
@@ -243,16 +249,16 @@ class Attempt:
                 self._nothing_to_choose()
         if tuning == "grid" and choice is not None:
             self._save("refit.npz", self._task.refit, with_targets=True)
-            self._worker.send(Refit(job=self._identity, hyperparameters=choice.hyperparameters))
+            self._ask(Refit(job=self._identity, hyperparameters=choice.hyperparameters))
             self._await(Fitted)
         indices = choice.indices if tuning == "front" and choice is not None else None
-        self._worker.send(Describe(job=self._identity, choose=indices))
+        self._ask(Describe(job=self._identity, choose=indices))
         described = self._await(Described)
         if indices is not None and choice is not None and described.equations != choice.equations:
             _invalid(f"the answer is not the candidate chosen: {' ; '.join(choice.equations)}")
         # The test inputs are there only now: no equation knows them.
         self._save("test.npz", _reordered(self._task.test, self._order), with_targets=False)
-        self._worker.send(Predict(job=self._identity))
+        self._ask(Predict(job=self._identity))
         outcome = self._heard(described, self._await(Predicted))
         if self._stopped_early:
             outcome.status = Status.PARTIAL
@@ -276,7 +282,7 @@ class Attempt:
         self._save("train.npz", self._first, with_targets=True)
         if grid:
             self._save("validation.npz", self._compared, with_targets=False)
-        self._worker.send(
+        self._ask(
             JobOrder(
                 job=self._identity,
                 folder=self._folder.inside,
@@ -295,6 +301,16 @@ class Attempt:
             )
         )
 
+    def _ask(self, message: JobOrder | Refit | Describe | Predict) -> None:
+        self._asked = time.monotonic()
+        self._worker.send(message)
+
+    def _took(self, said: float) -> float:
+        """Give how long the answer took: as it says, where our own clock does not contradict."""
+        ours = time.monotonic() - self._asked
+        believed = 0.0 <= said <= ours <= said + max(_MOST_APART_S, _MOST_APART * ours)
+        return said if believed else ours
+
     def _save(self, file: str, part: Part, *, with_targets: bool) -> None:
         arrays = dict(part.inputs)
         if with_targets:
@@ -304,6 +320,13 @@ class Attempt:
             with os.fdopen(new, "wb") as stream:
                 np.savez(stream, allow_pickle=False, **arrays)
         except OSError as error:
+            if error.errno in _NO_ROOM and self._pid is not None:
+                # If it was not the job that filled the disk, the next one cannot begin.
+                raise _StopError(
+                    Status.CRASHED,
+                    "no space is left on the disk that the job writes to",
+                    waits=True,
+                ) from error
             if error.errno not in _METHODS_DOING:
                 raise
             raise _StopError(
@@ -318,7 +341,7 @@ class Attempt:
             message = self._next()
             if isinstance(message, wanted):
                 if isinstance(message, Fitted):
-                    self._fit_s += message.seconds
+                    self._fit_s += self._took(message.seconds)
                     self._stopped_early |= message.stopped_early
                     self._settings_failed += message.failed
                     self._first_failure = self._first_failure or message.failure
@@ -400,7 +423,7 @@ class Attempt:
             Status.OK,
             raw=RawAnswer(described.equations, predictions),
             fit_s=self._fit_s,
-            predict_s=predicted.seconds,
+            predict_s=self._took(predicted.seconds),
         )
 
     def _best_so_far(self) -> Outcome:
@@ -473,9 +496,8 @@ class Attempt:
             breach = self._worker.breach()
             if breach is not None:
                 return Outcome(_BREACHES[breach.limit], f"killed: {breach.reason}")
-        most = self._job.memory_mb
-        peak = 0.0 if self._ended is None else self._ended.peak_memory_mb
-        if answered and most is not None and peak > most:
+        most, peak = self._job.memory_mb, self._worker.costs().peak_memory_mb
+        if answered and most is not None and peak is not None and peak > most:
             return Outcome(
                 Status.OUT_OF_MEMORY,
                 f"used {peak:.0f} MiB of memory; {most} MiB are allowed",

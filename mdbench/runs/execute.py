@@ -108,7 +108,14 @@ class _Run:
         self._writers = writers
         environments = Environments(runtime)
         self._slots = [
-            Slot(plan.inventory, runtime, environments, plan.result_dir) for _ in range(plan.n_jobs)
+            Slot(
+                plan.inventory,
+                runtime,
+                environments,
+                plan.result_dir,
+                fresh_rooms=plan.fresh_rooms,
+            )
+            for _ in range(plan.n_jobs)
         ]
         self._queue: queue.SimpleQueue[Ready] = queue.SimpleQueue()
         self._ended: queue.SimpleQueue[None] = queue.SimpleQueue()
@@ -163,6 +170,7 @@ class _Run:
             with _Beside() as beside, slot:
                 while not self._stop.is_set():
                     one = self._queue.get_nowait()
+                    slot.goes_on = not self._queue.empty()
                     self._observer.job_started(one.job)
                     beside.do(partial(self._leave_record, one.job, begin_job(one, slot)))
         except queue.Empty:

@@ -14,6 +14,7 @@ from mdbench.runs.inventory import Inventory
 from mdbench.runs.judgement import judged
 from mdbench.runs.slot import Environments, Slot
 from mdbench.runs.write import Stopwatch, make_record
+from mdbench.runtimes.discretion import Discretion
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -87,6 +88,8 @@ def begin_job(one: Ready, slot: Slot) -> Callable[[], Record]:
                 data_type.warm()
                 worker = slot.worker(one, prepared)
             outcome = _attempt(one, task, slot, worker, log)
+            if slot.fresh_rooms:
+                outcome.seclusion = {**outcome.seclusion, "process": "a new room for each job"}
     except OSError as error:
         raise DataError(
             f"The files of a job cannot be written: {error}.",
@@ -97,6 +100,7 @@ def begin_job(one: Ready, slot: Slot) -> Callable[[], Record]:
         outcome = Outcome(Status.UNAVAILABLE, str(error))
     except MethodError as error:
         outcome = Outcome(Status.FAILED, str(error))
+    outcome.reason = Discretion({method.folder.parent: "algorithms"}).text(outcome.reason)
     if slot.interrupted and outcome.status not in ANSWERED:
         outcome = Outcome(Status.INTERRUPTED, "the run was stopped")
     seconds = watch.seconds

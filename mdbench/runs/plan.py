@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mdbench.data.noise import SNR_LEVELS_DB
 from mdbench.errors import MethodError, UsageError, did_you_mean
 from mdbench.runs.inventory import Inventory
-from mdbench.runs.spec import JobSpec, RunOptions
+from mdbench.runs.spec import JobSpec, RunOptions, portable
 from mdbench.runs.typed import read_words
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ class Plan:
     result_dir: Path
     n_jobs: int
     rerun: Collection[Status] = ()
+    fresh_rooms: bool = False
 
     @property
     def files(self) -> dict[str, Path]:
@@ -61,6 +62,8 @@ def make_plan(options: RunOptions, workspace: Workspace) -> Plan:
     DataError
         If the user's own data cannot be read.
     """
+    if options.dataset_path is not None:
+        options = replace(options, dataset_path=portable(options.dataset_path))
     inventory = Inventory(workspace)
     data_type = inventory.data_type(options.data_type)
     if not options.algorithms:
@@ -90,7 +93,14 @@ def make_plan(options: RunOptions, workspace: Workspace) -> Plan:
         for name, kept in data_type.asked(names, _limits(method, data_type) | given)
     )
     threads = options.threads or max(method.spec.threads for method in chosen)
-    return Plan(jobs, inventory, options.result_dir, slots(options.n_jobs, threads), options.rerun)
+    return Plan(
+        jobs,
+        inventory,
+        options.result_dir,
+        slots(options.n_jobs, threads),
+        options.rerun,
+        options.fresh_rooms,
+    )
 
 
 def select_names(

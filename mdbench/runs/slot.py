@@ -1,13 +1,18 @@
-"""One place where jobs run, one after the other, in a worker that is kept warm."""
+"""One place where jobs run, one after the other, in a worker that is kept warm.
+
+Where each job needs a worker of its own, the next one is started while a job runs.
+"""
 
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING, Self
 
 from mdbench.errors import MdbenchError, MethodError, UnavailableError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
     from types import TracebackType
 
@@ -59,11 +64,62 @@ class Environments:
                 self._made[method.name] = error
 
 
+class _Ahead:
+    """A worker that is started beside the job before its own.
+
+    Parameters
+    ----------
+    serves
+        What it is for.
+    start
+        Starts it; told whom to give it to as soon as it can be interrupted.
+    after
+        The worker that it follows, which is closed first.
+    """
+
+    def __init__(
+        self,
+        serves: tuple[str, Limits],
+        start: Callable[[Callable[[Worker], None]], Worker],
+        after: Worker | None,
+    ) -> None:
+        self.serves = serves
+        self._start = start
+        self._after = after
+        self._worker: Worker | None = None
+        self._launched: Worker | None = None
+        self._given_up = False
+        self._lock = threading.Lock()
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        if self._after is not None:
+            self._after.close()
+        with suppress(MethodError, UnavailableError, OSError):  # told to the job that needs it
+            self._worker = self._start(self._note)
+
+    def _note(self, worker: Worker) -> None:
+        with self._lock:
+            self._launched = worker
+            if self._given_up:
+                worker.interrupt()
+
+    def interrupt(self) -> None:
+        """End it as soon as it is there."""
+        with self._lock:
+            self._given_up = True
+            if self._launched is not None:
+                self._launched.interrupt()
+
+    def take(self) -> Worker | None:
+        """Wait for it; None where it could not be started."""
+        self._thread.join()
+        return self._worker
+
+
 class Slot:
     """Holds a worker for the jobs that `mdbench.runs.job` does, one at a time.
-
-    To be used by one thread from beginning to end, since a worker dies with the thread that
-    started it; only `interrupt` may be called from others.
 
     Parameters
     ----------
@@ -71,6 +127,13 @@ class Slot:
         Shared by the slots of a run.
     result_dir
         The folder below which the jobs' logs are written.
+    fresh_rooms
+        Whether each job gets a worker of its own, whatever the method says.
+
+    Attributes
+    ----------
+    goes_on
+        Whether there will be another job: only then is a worker started ahead.
     """
 
     def __init__(
@@ -79,14 +142,19 @@ class Slot:
         runtime: Runtime,
         environments: Environments,
         result_dir: Path,
+        *,
+        fresh_rooms: bool = False,
     ) -> None:
         self.inventory = inventory
         self.runtime = runtime
         self.environments = environments
         self.result_dir = result_dir
+        self.fresh_rooms = fresh_rooms
         self.interrupted = False
+        self.goes_on = False
         self._worker: Worker | None = None
         self._serves: tuple[str, Limits] | None = None
+        self._ahead: _Ahead | None = None
         self._lock = threading.Lock()
 
     def __enter__(self) -> Self:
@@ -99,6 +167,10 @@ class Slot:
         trace: TracebackType | None,
     ) -> None:
         self._release()
+        if (ahead := self._ahead) is not None:
+            ahead.interrupt()
+            if (worker := ahead.take()) is not None:
+                worker.close()
 
     def interrupt(self) -> None:
         """End the job that is running, whose record then says so."""
@@ -106,6 +178,8 @@ class Slot:
             self.interrupted = True
             if self._worker is not None:
                 self._worker.interrupt()
+            if self._ahead is not None:
+                self._ahead.interrupt()
 
     def worker(self, one: Ready, prepared: Prepared) -> Worker:
         """Give the worker that is held, if it can serve the job, or else a new one.
@@ -119,25 +193,65 @@ class Slot:
         """
         job, method = one.job, self.inventory.method(one.job.algorithm)
         wanted = (job.algorithm, job.limits)
-        reusable = method.spec.fork_safe and wanted == self._serves
-        if self._worker is not None and reusable and self._worker.alive:
-            return self._worker
-        self._release()
+        held = self._worker
+        if held is not None and wanted == self._serves and self._serves_many(held) and held.alive:
+            return held
         if method.fingerprint() != one.parts["adapter"]:
             raise UsageError(
                 f"{method.folder} was edited while the run was going on.",
                 "Give the same command again: its jobs are run with the files as they are now.",
             )
-        try:
-            worker = self.runtime.start(method, prepared, job.limits, on_launch=self._hold)
-        except MethodError as error:
-            self._worker = None
-            if not self.interrupted:
-                self.environments.not_imported(method, error)
-            raise
-        self.environments.imported(method)
+        used, worker = self._exchange(wanted)
+        if worker is None:
+            if used is not None:
+                used.close()
+            used = None
+            try:
+                worker = self.runtime.start(method, prepared, job.limits, on_launch=self._hold)
+            except MethodError as error:
+                self._worker = None
+                if not self.interrupted:
+                    self.environments.not_imported(method, error)
+                raise
+            self.environments.imported(method)
         self._serves = wanted
+        if self._serves_many(worker) or not self.goes_on:
+            if used is not None:
+                used.close()
+        else:
+            self._look_ahead(wanted, method, prepared, used)
         return worker
+
+    def _serves_many(self, worker: Worker) -> bool:
+        return not self.fresh_rooms and worker.hello is not None and worker.hello.forks
+
+    def _exchange(self, wanted: tuple[str, Limits]) -> tuple[Worker | None, Worker | None]:
+        """Take the worker that was started ahead; give that of the last job, and this one."""
+        ahead, self._ahead = self._ahead, None
+        new = None if ahead is None else ahead.take()
+        if new is not None and (ahead is None or ahead.serves != wanted or not new.alive):
+            new.close()
+            new = None
+        with self._lock:
+            used, self._worker, self._serves = self._worker, new, None
+            if new is not None and self.interrupted:
+                new.interrupt()
+        return used, new
+
+    def _look_ahead(
+        self,
+        wanted: tuple[str, Limits],
+        method: Method,
+        prepared: Prepared,
+        used: Worker | None,
+    ) -> None:
+        def start(note: Callable[[Worker], None]) -> Worker:
+            return self.runtime.start(method, prepared, wanted[1], on_launch=note)
+
+        with self._lock:
+            self._ahead = _Ahead(wanted, start, used)
+            if self.interrupted:
+                self._ahead.interrupt()
 
     def _hold(self, worker: Worker) -> None:
         with self._lock:

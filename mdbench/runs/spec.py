@@ -8,6 +8,7 @@ What a field is on the command line and in the help, in a job's key, in its reco
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass, field, fields
 from operator import attrgetter
 from pathlib import Path
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from mdbench.records import Record, Status
     from mdbench.runtimes.base import Level
 
-__all__ = ["JobSpec", "Kept", "RunOptions", "Terms", "declared"]
+__all__ = ["JobSpec", "Kept", "RunOptions", "Terms", "declared", "portable"]
 
 
 ALWAYS: Final = object()
@@ -57,6 +58,11 @@ def _plain(value: Any) -> str:
 
 def _short(value: float) -> str:
     return f"{value:g}"
+
+
+def portable(path: str | Path) -> Path:
+    """Give a path from here on: a record tells nothing of the folders above."""
+    return Path(os.path.relpath(path) if Path(path).is_absolute() else path)
 
 
 def _noise(value: float | None) -> str:
@@ -118,7 +124,7 @@ class Terms:
     dataset_path: Path | None = field(
         default=None,
         metadata=declared(
-            Kept(record="dataset_path", back=Path, asks=True),
+            Kept(record="dataset_path", back=portable, asks=True),
             Typed(
                 "--dataset-path PATH",
                 "Your own data: a CSV, an NPZ, or a folder of them.",
@@ -350,6 +356,12 @@ class RunOptions(Terms):
                 "Run again what ended so: e.g. timeout,failed; or all.",
                 read_rerun,
             )
+        ),
+    )
+    fresh_rooms: bool = field(
+        default=False,
+        metadata=declared(
+            Typed("--fresh-rooms", "A new room, container or process for every job.")
         ),
     )
     runtime: str = field(

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from mdbench.datatypes.base import DataType, Offer, Task
+    from mdbench.runs.attempt import Outcome
     from mdbench.runs.due import Ready
     from mdbench.runs.judgement import Judged
     from mdbench.runtimes.base import Prepared, Runtime
@@ -98,7 +99,7 @@ def make_record(
             invalid=outcome.invalid,
         ),
         front=None if outcome.front is None else tuple(_front(outcome.front)),
-        runtime=Isolation(name=runtime.name, details=_details(runtime, prepared)),
+        runtime=Isolation(name=runtime.name, details=_details(runtime, prepared, outcome)),
         provenance=Provenance(
             python=None if prepared is None else prepared.python,
             packages={} if prepared is None else dict(prepared.packages),
@@ -113,8 +114,9 @@ def make_record(
             wall_s=wall_s,
             fit_s=outcome.fit_s,
             predict_s=outcome.predict_s,
-            cpu_s=outcome.cpu_s,
-            peak_memory_mb=outcome.peak_memory_mb,
+            cpu_s=outcome.costs.cpu_s,
+            peak_memory_mb=outcome.costs.peak_memory_mb,
+            by=outcome.costs.by,
             blas_kernel=outcome.blas_kernel,
             blas_threads=outcome.blas_threads,
         ),
@@ -136,12 +138,13 @@ def scored(data_type: DataType[Any, Any], task: Task[Any], judged: Judged) -> di
     }
 
 
-def _details(runtime: Runtime, prepared: Prepared | None) -> dict[str, Any]:
+def _details(runtime: Runtime, prepared: Prepared | None, outcome: Outcome) -> dict[str, Any]:
     try:
         enforced = runtime.probe().details()
     except UnavailableError as error:
         enforced = {"unavailable": error.message}
-    return enforced | ({} if prepared is None else dict(prepared.details))
+    jobs = {"jobs": dict(outcome.seclusion)} if outcome.seclusion else {}
+    return enforced | jobs | ({} if prepared is None else dict(prepared.details))
 
 
 def _front(offers: list[Offer]) -> Iterable[FrontEntry]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from mdbench.methods import Method
+    from mdbench.runtimes.costs import Costs
     from mdbench.runtimes.protocol import Hello, Message
 
 __all__ = [
@@ -238,6 +239,14 @@ class Worker(ABC):
     @abstractmethod
     def breach(self) -> Breach | None:
         """Give the limit that the current or last job was ended for, if there is one."""
+
+    @abstractmethod
+    def costs(self) -> Costs:
+        """Give what the job has used up to now, measured from outside."""
+
+    @abstractmethod
+    def seclusion(self) -> Mapping[str, Any]:
+        """Say what keeps the job apart from the jobs before and after it, seen from outside."""
 
     @abstractmethod
     def interrupt(self) -> None:

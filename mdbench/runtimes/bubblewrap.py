@@ -74,6 +74,8 @@ def wrap(
     writable: Mapping[str, Path],
     environment: Mapping[str, str],
     same_place: Iterable[Path] = (),
+    becomes_nobody: bool = False,
+    network: bool = False,
 ) -> list[str]:
     """Give the command that runs another one in a room of its own.
 
@@ -87,11 +89,42 @@ def wrap(
         All variables that the command is to have.
     same_place
         Folders that may be read and are called inside as they are outside.
+    becomes_nobody
+        Whether it is started by root and goes on as another user by itself, and so needs the
+        right to, until then.
+    network
+        Whether it may reach the network.
     """
-    options = ["--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
+    options = ["--die-with-parent", "--new-session", "--cap-drop", "ALL"]
+    if becomes_nobody:
+        options += [f"--unshare-{each}" for each in ("ipc", "pid", "net", "uts", "cgroup-try")]
+        for each in ("SYS_ADMIN", "SETUID", "SETGID"):
+            options += ["--cap-add", f"CAP_{each}"]
+    else:
+        options.append("--unshare-all")
+    if network:
+        options.append("--share-net")
     options += ["--clearenv"]
     for name, value in environment.items():
         options += ["--setenv", name, value]
+    options += _machine()
+    options += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", INSIDE]
+    for place in ("/dev/shm", "/tmp"):  # noqa: S108 - the room's own
+        options += ["--size", str(_ROOM_FOR_FILES), "--tmpfs", place]
+    same = {str(path): path for path in same_place}
+    for above in _folders_above([*same, *read_only, *writable]):
+        options += ["--dir", above]  # else only who starts the room could pass them
+    for inside, path in (same | dict(read_only)).items():
+        options += ["--ro-bind", str(path), inside]
+    for inside, path in writable.items():
+        options += ["--bind", str(path), inside]
+    options += ["--remount-ro", INSIDE, "--remount-ro", "/", "--chdir", "/tmp"]  # noqa: S108
+    return [shutil.which("bwrap") or "bwrap", *options, "--", *command]
+
+
+def _machine() -> list[str]:
+    """Show what a program needs of the machine, to be read only."""
+    options: list[str] = []
     for place in _SYSTEM:
         if Path(place).is_symlink():
             options += ["--symlink", str(Path(place).readlink()), place]
@@ -99,14 +132,10 @@ def wrap(
             options += ["--ro-bind-try", place, place]
     for place in _SETTINGS:
         options += ["--ro-bind-try", place, place]
-    options += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", INSIDE]
-    for place in ("/dev/shm", "/tmp"):  # noqa: S108 - the room's own
-        options += ["--size", str(_ROOM_FOR_FILES), "--tmpfs", place]
-    for path in same_place:
-        options += ["--ro-bind", str(path), str(path)]
-    for inside, path in read_only.items():
-        options += ["--ro-bind", str(path), inside]
-    for inside, path in writable.items():
-        options += ["--bind", str(path), inside]
-    options += ["--remount-ro", INSIDE, "--remount-ro", "/", "--chdir", "/tmp"]  # noqa: S108
-    return [shutil.which("bwrap") or "bwrap", *options, "--", *command]
+    return options
+
+
+def _folders_above(places: Iterable[str]) -> list[str]:
+    """Give the folders that lead to places, each once and from the top."""
+    found = {str(above): None for place in places for above in Path(place).parents}
+    return sorted(above for above in found if above != "/")

@@ -23,6 +23,7 @@ from docker.types import LogConfig, Ulimit
 from mdbench.errors import UnavailableError
 from mdbench.runtimes import processes
 from mdbench.runtimes.base import Breach, Enforcement, Prepared, Runtime, WorkerGoneError
+from mdbench.runtimes.cgroups import group_of
 from mdbench.runtimes.cores import Cores
 from mdbench.runtimes.engine import (
     ENGINE_SECONDS,
@@ -43,6 +44,7 @@ from mdbench.runtimes.launch import (
     worker_options,
 )
 from mdbench.runtimes.lines import JOB, LineWorker
+from mdbench.runtimes.nobody import NOBODY
 from mdbench.runtimes.pipes import Pipes
 from mdbench.runtimes.protocol import MAX_LINE
 from mdbench.runtimes.scratch import Scratch, remove_left_over
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
 
     from mdbench.methods import Method
     from mdbench.runtimes.base import Limits, Worker
+    from mdbench.runtimes.cgroups import Group
 
 __all__ = ["DockerRuntime", "DockerWorker"]
 
@@ -59,7 +62,6 @@ _JOB = "/mdbench/job"
 """The folder of the jobs, inside."""
 _PIPES = "/mdbench/pipes"
 """The folder of the pipes, inside."""
-_NOBODY = 65534
 _TMP_MB = 256
 """What may be written outside of a job's folder, which is memory."""
 _STOP_SECONDS = 1.0
@@ -177,8 +179,8 @@ class DockerWorker(LineWorker):
         self._piped = False
         # To be waited for together with pipes; the second is never taken back.
         self._heard, self._over = (os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC) for _ in "ab")
-        self._user = os.getuid() or _NOBODY
-        self._group = os.getgid() or _NOBODY
+        self._uid = os.getuid() or NOBODY
+        self._gid = os.getgid() or NOBODY
         super().__init__(scratch, _JOB)
         self._limits = limits
         self._found: int | None = None
@@ -222,13 +224,12 @@ class DockerWorker(LineWorker):
             image,
             command=[IMAGE_PYTHON, *WORKER_COMMAND, *arguments, "--own-pids", f"--pipes={_PIPES}"],
             environment=worker_environment(limits.threads, home="/tmp", path=PATH_IN_IMAGE),  # noqa: S108
-            user=f"{self._user}:{self._group}",
+            user=f"{self._uid}:{self._gid}",
             working_dir="/tmp",  # noqa: S108
             stdin_open=True,
             labels={"mdbench": "1", OWNER: owner()},
             host_config=self._client.create_host_config(
                 auto_remove=True,
-                init=True,
                 network_mode="none",
                 read_only=True,
                 binds={
@@ -273,7 +274,11 @@ class DockerWorker(LineWorker):
         self._signal("SIGUSR1")
 
     def kill_job(self) -> None:
-        self._signal("SIGUSR2")
+        root = self._root()
+        if root is None:
+            self._signal("SIGUSR2")
+        else:  # a signal takes its time, and could meet the next job
+            processes.kill_tree(root)
 
     def breach(self) -> Breach | None:
         if self._limits.memory_mb is None:
@@ -337,7 +342,7 @@ class DockerWorker(LineWorker):
     def _give(self, folder: int) -> None:
         """Let the container's user write a folder, where that is another user than this one."""
         if os.getuid() == 0:
-            os.fchown(folder, self._user, self._group)
+            os.fchown(folder, self._uid, self._gid)
 
     def _root(self) -> int | None:
         """Give the worker's process, below the container's first; None where it is elsewhere.
@@ -358,6 +363,10 @@ class DockerWorker(LineWorker):
             if self._id in own:
                 self._found = next(iter(processes.children(first)), None)
         return self._found
+
+    def _group(self) -> Group | None:
+        root = self._root()
+        return None if root is None else group_of(root)
 
     def _signal(self, name: str) -> None:
         with suppress(*UNREACHABLE), self._calls:

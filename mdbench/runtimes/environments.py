@@ -9,15 +9,18 @@ import re
 import subprocess
 import sys
 import sysconfig
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
+from urllib.parse import unquote, urlsplit
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 from uv import find_uv_bin
 
 from mdbench.errors import MethodError, UnavailableError
+from mdbench.runtimes import bubblewrap
 from mdbench.runtimes.installing import (
     compile_bytecode,
     make_once,
@@ -26,15 +29,21 @@ from mdbench.runtimes.installing import (
     split_requirements,
 )
 from mdbench.runtimes.pip_settings import read_pip_settings, uv_settings
+from mdbench.runtimes.scratch import Scratch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from mdbench.runtimes.pip_settings import UvSettings
 
 __all__ = ["Environment", "lock_requirements", "prepare", "python_range", "read_lock"]
 
 _ANSWER_SECONDS = 10.0
+_FOR_UV = ("UV_", "SSL_")
+_NAMES = ("/etc/resolv.conf", "/etc/hosts", "/etc/ca-certificates")
+"""What the network needs of the machine."""
+
+Wrap: TypeAlias = "Callable[[list[str], dict[str, str]], list[str]]"
 
 
 @dataclass(frozen=True)
@@ -68,12 +77,14 @@ def prepare(
     requires_python: str,
     home: Path,
     *,
+    build: bool = False,
     on_line: Callable[[str], None] | None = None,
 ) -> Environment:
     """Make a method's environment, or find it made.
 
     It lies at ``<home>/envs/<method>-<hash>``, where the hash covers the lock and the Python:
-    a lock that was edited gets a new environment, and the old one stays as it is.
+    a lock that was edited gets a new environment, and the old one stays as it is.  It is read-only,
+    and made anew if it is no longer what was made.
 
     Parameters
     ----------
@@ -85,6 +96,9 @@ def prepare(
         The Pythons that it runs on, such as ``>=3.11``.
     home
         Folder below which environments are made.
+    build
+        Whether packages may be built from their sources, which runs code of theirs: in a room.
+        Else only wheels are installed.
     on_line
         Told what is being done, a line at a time; not called where there is nothing to do.
 
@@ -109,7 +123,7 @@ def prepare(
         say(f"making the environment of {method_name} in {prefix}")
         settings = _settings()
 
-        def uv(arguments: list[str], failure: str) -> None:
+        def uv(arguments: list[str], failure: str, wrap: Wrap | None = None) -> None:
             run_uv(
                 find_uv_bin(),
                 arguments,
@@ -117,6 +131,7 @@ def prepare(
                 cwd=prefix,
                 failure=failure,
                 on_line=say,
+                wrap=wrap,
             )
 
         found = _running_python() if here_fits else _find_python(wanted)
@@ -126,20 +141,89 @@ def prepare(
             ["venv", "--quiet", "--no-project", "--allow-existing", *choice, str(prefix)],
             f"{method_name} needs Python {requires_python}, which cannot be had",
         )
-        options = ["--require-hashes", "--python", str(_python(prefix))]
-        uv(
-            ["pip", "sync", *options, str(lock.absolute())],
-            f"The environment of {method_name} cannot be made",
-        )
+        # Copied, or what changes a file here would change the cache and other environments, too.
+        options = ["--require-hashes", "--link-mode", "copy", "--python", str(_python(prefix))]
+        sync = ["pip", "sync", *options, str(lock.absolute())]
+        failure = f"The environment of {method_name} cannot be made"
+        if build:
+            with _building_room(prefix, lock.absolute(), say) as wrap:
+                uv(sync, failure, wrap)
+        else:
+            try:
+                uv([*sync, "--no-build"], failure)
+            except UnavailableError as error:
+                raise _told_of_builds(error) from None
         compile_bytecode(prefix)
 
-    make_once(prefix, key, make, say)
+    make_once(prefix, key, make, say, sealed=True)
     return Environment(
         prefix=prefix,
         python=_python(prefix),
         lock_sha256=lock_sha256,
         python_version=_python_version(prefix),
         packages=_packages(prefix),
+    )
+
+
+@contextmanager
+def _building_room(prefix: Path, lock: Path, say: Callable[[str], None]) -> Iterator[Wrap]:
+    """Give what runs uv in a room with the network and the environment, and nothing of the user's.
+
+    Raises
+    ------
+    UnavailableError
+        If there are no rooms here.
+    """
+    if trouble := bubblewrap.trouble():
+        raise UnavailableError(
+            f"{prefix.name} is to be built, which needs bubblewrap: {trouble}.",
+            "Install it (on Debian and Ubuntu: apt install bubblewrap), or pin versions that have "
+            "wheels and leave build = true out of method.toml.",
+        )
+    scratch = Scratch(say)
+    inside = f"{bubblewrap.INSIDE}/build"
+    (scratch.path / "build").mkdir()
+
+    def wrap(command: list[str], environment: dict[str, str]) -> list[str]:
+        kept = {
+            name: value
+            for name, value in environment.items()
+            if name.startswith(_FOR_UV) or name.lower().endswith("_proxy") or name == "PATH"
+        }
+        places = [Path(command[0]), lock, _python(prefix).resolve().parent.parent]
+        places += [Path(each) for each in (*_NAMES, *_named_files(kept)) if Path(each).exists()]
+        return bubblewrap.wrap(
+            command,
+            read_only={},
+            writable={str(prefix): prefix, inside: scratch.path / "build"},
+            environment=kept
+            | dict.fromkeys(("HOME", "TMPDIR"), inside)
+            | {"UV_CACHE_DIR": f"{inside}/cache", "UV_LINK_MODE": "copy"},
+            same_place=[place for place in places if not place.is_relative_to("/usr")],
+            network=True,
+        )
+
+    try:
+        yield wrap
+    finally:
+        scratch.remove()
+
+
+def _named_files(environment: Mapping[str, str]) -> list[str]:
+    """Give the certificates and the folders of packages that uv is told of."""
+    found = [value for name, value in environment.items() if name.startswith("SSL_")]
+    links = map(urlsplit, environment.get("UV_FIND_LINKS", "").split(","))
+    return [*found, *(unquote(link.path) for link in links if link.scheme in {"", "file"})]
+
+
+def _told_of_builds(error: UnavailableError) -> UnavailableError:
+    """Say what to do where only wheels are installed and one is missing."""
+    if "wheel" not in error.message:
+        return error
+    return UnavailableError(
+        error.message,
+        "Only wheels are installed. Pin a version that has one, or let it be built from its "
+        "sources in a room: build = true in method.toml.",
     )
 
 

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from mdbench.errors import UnavailableError
+from mdbench.runtimes import manifest
 from mdbench.runtimes.pip_settings import redact
 
 if TYPE_CHECKING:
@@ -45,7 +46,12 @@ _PLAIN_OUTPUT = {"UV_NO_PROGRESS": "1", "UV_NO_WRAP": "1", "NO_COLOR": "1"}
 
 
 def make_once(
-    prefix: Path, key: str, make: Callable[[], None], on_line: Callable[[str], None]
+    prefix: Path,
+    key: str,
+    make: Callable[[], None],
+    on_line: Callable[[str], None],
+    *,
+    sealed: bool = False,
 ) -> None:
     """Fill a folder with a virtual environment, unless that was done for the same key before.
 
@@ -61,20 +67,31 @@ def make_once(
     make
         Fills the folder, which is empty but for the stamp.
     on_line
-        Told that another process is being waited for.
+        Told that another process is being waited for, or why it is made anew.
+    sealed
+        Whether nobody is to change what was made: it is read-only, and made anew if it is not what
+        it was.
 
     Raises
     ------
     UnavailableError
         If the folder cannot be written, or is there and was not made by us.
     """
-    if _is_whole(prefix, key):
-        return
+
+    def usable(say: Callable[[str], None]) -> bool:
+        if not _is_whole(prefix, key):
+            return False
+        if change := sealed and manifest.change(prefix, but=STAMP):
+            say(f"{prefix.name} is made anew: {change}")
+        return not change
+
     try:
+        if usable(_ignore):
+            return
         prefix.parent.mkdir(parents=True, exist_ok=True)
         with claimed(prefix, on_line):
-            if not _is_whole(prefix, key):
-                _make(prefix, key, make)
+            if not usable(on_line):
+                _make(prefix, key, make, sealed=sealed)
     except OSError as error:
         raise UnavailableError(
             f"{prefix} cannot be made: {error}.",
@@ -89,6 +106,7 @@ def discard(prefix: Path, on_line: Callable[[str], None]) -> bool:
     with claimed(prefix, on_line):
         _empty(prefix)
         shutil.rmtree(prefix)
+        manifest.forget(prefix)
         _lock_file(prefix).unlink()
     return True
 
@@ -106,6 +124,7 @@ def run_uv(
     cwd: Path,
     failure: str,
     on_line: Callable[[str], None] | None = None,
+    wrap: Callable[[list[str], dict[str, str]], list[str]] | None = None,
 ) -> None:
     """Run uv.
 
@@ -123,6 +142,8 @@ def run_uv(
         What it means if uv fails, for the error.
     on_line
         Told each line that uv prints, without passwords.
+    wrap
+        Gives the command that runs it in a room, from its own and its environment.
 
     Raises
     ------
@@ -133,11 +154,14 @@ def run_uv(
     command = [str(uv), *map(str, arguments)]
     if command[1] == "pip":
         command += settings.arguments
+    environment = inherited | settings.environment | _PLAIN_OUTPUT
+    if wrap is not None:
+        command = wrap(command, environment)
     tail: deque[str] = deque(maxlen=_TAIL_LINES)
     with subprocess.Popen(
         command,
         cwd=cwd,
-        env=inherited | settings.environment | _PLAIN_OUTPUT,
+        env=environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -201,7 +225,7 @@ def split_requirements(text: str) -> dict[str, str]:
     return found
 
 
-def _make(prefix: Path, key: str, make: Callable[[], None]) -> None:
+def _make(prefix: Path, key: str, make: Callable[[], None], *, sealed: bool) -> None:
     stamp = prefix / STAMP
     if prefix.is_dir() and any(prefix.iterdir()) and not stamp.is_file():
         raise UnavailableError(
@@ -212,6 +236,8 @@ def _make(prefix: Path, key: str, make: Callable[[], None]) -> None:
     stamp.write_text("", encoding="utf-8")
     _empty(prefix)
     make()
+    if sealed:
+        manifest.seal(prefix, but=STAMP)
     stamp.write_text(key, encoding="utf-8")
 
 
@@ -242,8 +268,13 @@ def _lock_file(prefix: Path) -> Path:
 
 def _empty(prefix: Path) -> None:
     """Remove all but the stamp, so that a removal that is cut short can be taken up again."""
+    manifest.unseal(prefix)
     for path in prefix.iterdir():
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
         elif path.name != STAMP:
             path.unlink()
+
+
+def _ignore(_line: str) -> None:
+    pass

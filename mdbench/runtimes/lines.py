@@ -4,19 +4,31 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mdbench.runtimes import processes
 from mdbench.runtimes.base import JobFolder, Worker, WorkerGoneError, WorkerTimeoutError
+from mdbench.runtimes.costs import Meter
+from mdbench.runtimes.discretion import Discretion
 from mdbench.runtimes.logs import LogSink
-from mdbench.runtimes.protocol import MAX_LINE, ProtocolError, parse_message
+from mdbench.runtimes.protocol import (
+    MAX_LINE,
+    Broken,
+    Failed,
+    Fitted,
+    ProtocolError,
+    parse_message,
+)
 from mdbench.runtimes.scratch import JobPlace
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from pydantic import BaseModel
 
+    from mdbench.runtimes.cgroups import Group
+    from mdbench.runtimes.costs import Costs
     from mdbench.runtimes.protocol import Message
     from mdbench.runtimes.scratch import Scratch
 
@@ -38,21 +50,30 @@ class LineWorker(Worker):
         The worker's folder, which it owns from now on.
     inside
         What the worker calls the folder of its jobs.
+    places
+        Folders of the machine that the worker may name, and what is told instead.
 
     Attributes
     ----------
     log
         Where what the method prints goes.
+    meter
+        Measures its jobs.
     """
 
-    def __init__(self, scratch: Scratch, inside: str) -> None:
-        self.log = LogSink()
+    def __init__(
+        self, scratch: Scratch, inside: str, places: Mapping[Path, str] | None = None
+    ) -> None:
+        self._discretion = Discretion({scratch.path: "room", **(places or {})})
+        self.log = LogSink(self._discretion.data)
         self._scratch = scratch
         self._jobs = JobPlace(scratch.path / JOB, scratch.path / "bin", self._give)
         self._inside = inside
         self._spoilt = False
         self._held: set[int] = set()
         self._serving: set[int] = set()
+        self.meter = Meter(self._root, self._group)
+        self._seclusion: dict[str, Any] = {}
         self._buffer = bytearray()
         self._searched = 0
 
@@ -67,6 +88,10 @@ class LineWorker(Worker):
     @abstractmethod
     def _root(self) -> int | None:
         """Give the worker's process as this machine knows it; None if it does not."""
+
+    @abstractmethod
+    def _group(self) -> Group | None:
+        """Give the group in which the kernel counts the worker; None if there is none."""
 
     @abstractmethod
     def _write(self, data: memoryview) -> int:
@@ -92,6 +117,7 @@ class LineWorker(Worker):
 
     def make_folder(self) -> JobFolder:
         self._serving = set()
+        self.meter.begin()
         return JobFolder(self._jobs.descriptor, self._inside)
 
     def remove_folder(self, folder: JobFolder) -> None:  # noqa: ARG002 - there is one
@@ -158,7 +184,24 @@ class LineWorker(Worker):
     def _noted(self, message: Message) -> Message:
         if message.type == "started" and (root := self._root()) is not None:
             self._serving.update(processes.children(root))
+            # The same for all jobs of a worker; one may be gone before it is looked at.
+            self._seclusion = processes.seclusion(root) or self._seclusion
+        self.meter.look()
+        if isinstance(message, Failed | Broken):
+            return message.model_copy(update={"error": self._discretion.text(message.error)})
+        if isinstance(message, Fitted):
+            return message.model_copy(update={"failure": self._discretion.text(message.failure)})
         return message
+
+    def costs(self) -> Costs:
+        return self.meter.end()
+
+    def seclusion(self) -> dict[str, Any]:
+        if self.hello is None:
+            return {}
+        reason = self.hello.left or "fork_safe is false"
+        process = "forked from one import" if self.hello.forks else f"imports anew: {reason}"
+        return {"process": process, **self._seclusion}
 
     def _next_line(self) -> bytes | None:
         end = self._buffer.find(b"\n", self._searched)

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, BinaryIO
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 __all__ = ["LOG_CAP", "LogSink"]
@@ -26,14 +27,20 @@ class LogSink:
     The worker ends each job's output with a mark that names the job (docs/protocol.md), so
     that no line of one job stands in the log of the next.
 
+    Parameters
+    ----------
+    veil
+        Takes out of a whole log what nobody else need know.
+
     Attributes
     ----------
     stray
         The last bytes that were printed outside of any job.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, veil: Callable[[bytes], bytes] = bytes) -> None:
         self.stray = b""
+        self._veil = veil
         self._path: Path | None = None
         self._file: BinaryIO | None = None
         self._pending = b""
@@ -121,12 +128,18 @@ class LogSink:
         with suppress(OSError), self._file as file:
             if self._dropped:
                 file.write(f"\n[{self._dropped} more bytes were printed and dropped]\n".encode())
+            file.seek(0)
+            whole = file.read()
+            if (veiled := self._veil(whole)) != whole:
+                file.seek(0)
+                file.truncate()
+                file.write(veiled)
         self._file = None
 
 
 def _open(path: Path) -> BinaryIO:
     path.parent.mkdir(parents=True, exist_ok=True)
-    return path.open("wb")
+    return path.open("w+b")
 
 
 def _read(descriptor: int) -> bytes:

@@ -12,9 +12,12 @@ __all__ = [
     "TREE_MARK",
     "children",
     "continue_all",
+    "cpu_s",
     "kill_marked",
     "kill_tree",
     "memory_mb",
+    "peak_memory_mb",
+    "seclusion",
     "stop_tree",
     "threads",
     "tree",
@@ -25,6 +28,7 @@ TREE_MARK = "MDBENCH_TREE"
 """An environment variable that all processes of a worker inherit: its value names the worker."""
 
 _PAGE_MB = os.sysconf("SC_PAGE_SIZE") / 2**20
+_TICK = 1 / os.sysconf("SC_CLK_TCK")
 _KILL_SECONDS = 1.0
 _STOP_SECONDS = 0.5
 
@@ -63,12 +67,60 @@ def memory_mb(pid: int) -> float:
         return 0.0
 
 
+def peak_memory_mb(pid: int) -> float:
+    """Give the most resident memory that a process has had, in MiB; 0 if it has ended."""
+    with suppress(OSError, ValueError, IndexError):
+        text = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
+        return int(text.partition("VmHWM:")[2].split(maxsplit=1)[0]) / 1024
+    return 0.0
+
+
+def cpu_s(pid: int) -> tuple[float, float]:
+    """Give the CPU seconds of a process, and of all below it that have ended and been heard of."""
+    with suppress(OSError, ValueError, IndexError):
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        user, system, below, below_system = map(int, text.rpartition(")")[2].split()[11:15])
+        return (user + system) * _TICK, (below + below_system) * _TICK
+    return 0.0, 0.0
+
+
 def threads(pid: int) -> int:
     """Give how many threads a process has; 0 if it has ended."""
     try:
         return len(os.listdir(f"/proc/{pid}/task"))
     except OSError:
         return 0
+
+
+def seclusion(worker: int) -> dict[str, bool]:
+    """Say what keeps the job apart that a worker has just begun.
+
+    Returns
+    -------
+    dict of bool
+        ``namespaces``: whether it has its own; ``system_calls``: whether some are refused to it;
+        ``nobody``: whether it runs as the user without rights.  Empty if it has ended already.
+    """
+    job, own = next(iter(children(worker)), 0), False
+    first = next(iter(children(job)), 0)
+    if first and len(_status(first, "NSpid")) > len(_status(worker, "NSpid")):
+        job, own = next(iter(children(first)), first), True
+    filtered = _status(job, "Seccomp")
+    if not filtered:
+        return {}
+    return {
+        "namespaces": own,
+        "system_calls": filtered == ["2"],
+        "nobody": _status(job, "Uid")[:1] == ["65534"],
+    }
+
+
+def _status(pid: int, name: str) -> list[str]:
+    """Give the values of one line of a process's status; none if it has ended."""
+    with suppress(OSError):
+        text = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
+        return text.partition(f"\n{name}:")[2].partition("\n")[0].split()
+    return []
 
 
 def kill_tree(root: int) -> None:

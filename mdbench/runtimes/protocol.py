@@ -33,7 +33,7 @@ __all__ = [
     "parse_message",
 ]
 
-PROTOCOL = 2
+PROTOCOL = 3
 """Version of the protocol; a worker with another one is refused."""
 
 MAX_LINE = 32 * 2**20
@@ -96,13 +96,14 @@ class Predict(_Message):
 
 
 class Hello(_Message):
-    """Worker: the adapter is imported, jobs may come."""
+    """Worker: the adapter is imported, jobs may come; `left` says why it does not fork for them."""
 
     type: Literal["hello"]
     protocol: int
     python: str = Field(max_length=50)
     pid: int
     forks: bool
+    left: str = Field(default="", max_length=500)
     blas_kernel: str | None = Field(default=None, max_length=50)
     blas_threads: int | None = None
 
@@ -182,8 +183,6 @@ class Ended(_Message):
     type: Literal["ended"]
     job: str
     exit: int
-    cpu_s: float
-    peak_memory_mb: float
 
 
 Message = Annotated[

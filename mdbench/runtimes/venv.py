@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from mdbench.errors import UnavailableError
 from mdbench.runtimes import bubblewrap, environments, processes
-from mdbench.runtimes.base import Enforcement, Prepared, Runtime, WorkerGoneError
+from mdbench.runtimes.base import Breach, Enforcement, Prepared, Runtime, WorkerGoneError
+from mdbench.runtimes.cgroups import can_make, make_group, remove_left_groups
 from mdbench.runtimes.launch import (
     WORKER_COMMAND,
     WORKER_PACKAGE,
@@ -29,6 +30,7 @@ from mdbench.runtimes.launch import (
     worker_options,
 )
 from mdbench.runtimes.lines import JOB, LineWorker
+from mdbench.runtimes.nobody import NOBODY, may_be_nobody
 from mdbench.runtimes.scratch import Scratch, folder_mb, remove_left_over
 from mdbench.runtimes.watchdog import PERIOD_SECONDS, Watchdog
 
@@ -36,7 +38,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mdbench.methods import Method
-    from mdbench.runtimes.base import Breach, Limits, Worker
+    from mdbench.runtimes.base import Level, Limits, Worker
+    from mdbench.runtimes.cgroups import Group
 
 __all__ = ["VenvRuntime", "VenvWorker"]
 
@@ -73,17 +76,20 @@ class VenvRuntime(Runtime):
         self._on_line = on_line
         self._wrapped = not bubblewrap.trouble() if wrapped is None else wrapped
         remove_left_over(on_line)
+        remove_left_groups()
 
     def probe(self) -> Enforcement:
-        look = f"memory and processes looked at every {_MILLISECONDS}"
-        if self._wrapped:
-            return Enforcement(
-                {"network": "hard", "files": "hard", "memory": "soft", "processes": "soft"},
-                f"bubblewrap; {look}",
-            )
+        counted = can_make()
+        memory: Level = "hard" if "memory" in counted else "soft"
+        looked = "processes" if memory == "hard" else "memory and processes"
+        how = f"{looked} looked at every {_MILLISECONDS}"
+        if counted:
+            how += f"; a cgroup counts {counted}"
+        walls: Level = "hard" if self._wrapped else "none"
+        plain = f"plain processes ({bubblewrap.trouble() or 'bubblewrap not wanted'})"
         return Enforcement(
-            {"network": "none", "files": "none", "memory": "soft", "processes": "soft"},
-            f"plain processes ({bubblewrap.trouble() or 'bubblewrap not wanted'}); {look}",
+            {"network": walls, "files": walls, "memory": memory, "processes": "soft"},
+            f"{'bubblewrap' if self._wrapped else plain}; {how}",
         )
 
     def identity(self, method: Method) -> dict[str, str]:  # noqa: ARG002 - of the seam
@@ -91,7 +97,12 @@ class VenvRuntime(Runtime):
 
     def prepare(self, method: Method) -> Prepared:
         made = environments.prepare(
-            method.name, method.lock, method.spec.python, self._home, on_line=self._on_line
+            method.name,
+            method.lock,
+            method.spec.python,
+            self._home,
+            build=method.spec.build,
+            on_line=self._on_line,
         )
         return Prepared(
             command=(str(made.python),),
@@ -165,15 +176,28 @@ class VenvWorker(LineWorker):
                 f"The interpreter {python[0]} has gone.",
                 "Remove the environments (./install.sh --clean), and give the same command again.",
             )
+        used = [*folders, WORKER_PACKAGE]
+        interpreter = _interpreter_folders(python[0])
+        self._nobody = may_be_nobody(used, interpreter, same_place=not wrapped)
         scratch = Scratch(say)
-        super().__init__(scratch, _JOB if wrapped else str(scratch.path / JOB))
+        places = dict.fromkeys(interpreter, "python")
+        places[Path(python[0]).parent.parent] = "environment"
+        places |= {folders[0].parent: "algorithms", WORKER_PACKAGE.parent: "mdbench"}
+        super().__init__(scratch, _JOB if wrapped else str(scratch.path / JOB), places)
         self._wrapped = wrapped
         self._mark = uuid.uuid4().hex
+        self._own_group = make_group()
+        self._hard = bool(
+            self._own_group and limits.memory_mb and self._own_group.limit(limits.memory_mb)
+        )
+        self._most_mb = limits.memory_mb
         self._found: int | None = None
         self._interrupted = False
         command, environment = (self._in_a_room if wrapped else self._in_the_open)(
             python, folders, options, limits.threads
         )
+        if self._own_group is not None:
+            command = self._own_group.joining(command)
         try:
             self._process = from_lasting_thread(
                 lambda: subprocess.Popen(
@@ -200,7 +224,7 @@ class VenvWorker(LineWorker):
         log = os.dup(self._process.stderr.fileno())
         self._pump = threading.Thread(target=self.log.pump, args=(log,), daemon=True)
         self._pump.start()
-        self._watchdog = Watchdog(self._root, limits, self.kill_job)
+        self._watchdog = Watchdog(self._root, limits, self.kill_job, self.meter)
         self._watchdog.start()
 
     def _in_a_room(
@@ -210,7 +234,7 @@ class VenvWorker(LineWorker):
         beside = folders[0].parent
         method = [f"{inside}/method/{folder.relative_to(beside)}" for folder in folders]
         command = bubblewrap.wrap(
-            [*python, *WORKER_COMMAND, method[0], "--own-pids", *options],
+            [*python, *WORKER_COMMAND, method[0], "--own-pids", *self._as_whom(), *options],
             read_only={
                 f"{inside}/path": lay_out_worker(self._scratch.path, linked=False),
                 f"{inside}/path/mdbench/worker": WORKER_PACKAGE,
@@ -220,6 +244,7 @@ class VenvWorker(LineWorker):
             environment=self._passed_on()
             | worker_environment(threads, home="/tmp", path=f"{inside}/path"),  # noqa: S108
             same_place=_interpreter_folders(python[0]),
+            becomes_nobody=self._nobody,
         )
         return command, self._passed_on()
 
@@ -227,10 +252,20 @@ class VenvWorker(LineWorker):
         self, python: Sequence[str], folders: Sequence[Path], options: Sequence[str], threads: int
     ) -> tuple[list[str], dict[str, str]]:
         path = str(self._scratch.path)
+        if self._nobody:
+            self._scratch.path.chmod(0o711)  # for the way to the folder of the jobs
         environment = self._passed_on() | worker_environment(
             threads, home=path, path=str(lay_out_worker(self._scratch.path))
         )
-        return [*python, *WORKER_COMMAND, str(folders[0]), *options], environment
+        own = [f"--jobs={self._inside}", *self._as_whom()]
+        return [*python, *WORKER_COMMAND, str(folders[0]), *own, *options], environment
+
+    def _as_whom(self) -> list[str]:
+        return [f"--user={NOBODY}"] if self._nobody else []
+
+    def _give(self, folder: int) -> None:
+        if self._nobody:
+            os.fchown(folder, NOBODY, NOBODY)
 
     def _passed_on(self) -> dict[str, str]:
         passed = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
@@ -256,7 +291,15 @@ class VenvWorker(LineWorker):
             processes.kill_tree(root)
 
     def breach(self) -> Breach | None:
+        if self._hard and self.meter.killed_for_memory():
+            return Breach("memory", f"used more than the {self._most_mb} MiB that are allowed")
+        seen, most = self.meter.seen_mb, self._most_mb
+        if self._watchdog.breach is None and most is not None and seen > most:
+            return Breach("memory", f"used {seen:.0f} MiB of memory; {most} MiB are allowed")
         return self._watchdog.breach
+
+    def _group(self) -> Group | None:
+        return self._own_group
 
     def interrupt(self) -> None:
         self._interrupted = True
@@ -289,6 +332,11 @@ class VenvWorker(LineWorker):
             if stream is not None:
                 stream.close()
         self._remove_files()
+
+    def _remove_files(self) -> None:
+        if self._own_group is not None:
+            self._own_group.remove()
+        super()._remove_files()
 
     def _root(self) -> int | None:
         """Give the worker's own process, which is below bubblewrap's two where it is used."""

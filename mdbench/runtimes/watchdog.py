@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mdbench.runtimes.base import Limits
+    from mdbench.runtimes.costs import Meter
 
 __all__ = ["PERIOD_SECONDS", "Watchdog"]
 
@@ -32,6 +33,8 @@ class Watchdog:
         What the jobs may use together.
     kill
         Ends the job.
+    meter
+        Looks at the memory of the jobs.
 
     Attributes
     ----------
@@ -40,11 +43,16 @@ class Watchdog:
     """
 
     def __init__(
-        self, root: Callable[[], int | None], limits: Limits, kill: Callable[[], None]
+        self,
+        root: Callable[[], int | None],
+        limits: Limits,
+        kill: Callable[[], None],
+        meter: Meter,
     ) -> None:
         self._root = root
         self._limits = limits
         self._kill = kill
+        self._meter = meter
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self.breach: Breach | None = None
@@ -81,10 +89,7 @@ class Watchdog:
                 "processes",
                 f"had {count} processes and threads; {self._limits.processes} are allowed",
             )
-        most = self._limits.memory_mb
-        if most is None:
-            return None
-        used = sum(processes.memory_mb(pid) for pid in jobs)
-        if used <= most:
+        most, used = self._limits.memory_mb, self._meter.look()
+        if most is None or used <= most:
             return None
         return Breach("memory", f"used {used:.0f} MiB of memory; {most} MiB are allowed")

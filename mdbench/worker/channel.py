@@ -39,3 +39,8 @@ class Channel:
         line, self._buffer = self._buffer.split(b"\n", 1)
         message: dict[str, Any] = json.loads(line)
         return message
+
+    def hand_over(self) -> None:
+        """Make the two ends the standard streams, for a program that takes this one's place."""
+        os.dup2(self.read_fd, 0)
+        os.dup2(self._write_fd, 1)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import gc
-import importlib.util
 import os
 import platform
 import resource
@@ -19,19 +18,19 @@ import traceback
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from .blas import kernel_and_threads
 from .channel import Channel
+from .enclosing import be_first_in_container, be_opaque, become_nobody, keep_little
+from .importing import import_adapter, open_files, what_it_left
 from .job import Connection, describe, rehearse, run_job
-from .supervise import Supervisor, die_with_parent, outlive_parent
-
-if TYPE_CHECKING:
-    from .supervise import End
+from .refusing import refuse_namespaces, refuse_what_no_method_needs
+from .supervise import Supervisor, die_with_parent, hear_of_parents_end
 
 __all__ = ["PROTOCOL", "main"]
 
-PROTOCOL = 2
+PROTOCOL = 3
 """Version of the protocol between host and worker (docs/protocol.md)."""
 
 _MOST_IN_VAIN = 10
@@ -46,34 +45,45 @@ def main(arguments: list[str]) -> int:
     int
         0, or 1 if the adapter cannot be imported.
     """
-    die_with_parent()
+    be_first_in_container()
     options = _parse(arguments)
+    environment = dict(os.environ)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     channel = _take_over_standard_streams(options.pipes)
+    if options.user is not None:
+        become_nobody(options.user, own_mounts=options.own_pids and os.getppid() == 1)
+    die_with_parent()  # not before: it is forgotten when the user changes
+    keep_little()
+    refuse_what_no_method_needs()
+    be_opaque(opaque=True)
+    supervisor = Supervisor(channel.read_fd, own_pids=options.own_pids, folder=options.jobs)
     fork = not options.no_fork
     adapter = None
     if fork:
-        adapter = _import_or_say(options, channel, forks=True)
+        before = open_files()
+        adapter = _import_or_say(options, channel)
         if adapter is None:
             return 1
+        if left := what_it_left(before):
+            _begin_anew(arguments, environment, channel, left)
+        _say_hello(options, channel)
         gc.collect()
         gc.freeze()  # a child's garbage collector would else touch, and so copy, every page
-    outlive_parent()
-    supervisor = Supervisor(channel.read_fd, own_pids=options.own_pids)
+    hear_of_parents_end()
     in_vain = 0
     while in_vain < _MOST_IN_VAIN:
         read_end, write_end = os.pipe()
         child = partial(_be_the_child, options, adapter, channel, (read_end, write_end))
-        end = supervisor.run(child)
-        if end is None:
+        status = supervisor.run(child)
+        if status is None:
             return 0
         os.close(write_end)
         with os.fdopen(read_end, "rb") as pipe:
             job = pipe.read().decode()
         if job:
-            _report_end(channel, job, end)
-        if not fork or not (job or end.exit):
-            return 0 if job or not end.exit else 1
+            _report_end(channel, job, status)
+        if not fork or not (job or status):
+            return 0 if job or not status else 1
         in_vain = 0 if job else in_vain + 1
     return 1
 
@@ -83,10 +93,27 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--uses", action="append", default=[])
     parser.add_argument("--no-fork", action="store_true")
+    parser.add_argument("--left", default="")
     parser.add_argument("--own-pids", action="store_true")
+    parser.add_argument("--jobs", default=None)
+    parser.add_argument("--user", type=int, default=None)
     parser.add_argument("--output-mb", type=int, default=None)
     parser.add_argument("--pipes", type=Path, default=None)
     return parser.parse_args(arguments)
+
+
+def _begin_anew(
+    arguments: list[str], environment: dict[str, str], channel: Channel, left: str
+) -> NoReturn:
+    """Be another worker, which forks before the import: what was left goes with this one."""
+    channel.hand_over()
+    done = ("--pipes", "--user")
+    kept = [each for each in arguments if not each.startswith(done)]
+    again = ["-s", "-B", "-m", "mdbench.worker", *kept, "--no-fork", f"--left={left}"]
+    _flush()
+    for each in open_files() - {0, 1, 2}:
+        os.close(each)
+    os.execve(sys.executable, [sys.executable, *again], environment)  # noqa: S606 - no shell
 
 
 def _be_the_child(
@@ -107,11 +134,14 @@ def _be_the_child(
         os.setsid()
         die_with_parent()
         _limit_output(options.output_mb)
+        be_opaque(opaque=False)  # a job may read what is its own
+        refuse_namespaces()
         _be_the_first_to_go()
         if adapter is None:
-            adapter = _import_or_say(options, channel, forks=False)
+            adapter = _import_or_say(options, channel)
             if adapter is None:
                 os._exit(1)
+            _say_hello(options, channel)
         rehearse()
         message = channel.receive()
         while message is not None and message["type"] != "job":
@@ -128,16 +158,10 @@ def _be_the_child(
         os._exit(status)
 
 
-def _report_end(channel: Channel, job: str, end: End) -> None:
+def _report_end(channel: Channel, job: str, status: int) -> None:
     _flush()
     os.write(2, end_of_log(job))
-    channel.send(
-        type="ended",
-        job=job,
-        exit=end.exit,
-        cpu_s=end.cpu_s,
-        peak_memory_mb=end.peak_kb / 1024,
-    )
+    channel.send(type="ended", job=job, exit=status)
 
 
 def end_of_log(job: str) -> bytes:
@@ -188,43 +212,28 @@ def _through(pipes: Path) -> Channel | None:
     return Channel(orders, answers)
 
 
-def _import_or_say(options: argparse.Namespace, channel: Channel, *, forks: bool) -> type | None:
-    """Import the adapter and say hello, or say why it cannot be imported."""
+def _import_or_say(options: argparse.Namespace, channel: Channel) -> type | None:
+    """Import the adapter, or say why it cannot be imported."""
     try:
-        adapter = _import_adapter(options.folder, options.uses)
+        return import_adapter(options.folder, options.uses)
     except BaseException as error:  # noqa: BLE001 - a method may raise anything at import
         traceback.print_exc()
         channel.send(type="broken", error=describe(error))
         return None
+
+
+def _say_hello(options: argparse.Namespace, channel: Channel) -> None:
     kernel, threads = kernel_and_threads()
     channel.send(
         type="hello",
         protocol=PROTOCOL,
         python=platform.python_version(),
         pid=os.getpid(),
-        forks=forks,
+        forks=not options.no_fork,
+        left=options.left,
         blas_kernel=kernel,
         blas_threads=threads,
     )
-    return adapter
-
-
-def _import_adapter(folder: Path, uses: list[str]) -> type:
-    shared = folder.parent / "shared"
-    sys.path[:0] = [str(folder), *(str(shared / name) for name in uses)]
-    spec = importlib.util.spec_from_file_location("adapter", folder / "adapter.py")
-    if spec is None or spec.loader is None:
-        raise ImportError(f"{folder / 'adapter.py'} cannot be loaded")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["adapter"] = module
-    spec.loader.exec_module(module)
-    try:
-        adapter = module.Adapter
-    except AttributeError:
-        raise ImportError(f"{folder / 'adapter.py'} has no class Adapter") from None
-    if not isinstance(adapter, type):
-        raise TypeError(f"Adapter in {folder / 'adapter.py'} is no class")
-    return adapter
 
 
 def _flush() -> None:

@@ -14,16 +14,15 @@ import select
 import signal
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .emptying import FOLDER, remove, within
+from .enclosing import Enclosure
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
-__all__ = ["End", "Supervisor", "die_with_parent", "outlive_parent"]
+__all__ = ["Supervisor", "children", "die_with_parent", "hear_of_parents_end"]
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -33,30 +32,6 @@ _GONE = select.POLLHUP | select.POLLERR | select.POLLNVAL
 
 # Loaded once, before any fork: in a fresh child it would take milliseconds.
 _LIBC = ctypes.CDLL(None)
-
-
-@dataclass
-class End:
-    """How a job's process ended, and what it used with all that it started.
-
-    Attributes
-    ----------
-    exit
-        Its exit status, or minus the signal that killed it.
-    cpu_s
-        CPU seconds of the process and of all others of the job that have ended.
-    peak_kb
-        The largest resident memory that one of them had, in KiB.
-    """
-
-    exit: int
-    cpu_s: float = 0.0
-    peak_kb: int = 0
-
-    def add(self, usage: Any) -> None:
-        """Count one more process in, by its resource usage."""
-        self.cpu_s += usage.ru_utime + usage.ru_stime
-        self.peak_kb = max(self.peak_kb, usage.ru_maxrss)
 
 
 class Supervisor:
@@ -69,12 +44,16 @@ class Supervisor:
     own_pids
         Whether the worker is alone with its jobs in a process namespace and with the folders for
         temporary files: then it ends every process that it sees, and empties those folders.
+    folder
+        The folder of the jobs, where they may write nothing else.
     """
 
-    def __init__(self, lease: int, *, own_pids: bool) -> None:
+    def __init__(self, lease: int, *, own_pids: bool, folder: str | None = None) -> None:
         # A mistake here would end all that the user runs.
         self._own_pids = own_pids and os.getppid() == 1
         self._mounts = _mounts_below(_ROOM) if self._own_pids else ()
+        own = _ROOM if self._own_pids and not self._mounts else ()
+        self._enclosure = Enclosure(own, folder)
         self._lease = lease
         self._pid = 0
         with suppress(AttributeError):
@@ -86,36 +65,49 @@ class Supervisor:
         signal.signal(signal.SIGCHLD, _wake)
         signal.signal(signal.SIGUSR1, self._pass_on)
         signal.signal(signal.SIGUSR2, self._kill)
+        self._orphaned = False
+        signal.signal(signal.SIGTERM, self._be_orphaned)
         self._poll = select.poll()
         self._poll.register(self._woken, select.POLLIN)
         self._poll.register(lease, 0)
 
-    def run(self, child: Callable[[], None]) -> End | None:
-        """Fork, call `child` there, and wait until nothing of it is left; None to end the worker.
+    def run(self, child: Callable[[], None]) -> int | None:
+        """Fork, call `child` there, and wait until nothing of it is left.
 
         `child` must not return.
+
+        Returns
+        -------
+        int or None
+            Its exit status, or minus the signal that killed it; None to end the worker.
         """
         pid = os.fork()
         if pid == 0:
-            self._become_a_child()
-            child()
-            os._exit(70)  # not reached
+            try:
+                self._become_a_child()
+                die_with_parent()
+                if self._enclosure.possible:
+                    self._enclosure.enter(child)
+                child()
+            finally:
+                os._exit(70)  # reached by an error alone
         self._pid = pid
-        end: End | None = None
-        while end is None:
-            end = self._reap()
-            if end is None and not self._wait():
-                self._clear(End(0), all_=True)
+        status = None
+        while status is None:
+            status = self._reap()
+            if status is None and not self._wait():
+                self._clear(all_=True)
                 return None
         self._pid = 0
-        self._clear(end, all_=False)
-        return end
+        self._clear(all_=False)
+        return status
 
     def _become_a_child(self) -> None:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(signal.SIGUSR1, signal.SIG_IGN)
-        signal.signal(signal.SIGUSR2, signal.SIG_DFL)
+        for number in (signal.SIGUSR2, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)
         os.close(self._woken)
         os.close(self._waker)
 
@@ -127,40 +119,28 @@ class Supervisor:
             if descriptor == self._woken:
                 with suppress(BlockingIOError):
                     os.read(self._woken, 4096)
-        return True
+        return not self._orphaned
 
-    def _reap(self) -> End | None:
-        """Take leave of all children that have ended; give the end of the job's process."""
-        end = None
-        others = []
-        while True:
-            try:
-                pid, status, usage = os.wait4(-1, os.WNOHANG)
-            except ChildProcessError:
-                break
-            if pid == 0:
-                break
-            if pid == self._pid:
-                end = End(os.waitstatus_to_exitcode(status))
-                end.add(usage)
-            else:
-                others.append(usage)
-        for usage in others:
-            if end is not None:
-                end.add(usage)
-        return end
+    def _reap(self) -> int | None:
+        """Take leave of children that have ended, up to the job's process; give its status."""
+        with suppress(ChildProcessError):
+            while True:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+                if pid == 0:
+                    break
+                if pid == self._pid:
+                    return os.waitstatus_to_exitcode(status)
+        return None
 
-    def _clear(self, end: End, *, all_: bool) -> None:
+    def _clear(self, *, all_: bool) -> None:
         """End all that a job has left, and empty the folders that it could write."""
         until = time.monotonic() + _CLEAR_SECONDS
         while time.monotonic() < until:
             try:
-                pid, _, usage = os.wait4(-1, os.WNOHANG)
+                pid, _ = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
                 break
-            if pid:
-                end.add(usage)
-            else:
+            if not pid:
                 self._kill_all()
                 time.sleep(0.001)
         else:
@@ -175,7 +155,7 @@ class Supervisor:
                 os.kill(-1, signal.SIGKILL)  # all in this namespace but its first and this one
             return
         for number in (signal.SIGSTOP, signal.SIGKILL):
-            for pid in _children():
+            for pid in children():
                 with suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, number)
 
@@ -183,6 +163,9 @@ class Supervisor:
         if self._pid:
             with suppress(ProcessLookupError):
                 os.kill(self._pid, number)
+
+    def _be_orphaned(self, _number: int, _frame: object) -> None:
+        self._orphaned = True  # somebody may hold the lease in the host's place
 
     def _kill(self, _number: int, _frame: object) -> None:
         if self._pid:
@@ -199,17 +182,18 @@ def die_with_parent() -> None:
             os._exit(1)
 
 
-def outlive_parent() -> None:
-    """Take that back: the lease ends this process, after it has ended all others."""
+def hear_of_parents_end() -> None:
+    """Be told of it instead, by a signal that the supervisor takes: first all others are ended."""
     with suppress(AttributeError):
-        _LIBC.prctl(_PR_SET_PDEATHSIG, 0, 0, 0, 0)
+        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
 
 
 def _wake(_number: int, _frame: object) -> None:
     """Do nothing: the descriptor for waking has been written."""
 
 
-def _children() -> list[int]:
+def children() -> list[int]:
+    """Give the processes that this one has started, or was given when their parents ended."""
     found: list[int] = []
     for task in os.listdir("/proc/self/task"):
         with suppress(OSError), open(f"/proc/self/task/{task}/children", encoding="ascii") as file:  # noqa: PTH123

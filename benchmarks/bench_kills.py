@@ -1,0 +1,108 @@
+"""Whether a run that is killed again and again comes to what an undisturbed one comes to.
+
+    bench_kills.py [venv|docker] [KILLS]
+
+A run of 2 slots is killed with -9 after a random time, and begun again, until so many kills have
+hit it; whenever it comes to its end its records are compared, but for `measured`, and it begins
+from nothing.  Goal: 100 kills and no difference.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from throwaway import ADAPTER, Silent
+
+from mdbench.authoring.new import make_method
+from mdbench.records import RecordStore, comparable
+from mdbench.runs.execute import execute
+from mdbench.runs.plan import RunOptions, make_plan
+from mdbench.runtimes.choose import open_runtime
+from mdbench.workspace import Workspace
+
+LONGEST = 4.0
+
+
+def main() -> None:
+    """Kill, compare and print; or be the run that is killed."""
+    runtime, kills = sys.argv[1], int(sys.argv[2])
+    if kills == 0:
+        run(Workspace(Path(sys.argv[3]), Path(sys.argv[4])), runtime, Path(sys.argv[5]))
+        return
+    own = Workspace.find()
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        (root / "algorithms").mkdir()
+        (root / "datasets").symlink_to(own.datasets)
+        place = Workspace(root, own.home)
+        method = make_method("sleeps", place.algorithms)
+        (method / "adapter.py").write_text(ADAPTER.format(fit="time.sleep(0.1)"), encoding="utf-8")
+        toml = (method / "method.toml").read_text(encoding="utf-8")
+        toml = toml.replace('tuning = "grid"', 'tuning = "none"').partition("\n[grid]")[0]
+        (method / "method.toml").write_text(toml, encoding="utf-8")
+        run(place, runtime, root / "undisturbed")
+        wanted = records(root / "undisturbed")
+        print(f"{len(wanted)} jobs; {_killed(place, runtime, kills, wanted)}")
+
+
+def _killed(place: Workspace, runtime: str, kills: int, wanted: dict[str, Any]) -> str:
+    rng = random.Random(0)
+    results = place.root / "killed"
+    hits = ends = 0
+    begin = time.monotonic()
+    while hits < kills:
+        command: list[str | Path] = [
+            sys.executable,
+            __file__,
+            runtime,
+            "0",
+            place.root,
+            place.home,
+            results,
+        ]
+        running = subprocess.Popen(command)
+        try:
+            running.wait(rng.uniform(0.5, LONGEST))
+        except subprocess.TimeoutExpired:
+            hits += 1
+            running.kill()
+        if running.wait() == 0:
+            _compare(records(results), wanted)
+            ends += 1
+            shutil.rmtree(results)
+    run(place, runtime, results)
+    _compare(records(results), wanted)
+    return f"{hits} kills, {ends + 1} whole runs, all equal, in {time.monotonic() - begin:.0f} s"
+
+
+def _compare(found: dict[str, Any], wanted: dict[str, Any]) -> None:
+    for key in wanted.keys() | found.keys():
+        one, other = found.get(key, {}), wanted.get(key, {})
+        for name in one.keys() | other.keys():
+            if one.get(name) != other.get(name):
+                sys.exit(f"{key[:8]}: {name} is {one.get(name)!r}, and was {other.get(name)!r}")
+
+
+def run(place: Workspace, runtime: str, results: Path) -> None:
+    """Run the method on all clean systems, two at a time."""
+    opened = open_runtime(runtime, place.home)
+    options = RunOptions(("sleeps",), "ode", n_jobs=2, result_dir=results)
+    execute(make_plan(options, place), opened, Silent())
+    opened.close()
+
+
+def records(results: Path) -> dict[str, Any]:
+    """Give what must be equal of the newest record of each job."""
+    found = RecordStore(results / "sleeps-ode.jsonl").latest()
+    return {key: comparable(record) for key, record in found.items()}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,237 @@
+"""A job's own namespaces: of processes, of what they share in memory, and of mounts.
+
+Where the kernel lets everybody make them, a job sees no process but its own, and nothing that it
+writes outside of its folder is there for the next one.  Two processes stand between worker and
+job: one waits outside, the other is the first of the new namespace; when that goes, all go.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import struct
+from contextlib import suppress
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = [
+    "Enclosure",
+    "be_first_in_container",
+    "be_opaque",
+    "become_nobody",
+    "drop_capabilities",
+    "keep_little",
+]
+
+_NEW = 0x20000 | 0x08000000 | 0x10000000 | 0x20000000
+"""Mounts, IPC, user and PID."""
+_NOSUID, _NODEV, _NOEXEC, _BIND, _RECURSIVE, _PRIVATE = 2, 4, 8, 4096, 16384, 1 << 18
+_DETACH = 2
+_MOUNT_SETATTR = 442
+_HERE, _AT_RECURSIVE, _READ_ONLY = -100, 0x8000, 1
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 1, 4, 38
+_CAPABILITIES = 0x20080522
+_SETFCAP = 1 << 31
+"""Without it a namespace in which the user is root cannot be made."""
+_TEMPORARY = b"mode=1777,size=256m"
+_COVERED = (b"/proc/sys", b"/proc/sysrq-trigger", b"/proc/irq", b"/proc/bus")
+_STATUS = struct.Struct("i")
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+class Enclosure:
+    """Gives jobs namespaces of their own, where that is possible.
+
+    Parameters
+    ----------
+    temporary
+        Folders that are the worker's own: a job has empty ones there.  Where there are none, they
+        are the machine's, and all of it is read-only for a job but the folder of the jobs.
+    folder
+        The folder of the jobs.
+
+    Attributes
+    ----------
+    possible
+        Whether it works here: tried once.
+    """
+
+    def __init__(self, temporary: tuple[str, ...], folder: str | None) -> None:
+        self._temporary = temporary
+        self._folder = folder
+        self.possible = bool(temporary or folder) and self._try()
+
+    def _try(self) -> bool:
+        pid = os.fork()
+        if pid:
+            return os.waitpid(pid, 0)[1] == 0
+        try:
+            self.enter(lambda: os._exit(0))
+        finally:
+            os._exit(1)
+
+    def enter(self, job: Callable[[], None]) -> NoReturn:
+        """Call what must not return in namespaces of its own; this process ends as it does.
+
+        Raises
+        ------
+        OSError
+            If it is not possible after all.
+        """
+        be_opaque(opaque=False)  # or its own files in /proc could not be written
+        user, group = os.getuid(), os.getgid()
+        _checked(_LIBC.unshare(_NEW))
+        _write("/proc/self/setgroups", "deny")
+        _write("/proc/self/uid_map", f"{user} {user} 1")
+        _write("/proc/self/gid_map", f"{group} {group} 1")
+        read_end, write_end = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            os.close(read_end)
+            try:
+                self._be_first(job, write_end)
+            finally:
+                os._exit(70)
+        os.close(write_end)
+        _stand_back(pid, signal.SIGUSR1)
+        os.waitpid(pid, 0)
+        told = os.read(read_end, _STATUS.size)
+        if len(told) < _STATUS.size:
+            _end_like(-signal.SIGKILL)
+        _end_like(*_STATUS.unpack(told))
+
+    def _be_first(self, job: Callable[[], None], write_end: int) -> None:
+        """Be the first process of the namespace: look after all others until the job's ends."""
+        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        self._furnish()
+        pid = os.fork()
+        if pid == 0:
+            os.close(write_end)
+            drop_capabilities()
+            job()
+            os._exit(70)  # not reached
+        _stand_back(pid, signal.SIGUSR1)
+        while True:
+            ended, status = os.wait()
+            if ended == pid:
+                os.write(write_end, _STATUS.pack(os.waitstatus_to_exitcode(status)))
+                os._exit(0)
+
+    def _furnish(self) -> None:
+        _mount(b"none", b"/", b"", _RECURSIVE | _PRIVATE)
+        if self._temporary:
+            for place in self._temporary:
+                _mount(b"tmpfs", place.encode(), b"tmpfs", _NOSUID | _NODEV, _TEMPORARY)
+        elif self._folder is not None:
+            folder = os.fsencode(self._folder)
+            _set(b"/", _AT_RECURSIVE, on=_READ_ONLY)
+            _mount(folder, folder, b"", _BIND)
+            _set(folder, 0, off=_READ_ONLY)
+            _mount(b"tmpfs", b"/dev/shm", b"tmpfs", _NOSUID | _NODEV, _TEMPORARY)
+        _mount(b"proc", b"/proc", b"proc", _NOSUID | _NODEV | _NOEXEC)
+
+
+def be_first_in_container() -> None:
+    """Be the first process of a container where this is it; comes back in a second one.
+
+    The engine has one to offer, but its memory is open to all jobs.
+    """
+    if os.getpid() != 1:
+        return
+    pid = os.fork()
+    if pid == 0:
+        return
+    _stand_back(pid, signal.SIGUSR1, signal.SIGUSR2, signal.SIGTERM)
+    while True:
+        ended, status = os.wait()
+        if ended == pid:
+            code = os.waitstatus_to_exitcode(status)
+            os._exit(code if code >= 0 else 128 - code)
+
+
+def be_opaque(*, opaque: bool) -> None:
+    """Let nobody of the same user read or change this process's memory, or let them again."""
+    with suppress(AttributeError):
+        _LIBC.prctl(_PR_SET_DUMPABLE, int(not opaque), 0, 0, 0)
+
+
+def drop_capabilities(keep: int = 0) -> None:
+    """Give up what root may do beyond others, for good; but for a few that are named by bits."""
+    with suppress(AttributeError):
+        _LIBC.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+        head = struct.pack("II", _CAPABILITIES, 0)
+        low, high = keep & 0xFFFFFFFF, keep >> 32
+        body = struct.pack("6I", low, low, 0, high, high, 0)
+        _LIBC.capset(head, body)
+
+
+def become_nobody(user: int, *, own_mounts: bool) -> None:
+    """Go on as a user without rights.
+
+    Parameters
+    ----------
+    user
+        The number of the user, and of the group.
+    own_mounts
+        Whether mounts are this process's own: then what hides parts of /proc from root is taken
+        away, since else the kernel lets nobody mount another.
+    """
+    for place in _COVERED if own_mounts else ():
+        _LIBC.umount2(place, _DETACH)
+    os.setgroups([])
+    os.setresgid(user, user, user)
+    os.setresuid(user, user, user)
+
+
+def keep_little() -> None:
+    """Give up all capabilities, but that by which root makes a namespace for its jobs."""
+    drop_capabilities(_SETFCAP if os.getuid() == 0 else 0)
+
+
+def _stand_back(pid: int, *signals: int) -> None:
+    """Be no way in or out for a process, to which the signals are passed on."""
+
+    def pass_on(number: int, _frame: object) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)
+
+    for number in signals:
+        signal.signal(number, pass_on)
+    drop_capabilities()
+    be_opaque(opaque=True)
+
+
+def _end_like(status: int) -> NoReturn:
+    if status < 0:
+        with suppress(OSError, ValueError):  # some signals are handled by nobody
+            signal.signal(-status, signal.SIG_DFL)
+        os.kill(os.getpid(), -status)
+    os._exit(status)
+
+
+def _mount(source: bytes, target: bytes, kind: bytes, flags: int, more: bytes = b"") -> None:
+    _checked(_LIBC.mount(source, target, kind, ctypes.c_ulong(flags), more))
+
+
+def _set(target: bytes, flags: int, *, on: int = 0, off: int = 0) -> None:
+    attributes = struct.pack("4Q", on, off, 0, 0)
+    _checked(
+        _LIBC.syscall(
+            _MOUNT_SETATTR, _HERE, target, flags, attributes, ctypes.c_size_t(len(attributes))
+        )
+    )
+
+
+def _checked(result: int) -> None:
+    if result:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+
+
+def _write(path: str, text: str) -> None:
+    with open(path, "w", encoding="ascii") as file:  # noqa: PTH123
+        file.write(text)
