@@ -14,8 +14,8 @@ from mdbench.data.smoothing import (
     FEWEST_SAMPLES,
     MOST_FUNCTIONS,
     smooth,
-    smooth_along,
     smooth_in_time,
+    smoother_along,
 )
 
 if TYPE_CHECKING:
@@ -125,20 +125,32 @@ def test_long_series_have_as_many_functions_as_there_may_be() -> None:
 def test_waves_along_a_periodic_axis_are_kept(n: int) -> None:
     x = np.arange(n) * 2 * np.pi / n
     field = np.stack([np.cos(3 * x), np.sin(x) + 2], axis=1)
-    np.testing.assert_allclose(smooth_along(field, x, 0, periodic=True), field, atol=1e-5)
+    np.testing.assert_allclose(smoother_along(field, x, 0, periodic=True)(field), field, atol=1e-5)
     noise = 0.1 * np.random.default_rng(0).standard_normal((n, 200))
     clean = np.sin(x)[:, None] * np.linspace(1, 2, 200)
-    left = smooth_along(clean + noise, x, 0, periodic=True) - clean
+    smoother = smoother_along(clean + noise, x, 0, periodic=True)
+    left = smoother(clean + noise) - clean
     assert np.std(left) < 0.045  # a fifth of all waves would leave 0.045
+    assert np.std(smoother(noise)) == pytest.approx(0.1 * smoother.left**0.5, rel=0.05)
+
+
+def test_detail_that_is_no_noise_is_kept_where_the_noise_is_known() -> None:
+    x = np.arange(32) / 32
+    steps = np.sign(np.sin(2 * np.pi * (x[:, None] + np.linspace(0, 1, 40))) + 0.1)
+    blurred = smoother_along(steps, x, 0, periodic=True)(steps)
+    assert np.abs(blurred - steps).max() > 0.1
+    kept = smoother_along(steps, x, 0, periodic=True, noise=1e-8)(steps)
+    np.testing.assert_allclose(kept, steps, atol=1e-3)
 
 
 def test_a_field_is_smoothed_along_the_axis_that_is_named() -> None:
     t, u = noisy(50)
     field: Any = np.stack([u, 2 * u, -u], axis=0)
-    along = smooth_along(field, t, 1)
+    along = smoother_along(field, t, 1)(field)
     np.testing.assert_allclose(along[1], 2 * along[0], atol=1e-9)
     one = smooth(t, u[:, None])
     np.testing.assert_allclose(along[0], one.u[:, 0], atol=2e-3)
-    smoothed, rate = smooth_in_time(field, t, 1)
+    smoothed, rate, noise = smooth_in_time(field, t, 1)
+    assert noise == pytest.approx(float(np.mean([1, 4, 1])) * one.variances[0], rel=0.1)
     np.testing.assert_allclose(smoothed, along, atol=1e-9)
     np.testing.assert_allclose(rate[0], one.du[:, 0], atol=0.05)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -22,10 +22,12 @@ if TYPE_CHECKING:
 __all__ = [
     "FEWEST_SAMPLES",
     "MOST_FUNCTIONS",
+    "InTime",
     "Smoothed",
+    "Smoother",
     "smooth",
-    "smooth_along",
     "smooth_in_time",
+    "smoother_along",
 ]
 
 MOST_FUNCTIONS = 400
@@ -40,6 +42,8 @@ _TRIED = 49
 _BEYOND = 3.0
 """Decades that are tried beyond where all is interpolated, and beyond where nothing bends."""
 _TINY = 1e-300
+_MORE = 2.0
+"""How much more than is expected of its noise may be taken away from a field."""
 
 
 @dataclass(frozen=True)
@@ -108,8 +112,51 @@ def smooth(t: Array, u: Array) -> Smoothed:
     )
 
 
-def smooth_along(values: Array, nodes: Array, axis: int, *, periodic: bool = False) -> Array:
-    """Smooth a field along one axis, all lines of it to the same degree.
+@dataclass(frozen=True)
+class Smoother:
+    """Smooths all lines of a field along an axis to the same degree.
+
+    Attributes
+    ----------
+    axis
+        The number of the axis.
+    left
+        The share of the variance of white noise that is left.
+    """
+
+    axis: int
+    left: float
+    _orthonormal: Array = field(repr=False)
+    _share: Array = field(repr=False)
+
+    def __call__(self, values: Array) -> Array:
+        """Smooth values of the shape that it was made for; gives them in that shape."""
+        lines = np.moveaxis(values, self.axis, 0)
+        flat = lines.reshape(len(lines), -1)
+        smoothed = self._orthonormal @ (self._share[:, None] * (self._orthonormal.T @ flat))
+        return np.moveaxis(smoothed.reshape(lines.shape), 0, self.axis)
+
+
+class InTime(NamedTuple):
+    """A field that was smoothed in time.
+
+    Attributes
+    ----------
+    u, du
+        It and its derivative in time, shaped like the field.
+    noise
+        The estimated variance of its noise.
+    """
+
+    u: Array
+    du: Array
+    noise: float
+
+
+def smoother_along(
+    values: Array, nodes: Array, axis: int, *, periodic: bool = False, noise: float = np.inf
+) -> Smoother:
+    """Choose how a field is smoothed along one axis.
 
     Along a periodic axis the curves are sums of waves; else they are those of `smooth`.
 
@@ -120,17 +167,15 @@ def smooth_along(values: Array, nodes: Array, axis: int, *, periodic: bool = Fal
     nodes
         Increasing places along `axis`, at least `FEWEST_SAMPLES`; equidistant on a periodic axis,
         which comes back one step behind the last.
-
-    Returns
-    -------
-    NDArray
-        Shaped like `values`.
+    noise
+        The variance of the noise, where it is known: no more is taken away than that.
 
     Examples
     --------
     >>> x = np.arange(64) * 2 * np.pi / 64
     >>> noise = 0.1 * np.random.default_rng(0).standard_normal((64, 50))
-    >>> smoothed = smooth_along(np.sin(x)[:, None] + noise, x, 0, periodic=True)
+    >>> field = np.sin(x)[:, None] + noise
+    >>> smoothed = smoother_along(field, x, 0, periodic=True)(field)
     >>> bool(np.std(smoothed - np.sin(x)[:, None]) < 0.03)
     True
     """
@@ -139,44 +184,42 @@ def smooth_along(values: Array, nodes: Array, axis: int, *, periodic: bool = Fal
     else:
         splines = _splines(np.ascontiguousarray(nodes, dtype=np.float64).tobytes())
         orthonormal, stiffness = splines.orthonormal, splines.stiffness
-    modes, shape = _common(values, orthonormal, stiffness, axis)
-    return np.moveaxis((orthonormal @ modes).reshape(shape), 0, axis)
+    share, _ = _common(values, orthonormal, stiffness, axis, noise)
+    return Smoother(axis, float(np.sum(share**2)) / len(nodes), orthonormal, share)
 
 
-def smooth_in_time(values: Array, t: Array, axis: int) -> tuple[Array, Array]:
-    """Smooth a field in time, all of it to the same degree; give it and its derivative.
+def smooth_in_time(values: Array, t: Array, axis: int) -> InTime:
+    """Smooth a field in time, all of it to the same degree.
 
     Parameters
     ----------
-    values, t, axis
-        As for `smooth_along`.
-
-    Returns
-    -------
-    smoothed, derivative
-        Shaped like `values`.
+    values
+        With or without noise, of any shape.
+    t
+        Increasing times along `axis`, at least `FEWEST_SAMPLES`.
     """
     splines = _splines(np.ascontiguousarray(t, dtype=np.float64).tobytes())
-    modes, shape = _common(values, splines.orthonormal, splines.stiffness, axis)
+    orthonormal = splines.orthonormal
+    share, noise = _common(values, orthonormal, splines.stiffness, axis, np.inf)
+    lines = np.moveaxis(values, axis, 0)
+    modes = share[:, None] * (orthonormal.T @ lines.reshape(len(t), -1))
     rates = splines.matrix(t, 1) @ splines.coefficients
-    smoothed, derivative = (
-        np.moveaxis((matrix @ modes).reshape(shape), 0, axis)
-        for matrix in (splines.orthonormal, rates)
+    u, du = (
+        np.moveaxis((matrix @ modes).reshape(lines.shape), 0, axis)
+        for matrix in (orthonormal, rates)
     )
-    return smoothed, derivative
+    return InTime(u, du, noise)
 
 
 def _common(
-    values: Array, orthonormal: Array, stiffness: Array, axis: int
-) -> tuple[Array, tuple[int, ...]]:
-    """Give the modes of all lines along an axis, all shrunk alike, and the shape of the lines."""
+    values: Array, orthonormal: Array, stiffness: Array, axis: int, noise: float
+) -> tuple[Array, float]:
+    """Choose the share of each mode that is kept in all lines along an axis, and their noise."""
     lines = np.moveaxis(values, axis, 0)
-    shape, lines = lines.shape, lines.reshape(len(lines), -1)
-    modes = orthonormal.T @ lines
-    powers = np.mean(modes**2, axis=1)
+    lines = lines.reshape(len(lines), -1)
+    powers = np.mean((orthonormal.T @ lines) ** 2, axis=1)
     outside = max(float(np.mean(np.sum(lines**2, axis=0)) - powers.sum()), 0.0)
-    share, _ = _shrunk(np.sqrt(powers), outside, stiffness, len(lines))
-    return share[:, None] * modes, shape
+    return _shrunk(np.sqrt(powers), outside, stiffness, len(lines), noise)
 
 
 @lru_cache(maxsize=16)
@@ -188,7 +231,9 @@ def _waves(n: int) -> tuple[Array, Array]:
     return waves / np.linalg.norm(waves, axis=0), (2 * np.pi * numbers / n) ** (2 * _PENALISED)
 
 
-def _shrunk(modes: Array, outside: float, stiffness: Array, n: int) -> tuple[Array, float]:
+def _shrunk(
+    modes: Array, outside: float, stiffness: Array, n: int, noise: float = np.inf
+) -> tuple[Array, float]:
     """Choose the share of each mode of a state that is kept, and estimate its noise.
 
     Parameters
@@ -201,6 +246,9 @@ def _shrunk(modes: Array, outside: float, stiffness: Array, n: int) -> tuple[Arr
         What bending each mode costs, (k,); zero for the parabolas, which are free.
     n
         The number of samples.
+    noise
+        The variance of the noise, where it is known.  What is no noise is kept: of detail that
+        nothing else explains likelihood alone would make some.
     """
     bends = stiffness[stiffness > 0]
     free = len(stiffness) - len(bends)
@@ -224,6 +272,9 @@ def _shrunk(modes: Array, outside: float, stiffness: Array, n: int) -> tuple[Arr
         step /= 2
         best = min((best, best - step, best + step), key=unlikely)
     share, residual = shares(best)
+    while residual > _MORE * noise * float(np.sum((1.0 - share) ** 2)) and best > tried[0]:
+        best -= step
+        share, residual = shares(best)
     return share, residual / max(n - float(share.sum()), 1.0)
 
 

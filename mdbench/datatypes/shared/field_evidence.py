@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mdbench.data.smoothing import smooth, smooth_along, smooth_in_time
+from mdbench.data.smoothing import smooth, smooth_in_time, smoother_along
 from mdbench.datatypes.shared.evidence import Evidence, scatters, windows
 
 if TYPE_CHECKING:
@@ -39,17 +39,20 @@ def smoothed_field(given: Field) -> Field:
     Field
         Whose `du` is the derivative in time of the smoothed states.
     """
-    u = given.u
+    found = [_smoothed_state(given, given.u[..., state]) for state in range(given.dim)]
+    u, du = (np.stack(arrays, axis=-1) for arrays in zip(*found, strict=True))
+    return replace(given, u=u, du=du)
+
+
+def _smoothed_state(given: Field, u: Array) -> tuple[Array, Array]:
+    """Smooth one state along all axes, and then in time, which tells before how noisy it is."""
+    noise = smooth_in_time(u, given.t, -1).noise
     for axis, (name, nodes) in enumerate(given.grid.items()):
         if len(nodes) >= _FEWEST:
-            each = [
-                smooth_along(u[..., state], nodes, axis, periodic=name in given.periods)
-                for state in range(given.dim)
-            ]
-            u = np.stack(each, axis=-1)
-    pairs = [smooth_in_time(u[..., state], given.t, -1) for state in range(given.dim)]
-    u, du = (np.stack(arrays, axis=-1) for arrays in zip(*pairs, strict=True))
-    return replace(given, u=u, du=du)
+            smoother = smoother_along(u, nodes, axis, periodic=name in given.periods, noise=noise)
+            u, noise = smoother(u), noise * smoother.left
+    found = smooth_in_time(u, given.t, -1)
+    return found.u, found.du
 
 
 _FEWEST = 12
