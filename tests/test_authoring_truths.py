@@ -94,7 +94,7 @@ def test_wrong_answers_are_read_from_tables_and_records(tmp_path: Path) -> None:
 
 
 def test_the_command_counts_and_says_what_is_wrong(place: Workspace, capsys: Output) -> None:
-    assert place
+    assert place.root.is_dir()
     Path("ode.csv").write_text(TABLE, encoding="utf-8")
     line = "check --truths --data-type ode --dataset rc-circuit population-growth-naive"
     assert main([*line.split(), "--snr", "clean", "20", "--results", "ode.csv"]) == 0
@@ -111,7 +111,7 @@ def test_the_command_counts_and_says_what_is_wrong(place: Workspace, capsys: Out
 
 
 def test_data_without_a_truth_are_no_fault(place: Workspace, capsys: Output) -> None:
-    assert place
+    assert place.root.is_dir()
     rows = "\n".join(f"{i / 10},{2.0 ** (-i / 10)}" for i in range(60))
     Path("mine.csv").write_text(f"t,u0\n{rows}\n", encoding="utf-8")
     line = "check --truths --data-type ode --dataset-path mine.csv --snr clean"
