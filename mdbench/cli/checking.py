@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.markup import escape
@@ -22,12 +22,13 @@ from mdbench.runs.plan import NOISE_LEVELS, select_names
 from mdbench.runtimes.choose import open_runtime
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from rich.console import Console
 
     from mdbench.authoring.truths import Checked
+    from mdbench.datatypes.base import DataType, Source
     from mdbench.workspace import Workspace
 
 __all__ = ["check", "truths"]
@@ -74,15 +75,9 @@ def truths(
             f"Say of which: --data-type {' or '.join(datatypes.names())}",
         )
     given = {} if results is None else read_candidates(results)
-    inventory = Inventory(workspace)
-    plans = []
-    for name in [data_type] if data_type else datatypes.names():
-        kind, source = inventory.data_type(name), inventory.source(name, path)
-        if not kind.snr_levels and any(level is not None for level in levels):
-            raise UsageError(f"{name} has no noise levels in dB.", "Leave --snr out.")
-        own = levels or (NOISE_LEVELS if kind.snr_levels else (None,))
-        plans.append((kind, source, select_names(source.names(), patterns, source.groups()), own))
+    plans = list(_plans(Inventory(workspace), data_type, patterns, path, levels))
     found: list[Checked] = []
+    quoted: set[tuple[str, str]] = set()
     progress = Progress(
         TextColumn("{task.description}"),
         BarColumn(bar_width=30),
@@ -100,6 +95,9 @@ def truths(
                 progress.update(bar, advance=1, description=escape(f"{kind.name} {one.dataset}"))
                 if not (one.wins or markdown):
                     progress.console.print(escape(_told(one)), soft_wrap=True)
+                    for note in one.notes if (kind.name, one.dataset) not in quoted else ():
+                        progress.console.print(f"    {escape(note)}", style="dim", soft_wrap=True)
+                    quoted.add((kind.name, one.dataset))
     rows = [_row(each) for each in _by_level(found)]
     if markdown:
         console.print(_as_markdown(rows, found), soft_wrap=True, markup=False)
@@ -112,6 +110,22 @@ def truths(
         console.print(table)
         console.print(_summary(found, results), soft_wrap=True)
     return Exit.NOT_AS_WISHED if any(one.known and not one.wins for one in found) else Exit.DONE
+
+
+def _plans(
+    inventory: Inventory,
+    data_type: str | None,
+    patterns: Sequence[str],
+    path: Path | None,
+    levels: Sequence[float | None],
+) -> Iterator[tuple[DataType[Any, Any], Source[Any], Sequence[str], Sequence[float | None]]]:
+    """Give each data type with its datasets and noise levels."""
+    for name in [data_type] if data_type else datatypes.names():
+        kind, source = inventory.data_type(name), inventory.source(name, path)
+        if not kind.snr_levels and any(level is not None for level in levels):
+            raise UsageError(f"{name} has no noise levels in dB.", "Leave --snr out.")
+        own = levels or (NOISE_LEVELS if kind.snr_levels else (None,))
+        yield kind, source, select_names(source.names(), patterns, source.groups()), own
 
 
 def _by_level(found: Sequence[Checked]) -> list[list[Checked]]:
