@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 from house import ROOT, workspace
 
-from mdbench.authoring.truths import Candidate, Checked, check_truths, read_candidates
+from mdbench.authoring.truths import Checked, WrongAnswer, check_truths, read_wrong_answers
 from mdbench.cli import main
 from mdbench.datatypes.srsd import Srsd
 from mdbench.errors import RecordsError, UsageError
 from mdbench.solvers.formula import read_problem
 
 if TYPE_CHECKING:
-    from mdbench.authoring.truths import Candidates
+    from mdbench.authoring.truths import WrongAnswers
     from mdbench.workspace import Workspace
 
 Output = pytest.CaptureFixture[str]
@@ -42,8 +42,10 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
 
 
 def checked(name: str, *equations: str) -> Checked:
-    candidates = [Candidate(f"m{i}", (text,)) for i, text in enumerate(equations)]
-    (one,) = check_truths(SRSD, SRSD.source(), [name], [None], {("srsd", name, None): candidates})
+    wrong_answers = [WrongAnswer(f"m{i}", (text,)) for i, text in enumerate(equations)]
+    (one,) = check_truths(
+        SRSD, SRSD.source(), [name], [None], {("srsd", name, None): wrong_answers}
+    )
     return one
 
 
@@ -74,23 +76,23 @@ def test_a_truth_that_its_data_do_not_follow_is_beaten() -> None:
 def test_wrong_answers_are_read_from_tables_and_records(tmp_path: Path) -> None:
     table = tmp_path / "ode.csv"
     table.write_text(TABLE, encoding="utf-8")
-    wanted: Candidates = {
+    wanted: WrongAnswers = {
         ("ode", "rc-circuit", None): [
-            Candidate("bad", ("0.3 - 0.36*u0",)),
-            Candidate("worse", ("u0",)),
+            WrongAnswer("bad", ("0.3 - 0.36*u0",)),
+            WrongAnswer("worse", ("u0",)),
         ],
-        ("ode", "rc-circuit", 20.0): [Candidate("noisy", ("2*u0",))],
+        ("ode", "rc-circuit", 20.0): [WrongAnswer("noisy", ("2*u0",))],
     }
-    assert read_candidates(table) == read_candidates(tmp_path) == wanted
-    landed = read_candidates(ROOT / "docs" / "results")
+    assert read_wrong_answers(table) == read_wrong_answers(tmp_path) == wanted
+    landed = read_wrong_answers(ROOT / "docs" / "results")
     assert {kind for kind, _, _ in landed} == {"ode", "pde", "srsd"}
     assert sum(map(len, landed.values())) > 1_000
     assert not any(each.method == "truth" for ones in landed.values() for each in ones)
     with pytest.raises(UsageError, match="There is no folder"):
-        read_candidates(tmp_path / "nowhere")
+        read_wrong_answers(tmp_path / "nowhere")
     table.write_text("a,b\n1,2\n", encoding="utf-8")
     with pytest.raises(RecordsError, match="no table of records"):
-        read_candidates(table)
+        read_wrong_answers(table)
 
 
 def test_the_command_counts_and_says_what_is_wrong(place: Workspace, capsys: Output) -> None:
@@ -143,4 +145,4 @@ def test_what_makes_no_sense_is_refused(line: str, words: str, capsys: Output) -
 
 def test_records_of_older_schemas_are_read() -> None:
     for file in (ROOT / "tests" / "golden" / "records").glob("*.jsonl"):
-        assert all(each.method for ones in read_candidates(file).values() for each in ones)
+        assert all(each.method for ones in read_wrong_answers(file).values() for each in ones)

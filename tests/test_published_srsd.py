@@ -32,8 +32,9 @@ def test_the_distances_of_the_paper(
 ) -> None:
     """All constants have one label: which they are makes no difference."""
     constants = np.random.default_rng(seed).uniform(1.1, 9.9, 5).round(4).tolist()
-    texts = (each.format(*constants) for each in (truth, prediction))
-    found = normalized_edit_distance(*texts, ("x1", "x2"))
+    truth, prediction = truth.format(*constants), prediction.format(*constants)
+    found = normalized_edit_distance(truth, prediction, ("x1", "x2"))
+    assert found.value is not None
     assert round(found.value, 3) == distance
     assert not found.reason
 

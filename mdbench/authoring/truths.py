@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mdbench.datatypes.base import DataType, Scores, Source, Task
     from mdbench.metrics.spec import MetricSpec
 
-__all__ = ["Candidate", "Candidates", "Checked", "check_truths", "read_candidates"]
+__all__ = ["Checked", "WrongAnswer", "WrongAnswers", "check_truths", "read_wrong_answers"]
 
 _MORE = 1.01
 """An answer beats the truth if the truth's error is more than this many times its own."""
@@ -32,7 +32,7 @@ _NOT_FOR_TRUTHS = frozenset({"one_term_off"})
 
 
 @dataclass(frozen=True)
-class Candidate:
+class WrongAnswer:
     """A wrong answer of some method.
 
     Attributes
@@ -47,7 +47,7 @@ class Candidate:
     equations: tuple[str, ...]
 
 
-Candidates = dict[tuple[str, str, float | None], list[Candidate]]
+WrongAnswers = dict[tuple[str, str, float | None], list[WrongAnswer]]
 """Wrong answers by data type, dataset and noise level."""
 
 
@@ -64,7 +64,7 @@ class Checked:
     floor
         What the dataset says that the truth scores through the bench's own features.
     rival
-        The best wrong candidate, and its score; None where there is none.
+        The best wrong answer, and its score; None where there is none.
     beaten
         Whether the rival is better by more than 1 %, round-off apart.
     faults
@@ -95,9 +95,9 @@ def check_truths(
     source: Source[Any],
     names: Sequence[str],
     levels: Sequence[float | None],
-    candidates: Candidates,
+    wrong_answers: WrongAnswers,
 ) -> Iterator[Checked]:
-    """Score the truth of each dataset, at each noise level, and wrong candidates beside it.
+    """Score the truth of each dataset, at each noise level, and wrong answers beside it.
 
     The rules are those of `strict`; what is drawn is drawn from seed 0.
 
@@ -120,7 +120,7 @@ def check_truths(
                 score, faults = _score(scores, spec), list(_faults(scores, kind, spec))
             except AnswerError as error:
                 faults = [f"it is no answer: {error}"]
-            given = candidates.get((kind.name, name, snr_db), [])
+            given = wrong_answers.get((kind.name, name, snr_db), [])
             rival = _best(kind, task, given, spec)
             yield Checked(
                 kind.name,
@@ -158,12 +158,12 @@ def _faults(scores: Scores, kind: DataType[Any, Any], spec: MetricSpec) -> Itera
 def _best(
     kind: DataType[Any, Any],
     task: Task[Any],
-    candidates: Iterable[Candidate],
+    wrong_answers: Iterable[WrongAnswer],
     spec: MetricSpec,
 ) -> tuple[str, float] | None:
-    """Give the best of wrong candidates, on this version's data."""
+    """Give the best of wrong answers, on this version's data."""
     best: tuple[str, float] | None = None
-    for method, texts in {(each.method, each.equations) for each in candidates}:
+    for method, texts in {(each.method, each.equations) for each in wrong_answers}:
         try:
             answer: Any = kind.read_answer(task, RawAnswer(texts))
             if isinstance(kind, EquationType):
@@ -187,7 +187,7 @@ def _beats(rival: float, truth: float | None, spec: MetricSpec) -> bool:
     return spec.loss(rival) < spec.loss(truth) - (_MORE - 1) * abs(truth)
 
 
-def read_candidates(path: Path) -> Candidates:
+def read_wrong_answers(path: Path) -> WrongAnswers:
     """Read the wrong answers of a results folder, of a results file, or of tables of ``combine``.
 
     An answer is wrong if its record says that it is not `identified`; where that is undecided it
@@ -201,27 +201,27 @@ def read_candidates(path: Path) -> Candidates:
         If a file cannot be read.
     """
     tables = sorted(path.glob("*.csv")) if path.is_dir() else [path] * (path.suffix == ".csv")
-    records: Iterable[tuple[str, str, float | None, Candidate]] = chain.from_iterable(
+    records: Iterable[tuple[str, str, float | None, WrongAnswer]] = chain.from_iterable(
         map(_of_table, tables)
     )
     if not tables or (path.is_dir() and any(path.rglob("*.jsonl"))):
         results_files(path)
         records = chain(records, _of_records(path))
-    found: Candidates = {}
-    for data_type, dataset, snr_db, candidate in records:
-        found.setdefault((data_type, dataset, snr_db), []).append(candidate)
+    found: WrongAnswers = {}
+    for data_type, dataset, snr_db, wrong_answer in records:
+        found.setdefault((data_type, dataset, snr_db), []).append(wrong_answer)
     return found
 
 
-def _of_records(path: Path) -> Iterator[tuple[str, str, float | None, Candidate]]:
+def _of_records(path: Path) -> Iterator[tuple[str, str, float | None, WrongAnswer]]:
     for one in standing(read_folder(path)):
         wrong = one.metrics.get("identified", 0.0) == 0.0 and one.protocol == Protocol.STRICT
         if wrong and one.equations and one.dataset_path is None:
-            candidate = Candidate(one.algorithm, one.equations)
-            yield one.data_type, one.dataset, one.snr_db, candidate
+            wrong_answer = WrongAnswer(one.algorithm, one.equations)
+            yield one.data_type, one.dataset, one.snr_db, wrong_answer
 
 
-def _of_table(path: Path) -> Iterator[tuple[str, str, float | None, Candidate]]:
+def _of_table(path: Path) -> Iterator[tuple[str, str, float | None, WrongAnswer]]:
     try:
         with path.open(encoding="utf-8", newline="") as file:
             for row in csv.DictReader(file):
@@ -233,10 +233,10 @@ def _of_table(path: Path) -> Iterator[tuple[str, str, float | None, Candidate]]:
         ) from None
 
 
-def _wrong(row: Mapping[str, str]) -> tuple[str, str, float | None, Candidate] | None:
+def _wrong(row: Mapping[str, str]) -> tuple[str, str, float | None, WrongAnswer] | None:
     ours = row["protocol"] == Protocol.STRICT and not row["dataset_path"]
     if not ours or row["metrics.identified"] != "0.0" or not row["equations"]:
         return None
     snr_db = float(row["snr_db"]) if row["snr_db"] else None
-    candidate = Candidate(row["algorithm"], tuple(json.loads(row["equations"])))
-    return row["data_type"], row["dataset"], snr_db, candidate
+    wrong_answer = WrongAnswer(row["algorithm"], tuple(json.loads(row["equations"])))
+    return row["data_type"], row["dataset"], snr_db, wrong_answer

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from mdbench import datatypes
 from mdbench.authoring.check import check_method
-from mdbench.authoring.truths import check_truths, read_candidates
+from mdbench.authoring.truths import check_truths, read_wrong_answers
 from mdbench.cli.exits import Exit
 from mdbench.drawing.numbers import cleanest_first, noise_name, scientific
 from mdbench.errors import UsageError
@@ -74,7 +74,7 @@ def truths(
             f"{'--dataset' if patterns else '--dataset-path'} was given without a data type.",
             f"Say of which: --data-type {' or '.join(datatypes.names())}",
         )
-    given = {} if results is None else read_candidates(results)
+    given = {} if results is None else read_wrong_answers(results)
     plans = list(_plans(Inventory(workspace), data_type, patterns, path, levels))
     found: list[Checked] = []
     quoted: set[tuple[str, str]] = set()
