@@ -43,6 +43,7 @@ _NOTHING = 1e-290
 """A value below this is as good as zero where it is rounded."""
 _LARGEST_EXPONENT = 650.0
 _LARGEST_ANGLE = 1e6
+_LARGEST_TANGENT = 1e15
 _MOST_MULTIPLIED = 64
 """Powers up to this one are products."""
 _DIGITS = (50, 160, 640)
@@ -208,21 +209,31 @@ class _Pairs:
         self._mark((a.high + (a.low + a.off) < 0.0) | ((a.high == 0.0) & (a.off == 0.0)))
         return _logarithm(a)
 
+    def _arcsine(self, a: _Pair) -> _Pair:
+        self._mark(np.abs(a.high) - (np.abs(a.low) + a.off) > 1.0)
+        one = _exactly(1.0)
+        return _arctangent(_quotient(a, _root(_product(_sum(one, a), _sum(one, _negative(a))))))
+
+    def _arccosine(self, a: _Pair) -> _Pair:
+        return _sum(_scaled(_constant("pi"), 0.5), _negative(self._arcsine(a)))
+
     def _mark(self, undefined: Any) -> None:
         self.undefined |= np.broadcast_to(undefined, self.undefined.shape)
 
     def _call(self, name: str, arguments: Sequence[_Pair]) -> _Pair:
         a = arguments[0]
         match name:
-            case "sqrt":
-                return self._root(a)
-            case "log":
-                return self._logarithm(a)
             case "max":
                 return _larger(a, arguments[1])
             case "min":
                 return _negative(_larger(*map(_negative, arguments)))
-        return _SIMPLE.get(name, _unknown)(a)
+        bounded = {
+            "acos": self._arccosine,
+            "asin": self._arcsine,
+            "log": self._logarithm,
+            "sqrt": self._root,
+        }
+        return bounded.get(name, _SIMPLE.get(name, _unknown))(a)
 
 
 @lru_cache(maxsize=1_000)
@@ -445,6 +456,17 @@ def _wave(a: _Pair, quarter: int = 0) -> _Pair:
     )
 
 
+def _arctangent(a: _Pair) -> _Pair:
+    """Correct what double precision gives, as ``tan(x - g) = (a*c - s)/(c + a*s)``."""
+    guess = _exactly(np.arctan(a.high))
+    sine, cosine = _wave(guess), _wave(guess, quarter=1)
+    left = _sum(_product(a, cosine), _negative(sine))
+    rest = _quotient(left, _sum(cosine, _product(a, sine)))
+    known = (np.abs(rest.high) < 2.0**-40) & (np.abs(a.high) < _LARGEST_TANGENT)
+    found = _sum(guess, rest)
+    return _Pair(found.high, found.low, np.where(known, found.off, math.inf))
+
+
 def _half_sum(a: _Pair, sign: float) -> _Pair:
     """Give the hyperbolic cosine (1) or sine (-1)."""
     other = _exponential(_negative(a))
@@ -486,6 +508,7 @@ def _unknown(a: _Pair) -> _Pair:
 
 _SIMPLE: dict[str, Callable[[_Pair], _Pair]] = {
     "abs": _absolute,
+    "atan": _arctangent,
     "cos": lambda a: _wave(a, quarter=1),
     "cosh": lambda a: _half_sum(a, 1.0),
     "cot": lambda a: _quotient(_wave(a, quarter=1), _wave(a)),
