@@ -303,12 +303,19 @@ class Srsd(EquationType[SrsdDataset]):
             "relative_error": relative_error(values, targets),
         }
 
-    def values(self, equations: Sequence[Equation], columns: Mapping[str, Array]) -> Array:
+    def values(self, task: EquationTask[SrsdDataset], equations: Sequence[Equation]) -> Array:
         """Work an answer out as the samples are: rounded once, so that no writing counts more."""
+        if Ask.read(task.dataset.name).released:
+            return super().values(task, equations)
+        columns = task.test.columns
         return np.stack([_accurate(each, columns, _MOST_WORK) for each in equations], axis=-1)
 
-    def candidate_values(self, equation: Equation, columns: Mapping[str, Array]) -> Array:
+    def candidate_values(
+        self, task: EquationTask[SrsdDataset], equation: Equation, columns: Mapping[str, Array]
+    ) -> Array:
         """Do the same in pairs of doubles alone, which takes a few milliseconds."""
+        if Ask.read(task.dataset.name).released:
+            return super().candidate_values(task, equation, columns)
         return _accurate(equation, columns, 0)
 
     def agreement(
@@ -319,7 +326,7 @@ class Srsd(EquationType[SrsdDataset]):
         predictions: NDArray[Any],
     ) -> float:
         """Hold predictions against the values in double precision, too, as methods predict."""
-        doubles = super().values(equations, task.test.columns)
+        doubles = super().values(task, equations)
         return min(agreement(each, predictions) for each in (values, doubles))
 
     def warm(self) -> None:

@@ -171,11 +171,11 @@ class EquationType(DataType[D, EquationTask[D]]):
             If an equation cannot be read or counted, if what is scored is not finite, or if, under
             `strict`, the predictions contradict the equations.
         """
-        test, strict = task.test, task.protocol is Protocol.STRICT
+        strict = task.protocol is Protocol.STRICT
         if len(raw.equations) != len(task.targets):
             raise AnswerError(f"{len(raw.equations)} equations; {len(task.targets)} expected")
         read, _ = _read_and_counted(raw.equations, task.variables)
-        values = self.values(read, test.columns)
+        values = self.values(task, read)
         predictions, known = raw.predictions, raw.recorded.get(AGREEMENT.name)
         agrees = known if isinstance(known, float) else None
         if predictions is not None:
@@ -205,7 +205,7 @@ class EquationType(DataType[D, EquationTask[D]]):
             by_state = list(_by_state(answer.values, task.test.targets))
         else:
             held_out = task.held_out
-            by_state = list(self._losses(answer.read, held_out, range(len(answer.read))))
+            by_state = list(self._losses(task, answer.read, held_out, range(len(answer.read))))
             found = {NMSE.name: float(np.mean(by_state))}
         found["complexity"] = sum(equation.complexity for equation in answer.read)
         if answer.agreement is not None:
@@ -238,11 +238,16 @@ class EquationType(DataType[D, EquationTask[D]]):
         del task, answer, found
         return {}
 
-    def values(self, equations: Sequence[Equation], columns: Mapping[str, Array]) -> Array:
+    def values(self, task: EquationTask[D], equations: Sequence[Equation]) -> Array:
         """Work an answer's equations out where it is tested; the last axis runs over them."""
-        return np.stack([equation.evaluate(columns) for equation in equations], axis=-1)
+        return np.stack([each.evaluate(task.test.columns) for each in equations], axis=-1)
 
-    def candidate_values(self, equation: Equation, columns: Mapping[str, Array]) -> Array:
+    def candidate_values(
+        self,
+        task: EquationTask[D],  # noqa: ARG002 - of those who have two ways to the values
+        equation: Equation,
+        columns: Mapping[str, Array],
+    ) -> Array:
         """Work out an equation of a candidate, of which there may be thousands."""
         return equation.evaluate(columns)
 
@@ -283,10 +288,11 @@ class EquationType(DataType[D, EquationTask[D]]):
             raise AnswerError("an equation is zero, which the published pipeline refuses")
         read, complexity = _read_and_counted(candidate.equations, task.variables)
         if task.evidence is not None:
-            return self._held_against(task.evidence, candidate, read, complexity)
+            return self._held_against(task, task.evidence, candidate, read, complexity)
         if self.compares_equations(task) or candidate.predictions is None:
             columns = part.columns
-            values = np.stack([self.candidate_values(each, columns) for each in read], axis=-1)
+            found = [self.candidate_values(task, each, columns) for each in read]
+            values = np.stack(found, axis=-1)
             _refuse_infinite(values, "values of the equations on the data of the choice")
         else:
             values = candidate.predictions
@@ -305,6 +311,7 @@ class EquationType(DataType[D, EquationTask[D]]):
 
     def _held_against(
         self,
+        task: EquationTask[D],
         evidence: Evidence,
         candidate: Proposal,
         read: Sequence[Equation],
@@ -313,16 +320,20 @@ class EquationType(DataType[D, EquationTask[D]]):
         """Weigh how well equations explain the evidence against what they are made of."""
         first = candidate.target
         targets = range(len(read)) if first is None else (first,)
-        losses = np.array(list(self._losses(read, evidence, targets)))
+        losses = np.array(list(self._losses(task, read, evidence, targets)))
         pieces = sum(equation.pieces for equation in read)
         value = preference(losses, evidence.floors[list(targets)], pieces)
         return Offer(candidate, float(np.mean(losses)), complexity, value)
 
     def _losses(
-        self, equations: Sequence[Equation], evidence: Evidence, targets: Iterable[int]
+        self,
+        task: EquationTask[D],
+        equations: Sequence[Equation],
+        evidence: Evidence,
+        targets: Iterable[int],
     ) -> Iterator[float]:
         for equation, target in zip(equations, targets, strict=True):
-            values = self.candidate_values(equation, evidence.columns)
+            values = self.candidate_values(task, equation, evidence.columns)
             _refuse_infinite(values, "values of the equations on the data of the choice")
             yield evidence.loss(values, target)
 
