@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -103,6 +104,11 @@ def test_the_command_counts_and_says_what_is_wrong(place: Workspace, capsys: Out
     printed = " ".join(capsys.readouterr().out.split())
     assert "perfect and unbeaten in 4 of 4 cases" in printed
     assert "ode clean 2 2 2" in printed
+    assert "wins with" not in printed
+    assert main([*line.split(), "--snr", "clean", "--results", "ode.csv", "--each"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "ode rc-circuit, clean: wins with " in printed
+    assert re.search(r"best wrong answer \S+ \(bad\)", printed)
     # The window of the test is at rest, and the equations do not follow it (docs/fidelity.md).
     line = "check --truths --data-type ode --dataset photons-in-a-laser --snr clean"
     assert main(line.split()) == 1

@@ -67,6 +67,7 @@ def truths(
     levels: Sequence[float | None],
     results: Path | None,
     markdown: bool,
+    each: bool = False,
 ) -> int:
     """Print how the truth of each dataset scores; 0 if each is perfect and unbeaten, else 1."""
     if data_type is None and (patterns or path):
@@ -93,9 +94,10 @@ def truths(
             for one in check_truths(kind, source, names, own, given):
                 found.append(one)
                 progress.update(bar, advance=1, description=escape(f"{kind.name} {one.dataset}"))
-                if not (one.wins or markdown):
+                if (each or not one.wins) and not markdown:
                     progress.console.print(escape(_told(one)), soft_wrap=True)
-                    for note in one.notes if (kind.name, one.dataset) not in quoted else ():
+                    unquoted = not one.wins and (kind.name, one.dataset) not in quoted
+                    for note in one.notes if unquoted else ():
                         progress.console.print(f"    {escape(note)}", style="dim", soft_wrap=True)
                     quoted.add((kind.name, one.dataset))
     rows = [_row(each) for each in _by_level(found)]
@@ -154,7 +156,7 @@ def _row(ones: Sequence[Checked]) -> tuple[str, ...]:
 
 
 def _told(one: Checked) -> str:
-    """Say in a line why a truth does not win."""
+    """Say in a line how a truth fares."""
     where = f"{one.data_type} {one.dataset}, {noise_name(one.snr_db)}"
     return f"{where}: {_reason(one)}"
 
@@ -163,6 +165,10 @@ def _reason(one: Checked) -> str:
     if not one.known:
         return "no truth is known, so that there is nothing to check"
     parts = list(one.faults)
+    if one.wins:
+        parts = [f"wins with {scientific(one.score)}, floor {scientific(one.floor)}"]
+        if one.rival is not None:
+            parts.append(f"best wrong answer {scientific(one.rival[1])} ({one.rival[0]})")
     if one.beaten and one.rival is not None:
         method, score = one.rival
         parts.append(

@@ -233,6 +233,10 @@ def check(
     markdown: Annotated[
         bool, typer.Option("--markdown", help="With --truths: print Markdown tables.")
     ] = False,
+    each: Annotated[
+        bool,
+        typer.Option("--each", help="With --truths: a line for each dataset, where it wins, too."),
+    ] = False,
 ) -> int:
     """Check that a method keeps its contract, or that truths win; explains each failure."""
     from mdbench.cli import checking
@@ -244,11 +248,11 @@ def check(
             "Give one: mdbench check METHOD, or mdbench check --truths",
         )
     if not truths:
-        own = (data_type, dataset, dataset_path, snr, results, markdown)
+        own = (data_type, dataset, dataset_path, snr, results, markdown, each)
         if any(own):
             raise UsageError(
-                "--data-type, --dataset, --dataset-path, --snr, --results and --markdown go with "
-                "--truths.",
+                "--data-type, --dataset, --dataset-path, --snr, --results, --markdown and --each "
+                "go with --truths.",
                 f"Leave them out: mdbench check {name}",
             )
         console = Console(highlight=False)
@@ -262,6 +266,7 @@ def check(
         levels=[level for text in snr or [] for level in read_snr("--snr", text)],
         results=results,
         markdown=markdown,
+        each=each,
     )
 
 
