@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from html import escape
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -24,8 +24,9 @@ from mdbench.reports.combine import flatten, write_table
 from mdbench.reports.entries import marked
 from mdbench.reports.figures import critical_difference, figures
 from mdbench.reports.heat import heat_map
-from mdbench.reports.published import read_published
+from mdbench.reports.published import read_published, read_published_sets
 from mdbench.reports.results import Result, read_folder, standing
+from mdbench.runs.inventory import Inventory
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -49,8 +50,15 @@ RUNS: dict[str, tuple[str, ...]] = {
         "--algorithm pdefind bayesian wsindy ewsindy --timeout 600 --protocol published",
     ),
     "srsd": ("--algorithm truth operon afp afp_fe gplearn --dataset easy --timeout 10",),
+    "srsd-paper": (
+        "--algorithm truth afp afp_fe --timeout 1",
+        "--algorithm gplearn --timeout 3",
+    ),
 }
-"""What is run for each data type, besides where and with how many jobs at a time."""
+"""What is run for each data type, besides where and with how many jobs at a time.
+
+What follows a hyphen are further runs of a data type, for blocks of their own on the same page.
+"""
 
 
 @dataclass(frozen=True)
@@ -62,11 +70,15 @@ class Reference:
     others: dict[str, Board]
     numbers: dict[str, int]
     folder: Path
+    results: Sequence[Result] = ()
+    groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    name: str = ""
 
     @property
     def runs(self) -> str:
         """The commands that give them."""
-        lines = (f"./run.sh --data-type {self.data_type} {run}" for run in RUNS[self.data_type])
+        runs = RUNS[self.name or self.data_type]
+        lines = (f"./run.sh --data-type {self.data_type} {run}" for run in runs)
         return "\n".join(f"    {line} --runtime venv" for line in lines)
 
     def leaderboard(self) -> str:
@@ -89,6 +101,13 @@ class Reference:
         """The same under the published protocol."""
         board = self.others["published"]
         return markdown.systems_table(board, self.data_type, None, read_published())
+
+    def paper(self) -> str:
+        """What a paper reports of whole sets, and what was measured."""
+        specs = {spec.name: spec for spec in self.board.specs if spec.name in _OF_SETS}
+        return markdown.sets_table(
+            self.results, self.data_type, self.groups, specs, read_published_sets()
+        )
 
     def cost(self) -> str:
         """Time and memory."""
@@ -126,7 +145,10 @@ BLOCKS: dict[str, Callable[[Reference], str]] = {
     "published-protocol": Reference.published_protocol,
     "cost": Reference.cost,
     "figures": Reference.figures,
+    "paper": Reference.paper,
+    "paper-runs": lambda reference: reference.runs,
 }
+_OF_SETS = ("r2_accuracy", "solution", "srbench_solution", "normalized_edit_distance")
 
 
 def standalone(svg: str, legend: Mapping[str, int] | None = None) -> str:
@@ -171,6 +193,8 @@ def fill(page: str, reference: Reference) -> str:
     def block(match: re.Match[str]) -> str:
         if match[2] not in BLOCKS:
             sys.exit(f"<!-- {match[2]} --> is no block; there are: {', '.join(BLOCKS)}")
+        if match[2].startswith("paper") != reference.name.endswith("-paper"):
+            return match[0]  # of other runs
         return f"{match[1]}\n{BLOCKS[match[2]](reference)}\n\n{match[3]}"
 
     return _BLOCK.sub(block, page)
@@ -197,28 +221,34 @@ def _compare(
 def main() -> int:
     """Run, and write."""
     parser = argparse.ArgumentParser(description="Run the reference results and write them down.")
-    parser.add_argument("data_type", choices=RUNS)
+    parser.add_argument("name", choices=RUNS)
     parser.add_argument("--no-run", action="store_true", help="only write")
     parser.add_argument("--n-jobs", default="2", metavar="N", help="jobs at a time (default: 2)")
     asked = parser.parse_args()
     workspace = Workspace.find()
     root = workspace.root
-    folder = root / "results" / "reference" / asked.data_type
+    data_type = asked.name.partition("-")[0]
+    folder = root / "results" / "reference" / asked.name
     if not asked.no_run:
-        for run in RUNS[asked.data_type]:
-            command = [str(root / "run.sh"), "--data-type", asked.data_type, *run.split()]
+        for run in RUNS[asked.name]:
+            command = [str(root / "run.sh"), "--data-type", data_type, *run.split()]
             command += ["--runtime", "venv", "--n-jobs", asked.n_jobs, "--result-dir", str(folder)]
             if done := subprocess.run(command, check=False).returncode:
                 return done
     docs = root / "docs"
-    page = docs / f"results-{asked.data_type}.md"
+    page = docs / f"results-{data_type}.md"
     kept = docs / "results"
     kept.mkdir(exist_ok=True)
     records = read_folder(folder)
-    reference = _compare(asked.data_type, records, workspace, kept)
+    reference = replace(
+        _compare(data_type, records, workspace, kept),
+        results=standing(records),
+        groups=Inventory(workspace).source(data_type, None).groups(),
+        name=asked.name,
+    )
     write(page, fill(page.read_text(encoding="utf-8"), reference))
     rows = [flatten(path.name, data) for path, data in records]
-    write_table(rows, kept / f"{asked.data_type}.csv")
+    write_table(rows, kept / f"{asked.name}.csv")
     print(f"{len(rows)} records in {page.relative_to(root)} and {kept.relative_to(root)}")
     return 0
 

@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 from house import ROOT, HereRuntime, Quiet, add_method, known, number, workspace
 
-from mdbench.datatypes.base import Protocol, RawAnswer
+from mdbench.datatypes.base import Proposal, Protocol, RawAnswer
 from mdbench.datatypes.srsd import Ask, Srsd, SrsdDataset
 from mdbench.errors import DataError, UsageError
 from mdbench.expressions import parse
+from mdbench.expressions.accurate import accurate_values
 from mdbench.expressions.comparison import symbolic_solution
+from mdbench.expressions.grammar import read
 from mdbench.metrics import nmse, r2
 from mdbench.records import RecordStore, Status
 from mdbench.runs.execute import execute
@@ -177,6 +179,35 @@ def test_a_table_is_cut_by_position(srsd: Srsd) -> None:
         srsd.task(dataset, "trajectory", STRICT)
 
 
+def test_targets_of_rounding_are_left_to_the_released_variant(srsd: Srsd) -> None:
+    exact, released = (load(f"feynman-iii.15.12{suffix}") for suffix in ("", "+released"))
+    law = "4*x0*sin(x1*x2/2)**2"
+    for writing in (law, "2*x0 - 2*x0*cos(x1*x2)", "2*x0*(1 - cos(x1*x2))"):
+        task = srsd.task(exact, "table", STRICT)
+        answer = srsd.read_answer(task, RawAnswer((writing,)))
+        assert srsd.errors(answer.values, task.test.targets)["nmse"] == 0.0
+    task = srsd.task(released, "table", STRICT)
+    assert released.truth is not None
+    answer = srsd.read_answer(task, RawAnswer(released.truth))
+    assert srsd.errors(answer.values, task.test.targets)["nmse"] == 0.0
+    columns = dict(zip(released.domain, released.x.T, strict=True))
+    assert r2(parse(law, released.domain).evaluate(columns), released.y) < 0.9999
+
+
+def test_predictions_in_double_precision_agree_with_their_equation(srsd: Srsd) -> None:
+    """A method predicts 2*x0*(1 - cos(x1*x2)) as it can: as zero in most rows."""
+    task = srsd.task(load("feynman-iii.15.12"), "table", STRICT)
+    columns = task.test.columns
+    law = "2*x0*(1 - cos(x1*x2))"
+    predictions = parse(law, task.variables).evaluate(columns)[:, None]
+    answer = srsd.read_answer(task, RawAnswer((law,), predictions))
+    assert answer.agreement == 0.0
+    assert srsd.errors(answer.values, task.test.targets)["relative_error"] == 0.0
+    np.testing.assert_array_equal(
+        srsd.weigh(task, task.validation, Proposal(0, (law,), {})).loss, 0.0
+    )
+
+
 @pytest.mark.parametrize("suffix", ["", "+released", "+dummy", "+released+dummy"])
 def test_the_truth_is_what_the_samples_follow(suffix: str) -> None:
     follows = {}
@@ -184,8 +215,11 @@ def test_the_truth_is_what_the_samples_follow(suffix: str) -> None:
         dataset = load(name + suffix)
         assert dataset.truth is not None
         columns = dict(zip(dataset.domain, dataset.x.T, strict=True))
-        y = parse(dataset.truth[0], dataset.domain).evaluate(columns)
-        follows[name] = bool(np.allclose(y, dataset.y, rtol=1e-12, atol=0))
+        tree = read(dataset.truth[0], tuple(dataset.domain))
+        y = accurate_values(tree, columns)
+        if "released" in suffix:  # in double precision
+            y = parse(dataset.truth[0], dataset.domain).evaluate(columns)
+        follows[name] = np.array_equal(y, dataset.y)
     slips = {"feynman-i.34.14", "feynman-bonus.13", "feynman-iii.9.52"}
     assert {name for name, right in follows.items() if not right} == (
         slips if "released" in suffix else set()

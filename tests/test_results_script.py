@@ -74,7 +74,8 @@ def test_a_block_that_is_none_is_named(script: ModuleType, reference: Any) -> No
 def test_what_is_run_exists(script: ModuleType) -> None:
     place = Workspace.find()
     methods = discover(place.algorithms)
-    for data_type, runs in script.RUNS.items():
+    for key, runs in script.RUNS.items():
+        data_type = key.partition("-")[0]
         find(data_type, place.datasets / data_type, place.arrays / data_type)
         for run in runs:
             words = run.split()

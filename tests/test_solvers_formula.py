@@ -55,7 +55,7 @@ def by_python(path: Path, x: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_samples_are_those_that_the_file_asks_for(path: Path) -> None:
     problem = PROBLEMS[path.stem]
-    x, y = draw(problem, problem.law, 1_000)
+    x, y = draw(problem, problem.law, 1_000, accurate=False)
     assert x.shape == (1_000, len(problem.spreads))
     np.testing.assert_allclose(y, by_python(path, x), rtol=1e-9, atol=0)
     assert (np.abs(y) >= 1.17549435e-38).all()
@@ -89,15 +89,20 @@ def test_all_are_drawn_in_half_a_minute() -> None:
 
 
 def test_rows_are_rejected_where_a_target_cannot_be() -> None:
-    # In double precision, 1 - cos(k*d) is zero for nearly all rows: k*d is below 1e-7.
+    # 1 - cos(k*d) is (k*d)^2/2, and k*d is below 1e-7 for nearly all rows: in double precision
+    # that is zero, as it is in the released files; it is none in what the law says.
     problem = PROBLEMS["feynman-iii.15.12"]
     generator = np.random.default_rng(0)
     a, k, d = (spread.draw(100_000, generator) for spread in problem.spreads.values())
-    y = 2 * a * (1 - np.cos(k * d))
-    assert 0.115 < np.mean(np.abs(y) >= np.finfo("f4").smallest_normal) < 0.125
-    x, y = draw(problem, problem.law, 10_000)
+    smallest = np.finfo("f4").smallest_normal
+    assert 0.115 < np.mean(np.abs(2 * a * (1 - np.cos(k * d))) >= smallest) < 0.125
+    assert 0.945 < np.mean(a * (k * d) ** 2 >= smallest) < 0.96
+    x, y = draw(problem, problem.law, 10_000, accurate=False)
     assert (y > 0).all()
-    assert np.median(x[:, 1] * x[:, 2]) > np.median(k * d)
+    assert np.median(x[:, 1] * x[:, 2]) > 10 * np.median(k * d)
+    x, y = draw(problem, problem.law, 10_000)
+    np.testing.assert_allclose(y, x[:, 0] * (x[:, 1] * x[:, 2]) ** 2, rtol=1e-9)
+    assert np.median(x[:, 1] * x[:, 2]) == pytest.approx(np.median(k * d), rel=0.2)
 
 
 def test_samples_are_the_same_whenever_they_are_drawn() -> None:

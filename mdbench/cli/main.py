@@ -18,7 +18,7 @@ from mdbench.cli.declared import OPEN, OpenCommand, with_run_options
 from mdbench.cli.exits import Exit
 from mdbench.errors import MdbenchError, UsageError
 from mdbench.runs.spec import RunOptions  # noqa: TC001 - the command line is made of it
-from mdbench.runs.typed import read_jobs, read_protocol
+from mdbench.runs.typed import read_jobs, read_protocol, read_snr
 
 __all__ = ["main"]
 
@@ -195,14 +195,79 @@ def new(name: Annotated[str, typer.Argument(help="The method's name.")]) -> None
 
 @app.command()
 def check(
-    name: Annotated[str, typer.Argument(help="The method's name.")],
+    name: Annotated[str | None, typer.Argument(help="The method's name.")] = None,
     runtime: RuntimeName = "auto",
+    truths: Annotated[
+        bool,
+        typer.Option(
+            "--truths", help="Check the datasets instead: is the truth the best answer to each?"
+        ),
+    ] = False,
+    data_type: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="With --truths: this kind of problem.  Default: all."),
+    ] = None,
+    dataset: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="With --truths: exact name, glob or set; several allowed."
+        ),
+    ] = None,
+    dataset_path: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="With --truths: your own data.")
+    ] = None,
+    snr: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="DB", help="With --truths: noise level in dB, or clean.  Default: all."
+        ),
+    ] = None,
+    results: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH",
+            help="With --truths: results, or tables of combine, whose wrong answers are to be "
+            "worse than the truth.",
+        ),
+    ] = None,
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="With --truths: print Markdown tables.")
+    ] = False,
+    each: Annotated[
+        bool,
+        typer.Option("--each", help="With --truths: a line for each dataset, where it wins, too."),
+    ] = False,
 ) -> int:
-    """Check that a method keeps its contract; explains each failure."""
+    """Check that a method keeps its contract, or that truths win; explains each failure."""
     from mdbench.cli import checking
     from mdbench.workspace import Workspace
 
-    return checking.check(name, Workspace.find(), Console(highlight=False), runtime)
+    if (name is None) != truths:
+        raise UsageError(
+            "check was told a method and --truths." if name else "check was not told what.",
+            "Give one: mdbench check METHOD, or mdbench check --truths",
+        )
+    if not truths:
+        own = (data_type, dataset, dataset_path, snr, results, markdown, each)
+        if any(own):
+            raise UsageError(
+                "--data-type, --dataset, --dataset-path, --snr, --results, --markdown and --each "
+                "go with --truths.",
+                f"Leave them out: mdbench check {name}",
+            )
+        console = Console(highlight=False)
+        return checking.check(str(name), Workspace.find(), console, runtime)
+    return checking.truths(
+        Workspace.find(),
+        Console(highlight=False),
+        data_type=data_type,
+        patterns=dataset or [],
+        path=dataset_path,
+        levels=[level for text in snr or [] for level in read_snr("--snr", text)],
+        results=results,
+        markdown=markdown,
+        each=each,
+    )
 
 
 @app.command(cls=OpenCommand, context_settings=OPEN)

@@ -394,6 +394,10 @@ class Source(ABC, Generic[D]):
     def title(self, name: str) -> str:
         """Say in a few words what the dataset is."""
 
+    def notes(self, name: str) -> Sequence[str]:  # noqa: ARG002 - most have none
+        """Give what the dataset's own file says of its data that a reader of scores should know."""
+        return ()
+
     def at_hand(self, name: str, options: Mapping[str, Any]) -> bool:  # noqa: ARG002 - of most all are
         """Tell whether a dataset is loaded in a moment: its arrays are there, or soon made."""
         return True

@@ -299,6 +299,9 @@ class _PdeSystems(Source[PdeDataset]):
     def title(self, name: str) -> str:
         return named(name, self.systems).description
 
+    def notes(self, name: str) -> Sequence[str]:
+        return named(name, self.systems).notes
+
     def at_hand(self, name: str, options: Mapping[str, Any]) -> bool:
         made = (named(name, self._variant(each, options)) for each in Protocol)
         return any(self._path(each, released=_released(options)).is_file() for each in made)

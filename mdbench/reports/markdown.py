@@ -16,9 +16,11 @@ from mdbench.reports.heat import FAILED, middle, sign_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from mdbench.metrics.spec import MetricSpec
     from mdbench.reports.entries import Entry
     from mdbench.reports.leaderboard import Board
-    from mdbench.reports.published import Published
+    from mdbench.reports.published import Published, PublishedSets
+    from mdbench.reports.results import Result
 
 __all__ = [
     "cost_table",
@@ -27,6 +29,7 @@ __all__ = [
     "markdown_tables",
     "of_protocol",
     "published_table",
+    "sets_table",
     "systems_table",
 ]
 
@@ -165,6 +168,53 @@ def published_table(board: Board, data_type: str, published: Published) -> str:
     head = ["method", "systems", "here", published.title, "both"]
     head += ["only here", f"only in {published.title}"]
     return _table(head, lines, left={"method", *head[-2:]}) if lines else ""
+
+
+def sets_table(
+    results: Iterable[Result],
+    data_type: str,
+    groups: Mapping[str, Sequence[str]],
+    specs: Mapping[str, MetricSpec],
+    published: PublishedSets,
+) -> str:
+    """Write what a paper reports of methods on whole sets, and what was measured beside it.
+
+    A row is a method that both have, on a set; a pair of columns is a metric.  What the scorer
+    could not decide is left out, and a job without an answer counts as the metric says.
+
+    Parameters
+    ----------
+    groups
+        The datasets of each set.
+    specs
+        Those of the data type's metrics that are shown, by name.
+    """
+    by_cell: dict[tuple[str, str], list[Result]] = defaultdict(list)
+    set_of = {name: group for group, names in groups.items() for name in names}
+    for one in results:
+        if one.data_type == data_type and one.dataset in set_of and one.attempted:
+            by_cell[one.algorithm, set_of[one.dataset]].append(one)
+    tables = published.values[data_type]
+    lines = []
+    for method in dict.fromkeys(each for rows in tables.values() for each in rows):
+        for group, rows in tables.items():
+            if not (ones := by_cell.get((method, group), [])) or method not in rows:
+                continue
+            line = [method, group, f"{len(ones)} of {len(groups[group])}"]
+            for name, spec in specs.items():
+                values = [
+                    one.metrics[name] if one.answered and name in one.metrics else spec.failed
+                    for one in ones
+                ]
+                known = [value for value in values if isinstance(value, int | float)]
+                there = rows[method].get(name)
+                line.append(NOTHING if there is None else fixed(there, 3))
+                line.append(fixed(sum(known) / len(known), 3) if known else NOTHING)
+            lines.append(line)
+    head = ["method", "set", "problems here"]
+    for spec in specs.values():
+        head += [f"{spec.title}, {published.title}", "here"]
+    return _table(head, lines, left={"method", "set"})
 
 
 def cost_table(board: Board) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Mark", "Published", "read_published"]
+__all__ = ["Mark", "Published", "PublishedSets", "read_published", "read_published_sets"]
 
 _SCORE = re.compile(r"1e(-?\d+) \((\d+)\)(?: (.+))?")
 
@@ -115,3 +115,29 @@ def read_published() -> Published:
         for data_type, systems in tables.items()
     }
     return Published(head["short"], head["source"], next(iter(signs.values())), marks)
+
+
+@dataclass(frozen=True)
+class PublishedSets:
+    """What a paper reports of methods on whole sets of datasets.
+
+    Attributes
+    ----------
+    title, source
+        The benchmark, and where the tables are.
+    values
+        By data type, set, method and metric.
+    """
+
+    title: str
+    source: str
+    values: Mapping[str, Mapping[str, Mapping[str, Mapping[str, float]]]]
+
+
+@cache
+def read_published_sets() -> PublishedSets:
+    """Read SRSD's tables."""
+    text = resources.files("mdbench.reports").joinpath("published_sets.toml").read_text("utf-8")
+    tables = tomllib.loads(text)
+    head = tables.pop("title")
+    return PublishedSets(head["short"], head["source"], tables)

@@ -18,7 +18,9 @@ import numpy as np
 
 from mdbench.errors import DataError, EquationError
 from mdbench.expressions import parse
+from mdbench.expressions.accurate import accurate_values
 from mdbench.expressions.functions import CONSTANTS, FUNCTIONS
+from mdbench.expressions.grammar import read
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -123,7 +125,9 @@ class FormulaProblem:
         return {column: asdict(spread) for column, spread in self.spreads.items()}
 
 
-def draw(problem: FormulaProblem, formula: str, n: int) -> tuple[Array, Array]:
+def draw(
+    problem: FormulaProblem, formula: str, n: int, *, accurate: bool = True
+) -> tuple[Array, Array]:
     """Draw samples of a law; the same ones whenever it is asked.
 
     Rows whose target is not finite, or too small or too large for single precision, are
@@ -135,6 +139,9 @@ def draw(problem: FormulaProblem, formula: str, n: int) -> tuple[Array, Array]:
         A right-hand side in the columns: the problem's law, or a variant of it.
     n
         The number of rows.
+    accurate
+        Whether targets are exact but for one rounding (`accurate_values`), or worked out in double
+        precision, with what is lost by it, as those of the released datasets are.
 
     Returns
     -------
@@ -151,10 +158,11 @@ def draw(problem: FormulaProblem, formula: str, n: int) -> tuple[Array, Array]:
     seed = hashlib.sha256(f"srsd\n{problem.name}".encode()).digest()
     generator = np.random.default_rng(int.from_bytes(seed))
     equation = parse(formula, problem.spreads)
+    tree = read(formula, tuple(problem.spreads))
     kept_x, kept_y, found = [], [], 0
     for _ in range(_MOST_BATCHES):
         columns = {name: spread.draw(n, generator) for name, spread in problem.spreads.items()}
-        y = equation.evaluate(columns)
+        y = accurate_values(tree, columns) if accurate else equation.evaluate(columns)
         size = np.abs(y)
         valid = (size >= _SMALLEST) & (size <= _LARGEST)
         kept_x.append(np.stack(list(columns.values()), axis=-1)[valid])

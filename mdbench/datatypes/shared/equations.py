@@ -171,16 +171,16 @@ class EquationType(DataType[D, EquationTask[D]]):
             If an equation cannot be read or counted, if what is scored is not finite, or if, under
             `strict`, the predictions contradict the equations.
         """
-        test, strict = task.test, task.protocol is Protocol.STRICT
+        strict = task.protocol is Protocol.STRICT
         if len(raw.equations) != len(task.targets):
             raise AnswerError(f"{len(raw.equations)} equations; {len(task.targets)} expected")
         read, _ = _read_and_counted(raw.equations, task.variables)
-        values = _evaluate(read, test.columns)
+        values = self.values(task, read)
         predictions, known = raw.predictions, raw.recorded.get(AGREEMENT.name)
         agrees = known if isinstance(known, float) else None
         if predictions is not None:
             _refuse_infinite(predictions, "predictions")
-            agrees = agreement(values, predictions)
+            agrees = self.agreement(read, values, task, predictions)
         scored = values if strict or predictions is None else predictions
         _refuse_infinite(scored, "values of the equations on the test inputs")
         if strict and agrees is not None and agrees > CONTRADICTION:
@@ -204,7 +204,8 @@ class EquationType(DataType[D, EquationTask[D]]):
             found: dict[str, Value] = dict(self.errors(answer.values, task.test.targets))
             by_state = list(_by_state(answer.values, task.test.targets))
         else:
-            by_state = list(_losses(answer.read, task.held_out, range(len(answer.read))))
+            held_out = task.held_out
+            by_state = list(self._losses(task, answer.read, held_out, range(len(answer.read))))
             found = {NMSE.name: float(np.mean(by_state))}
         found["complexity"] = sum(equation.complexity for equation in answer.read)
         if answer.agreement is not None:
@@ -237,6 +238,29 @@ class EquationType(DataType[D, EquationTask[D]]):
         del task, answer, found
         return {}
 
+    def values(self, task: EquationTask[D], equations: Sequence[Equation]) -> Array:
+        """Work an answer's equations out where it is tested; the last axis runs over them."""
+        return np.stack([each.evaluate(task.test.columns) for each in equations], axis=-1)
+
+    def candidate_values(
+        self,
+        task: EquationTask[D],  # noqa: ARG002 - of those who have two ways to the values
+        equation: Equation,
+        columns: Mapping[str, Array],
+    ) -> Array:
+        """Work out an equation of a candidate, of which there may be thousands."""
+        return equation.evaluate(columns)
+
+    def agreement(
+        self,
+        equations: Sequence[Equation],  # noqa: ARG002 - of those who have two ways to the values
+        values: Array,
+        task: EquationTask[D],  # noqa: ARG002 - the same
+        predictions: NDArray[Any],
+    ) -> float:
+        """Say how far predictions are from the values of the equations on the test inputs."""
+        return agreement(values, predictions)
+
     def loss(self, values: Array, targets: Array) -> float:
         """Compare values with targets when a candidate is chosen; lower is better."""
         return nmse(values, targets)
@@ -264,9 +288,11 @@ class EquationType(DataType[D, EquationTask[D]]):
             raise AnswerError("an equation is zero, which the published pipeline refuses")
         read, complexity = _read_and_counted(candidate.equations, task.variables)
         if task.evidence is not None:
-            return _held_against(task.evidence, candidate, read, complexity)
+            return self._held_against(task, task.evidence, candidate, read, complexity)
         if self.compares_equations(task) or candidate.predictions is None:
-            values = _evaluate(read, part.columns)
+            columns = part.columns
+            found = [self.candidate_values(task, each, columns) for each in read]
+            values = np.stack(found, axis=-1)
             _refuse_infinite(values, "values of the equations on the data of the choice")
         else:
             values = candidate.predictions
@@ -282,6 +308,38 @@ class EquationType(DataType[D, EquationTask[D]]):
         if task.evidence is None:
             return super().select(task, offers)
         return chosen(offers, len(task.targets), _fittest)
+
+    def _held_against(
+        self,
+        task: EquationTask[D],
+        evidence: Evidence,
+        candidate: Proposal,
+        read: Sequence[Equation],
+        complexity: int,
+    ) -> Offer:
+        """Weigh how well equations explain the evidence against what they are made of."""
+        first = candidate.target
+        targets = range(len(read)) if first is None else (first,)
+        losses = np.array(list(self._losses(task, read, evidence, targets)))
+        pieces = sum(equation.pieces for equation in read)
+        value = preference(losses, evidence.floors[list(targets)], pieces)
+        return Offer(candidate, float(np.mean(losses)), complexity, value)
+
+    def _losses(
+        self,
+        task: EquationTask[D],
+        equations: Sequence[Equation],
+        evidence: Evidence,
+        targets: Iterable[int],
+    ) -> Iterator[float]:
+        for equation, target in zip(equations, targets, strict=True):
+            values = self.candidate_values(task, equation, evidence.columns)
+            _refuse_infinite(values, "values of the equations on the data of the choice")
+            with np.errstate(all="ignore"):
+                loss = evidence.loss(values, target)
+            if not math.isfinite(loss):
+                raise AnswerError("its error is not finite")
+            yield loss
 
 
 class Remembered(Mapping[str, "Array"]):
@@ -313,31 +371,6 @@ def _fittest(offers: Sequence[Offer]) -> Offer | None:
     return max(offers, key=lambda offer: (offer.fitness, -offer.complexity), default=None)
 
 
-def _held_against(
-    evidence: Evidence, candidate: Proposal, read: Sequence[Equation], complexity: int
-) -> Offer:
-    """Weigh how well equations explain the evidence against what they are made of."""
-    first = candidate.target
-    targets = range(len(read)) if first is None else (first,)
-    losses = np.array(list(_losses(read, evidence, targets)))
-    pieces = sum(equation.pieces for equation in read)
-    value = preference(losses, evidence.floors[list(targets)], pieces)
-    return Offer(candidate, float(np.mean(losses)), complexity, value)
-
-
-def _losses(
-    equations: Sequence[Equation], evidence: Evidence, targets: Iterable[int]
-) -> Iterator[float]:
-    for equation, target in zip(equations, targets, strict=True):
-        values = equation.evaluate(evidence.columns)
-        _refuse_infinite(values, "values of the equations on the data of the choice")
-        with np.errstate(all="ignore"):
-            loss = evidence.loss(values, target)
-        if not math.isfinite(loss):
-            raise AnswerError("its error is not finite")
-        yield loss
-
-
 def _by_state(values: Array, targets: Array) -> Iterator[float]:
     for state in range(targets.shape[-1]):
         yield nmse(values[..., state], targets[..., state])
@@ -366,10 +399,6 @@ def _read_and_counted(
         return read, sum(equation.complexity for equation in read)
     except EquationError as error:
         raise AnswerError(error.message) from None
-
-
-def _evaluate(equations: Sequence[Equation], columns: Mapping[str, Array]) -> Array:
-    return np.stack([equation.evaluate(columns) for equation in equations], axis=-1)
 
 
 def _refuse_infinite(values: NDArray[Any], what: str) -> None:

@@ -1,0 +1,242 @@
+"""The check of the truths: on every dataset the true equations are the best answer there is."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from mdbench.datatypes.base import Protocol, RawAnswer
+from mdbench.datatypes.shared.equations import EquationType
+from mdbench.errors import AnswerError, RecordsError
+from mdbench.reports.results import read_folder, results_files, standing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from mdbench.datatypes.base import DataType, Scores, Source, Task
+    from mdbench.metrics.spec import MetricSpec
+
+__all__ = ["Checked", "WrongAnswer", "WrongAnswers", "check_truths", "read_wrong_answers"]
+
+_MORE = 1.01
+"""An answer beats the truth if the truth's error is more than this many times its own."""
+_PERFECT = 1e-3
+"""The most that a perfect truth leaves unexplained, of what an answer that says nothing does:
+beyond it an R2 would not count as accurate."""
+_NOT_FOR_TRUTHS = frozenset({"one_term_off"})
+"""Flags that are 0 for the truth."""
+
+
+@dataclass(frozen=True)
+class WrongAnswer:
+    """A wrong answer of some method.
+
+    Attributes
+    ----------
+    method
+        Whose it is.
+    equations
+        One a target.
+    """
+
+    method: str
+    equations: tuple[str, ...]
+
+
+WrongAnswers = dict[tuple[str, str, float | None], list[WrongAnswer]]
+"""Wrong answers by data type, dataset and noise level."""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What came of one dataset at one noise level.
+
+    Attributes
+    ----------
+    known
+        Whether somebody knows the truth; where not, nothing else is there.
+    score
+        Of the truth, by the data type's primary metric; None where it is no answer.
+    floor
+        What the dataset says that the truth scores through the bench's own features.
+    rival
+        The best wrong answer, and its score; None where there is none.
+    beaten
+        Whether the rival is better by more than 1 %, round-off apart.
+    faults
+        Why the truth is not perfect, if it is not.
+    notes
+        What the dataset's own file says of it.
+    """
+
+    data_type: str
+    dataset: str
+    snr_db: float | None
+    known: bool
+    score: float | None = None
+    floor: float | None = None
+    rival: tuple[str, float] | None = None
+    beaten: bool = False
+    faults: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def wins(self) -> bool:
+        """Whether the truth is known, perfect and not beaten."""
+        return self.known and not self.beaten and not self.faults
+
+
+def check_truths(
+    kind: DataType[Any, Any],
+    source: Source[Any],
+    names: Sequence[str],
+    levels: Sequence[float | None],
+    wrong_answers: WrongAnswers,
+) -> Iterator[Checked]:
+    """Score the truth of each dataset, at each noise level, and wrong answers beside it.
+
+    The rules are those of `strict`; what is drawn is drawn from seed 0.
+
+    Yields
+    ------
+    Checked
+        One a dataset and level, as soon as it is known.
+    """
+    for name in names:
+        for snr_db in levels:
+            dataset = source.load(name, snr_db=snr_db, seed=0, protocol=Protocol.STRICT, options={})
+            if dataset.truth is None:
+                yield Checked(kind.name, name, snr_db, known=False)
+                continue
+            task = kind.task(dataset, kind.views[0], Protocol.STRICT)
+            spec, faults = kind.metrics[0], []
+            score = None
+            try:
+                scores = kind.judge(task, kind.read_answer(task, RawAnswer(dataset.truth)))
+                score, faults = _score(scores, spec), list(_faults(scores, kind, spec))
+            except AnswerError as error:
+                faults = [f"it is no answer: {error}"]
+            given = wrong_answers.get((kind.name, name, snr_db), [])
+            rival = _best(kind, task, given, spec)
+            yield Checked(
+                kind.name,
+                name,
+                snr_db,
+                known=True,
+                score=score,
+                floor=dataset.floor,
+                rival=rival,
+                beaten=rival is not None and _beats(rival[1], score, spec),
+                faults=tuple(faults),
+                notes=tuple(source.notes(name)),
+            )
+
+
+def _score(scores: Scores, spec: MetricSpec) -> float | None:
+    value = scores.metrics.get(spec.name)
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _faults(scores: Scores, kind: DataType[Any, Any], spec: MetricSpec) -> Iterator[str]:
+    """Say what keeps the truth from being perfect."""
+    value = _score(scores, spec)
+    if value is None:
+        yield f"it has no {spec.title}"
+    elif spec.nothing is not None and spec.loss(value) > _PERFECT * spec.loss(spec.nothing):
+        yield f"its {spec.title} is {value:.2g}"
+    for each in kind.metrics:
+        found = scores.metrics.get(each.name, 1.0)
+        shown = each.kind == "flag" and each.places  # others' rules, such as SRBench's, are not
+        if shown and each.name not in _NOT_FOR_TRUTHS and found != 1.0:
+            yield f"{each.name} is {'undecided' if found is None else '0'}"
+
+
+def _best(
+    kind: DataType[Any, Any],
+    task: Task[Any],
+    wrong_answers: Iterable[WrongAnswer],
+    spec: MetricSpec,
+) -> tuple[str, float] | None:
+    """Give the best of wrong answers, on this version's data."""
+    best: tuple[str, float] | None = None
+    for method, texts in {(each.method, each.equations) for each in wrong_answers}:
+        try:
+            answer: Any = kind.read_answer(task, RawAnswer(texts))
+            if isinstance(kind, EquationType):
+                value: Any = kind.errors(answer.values, task.test.targets)[spec.name]
+            else:
+                value = kind.judge(task, answer).metrics.get(spec.name)
+        except AnswerError:
+            continue
+        if isinstance(value, int | float) and (
+            best is None or (spec.loss(value), method) < (spec.loss(best[1]), best[0])
+        ):
+            best = method, float(value)
+    return best
+
+
+def _beats(rival: float, truth: float | None, spec: MetricSpec) -> bool:
+    if truth is None:
+        return True
+    if spec.better == "lower":  # what is below the resolution is round-off
+        return max(truth, spec.resolution) > _MORE * max(rival, spec.resolution)
+    return spec.loss(rival) < spec.loss(truth) - (_MORE - 1) * abs(truth)
+
+
+def read_wrong_answers(path: Path) -> WrongAnswers:
+    """Read the wrong answers of a results folder, of a results file, or of tables of ``combine``.
+
+    An answer is wrong if its record says that it is not `identified`; where that is undecided it
+    is left out.  Answers under `published`, and those to the user's own data, are none of ours.
+
+    Raises
+    ------
+    UsageError
+        If there are neither records nor tables.
+    RecordsError
+        If a file cannot be read.
+    """
+    tables = sorted(path.glob("*.csv")) if path.is_dir() else [path] * (path.suffix == ".csv")
+    records: Iterable[tuple[str, str, float | None, WrongAnswer]] = chain.from_iterable(
+        map(_of_table, tables)
+    )
+    if not tables or (path.is_dir() and any(path.rglob("*.jsonl"))):
+        results_files(path)
+        records = chain(records, _of_records(path))
+    found: WrongAnswers = {}
+    for data_type, dataset, snr_db, wrong_answer in records:
+        found.setdefault((data_type, dataset, snr_db), []).append(wrong_answer)
+    return found
+
+
+def _of_records(path: Path) -> Iterator[tuple[str, str, float | None, WrongAnswer]]:
+    for one in standing(read_folder(path)):
+        wrong = one.metrics.get("identified", 0.0) == 0.0 and one.protocol == Protocol.STRICT
+        if wrong and one.equations and one.dataset_path is None:
+            wrong_answer = WrongAnswer(one.algorithm, one.equations)
+            yield one.data_type, one.dataset, one.snr_db, wrong_answer
+
+
+def _of_table(path: Path) -> Iterator[tuple[str, str, float | None, WrongAnswer]]:
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file):
+                if wrong := _wrong(row):
+                    yield wrong
+    except (OSError, ValueError, KeyError) as error:
+        raise RecordsError(
+            f"{path} is no table of records: {error!r}", "Tables come from: mdbench combine"
+        ) from None
+
+
+def _wrong(row: Mapping[str, str]) -> tuple[str, str, float | None, WrongAnswer] | None:
+    ours = row["protocol"] == Protocol.STRICT and not row["dataset_path"]
+    if not ours or row["metrics.identified"] != "0.0" or not row["equations"]:
+        return None
+    snr_db = float(row["snr_db"]) if row["snr_db"] else None
+    wrong_answer = WrongAnswer(row["algorithm"], tuple(json.loads(row["equations"])))
+    return row["data_type"], row["dataset"], snr_db, wrong_answer

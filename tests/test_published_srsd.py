@@ -1,0 +1,107 @@
+"""The SRSD paper: what its edit distance gives (tables S13, S14), and its numbers beside ours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mdbench.datatypes.srsd import Srsd
+from mdbench.expressions.comparison import normalized_edit_distance
+from mdbench.reports.markdown import sets_table
+from mdbench.reports.published import read_published_sets
+from mdbench.reports.results import Result
+
+COULOMB = "8987742437.98822*x1/x2**2"
+"""The truth of S13, I.12.4."""
+CASES = [
+    (COULOMB, "tan(x2/sqrt(x2**{0}) + {1})", 1.0),
+    (COULOMB, "x1*(x1 + {0}*exp(({1}*cos(x2 + {2}) + {3})/x2))*exp(-x2)", 1.0),
+    (COULOMB, "{0}*x2**{1}", 0.167),
+    ("{0}*x1*x2", "{1}*x1*x2", 0.0),
+    ("{0}*x1*x2", "x1*x2*({1} - ({2}*x2 + {3}*log(cos(x2))))*(-x1 + x2 + {4})/x2", 1.0),
+    ("{0}*x1*x2", "x1*x2", 0.25),
+]
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("truth", "prediction", "distance"), CASES)
+def test_the_distances_of_the_paper(
+    truth: str, prediction: str, distance: float, seed: int
+) -> None:
+    """All constants have one label: which they are makes no difference."""
+    constants = np.random.default_rng(seed).uniform(1.1, 9.9, 5).round(4).tolist()
+    truth, prediction = truth.format(*constants), prediction.format(*constants)
+    found = normalized_edit_distance(truth, prediction, ("x1", "x2"))
+    assert found.value is not None
+    assert round(found.value, 3) == distance
+    assert not found.reason
+
+
+def test_the_papers_tables() -> None:
+    published = read_published_sets()
+    tables = published.values["srsd"]
+    assert list(tables) == ["easy", "medium", "hard"]
+    assert {len(rows) for rows in tables.values()} == {6}
+    assert tables["easy"]["gplearn"] == {
+        "r2_accuracy": 0.0667,
+        "srbench_solution": 0.0667,
+        "normalized_edit_distance": 0.876,
+    }
+    # The shares are of 30, 40 and 50 problems.
+    for size, rows in zip((30, 40, 50), tables.values(), strict=True):
+        for row in rows.values():
+            for name in ("r2_accuracy", "srbench_solution"):
+                assert row[name] * size == pytest.approx(round(row[name] * size), abs=0.02)
+            assert 0 < row["normalized_edit_distance"] < 1
+
+
+def test_the_papers_numbers_stand_beside_ours() -> None:
+    def result(dataset: str, method: str = "gplearn", **changes: Any) -> Result:
+        metrics = {"r2_accuracy": 1.0, "normalized_edit_distance": 0.2, "solution": None}
+        given = {
+            "schema": 1,
+            "key": dataset,
+            "algorithm": method,
+            "data_type": "srsd",
+            "dataset": dataset,
+            "system": dataset,
+            "seed": 0,
+            "protocol": "strict",
+            "status": "ok",
+            "metrics": metrics,
+        }
+        return Result.model_validate(given | changes)
+
+    specs = {spec.name: spec for spec in Srsd.metrics}
+    names = ("r2_accuracy", "solution", "normalized_edit_distance")
+    table = sets_table(
+        [
+            result("a"),
+            result("b", status="failed", metrics={}),
+            result("c", "zero"),
+            result("d", "afp"),
+            result("elsewhere"),
+        ],
+        "srsd",
+        {"easy": ["a", "b", "c"], "hard": ["d"]},
+        {name: specs[name] for name in names},
+        read_published_sets(),
+    )
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
+    assert rows[0][:5] == ["method", "set", "problems here", "R² accuracy, SRSD", "here"]
+    # No answer is no accurate model and a distance of 1; what is undecided is left out.
+    assert rows[2] == [
+        "gplearn",
+        "easy",
+        "2 of 3",
+        "0.067",
+        "0.500",
+        "–",
+        "0.000",
+        "0.876",
+        "0.600",
+    ]
+    assert rows[3] == ["afp", "hard", "1 of 1", "0.040", "1.000", "–", "–", "0.960", "0.200"]
+    assert len(rows) == 4
