@@ -195,10 +195,13 @@ def test_output_has_a_limit(bench: Bench, deed: str) -> None:
         assert "File too large" in record.reason
 
 
-def test_a_job_that_kills_its_worker_has_crashed(bench: Bench) -> None:
-    record, after = bench.run("kills_its_worker", "nothing", timeout=2.0).records
-    out_of_reach = apart(record)["namespaces"]
-    assert record.status is (Status.TIMEOUT if out_of_reach else Status.CRASHED), record.reason
+@pytest.mark.parametrize("namespaces", [True, False])
+def test_a_job_cannot_end_its_worker(
+    bench: Bench, namespaces: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held_within(bench, namespaces, monkeypatch)
+    record, after = bench.run("kills_its_worker", "nothing", timeout=10.0).records
+    assert (record.status, record.reason) == (Status.FAILED, "RuntimeError: all refused")
     assert after.status is Status.OK
 
 

@@ -334,8 +334,11 @@ import numpy as np
 from mdbench.worker import Candidate
 
 def kills_all():
-    # Only where these numbers are its own: else it would be the whole machine.
-    if os.getpid() < 10 or os.path.exists("/.dockerenv") or os.path.isdir("/mdbench"):
+    # Only with a process namespace to itself, where it can reach nobody else's: without, this would
+    # be all that runs on the machine.  (That a worker's machine is itself a container says nothing.)
+    numbers = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    inside = os.getcwd().startswith("/mdbench/job")
+    if inside or (os.getppid() == 1 and max(numbers) < 100):
         with contextlib.suppress(OSError):
             os.kill(-1, signal.SIGKILL)
 
