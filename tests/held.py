@@ -176,7 +176,7 @@ HELD = (
         "ended by its worker",
         (
             "test_kill_9_of_the_bench_leaves_nothing_and_costs_nothing",
-            "test_kill_9_of_the_bench_ends_a_job_that_holds_its_pipes",
+            "test_kill_9_of_the_bench_ends_a_job_where_somebody_holds_its_pipes",
         ),
     ),
 )
