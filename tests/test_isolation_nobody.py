@@ -66,8 +66,8 @@ def test_jobs_of_root_run_as_nobody(open_folder: Path) -> None:
     environment = open_folder / "env"
     python = environment / "bin" / "python"
     for arguments in (
-        ["venv", "--quiet", "--python", SYSTEM_PYTHON, environment],
-        ["pip", "install", "--quiet", "--python", python, "--requirement", lock],
+        ["venv", "--quiet", "--python", str(SYSTEM_PYTHON), str(environment)],
+        ["pip", "install", "--quiet", "--python", str(python), "--requirement", str(lock)],
     ):
         done = subprocess.run(
             [find_uv_bin(), *arguments], capture_output=True, text=True, check=False
