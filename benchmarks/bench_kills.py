@@ -73,7 +73,9 @@ def _killed(place: Workspace, runtime: str, kills: int, wanted: dict[str, Any]) 
         except subprocess.TimeoutExpired:
             hits += 1
             running.kill()
-        if running.wait() == 0:
+        if running.wait() > 0:
+            sys.exit(f"a run that nobody killed ended with status {running.returncode}")
+        if running.returncode == 0:
             _compare(records(results), wanted)
             ends += 1
             shutil.rmtree(results)
@@ -83,11 +85,24 @@ def _killed(place: Workspace, runtime: str, kills: int, wanted: dict[str, Any]) 
 
 
 def _compare(found: dict[str, Any], wanted: dict[str, Any]) -> None:
-    for key in wanted.keys() | found.keys():
-        one, other = found.get(key, {}), wanted.get(key, {})
-        for name in one.keys() | other.keys():
-            if one.get(name) != other.get(name):
-                sys.exit(f"{key[:8]}: {name} is {one.get(name)!r}, and was {other.get(name)!r}")
+    """Print all that differs, down to the single value, and end if there is anything."""
+    differences = [
+        line
+        for key in sorted(wanted.keys() | found.keys())
+        for line in _differences(key[:8], found.get(key), wanted.get(key))
+    ]
+    if differences:
+        sys.exit("\n".join(differences))
+
+
+def _differences(place: str, one: Any, other: Any) -> list[str]:
+    if isinstance(one, dict) and isinstance(other, dict):
+        return [
+            line
+            for name in sorted(one.keys() | other.keys())
+            for line in _differences(f"{place}: {name}", one.get(name), other.get(name))
+        ]
+    return [] if one == other else [f"{place} is {one!r}, and was {other!r}"]
 
 
 def run(place: Workspace, runtime: str, results: Path) -> None:

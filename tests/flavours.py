@@ -63,7 +63,9 @@ def traces() -> list[str]:
         import docker  # noqa: PLC0415 - only where there is an engine
 
         client = docker.from_env()
-        for one in client.containers.list(all=True, filters={"label": "mdbench.owner"}):
+        for one in client.containers.list(
+            all=True, filters={"label": "mdbench.owner"}, ignore_removed=True
+        ):
             if f" {os.getpid()} " in one.labels["mdbench.owner"]:
                 found.append(f"container {one.name}")
         client.close()

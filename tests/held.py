@@ -134,13 +134,13 @@ HELD = (
         ("test_what_no_method_needs_is_refused",),
     ),
     Held(
-        "end its worker, or everything (`kill -9 -1`)",
-        "its worker, and so its own job",
-        "with namespaces hard: cannot; else as `docker`",
-        "hard: cannot",
-        "**not held**: all that the user runs",
+        "end or stop its worker, or everything at once (`kill -9 -1`)",
+        "hard: refused",
+        "hard: refused",
+        "hard: refused",
+        "hard: refused; other processes of the user, one by one: **not held**",
         (
-            "test_a_job_that_kills_its_worker_has_crashed",
+            "test_a_job_cannot_end_its_worker",
             "test_what_one_job_does_to_the_machine_the_next_does_not_feel",
         ),
     ),
@@ -176,7 +176,7 @@ HELD = (
         "ended by its worker",
         (
             "test_kill_9_of_the_bench_leaves_nothing_and_costs_nothing",
-            "test_kill_9_of_the_bench_ends_a_job_that_holds_its_pipes",
+            "test_kill_9_of_the_bench_ends_a_job_where_somebody_holds_its_pipes",
         ),
     ),
 )

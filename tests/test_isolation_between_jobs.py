@@ -334,8 +334,11 @@ import numpy as np
 from mdbench.worker import Candidate
 
 def kills_all():
-    # Only where these numbers are its own: else it would be the whole machine.
-    if os.getpid() < 10 or os.path.exists("/.dockerenv") or os.path.isdir("/mdbench"):
+    # Only with a process namespace to itself: without, this would be all that runs on the machine.
+    # (That the machine is itself a container says nothing.)
+    numbers = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    inside = os.getcwd().startswith("/mdbench/job")
+    if inside or (os.getppid() == 1 and max(numbers) < 100):
         with contextlib.suppress(OSError):
             os.kill(-1, signal.SIGKILL)
 
@@ -410,3 +413,35 @@ def test_a_million_candidates_cost_the_job_and_nobody_else(bench: Bench) -> None
     (record,) = bench.run_seeds(0, timeout=5.0).records
     assert time.monotonic() - start < 150  # at most two minutes are for judging
     assert record.status in {Status.PARTIAL, Status.TIMEOUT, Status.INVALID_OUTPUT}, record.reason
+
+
+TELLS_ITS_ENVIRONMENT = """
+import contextlib
+import os
+import numpy as np
+
+class Adapter:
+    def __init__(self, *, seed, threads): ...
+    def fit(self, problem):
+        print(sorted(os.environ.items()))
+        for pid in ("self", os.getppid(), 1):
+            with contextlib.suppress(OSError), open(f"/proc/{pid}/environ", "rb") as file:
+                print(file.read())
+            with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as file:
+                print(file.read())
+        raise ValueError(str(sorted(os.environ.items())))
+"""
+
+
+def test_the_password_of_an_index_is_nowhere(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench.add(TELLS_ITS_ENVIRONMENT)
+    bench.run_seeds(0)  # what is made on first use is made
+    for name in ("PIP_INDEX_URL", "UV_DEFAULT_INDEX", "https_proxy"):
+        monkeypatch.setenv(name, "https://me:hunter2@mirror.invalid/simple")
+    (record,) = bench.run_seeds(1).records
+    assert record.status is Status.FAILED
+    said = bench.log(record).decode(errors="replace")
+    assert "PYTHONHASHSEED" in said
+    for text in (said, record.to_line()):
+        assert "hunter2" not in text
+        assert "mirror.invalid" not in text

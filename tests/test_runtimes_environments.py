@@ -17,7 +17,7 @@ from zipfile import ZipFile
 import pytest
 
 from mdbench.errors import MethodError, UnavailableError
-from mdbench.runtimes import bubblewrap, environments
+from mdbench.runtimes import bubblewrap, cgroups, environments
 from mdbench.runtimes.environments import Environment, lock_requirements, prepare
 
 pytestmark = pytest.mark.build
@@ -237,6 +237,8 @@ import os
 import zipfile
 
 def build_wheel(folder, config_settings=None, metadata_directory=None):
+    if {hungry!r}:
+        bytearray(1000 * 2**20)
     seen = [place for place in {places!r} if os.path.exists(place)]
     files = {{
         "found.py": f"seen = {{seen!r}}",
@@ -261,13 +263,13 @@ version = "1.0"
 """
 
 
-def make_source(shop: Shop, places: list[str]) -> str:
+def make_source(shop: Shop, places: list[str], *, hungry: bool = False) -> str:
     """Make a source distribution whose build tells which of some places it can see."""
     wheels = shop.root / "wheels"
     path = wheels / "found-1.0.tar.gz"
     with tarfile.open(path, "w:gz") as archive:
         for name, text in {
-            "backend.py": SPYING_BACKEND.format(places=places),
+            "backend.py": SPYING_BACKEND.format(places=places, hungry=hungry),
             "pyproject.toml": PROJECT,
             "PKG-INFO": "Metadata-Version: 2.1\nName: found\nVersion: 1.0\n",
         }.items():
@@ -290,3 +292,43 @@ def test_a_build_happens_where_it_is_allowed_and_in_a_room(shop: Shop) -> None:
     made = prepare("m", shop.lock, HERE, shop.home, build=True)
     answer = subprocess.check_output([made.python, "-c", "import found; print(found.seen)"])
     assert answer == b"['/usr']\n"
+
+
+def with_source(shop: Shop, *, hungry: bool = False) -> None:
+    if trouble := bubblewrap.trouble():
+        pytest.skip(f"no bubblewrap: {trouble}")
+    sha256 = make_source(shop, [], hungry=hungry)
+    numpy = shop.lock.read_text(encoding="utf-8")
+    shop.write_lock(f"{numpy}found==1.0 --hash=sha256:{sha256}\n")
+
+
+def test_a_build_has_so_much_memory(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    if "memory" not in cgroups.can_make():
+        pytest.skip("no groups can be made here")
+    with_source(shop, hungry=True)
+    monkeypatch.setattr(environments, "_BUILD_MB", 500)
+    with pytest.raises(UnavailableError, match="found"):
+        prepare("m", shop.lock, HERE, shop.home, build=True)
+    monkeypatch.setattr(environments, "_BUILD_MB", 1500)
+    assert "found" in prepare("m", shop.lock, HERE, shop.home, build=True).packages
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("PIP_INDEX_URL", "https://me:hunter2@mirror.invalid/simple"),
+        ("PIP_EXTRA_INDEX_URL", "https://me:hunter2@mirror.invalid/simple"),
+        ("UV_INDEX_OURS_PASSWORD", "hunter2"),
+        ("https_proxy", "http://me:hunter2@proxy.invalid:8080"),
+    ],
+)
+def test_no_build_sees_a_password(
+    shop: Shop, name: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_source(shop)
+    monkeypatch.delenv("PIP_NO_INDEX", raising=False)
+    monkeypatch.setenv(name, value)
+    with pytest.raises(UnavailableError, match="would see the password in") as caught:
+        prepare("m", shop.lock, HERE, shop.home, build=True)
+    assert "hunter2" not in str(caught.value)
+    assert "PIP_FIND_LINKS" in caught.value.hint

@@ -138,6 +138,8 @@ def _reason(one: Ready, records: Mapping[str, Record], plan: Plan) -> str:
     record = records.get(one.key)
     if record is None:
         return _NO_RECORD
+    if record.key_parts != one.parts:
+        return "its record was edited: its key_parts are not those of its key"
     if record.status in RERUN_ALWAYS:
         return f"it ended as {record.status}, which is always run again"
     if record.status in plan.rerun:

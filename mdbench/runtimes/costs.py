@@ -80,7 +80,7 @@ class Meter:
             self._kills = group.killed_for_memory()
         root = self._root()
         if root is not None and not self._counted:
-            self._before = {pid: processes.cpu_s(pid)[0] for pid in (root, *processes.tree(root))}
+            self._before = {pid: processes.cpu_s(pid)[0] for pid in (root, *processes.of_job(root))}
             self._inherited = processes.cpu_s(root)[1]
             self._worker_mb = processes.memory_mb(root)
 
@@ -96,7 +96,7 @@ class Meter:
         root = self._root()
         if root is None or self._counted:
             return 0.0
-        below = processes.tree(root)
+        below = processes.of_job(root)
         for pid in (root, *below):
             self._own[pid] = max(self._own.get(pid, 0.0), processes.cpu_s(pid)[0])
         grown = max(0.0, processes.memory_mb(root) - self._worker_mb)

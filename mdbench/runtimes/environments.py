@@ -21,6 +21,7 @@ from uv import find_uv_bin
 
 from mdbench.errors import MethodError, UnavailableError
 from mdbench.runtimes import bubblewrap
+from mdbench.runtimes.cgroups import make_group
 from mdbench.runtimes.installing import (
     compile_bytecode,
     make_once,
@@ -28,7 +29,7 @@ from mdbench.runtimes.installing import (
     run_uv,
     split_requirements,
 )
-from mdbench.runtimes.pip_settings import read_pip_settings, uv_settings
+from mdbench.runtimes.pip_settings import read_pip_settings, redact, uv_settings
 from mdbench.runtimes.scratch import Scratch
 
 if TYPE_CHECKING:
@@ -42,6 +43,11 @@ _ANSWER_SECONDS = 10.0
 _FOR_UV = ("UV_", "SSL_")
 _NAMES = ("/etc/resolv.conf", "/etc/hosts", "/etc/ca-certificates")
 """What the network needs of the machine."""
+
+_BUILD_MB = 4096
+"""Memory that the builds of an environment may use together."""
+_EACH_LIMITED = f'ulimit -v {4 * _BUILD_MB * 1024}; exec "$@"'
+"""Where the kernel does not count them together: each by its addresses, of which uv takes many."""
 
 Wrap: TypeAlias = "Callable[[list[str], dict[str, str]], list[str]]"
 
@@ -183,6 +189,8 @@ def _building_room(prefix: Path, lock: Path, say: Callable[[str], None]) -> Iter
     scratch = Scratch(say)
     inside = f"{bubblewrap.INSIDE}/build"
     (scratch.path / "build").mkdir()
+    group = make_group()
+    limited = group is not None and group.limit(_BUILD_MB)
 
     def wrap(command: list[str], environment: dict[str, str]) -> list[str]:
         kept = {
@@ -190,9 +198,18 @@ def _building_room(prefix: Path, lock: Path, say: Callable[[str], None]) -> Iter
             for name, value in environment.items()
             if name.startswith(_FOR_UV) or name.lower().endswith("_proxy") or name == "PATH"
         }
+        if told := [name for name, value in kept.items() if _is_secret(name, value)]:
+            raise UnavailableError(
+                f"{prefix.name} is to be built, and code of its packages would see the password in "
+                f"{', '.join(sorted(told))} (for uv, or from pip's settings).",
+                "Use an index and a proxy without a password; or make wheels of the packages once, "
+                "name their folder (PIP_FIND_LINKS), and leave build = true out of method.toml.",
+            )
         places = [Path(command[0]), lock, _python(prefix).resolve().parent.parent]
         places += [Path(each) for each in (*_NAMES, *_named_files(kept)) if Path(each).exists()]
-        return bubblewrap.wrap(
+        if not limited:
+            command = ["/bin/sh", "-c", _EACH_LIMITED, "sh", *command]
+        wrapped = bubblewrap.wrap(
             command,
             read_only={},
             writable={str(prefix): prefix, inside: scratch.path / "build"},
@@ -202,11 +219,18 @@ def _building_room(prefix: Path, lock: Path, say: Callable[[str], None]) -> Iter
             same_place=[place for place in places if not place.is_relative_to("/usr")],
             network=True,
         )
+        return wrapped if group is None else group.joining(wrapped)
 
     try:
         yield wrap
     finally:
+        if group is not None:
+            group.remove()
         scratch.remove()
+
+
+def _is_secret(name: str, value: str) -> bool:
+    return redact(value) != value or name.endswith(("_PASSWORD", "_TOKEN"))
 
 
 def _named_files(environment: Mapping[str, str]) -> list[str]:

@@ -128,19 +128,21 @@ class LineWorker(Worker):
         root = self._root()
         if root is None:
             return True
+        if self._seclusion.get("namespaces"):
+            return bool(self._serving) and self._serving.isdisjoint(processes.enclosed(root))
         return bool(self._serving) and self._serving.isdisjoint(processes.children(root))
 
     def hold(self) -> bool:
         root = self._root()
         if root is None:
             return False
-        stopped, all_stand = processes.stop_tree(root)
+        stopped, all_stand = processes.stop_job(root)
         self._held |= stopped
         return all_stand
 
     def stands(self) -> bool:
         root = self._root()
-        return root is not None and processes.tree_stands(root)
+        return root is not None and processes.job_stands(root)
 
     def go_on(self) -> None:
         processes.continue_all(self._held)
@@ -183,7 +185,7 @@ class LineWorker(Worker):
 
     def _noted(self, message: Message) -> Message:
         if message.type == "started" and (root := self._root()) is not None:
-            self._serving.update(processes.children(root))
+            self._serving.update(processes.enclosed(root)[:1] or processes.children(root))
             # The same for all jobs of a worker; one may be gone before it is looked at.
             self._seclusion = processes.seclusion(root) or self._seclusion
         self.meter.look()

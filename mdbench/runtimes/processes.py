@@ -13,15 +13,17 @@ __all__ = [
     "children",
     "continue_all",
     "cpu_s",
+    "enclosed",
+    "job_stands",
     "kill_marked",
     "kill_tree",
     "memory_mb",
+    "of_job",
     "peak_memory_mb",
     "seclusion",
-    "stop_tree",
+    "stop_job",
     "threads",
     "tree",
-    "tree_stands",
 ]
 
 TREE_MARK = "MDBENCH_TREE"
@@ -56,6 +58,31 @@ def tree(pid: int) -> list[int]:
         found.extend(below)
         pending.extend(below)
     return found
+
+
+def enclosed(worker: int) -> list[int]:
+    """Give the children of a worker below which is a process namespace, the oldest first.
+
+    The first is the job's, if one is running; another waits for the next job.
+    """
+    found = []
+    depth = len(_status(worker, "NSpid"))
+    for pid in children(worker):
+        first = next(iter(children(pid)), 0)
+        # One whose job has gone may take a moment more to end.
+        if first and children(first) and len(_status(first, "NSpid")) > depth:
+            found.append(pid)
+    return found
+
+
+def of_job(worker: int) -> list[int]:
+    """Give all that descends from a worker, but for what it has made ahead for the next job.
+
+    Only a worker can make namespaces: what is in none may be anything that a job has left.
+    """
+    for pid in enclosed(worker):
+        return [pid, *tree(pid)]
+    return tree(worker)
 
 
 def memory_mb(pid: int) -> float:
@@ -101,10 +128,11 @@ def seclusion(worker: int) -> dict[str, bool]:
         ``namespaces``: whether it has its own; ``system_calls``: whether some are refused to it;
         ``nobody``: whether it runs as the user without rights.  Empty if it has ended already.
     """
-    job, own = next(iter(children(worker)), 0), False
-    first = next(iter(children(job)), 0)
-    if first and len(_status(first, "NSpid")) > len(_status(worker, "NSpid")):
-        job, own = next(iter(children(first)), first), True
+    own = bool(enclosed(worker))
+    job = next(iter(enclosed(worker) or children(worker)), 0)
+    if own:
+        first = next(iter(children(job)), 0)
+        job = next(iter(children(first)), first)
     filtered = _status(job, "Seccomp")
     if not filtered:
         return {}
@@ -136,8 +164,8 @@ def kill_tree(root: int) -> None:
             found.update(tree(pid))
 
 
-def stop_tree(root: int) -> tuple[set[int], bool]:
-    """Stop all that descend from a process, until none of it runs and none is new.
+def stop_job(root: int) -> tuple[set[int], bool]:
+    """Stop all processes of a worker's job, until none of them runs and none is new.
 
     Returns
     -------
@@ -149,7 +177,7 @@ def stop_tree(root: int) -> tuple[set[int], bool]:
     stopped: set[int] = set()
     before: set[int] | None = None
     while True:
-        found = set(tree(root))
+        found = set(of_job(root))
         running = {pid for pid in found if not _stands(pid)}
         if not running and found == before:
             return stopped, True
@@ -164,9 +192,9 @@ def stop_tree(root: int) -> tuple[set[int], bool]:
         before = found
 
 
-def tree_stands(root: int) -> bool:
-    """Tell whether nothing runs of all that descends from a process."""
-    return all(map(_stands, tree(root)))
+def job_stands(root: int) -> bool:
+    """Tell whether none of the processes of a worker's job runs."""
+    return all(map(_stands, of_job(root)))
 
 
 def continue_all(pids: set[int]) -> None:

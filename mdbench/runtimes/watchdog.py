@@ -82,7 +82,7 @@ class Watchdog:
                 self._kill()
 
     def _look(self, root: int) -> Breach | None:
-        jobs = processes.tree(root)
+        jobs = processes.of_job(root)
         count = sum(processes.threads(pid) for pid in jobs)
         if count > self._limits.processes:
             return Breach(

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 __all__ = [
+    "STATUS",
     "Enclosure",
     "be_first_in_container",
     "be_opaque",
@@ -38,7 +39,8 @@ _SETFCAP = 1 << 31
 """Without it a namespace in which the user is root cannot be made."""
 _TEMPORARY = b"mode=1777,size=256m"
 _COVERED = (b"/proc/sys", b"/proc/sysrq-trigger", b"/proc/irq", b"/proc/bus")
-_STATUS = struct.Struct("i")
+STATUS = struct.Struct("i")
+"""How it is written how a job ended: its exit status, or minus the signal that killed it."""
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -66,16 +68,29 @@ class Enclosure:
         self.possible = bool(temporary or folder) and self._try()
 
     def _try(self) -> bool:
+        told, tells = os.pipe()
         pid = os.fork()
         if pid:
-            return os.waitpid(pid, 0)[1] == 0
+            os.close(tells)
+            os.waitpid(pid, 0)
+            with os.fdopen(told, "rb") as file:
+                return file.read() == STATUS.pack(0)
         try:
-            self.enter(lambda: os._exit(0))
+            self.enter(lambda: os._exit(0), tells)
         finally:
             os._exit(1)
 
-    def enter(self, job: Callable[[], None]) -> NoReturn:
-        """Call what must not return in namespaces of its own; this process ends as it does.
+    def enter(self, job: Callable[[], None], tells: int) -> NoReturn:
+        """Call what must not return in namespaces of its own.
+
+        Parameters
+        ----------
+        job
+            What is called.
+        tells
+            A descriptor to which is written how it ended, once all in the namespaces has gone: what
+            the kernel clears up then takes longer than many a job, and nobody has to wait for it.
+            Nothing is written if the process that would was killed.
 
         Raises
         ------
@@ -88,38 +103,40 @@ class Enclosure:
         _write("/proc/self/setgroups", "deny")
         _write("/proc/self/uid_map", f"{user} {user} 1")
         _write("/proc/self/gid_map", f"{group} {group} 1")
-        read_end, write_end = os.pipe()
         pid = os.fork()
         if pid == 0:
-            os.close(read_end)
             try:
-                self._be_first(job, write_end)
+                self._be_first(job, tells)
             finally:
                 os._exit(70)
-        os.close(write_end)
+        os.close(tells)
         _stand_back(pid, signal.SIGUSR1)
-        os.waitpid(pid, 0)
-        told = os.read(read_end, _STATUS.size)
-        if len(told) < _STATUS.size:
-            _end_like(-signal.SIGKILL)
-        _end_like(*_STATUS.unpack(told))
+        if os.waitpid(pid, 0)[1]:
+            os.kill(os.getpid(), signal.SIGKILL)  # what it should have told is not known
+        os._exit(0)
 
-    def _be_first(self, job: Callable[[], None], write_end: int) -> None:
+    def _be_first(self, job: Callable[[], None], tells: int) -> None:
         """Be the first process of the namespace: look after all others until the job's ends."""
         _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         self._furnish()
         pid = os.fork()
         if pid == 0:
-            os.close(write_end)
+            os.close(tells)
             drop_capabilities()
             job()
             os._exit(70)  # not reached
         _stand_back(pid, signal.SIGUSR1)
-        while True:
-            ended, status = os.wait()
-            if ended == pid:
-                os.write(write_end, _STATUS.pack(os.waitstatus_to_exitcode(status)))
-                os._exit(0)
+        code = None
+        with suppress(ChildProcessError):  # until there is nobody left to wait for
+            while True:
+                ended, status = os.wait()
+                if ended == pid:
+                    code = os.waitstatus_to_exitcode(status)
+                    if os.getpid() == 1:  # a mistake here would end all that the user runs
+                        with suppress(ProcessLookupError):
+                            os.kill(-1, signal.SIGKILL)
+        os.write(tells, STATUS.pack(code))
+        os._exit(0)
 
     def _furnish(self) -> None:
         _mount(b"none", b"/", b"", _RECURSIVE | _PRIVATE)
@@ -203,14 +220,6 @@ def _stand_back(pid: int, *signals: int) -> None:
         signal.signal(number, pass_on)
     drop_capabilities()
     be_opaque(opaque=True)
-
-
-def _end_like(status: int) -> NoReturn:
-    if status < 0:
-        with suppress(OSError, ValueError):  # some signals are handled by nobody
-            signal.signal(-status, signal.SIG_DFL)
-        os.kill(os.getpid(), -status)
-    os._exit(status)
 
 
 def _mount(source: bytes, target: bytes, kind: bytes, flags: int, more: bytes = b"") -> None:

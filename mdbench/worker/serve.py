@@ -25,7 +25,7 @@ from .channel import Channel
 from .enclosing import be_first_in_container, be_opaque, become_nobody, keep_little
 from .importing import import_adapter, open_files, what_it_left
 from .job import Connection, describe, rehearse, run_job
-from .refusing import refuse_namespaces, refuse_what_no_method_needs
+from .refusing import refuse_namespaces, refuse_power_over, refuse_what_no_method_needs
 from .supervise import Supervisor, die_with_parent, hear_of_parents_end
 
 __all__ = ["PROTOCOL", "main"]
@@ -65,21 +65,19 @@ def main(arguments: list[str]) -> int:
         if adapter is None:
             return 1
         if left := what_it_left(before):
+            supervisor.clear(all_=True)
             _begin_anew(arguments, environment, channel, left)
         _say_hello(options, channel)
         gc.collect()
         gc.freeze()  # a child's garbage collector would else touch, and so copy, every page
     hear_of_parents_end()
     in_vain = 0
+    child = partial(_be_the_child, options, adapter, channel)
     while in_vain < _MOST_IN_VAIN:
-        read_end, write_end = os.pipe()
-        child = partial(_be_the_child, options, adapter, channel, (read_end, write_end))
-        status = supervisor.run(child)
-        if status is None:
+        ended = supervisor.run(child, goes_on=fork)
+        if ended is None:
             return 0
-        os.close(write_end)
-        with os.fdopen(read_end, "rb") as pipe:
-            job = pipe.read().decode()
+        status, job = ended
         if job:
             _report_end(channel, job, status)
         if not fork or not (job or status):
@@ -120,22 +118,22 @@ def _be_the_child(
     options: argparse.Namespace,
     adapter: type | None,
     channel: Channel,
-    pipe: tuple[int, int],
+    begins: int,
+    told: int,
 ) -> NoReturn:
     """Wait for a job, tell the parent its name, do it, and end; nothing runs on from here.
 
-    The child is there before its job: what a fork costs is paid while the host still scores
-    the last job.
+    The child is there before its job: what a fork costs is paid while the last job still runs, or
+    while the host scores it.
     """
     status = 1
-    read_end, told = pipe
     try:
-        os.close(read_end)
         os.setsid()
         die_with_parent()
         _limit_output(options.output_mb)
         be_opaque(opaque=False)  # a job may read what is its own
         refuse_namespaces()
+        refuse_power_over(os.getppid())
         _be_the_first_to_go()
         if adapter is None:
             adapter = _import_or_say(options, channel)
@@ -143,6 +141,9 @@ def _be_the_child(
                 os._exit(1)
             _say_hello(options, channel)
         rehearse()
+        if not os.read(begins, 1):
+            os._exit(0)  # the worker has gone
+        os.close(begins)
         message = channel.receive()
         while message is not None and message["type"] != "job":
             message = channel.receive()  # it was for a job that has died meanwhile

@@ -12,12 +12,13 @@ import os
 import re
 import select
 import signal
+import struct
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from .emptying import FOLDER, remove, within
-from .enclosing import Enclosure
+from .enclosing import STATUS, Enclosure
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,8 +35,68 @@ _GONE = select.POLLHUP | select.POLLERR | select.POLLNVAL
 _LIBC = ctypes.CDLL(None)
 
 
+class _Turn:
+    """A process that has been forked for a job, which it begins when it is told to.
+
+    Attributes
+    ----------
+    pid
+        The process.
+    said
+        A descriptor from which the job's name comes, once it is known.
+    told
+        A descriptor from which comes how a job in namespaces ended.
+    """
+
+    def __init__(self) -> None:
+        self._begins, self._begin = os.pipe()
+        self.said, self._says = os.pipe()
+        self.told, self._tells = os.pipe()
+        for each in (self.said, self.told):
+            os.set_blocking(each, False)
+        self.pid = 0
+        self.job = ""
+
+    def be_child(self) -> tuple[int, int, int]:
+        """Give the child's ends: to be told to begin, to say the job's name, to tell its end."""
+        self.close()
+        return self._begins, self._says, self._tells
+
+    def be_parent(self, pid: int) -> None:
+        """Keep the parent's ends."""
+        self.pid = pid
+        for each in (self._begins, self._says, self._tells):
+            os.close(each)
+
+    def begin(self) -> None:
+        """Let it take the next job that comes; it may have died meanwhile."""
+        with suppress(BrokenPipeError):
+            os.write(self._begin, b".")
+
+    def hear(self) -> str:
+        """Give the job's name if it has been said; empty if not."""
+        with suppress(BlockingIOError):
+            self.job = self.job or os.read(self.said, 4096).decode()
+        return self.job
+
+    def status(self) -> int | None:
+        """Give how a job in namespaces ended; None if that has not been told."""
+        with suppress(BlockingIOError, struct.error):
+            status: int = STATUS.unpack(os.read(self.told, STATUS.size))[0]
+            return status
+        return None
+
+    def close(self) -> None:
+        """Close the parent's ends."""
+        for each in (self._begin, self.said, self.told):
+            os.close(each)
+
+
 class Supervisor:
-    """Runs one job's process at a time.
+    """Runs one job at a time; where jobs have namespaces, the next one's process is made ahead.
+
+    What is made ahead waits in namespaces of its own, where no job can reach it; and what a job
+    leaves is in the job's.
 
     Parameters
     ----------
@@ -56,6 +117,8 @@ class Supervisor:
         self._enclosure = Enclosure(own, folder)
         self._lease = lease
         self._pid = 0
+        self._turn: _Turn | None = None
+        self._ahead: _Turn | None = None
         with suppress(AttributeError):
             _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         self._woken, self._waker = os.pipe()
@@ -71,36 +134,67 @@ class Supervisor:
         self._poll.register(self._woken, select.POLLIN)
         self._poll.register(lease, 0)
 
-    def run(self, child: Callable[[], None]) -> int | None:
+    def run(self, child: Callable[[int, int], None], *, goes_on: bool) -> tuple[int, str] | None:
         """Fork, call `child` there, and wait until nothing of it is left.
 
-        `child` must not return.
+        Parameters
+        ----------
+        child
+            Given a descriptor, from which something comes when it is its turn, and another, to
+            which it writes the name of its job; must not return.
+        goes_on
+            Whether there may be another job.
 
         Returns
         -------
-        int or None
-            Its exit status, or minus the signal that killed it; None to end the worker.
+        tuple of int and str, or None
+            Its exit status, or minus the signal that killed it, and the name of its job, empty if
+            it had none; None to end the worker.
         """
-        pid = os.fork()
-        if pid == 0:
-            try:
-                self._become_a_child()
-                die_with_parent()
-                if self._enclosure.possible:
-                    self._enclosure.enter(child)
-                child()
-            finally:
-                os._exit(70)  # reached by an error alone
-        self._pid = pid
+        self._reap()
+        self._turn, self._ahead = self._ahead or self._fork(child), None
+        turn = self._turn
+        turn.begin()
+        self._pid = turn.pid
+        self._poll.register(turn.said, select.POLLIN)
+        self._poll.register(turn.told, select.POLLIN)
         status = None
         while status is None:
-            status = self._reap()
-            if status is None and not self._wait():
-                self._clear(all_=True)
+            if (status := turn.status()) is not None:
+                break
+            if (status := self._reap()) is not None:
+                # It had no namespaces, or was killed before it could tell.
+                self.clear(all_=False)
+            elif not self._wait():
+                self.clear(all_=True)
                 return None
+            elif turn.hear() and self._ahead is None and goes_on and self._enclosure.possible:
+                self._ahead = self._fork(child)
         self._pid = 0
-        self._clear(all_=False)
-        return status
+        job = turn.hear()
+        self._turn = None
+        for each in (turn.said, turn.told):
+            with suppress(KeyError):
+                self._poll.unregister(each)
+        turn.close()
+        return status, job
+
+    def _fork(self, child: Callable[[int, int], None]) -> _Turn:
+        turn = _Turn()
+        pid = os.fork()
+        if pid:
+            turn.be_parent(pid)
+            return turn
+        try:
+            begins, says, tells = turn.be_child()
+            self._become_a_child()
+            die_with_parent()
+            if self._enclosure.possible:
+                self._enclosure.enter(lambda: child(begins, says), tells)
+            os.close(tells)
+            child(begins, says)
+        finally:
+            os._exit(70)  # reached by an error alone
 
     def _become_a_child(self) -> None:
         signal.set_wakeup_fd(-1)
@@ -110,6 +204,8 @@ class Supervisor:
             signal.signal(number, signal.SIG_DFL)
         os.close(self._woken)
         os.close(self._waker)
+        if self._turn is not None:
+            self._turn.close()
 
     def _wait(self) -> bool:
         """Wait until a child has ended; False if the host has gone."""
@@ -119,6 +215,8 @@ class Supervisor:
             if descriptor == self._woken:
                 with suppress(BlockingIOError):
                     os.read(self._woken, 4096)
+            elif descriptor != self._lease:
+                self._poll.unregister(descriptor)  # nothing, or one thing, comes from it
         return not self._orphaned
 
     def _reap(self) -> int | None:
@@ -130,10 +228,17 @@ class Supervisor:
                     break
                 if pid == self._pid:
                     return os.waitstatus_to_exitcode(status)
+                if self._ahead is not None and pid == self._ahead.pid:
+                    self._forget_ahead()
         return None
 
-    def _clear(self, *, all_: bool) -> None:
-        """End all that a job has left, and empty the folders that it could write."""
+    def _forget_ahead(self) -> None:
+        if self._ahead is not None:
+            self._ahead.close()
+            self._ahead = None
+
+    def clear(self, *, all_: bool) -> None:
+        """End all but this process, and empty the folders that a job could write."""
         until = time.monotonic() + _CLEAR_SECONDS
         while time.monotonic() < until:
             try:
@@ -145,6 +250,7 @@ class Supervisor:
                 time.sleep(0.001)
         else:
             os._exit(71)  # what does not die is the host's to end, with this worker
+        self._forget_ahead()
         if self._own_pids and not all_:
             for folder in _ROOM:
                 _empty(folder, self._mounts)
