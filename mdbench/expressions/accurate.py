@@ -2,8 +2,9 @@
 
 An equation is worked out in pairs of doubles, which hold 106 bits together, with a bound of what
 is off: a value is taken only where all that the bound allows rounds to the same double.  Where
-too much cancels for that, or a function has no such way here, the row is worked out by mpmath
-with more and more digits.  Correctly rounded values are the same on every machine.
+too much cancels for that, or a function has no such way here, the row is worked out in balls
+of more and more digits (`precise.nearest_double`).  Correctly rounded values are the same on every
+machine.
 
 References
 ----------
@@ -19,11 +20,11 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import mpmath
 import numpy as np
+from flint import arb
 
 from .functions import ALIASES
-from .precise import precise_value
+from .precise import nearest_double, working
 from .tree import Call, Chain, Negation, Node, Number, Power, Variable
 
 if TYPE_CHECKING:
@@ -46,8 +47,8 @@ _LARGEST_ANGLE = 1e6
 _LARGEST_TANGENT = 1e15
 _MOST_MULTIPLIED = 64
 """Powers up to this one are products."""
-_DIGITS = (50, 160, 640)
-"""What mpmath works with, in turn, until two in a row give the same double, which is not zero."""
+_DIGITS = 90
+"""Of constants, to make pairs of them."""
 _HALVINGS = 8
 """An exponent is halved as often before its series."""
 _SPLITTER = 134217729.0
@@ -75,8 +76,8 @@ def accurate_values(
     columns
         The values of each variable, all of one shape (n,).
     most_work
-        How many nodes times rows mpmath may work out at most; where it were more, double precision
-        with pairs has to do: a value is the nearest double to what the pairs say.
+        How many nodes times rows may be worked out in balls at most; where it were more, double
+        precision with pairs has to do: a value is the nearest double to what the pairs say.
 
     Returns
     -------
@@ -99,26 +100,9 @@ def accurate_values(
             values[unclear[~(np.isfinite(off[unclear]))]] = math.nan
             return values
     for row in unclear:
-        point = {name: mpmath.mpf(float(column[row])) for name, column in arrays.items()}
-        values[row] = _by_digits(tree, point)
+        point = {name: float(column[row]) for name, column in arrays.items()}
+        values[row] = nearest_double(tree, point)
     return values
-
-
-def _by_digits(tree: Node, point: Mapping[str, Any]) -> float:
-    """Work out one value, with more digits until they change nothing."""
-    before = math.nan
-    for digits in _DIGITS:
-        with mpmath.workdps(digits):
-            try:
-                found = float(precise_value(tree, point))
-            except OverflowError:
-                found = math.inf
-            except ArithmeticError:
-                found = math.nan
-        if found == before != 0.0:
-            return found
-        before = found
-    return before
 
 
 def _nodes(node: Node) -> int:
@@ -238,12 +222,12 @@ class _Pairs:
 
 @lru_cache(maxsize=1_000)
 def _constant(text: str) -> _Pair:
-    with mpmath.workprec(300):
-        named = {"pi": +mpmath.pi, "E": +mpmath.e}
-        number = named[text] if text in named else mpmath.mpf(text)
+    with working(_DIGITS):
+        named = {"pi": arb.pi, "E": arb.const_e}
+        number = named[text]() if text in named else arb(text)
         high = float(number)
         low = float(number - high)
-        exact = number == mpmath.mpf(high) + low
+        exact = number == arb(high) + low
     return _Pair(np.array(high), np.array(low), np.array(0.0 if exact else abs(high) * _RELATIVE))
 
 
@@ -370,8 +354,8 @@ _COSINE = [(-1) ** n * _FACTORIALS[2 * n] for n in range(17)]
 @lru_cache(maxsize=2)
 def _parts(name: str) -> tuple[float, float, float]:
     """Give three doubles whose sum is a number, to 2^-158 of it."""
-    with mpmath.workprec(300):
-        left = +mpmath.ln2 if name == "log 2" else +mpmath.pi / 2
+    with working(_DIGITS):
+        left = arb(2).log() if name == "log 2" else arb.pi() / 2
         parts = []
         for _ in range(3):
             parts.append(float(left))

@@ -31,6 +31,7 @@ __all__ = [
     "differ",
     "exactly",
     "known_value",
+    "nearest_double",
     "precise_value",
     "raised",
     "total",
@@ -58,6 +59,8 @@ _MORE = 4
 _KNOWN = 100
 """Digits of a value that is known."""
 _BITS = 3.33
+_TO_ROUND = (50, 160, 640)
+"""Digits that are tried until both ends of a ball round to one double."""
 _lock = threading.RLock()
 
 T = TypeVar("T")
@@ -159,6 +162,20 @@ def known_value(node: Node, point: Mapping[str, float]) -> Any:
         return precise_value(node, {name: arb(number) for name, number in point.items()})
 
     return _resolved(tried, lambda value: value.is_zero() or _accuracy(value) >= _KNOWN)
+
+
+def nearest_double(node: Node, point: Mapping[str, float]) -> float:
+    """Work a tree out at a point of floats and round it once; NaN where no double is known."""
+    for digits in _TO_ROUND:
+        with working(digits):
+            try:
+                found = precise_value(node, {name: arb(each) for name, each in point.items()})
+            except ArithmeticError:
+                continue  # it may be that a sign is not known yet
+            low, high = float(found.lower()), float(found.upper())
+        if low == high:
+            return low
+    return math.nan
 
 
 def differ(

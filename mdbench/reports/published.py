@@ -136,7 +136,7 @@ class PublishedSets:
 
 @cache
 def read_published_sets() -> PublishedSets:
-    """Read SRSD's tables."""
+    """Read the paper's tables of whole sets."""
     text = resources.files("mdbench.reports").joinpath("published_sets.toml").read_text("utf-8")
     tables = tomllib.loads(text)
     head = tables.pop("title")
