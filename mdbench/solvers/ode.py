@@ -138,12 +138,15 @@ def _form(equation: str) -> str:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             found.add(_FORM_OF.get(node.func.id, "other"))
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
-            exponent = node.right
-            if not (isinstance(exponent, ast.Constant) and float(exponent.value).is_integer()):  # type: ignore[arg-type]
+            exponent = node.right.value if isinstance(node.right, ast.Constant) else None
+            if not (isinstance(exponent, int | float) and float(exponent).is_integer()):
                 found.add("other")
-        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
-            if any(isinstance(below, ast.Name) for below in ast.walk(node.right)):
-                found.add("rational")
+        elif (
+            isinstance(node, ast.BinOp)
+            and isinstance(node.op, ast.Div)
+            and any(isinstance(below, ast.Name) for below in ast.walk(node.right))
+        ):
+            found.add("rational")
     return min(found, key=FORMS.index)
 
 

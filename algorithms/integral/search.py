@@ -1,0 +1,96 @@
+"""The search for one equation: sums of terms, then terms with constants inside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from answers import Answer, answer
+from atoms import families, with_atoms
+from dictionary import Term, monomials, terms
+from supports import backward, best_supports, compressed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from samples import Design
+
+__all__ = ["Settings", "find"]
+
+_WIDTH = 60
+_LARGEST = {1: 5, 2: 6, 3: 6}
+_NESTED = 10
+"""The largest support that backward elimination gives."""
+_DEGREES = {1: 5, 2: 4, 3: 3}
+"""Of the sums of powers from which terms are left out one by one; 2 for more states."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What was fixed on the systems for development.
+
+    Attributes
+    ----------
+    weight
+        Decades of what is left that one unit of cost has to be worth.
+    terms
+        How many terms without inner constants there may be.
+    inner
+        Whether terms with inner constants are tried.
+    """
+
+    weight: float
+    terms: int
+    inner: bool
+
+
+def find(design: Design, state: int, settings: Settings, late: Callable[[], bool]) -> list[Answer]:
+    """Give the best right-hand sides of all sizes for one state."""
+    u = design.samples.u
+    pool = _sums(design, state, settings)
+    if not settings.inner or design.samples.noise:
+        return pool
+    degree = _DEGREES.get(u.shape[1], 2)
+    base = monomials(u.shape[1], 3 if u.shape[1] == 1 else 2)
+    for family in families(u, degree):
+        if late() or _settled(pool, settings.weight):
+            break
+        pool += with_atoms(design, state, family, base, min(one.scale for one in pool))
+    return pool
+
+
+def _settled(pool: list[Answer], weight: float) -> bool:
+    """Tell whether no answer with an inner constant could be better."""
+    floor = min(one.scale for one in pool)
+    best = min(one.score(weight) for one in pool)
+    return floor < 10**-3.5 and best <= np.log10(floor) + weight * 4.0
+
+
+def _sums(design: Design, state: int, settings: Settings) -> list[Answer]:
+    u = design.samples.u
+    dim = u.shape[1]
+    chosen, columns = [], []
+    for term in terms(u, settings.terms):
+        column = design.column(term, state)
+        if np.isfinite(column).all() and np.abs(column).max() > 0:
+            chosen.append(term)
+            columns.append(column)
+    unit, target = compressed(np.stack(columns, axis=1), design.target(state))
+    largest = min(_LARGEST.get(dim, 5), len(target) // 4)
+    found = best_supports(unit, target, largest, _WIDTH)
+    at = {term.text: k for k, term in enumerate(chosen)}
+    for degree in range(1, _DEGREES.get(dim, 2) + 1):
+        nest = [at[term.text] for term in monomials(dim, degree) if term.text in at]
+        for support in backward(unit, target, nest, _NESTED):
+            found.setdefault(len(support), []).append(support)
+    for size in sorted(found, reverse=True):
+        for support in found[size][:3]:
+            for smaller in backward(unit, target, support, size - 1):
+                found[len(smaller)].append(smaller)
+    pool = [answer(design, state, [])]
+    for supports in found.values():
+        for support in dict.fromkeys(supports):
+            several: list[Term] = [chosen[k] for k in support]
+            pool.append(answer(design, state, several))
+    return pool
