@@ -1,8 +1,9 @@
 """The terms that equations are made of, by one rule of cost for every system.
 
 A coefficient costs 1, and so does every further constant.  Each factor after the first costs
-0.25, and each function 0.5.  Functions are those of the grammar that all methods may use, and the
-reciprocal; they are of one state, sine and cosine of the difference of two states, too.
+0.25, and each function 0.5, once for all its powers.  Functions are those of the grammar that all
+methods may use, and the reciprocal; they are of one state, sine and cosine of the difference of
+two states, too.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["CONSTANT", "FACTOR", "FUNCTION", "Term", "monomial", "monomials", "terms"]
 
 CONSTANT, FACTOR, FUNCTION = 1.0, 0.25, 0.5
+_MOST_FUNCTIONS = 3
 _SPAN = 1e8
 """The largest absolute value of a term over its median: beyond, a few samples decide alone."""
 
@@ -107,16 +109,14 @@ def monomial(exponents: Sequence[int]) -> Term:
 
 def _of_cost(cost: float, states: list[Factor], functions: list[Factor]) -> Iterator[Term]:
     """List all products that have exactly this cost."""
-    for count in range(8):
+    for count in range(_MOST_FUNCTIONS + 1):
         for several in itertools.combinations_with_replacement(functions, count):
-            left = cost - CONSTANT - sum(one.cost for one in several)
+            left = cost - CONSTANT - sum(one.cost for one in set(several))
             powers = round(left / FACTOR) + 1 - count  # states that are to be multiplied
             if left < 0 or powers < 0 or (powers + count == 0 and left > 0):
                 continue
             for chosen in itertools.combinations_with_replacement(states, powers):
                 yield _product([*chosen, *several])
-        if cost < CONSTANT + count * FUNCTION:
-            break
     if cost == CONSTANT:
         yield _product([])
 
@@ -150,6 +150,8 @@ def _usable(term: Term, u: Array) -> bool:
         # What would cancel or be another term is written as that one.
         if f"1/u{i}" in parts and (f"u{i}" in parts or f"sqrt(u{i})" in parts):
             return False
+        if parts.count(f"exp(u{i})") + parts.count(f"exp(-u{i})") > 2:  # noqa: PLR2004
+            return False
         if f"exp(u{i})" in parts and f"exp(-u{i})" in parts:
             return False
         if parts.count(f"abs(u{i})") > 1 or parts.count(f"sqrt(u{i})") > 1:
@@ -165,7 +167,7 @@ def _usable(term: Term, u: Array) -> bool:
 
 
 def _product(factors: Sequence[Factor]) -> Term:
-    cost = CONSTANT + FACTOR * max(len(factors) - 1, 0) + sum(one.cost for one in factors)
+    cost = CONSTANT + FACTOR * max(len(factors) - 1, 0) + sum(one.cost for one in set(factors))
     if not factors:
         return Term("1", cost, lambda u: np.ones(u.shape[:-1]))
     makes = [one.make for one in factors]

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from answers import Answer, answer
-from atoms import families, with_atoms
+from atoms import Atom, families
+from constants import with_family
 from dictionary import Term, monomials, terms
 from supports import backward, best_supports, compressed
 
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 __all__ = ["Settings", "find"]
 
 _WIDTH = 60
+_PASSES = 2
+"""In the second, terms with other inner constants stand beside those of the first."""
+_KEPT = 4
+"""Of the first pass's."""
 _LARGEST = {1: 5, 2: 6, 3: 6}
 _NESTED = 10
 """The largest support that backward elimination gives."""
@@ -51,13 +56,29 @@ def find(design: Design, state: int, settings: Settings, late: Callable[[], bool
     pool = _sums(design, state, settings)
     if not settings.inner or design.samples.noise:
         return pool
-    degree = _DEGREES.get(u.shape[1], 2)
+    own = list(families(u, _DEGREES.get(u.shape[1], 2)))
     base = monomials(u.shape[1], 3 if u.shape[1] == 1 else 2)
-    for family in families(u, degree):
-        if late() or _settled(pool, settings.weight):
+    inner: list[Answer] = []
+    for _ in range(_PASSES):
+        for family in own:
+            if late() or _settled([*pool, *inner], settings.weight):
+                return [*pool, *inner]
+            least = min(one.scale for one in (*pool, *inner))
+            inner += with_family(design, state, family, base, least)
+        base = [*monomials(u.shape[1], 1), *_promising(inner, settings.weight)]
+    return [*pool, *inner]
+
+
+def _promising(answers: list[Answer], weight: float) -> list[Term]:
+    """Give the terms with inner constants of the best answers."""
+    found: dict[str, Term] = {}
+    for one in sorted(answers, key=lambda one: one.score(weight)):
+        atoms = [term for term in one.terms if isinstance(term, Atom)]
+        for atom in atoms:
+            found.setdefault(atom.text, atom)
+        if len(found) >= _KEPT:
             break
-        pool += with_atoms(design, state, family, base, min(one.scale for one in pool))
-    return pool
+    return list(found.values())[:_KEPT]
 
 
 def _settled(pool: list[Answer], weight: float) -> bool:
