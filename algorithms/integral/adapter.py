@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -98,7 +99,7 @@ def _searched(samples: Samples, settings: Settings, late: Callable[[], bool]) ->
     for _ in range(_ROUNDS):
         pools = [find(design, state, settings, late) for state in range(samples.u.shape[1])]
         best = [min(pool, key=lambda one: one.score(settings.weight)) for pool in pools]
-        between, defect = stepped(samples, lambda u: np.stack([b.values(u) for b in best], -1))
+        between, defect = stepped(samples, partial(_together, best))
         misses = np.sqrt(np.mean(np.minimum((defect / samples.deviation) ** 2, 1.0), axis=0))
         misses[~np.isfinite(misses)] = 1.0
         if kept is None or misses.sum() < 1.5 * kept[0]:
@@ -113,6 +114,10 @@ def _searched(samples: Samples, settings: Settings, late: Callable[[], bool]) ->
         design = Design(samples, between, weights)
     assert kept is not None  # noqa: S101 - there is a first round
     return kept[1]
+
+
+def _together(equations: list[Answer], u: Array) -> Array:
+    return np.stack([one.values(u) for one in equations], axis=-1)
 
 
 def _is_near(samples: Samples, between: Array, misses: Array) -> bool:

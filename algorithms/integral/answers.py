@@ -43,9 +43,9 @@ class Answer:
     cost: float
     scale: float
 
-    def score(self, weight: float, floor: float = 0.0) -> float:
-        """Weigh what is left (in decades, none below the floor) against the cost; lower is better."""
-        return 0.5 * float(np.log10(self.scale**2 + floor**2 + 1e-300)) + weight * self.cost
+    def score(self, weight: float) -> float:
+        """Weigh what is left, in decades, against the cost; lower is better."""
+        return float(np.log10(self.scale + 1e-300)) + weight * self.cost
 
     @property
     def text(self) -> str:
@@ -67,16 +67,19 @@ class Answer:
 def answer(design: Design, state: int, terms: Sequence[Term]) -> Answer:
     """Fit coefficients by least squares."""
     columns, target = design.columns(terms, state), design.target(state)
+    size = np.linalg.norm(columns, axis=0)
+    if not (np.isfinite(size) & (size > 0)).all():  # no answer at all
+        none = (0.0,) * len(terms)
+        return Answer(tuple(terms), none, none, sum(term.cost for term in terms), np.inf)
     coefficients, square = least_squares(columns, target)
     left = target - columns @ coefficients
     errors = np.zeros(len(terms))
-    if terms and np.isfinite(square):
-        size = np.linalg.norm(columns, axis=0)
+    if terms:
         inverse = np.linalg.pinv(columns / size)
         variance = square / max(len(target) - len(terms), 1)
         errors = np.sqrt(variance * np.sum(inverse**2, axis=1)) / size
     cost = sum(term.cost for term in terms)
-    scale = student_scale(left) if np.isfinite(square) else np.inf
+    scale = student_scale(left)
     as_floats = tuple(map(float, coefficients)), tuple(map(float, errors))
     return Answer(tuple(terms), *as_floats, cost, scale)
 

@@ -93,7 +93,7 @@ def _one(grid: Array, make: Callable[[float], list[Term]]) -> Family:
 
 
 def _sigmoid_grid(u: Array) -> Array:
-    """Give slopes and offsets, (g, 1 + states): steps of either sharpness, at places in the data."""
+    """Give slopes and offsets, (g, 1 + states): soft and sharp steps within the data."""
     deviation = np.std(u, axis=0)
     deviation[deviation == 0] = 1.0
     sharp = (0.5, 1.5, 4.0) if u.shape[1] == 1 else (0.7, 2.5)

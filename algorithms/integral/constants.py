@@ -71,8 +71,8 @@ def with_family(
     answers: list[Answer] = []
     for size in range(1, _LARGEST + 1):
         ranked = sorted((left, one, k) for one, (left, k) in found.items() if len(one) == size)
-        for left, support, place in ranked[:_PROMISING]:
-            if left > _FAR * least:
+        for square, support, place in ranked[:_PROMISING]:
+            if square > _FAR * least:
                 break
             terms = [*base, *family.atoms(family.grid[place])]
             answers.append(exact(design, state, [terms[k] for k in support]))
@@ -124,9 +124,15 @@ def exact(design: Design, state: int, terms: Sequence[Term]) -> Answer:
         norm = np.linalg.norm(target) + 1e-300
         size = np.maximum(np.abs(start), 1e-3)
         with np.errstate(all="ignore"):
-            found = descend(
-                lambda x: left(x * size) / norm, start / size, method="lm", max_nfev=60 * len(start)
-            ).x * size
+            found = (
+                descend(
+                    lambda x: left(x * size) / norm,
+                    start / size,
+                    method="lm",
+                    max_nfev=60 * len(start),
+                ).x
+                * size
+            )
     return answer(design, state, moved(found))
 
 

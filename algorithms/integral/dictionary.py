@@ -145,25 +145,27 @@ def _functions(u: Array) -> Iterator[Factor]:
 
 
 def _usable(term: Term, u: Array) -> bool:
-    parts = term.text.split("*")
-    for i in range(u.shape[1]):
-        # What would cancel or be another term is written as that one.
-        if f"1/u{i}" in parts and (f"u{i}" in parts or f"sqrt(u{i})" in parts):
-            return False
-        if parts.count(f"exp(u{i})") + parts.count(f"exp(-u{i})") > 2:  # noqa: PLR2004
-            return False
-        if f"exp(u{i})" in parts and f"exp(-u{i})" in parts:
-            return False
-        if parts.count(f"abs(u{i})") > 1 or parts.count(f"sqrt(u{i})") > 1:
-            return False
-        tangents = {f"tan(u{i})", f"cot(u{i})"} & set(parts)
-        if len(tangents) > 1 or (tangents and {f"sin(u{i})", f"cos(u{i})"} & set(parts)):
-            return False
-        # cos**2 is 1 - sin**2.
-        if parts.count(f"cos(u{i})") > 1:
-            return False
+    """Tell whether a term is defined on the data, and is no other way to write another term."""
+    factors = term.text.split("*")
+    if any(_is_written_otherwise(factors, i) for i in range(u.shape[1])):
+        return False
     values = np.abs(term.values(u))
     return bool(np.isfinite(values).all() and values.max() <= _SPAN * np.median(values))
+
+
+def _is_written_otherwise(factors: list[str], i: int) -> bool:
+    x = f"u{i}"
+    there = {name: factors.count(f"{name}({x})") for name in _FUNCTIONS}
+    exponentials = {there["exp"] > 0, factors.count(f"exp(-{x})") > 0}
+    tangents = there["tan"] + there["cot"] > 0
+    return (
+        (f"1/{x}" in factors and (x in factors or there["sqrt"] > 0))
+        or exponentials == {True}
+        or max(there["abs"], there["sqrt"]) > 1
+        or there["cos"] > 1  # cos**2 is 1 - sin**2
+        or (there["tan"] > 0 and there["cot"] > 0)
+        or (tangents and there["sin"] + there["cos"] > 0)
+    )
 
 
 def _product(factors: Sequence[Factor]) -> Term:

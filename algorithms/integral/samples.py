@@ -74,8 +74,7 @@ class Samples:
             raise ValueError(f"more than {_FEWEST} samples at increasing times are needed")
         deviation = np.std(measured, axis=0)
         deviation[deviation == 0] = 1.0
-        noise = float(np.max(np.std(measured - smoothed, axis=0) / deviation))
-        noise = noise if noise > _NOISY else 0.0
+        noise = _noise((measured - smoothed) / deviation)
         u = smoothed if noise else measured
         steps = np.diff(t)
         places = (t[:-1, None] + steps[:, None] * _PLACES).ravel()
@@ -85,6 +84,15 @@ class Samples:
         doubt = steps / np.mean(steps) * np.sqrt(np.sum(apart, axis=1))
         changes = np.diff(u, axis=0)
         return cls(t, u, steps, changes, lower.reshape(shape), doubt, deviation, noise)
+
+
+def _noise(residuals: Array) -> float:
+    """Estimate noise from what smoothing takes out, (n, d); zero where it is not worth smoothing.
+
+    Noise is in most samples; what a curve is too smooth for, such as a jump, is in few.
+    """
+    typical = float(np.max(np.median(np.abs(residuals), axis=0)))
+    return float(np.max(np.std(residuals, axis=0))) if typical > _NOISY else 0.0
 
 
 def stepped(samples: Samples, right_hand_side: Callable[[Array], Array]) -> tuple[Array, Array]:
@@ -139,13 +147,14 @@ class Design:
 
     def target(self, state: int) -> Array:
         """Give the changes of a state in units of its deviation, (r,)."""
-        return self._rows @ (self.samples.changes[:, state] / self.samples.deviation[state])
+        changes = self.samples.changes[:, state] / self.samples.deviation[state]
+        return np.asarray(self._rows @ changes)
 
     def column(self, term: Term, state: int) -> Array:
         """Give the integrals of a term, in the same units, (r,)."""
         if term.text not in self._made:
             self._made[term.text] = self.integrals(term.values(self.between))
-        return self._made[term.text] / self.samples.deviation[state]
+        return np.asarray(self._made[term.text] / self.samples.deviation[state])
 
     def columns(self, terms: Sequence[Term], state: int) -> Array:
         """Give the integrals of terms, (r, k)."""
@@ -155,7 +164,7 @@ class Design:
 
     def integrals(self, values: Array) -> Array:
         """Integrate values at the nodes, (n - 1, nodes), over the intervals or test functions."""
-        return self._rows @ (self.samples.steps * (values @ _WEIGHTS))
+        return np.asarray(self._rows @ (self.samples.steps * (values @ _WEIGHTS)))
 
 
 def _bumps(intervals: int, noise: float) -> Array:

@@ -29,7 +29,7 @@ def compressed(columns: Array, target: Array) -> tuple[Array, Array]:
     unit = columns / np.linalg.norm(columns, axis=0)
     if len(unit) <= unit.shape[1] + 1:
         return unit, target
-    triangle = np.linalg.qr(np.column_stack([unit, target]), mode="r")
+    triangle = np.asarray(np.linalg.qr(np.column_stack([unit, target]), mode="r"))
     return triangle[:, :-1], triangle[:, -1]
 
 
