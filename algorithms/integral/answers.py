@@ -23,6 +23,8 @@ __all__ = ["Answer", "answer", "front", "student_scale"]
 
 _FREEDOM = 3.0
 """Of Student's distribution: a few intervals where the integrator was coarse do not decide."""
+_CANCEL = 300.0
+"""Terms so many times as large as what they add up to are another term in disguise."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,9 @@ def answer(design: Design, state: int, terms: Sequence[Term]) -> Answer:
         none = (0.0,) * len(terms)
         return Answer(tuple(terms), none, none, sum(term.cost for term in terms), np.inf)
     coefficients, square = least_squares(columns, target)
+    parts = np.max(np.abs(coefficients) * size, initial=0.0)
+    if parts > _CANCEL * np.linalg.norm(target):
+        square = np.inf
     left = target - columns @ coefficients
     errors = np.zeros(len(terms))
     if terms:
@@ -79,7 +84,7 @@ def answer(design: Design, state: int, terms: Sequence[Term]) -> Answer:
         variance = square / max(len(target) - len(terms), 1)
         errors = np.sqrt(variance * np.sum(inverse**2, axis=1)) / size
     cost = sum(term.cost for term in terms)
-    scale = student_scale(left)
+    scale = student_scale(left) if np.isfinite(square) else np.inf
     as_floats = tuple(map(float, coefficients)), tuple(map(float, errors))
     return Answer(tuple(terms), *as_floats, cost, scale)
 

@@ -158,9 +158,9 @@ def _shorter(design: Design, state: int, answers: list[Answer]) -> list[Answer]:
 
 @cache
 def _supports(base: int, atoms: int) -> list[Array]:
-    """List supports with one atom and up to three others, and with two and up to two, by size."""
+    """List supports with one atom and up to two others, and with two and up to one, by size."""
     by_size: dict[int, list[Support]] = {}
-    for several, others in ((1, 3), (2, 2)):
+    for several, others in ((1, 2), (2, 1)):
         for own in itertools.combinations(range(base, base + atoms), several):
             for count in range(min(others, base) + 1):
                 for beside in itertools.combinations(range(base), count):

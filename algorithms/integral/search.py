@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 __all__ = ["Settings", "find"]
 
 _WIDTH = 60
-_PASSES = 2
-"""In the second, terms with other inner constants stand beside those of the first."""
+_ENOUGH = (3.0, 4.0)
+"""For each pass: the search ends with an answer that is as good as the closest fit of all, were
+that to cost so much, and 1 more for each state.  In the second, terms with other inner constants
+stand beside those of the first."""
 _KEPT = 4
 """Of the first pass's."""
 _LARGEST = {1: 5, 2: 6, 3: 6}
@@ -59,9 +61,9 @@ def find(design: Design, state: int, settings: Settings, late: Callable[[], bool
     own = list(families(u, _DEGREES.get(u.shape[1], 2)))
     base = monomials(u.shape[1], 3 if u.shape[1] == 1 else 2)
     inner: list[Answer] = []
-    for _ in range(_PASSES):
+    for enough in _ENOUGH:
         for family in own:
-            if late() or _settled([*pool, *inner], settings.weight):
+            if late() or _settled([*pool, *inner], settings.weight, enough + u.shape[1]):
                 return [*pool, *inner]
             least = min(one.scale for one in (*pool, *inner))
             inner += with_family(design, state, family, base, least)
@@ -81,11 +83,11 @@ def _promising(answers: list[Answer], weight: float) -> list[Term]:
     return list(found.values())[:_KEPT]
 
 
-def _settled(pool: list[Answer], weight: float) -> bool:
-    """Tell whether no answer with an inner constant could be better."""
+def _settled(pool: list[Answer], weight: float, enough: float) -> bool:
+    """Tell whether an answer is so cheap, and so near to the best fit, that others hardly win."""
     floor = min(one.scale for one in pool)
     best = min(one.score(weight) for one in pool)
-    return floor < 10**-3.5 and best <= np.log10(floor) + weight * 4.0
+    return best <= np.log10(floor + 1e-300) + weight * enough
 
 
 def _sums(design: Design, state: int, settings: Settings) -> list[Answer]:
