@@ -37,8 +37,9 @@ class Adapter:
     seed, threads
         Not used: nothing is drawn.
     hyperparameters
-        Those of `search.Settings`, and ``margin``: candidates whose score is worse than the best
-        by more decades are not offered to the bench.
+        Those of `search.Settings`, and ``margin``: of clean data, candidates whose score is worse
+        than the best by more decades are not offered to the bench.  Of noisy data all are, since
+        the bench knows more of noise than the score does.
     """
 
     stopped_early: bool = False
@@ -62,7 +63,8 @@ class Adapter:
             raise Unsupported(str(error)) from error
         pools = _searched(samples, self._settings, lambda: time.monotonic() > until)
         self.stopped_early = time.monotonic() > until
-        self._fronts = [front(pool, self._settings.weight, self._margin) for pool in pools]
+        margin = np.inf if samples.noise else self._margin
+        self._fronts = [front(pool, self._settings.weight, margin) for pool in pools]
         self._chosen = [answers[0] for answers in self._fronts]
         for name, answers, pool in zip(problem.targets, self._fronts, pools, strict=True):
             _tell(name, answers[0], pool, self._settings.weight)

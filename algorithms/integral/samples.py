@@ -169,7 +169,7 @@ class Design:
 
 def _bumps(intervals: int, noise: float) -> Array:
     """Give test functions (1 - x^2)^3 whose width grows with the cube root of the noise."""
-    width = int(np.clip(round(74 * noise ** (1 / 3)), 4, intervals // 2))
+    width = int(np.clip(round(45 * noise ** (1 / 3)), 4, intervals // 2))
     x = np.linspace(-1, 1, width + 2)[1:-1]
     bump = (1 - x**2) ** 3
     bump /= np.linalg.norm(bump)

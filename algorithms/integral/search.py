@@ -43,12 +43,15 @@ class Settings:
         Decades of what is left that one unit of cost has to be worth.
     terms
         How many terms without inner constants there may be.
+    noisy_terms
+        The same where the data are noisy.
     inner
         Whether terms with inner constants are tried.
     """
 
     weight: float
     terms: int
+    noisy_terms: int
     inner: bool
 
 
@@ -94,7 +97,8 @@ def _sums(design: Design, state: int, settings: Settings) -> list[Answer]:
     u = design.samples.u
     dim = u.shape[1]
     chosen, columns = [], []
-    for term in terms(u, settings.terms):
+    most = settings.noisy_terms if design.samples.noise else settings.terms
+    for term in terms(u, most):
         column = design.column(term, state)
         if np.isfinite(column).all() and np.abs(column).max() > 0:
             chosen.append(term)
