@@ -61,7 +61,8 @@ class Adapter:
             samples = Samples.of(problem.t, measured, problem.u)
         except ValueError as error:
             raise Unsupported(str(error)) from error
-        pools = _searched(samples, self._settings, lambda: time.monotonic() > until)
+        with np.errstate(all="ignore"):  # what overflows is left out
+            pools = _searched(samples, self._settings, lambda: time.monotonic() > until)
         self.stopped_early = time.monotonic() > until
         margin = np.inf if samples.noise else self._margin
         self._fronts = [front(pool, self._settings.weight, margin) for pool in pools]

@@ -90,7 +90,7 @@ def _settled(pool: list[Answer], weight: float, enough: float) -> bool:
     """Tell whether an answer is so cheap, and so near to the best fit, that others hardly win."""
     floor = min(one.scale for one in pool)
     best = min(one.score(weight) for one in pool)
-    return best <= np.log10(floor + 1e-300) + weight * enough
+    return bool(best <= np.log10(floor + 1e-300) + weight * enough)
 
 
 def _sums(design: Design, state: int, settings: Settings) -> list[Answer]:
