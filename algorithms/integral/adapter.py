@@ -7,8 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from answers import Answer, front
-from samples import Design, Samples, stepped
+from answers import RightSide, front
+from samples import Integrals, Sampled, stepped
 from search import Settings, find
 
 from mdbench.worker import Candidate, Problem, Unsupported
@@ -49,8 +49,8 @@ class Adapter:
         del seed, threads
         self._margin = float(margin)
         self._settings = Settings(**settings)
-        self._chosen: list[Answer] = []
-        self._fronts: list[list[Answer]] = []
+        self._chosen: list[RightSide] = []
+        self._fronts: list[list[RightSide]] = []
 
     def fit(self, problem: Problem) -> None:
         """Search for the equation of each state."""
@@ -58,7 +58,7 @@ class Adapter:
         until = np.inf if problem.time_limit is None else start + _TIME_PART * problem.time_limit
         measured = problem.arrays.get("measured", problem.u)
         try:
-            samples = Samples.of(problem.t, measured, problem.u)
+            samples = Sampled.of(problem.t, measured, problem.u)
         except ValueError as error:
             raise Unsupported(str(error)) from error
         with np.errstate(all="ignore"):  # what overflows is left out
@@ -92,13 +92,15 @@ class Adapter:
         return [one.text for one in self._chosen]
 
 
-def _searched(samples: Samples, settings: Settings, late: Callable[[], bool]) -> list[list[Answer]]:
+def _searched(
+    samples: Sampled, settings: Settings, late: Callable[[], bool]
+) -> list[list[RightSide]]:
     """Search, and search again on what the found equations do between samples.
 
     The second time is for data so coarse that interpolation is what is in the way.
     """
-    design, before = Design(samples), None
-    kept: tuple[float, list[list[Answer]]] | None = None
+    design, before = Integrals(samples), None
+    kept: tuple[float, list[list[RightSide]]] | None = None
     for _ in range(_ROUNDS):
         pools = [find(design, state, settings, late) for state in range(samples.u.shape[1])]
         best = [min(pool, key=lambda one: one.score(settings.weight)) for pool in pools]
@@ -114,16 +116,16 @@ def _searched(samples: Samples, settings: Settings, late: Callable[[], bool]) ->
         before = supports
         apart = np.sqrt(np.sum((defect / samples.deviation) ** 2, axis=1))
         weights = np.ones(len(apart)) if misses.max() < 1e-3 else 1.0 / (np.median(apart) + apart)  # noqa: PLR2004
-        design = Design(samples, between, weights)
+        design = Integrals(samples, between, weights)
     assert kept is not None  # noqa: S101 - there is a first round
     return kept[1]
 
 
-def _together(equations: list[Answer], u: Array) -> Array:
+def _together(equations: list[RightSide], u: Array) -> Array:
     return np.stack([one.values(u) for one in equations], axis=-1)
 
 
-def _is_near(samples: Samples, between: Array, misses: Array) -> bool:
+def _is_near(samples: Sampled, between: Array, misses: Array) -> bool:
     """Tell whether equations describe the data well enough to say what is between them."""
     middle = samples.u.mean(axis=0)
     reach = np.abs(samples.u - middle).max(axis=0)
@@ -132,7 +134,7 @@ def _is_near(samples: Samples, between: Array, misses: Array) -> bool:
     return bool(misses.max() < _FOLLOWED and np.isfinite(between).all() and inside)
 
 
-def _tell(name: str, best: Answer, pool: list[Answer], weight: float) -> None:
+def _tell(name: str, best: RightSide, pool: list[RightSide], weight: float) -> None:
     """Print what was found, how sure it is, and what the data cannot tell from it."""
     print(f"{name} = {best.text}   (left: {best.scale:.1e} of a deviation)")  # noqa: T201
     for term, value, error in zip(best.terms, best.coefficients, best.errors, strict=True):

@@ -13,13 +13,13 @@ from supports import least_squares
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from dictionary import Term
+    from dictionary import Summand
     from numpy.typing import NDArray
-    from samples import Design
+    from samples import Integrals
 
     Array = NDArray[np.float64]
 
-__all__ = ["Answer", "answer", "front", "student_scale"]
+__all__ = ["RightSide", "answer", "front", "student_scale"]
 
 _FREEDOM = 3.0
 """Of Student's distribution: a few intervals where the integrator was coarse do not decide."""
@@ -28,7 +28,7 @@ _CANCEL = 300.0
 
 
 @dataclass(frozen=True)
-class Answer:
+class RightSide:
     """One right-hand side.
 
     Attributes
@@ -39,7 +39,7 @@ class Answer:
         The standard error of each coefficient.
     """
 
-    terms: tuple[Term, ...] = field(repr=False)
+    terms: tuple[Summand, ...] = field(repr=False)
     coefficients: tuple[float, ...]
     errors: tuple[float, ...] = field(repr=False)
     cost: float
@@ -66,13 +66,13 @@ class Answer:
         return values
 
 
-def answer(design: Design, state: int, terms: Sequence[Term]) -> Answer:
+def answer(design: Integrals, state: int, terms: Sequence[Summand]) -> RightSide:
     """Fit coefficients by least squares."""
     columns, target = design.columns(terms, state), design.target(state)
     size = np.linalg.norm(columns, axis=0)
     if not (np.isfinite(size) & (size > 0)).all():  # no answer at all
         none = (0.0,) * len(terms)
-        return Answer(tuple(terms), none, none, sum(term.cost for term in terms), np.inf)
+        return RightSide(tuple(terms), none, none, sum(term.cost for term in terms), np.inf)
     coefficients, square = least_squares(columns, target)
     parts = np.max(np.abs(coefficients) * size, initial=0.0)
     if parts > _CANCEL * np.linalg.norm(target):
@@ -86,12 +86,12 @@ def answer(design: Design, state: int, terms: Sequence[Term]) -> Answer:
     cost = sum(term.cost for term in terms)
     scale = student_scale(left) if np.isfinite(square) else np.inf
     as_floats = tuple(map(float, coefficients)), tuple(map(float, errors))
-    return Answer(tuple(terms), *as_floats, cost, scale)
+    return RightSide(tuple(terms), *as_floats, cost, scale)
 
 
-def front(answers: Iterable[Answer], weight: float, margin: float) -> list[Answer]:
+def front(answers: Iterable[RightSide], weight: float, margin: float) -> list[RightSide]:
     """Give those that are not worse in both respects, and near the best; the best first."""
-    kept: list[Answer] = []
+    kept: list[RightSide] = []
     best_scale = np.inf
     for one in sorted(answers, key=lambda one: (one.cost, one.scale)):
         if one.scale < best_scale:

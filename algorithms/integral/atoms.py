@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from dictionary import CONSTANT, FACTOR, FUNCTION, Term, monomial, monomials
+from dictionary import CONSTANT, FACTOR, FUNCTION, Summand, monomial, monomials
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["Atom", "Family", "families"]
+__all__ = ["AtomFamily", "TunedSummand", "families"]
 
 _GRID = 16
 _INNER = CONSTANT + CONSTANT + FUNCTION
@@ -28,7 +28,7 @@ _POWERS = (-2.5, -1.5, -0.7, -0.35, 0.2, 0.35, 0.5, 0.7, 1.3, 1.6, 2.4, 3.4)
 
 
 @dataclass(frozen=True)
-class Family:
+class AtomFamily:
     """Terms that share inner constants.
 
     Attributes
@@ -40,26 +40,26 @@ class Family:
     """
 
     grid: Array = field(repr=False)
-    make: Callable[[Array], list[Term]] = field(repr=False)
+    make: Callable[[Array], list[Summand]] = field(repr=False)
 
-    def atoms(self, constants: Array) -> list[Atom]:
+    def atoms(self, constants: Array) -> list[TunedSummand]:
         """Give the family's terms."""
         return [
-            Atom(term.text, term.cost, term.make, self, constants, place)
+            TunedSummand(term.text, term.cost, term.make, self, constants, place)
             for place, term in enumerate(self.make(constants))
         ]
 
 
 @dataclass(frozen=True)
-class Atom(Term):
+class TunedSummand(Summand):
     """A term of a family, with the constants that made it."""
 
-    family: Family = field(repr=False, compare=False)
+    family: AtomFamily = field(repr=False, compare=False)
     constants: Array = field(repr=False, compare=False)
     place: int = field(repr=False, compare=False)
 
 
-def families(u: Array, degree: int) -> Iterator[Family]:
+def families(u: Array, degree: int) -> Iterator[AtomFamily]:
     """List the families that are defined on states (n, d)."""
     dim = u.shape[1]
     for i in range(dim):
@@ -82,14 +82,14 @@ def families(u: Array, degree: int) -> Iterator[Family]:
             yield _one(scales, partial(_ratios, i=i, j=j, dim=dim))
     for count in (1, 2):
         for several in itertools.combinations(range(dim), count):
-            yield Family(_sigmoid_grid(u[:, several]), partial(_sigmoids, states=several))
+            yield AtomFamily(_sigmoid_grid(u[:, several]), partial(_sigmoids, states=several))
 
 
-def _one(grid: Array, make: Callable[[float], list[Term]]) -> Family:
-    def from_first(constants: Array) -> list[Term]:
+def _one(grid: Array, make: Callable[[float], list[Summand]]) -> AtomFamily:
+    def from_first(constants: Array) -> list[Summand]:
         return make(float(constants[0]))
 
-    return Family(grid[:, None], from_first)
+    return AtomFamily(grid[:, None], from_first)
 
 
 def _sigmoid_grid(u: Array) -> Array:
@@ -107,7 +107,7 @@ def _sigmoid_grid(u: Array) -> Array:
     return np.array(grid)
 
 
-def _exponentials(k: float, i: int, dim: int) -> list[Term]:
+def _exponentials(k: float, i: int, dim: int) -> list[Summand]:
     text = f"exp({k!r}*u{i})"
 
     def make(u: Array) -> Array:
@@ -116,7 +116,7 @@ def _exponentials(k: float, i: int, dim: int) -> list[Term]:
     return [_times(one, text, make, _INNER) for one in monomials(dim, 1)]
 
 
-def _waves(k: float, i: int) -> list[Term]:
+def _waves(k: float, i: int) -> list[Summand]:
     def sine(u: Array) -> Array:
         return np.asarray(np.sin(k * u[..., i]))
 
@@ -124,12 +124,12 @@ def _waves(k: float, i: int) -> list[Term]:
         return np.asarray(np.cos(k * u[..., i]))
 
     return [
-        Term(f"sin({k!r}*u{i})", _INNER, sine),
-        Term(f"cos({k!r}*u{i})", _INNER, cosine),
+        Summand(f"sin({k!r}*u{i})", _INNER, sine),
+        Summand(f"cos({k!r}*u{i})", _INNER, cosine),
     ]
 
 
-def _powers(k: float, i: int, dim: int) -> list[Term]:
+def _powers(k: float, i: int, dim: int) -> list[Summand]:
     def make(u: Array) -> Array:
         return np.asarray(u[..., i] ** k)
 
@@ -137,7 +137,7 @@ def _powers(k: float, i: int, dim: int) -> list[Term]:
     return [_times(one, f"u{i}**({k!r})", make, _INNER) for one in others]
 
 
-def _saturations(k: float, i: int, n: int, dim: int) -> list[Term]:
+def _saturations(k: float, i: int, n: int, dim: int) -> list[Summand]:
     def make(u: Array) -> Array:
         return np.asarray(1.0 / (k + u[..., i] ** n))
 
@@ -152,7 +152,7 @@ def _saturations(k: float, i: int, n: int, dim: int) -> list[Term]:
     return [_times(one, text, make, _INNER + FACTOR * (n - 1)) for one in (*own, *others)]
 
 
-def _ratios(k: float, i: int, j: int, dim: int) -> list[Term]:
+def _ratios(k: float, i: int, j: int, dim: int) -> list[Summand]:
     def make(u: Array) -> Array:
         return np.asarray(1.0 / (u[..., i] + k * u[..., j]))
 
@@ -160,7 +160,7 @@ def _ratios(k: float, i: int, j: int, dim: int) -> list[Term]:
     return [_times(one, f"1/(u{i} + {k!r}*u{j})", make, _INNER + FACTOR) for one in tops]
 
 
-def _sigmoids(constants: Array, states: tuple[int, ...]) -> list[Term]:
+def _sigmoids(constants: Array, states: tuple[int, ...]) -> list[Summand]:
     *slopes, offset = map(float, constants)
 
     def make(u: Array) -> Array:
@@ -169,15 +169,15 @@ def _sigmoids(constants: Array, states: tuple[int, ...]) -> list[Term]:
 
     inside = "".join(f"{slope!r}*u{i} + " for slope, i in zip(slopes, states, strict=True))
     cost = CONSTANT * (2 + len(states)) + 2 * FUNCTION
-    return [Term(f"1/(1 + exp({inside}{offset!r}))", cost, make)]
+    return [Summand(f"1/(1 + exp({inside}{offset!r}))", cost, make)]
 
 
-def _times(one: Term, text: str, make: Callable[[Array], Array], cost: float) -> Term:
+def _times(one: Summand, text: str, make: Callable[[Array], Array], cost: float) -> Summand:
     if one.text == "1":
-        return Term(text, cost, make)
+        return Summand(text, cost, make)
     factors = one.text.count("*") + 1
 
     def both(u: Array) -> Array:
         return one.make(u) * make(u)
 
-    return Term(f"{one.text}*{text}", cost + FACTOR * factors, both)
+    return Summand(f"{one.text}*{text}", cost + FACTOR * factors, both)

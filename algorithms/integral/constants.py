@@ -7,8 +7,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
-from answers import Answer, answer
-from atoms import Atom, Family
+from answers import RightSide, answer
+from atoms import AtomFamily, TunedSummand
 from scipy.optimize import least_squares as descend
 from scipy.optimize import minimize_scalar
 from supports import backward, compressed, least_squares, residuals
@@ -16,9 +16,9 @@ from supports import backward, compressed, least_squares, residuals
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dictionary import Term
+    from dictionary import Summand
     from numpy.typing import NDArray
-    from samples import Design
+    from samples import Integrals
 
     Array = NDArray[np.float64]
     Support = tuple[int, ...]
@@ -35,8 +35,8 @@ _STEP = 0.8
 
 
 def with_family(
-    design: Design, state: int, family: Family, base: list[Term], least_scale: float
-) -> list[Answer]:
+    design: Integrals, state: int, family: AtomFamily, base: list[Summand], least_scale: float
+) -> list[RightSide]:
     """Find the best answers of each size that have a term of the family.
 
     Parameters
@@ -68,7 +68,7 @@ def with_family(
     least = max(
         least_scale**2 * len(target), min((left for left, _ in found.values()), default=0.0)
     )
-    answers: list[Answer] = []
+    answers: list[RightSide] = []
     for size in range(1, _LARGEST + 1):
         ranked = sorted((left, one, k) for one, (left, k) in found.items() if len(one) == size)
         for square, support, place in ranked[:_PROMISING]:
@@ -79,23 +79,23 @@ def with_family(
     return [*answers, *_shorter(design, state, answers)]
 
 
-def exact(design: Design, state: int, terms: Sequence[Term]) -> Answer:
+def exact(design: Integrals, state: int, terms: Sequence[Summand]) -> RightSide:
     """Fit the inner constants, too, from where they are."""
-    groups = {id(t.constants): t for t in terms if isinstance(t, Atom)}
+    groups = {id(t.constants): t for t in terms if isinstance(t, TunedSummand)}
     if not groups:
         return answer(design, state, terms)
     target = design.target(state)
     scale = design.samples.deviation[state]
     start = np.concatenate([each.constants for each in groups.values()])
-    steady = [None if isinstance(t, Atom) else design.column(t, state) for t in terms]
+    steady = [None if isinstance(t, TunedSummand) else design.column(t, state) for t in terms]
 
-    def moved(constants: Array) -> list[Term]:
+    def moved(constants: Array) -> list[Summand]:
         made, place = {}, 0
         for key, each in groups.items():
             size = len(each.constants)
             made[key] = each.family.atoms(constants[place : place + size].copy())
             place += size
-        return [made[id(t.constants)][t.place] if isinstance(t, Atom) else t for t in terms]
+        return [made[id(t.constants)][t.place] if isinstance(t, TunedSummand) else t for t in terms]
 
     def left(constants: Array) -> Array:
         columns = np.stack(
@@ -136,9 +136,9 @@ def exact(design: Design, state: int, terms: Sequence[Term]) -> Answer:
     return answer(design, state, moved(found))
 
 
-def _shorter(design: Design, state: int, answers: list[Answer]) -> list[Answer]:
+def _shorter(design: Integrals, state: int, answers: list[RightSide]) -> list[RightSide]:
     """Leave out the term that is missed least, fit the constants anew, and so on."""
-    found: list[Answer] = []
+    found: list[RightSide] = []
     for size in range(2, _LARGEST + 1):
         several = [one for one in answers if len(one.terms) == size]
         if not several:
@@ -149,7 +149,7 @@ def _shorter(design: Design, state: int, answers: list[Answer]) -> list[Answer]:
             unit, along = compressed(design.columns(last.terms, state), design.target(state))
             support = backward(unit, along, range(len(last.terms)), len(last.terms) - 1)[0]
             terms = [last.terms[k] for k in support]
-            if not any(isinstance(term, Atom) for term in terms):
+            if not any(isinstance(term, TunedSummand) for term in terms):
                 break
             last = exact(design, state, terms)
             found.append(last)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["CONSTANT", "FACTOR", "FUNCTION", "Term", "monomial", "monomials", "terms"]
+__all__ = ["CONSTANT", "FACTOR", "FUNCTION", "Summand", "monomial", "monomials", "terms"]
 
 CONSTANT, FACTOR, FUNCTION = 1.0, 0.25, 0.5
 _MOST_FUNCTIONS = 3
@@ -41,7 +41,7 @@ _FUNCTIONS: Mapping[str, Callable[[Array], Array]] = {
 
 
 @dataclass(frozen=True)
-class Factor:
+class Multiplicand:
     """A state, or a function of one, or of a difference of two."""
 
     text: str
@@ -50,7 +50,7 @@ class Factor:
 
 
 @dataclass(frozen=True)
-class Term:
+class Summand:
     """A product of factors.
 
     Attributes
@@ -71,7 +71,7 @@ class Term:
             return self.make(u)
 
 
-def terms(u: Array, most: int) -> list[Term]:
+def terms(u: Array, most: int) -> list[Summand]:
     """List the cheapest terms, all up to some cost, such that there are no more than `most`.
 
     Parameters
@@ -83,9 +83,9 @@ def terms(u: Array, most: int) -> list[Term]:
         How many at most.
     """
     dim = u.shape[1]
-    states = [Factor(f"u{i}", 0.0, _state(i)) for i in range(dim)]
+    states = [Multiplicand(f"u{i}", 0.0, _state(i)) for i in range(dim)]
     functions = list(_functions(u))
-    found: list[Term] = []
+    found: list[Summand] = []
     for cost in np.arange(CONSTANT, 4.01, FACTOR):
         level = [term for term in _of_cost(float(cost), states, functions) if _usable(term, u)]
         if len(found) + len(level) > most:
@@ -94,20 +94,22 @@ def terms(u: Array, most: int) -> list[Term]:
     return found
 
 
-def monomials(dim: int, degree: int) -> list[Term]:
+def monomials(dim: int, degree: int) -> list[Summand]:
     """List all products of powers of states up to a degree, the constant first."""
     exponents = itertools.product(range(degree + 1), repeat=dim)
     chosen = sorted((e for e in exponents if sum(e) <= degree), key=lambda e: (sum(e), e))
     return [monomial(each) for each in chosen]
 
 
-def monomial(exponents: Sequence[int]) -> Term:
+def monomial(exponents: Sequence[int]) -> Summand:
     """Give one product of powers of states."""
     states = [i for i, power in enumerate(exponents) for _ in range(power)]
-    return _product([Factor(f"u{i}", 0.0, _state(i)) for i in states])
+    return _product([Multiplicand(f"u{i}", 0.0, _state(i)) for i in states])
 
 
-def _of_cost(cost: float, states: list[Factor], functions: list[Factor]) -> Iterator[Term]:
+def _of_cost(
+    cost: float, states: list[Multiplicand], functions: list[Multiplicand]
+) -> Iterator[Summand]:
     """List all products that have exactly this cost."""
     for count in range(_MOST_FUNCTIONS + 1):
         for several in itertools.combinations_with_replacement(functions, count):
@@ -121,30 +123,32 @@ def _of_cost(cost: float, states: list[Factor], functions: list[Factor]) -> Iter
         yield _product([])
 
 
-def _functions(u: Array) -> Iterator[Factor]:
+def _functions(u: Array) -> Iterator[Multiplicand]:
     for i, x in enumerate(u.T):
         state, positive = _state(i), bool((x > 0).all())
         one_sign = positive or bool((x < 0).all())
         for name in ("sin", "cos"):
-            yield Factor(f"{name}(u{i})", FUNCTION, _of(name, state))
+            yield Multiplicand(f"{name}(u{i})", FUNCTION, _of(name, state))
         for sign in ("", "-"):
-            yield Factor(f"exp({sign}u{i})", FUNCTION, _exponential(i, -1.0 if sign else 1.0))
+            yield Multiplicand(f"exp({sign}u{i})", FUNCTION, _exponential(i, -1.0 if sign else 1.0))
         if one_sign:
-            yield Factor(f"1/u{i}", FUNCTION, _reciprocal(i))
+            yield Multiplicand(f"1/u{i}", FUNCTION, _reciprocal(i))
         else:
-            yield Factor(f"abs(u{i})", FUNCTION, _of("abs", state))
+            yield Multiplicand(f"abs(u{i})", FUNCTION, _of("abs", state))
         if positive:
-            yield Factor(f"log(u{i})", FUNCTION, _of("log", state))
-            yield Factor(f"sqrt(u{i})", FUNCTION, _of("sqrt", state))
+            yield Multiplicand(f"log(u{i})", FUNCTION, _of("log", state))
+            yield Multiplicand(f"sqrt(u{i})", FUNCTION, _of("sqrt", state))
         for name, zero in (("tan", np.cos), ("cot", np.sin)):
             if np.ptp(x) < np.pi and (np.sign(zero(x)) == np.sign(zero(x[0]))).all():
-                yield Factor(f"{name}(u{i})", FUNCTION, _of(name, state))
+                yield Multiplicand(f"{name}(u{i})", FUNCTION, _of(name, state))
     for i, j in itertools.combinations(range(u.shape[1]), 2):
         for name in ("sin", "cos"):
-            yield Factor(f"{name}(u{i} - u{j})", FUNCTION + FACTOR, _of(name, _difference(i, j)))
+            yield Multiplicand(
+                f"{name}(u{i} - u{j})", FUNCTION + FACTOR, _of(name, _difference(i, j))
+            )
 
 
-def _usable(term: Term, u: Array) -> bool:
+def _usable(term: Summand, u: Array) -> bool:
     """Tell whether a term is defined on the data, and is no other way to write another term."""
     factors = term.text.split("*")
     if any(_is_written_otherwise(factors, i) for i in range(u.shape[1])):
@@ -168,10 +172,10 @@ def _is_written_otherwise(factors: list[str], i: int) -> bool:
     )
 
 
-def _product(factors: Sequence[Factor]) -> Term:
+def _product(factors: Sequence[Multiplicand]) -> Summand:
     cost = CONSTANT + FACTOR * max(len(factors) - 1, 0) + sum(one.cost for one in set(factors))
     if not factors:
-        return Term("1", cost, lambda u: np.ones(u.shape[:-1]))
+        return Summand("1", cost, lambda u: np.ones(u.shape[:-1]))
     makes = [one.make for one in factors]
 
     def make(u: Array) -> Array:
@@ -180,7 +184,7 @@ def _product(factors: Sequence[Factor]) -> Term:
             values = values * other(u)
         return values
 
-    return Term("*".join(one.text for one in factors), cost, make)
+    return Summand("*".join(one.text for one in factors), cost, make)
 
 
 def _state(i: int) -> Callable[[Array], Array]:

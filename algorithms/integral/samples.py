@@ -11,12 +11,12 @@ from scipy.interpolate import make_interp_spline
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from dictionary import Term
+    from dictionary import Summand
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
 
-__all__ = ["Design", "Samples", "stepped"]
+__all__ = ["Integrals", "Sampled", "stepped"]
 
 _NODES = 5
 """At which terms are evaluated between two samples (Gauss and Legendre)."""
@@ -30,7 +30,7 @@ _FEWEST = 8
 
 
 @dataclass(frozen=True)
-class Samples:
+class Sampled:
     """States at the samples and between them.
 
     Attributes
@@ -60,7 +60,7 @@ class Samples:
     noise: float
 
     @classmethod
-    def of(cls, t: Array, measured: Array, smoothed: Array) -> Samples:
+    def of(cls, t: Array, measured: Array, smoothed: Array) -> Sampled:
         """Interpolate samples as they are, or smoothed if they are noisy.
 
         The error between samples is estimated by the difference of splines of degrees 5 and 7.
@@ -95,7 +95,7 @@ def _noise(residuals: Array) -> float:
     return float(np.max(np.std(residuals, axis=0))) if typical > _NOISY else 0.0
 
 
-def stepped(samples: Samples, right_hand_side: Callable[[Array], Array]) -> tuple[Array, Array]:
+def stepped(samples: Sampled, right_hand_side: Callable[[Array], Array]) -> tuple[Array, Array]:
     """Follow equations through each interval from its left sample.
 
     Gives the states at the nodes (n - 1, nodes, d), the defect at the end of each interval spread
@@ -119,7 +119,7 @@ def stepped(samples: Samples, right_hand_side: Callable[[Array], Array]) -> tupl
         return np.stack(nodes, axis=1), defect
 
 
-class Design:
+class Integrals:
     """Weighted integrals of terms over intervals, or against test functions; each made once.
 
     Parameters
@@ -133,7 +133,7 @@ class Design:
     """
 
     def __init__(
-        self, samples: Samples, between: Array | None = None, weights: Array | None = None
+        self, samples: Sampled, between: Array | None = None, weights: Array | None = None
     ) -> None:
         self.samples = samples
         self.between = samples.between if between is None else between
@@ -150,13 +150,13 @@ class Design:
         changes = self.samples.changes[:, state] / self.samples.deviation[state]
         return np.asarray(self._rows @ changes)
 
-    def column(self, term: Term, state: int) -> Array:
+    def column(self, term: Summand, state: int) -> Array:
         """Give the integrals of a term, in the same units, (r,)."""
         if term.text not in self._made:
             self._made[term.text] = self.integrals(term.values(self.between))
         return np.asarray(self._made[term.text] / self.samples.deviation[state])
 
-    def columns(self, terms: Sequence[Term], state: int) -> Array:
+    def columns(self, terms: Sequence[Summand], state: int) -> Array:
         """Give the integrals of terms, (r, k)."""
         if not terms:
             return np.zeros((len(self._rows), 0))

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from answers import Answer, answer
-from atoms import Atom, families
+from answers import RightSide, answer
+from atoms import TunedSummand, families
 from constants import with_family
-from dictionary import Term, monomials, terms
+from dictionary import Summand, monomials, terms
 from supports import backward, best_supports, compressed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from samples import Design
+    from samples import Integrals
 
 __all__ = ["Settings", "find"]
 
@@ -55,7 +55,9 @@ class Settings:
     inner: bool
 
 
-def find(design: Design, state: int, settings: Settings, late: Callable[[], bool]) -> list[Answer]:
+def find(
+    design: Integrals, state: int, settings: Settings, late: Callable[[], bool]
+) -> list[RightSide]:
     """Give the best right-hand sides of all sizes for one state."""
     u = design.samples.u
     pool = _sums(design, state, settings)
@@ -63,7 +65,7 @@ def find(design: Design, state: int, settings: Settings, late: Callable[[], bool
         return pool
     own = list(families(u, _DEGREES.get(u.shape[1], 2)))
     base = monomials(u.shape[1], 3 if u.shape[1] == 1 else 2)
-    inner: list[Answer] = []
+    inner: list[RightSide] = []
     for enough in _ENOUGH:
         for family in own:
             if late() or _settled([*pool, *inner], settings.weight, enough + u.shape[1]):
@@ -74,11 +76,11 @@ def find(design: Design, state: int, settings: Settings, late: Callable[[], bool
     return [*pool, *inner]
 
 
-def _promising(answers: list[Answer], weight: float) -> list[Term]:
+def _promising(answers: list[RightSide], weight: float) -> list[Summand]:
     """Give the terms with inner constants of the best answers."""
-    found: dict[str, Term] = {}
+    found: dict[str, Summand] = {}
     for one in sorted(answers, key=lambda one: one.score(weight)):
-        atoms = [term for term in one.terms if isinstance(term, Atom)]
+        atoms = [term for term in one.terms if isinstance(term, TunedSummand)]
         for atom in atoms:
             found.setdefault(atom.text, atom)
         if len(found) >= _KEPT:
@@ -86,14 +88,14 @@ def _promising(answers: list[Answer], weight: float) -> list[Term]:
     return list(found.values())[:_KEPT]
 
 
-def _settled(pool: list[Answer], weight: float, enough: float) -> bool:
+def _settled(pool: list[RightSide], weight: float, enough: float) -> bool:
     """Tell whether an answer is so cheap, and so near to the best fit, that others hardly win."""
     floor = min(one.scale for one in pool)
     best = min(one.score(weight) for one in pool)
     return bool(best <= np.log10(floor + 1e-300) + weight * enough)
 
 
-def _sums(design: Design, state: int, settings: Settings) -> list[Answer]:
+def _sums(design: Integrals, state: int, settings: Settings) -> list[RightSide]:
     u = design.samples.u
     dim = u.shape[1]
     chosen, columns = [], []
@@ -118,6 +120,6 @@ def _sums(design: Design, state: int, settings: Settings) -> list[Answer]:
     pool = [answer(design, state, [])]
     for supports in found.values():
         for support in dict.fromkeys(supports):
-            several: list[Term] = [chosen[k] for k in support]
+            several: list[Summand] = [chosen[k] for k in support]
             pool.append(answer(design, state, several))
     return pool
