@@ -15,7 +15,7 @@ from mdbench.errors import DataError
 from mdbench.solvers.ode import integrate, read_system
 
 FOLDER = Path(__file__).parents[1] / "datasets" / "ode"
-SYSTEMS = {system.id: system for system in map(read_system, FOLDER.iterdir())}
+SYSTEMS = {system.id: system for system in map(read_system, FOLDER.glob("*.toml"))}
 REFERENCE = json.loads((Path(__file__).parent / "golden" / "odebench.json").read_text("utf-8"))
 """Numbers of MDBench's public datasets: index 0 is system I1."""
 

@@ -52,6 +52,8 @@ if TYPE_CHECKING:
 
 __all__ = ["DATA_TYPE", "Ode", "OdeDataset"]
 
+ODEBENCH, DEV = "odebench", "dev"
+"""The groups of systems, by which ``--dataset`` asks for all of one."""
 FOLLOWED = 0.9
 """A trajectory with a larger R2 is followed: the score of ODEFormer."""
 
@@ -283,7 +285,11 @@ DATA_TYPE = Ode
 
 
 class _OdeSystems(Source[OdeDataset]):
-    """The project's own systems; their clean arrays are made on first use."""
+    """The project's own systems; their clean arrays are made on first use.
+
+    The 63 of ODEBench are in the folder itself; those that methods may be developed on are in the
+    folder ``dev`` in it, and are used only where they are asked for.
+    """
 
     def __init__(self, folder: Path, cache: Path) -> None:
         self.folder = folder
@@ -294,13 +300,23 @@ class _OdeSystems(Source[OdeDataset]):
     @cached_property
     def systems(self) -> Mapping[str, OdeSystem]:
         """All systems by name, in the order of their ids."""
-        systems = [read_system(path) for path in self.folder.glob("*.toml")]
-        if not systems:
+        own, dev = self._read
+        if not own:
             raise DataError(f"{self.folder} has no systems: no file ends in .toml")
-        return {system.name: system for system in sorted(systems, key=_order)}
+        if twice := own.keys() & dev.keys():
+            raise DataError(f"{self.folder / DEV}: {min(twice)!r} is a system of ODEBench, too")
+        return own | dev
+
+    @cached_property
+    def _read(self) -> tuple[dict[str, OdeSystem], dict[str, OdeSystem]]:
+        return _read_systems(self.folder), _read_systems(self.folder / DEV)
 
     def names(self) -> list[str]:
-        return list(self.systems)
+        return [name for name in self.systems if name in self._read[0]]
+
+    def groups(self) -> dict[str, list[str]]:
+        own, dev = self._read
+        return {ODEBENCH: list(own), DEV: list(dev)}
 
     def title(self, name: str) -> str:
         return named(name, self.systems).description
@@ -473,6 +489,11 @@ def _fingerprint(
     if clean.du is not None:
         arrays["du"] = clean.du
     return fingerprint(arrays, snr_db, noise, seed)
+
+
+def _read_systems(folder: Path) -> dict[str, OdeSystem]:
+    systems = [read_system(path) for path in folder.glob("*.toml")]
+    return {system.name: system for system in sorted(systems, key=_order)}
 
 
 def _order(system: OdeSystem) -> tuple[str, int]:

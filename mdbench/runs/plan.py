@@ -113,11 +113,12 @@ def select_names(
     Parameters
     ----------
     names
-        All names there are.
+        Those that are meant where nothing is said.
     patterns
-        Names, globs, or names of groups; none for all.
+        Names, globs, or names of groups; none for all of `names`.
     groups
-        The names in each group.
+        The names in each group; those that are not among `names` are picked by their own name or
+        by the group's, and globs that match none of `names` are tried on them.
 
     Raises
     ------
@@ -126,19 +127,21 @@ def select_names(
     """
     if not patterns:
         return list(names)
+    groups = groups or {}
+    every = list(dict.fromkeys([*names, *(name for group in groups.values() for name in group)]))
     picked: set[str] = set()
     for pattern in patterns:
         matching = [name for name in names if name == pattern or fnmatchcase(name, pattern)]
-        if not matching and groups:
-            matching = list(groups.get(pattern, ()))
+        matching = matching or list(groups.get(pattern, ()))
+        matching = matching or [name for name in every if fnmatchcase(name, pattern)]
         if not matching:
-            near = did_you_mean(pattern, [*names, *(groups or ())])
+            near = did_you_mean(pattern, [*every, *groups])
             raise UsageError(
-                f"--dataset {pattern!r} matches none of the {len(names)} datasets.",
+                f"--dataset {pattern!r} matches none of the {len(every)} datasets.",
                 f"{near} To see all: mdbench list --datasets",
             )
         picked.update(matching)
-    return [name for name in names if name in picked]
+    return [name for name in every if name in picked]
 
 
 def _check_method(method: Method, data_type: DataType[Any, Any], given: Mapping[str, Any]) -> None:

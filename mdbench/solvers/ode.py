@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     RightHandSide = Callable[[float, Array], Array]
 
-__all__ = ["SOLVER", "OdeSystem", "integrate", "read_system"]
+__all__ = ["FORMS", "SOLVER", "OdeSystem", "integrate", "read_system"]
 
 T_END = 10.0
 N_POINTS = 150
@@ -51,6 +51,12 @@ SOLVER: dict[str, Any] = {
     "first_step": 1e-6,
     "min_step": 1e-10,
 }
+FORMS = ("trigonometric", "exponential", "other", "rational", "polynomial")
+"""Sines, cosines, tangents; exponentials, logarithms; roots, broken powers, absolute values;
+states under a bar; and sums of powers of states."""
+_FORM_OF = dict.fromkeys(("sin", "cos", "tan", "cot"), "trigonometric") | dict.fromkeys(
+    ("exp", "log"), "exponential"
+)
 _REVISION = 1
 """To be raised whenever a change to this module changes the arrays that it makes."""
 
@@ -99,6 +105,11 @@ class OdeSystem:
         names = (*self.variables, *self.constants)
         return tuple(put_in(each, names, self.constants) for each in self.equations)
 
+    @cached_property
+    def form(self) -> str:
+        """What the right-hand sides are made of: the first of `FORMS` that one of them has."""
+        return min((_form(text) for text in self.truth), key=FORMS.index)
+
     @property
     def recipe(self) -> str:
         """SHA-256 of all that decides what `integrate` makes of this system by default."""
@@ -117,6 +128,26 @@ class OdeSystem:
             return du
 
         return right_hand_side
+
+
+def _form(equation: str) -> str:
+    with READING:
+        tree = ast.parse(equation, mode="eval")
+    found = {"polynomial"}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            found.add(_FORM_OF.get(node.func.id, "other"))
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
+            exponent = node.right.value if isinstance(node.right, ast.Constant) else None
+            if not (isinstance(exponent, int | float) and float(exponent).is_integer()):
+                found.add("other")
+        elif (
+            isinstance(node, ast.BinOp)
+            and isinstance(node.op, ast.Div)
+            and any(isinstance(below, ast.Name) for below in ast.walk(node.right))
+        ):
+            found.add("rational")
+    return min(found, key=FORMS.index)
 
 
 def read_system(path: Path) -> OdeSystem:

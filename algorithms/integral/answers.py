@@ -1,0 +1,121 @@
+"""Proposed right-hand sides: what they cost, what they leave unexplained, and how sure they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import ndtri
+from supports import least_squares
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from dictionary import Summand
+    from numpy.typing import NDArray
+    from samples import Integrals
+
+    Array = NDArray[np.float64]
+
+__all__ = ["RightSide", "answer", "front", "student_scale"]
+
+_FREEDOM = 3.0
+"""Of Student's distribution: a few intervals where the integrator was coarse do not decide."""
+_CANCEL = 300.0
+"""Terms so many times as large as what they add up to are another term in disguise."""
+
+
+@dataclass(frozen=True)
+class RightSide:
+    """One right-hand side.
+
+    Attributes
+    ----------
+    scale
+        Of what it leaves of a state's change over an interval, as a share of its deviation.
+    errors
+        The standard error of each coefficient.
+    """
+
+    terms: tuple[Summand, ...] = field(repr=False)
+    coefficients: tuple[float, ...]
+    errors: tuple[float, ...] = field(repr=False)
+    cost: float
+    scale: float
+
+    def score(self, weight: float) -> float:
+        """Weigh what is left, in decades, against the cost; lower is better."""
+        return float(np.log10(self.scale + 1e-300)) + weight * self.cost
+
+    @property
+    def text(self) -> str:
+        """Write it with all digits."""
+        parts = [
+            repr(c) if term.text == "1" else f"{c!r}*{term.text}"
+            for c, term in zip(self.coefficients, self.terms, strict=True)
+        ]
+        return " + ".join(parts).replace("+ -", "- ") or "0"
+
+    def values(self, u: Array) -> Array:
+        """Evaluate it on states (..., d)."""
+        values = np.zeros(u.shape[:-1])
+        for c, term in zip(self.coefficients, self.terms, strict=True):
+            values = values + c * term.values(u)
+        return values
+
+
+def answer(design: Integrals, state: int, terms: Sequence[Summand]) -> RightSide:
+    """Fit coefficients by least squares."""
+    columns, target = design.columns(terms, state), design.target(state)
+    size = np.linalg.norm(columns, axis=0)
+    if not (np.isfinite(size) & (size > 0)).all():  # no answer at all
+        none = (0.0,) * len(terms)
+        return RightSide(tuple(terms), none, none, sum(term.cost for term in terms), np.inf)
+    coefficients, square = least_squares(columns, target)
+    parts = np.max(np.abs(coefficients) * size, initial=0.0)
+    if parts > _CANCEL * np.linalg.norm(target):
+        square = np.inf
+    left = target - columns @ coefficients
+    errors = np.zeros(len(terms))
+    if terms:
+        inverse = np.linalg.pinv(columns / size)
+        variance = square / max(len(target) - len(terms), 1)
+        errors = np.sqrt(variance * np.sum(inverse**2, axis=1)) / size
+    cost = sum(term.cost for term in terms)
+    scale = student_scale(left) if np.isfinite(square) else np.inf
+    as_floats = tuple(map(float, coefficients)), tuple(map(float, errors))
+    return RightSide(tuple(terms), *as_floats, cost, scale)
+
+
+def front(answers: Iterable[RightSide], weight: float, margin: float) -> list[RightSide]:
+    """Give those that are not worse in both respects, and near the best; the best first."""
+    kept: list[RightSide] = []
+    best_scale = np.inf
+    for one in sorted(answers, key=lambda one: (one.cost, one.scale)):
+        if one.scale < best_scale:
+            best_scale = one.scale
+            kept.append(one)
+    kept.sort(key=lambda one: one.score(weight))
+    return [one for one in kept if one.score(weight) <= kept[0].score(weight) + margin]
+
+
+def student_scale(left: Array) -> float:
+    """Give the scale at which residuals are likeliest; that of normal ones is their deviation."""
+    return float(np.exp(_unlikely(left) - _normal()))
+
+
+def _unlikely(left: Array) -> float:
+    square = float(np.mean(left**2)) + 1e-300
+    power = (_FREEDOM + 1) / 2
+    for _ in range(12):
+        square = 2 * power * float(np.mean(left**2 / (_FREEDOM + left**2 / square))) + 1e-300
+    return 0.5 * float(np.log(square)) + power * float(
+        np.mean(np.log1p(left**2 / (_FREEDOM * square)))
+    )
+
+
+@cache
+def _normal() -> float:
+    return _unlikely(ndtri((np.arange(4000) + 0.5) / 4000))

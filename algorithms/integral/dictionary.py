@@ -1,0 +1,208 @@
+"""The terms that equations are made of, by one rule of cost for every system.
+
+A coefficient costs 1, and so does every further constant.  Each factor after the first costs
+0.25, and each function 0.5, once for all its powers.  Functions are those of the grammar that all
+methods may use, and the reciprocal; they are of one state, sine and cosine of the difference of
+two states, too.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+__all__ = ["CONSTANT", "FACTOR", "FUNCTION", "Summand", "monomial", "monomials", "terms"]
+
+CONSTANT, FACTOR, FUNCTION = 1.0, 0.25, 0.5
+_MOST_FUNCTIONS = 3
+_SPAN = 1e8
+"""The largest absolute value of a term over its median: beyond, a few samples decide alone."""
+
+_FUNCTIONS: Mapping[str, Callable[[Array], Array]] = {
+    "sin": np.sin,
+    "cos": np.cos,
+    "exp": np.exp,
+    "log": np.log,
+    "sqrt": np.sqrt,
+    "abs": np.abs,
+    "tan": np.tan,
+    "cot": lambda x: 1.0 / np.tan(x),
+}
+
+
+@dataclass(frozen=True)
+class Multiplicand:
+    """A state, or a function of one, or of a difference of two."""
+
+    text: str
+    cost: float
+    make: Callable[[Array], Array] = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Summand:
+    """A product of factors.
+
+    Attributes
+    ----------
+    text
+        As it stands in an equation.
+    cost
+        With its coefficient.
+    """
+
+    text: str
+    cost: float
+    make: Callable[[Array], Array] = field(repr=False, compare=False)
+
+    def values(self, u: Array) -> Array:
+        """Evaluate it on states (..., d), to (...)."""
+        with np.errstate(all="ignore"):
+            return self.make(u)
+
+
+def terms(u: Array, most: int) -> list[Summand]:
+    """List the cheapest terms, all up to some cost, such that there are no more than `most`.
+
+    Parameters
+    ----------
+    u
+        The states, (n, d).  A term that is not defined or not smooth on them is left out, and so
+        is one that would be a multiple of a cheaper one: ``abs`` of what keeps its sign.
+    most
+        How many at most.
+    """
+    dim = u.shape[1]
+    states = [Multiplicand(f"u{i}", 0.0, _state(i)) for i in range(dim)]
+    functions = list(_functions(u))
+    found: list[Summand] = []
+    for cost in np.arange(CONSTANT, 4.01, FACTOR):
+        level = [term for term in _of_cost(float(cost), states, functions) if _usable(term, u)]
+        if len(found) + len(level) > most:
+            break
+        found += level
+    return found
+
+
+def monomials(dim: int, degree: int) -> list[Summand]:
+    """List all products of powers of states up to a degree, the constant first."""
+    exponents = itertools.product(range(degree + 1), repeat=dim)
+    chosen = sorted((e for e in exponents if sum(e) <= degree), key=lambda e: (sum(e), e))
+    return [monomial(each) for each in chosen]
+
+
+def monomial(exponents: Sequence[int]) -> Summand:
+    """Give one product of powers of states."""
+    states = [i for i, power in enumerate(exponents) for _ in range(power)]
+    return _product([Multiplicand(f"u{i}", 0.0, _state(i)) for i in states])
+
+
+def _of_cost(
+    cost: float, states: list[Multiplicand], functions: list[Multiplicand]
+) -> Iterator[Summand]:
+    """List all products that have exactly this cost."""
+    for count in range(_MOST_FUNCTIONS + 1):
+        for several in itertools.combinations_with_replacement(functions, count):
+            left = cost - CONSTANT - sum(one.cost for one in set(several))
+            powers = round(left / FACTOR) + 1 - count  # states that are to be multiplied
+            if left < 0 or powers < 0 or (powers + count == 0 and left > 0):
+                continue
+            for chosen in itertools.combinations_with_replacement(states, powers):
+                yield _product([*chosen, *several])
+    if cost == CONSTANT:
+        yield _product([])
+
+
+def _functions(u: Array) -> Iterator[Multiplicand]:
+    for i, x in enumerate(u.T):
+        state, positive = _state(i), bool((x > 0).all())
+        one_sign = positive or bool((x < 0).all())
+        for name in ("sin", "cos"):
+            yield Multiplicand(f"{name}(u{i})", FUNCTION, _of(name, state))
+        for sign in ("", "-"):
+            yield Multiplicand(f"exp({sign}u{i})", FUNCTION, _exponential(i, -1.0 if sign else 1.0))
+        if one_sign:
+            yield Multiplicand(f"1/u{i}", FUNCTION, _reciprocal(i))
+        else:
+            yield Multiplicand(f"abs(u{i})", FUNCTION, _of("abs", state))
+        if positive:
+            yield Multiplicand(f"log(u{i})", FUNCTION, _of("log", state))
+            yield Multiplicand(f"sqrt(u{i})", FUNCTION, _of("sqrt", state))
+        for name, zero in (("tan", np.cos), ("cot", np.sin)):
+            if np.ptp(x) < np.pi and (np.sign(zero(x)) == np.sign(zero(x[0]))).all():
+                yield Multiplicand(f"{name}(u{i})", FUNCTION, _of(name, state))
+    for i, j in itertools.combinations(range(u.shape[1]), 2):
+        for name in ("sin", "cos"):
+            yield Multiplicand(
+                f"{name}(u{i} - u{j})", FUNCTION + FACTOR, _of(name, _difference(i, j))
+            )
+
+
+def _usable(term: Summand, u: Array) -> bool:
+    """Tell whether a term is defined on the data, and is no other way to write another term."""
+    factors = term.text.split("*")
+    if any(_is_written_otherwise(factors, i) for i in range(u.shape[1])):
+        return False
+    values = np.abs(term.values(u))
+    return bool(np.isfinite(values).all() and values.max() <= _SPAN * np.median(values))
+
+
+def _is_written_otherwise(factors: list[str], i: int) -> bool:
+    x = f"u{i}"
+    there = {name: factors.count(f"{name}({x})") for name in _FUNCTIONS}
+    exponentials = {there["exp"] > 0, factors.count(f"exp(-{x})") > 0}
+    tangents = there["tan"] + there["cot"] > 0
+    return (
+        (f"1/{x}" in factors and (x in factors or there["sqrt"] > 0))
+        or exponentials == {True}
+        or max(there["abs"], there["sqrt"]) > 1
+        or there["cos"] > 1  # cos**2 is 1 - sin**2
+        or (there["tan"] > 0 and there["cot"] > 0)
+        or (tangents and there["sin"] + there["cos"] > 0)
+    )
+
+
+def _product(factors: Sequence[Multiplicand]) -> Summand:
+    cost = CONSTANT + FACTOR * max(len(factors) - 1, 0) + sum(one.cost for one in set(factors))
+    if not factors:
+        return Summand("1", cost, lambda u: np.ones(u.shape[:-1]))
+    makes = [one.make for one in factors]
+
+    def make(u: Array) -> Array:
+        values = makes[0](u)
+        for other in makes[1:]:
+            values = values * other(u)
+        return values
+
+    return Summand("*".join(one.text for one in factors), cost, make)
+
+
+def _state(i: int) -> Callable[[Array], Array]:
+    return lambda u: u[..., i]
+
+
+def _difference(i: int, j: int) -> Callable[[Array], Array]:
+    return lambda u: u[..., i] - u[..., j]
+
+
+def _reciprocal(i: int) -> Callable[[Array], Array]:
+    return lambda u: 1.0 / u[..., i]
+
+
+def _exponential(i: int, sign: float) -> Callable[[Array], Array]:
+    return lambda u: np.exp(sign * u[..., i])
+
+
+def _of(name: str, argument: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    function = _FUNCTIONS[name]
+    return lambda u: function(argument(u))

@@ -1,0 +1,180 @@
+"""A trajectory between its samples, and integrals of terms over its intervals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.interpolate import make_interp_spline
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from dictionary import Summand
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+__all__ = ["Integrals", "Sampled", "stepped"]
+
+_NODES = 5
+"""At which terms are evaluated between two samples (Gauss and Legendre)."""
+_PLACES, _WEIGHTS = np.polynomial.legendre.leggauss(_NODES)
+_PLACES, _WEIGHTS = (_PLACES + 1) / 2, _WEIGHTS / 2
+_NOISY = 3e-4
+"""Noise above this share of a state's deviation is smoothed; an integrator's is a tenth of it."""
+_SUBSTEPS = 4
+_FEWEST = 8
+"""Intervals, in which a spline of degree 7 fits."""
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """States at the samples and between them.
+
+    Attributes
+    ----------
+    steps
+        The lengths of the intervals, (n - 1,).
+    changes
+        Of the states over the intervals, (n - 1, d).
+    between
+        The states at the nodes, (n - 1, nodes, d).
+    doubt
+        How far off the states between the samples may be over an interval, as a share of the
+        states' deviation: the error of an integral, (n - 1,).
+    deviation
+        Of each state, (d,).
+    noise
+        Of each state, as a share of its deviation; zero where it is not worth smoothing.
+    """
+
+    t: Array = field(repr=False)
+    u: Array = field(repr=False)
+    steps: Array = field(repr=False)
+    changes: Array = field(repr=False)
+    between: Array = field(repr=False)
+    doubt: Array = field(repr=False)
+    deviation: Array = field(repr=False)
+    noise: float
+
+    @classmethod
+    def of(cls, t: Array, measured: Array, smoothed: Array) -> Sampled:
+        """Interpolate samples as they are, or smoothed if they are noisy.
+
+        The error between samples is estimated by the difference of splines of degrees 5 and 7.
+
+        Raises
+        ------
+        ValueError
+            If there are too few samples, or their times do not increase.
+        """
+        if len(t) <= _FEWEST or not (np.diff(t) > 0).all():
+            raise ValueError(f"more than {_FEWEST} samples at increasing times are needed")
+        deviation = np.std(measured, axis=0)
+        deviation[deviation == 0] = 1.0
+        noise = _noise((measured - smoothed) / deviation)
+        u = smoothed if noise else measured
+        steps = np.diff(t)
+        places = (t[:-1, None] + steps[:, None] * _PLACES).ravel()
+        lower, higher = (make_interp_spline(t, u, k=degree)(places) for degree in (5, 7))
+        shape = (len(steps), _NODES, u.shape[1])
+        apart = np.mean(((higher - lower) / deviation).reshape(shape) ** 2, axis=1)
+        doubt = steps / np.mean(steps) * np.sqrt(np.sum(apart, axis=1))
+        changes = np.diff(u, axis=0)
+        return cls(t, u, steps, changes, lower.reshape(shape), doubt, deviation, noise)
+
+
+def _noise(residuals: Array) -> float:
+    """Estimate noise from what smoothing takes out, (n, d); zero where it is not worth smoothing.
+
+    Noise is in most samples; what a curve is too smooth for, such as a jump, is in few.
+    """
+    typical = float(np.max(np.median(np.abs(residuals), axis=0)))
+    return float(np.max(np.std(residuals, axis=0))) if typical > _NOISY else 0.0
+
+
+def stepped(samples: Sampled, right_hand_side: Callable[[Array], Array]) -> tuple[Array, Array]:
+    """Follow equations through each interval from its left sample.
+
+    Gives the states at the nodes (n - 1, nodes, d), the defect at the end of each interval spread
+    along it linearly, and the defects (n - 1, d).  By Runge and Kutta's fourth order.
+    """
+    u, h = samples.u[:-1], samples.steps[:, None]
+    places, before = [], 0.0
+    with np.errstate(all="ignore"):
+        for place in (*_PLACES, 1.0):
+            part = h * (place - before) / _SUBSTEPS
+            for _ in range(_SUBSTEPS):
+                first = right_hand_side(u)
+                second = right_hand_side(u + part / 2 * first)
+                third = right_hand_side(u + part / 2 * second)
+                last = right_hand_side(u + part * third)
+                u = u + part / 6 * (first + 2 * second + 2 * third + last)
+            places.append(u)
+            before = place
+        defect = samples.u[1:] - places[-1]
+        nodes = [u + place * defect for u, place in zip(places[:-1], _PLACES, strict=True)]
+        return np.stack(nodes, axis=1), defect
+
+
+class Integrals:
+    """Weighted integrals of terms over intervals, or against test functions; each made once.
+
+    Parameters
+    ----------
+    samples
+        The trajectory.
+    between
+        The states at the nodes, where they are known better than by interpolation.
+    weights
+        Of the intervals, (n - 1,); by default the smaller, the more in doubt.
+    """
+
+    def __init__(
+        self, samples: Sampled, between: Array | None = None, weights: Array | None = None
+    ) -> None:
+        self.samples = samples
+        self.between = samples.between if between is None else between
+        doubt = samples.doubt
+        if samples.noise:
+            self._rows = _bumps(len(samples.steps), samples.noise)
+        else:
+            weights = 1.0 / (np.median(doubt) + doubt + 1e-12) if weights is None else weights
+            self._rows = np.diag(weights / np.sqrt(np.mean(weights**2)))
+        self._made: dict[str, Array] = {}
+
+    def target(self, state: int) -> Array:
+        """Give the changes of a state in units of its deviation, (r,)."""
+        changes = self.samples.changes[:, state] / self.samples.deviation[state]
+        return np.asarray(self._rows @ changes)
+
+    def column(self, term: Summand, state: int) -> Array:
+        """Give the integrals of a term, in the same units, (r,)."""
+        if term.text not in self._made:
+            self._made[term.text] = self.integrals(term.values(self.between))
+        return np.asarray(self._made[term.text] / self.samples.deviation[state])
+
+    def columns(self, terms: Sequence[Summand], state: int) -> Array:
+        """Give the integrals of terms, (r, k)."""
+        if not terms:
+            return np.zeros((len(self._rows), 0))
+        return np.stack([self.column(term, state) for term in terms], axis=1)
+
+    def integrals(self, values: Array) -> Array:
+        """Integrate values at the nodes, (n - 1, nodes), over the intervals or test functions."""
+        return np.asarray(self._rows @ (self.samples.steps * (values @ _WEIGHTS)))
+
+
+def _bumps(intervals: int, noise: float) -> Array:
+    """Give test functions (1 - x^2)^3 whose width grows with the cube root of the noise."""
+    width = int(np.clip(round(45 * noise ** (1 / 3)), 4, intervals // 2))
+    x = np.linspace(-1, 1, width + 2)[1:-1]
+    bump = (1 - x**2) ** 3
+    bump /= np.linalg.norm(bump)
+    starts = range(0, intervals - width + 1, 2)
+    rows = np.zeros((len(starts), intervals))
+    for row, start in zip(rows, starts, strict=True):
+        row[start : start + width] = bump
+    return rows

@@ -1,0 +1,176 @@
+"""Regression in integral form, against closed forms and searches by brute force."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import time
+import tomllib
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from house import ROOT, imported
+from scipy.integrate import solve_ivp
+
+from mdbench.expressions.fidelity import compare
+from mdbench.worker import Problem, Unsupported
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+FOLDER = ROOT / "algorithms" / "integral"
+GIVEN = tomllib.loads((FOLDER / "method.toml").read_text())["hyperparameters"]
+
+EQUATIONS: dict[str, tuple[list[str], list[float]]] = {
+    "pendulum": (["u1", "-0.93*sin(u0)"], [-1.9, 0.0]),
+    "lotka-volterra": (["1.84*u0 - 1.45*u0*u1", "-3.03*u1 + 1.62*u0*u1"], [8.3, 3.4]),
+    "lorenz": (["9.7*u1 - 9.7*u0", "27.9*u0 - u1 - u0*u2", "u0*u1 - 2.66*u2"], [2.3, 8.1, 12.4]),
+    "saturation": (["0.47 - 1.13*u0/(1.39 + u0)"], [5.7]),
+}
+
+
+@pytest.fixture(scope="module")
+def integral() -> Iterator[Any]:
+    with imported("integral") as module:
+        yield module
+
+
+def simulate(equations: list[str], start: list[float], t: Array, noise: float = 0.0) -> Problem:
+    codes = [compile(text, "equation", "eval") for text in equations]
+
+    def right_hand_side(_t: float, u: Array) -> list[float]:
+        names = {f"u{i}": value for i, value in enumerate(u)} | {"sin": np.sin}
+        return [float(eval(code, names)) for code in codes]
+
+    solver = {"method": "LSODA", "rtol": 1e-5, "atol": 1e-7, "first_step": 1e-6}  # the bench's
+    u = solve_ivp(right_hand_side, (0, t[-1]), start, t_eval=t, **solver).y.T
+    measured = u * (1 + noise * np.random.default_rng(7).standard_normal(u.shape))
+    return trajectory(t, measured, u if noise else measured)
+
+
+def trajectory(t: Array, measured: Array, smoothed: Array, limit: float | None = None) -> Problem:
+    names = tuple(f"u{i}" for i in range(measured.shape[1]))
+    arrays = {"t": t, "u": smoothed, "measured": measured, "du": np.gradient(smoothed, t, axis=0)}
+    return Problem("trajectory", names, tuple(f"{n}_t" for n in names), arrays, limit)
+
+
+def fitted(integral: Any, problem: Problem, **settings: Any) -> Any:
+    adapter = integral.Adapter(seed=0, threads=1, **{**GIVEN, **settings})
+    adapter.fit(problem)
+    return adapter
+
+
+@pytest.mark.parametrize("name", EQUATIONS)
+def test_known_systems_are_found_in_about_a_second(integral: Any, name: str) -> None:
+    truth, start = EQUATIONS[name]
+    problem = simulate(truth, start, np.linspace(0, 8, 120))
+    began = time.process_time()
+    equations = fitted(integral, problem).equations()
+    if name != "saturation":  # has a constant inside
+        assert time.process_time() - began < 1.5
+    domain = {
+        n: (float(x.min()), float(x.max()))
+        for n, x in zip(problem.variables, problem.u.T, strict=True)
+    }
+    assert compare(truth, equations, problem.variables, domain=domain).verdict.value == "identified"
+
+
+def test_times_need_not_be_even(integral: Any) -> None:
+    truth, start = EQUATIONS["lotka-volterra"]
+    steps = np.random.default_rng(3).uniform(0.3, 1.7, 139)
+    t = np.concatenate([[0.0], np.cumsum(steps)]) * 8 / steps.sum()
+    equations = fitted(integral, simulate(truth, start, t)).equations()
+    assert compare(truth, equations, ["u0", "u1"]).verdict.value == "identified"
+
+
+def test_noise_is_weighed_against_test_functions(integral: Any) -> None:
+    truth = ["u1", "-1.37*u0 - 0.21*u1"]
+    problem = simulate(truth, [1.9, 0.3], np.linspace(0, 10, 150), noise=0.01)
+    equations = fitted(integral, problem).equations()
+    assert compare(truth, equations, ["u0", "u1"]).verdict.value == "identified"
+
+
+def test_the_answer_hangs_on_nothing_but_the_data(integral: Any) -> None:
+    truth, start = EQUATIONS["pendulum"]
+    problem = simulate(truth, start, np.linspace(0, 8, 100))
+    first, second = (fitted(integral, problem).equations() for _ in range(2))
+    assert first == second
+
+
+def test_predictions_are_the_equations_values(integral: Any) -> None:
+    truth, start = EQUATIONS["pendulum"]
+    problem = simulate(truth, start, np.linspace(0, 8, 100))
+    adapter = fitted(integral, problem)
+    u0, u1 = problem.u.T
+    np.testing.assert_allclose(
+        adapter.predict(problem), np.stack([u1, -0.93 * np.sin(u0)], -1), atol=1e-4
+    )
+
+
+def test_an_answer_is_there_when_time_is_up(integral: Any) -> None:
+    truth, start = EQUATIONS["lorenz"]
+    problem = simulate(truth, start, np.linspace(0, 8, 100))
+    hurried = trajectory(problem.t, problem.measured, problem.u, limit=1e-6)
+    adapter = fitted(integral, hurried)
+    assert adapter.stopped_early
+    assert len(adapter.equations()) == 3
+
+
+def test_candidates_tell_how_sure_they_are_and_can_be_chosen(integral: Any) -> None:
+    truth, start = EQUATIONS["lotka-volterra"]
+    adapter = fitted(integral, simulate(truth, start, np.linspace(0, 8, 100)), margin=20.0)
+    offered = list(adapter.candidates())
+    assert {one.target for one in offered} == {0, 1}
+    assert all(0 <= e < 1 for e in offered[0].hyperparameters["standard_errors"].values())
+    last = [max(k for k, one in enumerate(offered) if one.target == target) for target in (0, 1)]
+    adapter.choose(last)
+    assert adapter.equations() == [offered[k].equations[0] for k in last]
+
+
+def test_too_few_samples_are_refused(integral: Any) -> None:
+    t = np.linspace(0, 1, 6)
+    with pytest.raises(Unsupported, match="more than 8 samples"):
+        fitted(integral, trajectory(t, t[:, None], t[:, None]))
+
+
+def test_small_supports_are_those_of_brute_force(integral: Any) -> None:
+    del integral  # its modules can be imported now
+    supports = sys.modules["supports"]
+    draw = np.random.default_rng(11)
+    columns = draw.standard_normal((60, 9)) @ draw.standard_normal((9, 9))
+    target = columns[:, [1, 4, 7]] @ [0.7, -1.3, 2.1] + 0.3 * draw.standard_normal(60)
+    unit, along = supports.compressed(columns, target)
+    found = supports.best_supports(unit, target if len(along) == 60 else along, 5, 60)
+    for size in (1, 2, 3, 4):
+        left = {
+            chosen: float(np.linalg.lstsq(columns[:, chosen], target)[1][0])
+            for chosen in itertools.combinations(range(9), size)
+        }
+        assert found[size][0] == min(left, key=lambda chosen: left[chosen])
+        several = np.array(list(left))
+        np.testing.assert_allclose(
+            supports.residuals(unit, along, several), list(left.values()), rtol=1e-8
+        )
+
+
+def test_costs_follow_one_rule(integral: Any) -> None:
+    del integral
+    dictionary = sys.modules["dictionary"]
+    u = np.random.default_rng(5).uniform(0.2, 1.4, (50, 2)) * [1.0, -1.0]
+    costs = {term.text: term.cost for term in dictionary.terms(u, 400)}
+    assert [costs[text] for text in ("1", "u0", "u0*u1", "u0*u0*u1")] == [1.0, 1.0, 1.25, 1.5]
+    assert [costs[text] for text in ("sin(u0)", "u1*sin(u0)", "sin(u0)*sin(u0)")] == [
+        1.5,
+        1.75,
+        1.75,
+    ]
+    assert "log(u0)" in costs
+    assert "log(u1)" not in costs  # is not defined
+    assert "abs(u0)" not in costs  # is u0
+    values = [term.values(u) for term in dictionary.terms(u, 400)]
+    assert all(np.isfinite(one).all() for one in values)
