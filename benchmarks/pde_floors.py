@@ -19,7 +19,8 @@ import numpy as np
 
 from mdbench import datatypes
 from mdbench.datatypes.base import Protocol
-from mdbench.datatypes.pde import Pde, clean_test
+from mdbench.datatypes.pde import Pde
+from mdbench.datatypes.shared.fields import clean_test
 from mdbench.expressions import parse
 from mdbench.expressions.atoms import monomial_text
 from mdbench.expressions.terms import expand

@@ -19,8 +19,9 @@ from mdbench.data.noise import SNR_LEVELS_DB, add_noise
 from mdbench.data.npz import read_field
 from mdbench.datatypes import pde
 from mdbench.datatypes.base import Proposal, Protocol
-from mdbench.datatypes.pde import Pde, PdeDataset, Rows
+from mdbench.datatypes.pde import Pde, PdeDataset
 from mdbench.datatypes.shared.field_evidence import smoothed_field
+from mdbench.datatypes.shared.fields import Rows
 from mdbench.errors import DataError, UsageError
 from mdbench.expressions import parse
 from mdbench.metrics.regression import nmse

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from mdbench.data.field import Field
 from mdbench.datatypes import find
 from mdbench.datatypes.base import Proposal, Protocol, RawAnswer
-from mdbench.datatypes.pde import PdeDataset, Rows
 from mdbench.datatypes.shared import evidence as evidence_module
 from mdbench.datatypes.shared import terms
 from mdbench.datatypes.shared.equations import CONTRADICTION, Remembered
+from mdbench.datatypes.shared.fields import PdeDataset, Rows
 from mdbench.errors import AnswerError, EquationError
 from mdbench.expressions import parse
 from mdbench.solvers.ode import integrate, read_system

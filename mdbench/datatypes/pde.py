@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import re
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from mdbench.data import splits
 from mdbench.data.cache import write_whole
-from mdbench.data.derivatives import time_derivative
-from mdbench.data.features import FieldColumns, feature_names, published_columns, unsupported
+from mdbench.data.features import feature_names, unsupported
 from mdbench.data.field_files import FIELD_ENDINGS, FIELD_HINT, read_field_file, refuse_tables
 from mdbench.data.noise import add_noise, add_published_noise
 from mdbench.data.npz import read_field, write_field
-from mdbench.data.smoothing import FEWEST_SAMPLES
-from mdbench.datatypes.base import NO_OPTIONS, Dataset, Drawn, Option, Part, Protocol, Source
+from mdbench.datatypes.base import NO_OPTIONS, Drawn, Option, Protocol, Source
 from mdbench.datatypes.shared.derivatives import DERIVATIVES, smooths
 from mdbench.datatypes.shared.equations import (
     AGREEMENT,
@@ -29,11 +26,20 @@ from mdbench.datatypes.shared.equations import (
     EquationType,
     Remembered,
 )
-from mdbench.datatypes.shared.field_evidence import FieldIncrements, smoothed_field
+from mdbench.datatypes.shared.fields import (
+    PdeDataset,
+    Rows,
+    clean_test,
+    floor_of,
+    noisy_test,
+    published_parts,
+    published_table,
+    strict_parts,
+    variables_of,
+)
 from mdbench.datatypes.shared.files import by_number, find_files, fingerprint, named, suffix
 from mdbench.datatypes.shared.terms import TERM_METRICS
 from mdbench.errors import DataError, UsageError, did_you_mean
-from mdbench.expressions import parse
 from mdbench.metrics.regression import nmse
 from mdbench.metrics.spec import MetricSpec, Value
 from mdbench.solvers.pde import derivative_names, read_system
@@ -48,7 +54,6 @@ if TYPE_CHECKING:
     from mdbench.data.field import Field
     from mdbench.datatypes.base import Room, Shown
     from mdbench.datatypes.shared.equations import EquationAnswer
-    from mdbench.datatypes.shared.evidence import Evidence
     from mdbench.solvers.pde import PdeSystem
 
     Array = NDArray[np.float64]
@@ -60,60 +65,6 @@ _PUBLISHED_SEED = 42
 _QUIET_SECONDS = 2.0
 """Data that are made faster are made without a word."""
 _SAY_SECONDS = 10.0
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Which samples a method is given for training."""
-
-    most: int | None
-    seed: int
-
-    def of(self, n: int) -> NDArray[np.intp] | None:
-        """Draw rows without replacement, in rising order; None for all of the n."""
-        if self.most is None or self.most >= n:
-            return None
-        drawn = np.random.default_rng(self.seed).choice(n, self.most, replace=False)
-        return np.sort(drawn)
-
-
-@dataclass(frozen=True, eq=False)
-class PdeDataset(Dataset):
-    """A field at one noise level.
-
-    Attributes
-    ----------
-    given
-        What a method may see, noise included.
-    clean
-        The same without the noise that was added here.  Its derivatives are the targets of the
-        test; where it has none, they are finite differences of its states.
-    explicit
-        The coordinates that are variables of the equations, too.
-    rows
-        Which samples a method is given for training.
-    smoothed
-        Whether methods are given smoothed states and their derivatives, or the noisy states and
-        finite differences in time.
-    asked
-        The states whose equations are asked for, by their numbers; None for all.  The others,
-        such as a pressure, are known at every time.
-    unseen_terms
-        The terms of the truth that nobody can see in the data, by left-hand side and text.
-    """
-
-    given: Field = field(repr=False)
-    clean: Field = field(repr=False)
-    explicit: tuple[str, ...]
-    rows: Rows
-    smoothed: bool
-    asked: tuple[int, ...] | None = None
-    unseen_terms: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def states(self) -> tuple[int, ...]:
-        """The states whose equations are asked for, by their numbers."""
-        return tuple(range(self.clean.dim)) if self.asked is None else self.asked
 
 
 def _whole_number(text: str) -> int:
@@ -180,15 +131,15 @@ class Pde(EquationType[PdeDataset]):
         """
         if view not in self.views:
             raise UsageError(f"{self.name} has no view {view!r}.", did_you_mean(view, self.views))
-        variables = _variables(dataset)
+        variables = variables_of(dataset)
         evidence = held_out = None
         if protocol is Protocol.STRICT:
-            given, test, evidence, held_out = _strict(dataset, view, dataset.rows)
+            given, test, evidence, held_out = strict_parts(dataset, view, dataset.rows)
             parts = given, given, given, test
         elif view == "table":
-            variables, parts = _published_table(dataset, dataset.rows)
+            variables, parts = published_table(dataset, dataset.rows)
         else:
-            parts = _as_published(dataset, view, dataset.rows)
+            parts = published_parts(dataset, view, dataset.rows)
         targets = tuple(f"u{i}_t" for i in dataset.states)
         return EquationTask(
             dataset,
@@ -216,7 +167,7 @@ class Pde(EquationType[PdeDataset]):
         """
         strict = task.protocol is Protocol.STRICT
         columns, targets = (
-            _noisy_test(task.dataset) if strict else clean_test(task.dataset, task.protocol)
+            noisy_test(task.dataset) if strict else clean_test(task.dataset, task.protocol)
         )
         if any("z" in name for name in set(task.variables) ^ set(columns)):
             return {}
@@ -340,7 +291,7 @@ class _PdeSystems(Source[PdeDataset]):
         )
         key = (dataset.fingerprint, protocol)
         if key not in self._floors:
-            self._floors[key] = _floor(dataset, protocol)
+            self._floors[key] = floor_of(dataset, protocol)
         return replace(dataset, floor=self._floors[key])
 
     def _clean(self, system: PdeSystem, *, released: bool) -> Field:
@@ -475,174 +426,6 @@ class _ProgressLine:
 def _released(options: Mapping[str, Any]) -> bool:
     """Tell whether data are asked for as they were published."""
     return options.get("variant") is not None
-
-
-def _variables(dataset: PdeDataset) -> tuple[str, ...]:
-    return feature_names(dataset.given, dataset.explicit)
-
-
-def _strict(
-    dataset: PdeDataset, view: str, rows: Rows
-) -> tuple[Part, Part, Evidence, Evidence | None]:
-    """Give what a method is given, the test, and what candidates and an answer are held against.
-
-    Smoothed states are known least at the ends, and the first and the last time are left out.
-    """
-    refit = splits.chronological(len(dataset.given.t)).refit
-    given = _between(dataset.given, refit)
-    smoothed, evidence = _evidence(dataset, given)
-    if dataset.smoothed:
-        inner = slice(1, -1)
-        shown, measured = _between(smoothed, inner), _between(given, inner).u
-        du = smoothed.du[..., inner, dataset.states] if smoothed.du is not None else given.u
-    else:
-        shown, measured = given, given.u
-        du = _du(given.t, given.u[..., dataset.states], slice(None))
-    first = _part(dataset, view, shown, Protocol.STRICT, du=du, rows=rows, measured=measured)
-    rows_of_test = splits.chronological(len(dataset.clean.t)).test
-    _, targets = clean_test(dataset, Protocol.STRICT)
-    test = _between(dataset.clean, rows_of_test)
-    last = _part(dataset, view, test, Protocol.STRICT, du=targets, rows=None, measured=test.u)
-    known = dataset.clean.du is not None or len(test.t) < FEWEST_SAMPLES
-    return first, last, evidence, None if known else _evidence(dataset, test)[1]
-
-
-def _evidence(dataset: PdeDataset, given: Field) -> tuple[Field, FieldIncrements]:
-    """Smooth a field, and put it in the form in which equations are compared with it."""
-    smoothed = smoothed_field(given)
-    features = _columns(replace(smoothed, du=None), dataset.explicit, Protocol.STRICT)
-    return smoothed, FieldIncrements.of(given, features, dataset.states)
-
-
-def _between(whole: Field, times: slice) -> Field:
-    """Cut some times out of a field."""
-    cut = [
-        None if a is None else np.ascontiguousarray(a[..., times, :]) for a in (whole.u, whole.du)
-    ]
-    assert cut[0] is not None  # noqa: S101 - a field has states
-    return replace(whole, t=whole.t[times].copy(), u=cut[0], du=cut[1])
-
-
-def _as_published(dataset: PdeDataset, view: str, rows: Rows) -> tuple[Part, Part, Part, Part]:
-    """Cut a field by time, and differentiate all of it in time before."""
-    given, clean = dataset.given, dataset.clean
-    cut = splits.published(len(given.t))
-    du = _du(given.t, given.u[..., dataset.states], slice(None))
-    test_du = _du(given.t, clean.u, cut.test) if clean.du is None else clean.du[..., cut.test, :]
-
-    def make(times: slice, du: Array, rows: Rows | None) -> Part:
-        shown = replace(_between(given, times), du=None)
-        return _part(dataset, view, shown, Protocol.PUBLISHED, du=du, rows=rows)
-
-    return (
-        make(cut.train, du[..., cut.train, :], rows),
-        make(cut.validation, du[..., cut.validation, :], None),
-        make(cut.refit, du[..., cut.refit, :], rows),
-        make(cut.test, test_du[..., dataset.states], None),
-    )
-
-
-def clean_test(dataset: PdeDataset, protocol: Protocol) -> tuple[FieldColumns, Array]:
-    """Give the features of the clean field at the test's times, and its derivatives in time.
-
-    Both are the best that there are: features spectral or of high order, derivatives those
-    of the solver or of the file.  Under `published` the features are its second-order ones.
-    """
-    clean = dataset.clean
-    rows = splits.chronological(len(clean.t)).test
-    targets = _du(clean.t, clean.u, rows) if clean.du is None else clean.du[..., rows, :]
-    cut = replace(clean, t=clean.t[rows], u=np.ascontiguousarray(clean.u[..., rows, :]), du=None)
-    return _columns(cut, dataset.explicit, protocol), targets[..., dataset.states]
-
-
-def _columns(cut: Field, explicit: tuple[str, ...], protocol: Protocol) -> FieldColumns:
-    return FieldColumns(cut, explicit, second_order=protocol is Protocol.PUBLISHED)
-
-
-def _part(
-    dataset: PdeDataset,
-    view: str,
-    shown: Field,
-    protocol: Protocol,
-    *,
-    du: Array,
-    rows: Rows | None,
-    measured: Array | None = None,
-) -> Part:
-    columns = _columns(replace(shown, du=None), dataset.explicit, protocol)
-    picked = None if rows is None else rows.of(du[..., 0].size)
-    if view == "table":
-        return _table(columns, du, picked)
-    inputs = {"t": shown.t, **shown.grid, "u": shown.u}
-    if protocol is Protocol.STRICT and measured is not None:
-        # By which a method knows that derivatives are as accurate as can be, and wrap around.
-        inputs["periods"] = np.array([shown.periods.get(axis, 0.0) for axis in shown.grid])
-        inputs["measured"] = np.ascontiguousarray(measured)
-    if picked is not None:
-        inputs["rows"] = picked.astype(np.float64)
-    return Part(inputs, "du", np.ascontiguousarray(du), Remembered(columns))
-
-
-def _table(columns: Mapping[str, Array], du: Array, picked: NDArray[np.intp] | None) -> Part:
-    """Make rows of a field: those that are picked, or all in C order of (x, ..., t)."""
-    targets = du.reshape(-1, du.shape[-1])
-    chosen: NDArray[np.intp] | slice = slice(None) if picked is None else picked
-    targets = np.ascontiguousarray(targets[chosen])
-    # Column by column, so that no more than one of them is there twice.
-    table = np.empty((len(columns), len(targets)))
-    for row, name in zip(table, columns, strict=True):
-        row[:] = columns[name].reshape(-1)[chosen]
-    X = np.ascontiguousarray(table.T)
-    return Part({"X": X}, "Y", targets, {name: X[:, i] for i, name in enumerate(columns)})
-
-
-def _published_table(
-    dataset: PdeDataset, rows: Rows
-) -> tuple[tuple[str, ...], tuple[Part, Part, Part, Part]]:
-    """Make a table of the whole field and cut it by rows, which is along space."""
-    columns = published_columns(dataset.given)
-    du = _du(dataset.given.t, dataset.given.u[..., dataset.states], slice(None))
-    clean = dataset.clean
-    target = _du(clean.t, clean.u, slice(None)) if clean.du is None else clean.du
-    target = target[..., dataset.states]
-    cut = splits.published(du[..., 0].size)
-
-    def part(where: slice, values: Array, rows: Rows | None) -> Part:
-        flat = {name: column.reshape(-1)[where] for name, column in columns.items()}
-        targets = values.reshape(-1, values.shape[-1])[where]
-        return _table(flat, targets, None if rows is None else rows.of(len(targets)))
-
-    return tuple(columns), (
-        part(cut.train, du, rows),
-        part(cut.validation, du, None),
-        part(cut.refit, du, rows),
-        part(cut.test, target, None),
-    )
-
-
-def _du(t: Array, u: Array, times: slice) -> Array:
-    """Differentiate some of the times of a field by themselves."""
-    series = np.moveaxis(u[..., times, :], -2, 0)
-    return np.moveaxis(time_derivative(t[times], series), 0, -2)
-
-
-def _floor(dataset: PdeDataset, protocol: Protocol) -> float:
-    """Score the truth on the test inputs, through the features of the bench."""
-    if protocol is Protocol.STRICT:
-        columns, targets = clean_test(dataset, protocol)
-    else:
-        columns, targets = _noisy_test(dataset)
-    values = [parse(text, tuple(columns)).evaluate(columns) for text in dataset.truth or ()]
-    return nmse(np.stack(values, axis=-1), targets)
-
-
-def _noisy_test(dataset: PdeDataset) -> tuple[FieldColumns, Array]:
-    """Give the features of the noisy field at the test's times as published, and clean targets."""
-    rows = splits.published(len(dataset.given.t)).test
-    columns = _columns(_between(dataset.given, rows), dataset.explicit, Protocol.PUBLISHED)
-    clean = dataset.clean
-    targets = _du(clean.t, clean.u, rows) if clean.du is None else clean.du[..., rows, :]
-    return columns, targets[..., dataset.states]
 
 
 def _fingerprint(
