@@ -29,11 +29,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if not config.getoption("--fast"):
-        return
-    left_out = [item for item in items if any(map(item.get_closest_marker, NOT_FAST))]
+    fast = config.getoption("--fast")
+    left_out = [
+        item
+        for item in items
+        if (fast and any(map(item.get_closest_marker, NOT_FAST))) or not _says_something(item)
+    ]
     config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if not any(map(item.get_closest_marker, NOT_FAST))]
+    gone = set(map(id, left_out))
+    items[:] = [item for item in items if id(item) not in gone]
+
+
+def _says_something(item: pytest.Item) -> bool:
+    """Tell whether a test has something to try with its parameters: see the marker ``where``."""
+    marker = item.get_closest_marker("where")
+    callspec = getattr(item, "callspec", None)
+    return marker is None or callspec is None or bool(marker.kwargs["says"](callspec.params))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -139,7 +139,7 @@ def told(problem: Problem) -> dict[str, Any]:
 def evaluate(equations: list[str], problem: Problem) -> Array:
     """Evaluate equations on the bench's own features."""
     axes = {name: problem.arrays[name] for name in "xyz" if name in problem.arrays}
-    columns = FieldColumns(Field(problem.t, axes, problem.u))
+    columns = FieldColumns(Field(problem.t, axes, problem.u), second_order=True)
     return np.stack(
         [
             np.broadcast_to(

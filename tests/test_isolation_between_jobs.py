@@ -223,12 +223,11 @@ class Adapter:
 
 
 @pytest.mark.parametrize("grouped", [True, False])
+@pytest.mark.where(says=lambda given: given["grouped"] or given["bench"] != "docker")
 def test_costs_are_measured_from_outside(
     bench: Bench, grouped: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not grouped:
-        if bench.flavour == "docker":
-            pytest.skip("the engine always has groups")
         monkeypatch.setattr(venv, "make_group", lambda: None)
     elif bench.flavour != "docker" and not cgroups.can_make():
         pytest.skip("no groups can be made here")
@@ -404,9 +403,8 @@ class Adapter:
 """
 
 
+@pytest.mark.where(says=lambda given: given["bench"] == "plain")  # the host's side is the same
 def test_a_million_candidates_cost_the_job_and_nobody_else(bench: Bench) -> None:
-    if bench.flavour != "plain":
-        pytest.skip("the host's side is the same everywhere")
     bench.add(MILLION)
     bench.make_front()
     start = time.monotonic()

@@ -8,11 +8,12 @@ import signal
 import subprocess
 import tempfile
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from flavours import engine_trouble, numpy_lock
+from flavours import engine_trouble, numpy_lock, traces
 from house import Quiet, add_method, is_running, wait_until, workspace
 from isolated import HOME
 
@@ -46,8 +47,17 @@ class Engine:
         self.starts += 1  # what a killed one was executing is in the way of the next
         own = [f"--data-root={self.folder}/data", f"--exec-root={self.folder}/exec{self.starts}"]
         no_network = ["--bridge=none", "--iptables=false", "--ip6tables=false", "--ip-masq=false"]
+        # Without a bridge an engine takes away the machine's: it gets a network of its own.
+        alone = ["unshare", "--net", "--"]
         self.process = subprocess.Popen(
-            ["dockerd", *own, f"--pidfile={self.folder}/pid", f"--host={self.host}", *no_network],
+            [
+                *alone,
+                "dockerd",
+                *own,
+                f"--pidfile={self.folder}/pid",
+                f"--host={self.host}",
+                *no_network,
+            ],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
@@ -79,6 +89,10 @@ class Engine:
         if self.process.poll() is None:
             self.process.terminate()
             self.process.wait(20)
+        for entry in Path("/proc").glob("[0-9]*/cmdline"):  # what looked after killed containers
+            with suppress(OSError):
+                if str(self.folder).encode() in entry.read_bytes():
+                    os.kill(int(entry.parent.name), signal.SIGKILL)
         for mount in reversed(Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines()):
             if (place := mount.split()[1]).startswith(str(self.folder)):
                 subprocess.run(["umount", "--lazy", place], check=False)
@@ -170,3 +184,4 @@ def test_an_engine_that_is_killed_costs_a_run_nothing_but_time(
     assert (again.skipped, again.ran) == (1, 2)
     assert [record.status for record in again.records] == [Status.OK] * 3
     assert engine.docker("ps", "--all", "--quiet").stdout == ""
+    assert not [each for each in traces() if each.startswith("/")]

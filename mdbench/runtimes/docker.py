@@ -173,6 +173,7 @@ class DockerWorker(LineWorker):
         *,
         say: Callable[[str], None] | None = None,
     ) -> None:
+        self._client = connect()  # before anything is made that would be left behind
         scratch = Scratch(say)
         self._pipes = Pipes(scratch.path / "pipes")
         self._pumps: list[threading.Thread] = []
@@ -192,7 +193,6 @@ class DockerWorker(LineWorker):
         self._began = time.time()
         self._changed = threading.Condition()
         self._calls = threading.Lock()
-        self._client = connect()
         self._id = ""
         try:
             self._id = self._create(image, arguments)
