@@ -110,7 +110,7 @@ def wrap(
     options += _machine()
     options += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", INSIDE]
     for place in ("/dev/shm", "/tmp"):  # noqa: S108 - the room's own
-        options += ["--size", str(_ROOM_FOR_FILES), "--tmpfs", place]
+        options += ["--perms", "1777", "--size", str(_ROOM_FOR_FILES), "--tmpfs", place]
     same = {str(path): path for path in same_place}
     for above in _folders_above([*same, *read_only, *writable]):
         options += ["--dir", above]  # else only who starts the room could pass them
