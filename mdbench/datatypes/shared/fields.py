@@ -106,20 +106,20 @@ def strict_parts(
 
     Smoothed states are known least at the ends, and the first and the last time are left out.
     """
-    refit = splits.chronological(len(dataset.given.t)).refit
-    given = _between(dataset.given, refit)
+    cut = splits.chronological(len(dataset.given.t))
+    given = _between(dataset.given, cut.refit)
     smoothed, evidence = _evidence(dataset, given)
     if dataset.smoothed:
         inner = slice(1, -1)
         shown, measured = _between(smoothed, inner), _between(given, inner).u
-        du = smoothed.du[..., inner, dataset.states] if smoothed.du is not None else given.u
+        assert smoothed.du is not None  # noqa: S101 - `smoothed_field` makes it
+        du = smoothed.du[..., inner, dataset.states]
     else:
         shown, measured = given, given.u
         du = _du(given.t, given.u[..., dataset.states], slice(None))
     first = _part(dataset, view, shown, Protocol.STRICT, du=du, rows=rows, measured=measured)
-    rows_of_test = splits.chronological(len(dataset.clean.t)).test
     _, targets = clean_test(dataset, Protocol.STRICT)
-    test = _between(dataset.clean, rows_of_test)
+    test = _between(dataset.clean, cut.test)
     last = _part(dataset, view, test, Protocol.STRICT, du=targets, rows=None, measured=test.u)
     known = dataset.clean.du is not None or len(test.t) < FEWEST_SAMPLES
     return first, last, evidence, None if known else _evidence(dataset, test)[1]
