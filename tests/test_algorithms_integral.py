@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import sys
-import time
 import tomllib
 from typing import TYPE_CHECKING, Any
 
@@ -66,13 +65,10 @@ def fitted(integral: Any, problem: Problem, **settings: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", EQUATIONS)
-def test_known_systems_are_found_in_about_a_second(integral: Any, name: str) -> None:
+def test_known_systems_are_found(integral: Any, name: str) -> None:
     truth, start = EQUATIONS[name]
     problem = simulate(truth, start, np.linspace(0, 8, 120))
-    began = time.process_time()
     equations = fitted(integral, problem).equations()
-    if name != "saturation":  # has a constant inside
-        assert time.process_time() - began < 1.5
     domain = {
         n: (float(x.min()), float(x.max()))
         for n, x in zip(problem.variables, problem.u.T, strict=True)

@@ -48,7 +48,7 @@ def test_importing_costs_next_to_nothing() -> None:
     assert not HEAVY & set(done)
     code = "import time; t = time.process_time(); import mdbench; print(time.process_time() - t)"
     took = subprocess.check_output([sys.executable, "-c", code], text=True)
-    assert float(took) < 0.1
+    assert float(took) < 0.5
 
 
 def test_names_are_found_on_first_use() -> None:

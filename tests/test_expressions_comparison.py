@@ -172,7 +172,9 @@ def test_names_that_mean_something_to_sympy_or_python_are_names() -> None:
 
 
 @pytest.mark.slow
-def test_what_takes_too_long_is_killed_and_not_asked_again(child: Child) -> None:
+def test_what_takes_too_long_is_killed_and_not_asked_again(
+    child: Child, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert normalized_edit_distance("x0", "x0", ["x0"]).value == 0.0
     assert child.process is not None
     first = child.process.pid
@@ -181,9 +183,9 @@ def test_what_takes_too_long_is_killed_and_not_asked_again(child: Child) -> None
     assert (found.value, found.reason) == (None, "it took too long")
     assert time.monotonic() - start < 10
     assert not is_running(first)
-    start = time.monotonic()
-    assert normalized_edit_distance("x0", TOWER, ["x0"], seconds=1) == found
-    assert time.monotonic() - start < 0.5
+    with monkeypatch.context() as patch:
+        patch.setattr("mdbench.children._start", None)  # nobody can be asked
+        assert normalized_edit_distance("x0", TOWER, ["x0"], seconds=1) == found
     assert symbolic_solution("x0", TOWER, positive("x0"), seconds=1).solved is None
     assert srbench_solution("x0", TOWER, ["x0"], seconds=1).reason == "it took too long"
     with pytest.raises(EquationError, match="took too long"):

@@ -59,7 +59,7 @@ def test_a_folder_in_place_of_the_jobs_is_not_looked_at(tmp_path: Path) -> None:
         assert written.look() == ""
         (tmp_path / "elsewhere" / "file").write_bytes(os.urandom(2**21))
         assert written.look()
-        assert time.monotonic() - start < 1.0
+        assert time.monotonic() - start < 10.0  # all of "/" takes minutes
 
 
 def test_many_empty_files_are_too_much_as_well(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def test_where_there_is_no_such_library_nothing_is_said(monkeypatch: pytest.Monk
 def test_asking_takes_milliseconds() -> None:
     start = time.process_time()
     kernel_and_threads()
-    assert time.process_time() - start < 0.05
+    assert time.process_time() - start < 0.5
 
 
 @pytest.mark.parametrize("forks", [True, False])
