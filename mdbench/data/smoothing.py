@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -41,6 +42,11 @@ _TRIED = 49
 """How many degrees of smoothness are tried, before the best is made more exact."""
 _BEYOND = 3.0
 """Decades that are tried beyond where all is interpolated, and beyond where nothing bends."""
+_MEDIAN = 0.4549364231195724
+"""The median of the square of a standard normal variable."""
+_ANYWHERE = 25.0
+"""How much more noise than in half of the samples a curve may take away in the mean: noise that
+grows with the values has a tenth of its mean there, spikes without noise have nothing."""
 _TINY = 1e-300
 _MORE = 2.0
 """How much more than is expected of its noise may be taken away from a field."""
@@ -97,8 +103,9 @@ def smooth(t: Array, u: Array) -> Smoothed:
     splines = _splines(t.tobytes())
     modes = splines.orthonormal.T @ u
     outside = np.sum((u - splines.orthonormal @ modes) ** 2, axis=0)
+    noise = _ANYWHERE * _scatter(t, u)
     curves = [
-        _shrunk(modes[:, i], float(outside[i]), splines.stiffness, len(t))
+        _shrunk(modes[:, i], float(outside[i]), splines.stiffness, len(t), noise[i])
         for i in range(u.shape[1])
     ]
     kept = np.stack([modes[:, i] * share for i, (share, _) in enumerate(curves)], axis=-1)
@@ -209,6 +216,20 @@ def smooth_in_time(values: Array, t: Array, axis: int) -> InTime:
         for matrix in (orthonormal, rates)
     )
     return InTime(u, du, noise)
+
+
+def _scatter(t: Array, u: Array) -> Array:
+    """Estimate the variance of the noise that half of the samples have, of (n, d) for each of d.
+
+    Four samples in a row are compared with a parabola.  The median of the squares is blind to
+    spikes, which the likelihood of curves of one smoothness takes for noise.
+    """
+    places = sliding_window_view(t, 4)
+    apart = places[:, :, None] - places[:, None, :] + np.eye(4)
+    weights = 1.0 / np.prod(apart, axis=2)
+    weights /= np.linalg.norm(weights, axis=1, keepdims=True)
+    off = np.einsum("nk,ndk->nd", weights, sliding_window_view(u, 4, axis=0))
+    return np.asarray(np.median(off**2, axis=0) / _MEDIAN)
 
 
 def _common(
