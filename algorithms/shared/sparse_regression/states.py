@@ -36,6 +36,7 @@ __all__ = [
 
 LIBRARIES = ("cross", "powers")
 FUNCTIONS = {"sin": np.sin, "cos": np.cos}
+DERIVATIVES: dict[str, Callable[[Array], Array]] = {"sin": np.cos, "cos": lambda u: -np.sin(u)}
 _MOST_TERMS = 2000
 
 
@@ -136,6 +137,22 @@ class StateTerms:
     def features(self, u: Array) -> Array:
         """Evaluate the terms on states (n, d); gives (n, p)."""
         return feature_matrix(self._terms, u)
+
+    def gradients(self, u: Array) -> Array:
+        """Evaluate the terms' derivatives by each state on states (n, d); gives (n, p, d)."""
+        n, d = u.shape
+        found = np.zeros((n, len(self._terms), d))
+        columns: dict[tuple[int, ...], Array] = {(): np.ones(n)}
+        with np.errstate(over="ignore", invalid="ignore"):
+            for k, term in enumerate(self._terms):
+                for state in set(term.factors):
+                    if term.function:
+                        found[:, k, state] = DERIVATIVES[term.function](u[:, state])
+                        continue
+                    place = term.factors.index(state)
+                    rest = term.factors[:place] + term.factors[place + 1 :]
+                    found[:, k, state] = term.factors.count(state) * _monomial(rest, u, columns)
+        return found
 
     def at(self, problem: Problem) -> Callable[[Array], Array]:
         """Give what evaluates models (k, p) on a trajectory, to (n, k)."""
