@@ -118,7 +118,7 @@ def main() -> None:
         kind = datatypes.find(name, ROOT / "datasets" / name, Path(cache))
         source = kind.source()
         systems = source.names() if name == "ode" else QUICK
-        grid = find_method(method, ROOT / "algorithms").spec.settings(Protocol.STRICT)
+        grid = find_method(method, ROOT / "algorithms").spec.combinations(Protocol.STRICT)
         for level in LEVELS:
             there, taken = 0, Counter[str]()
             for seed, system in itertools.product(seeds, systems):

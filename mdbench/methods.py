@@ -1,25 +1,42 @@
-"""Methods: finds and validates the folders in ``algorithms/``."""
+"""Methods: finds and validates their folders, in ``algorithms/`` and elsewhere."""
 
 from __future__ import annotations
 
 import hashlib
 import itertools
 import json
+import os
 import tomllib
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from importlib.metadata import entry_points
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from mdbench import datatypes
 from mdbench.errors import MethodError, UsageError, did_you_mean
 
-if TYPE_CHECKING:
-    from pathlib import Path
+__all__ = [
+    "ENTRY_POINTS",
+    "FAMILIES",
+    "FOLDERS_VARIABLE",
+    "Limit",
+    "Method",
+    "MethodSpec",
+    "Overrides",
+    "discover",
+    "files_of",
+    "find",
+    "folders",
+]
 
-__all__ = ["FAMILIES", "Limit", "Method", "MethodSpec", "Overrides", "discover", "files_of", "find"]
-
+FOLDERS_VARIABLE = "MDBENCH_METHODS"
+"""The variable that names more folders of methods."""
+ENTRY_POINTS = "mdbench.methods"
+"""The group of entry points by which installed packages bring methods."""
 _NAME = r"^[a-z][a-z0-9_-]{0,39}$"
 _KEYS = "docs/adding-a-method.md lists all keys and the values allowed."
 FAMILIES = ("linear", "genetic", "neural", "pretrained", "bayesian", "baseline")
@@ -88,12 +105,25 @@ class MethodSpec(_Table):
     """The most training samples that the method is given, where some can be left out."""
     paper: str = ""
     licence: str = Field(min_length=1)
+    implementation: Literal["package", "own"] | None = None
+    """Whether a public package does the work, or code written after the paper."""
+    settings: Literal["upstream", "author", "ours"] | None = None
+    """Whose hyperparameters these are: a published benchmark's, the method's author's, or ours."""
     hyperparameters: dict[str, Any] = {}
     grid: dict[str, list[Any]] = {}
     protocols: dict[Literal["strict", "published"], Overrides] = {}
     check: Overrides = Overrides()
     """What ``mdbench check`` overrides, so that a costly method is checked in seconds."""
     limits: tuple[Limit, ...] = ()
+
+    @property
+    def origin(self) -> str:
+        """Say who wrote the code and chose the settings, as far as that is told."""
+        return ", ".join(
+            f"{value}{what}"
+            for value, what in ((self.implementation, ""), (self.settings, " settings"))
+            if value
+        )
 
     @property
     def chaotic(self) -> bool:
@@ -120,7 +150,7 @@ class MethodSpec(_Table):
         overrides = self._overrides(protocol)
         return self.hyperparameters | overrides.hyperparameters
 
-    def settings(self, protocol: str) -> list[dict[str, Any]]:
+    def combinations(self, protocol: str) -> list[dict[str, Any]]:
         """Give all settings of the grid under a protocol: in order, the last key fastest."""
         grid = self.grid | self._overrides(protocol).grid
         if not grid:
@@ -245,19 +275,77 @@ def _refuse_if_it_leaves(link: Path, home: Path) -> None:
         )
 
 
+def folders(algorithms: Path) -> dict[Path, str]:
+    """Give the folders of methods, and where each comes from.
+
+    They are the project's own, those that ``$MDBENCH_METHODS`` names (separated as in ``$PATH``),
+    and those of installed packages, which name a package of theirs with methods' folders in it as
+    an entry point of the group ``mdbench.methods``; nothing of such a package is imported.
+
+    Parameters
+    ----------
+    algorithms
+        The project's own folder.
+
+    Raises
+    ------
+    UsageError
+        If a folder that is named is none.
+    """
+    found = {algorithms.resolve(): ""}
+    for text in filter(None, os.environ.get(FOLDERS_VARIABLE, "").split(os.pathsep)):
+        folder = Path(text).resolve()
+        if not folder.is_dir():
+            raise UsageError(
+                f"{FOLDERS_VARIABLE} names {text}, which is no folder.",
+                f"Name folders with methods' folders in them, separated by {os.pathsep!r}, or: "
+                f"unset {FOLDERS_VARIABLE}",
+            )
+        found.setdefault(folder, text)
+    for entry in entry_points(group=ENTRY_POINTS):
+        package = entry.dist.name if entry.dist else entry.name
+        folder = _folder_of(entry.value, package)
+        found.setdefault(folder, f"package {package}")
+    return found
+
+
+def _folder_of(module: str, package: str) -> Path:
+    """Find the folder of a package without importing it."""
+    first, *rest = module.split(".")
+    try:
+        spec = find_spec(first)
+    except (ImportError, ValueError):
+        spec = None
+    for place in (spec and spec.submodule_search_locations) or ():
+        folder = Path(place, *rest)
+        if folder.is_dir():
+            return folder.resolve()
+    raise UsageError(
+        f"The package {package} says that it has methods in {module!r}, and there is no such "
+        "folder.",
+        f"Its entry point of the group {ENTRY_POINTS!r} names a package with methods' folders in "
+        f"it. To go on without: pip uninstall {package}",
+    )
+
+
 def discover(algorithms: Path) -> dict[str, Method | MethodError]:
     """Find all methods' folders; a broken one stands with its error.
 
     Parameters
     ----------
     algorithms
-        The folder of methods; each folder in it with a ``method.toml`` is one.
+        The project's own folder of methods; each folder in it, and in the others of `folders`,
+        with a ``method.toml`` is one.
+
+    Raises
+    ------
+    UsageError
+        As `folders`.
     """
     found: dict[str, Method | MethodError] = {}
-    for file in sorted(algorithms.glob("*/method.toml")):
-        name = file.parent.name
+    for name, places in _places(algorithms).items():
         try:
-            found[name] = load(file.parent)
+            found[name] = load(_only(name, places))
         except MethodError as error:
             found[name] = error
     return found
@@ -269,17 +357,36 @@ def find(name: str, algorithms: Path) -> Method:
     Raises
     ------
     UsageError
-        If there is no such method.
+        If there is no such method; as `folders`.
     MethodError
-        If its folder is broken.
+        If its folder is broken, or there are two of its name.
     """
-    if not (algorithms / name / "method.toml").is_file():
-        known = [file.parent.name for file in algorithms.glob("*/method.toml")]
+    places = _places(algorithms)
+    if name not in places:
+        hint = did_you_mean(name, places)
         raise UsageError(
-            f"There is no method {name!r} in {algorithms}.",
-            f"{did_you_mean(name, known)} To see them: mdbench list. To add it: mdbench new {name}",
+            f"There is no method {name!r} in {' or '.join(map(str, folders(algorithms)))}.",
+            f"{hint} To see them: mdbench list. To add it: mdbench new {name}",
         )
-    return load(algorithms / name)
+    return load(_only(name, places[name]))
+
+
+def _places(algorithms: Path) -> dict[str, list[Path]]:
+    """Give the methods' folders by name: the project's own, then the others, each by name."""
+    found: dict[str, list[Path]] = {}
+    for folder in folders(algorithms):
+        for file in sorted(folder.glob("*/method.toml")):
+            found.setdefault(file.parent.name, []).append(file.parent)
+    return found
+
+
+def _only(name: str, places: list[Path]) -> Path:
+    if len(places) > 1:
+        raise MethodError(
+            f"There are {len(places)} methods {name!r}: {', '.join(map(str, places))}.",
+            "Rename one of the folders, and the name in its method.toml.",
+        )
+    return places[0]
 
 
 def load(folder: Path) -> Method:

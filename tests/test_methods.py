@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -23,6 +25,73 @@ def test_unknown_method_shows_near_names(tmp_path: Path) -> None:
     add_method(place, "sindy")
     with pytest.raises(UsageError, match="Did you mean sindy"):
         methods.find("sindi", place.algorithms)
+
+
+def test_every_method_of_the_project_says_who_wrote_it_and_chose_its_settings() -> None:
+    for method in methods.discover(ROOT / "algorithms").values():
+        assert isinstance(method, methods.Method)
+        assert method.spec.implementation, method.name
+        assert method.spec.settings, method.name
+        assert method.spec.origin.endswith(" settings")
+
+
+def test_methods_may_lie_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place, other, third = (workspace(tmp_path / name) for name in ("here", "there", "third"))
+    for where, name in ((place, "own"), (other, "guest"), (third, "another")):
+        add_method(where, name)
+    monkeypatch.setenv("MDBENCH_METHODS", f"{other.algorithms}{os.pathsep}{third.algorithms}")
+    assert list(methods.discover(place.algorithms)) == ["own", "guest", "another"]
+    found = methods.find("guest", place.algorithms)
+    assert found.folder == other.algorithms / "guest"
+    assert methods.folders(place.algorithms)[found.folder.parent] == str(other.algorithms)
+    with pytest.raises(UsageError, match="Did you mean guest"):
+        methods.find("gest", place.algorithms)
+
+
+def test_two_methods_of_one_name_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, other = workspace(tmp_path / "here"), workspace(tmp_path / "there")
+    folders = [add_method(where, "same") for where in (place, other)]
+    monkeypatch.setenv("MDBENCH_METHODS", str(other.algorithms))
+    with pytest.raises(MethodError, match="2 methods 'same'") as caught:
+        methods.find("same", place.algorithms)
+    assert all(str(folder) in str(caught.value) for folder in folders)
+    assert isinstance(methods.discover(place.algorithms)["same"], MethodError)
+
+
+def test_a_folder_of_methods_that_is_none_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = workspace(tmp_path)
+    monkeypatch.setenv("MDBENCH_METHODS", "/nowhere/methods")
+    with pytest.raises(UsageError, match="MDBENCH_METHODS names /nowhere/methods"):
+        methods.discover(place.algorithms)
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_installed_packages_bring_methods_and_are_not_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, there: bool
+) -> None:
+    place = workspace(tmp_path / "here")
+    site = tmp_path / "site"
+    facts = site / "acme_methods-1.0.dist-info"
+    facts.mkdir(parents=True)
+    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-methods\nVersion: 1.0\n")
+    (facts / "entry_points.txt").write_text("[mdbench.methods]\nacme = acme_methods.inside\n")
+    (site / "acme_methods").mkdir()
+    (site / "acme_methods" / "__init__.py").write_text("raise RuntimeError('imported')\n")
+    if there:
+        other = workspace(tmp_path / "other")
+        add_method(other, "acme")
+        shutil.copytree(other.algorithms, site / "acme_methods" / "inside")
+    monkeypatch.syspath_prepend(site)
+    if not there:
+        with pytest.raises(UsageError, match="acme-methods says that it has methods"):
+            methods.discover(place.algorithms)
+        return
+    assert list(methods.discover(place.algorithms)) == ["acme"]
+    assert list(methods.folders(place.algorithms).values()) == ["", "package acme-methods"]
 
 
 @pytest.mark.parametrize(
@@ -84,13 +153,13 @@ def test_settings_are_in_order_and_the_last_key_is_fastest(tmp_path: Path) -> No
     """
     add_method(place, "m", tuning="grid", more=more)
     spec = methods.find("m", place.algorithms).spec
-    assert [(s["z"], s["a"]) for s in spec.settings("strict")] == [
+    assert [(s["z"], s["a"]) for s in spec.combinations("strict")] == [
         (1, "x"),
         (1, "y"),
         (2, "x"),
         (2, "y"),
     ]
-    assert [(s["z"], s["a"]) for s in spec.settings("published")] == [(3, "x"), (3, "y")]
+    assert [(s["z"], s["a"]) for s in spec.combinations("published")] == [(3, "x"), (3, "y")]
     assert spec.fixed("strict") == {"kind": "new"}
     assert spec.fixed("published") == {"kind": "old"}
 

@@ -22,16 +22,18 @@ __all__ = ["show"]
 def show(workspace: Workspace, console: Console, data_type: str | None, *, names: bool) -> None:
     """Print all methods, then the datasets of each data type (by name if `names`)."""
     table = Table(box=box.SIMPLE_HEAD, title="Methods", title_justify="left")
-    for column in ("name", "what it is", "data types", "view", "tuning"):
+    origins = methods.folders(workspace.algorithms)
+    elsewhere = len(origins) > 1
+    for column in ("name", "what it is", "data types", "view", "tuning", *["from"] * elsewhere):
         table.add_column(column)
     for name, method in methods.discover(workspace.algorithms).items():
         if isinstance(method, MethodError):
-            table.add_row(escape(name), f"[red]broken:[/] {escape(str(method))}", "", "", "")
+            table.add_row(escape(name), f"[red]broken:[/] {escape(str(method))}")
         elif data_type is None or data_type in method.spec.data_types:
             spec = method.spec
-            table.add_row(
-                name, escape(spec.title), ", ".join(spec.data_types), spec.view, spec.tuning
-            )
+            origin = origins.get(method.folder.parent) or workspace.algorithms.name
+            cells = (name, spec.title, ", ".join(spec.data_types), spec.view, spec.tuning, origin)
+            table.add_row(*map(escape, cells[: len(table.columns)]))
     console.print(table)
     for kind in datatypes.names() if data_type is None else [data_type]:
         source = datatypes.find(kind, workspace.datasets / kind, workspace.arrays / kind).source()

@@ -157,7 +157,7 @@ def _kinds(workspace: Workspace | None) -> dict[str, Kind]:
     if workspace is None:
         return {}
     return {
-        name: Kind(method.spec.family, "truth" in method.spec.given)
+        name: Kind(method.spec.family, "truth" in method.spec.given, method.spec.origin)
         for name, method in methods.discover(workspace.algorithms).items()
         if not isinstance(method, MethodError)
     }

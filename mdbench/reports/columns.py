@@ -61,6 +61,16 @@ class Column(NamedTuple):
     wrapped: bool = False
 
 
+_ORIGIN = Column(
+    "origin",
+    "implementation",
+    "who wrote the code that runs, a public package or this bench's own after the paper, and whose "
+    "settings it has: upstream, those of a published benchmark; author, those of the method's "
+    "author; ours",
+    wrapped=True,
+)
+
+
 def columns(board: Board) -> list[Column]:
     """Choose the columns that say something about a data type."""
     primary = board.primary
@@ -69,6 +79,7 @@ def columns(board: Board) -> list[Column]:
         Column("rank", "rank", "mean rank over the systems that all ranked methods attempted"),
         Column("method", "method", ""),
         Column("family", "family", ""),
+        *[_ORIGIN] * any(row.origin for row in board.rows),
         _of(primary),
         Column("interval", "95 %", f"bootstrap interval of {primary.title}, whole systems drawn"),
         *[ratio] * board.has_floors,
@@ -109,8 +120,9 @@ def _general(board: Board, row: Row, key: str) -> Cell:  # noqa: PLR0911 - one f
             return Cell(fixed(row.rank, 2), row.rank)
         case "method":
             return Cell(f"{row.method} (reference)" if row.reference else row.method, row.method)
-        case "family":
-            return Cell(row.family, row.family)
+        case "family" | "origin":
+            text: str = getattr(row, key)
+            return Cell(text or NOTHING, text)
         case "interval":
             return Cell(interval(board.primary, row), row.low)
         case "ratio":

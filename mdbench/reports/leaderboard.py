@@ -52,11 +52,13 @@ COVERAGE = 0.5
 class Kind(NamedTuple):
     """What is known of a method besides its results.
 
-    A reference is told the truth; it is shown, and not ranked.
+    A reference is told the truth; it is shown, and not ranked.  `origin` says whether a public
+    package does the work or code of the bench's own, and whose settings it has.
     """
 
     family: str = "other"
     reference: bool = False
+    origin: str = ""
 
 
 class Aggregated(NamedTuple):
@@ -103,6 +105,7 @@ class Row:
     method: str
     family: str
     reference: bool
+    origin: str
     rank: float | None
     jobs: int
     answered: int
@@ -413,6 +416,7 @@ def _row(
         method=method,
         family=kind.family,
         reference=kind.reference,
+        origin=kind.origin,
         rank=None,
         jobs=len(ones),
         answered=sum(one.answered for one in ones),

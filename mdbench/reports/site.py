@@ -83,7 +83,9 @@ def page(
     ]
     known = {row.method: row for board in boards.values() for row in board.rows}
     data_json = {
-        "methods": [[m, known[m].family, int(known[m].reference)] for m in methods],
+        "methods": [
+            [m, known[m].family, int(known[m].reference), known[m].origin] for m in methods
+        ],
         "noise": noise,
         "protocols": protocols,
         "statuses": [str(status) for status in Status],

@@ -125,7 +125,7 @@ class Setting:
     @classmethod
     def of(cls, method: Method, job: JobSpec) -> Setting:
         """Take what the method's folder says for the job's protocol."""
-        return cls(method.spec.fixed(job.protocol), method.spec.settings(job.protocol))
+        return cls(method.spec.fixed(job.protocol), method.spec.combinations(job.protocol))
 
 
 class _StopError(Exception):

@@ -160,14 +160,14 @@
       const byMean = ["mean", "share"].includes(primary.aggregate);
       const [low, high] = scores.length ? interval(scores, places, numbers.size, byMean) : [null, null];
       const above = fit.filter(([id]) => floors.get(id)).map(([id, score]) => score / floors.get(id));
-      const done = ones.filter(attempted), [name, family, reference] = data.methods[method];
+      const done = ones.filter(attempted), [name, family, reference, origin] = data.methods[method];
       const causes = data.statuses.map((cause, status) =>
         [status === OK ? 0 : ones.filter((i) => t.x[i] === status).length, cause]).filter(([n]) => n);
       const values = [{values: scores, undecided: counted(primary, ones).undecided},
         ...others.map((spec) => counted(spec, ones))];
       values.forEach((found, k) => { found.value = t.specs[k].of(found.values); });
       return {
-        name, family, reference, rank: meanRanks.get(method) ?? null, jobs: ones.length,
+        name, family, reference, origin, rank: meanRanks.get(method) ?? null, jobs: ones.length,
         answers: ones.filter(answered).length, low, high, above: median(above), values, causes,
         wall: median(present(done.map((i) => t.w[i]))),
         total: ones.reduce((sum, i) => sum + (t.w[i] ?? 0), 0),
@@ -188,6 +188,7 @@
     rank: (row) => [fixed(row.rank, 2), row.rank],
     method: (row) => [row.reference ? row.name + " (reference)" : row.name, row.name],
     family: (row) => [row.family, row.family],
+    origin: (row) => [row.origin || NOTHING, row.origin],
     interval: (row, primary) => [row.low === null ? NOTHING
       : `${primary.written(row.low)} … ${primary.written(row.high)}`, row.low],
     ratio: (row) => [rounded(row.above, 1), row.above],
