@@ -84,6 +84,14 @@ def test_times_need_not_be_even(integral: Any) -> None:
     assert compare(truth, equations, ["u0", "u1"]).verdict.value == "identified"
 
 
+@pytest.mark.parametrize("n", [9, 13, 17])
+def test_few_samples_are_enough_for_an_answer(integral: Any, n: int) -> None:
+    """Fewer rows than the largest nest of terms has columns."""
+    truth, start = EQUATIONS["lotka-volterra"]
+    problem = simulate(truth, start, np.linspace(0, 3, n), noise=0.02)
+    assert len(fitted(integral, problem).equations()) == 2
+
+
 def test_noise_is_weighed_against_test_functions(integral: Any) -> None:
     truth = ["u1", "-1.37*u0 - 0.21*u1"]
     problem = simulate(truth, [1.9, 0.3], np.linspace(0, 10, 150), noise=0.01)

@@ -98,12 +98,20 @@ def best_supports(columns: Array, target: Array, most: int, width: int) -> dict[
 
 
 def backward(columns: Array, target: Array, support: Sequence[int], most: int) -> list[Support]:
-    """Leave out one column after another, each time the one that is missed least."""
+    """Leave out one column after another, each time the one that is missed least.
+
+    With more columns than rows none is missed, and the one that says least by itself is left out.
+    """
     kept, found = list(support), []
     unit = columns[:, kept] / np.linalg.norm(columns[:, kept], axis=0)
     while kept:
         if len(kept) <= most:
             found.append(tuple(sorted(kept)))
+        if len(kept) > len(target):
+            leave = int(np.argmin(np.abs(unit.T @ target)))
+            kept.pop(leave)
+            unit = np.delete(unit, leave, axis=1)
+            continue
         left, right = np.linalg.qr(unit)
         diagonal = np.abs(np.diag(right))
         if diagonal.min() < 1e-10 * diagonal.max():  # columns that say the same

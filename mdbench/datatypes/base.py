@@ -83,6 +83,9 @@ class Option:
     asks
         Whether it asks another question, so that its value stands behind the dataset's name
         wherever answers are compared; else it is a limit of the method.
+    parts
+        Whether each value asks about another part of the same question, such as a fold: answers
+        to all parts stand side by side, and are merged as those of several seeds are.
     method_key
         The key of ``method.toml`` that gives its value where none was typed; empty for none.
     """
@@ -93,6 +96,7 @@ class Option:
     read: Callable[[str], Any] = str
     views: tuple[str, ...] = ()
     asks: bool = True
+    parts: bool = False
     method_key: str = ""
 
     @property

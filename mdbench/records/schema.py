@@ -44,7 +44,7 @@ __all__ = [
     "key_of",
 ]
 
-SCHEMA: Final = 3
+SCHEMA: Final = 4
 """The number of the format that is written; `mdbench.records.upgrades` reads the older ones."""
 
 LONGEST_REASON = 500
@@ -221,7 +221,7 @@ class Record(_Model):
         each target.
     """
 
-    schema_number: Literal[3] = Field(default=SCHEMA, alias="schema")
+    schema_number: Literal[4] = Field(default=SCHEMA, alias="schema")
     mdbench: str
     key: str = Field(pattern="^[0-9a-f]{64}$")
     key_parts: dict[str, str]
@@ -231,6 +231,7 @@ class Record(_Model):
     dataset_path: Text | None = None
     dim: int | None = None
     system: Text
+    part: Text = ""
     options: JsonObject = {}
     snr_db: Number = None
     seed: int

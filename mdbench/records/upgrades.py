@@ -114,7 +114,16 @@ def _fidelity_metrics(fidelity: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-UPGRADES: Mapping[int, Step] = {1: _limits_in_the_budget, 2: _metrics_by_name}
+def _whole_questions(data: dict[str, Any]) -> dict[str, Any]:
+    """From 3 to 4: a question may have parts, such as folds; before it had none."""
+    return {**data, "part": ""}
+
+
+UPGRADES: Mapping[int, Step] = {
+    1: _limits_in_the_budget,
+    2: _metrics_by_name,
+    3: _whole_questions,
+}
 """By schema number, what makes the next number's record of it; ``schema`` itself is seen to."""
 
 

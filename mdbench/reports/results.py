@@ -54,6 +54,7 @@ class Result(_Section):
     dataset_path: str | None = None
     dim: int | None = None
     system: str
+    part: str = ""
     options: dict[str, Any] = {}
     snr_db: Finite | None = None
     seed: int
@@ -86,6 +87,7 @@ class Result(_Section):
             self.data_type,
             self.algorithm,
             self.system,
+            self.part,
             self.snr_db,
             self.seed,
             self.protocol,
@@ -141,7 +143,7 @@ def read_folder(folder: Path) -> list[tuple[Path, dict[str, Any]]]:
     return list(newest.values())
 
 
-def report_order(result: Result) -> tuple[str, str, float, str, str, int]:
+def report_order(result: Result) -> tuple[str, str, float, str, str, int, str]:
     """Sort results as reports do: by data type and system, the cleanest first.
 
     The order is part of the numbers, as it says which systems the bootstrap draws.
@@ -154,6 +156,7 @@ def report_order(result: Result) -> tuple[str, str, float, str, str, int]:
         result.protocol,
         result.algorithm,
         result.seed,
+        result.part,
     )
 
 

@@ -251,6 +251,14 @@ class JobSpec(Terms):
         ]
         return f"{self.dataset} ({', '.join(asked)})" if asked else self.dataset
 
+    def part(self, options: Iterable[Option]) -> str:
+        """Name the part of the question, by the options of the data type that have parts."""
+        return ", ".join(
+            _shown(option, self.options[option.key])
+            for option in options
+            if option.parts and option.key in self.options
+        )
+
     def key_parts(self) -> dict[str, str]:
         """Give its parts of the job's key, by name."""
         parts = {name: _plain(value) for name, value in self.options.items()}

@@ -84,6 +84,7 @@ def make_record(
         **one.job.recorded(),
         dim=dataset.dim,
         system=one.job.system(data_type.options),
+        part=one.job.part(data_type.options),
         view=task.view,
         targets=task.targets,
         truth=dataset.truth,

@@ -19,7 +19,6 @@ from mdbench.datatypes.base import (
     Task,
     chosen,
 )
-from mdbench.datatypes.shared.evidence import preference
 from mdbench.datatypes.shared.terms import TERM_METRICS, beside_the_truth
 from mdbench.errors import AnswerError, EquationError
 from mdbench.expressions import Equation, parse
@@ -213,7 +212,7 @@ class EquationType(DataType[D, EquationTask[D]]):
         notes: dict[str, Sequence[str]] = {}
         if len(by_state) > 1:
             notes["states"] = _told_by_state(by_state, task)
-        if task.dataset.truth is not None:
+        if task.dataset.truth is not None and self.has_terms(task):
             beside = beside_the_truth(task.dataset.truth, answer.texts, task)
             found |= beside.metrics
             notes |= beside.notes
@@ -222,10 +221,14 @@ class EquationType(DataType[D, EquationTask[D]]):
 
     def judged_by(self, task: EquationTask[D]) -> tuple[str, ...]:
         """Name the metrics of a task: without a truth there are none that need one."""
-        left_out = {spec.name for spec in TERM_METRICS} if task.dataset.truth is None else set()
+        left_out = set() if self.has_terms(task) else {spec.name for spec in TERM_METRICS}
         if task.protocol is Protocol.PUBLISHED or task.held_out is not None:
             left_out.add(PUBLISHED_NMSE.name)
         return tuple(spec.name for spec in self.metrics if spec.name not in left_out)
+
+    def has_terms(self, task: EquationTask[D]) -> bool:
+        """Tell whether answers are put beside the truth, term by term."""
+        return task.dataset.truth is not None
 
     def errors(self, values: Array, targets: Array) -> dict[str, float]:
         """Score values on the test split by numbers alone."""
@@ -322,7 +325,7 @@ class EquationType(DataType[D, EquationTask[D]]):
         targets = range(len(read)) if first is None else (first,)
         losses = np.array(list(self._losses(task, read, evidence, targets)))
         pieces = sum(equation.pieces for equation in read)
-        value = preference(losses, evidence.floors[list(targets)], pieces)
+        value = evidence.preference(losses, targets, pieces)
         return Offer(candidate, float(np.mean(losses)), complexity, value)
 
     def _losses(

@@ -16,7 +16,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from mdbench.metrics.regression import relative_error
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -29,6 +29,7 @@ __all__ = [
     "Evidence",
     "Increments",
     "Ratios",
+    "Rows",
     "preference",
     "scatters",
     "windows",
@@ -83,6 +84,10 @@ class Evidence(ABC):
     def loss(self, values: Array, target: int) -> float:
         """Compare one equation's values on the columns with the data; the answer 0 has 1."""
 
+    def preference(self, losses: Array, targets: Sequence[int], pieces: int) -> float:
+        """Weigh losses of some targets against the pieces of the equations; higher is better."""
+        return preference(losses, self.floors[list(targets)], pieces)
+
 
 @dataclass(frozen=True, eq=False)
 class Ratios(Evidence):
@@ -93,6 +98,36 @@ class Ratios(Evidence):
     def loss(self, values: Array, target: int) -> float:
         """Give the mean squared relative error."""
         return relative_error(values, self.targets[..., target])
+
+
+@dataclass(frozen=True, eq=False)
+class Rows(Evidence):
+    """A few rows with noise, that of the targets: the mean squared error counts.
+
+    Attributes
+    ----------
+    variances
+        Of each target, (d,).
+    """
+
+    targets: Array = field(repr=False)
+    variances: Array
+
+    def loss(self, values: Array, target: int) -> float:
+        """Give the mean squared error over the variance of the target."""
+        off = values - self.targets[..., target]
+        return float(np.mean(off**2) / self.variances[target])
+
+    def preference(self, losses: Array, targets: Sequence[int], pieces: int) -> float:
+        """Give Schwarz's criterion, over -2, with every piece counted as a parameter.
+
+        ``-n/2 sum_i log(loss_i + floor_i) - pieces/2 log n`` for n rows of independent noise
+        (Schwarz, Annals of Statistics 6, 461, 1978): the more rows, the smaller the gain that
+        another piece is taken for.
+        """
+        n = len(self.targets)
+        likely = -n / 2 * float(np.sum(np.log(losses + self.floors[list(targets)])))
+        return likely - pieces / 2 * float(np.log(n))
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,1 @@
+"""Measured tables: reading them, the laws that people found in them, folds, and dimensions."""

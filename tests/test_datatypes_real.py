@@ -1,0 +1,222 @@
+"""Real measurements: what is given, what is asked, and what counts as recovered."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from house import ROOT, HereRuntime, Quiet, add_method, workspace
+
+from mdbench.datatypes.base import Proposal, Protocol, RawAnswer
+from mdbench.datatypes.real import MARGIN, Real, RealDataset
+from mdbench.errors import DataError, UsageError
+from mdbench.records import RecordStore, Status
+from mdbench.reports.leaderboard import boards
+from mdbench.reports.results import read_folder, standing
+from mdbench.runs.execute import execute
+from mdbench.runs.plan import RunOptions, make_plan
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mdbench.datatypes.shared.equations import EquationTask
+
+FOLDER = ROOT / "datasets" / "real"
+STRICT = Protocol.STRICT
+
+POWER = """
+import numpy as np
+
+class Adapter:
+    '''A power of the first column.'''
+    def __init__(self, *, seed, threads): ...
+    def fit(self, problem):
+        x, y = np.log(problem.X[:, 0]), np.log(problem.Y[:, 0])
+        self.slope, self.offset = np.polyfit(x, y, 1)
+        self.name = problem.variables[0]
+    def predict(self, problem):
+        return np.exp(self.offset) * problem.X[:, :1] ** self.slope
+    def equations(self):
+        return [f"{float(np.exp(self.offset))!r}*{self.name}**{float(self.slope)!r}"]
+"""
+
+
+@pytest.fixture
+def real(tmp_path: Path) -> Real:
+    return Real(FOLDER, tmp_path)
+
+
+def task_of(real: Real, name: str, fold: int = 1) -> EquationTask[RealDataset]:
+    dataset = real.source().load(name, snr_db=None, seed=0, protocol=STRICT, options={"fold": fold})
+    return real.task(dataset, "table", STRICT)
+
+
+def scores(real: Real, task: EquationTask[RealDataset], text: str) -> Any:
+    return real.judge(task, real.read_answer(task, RawAnswer((text,)))).metrics
+
+
+def test_a_fold_holds_its_rows_out_and_gives_all_others(real: Real) -> None:
+    task = task_of(real, "kepler", 3)
+    table = task.dataset.table
+    assert len(task.dataset.held_out) == 1
+    assert len(task.train.targets) == len(table.y) - 1
+    given = {float(value) for value in task.train.targets[:, 0]}
+    asked = {float(value) for value in task.test.targets[:, 0]}
+    assert not given & asked
+    assert given | asked == set(table.y.tolist())
+    assert task.variables == ("a",)
+    assert set(task.train.inputs) == {"X"}
+
+
+def test_all_folds_together_ask_for_every_row_once(real: Real) -> None:
+    source = real.source()
+    jobs = real.asked(list(source.names()), {})
+    assert len(jobs) == 247
+    for name in ("kepler", "rydberg", "enso"):
+        numbers = [kept["fold"] for asked, kept in jobs if asked == name]
+        rows = np.concatenate([task_of(real, name, n).dataset.held_out for n in numbers])
+        assert sorted(rows.tolist()) == list(range(len(task_of(real, name).dataset.table.y)))
+
+
+def test_single_folds_can_be_asked_for(real: Real) -> None:
+    real.source()
+    assert real.asked(["kepler"], {"fold": [2, 5, 99]}) == [
+        ("kepler", {"fold": 2}),
+        ("kepler", {"fold": 5}),
+    ]
+    with pytest.raises(UsageError, match="no table has so many folds"):
+        real.asked(["kepler"], {"fold": [7]})
+    [option] = real.options
+    for text in ("0", "-1", "two", "1,,2", ""):
+        with pytest.raises(UsageError, match="--fold is"):
+            option.read(text)
+
+
+@pytest.mark.parametrize("name", sorted(file.stem for file in FOLDER.glob("*.toml")))
+def test_the_reference_recovers_itself(real: Real, name: str) -> None:
+    task = task_of(real, name)
+    table = task.dataset.table
+    found = scores(real, task, task.dataset.laws[0])
+    recovered = [metric for metric in found if metric.startswith("recovered")]
+    kinds = {"reference": "recovered", "accepted": "recovered_any", "exact": "recovered_made"}
+    assert recovered == [kinds[table.truth]]
+    assert (found[recovered[0]], found["same_law"], found["matches_reference"]) == (1, 1, 1)
+    assert found.get("units", 1.0) == 1.0
+    assert ("identified" in found) == (table.truth == "exact")
+    assert set(found) <= set(real.judged_by(task))
+
+
+def test_any_accepted_law_is_right(real: Real) -> None:
+    task = task_of(real, "misra1", 2)
+    assert len(task.dataset.laws) == 4
+    for law in task.dataset.laws:
+        assert scores(real, task, law)["recovered_any"] == 1.0
+
+
+def test_what_is_not_the_law_is_not_recovered(real: Real) -> None:
+    task = task_of(real, "kepler", 4)
+    [law] = task.dataset.laws
+    constant = float(law.split("*")[0].strip("()"))
+    other_writing = scores(real, task, f"{constant!r}*a*sqrt(a)")
+    assert other_writing["recovered"] == 1.0
+    far = scores(real, task, f"{1.05 * constant!r}*a**1.5")
+    assert (far["same_law"], far["matches_reference"], far["recovered"]) == (1.0, 0.0, 0.0)
+    long = scores(real, task, f"{constant!r}*a**1.5 + 1e-3*sin(3.1*a) + 1e-3*cos(a)")
+    assert (long["same_law"], long["recovered"]) == (0.0, 0.0)
+    wrong = scores(real, task, "365*a**2")
+    assert (wrong["same_law"], wrong["recovered"], wrong["units"]) == (0.0, 0.0, 1.0)
+    assert scores(real, task, "exp(a) + 365*a**1.5 - exp(a)")["units"] == 0.0
+
+
+def test_the_error_is_that_on_the_rows_held_out_over_the_variance_of_all(real: Real) -> None:
+    task = task_of(real, "hubble", 2)
+    table, rows = task.dataset.table, task.dataset.held_out
+    expected = np.mean((500.0 * table.x[rows, 0] - table.y[rows]) ** 2) / np.var(table.y)
+    assert scores(real, task, "500*D")["fvu"] == pytest.approx(expected, rel=1e-12)
+
+
+def test_the_floor_is_the_reference_fitted_to_the_rows_that_are_given(real: Real) -> None:
+    task = task_of(real, "hubble", 2)
+    table, rows = task.dataset.table, task.dataset.held_out
+    kept = np.setdiff1d(np.arange(len(table.y)), rows)
+    slope = float(table.x[kept, 0] @ table.y[kept] / (table.x[kept, 0] @ table.x[kept, 0]))
+    expected = np.mean((slope * table.x[rows, 0] - table.y[rows]) ** 2) / np.var(table.y)
+    assert task.dataset.floor == pytest.approx(expected, rel=1e-9)
+    assert scores(real, task, f"{slope!r}*D")["matches_reference"] == 1.0
+    bar = (1 + MARGIN) * expected
+    assert (scores(real, task, f"{1.001 * slope!r}*D")["fvu"] <= bar) == (
+        scores(real, task, f"{1.001 * slope!r}*D")["matches_reference"] == 1.0
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "right", "longer"),
+    [
+        ("kepler", "366.6*a**1.5", "366.6*a**1.5 + 0.001*a**3 - 0.0003*a**4 + 0.01"),
+        ("hubble", "475*D", "475*D + 30*D**2 - 11*sin(7*D)"),
+    ],
+)
+def test_a_longer_equation_has_to_earn_its_pieces(
+    real: Real, name: str, right: str, longer: str
+) -> None:
+    task = task_of(real, name)
+    offers = [
+        real.weigh(task, task.refit, Proposal(number, (text,), {}))
+        for number, text in enumerate((longer, right, "1.5"))
+    ]
+    chosen = real.select(task, offers)
+    assert chosen is not None
+    assert chosen.equations == (right,)
+
+
+def test_tables_of_the_users_own(tmp_path: Path) -> None:
+    rows = "speed,drag\n1,1.01\n2,4.1\n3,8.9\n4,16.2\n5,24.8\n6,36.3\n"
+    (tmp_path / "drag.csv").write_text(rows, encoding="utf-8")
+    real = Real(FOLDER, tmp_path / "cache")
+    source = real.source(tmp_path / "drag.csv")
+    assert source.names() == ["drag"]
+    assert len(real.asked(["drag"], {})) == 6
+    dataset = source.load("drag", snr_db=None, seed=0, protocol=STRICT, options={"fold": 1})
+    task = real.task(dataset, "table", STRICT)
+    assert dataset.truth is None
+    found = scores(real, task, "1.01*speed**2")
+    assert found["fvu"] < 1e-3
+    assert set(found) == {"fvu", "complexity"}
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataError, match="no tables"):
+        _ = real.source(tmp_path / "empty").names()
+    with pytest.raises(DataError, match="nothing at"):
+        _ = real.source(tmp_path / "nowhere").names()
+
+
+def test_a_unit_that_is_none_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    text = (FOLDER / "kepler.toml").read_text(encoding="utf-8").replace('"day"', '"parsnip"')
+    (tmp_path / "kepler.toml").write_text(text, encoding="utf-8")
+    (tmp_path / "kepler.csv").write_bytes((FOLDER / "kepler.csv").read_bytes())
+    source = Real(FOLDER, tmp_path).source(tmp_path)
+    with pytest.raises(DataError, match="'parsnip' is no unit"):
+        source.load("kepler", snr_db=None, seed=0, protocol=STRICT)
+
+
+def test_every_fold_leaves_a_record_and_all_are_merged_in_reports(tmp_path: Path) -> None:
+    place = workspace(tmp_path)
+    method = add_method(place, "power", POWER)
+    toml = (method / "method.toml").read_text(encoding="utf-8")
+    (method / "method.toml").write_text(toml.replace('"ode"', '"real"'), encoding="utf-8")
+    options = RunOptions(
+        ("power",), "real", ("kepler",), n_jobs=1, result_dir=place.root / "results"
+    )
+    plan = make_plan(options, place)
+    assert execute(plan, HereRuntime(), Quiet()).ran == 6
+    records = RecordStore(plan.files["power"]).read()
+    assert [record.part for record in records] == [f"fold={n}" for n in range(1, 7)]
+    assert {record.system for record in records} == {"kepler"}
+    assert {record.status for record in records} == {Status.OK}
+    assert all(record.metrics["same_law"] == 1.0 for record in records[:1]), records[0].equations
+    results = standing(read_folder(options.result_dir))
+    assert len(results) == 6
+    [row] = boards(results, {}, {"real": Real.metrics})["real"].rows
+    assert (row.jobs, row.cases) == (6, 1)
+    again = execute(make_plan(options, place), HereRuntime(), Quiet())
+    assert (again.ran, again.skipped) == (0, 6)
