@@ -12,7 +12,7 @@ import numpy as np
 from . import counter
 from .grammar import check, read
 from .linear import Linear, linear
-from .tree import Node, Number, Variable, pieces, value
+from .tree import Node, Number, Variable, constants, pieces, value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -149,6 +149,17 @@ class Equation:
         if isinstance(self._tree, Number | Variable):
             return 1
         return counter.complexity(self.text, self.variables)
+
+    @cached_property
+    def constants(self) -> int:
+        """Number of constants that are no whole numbers: what was fitted.
+
+        Examples
+        --------
+        >>> parse("2*x0**1.5 + 0.3*sin(1.7*x0)/4", ["x0"]).constants
+        3
+        """
+        return constants(self._tree)
 
     @cached_property
     def pieces(self) -> int:

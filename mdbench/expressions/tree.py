@@ -24,6 +24,7 @@ __all__ = [
     "Number",
     "Power",
     "Variable",
+    "constants",
     "pieces",
     "value",
 ]
@@ -127,6 +128,22 @@ def value(
 def pieces(node: Node) -> int:
     """Count what `Equation.pieces` counts, in a tree that stands by itself."""
     return 0 if node.constant == 0 else max(1, _summands(node)) + _within(node)
+
+
+def constants(node: Node) -> int:
+    """Count what `Equation.constants` counts, in a tree that stands by itself."""
+    if node.constant is not None:
+        return int(not float(node.constant).is_integer())
+    match node:
+        case Negation():
+            return constants(node.operand)
+        case Chain():
+            return constants(node.first) + sum(constants(part) for _, part in node.rest)
+        case Power():
+            return constants(node.base) + constants(node.exponent)
+        case Call():
+            return sum(constants(part) for part in node.arguments)
+    return 0
 
 
 def _summands(node: Node) -> int:

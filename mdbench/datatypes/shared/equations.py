@@ -324,8 +324,7 @@ class EquationType(DataType[D, EquationTask[D]]):
         first = candidate.target
         targets = range(len(read)) if first is None else (first,)
         losses = np.array(list(self._losses(task, read, evidence, targets)))
-        pieces = sum(equation.pieces for equation in read)
-        value = evidence.preference(losses, targets, pieces)
+        value = evidence.preference(losses, targets, read)
         return Offer(candidate, float(np.mean(losses)), complexity, value)
 
     def _losses(

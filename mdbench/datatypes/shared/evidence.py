@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from mdbench.data.smoothing import Smoothed
+    from mdbench.expressions import Equation
 
     Array = NDArray[np.float64]
 
@@ -43,6 +44,8 @@ _NODES = 3
 """At which a right-hand side is evaluated between two samples (Gauss and Legendre)."""
 _FEWEST = 8
 """Samples in a window."""
+_SATURATED = 0.1
+"""Rows to spare where there are none."""
 _CLEAR = 0.01
 """The floor up to which a window is long enough."""
 
@@ -84,8 +87,14 @@ class Evidence(ABC):
     def loss(self, values: Array, target: int) -> float:
         """Compare one equation's values on the columns with the data; the answer 0 has 1."""
 
-    def preference(self, losses: Array, targets: Sequence[int], pieces: int) -> float:
-        """Weigh losses of some targets against the pieces of the equations; higher is better."""
+    def preference(
+        self, losses: Array, targets: Sequence[int], equations: Sequence[Equation]
+    ) -> float:
+        """Weigh losses of some targets against what their equations are made of.
+
+        Higher is better.
+        """
+        pieces = sum(equation.pieces for equation in equations)
         return preference(losses, self.floors[list(targets)], pieces)
 
 
@@ -118,16 +127,22 @@ class Rows(Evidence):
         off = values - self.targets[..., target]
         return float(np.mean(off**2) / self.variances[target])
 
-    def preference(self, losses: Array, targets: Sequence[int], pieces: int) -> float:
-        """Give Schwarz's criterion, over -2, with every piece counted as a parameter.
+    def preference(
+        self, losses: Array, targets: Sequence[int], equations: Sequence[Equation]
+    ) -> float:
+        """Weigh losses by a criterion of information, over -2, with a correction for few rows.
 
-        ``-n/2 sum_i log(loss_i + floor_i) - pieces/2 log n`` for n rows of independent noise
-        (Schwarz, Annals of Statistics 6, 461, 1978): the more rows, the smaller the gain that
-        another piece is taken for.
+        ``-n/2 sum_i log(loss_i + floor_i) - k max(1, log(n)/2) - k (k + 1) / (n - k - 1)`` for n
+        rows of independent noise and k fitted constants, or pieces where there are fewer (Schwarz,
+        Annals of Statistics 6, 461, 1978; Hurvich and Tsai, Biometrika 76, 297, 1989).  With about
+        as many constants as rows anything can be explained, and nothing is.
         """
         n = len(self.targets)
+        k = sum(max(1, min(each.constants, each.pieces)) for each in equations)
         likely = -n / 2 * float(np.sum(np.log(losses + self.floors[list(targets)])))
-        return likely - pieces / 2 * float(np.log(n))
+        return (
+            likely - k * max(1.0, float(np.log(n)) / 2) - k * (k + 1) / max(n - k - 1, _SATURATED)
+        )
 
 
 @dataclass(frozen=True, eq=False)
