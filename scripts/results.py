@@ -17,8 +17,11 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from mdbench.cli.reporting import compare, write
+from mdbench.datatypes.real import MARGIN
 from mdbench.drawing.numbers import noise_name
 from mdbench.drawing.svg import COLOURS, HEIGHT, LEFT, RIGHT, WIDTH, marker
+from mdbench.measurements.pooling import recovery_table
+from mdbench.measurements.problem import read_measurements
 from mdbench.reports import markdown
 from mdbench.reports.combine import flatten, write_table
 from mdbench.reports.entries import marked
@@ -50,6 +53,10 @@ RUNS: dict[str, tuple[str, ...]] = {
         "--algorithm pdefind bayesian wsindy ewsindy --timeout 600 --protocol published",
     ),
     "srsd": ("--algorithm truth operon afp afp_fe gplearn --dataset easy --timeout 10",),
+    "real": (
+        "--algorithm zero mean linear truth",
+        "--algorithm operon gplearn afp afp_fe --timeout 3",
+    ),
     "srsd-paper": (
         "--algorithm truth afp afp_fe --timeout 1",
         "--algorithm gplearn --timeout 3",
@@ -72,6 +79,7 @@ class Reference:
     folder: Path
     results: Sequence[Result] = ()
     groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    truths: Mapping[str, str] = field(default_factory=dict)
     name: str = ""
 
     @property
@@ -108,6 +116,10 @@ class Reference:
         return markdown.sets_table(
             self.results, self.data_type, self.groups, specs, read_published_sets()
         )
+
+    def recovery(self) -> str:
+        """How many tables of measurements are recovered, by the kind of truth."""
+        return recovery_table(self.results, self.truths, MARGIN)
 
     def cost(self) -> str:
         """Time and memory."""
@@ -146,6 +158,7 @@ BLOCKS: dict[str, Callable[[Reference], str]] = {
     "cost": Reference.cost,
     "figures": Reference.figures,
     "paper": Reference.paper,
+    "recovery": Reference.recovery,
     "paper-runs": lambda reference: reference.runs,
 }
 _OF_SETS = ("r2_accuracy", "solution", "srbench_solution", "normalized_edit_distance")
@@ -218,6 +231,11 @@ def _compare(
     return Reference(data_type, board, boards, numbers, figures_in)
 
 
+def _truths(workspace: Workspace) -> dict[str, str]:
+    files = sorted((workspace.datasets / "real").glob("*.toml"))
+    return {table.name: table.truth for table in map(read_measurements, files)}
+
+
 def main() -> int:
     """Run, and write."""
     parser = argparse.ArgumentParser(description="Run the reference results and write them down.")
@@ -244,6 +262,7 @@ def main() -> int:
         _compare(data_type, records, workspace, kept),
         results=standing(records),
         groups=Inventory(workspace).source(data_type, None).groups(),
+        truths=_truths(workspace) if data_type == "real" else {},
         name=asked.name,
     )
     write(page, fill(page.read_text(encoding="utf-8"), reference))
