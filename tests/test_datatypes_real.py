@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from house import ROOT, HereRuntime, Quiet, add_method, workspace
 
-from mdbench.datatypes.base import Proposal, Protocol, RawAnswer
+from mdbench.datatypes.base import Proposal, Protocol, RawAnswer, Room, Shown
 from mdbench.datatypes.real import MARGIN, Real, RealDataset
 from mdbench.errors import DataError, UsageError
 from mdbench.records import RecordStore, Status
@@ -220,3 +220,11 @@ def test_every_fold_leaves_a_record_and_all_are_merged_in_reports(tmp_path: Path
     assert (row.jobs, row.cases) == (6, 1)
     again = execute(make_plan(options, place), HereRuntime(), Quiet())
     assert (again.ran, again.skipped) == (0, 6)
+
+
+def test_a_page_without_room_gets_the_rows_alone(real: Real) -> None:
+    dataset = task_of(real, "kepler").dataset
+    shown = [Shown("one", 0, ("366*a**1.5",), {})]
+    for evaluations, pictures in ((0, 1), (10**6, 2)):
+        html = real.pictures(dataset, shown, Room(evaluations)).html
+        assert html.count('<svg class="plot"') == pictures

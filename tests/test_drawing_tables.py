@@ -8,18 +8,17 @@ from xml.etree import ElementTree as ET
 import pytest
 from house import ROOT
 
-from mdbench.datatypes.base import Room, Shown
-from mdbench.drawing.tables import table_pictures
+from mdbench.drawing.tables import Curve, table_pictures
 from mdbench.measurements.problem import read_measurements
 
 FOLDER = ROOT / "datasets" / "real"
 
 
-def drawn(name: str, *equations: str, room: int = 10**6) -> str:
+def drawn(name: str, *equations: str) -> str:
     table = read_measurements(FOLDER / f"{name}.toml")
-    laws = [law.written(law.start) for law in table.laws]
-    answers = [Shown(f"method {n}", n, (text,), {}) for n, text in enumerate(equations)]
-    return table_pictures(table, laws, answers, Room(room)).html
+    law = table.laws[0].written(table.laws[0].start)
+    found = [Curve(f"method {n}", n, text) for n, text in enumerate(equations)]
+    return table_pictures(table, law, found)
 
 
 def pictures(html: str) -> list[ET.Element]:
@@ -50,9 +49,4 @@ def test_an_answer_that_has_no_values_breaks_nothing(text: str) -> None:
 
 def test_names_are_escaped() -> None:
     table = read_measurements(FOLDER / "kepler.toml")
-    shown = [Shown("<b>&", 0, ("366*a**1.5",), {})]
-    assert "<b>&" not in table_pictures(table, ["366*a**1.5"], shown, Room(10**6)).html
-
-
-def test_a_page_without_room_gets_the_rows_alone() -> None:
-    assert len(pictures(drawn("kepler", "366*a**1.5", room=0))) == 1
+    assert "<b>&" not in table_pictures(table, None, [Curve("<b>&", 0, "366*a**1.5")])

@@ -44,9 +44,8 @@ _BEYOND = 3.0
 """Decades that are tried beyond where all is interpolated, and beyond where nothing bends."""
 _MEDIAN = 0.4549364231195724
 """The median of the square of a standard normal variable."""
-_ANYWHERE = 25.0
-"""How much more noise than in half of the samples a curve may take away in the mean: noise that
-grows with the values has a tenth of its mean there, spikes without noise have nothing."""
+_ANYWHERE = 4.0
+"""How much more noise than half of the samples have a curve may take away in the mean."""
 _TINY = 1e-300
 _MORE = 2.0
 """How much more than is expected of its noise may be taken away from a field."""
@@ -219,17 +218,21 @@ def smooth_in_time(values: Array, t: Array, axis: int) -> InTime:
 
 
 def _scatter(t: Array, u: Array) -> Array:
-    """Estimate the variance of the noise that half of the samples have, of (n, d) for each of d.
+    """Estimate the variance of noise by what half of the samples have, of (n, d) for each of d.
 
     Four samples in a row are compared with a parabola.  The median of the squares is blind to
-    spikes, which the likelihood of curves of one smoothness takes for noise.
+    spikes, which the likelihood of curves of one smoothness takes for noise.  Noise may be as large
+    everywhere, or grow with the values: the larger estimate counts.
     """
     places = sliding_window_view(t, 4)
     apart = places[:, :, None] - places[:, None, :] + np.eye(4)
     weights = 1.0 / np.prod(apart, axis=2)
     weights /= np.linalg.norm(weights, axis=1, keepdims=True)
-    off = np.einsum("nk,ndk->nd", weights, sliding_window_view(u, 4, axis=0))
-    return np.asarray(np.median(off**2, axis=0) / _MEDIAN)
+    near = sliding_window_view(u, 4, axis=0)
+    squares = np.einsum("nk,ndk->nd", weights, near) ** 2
+    sizes = np.maximum(np.einsum("nk,ndk->nd", weights**2, near**2), _TINY)
+    growing = np.median(squares / sizes, axis=0) * np.mean(u**2, axis=0)
+    return np.asarray(np.maximum(np.median(squares, axis=0), growing) / _MEDIAN)
 
 
 def _common(

@@ -11,7 +11,7 @@ import numpy as np
 
 from mdbench.datatypes.base import NO_OPTIONS, Dataset, Drawn, Option, Part, Protocol, Source
 from mdbench.datatypes.shared.equations import AGREEMENT, COMPLEXITY, EquationTask, EquationType
-from mdbench.datatypes.shared.evidence import Rows
+from mdbench.datatypes.shared.evidence import NoisyRows
 from mdbench.datatypes.shared.terms import TERM_METRICS
 from mdbench.errors import DataError, EquationError, UsageError, did_you_mean
 from mdbench.expressions import parse
@@ -205,7 +205,7 @@ class Real(EquationType[RealDataset]):
         given = part(kept)
         variance = _variance(given.targets)
         floor = table.rounding / variance
-        evidence = Rows(given.columns, np.array([floor]), given.targets, np.array([variance]))
+        evidence = NoisyRows(given.columns, np.array([floor]), given.targets, np.array([variance]))
         return EquationTask(
             dataset=dataset,
             view=view,
@@ -272,9 +272,14 @@ class Real(EquationType[RealDataset]):
 
     def pictures(self, dataset: RealDataset, answers: Sequence[Shown], room: Room) -> Drawn:
         """Draw the rows, the reference, the answers, and what they are off."""
-        from mdbench.drawing.tables import table_pictures  # noqa: PLC0415 - only reports need it
+        from mdbench.drawing.tables import POINTS, Curve, table_pictures  # noqa: PLC0415 - for reports
 
-        return table_pictures(dataset.table, dataset.laws, answers, room)
+        table, found = dataset.table, []
+        for one in answers:
+            if room.evaluations > 0 and len(one.equations) == 1:
+                room.evaluations -= POINTS + len(table.y)
+                found.append(Curve(one.method, one.number, one.equations[0]))
+        return Drawn(table_pictures(table, next(iter(dataset.laws), None), found))
 
 
 DATA_TYPE = Real

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from mdbench.datatypes.base import Drawn
 from mdbench.drawing.svg import COLOURS, Axis, Plot, dashes, marker
 from mdbench.errors import EquationError
 from mdbench.expressions import parse
@@ -17,12 +16,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from mdbench.datatypes.base import Room, Shown
     from mdbench.measurements.problem import Measurements
 
     Array = NDArray[np.float64]
 
-__all__ = ["table_pictures"]
+__all__ = ["POINTS", "Curve", "table_pictures"]
 
 POINTS = 200
 """Points of a line in a picture."""
@@ -31,9 +29,23 @@ _DECADES = 2.0
 _MARGIN = 0.15
 
 
-def table_pictures(
-    table: Measurements, laws: Sequence[str], answers: Sequence[Shown], room: Room
-) -> Drawn:
+class Curve(NamedTuple):
+    """What a method makes of a table.
+
+    Attributes
+    ----------
+    number
+        Sets the colour and the dashes.
+    equation
+        In the columns' names; nobody need have read it before.
+    """
+
+    method: str
+    number: int
+    equation: str
+
+
+def table_pictures(table: Measurements, law: str | None, found: Sequence[Curve]) -> str:
     """Draw rows with the reference and the answers, and beside them what is left over.
 
     With one input the target is drawn over it; with several, over the target's own value, on whose
@@ -41,12 +53,15 @@ def table_pictures(
 
     Parameters
     ----------
-    laws
-        With their constants; the first is drawn in grey.
-    answers
-        What to draw over it.
-    room
-        What the pictures of the page may still take.
+    law
+        With its constants, if there is one; it is drawn in grey.
+    found
+        What methods make of the table.
+
+    Returns
+    -------
+    str
+        HTML: one figure with one or two pictures.
     """
     single = len(table.columns) == 1
     columns = dict(zip(table.columns, table.x.T, strict=True))
@@ -72,27 +87,24 @@ def table_pictures(
         ends = [(shown.at_x(end), shown.at_y(end)) for end in (low, high)]
         path = "L".join(f"{at:.1f} {height:.1f}" for at, height in ends)
         shown.parts.append(f'<path class="split" d="M{path}"/>')
-    if laws and fine is not None:
-        law = _values(laws[0], {name: fine})
-        if law is not None:
-            shown.parts.append(f'<path class="measured" d="{_path(shown, fine, law)}"/>')
+    if law is not None and fine is not None:
+        curve = _values(law, {name: fine})
+        if curve is not None:
+            shown.parts.append(f'<path class="measured" d="{_path(shown, fine, curve)}"/>')
     shown.parts += [
         f'<circle class="axis" cx="{shown.at_x(a):.1f}" cy="{shown.at_y(b):.1f}" r="3.5"/>'
         for a, b in zip(x, table.y, strict=True)
         if single
     ]
     keys = []
-    for one in answers:
-        if room.evaluations <= 0 or len(one.equations) != 1:
-            continue
-        room.evaluations -= POINTS + len(x)
-        values = _values(one.equations[0], columns)
+    for one in found:
+        values = _values(one.equation, columns)
         if values is None:
             continue
         css, dash = f"m{one.number % COLOURS}", dashes(one.number)
         dashed = f' stroke-dasharray="{dash}"' if dash else ""
         if fine is not None:
-            curve = _values(one.equations[0], {name: fine})
+            curve = _values(one.equation, {name: fine})
             if curve is not None:
                 path = _path(shown, fine, curve)
                 shown.parts.append(
@@ -107,14 +119,14 @@ def table_pictures(
             f'<path class="line"{dashed} d="M1 4H33"/></svg>{escape(one.method)}</span>'
         )
     says = f"Rows of {escape(table.name)} ({table.origin})"
-    says += (", the law that people found in grey" if laws and single else "") + (
+    says += (", the law that people found in grey" if law and single else "") + (
         ", in colour the answers of one fold and, in the second picture, what they leave"
         if keys
         else ""
     )
     legend = f'<p class="legend">{"".join(keys)}</p>' if keys else ""
     second = left.render() if keys else ""
-    return Drawn(
+    return (
         f'<figure class="picture"><figcaption>{says}.{legend}</figcaption>'
         f'<div class="pair">{shown.render()}{second}</div></figure>'
     )

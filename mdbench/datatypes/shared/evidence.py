@@ -29,8 +29,8 @@ __all__ = [
     "INTEGRATED_TO",
     "Evidence",
     "Increments",
+    "NoisyRows",
     "Ratios",
-    "Rows",
     "preference",
     "scatters",
     "windows",
@@ -110,7 +110,7 @@ class Ratios(Evidence):
 
 
 @dataclass(frozen=True, eq=False)
-class Rows(Evidence):
+class NoisyRows(Evidence):
     """A few rows with noise, that of the targets: the mean squared error counts.
 
     Attributes
