@@ -102,11 +102,11 @@ def iterated(source: Array, target: Array) -> Similarity:
     """
     few, few_target = _some(source), _some(target)
     tree = cKDTree(few_target)
-    tried = [_settled(start, few, few_target, tree, _ROUNDS) for start in _starts(source, target)]
+    tried = [_settled(start, (few, few_target), tree, _ROUNDS) for start in _starts(source, target)]
     tried.sort(key=lambda each: each[0])
     whole = cKDTree(target)
     refined = [
-        _settled(each, few, few_target, whole, _FINE_ROUNDS, (source, target))
+        _settled(each, (few, few_target), whole, _FINE_ROUNDS, (source, target))
         for _, each in tried[:_STARTS_KEPT]
     ]
     return min(refined, key=lambda each: each[0])[1]
@@ -157,8 +157,7 @@ def _frame(cloud: Array) -> tuple[Array, Array, float]:
 
 def _settled(
     start: Similarity,
-    source: Array,
-    target: Array,
+    few: tuple[Array, Array],
     tree: cKDTree,
     rounds: int,
     whole: tuple[Array, Array] | None = None,
@@ -167,9 +166,14 @@ def _settled(
 
     Parameters
     ----------
+    few
+        The points whose nearest ones are looked for.
+    tree
+        Of the target's points among which they are.
     whole
-        The whole clouds, in which the nearest points are looked for; the two by default.
+        The clouds among which they are; those of few points by default.
     """
+    source, target = few
     near_source, near_target = whole or (source, target)
     # The tree of the source stays where it is: targets are moved back to be looked up in it.
     own = cKDTree(near_source)

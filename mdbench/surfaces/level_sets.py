@@ -7,7 +7,6 @@ looked at to tell zeros from poles, which no library does.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import permutations
 from typing import TYPE_CHECKING, TypeAlias
@@ -15,6 +14,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
@@ -241,15 +242,13 @@ def _touching(function: Function, nodes: Array, values: Array, n: int) -> Array:
     Where the size of the values is least at the one in the middle, the minimum is looked for along
     the axis (golden section); a zero is what all but vanishes there.
     """
-    cube, size = values.reshape(n, n, n), np.abs(values).reshape(n, n, n)
+    cube = values.reshape(n, n, n)
     numbers = np.arange(n**3).reshape(n, n, n)
     starts = []
     for axis in range(3):
-        def part(array: NDArray[np.generic], k: int, axis: int = axis) -> NDArray[np.generic]:
-            return np.moveaxis(array, axis, 0)[k : n - 2 + k]
-
-        low, middle, high = (part(size, k) for k in range(3))
-        signs = [part(cube >= 0, k) for k in range(3)]
+        three = [np.moveaxis(cube, axis, 0)[k : n - 2 + k] for k in range(3)]
+        low, middle, high = map(np.abs, three)
+        signs = [each >= 0 for each in three]
         with np.errstate(all="ignore"):
             least = (middle <= low) & (middle < high) & (signs[0] == signs[1])
             least &= (signs[1] == signs[2]) & np.isfinite(low) & np.isfinite(high)
@@ -257,8 +256,8 @@ def _touching(function: Function, nodes: Array, values: Array, n: int) -> Array:
             curve = low - 2 * middle + high
             bottom = middle - (high - low) ** 2 / (8 * curve)
             least &= bottom <= _NEARLY * np.minimum(low, high)
-        middle_numbers = part(numbers, 1)[least]
-        starts.append((middle_numbers, np.full(len(middle_numbers), axis)))
+        inner = np.moveaxis(numbers, axis, 0)[1 : n - 1][least]
+        starts.append((inner, np.full(len(inner), axis)))
     centre = nodes[np.concatenate([each for each, _ in starts])]
     if not len(centre):
         return np.empty((0, 3))

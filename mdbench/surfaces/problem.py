@@ -164,9 +164,7 @@ def whole_rows(surface: TrueSurface, bands: Sequence[Sequence[tuple[float, float
     return Rows(x[finite], y[finite], float(1 - finite.mean()))
 
 
-def _uniform(
-    bands: Sequence[tuple[float, float]], n: int, generator: np.random.Generator
-) -> Array:
+def _uniform(bands: Sequence[tuple[float, float]], n: int, generator: np.random.Generator) -> Array:
     """Draw from intervals, each as often as it is long."""
     lows, highs = np.array(bands, dtype=np.float64).T
     ends = np.cumsum(highs - lows)
@@ -193,7 +191,7 @@ def read_surface(path: Path) -> TrueSurface:
     if unknown := sorted(table.keys() - {*_REQUIRED, *_OPTIONAL}):
         allowed = ", ".join((*_REQUIRED, *_OPTIONAL))
         raise DataError(f"{path}: key {unknown[0]!r} is not known", f"There are: {allowed}.")
-    for key in ("category", "representation", "source", "grid", "reading", "other_reading", "writing"):
+    for key in (*_REQUIRED[:3], *_OPTIONAL[:4]):
         if not isinstance(table.get(key, ""), str):
             raise DataError(f"{path}: {key} = {table[key]!r} has to be a text")
     kind = table["representation"]
