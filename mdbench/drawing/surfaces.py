@@ -12,8 +12,7 @@ from scipy.spatial import cKDTree
 from mdbench.drawing.numbers import scientific
 from mdbench.drawing.png import LEVELS, colours, png_uri
 from mdbench.errors import MdbenchError
-from mdbench.surfaces.clouds import function_of, placed, true_points
-from mdbench.surfaces.level_sets import level_set
+from mdbench.surfaces.clouds import placed, true_points, zeros_of
 from mdbench.surfaces.problem import generator_of
 
 if TYPE_CHECKING:
@@ -154,8 +153,8 @@ def _points(
     except MdbenchError:
         triangles = np.empty((0, 3, 3))
     scaled = (triangles - low) / sides
-    inside = np.isfinite(scaled).all(axis=(1, 2))
-    inside[inside] = (np.abs(scaled[inside] - 0.5) <= 0.5 + _BEYOND).all(axis=(1, 2))
+    with np.errstate(all="ignore"):  # what is not finite is not inside
+        inside = (np.abs(scaled - 0.5) <= 0.5 + _BEYOND).reshape(-1, 9).all(axis=1)
     scaled = scaled[inside]
     a, b, c = (scaled[:, k] for k in range(3))
     normals = np.cross(b - a, c - a)
@@ -172,8 +171,7 @@ def _points(
 
 def _triangles(shape: Shape, equations: Sequence[str]) -> Array:
     if shape.representation == "implicit":
-        function = function_of(equations[0], shape.inputs)
-        return level_set(function, *shape.corners, _LEVEL_CELLS).triangles
+        return zeros_of(shape, equations[0], _LEVEL_CELLS).triangles
     axes = [np.linspace(low, high, _CELLS + 1) for low, high in shape.domain]
     if shape.integers:
         axes = [np.arange(np.ceil(low), np.floor(high) + 1) for low, high in shape.domain]

@@ -9,16 +9,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mdbench.expressions import parse
+from mdbench.expressions.grammar import read
 
 from .distances import diagonal, distances
 from .level_sets import CELLS as LEVEL_CELLS
 from .level_sets import LevelSet, level_set, onto
 from .problem import OUTPUTS, generator_of
+from .quotients import fraction
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
+
+    from mdbench.expressions.tree import Node
 
     from .level_sets import Function
 
@@ -33,6 +37,7 @@ __all__ = [
     "level_points",
     "placed",
     "true_points",
+    "zeros_of",
 ]
 
 POINTS = 10_000
@@ -120,14 +125,35 @@ def floor_of(shape: Shape) -> float:
 
 
 def function_of(text: str, inputs: Sequence[str]) -> Function:
-    """Make a function of points, (n, 3) to (n,), of an equation."""
-    equation = parse(text, inputs)
+    """Make a function of points, (n, 3) to (n,), that is zero where an equation is.
 
-    def function(points: Array) -> Array:
-        columns = {name: np.ascontiguousarray(points[:, i]) for i, name in enumerate(inputs)}
-        return equation.evaluate(columns)
+    It is the numerator of the equation, see `quotients`.
+    """
+    tree = _read(text, inputs)
+    return lambda points: fraction(tree, _columns(points, inputs))[0]
 
-    return function
+
+def zeros_of(shape: Shape, text: str, cells: int = LEVEL_CELLS) -> LevelSet:
+    """Find where an equation is zero in a shape's domain."""
+    tree = _read(text, shape.inputs)
+    low, high = shape.corners
+    ends = _columns(np.stack([low, high]), shape.inputs)
+    below = None
+    if np.any(fraction(tree, ends)[1] != 1.0):
+
+        def below(points: Array) -> Array:
+            return fraction(tree, _columns(points, shape.inputs))[1]
+
+    return level_set(function_of(text, shape.inputs), low, high, cells, below)
+
+
+def _read(text: str, inputs: Sequence[str]) -> Node:
+    parse(text, inputs)
+    return read(text, inputs)
+
+
+def _columns(points: Array, inputs: Sequence[str]) -> dict[str, Array]:
+    return {name: np.ascontiguousarray(points[:, i]) for i, name in enumerate(inputs)}
 
 
 def level_points(function: Function, found: LevelSet, shape: Shape, drawing: str) -> Array:
@@ -154,7 +180,7 @@ def placed(shape: Shape, equations: Sequence[str], inputs: Array) -> Array:
 def _true_set(shape: Shape) -> LevelSet:
     if len(shape.truth) != len(OUTPUTS["implicit"]):
         raise AssertionError("an implicit surface has one equation")
-    return level_set(function_of(shape.truth[0], shape.inputs), *shape.corners)
+    return zeros_of(shape, shape.truth[0])
 
 
 def _whole(shape: Shape) -> Array:

@@ -39,6 +39,10 @@ _TOUCHES = 1e-6
 """What a minimum has to be, over what is beside it, to be a zero."""
 _GOLDEN_ROUNDS = 24
 _ROUND_OFF = 1e-13
+_COMMON = 1e-7
+"""A denominator that is smaller, over its median in the box, is zero."""
+_NEAR_COMMON = 1e-2
+"""The same where zeros are not told from those beside them: those without a change of sign."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +93,13 @@ class LevelSet:
         return np.asarray(np.einsum("nk,nkd->nd", shares, corners[which]))
 
 
-def level_set(function: Function, low: Array, high: Array, cells: int = CELLS) -> LevelSet:
+def level_set(
+    function: Function,
+    low: Array,
+    high: Array,
+    cells: int = CELLS,
+    denominator: Function | None = None,
+) -> LevelSet:
     """Find the zeros of a function in a box.
 
     Parameters
@@ -98,6 +108,8 @@ def level_set(function: Function, low: Array, high: Array, cells: int = CELLS) -
         It is evaluated on a grid, and along those of its edges on which it may be zero.
     low, high
         Opposite corners of the box, (3,).
+    denominator
+        Where this is zero, too, zeros of the function are none: it is a numerator.
     """
     axes = [np.linspace(low[k], high[k], cells + 1) for k in range(3)]
     nodes = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
@@ -108,8 +120,12 @@ def level_set(function: Function, low: Array, high: Array, cells: int = CELLS) -
     tetrahedra = _cut_tetrahedra(values, cells + 1)
     edges, triangles = _cut_edges(tetrahedra, values)
     points, is_zero = _crossings(function, nodes, values, edges)
-    kept = triangles[is_zero[triangles].all(axis=-1)] if len(triangles) else triangles
     touching = _touching(function, nodes, values, cells + 1)
+    if denominator is not None:
+        size = float(np.median(np.abs(denominator(nodes))))
+        is_zero &= np.abs(denominator(points)) > _COMMON * size
+        touching = touching[np.abs(denominator(touching)) > _NEAR_COMMON * size]
+    kept = triangles[is_zero[triangles].all(axis=-1)] if len(triangles) else triangles
     step = (high - low) / cells
     # By Cauchy and Crofton lines of a grid meet an area 1.5 times per square of the mesh.
     weight = float(np.prod(step) ** (2 / 3)) / 1.5

@@ -17,9 +17,9 @@ from mdbench.children import Child
 from mdbench.errors import MdbenchError
 
 from .alignment import best_distances
-from .clouds import Shape, function_of, level_points, placed, true_points
+from .clouds import Shape, function_of, level_points, placed, true_points, zeros_of
 from .distances import Distances, diagonal, distances
-from .level_sets import LevelSet, gradient, level_set
+from .level_sets import gradient
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from .clouds import TruePoints
+    from .level_sets import LevelSet
 
     Array = NDArray[np.float64]
 
@@ -41,6 +42,8 @@ SAME, OTHER = 1e-6, 1e-4
 """Zero sets are the same if nearly all points of either are nearer to the other, in diagonals;
 and others if more than a few are farther than the second."""
 _NEARLY_ALL, _MOST = 0.99, 0.95
+_FEWEST = 10
+"""Points without a change of sign that are looked at on their own."""
 
 
 def geometry(shape: Shape, equations: Sequence[str]) -> dict[str, Any]:
@@ -131,7 +134,7 @@ _LARGEST = 1e150
 def _implicit(shape: Shape, equation: str) -> dict[str, Any]:
     truth = true_points(shape)
     function = function_of(equation, shape.inputs)
-    found = level_set(function, *shape.corners)
+    found = zeros_of(shape, equation)
     cloud = level_points(function, found, shape, "answer")
     told = {
         "coverage": float(np.isfinite(function(truth.cloud)).mean()),
@@ -172,18 +175,29 @@ def _same(
     """
     if not shape.truth:
         return None
-    if found.vanishes or bool(len(cloud)) != bool(len(truth.cloud)):
-        return False
-    if not len(cloud):
-        return None
+    if found.vanishes or not (len(cloud) and len(truth.cloud)):
+        return None if len(cloud) == len(truth.cloud) else False
     length = diagonal(truth.cloud)
     ways = ((equation, truth.cloud), (shape.truth[0], cloud))
+    if truth.set is not None and not (
+        _touches(shape, equation, truth.set.touching, length)
+        and _touches(shape, shape.truth[0], found.touching, length)
+    ):
+        return False
     shares = [_steps(shape, text, points) / length for text, points in ways]
-    if all(np.mean(each <= SAME) >= _NEARLY_ALL for each in shares):
-        return True
     if any(np.mean(each <= OTHER) < _MOST for each in shares):
         return False
-    return None
+    return True if all(np.mean(each <= SAME) >= _NEARLY_ALL for each in shares) else None
+
+
+def _touches(shape: Shape, equation: str, touching: Array, length: float) -> bool:
+    """Tell whether an equation is zero where another one is without a change of sign.
+
+    Such zeros may be a line, which has no area, and no share of a cloud.
+    """
+    if len(touching) < _FEWEST:
+        return True
+    return bool(np.mean(_steps(shape, equation, touching) <= OTHER * length) >= _MOST)
 
 
 def _steps(shape: Shape, equation: str, points: Array) -> Array:
