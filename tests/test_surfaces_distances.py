@@ -120,7 +120,9 @@ def test_the_closed_form_is_the_best_there_is() -> None:
     for seed in range(20):
         near = np.random.default_rng(seed)
         other = Similarity(
-            best.scale * (1 + near.normal(0, 1e-3)), best.rotation, best.shift + near.normal(0, 1e-3, 3)
+            best.scale * (1 + near.normal(0, 1e-3)),
+            best.rotation,
+            best.shift + near.normal(0, 1e-3, 3),
         )
         assert np.sum((other(source) - target) ** 2) >= least
 

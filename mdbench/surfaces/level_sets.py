@@ -32,7 +32,10 @@ _HALVINGS = 6
 """In each of two rounds."""
 _SHRINKS = 0.5
 """Values at the ends of a bracket shrink by more in a round if it holds a zero."""
-_NEWTON = 6
+_NEWTON = 40
+"""Steps at most; where a zero is a multiple one they are ever shorter, and many."""
+_SETTLED = 1e-10
+"""Steps that are shorter, over the reach, are the last."""
 _MOST_ZEROS = 0.5
 """A function that is zero at more of the nodes vanishes."""
 _TOUCHES = 1e-6
@@ -159,18 +162,20 @@ def onto(function: Function, points: Array, reach: float) -> tuple[Array, Array]
         The length of the step that would come next, which is about the distance to the nearest
         zero; infinite where there is no gradient.
     """
-    start, now = points, points.copy()
+    now = points.copy()
     left = np.full(len(points), np.inf)
+    moving = np.arange(len(points))
     for _ in range(_NEWTON):
-        value, slope = function(now), gradient(function, now, 1e-5 * reach)
-        squares = np.sum(slope**2, axis=-1)
+        here = now[moving]
+        value, slope = function(here), gradient(function, here, 1e-5 * reach)
         with np.errstate(all="ignore"):
-            step = slope * (value / squares)[:, None]
+            step = slope * (value / np.sum(slope**2, axis=-1))[:, None]
             length = np.linalg.norm(step, axis=-1)
-            good = np.isfinite(length) & (np.linalg.norm(now - step - start, axis=-1) <= reach)
-        left = np.where(np.isfinite(length), length, np.where(value == 0, 0.0, np.inf))
-        now = np.where(good[:, None], now - step, now)
-        if not good.any() or left[good].max(initial=0.0) <= _ROUND_OFF * reach:
+            good = np.linalg.norm(here - step - points[moving], axis=-1) <= reach
+        left[moving] = np.where(np.isfinite(length), length, np.where(value == 0, 0.0, np.inf))
+        now[moving] = np.where(good[:, None], here - step, here)
+        moving = moving[good & (length > _SETTLED * reach)]
+        if not len(moving):
             break
     return now, left
 

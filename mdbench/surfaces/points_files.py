@@ -107,7 +107,8 @@ def _obj(path: Path) -> tuple[Array, Array | None]:
         for line in file:
             words = line.split()
             if words and words[0] == "v":
-                points.append([float(word) for word in words[1:4]])
+                x, y, z = map(float, words[1:4])
+                points.append((x, y, z))
     return np.array(points, dtype=np.float64).reshape(-1, 3), None
 
 
