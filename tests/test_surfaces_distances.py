@@ -46,13 +46,13 @@ def test_circles_are_as_far_apart_as_their_radii() -> None:
 
 def test_parallel_planes() -> None:
     plane = np.random.default_rng(0).uniform(-5, 5, (10_000, 3)) * [1, 1, 0]
-    found = distances(plane, plane + [0, 0, 0.7])
+    found = distances(plane, plane + np.array([0, 0, 0.7]))
     assert (found.chamfer, found.hausdorff) == pytest.approx((1.4, 0.7), abs=1e-3)
 
 
 def test_a_shifted_sphere() -> None:
     shift = 4.0
-    found = distances(sphere(), sphere() + [shift, 0, 0])
+    found = distances(sphere(), sphere() + np.array([shift, 0, 0]))
     # From a point of the one, c = cos of its angle, to the other: sqrt(1 + s^2 - 2 s c) - 1.
     mean = ((shift + 1) ** 3 - (shift - 1) ** 3) / (6 * shift) - 1
     assert found.chamfer == pytest.approx(2 * mean, abs=2e-3)

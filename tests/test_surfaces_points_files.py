@@ -55,6 +55,7 @@ def test_points_are_read(tmp_path: Path, ending: str) -> None:
 @pytest.mark.parametrize("ending", [".csv", ".npz", ".ply"])
 def test_normals_are_read_and_have_length_one(tmp_path: Path, ending: str) -> None:
     _, normals = read_points(written(tmp_path, ending, normals=True))
+    assert normals is not None
     np.testing.assert_allclose(normals, NORMALS, rtol=1e-6)
 
 
@@ -116,6 +117,6 @@ def test_what_is_wrong_is_said(tmp_path: Path, name: str, text: str, words: str)
 )
 def test_arrays_that_do_not_fit(tmp_path: Path, arrays: dict[str, np.ndarray], words: str) -> None:
     path = tmp_path / "a.npz"
-    np.savez(path, **arrays)
+    np.savez(path, **arrays)  # type: ignore[arg-type]
     with pytest.raises(DataError, match=re.escape(words)):
         read_points(path)
