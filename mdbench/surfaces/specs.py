@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 from mdbench.metrics.spec import MetricSpec, flag
 
+from .distances import Distances
 from .families import FAILURES
 
 __all__ = ["COVERAGE", "DISTANCES", "FORMS", "SHAPES", "SYMBOLIC", "TABLE"]
@@ -23,6 +26,8 @@ DISTANCES = {
     "hausdorff": ("Hausdorff", "largest distance from either cloud to the nearest of the other"),
     "hausdorff_95": ("Hausdorff 95 %", "the same, of all but the farthest 5 %"),
 }
+_NOTHING = vars(Distances.of_nothing(1.0))
+"""What no answer counts as: as a surface that is not there."""
 
 
 def _distances() -> tuple[MetricSpec, ...]:
@@ -38,6 +43,7 @@ def _distances() -> tuple[MetricSpec, ...]:
                     explanation=f"{explanation}{unit}",
                     scale="log",
                     resolution=1e-12,
+                    on_failure=_NOTHING[distance] if form == "scaled" else math.inf,
                     places=frozenset({"board", "answer", "brief", "figure"})
                     if first
                     else frozenset({"board", "answer"} if shown else set()),
