@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 _NAMES_A_LINE, _LEGEND_LINE = 5, 18
 _BLOCK = re.compile(r"(<!-- ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
+_SURFACE = "--algorithm zero mean linear truth gplearn operon afp afp_fe --timeout 30"
+_FIRST_SURFACES = "NACS1 PDS1 MTAS1 CMRS1 OCS1 TECS1 MOCS1 EBS1 DIGS1 NCS1 EMTS1 LRDS1 PTM1"
 RUNS: dict[str, tuple[str, ...]] = {
     "ode": (
         "--algorithm zero mean linear truth sindy esindy --with-noise",
@@ -55,12 +57,8 @@ RUNS: dict[str, tuple[str, ...]] = {
         "--algorithm truth afp afp_fe --timeout 1",
         "--algorithm gplearn --timeout 3",
     ),
-    "surface": ("--algorithm zero mean linear truth gplearn operon afp afp_fe --timeout 30",),
-    "surface-paper": (
-        "--algorithm zero mean linear truth gplearn operon afp afp_fe --timeout 30 "
-        "--noise-percent 1,5,10 --dataset NACS1 PDS1 MTAS1 CMRS1 OCS1 TECS1 MOCS1 EBS1 DIGS1 NCS1 "
-        "EMTS1 LRDS1 PTM1",
-    ),
+    "surface": (_SURFACE,),
+    "surface-paper": (f"{_SURFACE} --noise-percent 1,5,10 --dataset {_FIRST_SURFACES}",),
 }
 """What is run for each data type, besides where and with how many jobs at a time.
 

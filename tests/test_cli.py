@@ -85,6 +85,7 @@ def test_help_names_the_options_of_each_data_type(capsys: Output) -> None:
             "ode": {"--derivatives"},
             "pde": {"--derivatives", "--variant", "--max-rows"},
             "srsd": {"--dummy-columns", "--target-noise", "--variant"},
+            "surface": {"--variant", "--normals", "--noise-percent"},
         }
 
 

@@ -14,7 +14,7 @@ from house import ROOT, HereRuntime, Quiet, add_method, number, workspace
 
 from mdbench.datatypes.base import Proposal, Protocol, RawAnswer, Room, Shown
 from mdbench.datatypes.shared.shape_evidence import FirstSteps
-from mdbench.datatypes.shared.surfaces import Ask, SurfaceDataset
+from mdbench.datatypes.shared.surfaces import SurfaceAsk, SurfaceDataset
 from mdbench.datatypes.surface import SurfaceType
 from mdbench.errors import AnswerError, DataError, UsageError
 from mdbench.records import RecordStore, Status
@@ -109,8 +109,8 @@ def test_options_are_said_by_names(place: Workspace, tmp_path: Path) -> None:
     assert made("HDIS1", "--variant=cloud", "--normals", "--noise-percent=0.5") == [
         "HDIS1+cloud+normals+noise=0.5"
     ]
-    whole = Ask("HDIS1", "cloud", normals=True, noise=0.5)
-    assert Ask.read(str(whole)) == whole
+    whole = SurfaceAsk("HDIS1", "cloud", normals=True, noise=0.5)
+    assert SurfaceAsk.read(str(whole)) == whole
 
 
 @pytest.mark.parametrize(

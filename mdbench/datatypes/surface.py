@@ -19,7 +19,7 @@ from mdbench.datatypes.shared.equations import (
 from mdbench.datatypes.shared.shape_evidence import EXACT, FirstSteps, Variances
 from mdbench.datatypes.shared.surfaces import (
     VARIANTS,
-    Ask,
+    SurfaceAsk,
     SurfaceDataset,
     Surfaces,
     check_variant,
@@ -30,7 +30,7 @@ from mdbench.errors import AnswerError, EquationError, UsageError, did_you_mean
 from mdbench.expressions import comparison, parse
 from mdbench.surfaces import scoring
 from mdbench.surfaces.families import failure
-from mdbench.surfaces.problem import OUTPUTS, Rows, generator_of
+from mdbench.surfaces.problem import OUTPUTS, SurfaceRows, generator_of
 from mdbench.surfaces.specs import COVERAGE, DISTANCES, FORMS, SHAPES, SYMBOLIC, TABLE
 from mdbench.surfaces.tables import may_be_solution, pooled_nmse
 
@@ -106,9 +106,9 @@ class SurfaceType(EquationType[SurfaceDataset]):
         own = Surfaces(self.systems, own=True).surfaces if variant else {}
         for name in names:
             if name in own:
-                check_variant(Ask(name, variant), own[name].representation)
+                check_variant(SurfaceAsk(name, variant), own[name].representation)
         return [
-            (str(Ask(name, variant, normals, level)), {})
+            (str(SurfaceAsk(name, variant, normals, level)), {})
             for level in dict.fromkeys(given.get("noise_percent", [0.0]))
             for name in names
         ]
@@ -130,7 +130,7 @@ class SurfaceType(EquationType[SurfaceDataset]):
         training = dataset.training
         normals = dataset.normals or (None, None)
 
-        def part(rows: Rows, normal: Array | None, cut: slice = slice(None)) -> Part:
+        def part(rows: SurfaceRows, normal: Array | None, cut: slice = slice(None)) -> Part:
             x = np.ascontiguousarray(rows.x[cut])
             columns = {name: np.ascontiguousarray(x[:, i]) for i, name in enumerate(names)}
             inputs = {"X": x} if normal is None else {"X": x, "normals": normal[cut]}

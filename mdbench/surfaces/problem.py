@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = [
     "OUTPUTS",
     "REPRESENTATIONS",
-    "Rows",
+    "SurfaceRows",
     "TrueSurface",
     "draw_rows",
     "generator_of",
@@ -99,7 +99,7 @@ class TrueSurface:
 
 
 @dataclass(frozen=True)
-class Rows:
+class SurfaceRows:
     """Samples of a surface.
 
     Attributes
@@ -128,7 +128,7 @@ def draw_rows(
     bands: Sequence[Sequence[tuple[float, float]]],
     n: int,
     generator: np.random.Generator,
-) -> Rows:
+) -> SurfaceRows:
     """Draw rows uniformly, each input from the union of its bands; not finite ones again.
 
     Raises
@@ -145,14 +145,16 @@ def draw_rows(
         kept_y.append(y[finite])
         found, drawn = found + int(finite.sum()), drawn + n
         if found >= n:
-            return Rows(np.concatenate(kept_x)[:n], np.concatenate(kept_y)[:n], 1 - found / drawn)
+            return SurfaceRows(
+                np.concatenate(kept_x)[:n], np.concatenate(kept_y)[:n], 1 - found / drawn
+            )
     raise DataError(
         f"{surface.name}: of {drawn} rows drawn, {found} are finite; {n} are wanted",
         "Mend its formula or its domain.",
     )
 
 
-def whole_rows(surface: TrueSurface, bands: Sequence[Sequence[tuple[float, float]]]) -> Rows:
+def whole_rows(surface: TrueSurface, bands: Sequence[Sequence[tuple[float, float]]]) -> SurfaceRows:
     """Give all rows at whole numbers of the bands, in the order of the inputs."""
     axes = [
         sorted({float(k) for low, high in each for k in range(math.ceil(low), int(high) + 1)})
@@ -161,7 +163,7 @@ def whole_rows(surface: TrueSurface, bands: Sequence[Sequence[tuple[float, float
     x = np.array(list(product(*axes)))
     y = surface.values(x)
     finite = np.isfinite(y).all(axis=-1)
-    return Rows(x[finite], y[finite], float(1 - finite.mean()))
+    return SurfaceRows(x[finite], y[finite], float(1 - finite.mean()))
 
 
 def _uniform(bands: Sequence[tuple[float, float]], n: int, generator: np.random.Generator) -> Array:

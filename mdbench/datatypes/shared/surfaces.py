@@ -18,7 +18,7 @@ from mdbench.surfaces.level_sets import gradient
 from mdbench.surfaces.points_files import ENDINGS, read_points
 from mdbench.surfaces.problem import (
     OUTPUTS,
-    Rows,
+    SurfaceRows,
     TrueSurface,
     draw_rows,
     generator_of,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["VARIANTS", "Ask", "SurfaceDataset", "Surfaces", "check_variant", "percent"]
+__all__ = ["VARIANTS", "SurfaceAsk", "SurfaceDataset", "Surfaces", "check_variant", "percent"]
 
 TRAINING, TEST = 5_000, 500
 """Rows: a tenth of the first are for validation; as many as of the test are out of the domain."""
@@ -61,7 +61,7 @@ VARIANTS = {"wide": "parametric", "cloud": "implicit"}
 
 
 @dataclass(frozen=True)
-class Ask:
+class SurfaceAsk:
     """What is asked for, and the name that says it: ``HDIS1+cloud+normals+noise=5``.
 
     Attributes
@@ -87,7 +87,7 @@ class Ask:
         return f"{self.surface}{variant}{'+normals' * self.normals}{noise}"
 
     @classmethod
-    def read(cls, name: str) -> Ask:
+    def read(cls, name: str) -> SurfaceAsk:
         """Take a name apart.
 
         Raises
@@ -122,9 +122,9 @@ class SurfaceDataset(Dataset):
     """
 
     shape: Shape = field(repr=False)
-    training: Rows = field(repr=False)
-    test: Rows = field(repr=False)
-    beyond: Rows | None = field(repr=False)
+    training: SurfaceRows = field(repr=False)
+    test: SurfaceRows = field(repr=False)
+    beyond: SurfaceRows | None = field(repr=False)
     validation: int
     cloud: bool = False
     normals: tuple[Array, Array] | None = field(default=None, repr=False)
@@ -181,7 +181,7 @@ class Surfaces(Source[SurfaceDataset]):
 
     def title(self, name: str) -> str:
         """Give category and equations."""
-        ask = Ask.read(name)
+        ask = SurfaceAsk.read(name)
         if ask.surface in self.clouds:
             return "a cloud of points"
         surface = self._surface(ask)
@@ -189,7 +189,7 @@ class Surfaces(Source[SurfaceDataset]):
 
     def notes(self, name: str) -> Sequence[str]:
         """Say how what is printed was read."""
-        ask = Ask.read(name)
+        ask = SurfaceAsk.read(name)
         if ask.surface not in self.surfaces:
             return ()
         surface = self.surfaces[ask.surface]
@@ -208,7 +208,7 @@ class Surfaces(Source[SurfaceDataset]):
         """Draw, or read, what a name asks for."""
         if snr_db is not None:
             raise UsageError("surface has no noise levels in dB.", "It has --noise-percent 5.")
-        ask = Ask.read(name)
+        ask = SurfaceAsk.read(name)
         if ask.surface in self.clouds:
             return self._cloud_of_the_users(name, ask, seed)
         surface = self._surface(ask)
@@ -218,7 +218,7 @@ class Surfaces(Source[SurfaceDataset]):
         shape = _shape(surface)
         normals = None
         validation = 0
-        beyond: Rows | None = None
+        beyond: SurfaceRows | None = None
         if ask.variant == "cloud":
             training, test, normals = _on_the_surface(shape, surface)
         else:
@@ -243,14 +243,14 @@ class Surfaces(Source[SurfaceDataset]):
             normals=normals if ask.normals else None,
         )
 
-    def _surface(self, ask: Ask) -> TrueSurface:
+    def _surface(self, ask: SurfaceAsk) -> TrueSurface:
         if ask.surface not in self.surfaces:
             raise UsageError(
                 f"There is no dataset {ask.surface!r}.", did_you_mean(ask.surface, self.names())
             )
         return self.surfaces[ask.surface]
 
-    def _cloud_of_the_users(self, name: str, ask: Ask, seed: int) -> SurfaceDataset:
+    def _cloud_of_the_users(self, name: str, ask: SurfaceAsk, seed: int) -> SurfaceDataset:
         points, normals = read_points(self.clouds[ask.surface])
         if ask.variant == "wide":
             raise UsageError(f"--variant wide is of parametric surfaces; {name} is a cloud.")
@@ -260,7 +260,7 @@ class Surfaces(Source[SurfaceDataset]):
         border = len(points) - max(1, len(points) // TEST_SHARE)
         zeros = np.zeros((len(points), 1))
         parts = [order[:border], order[border:]]
-        training, test = (Rows(points[rows], zeros[rows], 0.0) for rows in parts)
+        training, test = (SurfaceRows(points[rows], zeros[rows], 0.0) for rows in parts)
         room = _ROOM * np.ptp(points, axis=0).max()
         domain = tuple(
             (float(column.min() - room), float(column.max() + room)) for column in points.T
@@ -294,7 +294,7 @@ def _shape(surface: TrueSurface) -> Shape:
     )
 
 
-def _rows(surface: TrueSurface) -> tuple[Rows, Rows, Rows]:
+def _rows(surface: TrueSurface) -> tuple[SurfaceRows, SurfaceRows, SurfaceRows]:
     """Draw training, test, and what is out of the domain."""
     inside = [[ends] for ends in surface.domain]
     outside = []
@@ -306,17 +306,19 @@ def _rows(surface: TrueSurface) -> tuple[Rows, Rows, Rows]:
         whole = whole_rows(surface, inside)
         order = generator_of(surface.name, "split").permutation(len(whole.x))
         parts = (order[HELD_OUT:], order[:HELD_OUT])
-        training, test = (Rows(whole.x[rows], whole.y[rows], 0.0) for rows in parts)
+        training, test = (SurfaceRows(whole.x[rows], whole.y[rows], 0.0) for rows in parts)
         return training, test, whole_rows(surface, outside)
 
-    def drawn(bands: Sequence[Sequence[tuple[float, float]]], n: int, split: str) -> Rows:
+    def drawn(bands: Sequence[Sequence[tuple[float, float]]], n: int, split: str) -> SurfaceRows:
         return draw_rows(surface, bands, n, generator_of(surface.name, surface.domain, split))
 
     training, test = drawn(inside, TRAINING, "training"), drawn(inside, TEST, "test")
     return training, test, drawn(outside, TEST, "beyond")
 
 
-def _on_the_surface(shape: Shape, surface: TrueSurface) -> tuple[Rows, Rows, tuple[Array, Array]]:
+def _on_the_surface(
+    shape: Shape, surface: TrueSurface
+) -> tuple[SurfaceRows, SurfaceRows, tuple[Array, Array]]:
     """Draw points by area, and the normals there; other ones than those that score."""
     points = true_points(shape, f"{surface.name} rows").cloud[: TRAINING + TEST]
     slopes = gradient(function_of(surface.truth[0], surface.inputs), points, 1e-6)
@@ -324,11 +326,11 @@ def _on_the_surface(shape: Shape, surface: TrueSurface) -> tuple[Rows, Rows, tup
     normals = np.where(lengths > 0, slopes / np.where(lengths > 0, lengths, 1.0), 0.0)
     zeros = np.zeros((len(points), 1))
     cut = (slice(TRAINING), slice(TRAINING, None))
-    training, test = (Rows(points[rows], zeros[rows], 0.0) for rows in cut)
+    training, test = (SurfaceRows(points[rows], zeros[rows], 0.0) for rows in cut)
     return training, test, (normals[cut[0]], normals[cut[1]])
 
 
-def _noisy(rows: Rows, ask: Ask, seed: int) -> Rows:
+def _noisy(rows: SurfaceRows, ask: SurfaceAsk, seed: int) -> SurfaceRows:
     """Add normal noise to the targets, or to the points of a cloud: a share of each's spread."""
     if not ask.noise:
         return rows
@@ -339,7 +341,7 @@ def _noisy(rows: Rows, ask: Ask, seed: int) -> Rows:
     return replace(rows, x=noisy) if ask.variant == "cloud" else replace(rows, y=noisy)
 
 
-def _fingerprint(truth: Sequence[str], *parts: Rows | None) -> str:
+def _fingerprint(truth: Sequence[str], *parts: SurfaceRows | None) -> str:
     sha256 = hashlib.sha256("\n".join(truth).encode())
     for rows in parts:
         for array in (rows.x, rows.y) if rows else ():
@@ -348,7 +350,7 @@ def _fingerprint(truth: Sequence[str], *parts: Rows | None) -> str:
     return sha256.hexdigest()
 
 
-def check_variant(ask: Ask, representation: str) -> None:
+def check_variant(ask: SurfaceAsk, representation: str) -> None:
     """Refuse what a surface of a representation does not have.
 
     Raises
