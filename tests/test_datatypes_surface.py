@@ -206,7 +206,7 @@ def test_the_truth_wins(name: str) -> None:
     assert data.truth is not None
     scores = judged(name, *data.truth).metrics
     assert (scores["identified"], scores["solution"], scores["skeleton"]) == (1, 1, 1)
-    assert (scores["failure"], scores["coverage"]) == ("none", 1)
+    assert (scores["failure_kind"], scores["coverage"]) == ("none", 1)
     assert number(scores["nmse"]) < 1e-20
     assert number(scores["nmse_ood"]) < 1e-20
     assert number(scores["chamfer"]) <= 2 * number(data.floor)
@@ -225,8 +225,8 @@ def test_all_metrics_are_there_and_are_those_that_are_promised() -> None:
         task = KIND.task(load(name), "table", STRICT)
         found = judged(name, *answer).metrics
         assert set(found) >= set(KIND.judged_by(task)) - {"agreement", "coefficient_error"}
-    assert judged("EBS1", "x").metrics["failure"] == "fitting"
-    assert judged("EBS1", "sin(x)").metrics["failure"] == "search"
+    assert judged("EBS1", "x").metrics["failure_kind"] == "fitting"
+    assert judged("EBS1", "sin(x)").metrics["failure_kind"] == "search"
 
 
 def test_a_constant_off_is_a_solution_and_has_the_skeleton() -> None:

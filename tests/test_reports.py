@@ -37,4 +37,4 @@ def test_reports_name_no_metric_and_no_data_type(path: Path) -> None:
 def test_drawing_knows_nothing_of_data_types_records_and_reports(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     imported = set(re.findall(r"(?:from|import) mdbench\.(\w+)", text))
-    assert imported <= {"data", "drawing", "errors", "expressions", "solvers"}
+    assert imported <= {"data", "drawing", "errors", "expressions", "solvers", "surfaces"}

@@ -233,7 +233,9 @@ class SurfaceType(EquationType[SurfaceDataset]):
         if dataset.truth is not None:
             identified = found.get("identified")
             known = None if identified is None else identified == 1
-            scores["failure"] = failure(dataset.truth, answer.texts, task.variables, found=known)
+            scores["failure_kind"] = failure(
+                dataset.truth, answer.texts, task.variables, found=known
+            )
             scores["solution"] = (
                 1.0 if known else _solution(task, dataset.truth, answer, shapes.get("same"))
             )

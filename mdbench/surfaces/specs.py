@@ -103,8 +103,8 @@ SYMBOLIC = (
         places={"board", "brief", "figure"},
     ),
     MetricSpec(
-        name="failure",
-        title="failures",
+        name="failure_kind",
+        title="kinds of failure",
         explanation="why an answer is not the truth: search, a family of functions is missing or "
         "too many; fitting, the families are right, and the structure or a constant wrong",
         kind="label",
