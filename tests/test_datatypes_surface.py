@@ -206,7 +206,7 @@ def test_the_truth_wins(name: str) -> None:
     assert data.truth is not None
     scores = judged(name, *data.truth).metrics
     assert (scores["identified"], scores["solution"], scores["skeleton"]) == (1, 1, 1)
-    assert (scores["failure_kind"], scores["coverage"]) == ("none", 1)
+    assert (scores["failure_kind"], scores["coverage_shape"]) == ("none", 1)
     assert number(scores["nmse"]) < 1e-20
     assert number(scores["nmse_ood"]) < 1e-20
     assert number(scores["chamfer"]) <= 2 * number(data.floor)
@@ -260,7 +260,7 @@ def test_what_is_not_finite_out_of_the_domain_is_counted() -> None:
     assert number(scores["nmse"]) < 1e-20
     assert scores["nmse_ood"] == WORST
     assert 0 < number(scores["coverage_ood"]) < 1
-    assert scores["coverage"] == 1
+    assert scores["coverage_shape"] == 1
     with pytest.raises(AnswerError, match="not finite"):
         judged("EBS1", "log(x)")
 

@@ -224,7 +224,7 @@ class SurfaceType(EquationType[SurfaceDataset]):
         for form, (prefix, _, _) in FORMS.items():
             for distance in DISTANCES:
                 scores[f"{prefix}{distance}"] = shapes.get(form, {}).get(distance)
-        scores["coverage"] = shapes.get("coverage")
+        scores["coverage_shape"] = shapes.get("coverage")
         if dataset.beyond is not None:
             columns = _columns(dataset.beyond.x, task.variables)
             values = np.stack([each.evaluate(columns) for each in answer.read], axis=-1)

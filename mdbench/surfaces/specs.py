@@ -74,7 +74,7 @@ TABLE = (
 )
 COVERAGE = (
     MetricSpec(
-        name="coverage",
+        name="coverage_shape",
         title="coverage",
         explanation="share of the points of the true cloud at which the answer is finite",
         better="higher",
