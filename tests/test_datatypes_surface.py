@@ -32,8 +32,8 @@ KIND = SurfaceType(ROOT / "datasets" / "surface", Path("no-cache"))
 SOURCE = KIND.source()
 STRICT = Protocol.STRICT
 ALL = list(SOURCE.names())
-FEW = ["NACS3", "PDS8", "OCS9", "DIGS4", "LRDS6", "HDIS1", "PMOS13"]
-"""Of those with a trait of their own: branches, an idle input, whole numbers, a pole, a line."""
+FEW = ["PDS8", "DIGS4", "LRDS6", "HDIS1", "PMOS13"]
+"""Of those with a trait of their own: branches, whole numbers, a pole, a line, a large reach."""
 
 BOTH = """
 import numpy as np
@@ -235,7 +235,6 @@ def test_a_constant_off_is_a_solution_and_has_the_skeleton() -> None:
         ("2.5*sin(x)*cos(y)", 1, 1),
         ("2.5*sin(x)*cos(y) + 3", 0, 0),
         ("sin(x)*cos(2.5*y)", 0, 1),
-        ("sin(x)", 0, 0),
     ):
         scores = judged("EBS2", answer).metrics
         assert scores["identified"] == 0, answer
@@ -282,7 +281,7 @@ def test_of_a_cloud_what_is_no_surface_is_no_answer(answer: str, words: str) -> 
 
 
 def test_the_size_of_an_equation_of_a_cloud_says_nothing() -> None:
-    for factor in ("1", "-1000", "1e-6"):
+    for factor in ("1", "-1e-6"):
         scores = judged("HDIS2+cloud", f"{factor}*(x**3*y + y**3*z + z**3*x)").metrics
         assert (scores["identified"], scores["solution"]) == (1, 1), factor
         assert "nmse" not in scores

@@ -125,6 +125,7 @@ def test_gradients() -> None:
         "exp(x/y) + sin(tan(z))",
         "x**0.5 + 2**y",
         "x*y - 3",
+        " + ".join(f"y/(x + {i})" for i in range(30)),
     ],
 )
 def test_fractions_are_what_they_are_of(text: str) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     Whole = NDArray[np.int64]
 
-__all__ = ["CELLS", "Function", "LevelSet", "gradient", "level_set", "onto"]
+__all__ = ["CELLS", "Function", "LevelSet", "gradient", "level_set", "newton", "onto"]
 
 Function: TypeAlias = "Callable[[Array], Array]"
 """Values (n,) at points (n, 3); NaN or infinite where there are none."""
@@ -144,6 +144,25 @@ def gradient(function: Function, points: Array, step: float) -> Array:
         return np.asarray(((values[:3] - values[3:]) / (2 * step)).T)
 
 
+def newton(values: Array, slopes: Array) -> Array:
+    """Give the steps to where functions are zero if they are linear, (n, 3).
+
+    Parameters
+    ----------
+    values, slopes
+        (n,) and (n, 3); of any size, as squares are of what is near 1.
+
+    Returns
+    -------
+    NDArray
+        What is to be taken off; not finite where there is no slope.
+    """
+    with np.errstate(all="ignore"):
+        size = np.max(np.abs(slopes), axis=-1)
+        units = slopes / size[:, None]
+        return np.asarray(units * (values / size / np.sum(units**2, axis=-1))[:, None])
+
+
 def onto(function: Function, points: Array, reach: float) -> tuple[Array, Array]:
     """Move points along the gradient onto the zeros of a function, by Newton's steps.
 
@@ -169,7 +188,7 @@ def onto(function: Function, points: Array, reach: float) -> tuple[Array, Array]
         here = now[moving]
         value, slope = function(here), gradient(function, here, 1e-5 * reach)
         with np.errstate(all="ignore"):
-            step = slope * (value / np.sum(slope**2, axis=-1))[:, None]
+            step = newton(value, slope)
             length = np.linalg.norm(step, axis=-1)
             good = np.linalg.norm(here - step - points[moving], axis=-1) <= reach
         left[moving] = np.where(np.isfinite(length), length, np.where(value == 0, 0.0, np.inf))

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["fraction"]
 
 _MOST_POWER = 12
+_MOST_FACTORS = 8
+"""Of a denominator; sums with more are worked out as they are."""
 
 
 def fraction(node: Node, columns: Mapping[str, Array]) -> tuple[Array, Array]:
@@ -107,11 +109,16 @@ class _Maker:
             found = found * self.known[key] ** count
         return found
 
+    def ratio(self, found: Fraction) -> Any:
+        return found[0] / self.product(found[1])
+
     def sum(self, first: Fraction, second: Fraction, sign: float) -> Fraction:
         every = {
             key: max(first[1].get(key, 0), second[1].get(key, 0))
             for key in {**first[1], **second[1]}
         }
+        if len(every) > _MOST_FACTORS:
+            return self.ratio(first) + sign * self.ratio(second), {}
         tops = [
             top * self.product({key: count - own.get(key, 0) for key, count in every.items()})
             for top, own in (first, second)

@@ -19,7 +19,7 @@ from mdbench.errors import MdbenchError
 from .alignment import best_distances
 from .clouds import Shape, function_of, level_points, placed, true_points, zeros_of
 from .distances import Distances, diagonal, distances
-from .level_sets import gradient
+from .level_sets import gradient, newton
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,7 +35,7 @@ __all__ = ["MOST_TOKENS", "answer", "geometry", "start"]
 
 SECONDS = 60
 """CPU time of the last resort; what is that slow has been refused by its size."""
-MOST_TOKENS = 1_000
+MOST_TOKENS = 500
 """Numbers, names and operators of an implicit answer, which is evaluated two million times."""
 _TOKEN = re.compile(r"[\w.]+|\*\*|[-+*/^]")
 SAME, OTHER = 1e-6, 1e-4
@@ -203,7 +203,7 @@ def _touches(shape: Shape, equation: str, touching: Array, length: float) -> boo
 def _steps(shape: Shape, equation: str, points: Array) -> Array:
     function = function_of(equation, shape.inputs)
     low, high = shape.corners
-    value = np.abs(function(points))
-    slope = np.linalg.norm(gradient(function, points, 1e-7 * float(np.max(high - low))), axis=-1)
-    steps = np.where(value == 0, 0.0, value / slope)
+    value = function(points)
+    slope = gradient(function, points, 1e-7 * float(np.max(high - low)))
+    steps = np.where(value == 0, 0.0, np.linalg.norm(newton(value, slope), axis=-1))
     return np.where(np.isfinite(steps), steps, np.inf)
