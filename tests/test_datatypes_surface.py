@@ -396,6 +396,16 @@ def test_surfaces_and_points_of_ones_own_in_a_folder(tmp_path: Path) -> None:
         KIND.source(tmp_path / "nowhere").names()
 
 
+@pytest.mark.parametrize(
+    ("answer", "right"),
+    [("cos(pi*(i + j))", 1), ("(-1)**(i + j)", 1), ("1 - 2*sin(pi*(i - j)/2)**2", 1), ("1", 0)],
+)
+def test_between_whole_numbers_there_is_no_truth(answer: str, right: int) -> None:
+    scores = judged("DIGS2", answer).metrics
+    assert (scores["identified"], scores["solution"], scores["skeleton"]) == (right,) * 3
+    assert (scores["failure_kind"] == "none") == bool(right)
+
+
 def test_what_was_read_and_how_else_it_could_be_is_told() -> None:
     first, second = SOURCE.notes("NACS1+noise=5")
     assert "read as a fraction" in first

@@ -50,6 +50,8 @@ __all__ = ["DATA_TYPE", "SurfaceType"]
 
 SYMBOLIC_SECONDS = 10
 """CPU time that SymPy has for one step in comparing an answer with the truth."""
+_WHOLE = 1e-9
+"""Values that differ by less, over the largest, are equal at whole numbers."""
 
 
 class SurfaceType(EquationType[SurfaceDataset]):
@@ -231,15 +233,25 @@ class SurfaceType(EquationType[SurfaceDataset]):
             scores["nmse_ood"] = pooled_nmse(values, dataset.beyond.y)
             scores["coverage_ood"] = float(np.isfinite(values).all(axis=-1).mean())
         if dataset.truth is not None:
-            identified = found.get("identified")
-            known = None if identified is None else identified == 1
-            scores["failure_kind"] = failure(
-                dataset.truth, answer.texts, task.variables, found=known
-            )
-            scores["solution"] = (
-                1.0 if known else _solution(task, dataset.truth, answer, shapes.get("same"))
-            )
+            scores |= self._beside(task, dataset.truth, answer, found.get("identified"), shapes)
         return scores
+
+    def _beside(
+        self,
+        task: EquationTask[SurfaceDataset],
+        truth: Sequence[str],
+        answer: EquationAnswer,
+        identified: Value,
+        shapes: Mapping[str, Any],
+    ) -> dict[str, Value]:
+        """Say how an answer fails, and whether it is a solution."""
+        if task.dataset.shape.integers and _is_right_at_whole_numbers(task.dataset, answer):
+            flags = dict.fromkeys(("identified", "skeleton", "solution"), 1.0)
+            return {**flags, "one_term_off": 0.0, "failure_kind": "none"}
+        known = None if identified is None else identified == 1
+        solution = 1.0 if known else _solution(task, truth, answer, shapes.get("same"))
+        kind = failure(truth, answer.texts, task.variables, found=known)
+        return {"failure_kind": kind, "solution": solution}
 
     def judged_by(self, task: EquationTask[SurfaceDataset]) -> tuple[str, ...]:
         """Name the metrics of a task.
@@ -314,6 +326,23 @@ def _solution(
             return 0.0
         undecided = undecided or solved is None
     return None if undecided else 1.0
+
+
+def _is_right_at_whole_numbers(dataset: SurfaceDataset, answer: EquationAnswer) -> bool:
+    """Tell whether an answer is the truth wherever the truth is known: on its grid, and beyond.
+
+    Between whole numbers there is no truth, only the way in which it happens to be written.  More
+    than half of the points are out of the domain, where nobody could fit them.
+    """
+    if dataset.beyond is None:
+        return False
+    x = np.concatenate([dataset.training.x, dataset.test.x, dataset.beyond.x])
+    columns = _columns(x, dataset.shape.inputs)
+    true = [parse(text, dataset.shape.inputs).evaluate(columns) for text in dataset.truth or ()]
+    values = [each.evaluate(columns) for each in answer.read]
+    with np.errstate(all="ignore"):
+        apart = np.max(np.abs(np.array(values) - np.array(true)))
+    return bool(apart <= _WHOLE * np.max(np.abs(true)))
 
 
 def _of_the_truths_size(
