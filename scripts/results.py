@@ -36,11 +36,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from mdbench.metrics.spec import MetricSpec
     from mdbench.reports.leaderboard import Board
 
 _NAMES_A_LINE, _LEGEND_LINE = 5, 18
 _BLOCK = re.compile(r"(<!-- ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
+_SURFACE = "--algorithm zero mean linear truth gplearn operon afp afp_fe --timeout 30"
+_FIRST_SURFACES = "NACS1 PDS1 MTAS1 CMRS1 OCS1 TECS1 MOCS1 EBS1 DIGS1 NCS1 EMTS1 LRDS1 PTM1"
 RUNS: dict[str, tuple[str, ...]] = {
     "ode": (
         "--algorithm zero mean linear truth sindy esindy --with-noise",
@@ -61,6 +64,8 @@ RUNS: dict[str, tuple[str, ...]] = {
         "--algorithm truth afp afp_fe --timeout 1",
         "--algorithm gplearn --timeout 3",
     ),
+    "surface": (_SURFACE,),
+    "surface-paper": (f"{_SURFACE} --noise-percent 1,5,10 --dataset {_FIRST_SURFACES}",),
 }
 """What is run for each data type, besides where and with how many jobs at a time.
 
@@ -112,14 +117,30 @@ class Reference:
 
     def paper(self) -> str:
         """What a paper reports of whole sets, and what was measured."""
-        specs = {spec.name: spec for spec in self.board.specs if spec.name in _OF_SETS}
+        published = read_published_sets(self.data_type)
         return markdown.sets_table(
-            self.results, self.data_type, self.groups, specs, read_published_sets()
+            self.results, self.data_type, self.groups, self._specs_of_sets, published
         )
 
     def recovery(self) -> str:
         """How many tables of measurements are recovered, by the kind of truth."""
         return recovery_table(self.results, self.truths, MARGIN)
+
+    def sets(self) -> str:
+        """The same, with all methods that either has."""
+        published = read_published_sets(self.data_type)
+        return markdown.sets_table(
+            self.results, self.data_type, self.groups, self._specs_of_sets, published, every=True
+        )
+
+    def variants(self) -> str:
+        """Means by what was asked for behind the datasets' names."""
+        return markdown.variants_table(self.results, self._specs_of_sets)
+
+    @property
+    def _specs_of_sets(self) -> dict[str, MetricSpec]:
+        known = {spec.name: spec for spec in self.board.specs}
+        return {name: known[name] for name in _OF_SETS[self.data_type]}
 
     def cost(self) -> str:
         """Time and memory."""
@@ -160,8 +181,14 @@ BLOCKS: dict[str, Callable[[Reference], str]] = {
     "paper": Reference.paper,
     "recovery": Reference.recovery,
     "paper-runs": lambda reference: reference.runs,
+    "paper-variants": Reference.variants,
+    "sets": Reference.sets,
 }
-_OF_SETS = ("r2_accuracy", "solution", "srbench_solution", "normalized_edit_distance")
+_OF_SETS = {
+    "srsd": ("r2_accuracy", "solution", "srbench_solution", "normalized_edit_distance"),
+    "surface": ("skeleton", "nmse", "chamfer", "hausdorff"),
+}
+"""The metrics of a paper's tables of sets, in the order of these columns."""
 
 
 def standalone(svg: str, legend: Mapping[str, int] | None = None) -> str:

@@ -23,7 +23,8 @@ def decode(data: bytes) -> tuple[NDArray[np.uint8], list[tuple[int, ...]]]:
         kind, body = data[at + 4 : at + 8], data[at + 8 : at + 8 + size]
         (check,) = struct.unpack(">I", data[at + 8 + size : at + 12 + size])
         assert check == zlib.crc32(kind + body)
-        chunks.append((kind, body))
+        if kind != b"tRNS":  # which colour shows what is behind
+            chunks.append((kind, body))
         at += 12 + size
     assert [kind for kind, _ in chunks] == [b"IHDR", b"PLTE", b"IDAT", b"IEND"]
     columns, rows, *rest = struct.unpack(">IIBBBBB", chunks[0][1])

@@ -40,7 +40,7 @@ def test_the_distances_of_the_paper(
 
 
 def test_the_papers_tables() -> None:
-    published = read_published_sets()
+    published = read_published_sets("srsd")
     tables = published.values["srsd"]
     assert list(tables) == ["easy", "medium", "hard"]
     assert {len(rows) for rows in tables.values()} == {6}
@@ -87,7 +87,7 @@ def test_the_papers_numbers_stand_beside_ours() -> None:
         "srsd",
         {"easy": ["a", "b", "c"], "hard": ["d"]},
         {name: specs[name] for name in names},
-        read_published_sets(),
+        read_published_sets("srsd"),
     )
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
     assert rows[0][:5] == ["method", "set", "problems here", "R² accuracy, SRSD", "here"]

@@ -44,4 +44,5 @@ def test_drawing_knows_nothing_of_data_types_records_and_reports(path: Path) -> 
         "expressions",
         "measurements",
         "solvers",
+        "surfaces",
     }

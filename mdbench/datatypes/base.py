@@ -463,6 +463,8 @@ class DataType(ABC, Generic[D, T]):
     """What can be asked for beyond the options that all data types share."""
     snr_levels: ClassVar[bool] = True
     """Whether its data have noise levels in dB."""
+    rooms: ClassVar[tuple[str, ...]] = ()
+    """Rooms of the house that only some data types score with; their code is part of the scorer."""
     draws: ClassVar[bool] = False
     """Whether it has `pictures`."""
     derivative: ClassVar[str] = "d"

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
@@ -74,25 +76,43 @@ def levels(values: Array, low: float, high: float) -> NDArray[np.uint8]:
     )
 
 
-def png(numbers: NDArray[np.uint8]) -> bytes:
+def png(
+    numbers: NDArray[np.uint8],
+    palette: Sequence[tuple[int, int, int]] = (),
+    clear: int | None = None,
+) -> bytes:
     """Write numbers of colours, shape (rows, columns), first row on top, as a PNG file.
+
+    Parameters
+    ----------
+    palette
+        The colours, at most 256; by default those of the map, and grey.
+    clear
+        The number of the one that is not drawn, but shows what is behind.
 
     References
     ----------
     W3C, "Portable Network Graphics (PNG) Specification", sections 11.2 and 12.
     """
     rows, columns = numbers.shape
-    palette = b"".join(bytes(colour) for colour in (*colours(), _GREY))
+    table = b"".join(bytes(colour) for colour in palette or (*colours(), _GREY))
     header = struct.pack(">IIBBBBB", columns, rows, 8, 3, 0, 0, 0)  # 8 bits, by palette
     lines = np.zeros((rows, columns + 1), np.uint8)  # each after its filter: none
     lines[:, 1:] = numbers
-    parts = ((b"IHDR", header), (b"PLTE", palette), (b"IDAT", zlib.compress(lines.tobytes(), 9)))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(*part) for part in (*parts, (b"IEND", b"")))
+    parts = [(b"IHDR", header), (b"PLTE", table)]
+    if clear is not None:
+        parts.append((b"tRNS", b"\xff" * clear + b"\0"))
+    parts += [(b"IDAT", zlib.compress(lines.tobytes(), 9)), (b"IEND", b"")]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(*part) for part in parts)
 
 
-def png_uri(numbers: NDArray[np.uint8]) -> str:
+def png_uri(
+    numbers: NDArray[np.uint8],
+    palette: Sequence[tuple[int, int, int]] = (),
+    clear: int | None = None,
+) -> str:
     """Write the picture as an address that holds it."""
-    return "data:image/png;base64," + base64.b64encode(png(numbers)).decode("ascii")
+    return "data:image/png;base64," + base64.b64encode(png(numbers, palette, clear)).decode("ascii")
 
 
 def _chunk(kind: bytes, data: bytes) -> bytes:

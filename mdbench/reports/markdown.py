@@ -7,7 +7,7 @@ from dataclasses import replace
 from statistics import median
 from typing import TYPE_CHECKING
 
-from mdbench.drawing.numbers import NOTHING, duration, fixed, noise_name
+from mdbench.drawing.numbers import NOTHING, duration, fixed, noise_name, rounded
 from mdbench.metrics.floor import is_high
 from mdbench.reports.columns import ALARM, UNDECIDED, cells, columns, undecided, written
 from mdbench.reports.entries import counted, marked
@@ -31,6 +31,7 @@ __all__ = [
     "published_table",
     "sets_table",
     "systems_table",
+    "variants_table",
 ]
 
 
@@ -176,6 +177,8 @@ def sets_table(
     groups: Mapping[str, Sequence[str]],
     specs: Mapping[str, MetricSpec],
     published: PublishedSets,
+    *,
+    every: bool = False,
 ) -> str:
     """Write what a paper reports of methods on whole sets, and what was measured beside it.
 
@@ -188,33 +191,61 @@ def sets_table(
         The datasets of each set.
     specs
         Those of the data type's metrics that are shown, by name.
+    every
+        Whether methods that only one of the two has are rows, too.
     """
     by_cell: dict[tuple[str, str], list[Result]] = defaultdict(list)
-    set_of = {name: group for group, names in groups.items() for name in names}
+    tables = published.values[data_type]
+    set_of = {name: group for group in tables for name in groups.get(group, ())}
     for one in results:
         if one.data_type == data_type and one.dataset in set_of and one.attempted:
             by_cell[one.algorithm, set_of[one.dataset]].append(one)
-    tables = published.values[data_type]
     lines = []
-    for method in dict.fromkeys(each for rows in tables.values() for each in rows):
+    methods = [each for rows in tables.values() for each in rows]
+    for method in dict.fromkeys([*methods, *(method for method, _ in by_cell)]):
         for group, rows in tables.items():
-            if not (ones := by_cell.get((method, group), [])) or method not in rows:
+            ones = by_cell.get((method, group), [])
+            sides = bool(ones), method in rows
+            if not (any(sides) if every else all(sides)):
                 continue
-            line = [method, group, f"{len(ones)} of {len(groups[group])}"]
+            line = [method, group, f"{len(ones)} of {len(groups.get(group, ()))}"]
             for name, spec in specs.items():
-                values = [
-                    one.metrics[name] if one.answered and name in one.metrics else spec.failed
-                    for one in ones
-                ]
-                known = [value for value in values if isinstance(value, int | float)]
-                there = rows[method].get(name)
+                there = rows.get(method, {}).get(name)
                 line.append(NOTHING if there is None else fixed(there, 3))
-                line.append(fixed(sum(known) / len(known), 3) if known else NOTHING)
+                line.append(_mean(ones, spec))
             lines.append(line)
     head = ["method", "set", "problems here"]
     for spec in specs.values():
         head += [f"{spec.title}, {published.title}", "here"]
     return _table(head, lines, left={"method", "set"})
+
+
+def variants_table(results: Iterable[Result], specs: Mapping[str, MetricSpec]) -> str:
+    """Write means by method and by what stands behind the datasets' names, such as noise.
+
+    What the scorer could not decide is left out, and a job without an answer counts as the metric
+    says; where that is infinitely bad, so is the mean.
+    """
+    cells: dict[tuple[str, str], list[Result]] = defaultdict(list)
+    for one in results:
+        if one.attempted:
+            cells[one.algorithm, one.dataset.partition("+")[2] or NOTHING].append(one)
+    lines = []
+    for (method, asked), ones in cells.items():
+        line = [method, asked, str(len(ones))]
+        lines.append([*line, *(_mean(ones, spec) for spec in specs.values())])
+    head = ["method", "asked for", "problems", *(spec.title for spec in specs.values())]
+    return _table(head, lines, left={"method", "asked for"})
+
+
+def _mean(ones: Iterable[Result], spec: MetricSpec) -> str:
+    """Write the mean of a metric over results, those without an answer included."""
+    values = [
+        one.metrics[spec.name] if one.answered and spec.name in one.metrics else spec.failed
+        for one in ones
+    ]
+    known = [value for value in values if isinstance(value, int | float)]
+    return rounded(sum(known) / len(known), 3) if known else NOTHING
 
 
 def cost_table(board: Board) -> str:

@@ -135,9 +135,9 @@ class PublishedSets:
 
 
 @cache
-def read_published_sets() -> PublishedSets:
-    """Read the paper's tables of whole sets."""
-    text = resources.files("mdbench.reports").joinpath("published_sets.toml").read_text("utf-8")
-    tables = tomllib.loads(text)
+def read_published_sets(data_type: str) -> PublishedSets:
+    """Read a paper's tables of whole sets of a data type."""
+    folder = resources.files("mdbench.reports").joinpath("published_sets")
+    tables = tomllib.loads(folder.joinpath(f"{data_type}.toml").read_text("utf-8"))
     head = tables.pop("title")
     return PublishedSets(head["short"], head["source"], tables)

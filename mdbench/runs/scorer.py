@@ -60,7 +60,9 @@ def _scorer_of(kind: type[DataType[Any, Any]], home: Path) -> str:
 
 def sources(kind: type[DataType[Any, Any]]) -> list[Path]:
     """List the files with the code that scores answers of a data type."""
-    found = [path for room in _ROOMS for path in sorted((_HERE / room).rglob("*.py"))]
+    found = [
+        path for room in (*_ROOMS, *kind.rooms) for path in sorted((_HERE / room).rglob("*.py"))
+    ]
     found += [path for name in _MODULES if (path := _HERE / f"{name}.py").exists()]
     for each in kind.__mro__:  # a data type may be made from another
         name = getattr(sys.modules.get(each.__module__), "__file__", None)
