@@ -126,17 +126,12 @@ def _nearest(
     if len(letters) == 1:
         letters.append(rng.choice([letter for letter in LETTERS if letter not in letters]))
     found = [calculate(settings.task, body, other) for other in own if other != variable]
-    for _ in range(10 * settings.alternatives):
-        if len(found) >= settings.alternatives:
-            break
+    for _ in range(settings.alternatives):
         other = expression(rng, letters, settings.premise_size, binary=_ARITHMETIC)
         if len(own) == 1:
             other = other.xreplace({symbol(letters[1]): own[0]})
-        if other == body or not is_readable(other) or variable not in other.free_symbols:
-            continue
-        wrong = calculate(settings.task, other, variable)
-        if wrong is not None:
-            found.append(wrong)
+        if other != body and is_readable(other) and variable in other.free_symbols:
+            found.append(calculate(settings.task, other, variable))
     text = latex(answer)
     wrong_ones = sorted(
         {latex(each): each for each in found if each is not None and _fits(each)}.items(),

@@ -230,7 +230,7 @@ class _Draft:
                 for part in dict.fromkeys(part for step in self.steps for part in elements(step.sides))
                 if not part.is_Symbol and part.free_symbols
             ]
-            sides = definition(self.rng, self.rng.choice(pool), {*taken, *symbols})
+            sides = definition(self.rng, self.rng.choice(pool), {*taken, *symbols}) if pool else None
         return None if sides is None else Step(op, (), None, (), *sides)
 
     def _annotation(
@@ -275,7 +275,7 @@ class _Draft:
             pool = _operands(tuple(step.sides for step in self.steps))
         else:
             return None
-        return self.rng.choice(pool)
+        return self.rng.choice(pool) if pool else None
 
     def _applied(
         self, op: str, refs: tuple[int, ...], operand: sympy.Expr | None

@@ -56,7 +56,8 @@ class Settings:
     premises, renaming, unary, evaluation, binary, calculus, substitution
         p_0, p_r, p_1, p_e, p_2, p_c and p_s of algorithm 2.
     alternatives
-        From how many wrong answers the nearest is taken, in calculus.
+        How many other expressions are tried for wrong answers, of which the nearest is taken, in
+        calculus.
     """
 
     task: str = "structured"

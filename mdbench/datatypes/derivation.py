@@ -1,0 +1,561 @@
+"""Symbolic derivations (Meadows et al. 2023): which candidate is the next equation?
+
+The answers are labels.  A system is the configuration of a generator; its sequences are made on
+first use.  A method is fitted once and predicts once, on all sets of the test together: who made
+a row, which row is its pair and what its label is never leaves the host.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+import tomllib
+from dataclasses import asdict, dataclass, field
+from functools import cached_property, partial
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+import sympy
+
+from mdbench.data.cache import write_whole
+from mdbench.datatypes.base import (
+    NO_OPTIONS,
+    Answer,
+    Dataset,
+    DataType,
+    Offer,
+    Part,
+    Proposal,
+    Protocol,
+    RawAnswer,
+    Scores,
+    Source,
+    Task,
+)
+from mdbench.derivations.making import CALCULUS_SETS, STRUCTURED_SETS, make_all, sets_of
+from mdbench.derivations.probe import probe
+from mdbench.derivations.records import authors_record, read_record
+from mdbench.derivations.scores import accuracy, bootstrap_difference, f1
+from mdbench.derivations.settings import GENERATOR, Settings, read_settings
+from mdbench.errors import AnswerError, DataError, UsageError, did_you_mean
+from mdbench.metrics.spec import MetricSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from mdbench.metrics.spec import Place, Value
+
+    Array = NDArray[np.float64]
+
+__all__ = ["DATA_TYPE", "DerivationType", "Labels", "Rows", "Sequences"]
+
+_SPLITS = ("train", "validation", "test")
+_SETS = tuple(dict.fromkeys(STRUCTURED_SETS + CALCULUS_SETS))
+_TITLES = {
+    "static": "static",
+    "vr": "VR",
+    "ee": "EE",
+    "ar": "AR",
+    "s1": "s-1",
+    "s2": "s-2",
+    "ec": "EC",
+    "easy": "easy",
+}
+_WHAT = {
+    "static": "derivations as they are",
+    "vr": "the same with Greek letters",
+    "ee": "the same with all sides swapped",
+    "ar": "the same with the annotation of the other candidate",
+    "s1": "derivations of a step less",
+    "s2": "derivations of two steps less",
+    "ec": "the same as equations",
+    "easy": "expressions of one variable",
+}
+_PAIRED = ("vr", "ee", "ar", "ec")
+"""The sets that are made of the same examples as the static one."""
+_THRESHOLD = 0.5
+
+
+def _share(
+    name: str, title: str, explanation: str, nothing: float | None, *places: Place, **more: Any
+) -> MetricSpec:
+    return MetricSpec(
+        name=name,
+        title=title,
+        explanation=explanation,
+        better=more.get("better", "higher"),
+        on_failure=more.get("on_failure", 0.0),
+        aggregate="mean",
+        digits=3,
+        nothing=nothing,
+        places=frozenset(places),
+    )
+
+
+def _specs() -> tuple[MetricSpec, ...]:
+    found = [
+        _share(
+            f"{name}_accuracy",
+            _TITLES[name],
+            f"the share of sequences that are labelled rightly: {_WHAT[name]}; always the same "
+            "label has 0.5",
+            0.5,
+            *(("board", "answer", "brief", "figure") if name == "static" else ("board", "answer")),
+        )
+        for name in _SETS
+    ]
+    found += [
+        _share(
+            "both_signs",
+            "Static+-",
+            "the share of derivations of which both sequences are labelled rightly",
+            None,
+            "board",
+            "answer",
+        ),
+        _share(
+            "all_sets",
+            "All",
+            "the share of sequences that are labelled rightly in the static set and in all "
+            "perturbed ones",
+            None,
+            "board",
+            "answer",
+        ),
+        _share(
+            "not_perturbed",
+            "Not P",
+            "the share of derivations whose right candidate is known in the static set and in no "
+            "perturbed one",
+            None,
+            "answer",
+            better="neither",
+            on_failure=None,
+        ),
+    ]
+    for name in _SETS:
+        title = _TITLES[name]
+        found.append(
+            _share(
+                f"{name}_f1",
+                f"F1 {title}",
+                f"F1 of the label 1, {_WHAT[name]}; always 1 has 0.667",
+                2 / 3,
+                "answer",
+            )
+        )
+        more = {"better": "neither", "on_failure": None}
+        if name != "static":
+            found += [
+                _share(f"{name}_drop", f"drop {title}", "static accuracy less this", None,
+                       "answer", **more),
+                _share(f"{name}_drop_low", f"drop {title}, 2.5 %",
+                       "lower end of its 95 % interval (bootstrap over derivations)", None, **more),
+                _share(f"{name}_drop_high", f"drop {title}, 97.5 %",
+                       "upper end of its 95 % interval (bootstrap over derivations)", None, **more),
+            ]  # fmt: skip
+        found.append(
+            _share(
+                f"{name}_leak",
+                f"leak {title}",
+                "accuracy of a naive Bayes that sees only the candidates: the data's, not the "
+                f"method's, {_WHAT[name]}",
+                None,
+                *(("board",) if name in {"static", "ar"} else ()),
+                **more,
+            )
+        )
+    return tuple(found)
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The sequences of one split.
+
+    Attributes
+    ----------
+    texts, trees
+        Each (n,), texts.
+    labels
+        1 where the candidate is right, (n,).
+    sets, pairs
+        The set of each, and the number of its example in the set, (n,).
+    """
+
+    texts: list[str] = field(repr=False)
+    trees: list[str] = field(repr=False)
+    labels: NDArray[np.int8] = field(repr=False)
+    sets: NDArray[np.str_] = field(repr=False)
+    pairs: NDArray[np.int32] = field(repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Sequences(Dataset):
+    """All sequences of a configuration, each split in an order that tells nothing.
+
+    Attributes
+    ----------
+    file
+        The compressed records of its examples.
+    """
+
+    settings: Settings
+    rows: Mapping[str, Rows] = field(repr=False)
+    file: Path = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Labels(Answer):
+    """For each sequence of the test whether the candidate is held for right."""
+
+    right: NDArray[np.bool_] = field(repr=False)
+
+
+class DerivationType(DataType[Sequences, Task[Sequences]]):
+    """Next-equation prediction, and what perturbations do to it.
+
+    Views: ``sequence`` has the array ``X`` of texts; ``trees`` has ``trees`` as well, the same as
+    JSON.  Targets are ``Y``, (n, 1), 1.0 where the candidate is right.
+    """
+
+    name = "derivation"
+    views = ("sequence", "trees")
+    families = ("classifier",)
+    metrics = _specs()
+    check_datasets = ("structured-2-tiny", "differentiate-tiny")
+    snr_levels = False
+
+    def source(self, path: Path | None = None) -> Source[Sequences]:
+        """Open the project's configurations; or one of the user's, or a folder of them."""
+        return _Configurations(self, self.systems if path is None else path)
+
+    def task(self, dataset: Sequences, view: str, protocol: Protocol) -> Task[Sequences]:
+        """Show the splits; the last fit is given training and validation together.
+
+        Raises
+        ------
+        UsageError
+            If there is no such view.
+        """
+        if view not in self.views:
+            raise UsageError(f"{self.name} has no view {view!r}.", did_you_mean(view, self.views))
+
+        def part(*splits: str) -> Part:
+            rows = [dataset.rows[split] for split in splits]
+            inputs = {"X": np.array([text for each in rows for text in each.texts])}
+            if view == "trees":
+                # Bytes: a quarter of the room, and JSON has nothing but ASCII.
+                inputs["trees"] = np.array([tree for each in rows for tree in each.trees], "S")
+            labels = np.concatenate([each.labels for each in rows]).astype(np.float64)
+            return Part(inputs, "Y", labels[:, None])
+
+        return Task(
+            dataset,
+            view,
+            protocol,
+            ("sequence",),
+            ("right",),
+            part("train"),
+            part("validation"),
+            part("train", "validation"),
+            part("test"),
+            equations=False,
+            any_order=True,
+        )
+
+    def judged_by(self, task: Task[Sequences]) -> tuple[str, ...]:
+        """Name the metrics of the sets that the task has."""
+        own = sets_of(task.dataset.settings)
+        others = {"both_signs", "all_sets", "not_perturbed"}
+        return tuple(
+            spec.name
+            for spec in self.metrics
+            if spec.name in others or spec.name.partition("_")[0] in own
+        )
+
+    def read_answer(self, task: Task[Sequences], raw: RawAnswer) -> Labels:
+        """Take scores from 0 to 1, of which those from 0.5 on say: right."""
+        if raw.predictions is None:
+            raise AnswerError("there are no labels")
+        return Labels(None, _read(raw.predictions))
+
+    def judge(self, task: Task[Sequences], answer: Answer) -> Scores:
+        """Score labels set by set, pair by pair, and beside what the candidates alone tell."""
+        if not isinstance(answer, Labels):
+            raise TypeError("an answer of another data type")
+        dataset = task.dataset
+        found = _scores(dataset.rows["test"], answer.right) | _leaks(dataset)
+        return Scores({name: found.get(name) for name in self.judged_by(task)})
+
+    def weigh(self, task: Task[Sequences], part: Part, candidate: Proposal) -> Offer:
+        """Compare candidates by F1 on the validation data."""
+        del task
+        if candidate.predictions is None:
+            raise AnswerError("there are no predictions")
+        score = f1(_read(candidate.predictions), part.targets[:, 0] > _THRESHOLD)
+        return Offer(candidate, 1 - score, 0, score)
+
+    def files(self, dataset: Sequences) -> Iterable[tuple[str, Callable[[IO[bytes]], None]]]:
+        """Give the examples as JSON lines: as documented, and in the keys of the authors."""
+        examples = _read_examples(dataset.file)
+        for split, records in examples.items():
+            for form in ("documented", "authors"):
+                write = partial(_write_records, records=records, authors=form == "authors")
+                yield f"{form}/{dataset.name}/{split}.jsonl", write
+
+
+DATA_TYPE = DerivationType
+
+
+def _read(predictions: NDArray[Any]) -> NDArray[np.bool_]:
+    """Take scores, (n, 1), as labels, (n,)."""
+    scores = np.asarray(predictions)[:, 0]
+    if not np.all(np.isfinite(scores)) or np.any((scores < 0) | (scores > 1)):
+        raise AnswerError("a score is not within 0 and 1; predict gives the chance of the label 1")
+    return np.asarray(scores >= _THRESHOLD)
+
+
+def _scores(rows: Rows, found: NDArray[np.bool_]) -> dict[str, Value]:
+    true = rows.labels == 1
+    scores: dict[str, Value] = {}
+    right: dict[str, dict[tuple[int, bool], bool]] = {}
+    for name in dict.fromkeys(rows.sets.tolist()):
+        own = rows.sets == name
+        scores[f"{name}_accuracy"] = accuracy(found[own], true[own])
+        scores[f"{name}_f1"] = f1(found[own], true[own])
+        right[name] = {
+            (int(pair), bool(sign)): bool(hit)
+            for pair, sign, hit in zip(
+                rows.pairs[own], true[own], found[own] == true[own], strict=True
+            )
+        }
+    perturbed = [name for name in _PAIRED if name in right]
+    pairs = sorted(
+        pair
+        for pair, sign in right["static"]
+        if sign and all((pair, True) in right[name] for name in perturbed)
+    )
+    for name in right:
+        if name != "static":
+            scores |= _drop(name, right, paired=name in perturbed)
+    if pairs:
+        st = right["static"]
+        scores["both_signs"] = _mean(st[p, True] and st[p, False] for p in pairs)
+        scores["all_sets"] = _mean(
+            all(right[name][p, sign] for name in ("static", *perturbed))
+            for p in pairs
+            for sign in (True, False)
+        )
+        scores["not_perturbed"] = _mean(
+            st[p, True] and not any(right[name][p, True] for name in perturbed) for p in pairs
+        )
+    return scores
+
+
+def _drop(
+    name: str, right: Mapping[str, Mapping[tuple[int, bool], bool]], *, paired: bool
+) -> dict[str, Value]:
+    """Give how much lower the accuracy is than on the static set, with its interval."""
+    one, other = (_by_example(right[each]) for each in ("static", name))
+    if paired:
+        common = sorted(one.keys() & other.keys())
+        one, other = ({pair: each[pair] for pair in common} for each in (one, other))
+    if not one or not other:
+        return {}
+    drop, low, high = bootstrap_difference(
+        np.array(list(one.values())), np.array(list(other.values())), paired=paired
+    )
+    return {f"{name}_drop": drop, f"{name}_drop_low": low, f"{name}_drop_high": high}
+
+
+def _by_example(right: Mapping[tuple[int, bool], bool]) -> dict[int, float]:
+    pairs = sorted({pair for pair, _ in right})
+    return {pair: (right[pair, True] + right[pair, False]) / 2 for pair in pairs}
+
+
+def _mean(flags: Iterable[bool]) -> float:
+    return float(np.mean(list(flags)))
+
+
+_known_leaks: dict[str, dict[str, Value]] = {}
+
+
+def _leaks(dataset: Sequences) -> dict[str, Value]:
+    """Give the accuracy, set by set, of who sees only the candidates."""
+    if dataset.fingerprint not in _known_leaks:
+        train, test = dataset.rows["train"], dataset.rows["test"]
+        found = np.array(probe(train.texts, train.labels.tolist(), test.texts))
+        true = test.labels == 1
+        _known_leaks.clear()
+        _known_leaks[dataset.fingerprint] = {
+            f"{name}_leak": accuracy(found[test.sets == name], true[test.sets == name])
+            for name in dict.fromkeys(test.sets.tolist())
+        }
+    return _known_leaks[dataset.fingerprint]
+
+
+class _Configurations(Source[Sequences]):
+    """The configurations in a folder, or one in a file."""
+
+    def __init__(self, kind: DerivationType, path: Path) -> None:
+        self._kind = kind
+        self._path = path
+
+    @cached_property
+    def _files(self) -> dict[str, Path]:
+        if not self._path.exists():
+            raise DataError(f"There is nothing at {self._path}.")
+        files = [self._path] if self._path.is_file() else sorted(self._path.glob("*.toml"))
+        if not files:
+            raise DataError(
+                f"{self._path} has no configurations: no file ends in .toml",
+                "Give a configuration, or a folder of them: see docs/derivation.md.",
+            )
+        return {file.stem: file for file in files}
+
+    def names(self) -> list[str]:
+        """Give the small ones first."""
+        return sorted(self._files, key=lambda name: (self._settings(name).train, name))
+
+    def groups(self) -> dict[str, list[str]]:
+        """Group by size: what the file says."""
+        groups: dict[str, list[str]] = {}
+        for name in self.names():
+            if group := self._read(name).get("group"):
+                groups.setdefault(str(group), []).append(name)
+        return groups
+
+    def title(self, name: str) -> str:
+        return str(self._read(name)["title"])
+
+    def at_hand(self, name: str, options: Mapping[str, Any]) -> bool:
+        del options
+        return (self._folder(name, self._settings(name)) / "rows.npz").exists()
+
+    def _read(self, name: str) -> dict[str, Any]:
+        if name not in self._files:
+            raise UsageError(f"There is no dataset {name!r}.", did_you_mean(name, self._files))
+        file = self._files[name]
+        try:
+            content = tomllib.loads(file.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise DataError(f"{file} is no valid TOML: {error}") from None
+        if not isinstance(content.get("title"), str):
+            raise DataError(f"{file}: key 'title' is missing.", "Say in a few words what it is.")
+        return content
+
+    def _settings(self, name: str) -> Settings:
+        content = {k: v for k, v in self._read(name).items() if k not in {"title", "group"}}
+        try:
+            settings = read_settings(content)
+        except DataError as error:
+            raise DataError(f"{self._files[name]}: {error.message}", error.hint) from None
+        if not (settings.train and settings.validation and settings.test):
+            raise DataError(f"{self._files[name]}: every split needs sequences.")
+        return settings
+
+    def _folder(self, name: str, settings: Settings) -> Path:
+        """Name the folder of what was made by these settings, this generator and this SymPy."""
+        made_by = json.dumps([asdict(settings), GENERATOR, sympy.__version__], sort_keys=True)
+        return self._kind.cache / f"{name}-{hashlib.sha256(made_by.encode()).hexdigest()[:16]}"
+
+    def load(
+        self,
+        name: str,
+        *,
+        snr_db: float | None,
+        seed: int,  # noqa: ARG002 - the configuration has the seed of its data
+        protocol: Protocol,  # noqa: ARG002 - the sequences are the same
+        options: Mapping[str, Any] = NO_OPTIONS,  # noqa: ARG002 - there are none
+    ) -> Sequences:
+        if snr_db is not None:
+            raise UsageError(f"{self._kind.name} has no noise levels.", "Leave --snr-db out.")
+        settings = self._settings(name)
+        folder = self._folder(name, settings)
+        arrays = _read_arrays(folder / "rows.npz")
+        if arrays is None or not (folder / "examples.json.gz").exists():
+            self._kind.say(f"{name}: sequences are made, once")
+            self._make(settings, folder)
+            arrays = _read_arrays(folder / "rows.npz")
+        if arrays is None:
+            raise DataError(f"{folder / 'rows.npz'} cannot be read.", "Delete it, and try again.")
+        sha256 = hashlib.sha256(repr(asdict(settings)).encode())
+        for key in sorted(arrays):
+            sha256.update(f"{key}\n".encode() + arrays[key].tobytes())
+        return Sequences(
+            name=name,
+            dim=1,
+            snr_db=None,
+            truth=None,
+            target_source="equations",
+            fingerprint=sha256.hexdigest(),
+            floor=1.0,
+            settings=settings,
+            rows={split: _rows_of(arrays, split) for split in _SPLITS},
+            file=folder / "examples.json.gz",
+        )
+
+    def _make(self, settings: Settings, folder: Path) -> None:
+        made = make_all(settings, self._kind.say)
+        arrays: dict[str, NDArray[Any]] = {}
+        for split in _SPLITS:
+            rows = [row for row in made.rows if row.split == split]
+            # In no order that tells of pairs or sets.
+            seed = int.from_bytes(hashlib.sha256(f"{settings.seed}:{split}".encode()).digest()[:8])
+            rows = [rows[n] for n in np.random.default_rng(seed).permutation(len(rows))]
+            arrays[f"{split}_texts"] = _bytes("\n".join(row.text for row in rows))
+            arrays[f"{split}_trees"] = _bytes("\n".join(row.tree for row in rows))
+            arrays[f"{split}_labels"] = np.array([row.label for row in rows], np.int8)
+            arrays[f"{split}_sets"] = np.array([_SETS.index(row.set) for row in rows], np.int8)
+            arrays[f"{split}_pairs"] = np.array([row.pair for row in rows], np.int32)
+        examples = {"splits": made.records, "skipped": made.skipped}
+
+        def write_examples(file: IO[bytes]) -> None:
+            with gzip.GzipFile(fileobj=file, mode="wb", mtime=0, filename="") as packed:
+                packed.write(json.dumps(examples).encode())
+
+        write_whole(folder / "examples.json.gz", write_examples)
+        write_whole(folder / "rows.npz", lambda file: np.savez_compressed(file, **arrays))
+
+
+def _bytes(text: str) -> NDArray[np.uint8]:
+    return np.frombuffer(text.encode("ascii"), np.uint8)
+
+
+def _read_arrays(path: Path) -> dict[str, NDArray[Any]] | None:
+    """Read the arrays of a file; None if it is not there or damaged."""
+    try:
+        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as arrays:
+            return {name: arrays[name] for name in arrays.files}
+    except Exception:  # noqa: BLE001 - a damaged archive raises this and that; it is made again
+        return None
+
+
+def _rows_of(arrays: Mapping[str, NDArray[Any]], split: str) -> Rows:
+    texts, trees = (
+        arrays[f"{split}_{what}"].tobytes().decode("ascii").split("\n")
+        for what in ("texts", "trees")
+    )
+    return Rows(
+        texts,
+        trees,
+        arrays[f"{split}_labels"],
+        np.array(_SETS)[arrays[f"{split}_sets"]],
+        arrays[f"{split}_pairs"],
+    )
+
+
+def _read_examples(file: Path) -> dict[str, list[dict[str, Any]]]:
+    with gzip.open(file, "rt", encoding="utf-8") as packed:
+        return dict(json.load(packed)["splits"])
+
+
+def _write_records(file: IO[bytes], records: Sequence[dict[str, Any]], *, authors: bool) -> None:
+    for data in records:
+        shown = authors_record(read_record(data)) if authors else data
+        file.write(json.dumps(shown).encode() + b"\n")
