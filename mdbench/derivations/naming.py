@@ -81,11 +81,21 @@ def rename(expr: Any, new: Mapping[str, str], memo: dict[Any, Any] | None = None
     return found
 
 
-def shade(expr: Any, colours: Mapping[str, int], memo: dict[Any, int]) -> int:
+def shade(
+    expr: Any, colours: Mapping[str, int], memo: dict[Any, int], *, signed: bool = True
+) -> int:
     """Hash an expression in which names are told apart by their colours alone.
 
     The order in which SymPy keeps terms, factors and variables makes no difference, since it
     depends on names.
+
+    Parameters
+    ----------
+    memo
+        What was hashed with the same colours before.
+    signed
+        Whether signs count.  SymPy writes cos(x - y) or cos(y - x), whichever name comes first,
+        and its derivative with another sign: without signs they are alike.
     """
     known = memo.get(expr)
     if known is not None:
@@ -93,13 +103,15 @@ def shade(expr: Any, colours: Mapping[str, int], memo: dict[Any, int]) -> int:
     if expr.is_Symbol:
         found = _mixed((3, colours.get(expr.name, 0)))
     elif expr.is_Rational:
-        found = _mixed((5, expr.p & _MASK, expr.q & _MASK))
+        found = _mixed((5, (expr.p if signed else abs(expr.p)) & _MASK, expr.q & _MASK))
+    elif expr.is_Mul and not signed and expr.args[0] is sympy.S.NegativeOne:
+        found = shade(-expr, colours, memo, signed=signed)
     elif isinstance(expr, AppliedUndef):
-        inner = [shade(each, colours, memo) for each in expr.args]
+        inner = [shade(each, colours, memo, signed=signed) for each in expr.args]
         # The arguments stand in the order of their names.
         found = _mixed((7, colours.get(expr.func.__name__, 0), *sorted(inner)))
     else:
-        first, *rest = (shade(each, colours, memo) for each in expr.args)
+        first, *rest = (shade(each, colours, memo, signed=signed) for each in expr.args)
         kind = _kind(type(expr).__name__)
         if expr.is_Add or expr.is_Mul:
             found = _mixed((kind, *sorted((first, *rest))))
@@ -111,7 +123,7 @@ def shade(expr: Any, colours: Mapping[str, int], memo: dict[Any, int]) -> int:
     return found
 
 
-def shades(parts: Sequence[Any]) -> dict[str, int]:
+def shades(parts: Sequence[Any], *, signed: bool = True) -> dict[str, int]:
     """Give each name a colour that depends on where it stands, and not on what it is called.
 
     Names have equal colours where they can be exchanged, and seldom otherwise.
@@ -120,11 +132,13 @@ def shades(parts: Sequence[Any]) -> dict[str, int]:
     ----------
     parts
         Expressions.
+    signed
+        See `shade`.
     """
     found = {}
     for name in names(parts):
         memo: dict[Any, int] = {}
-        found[name] = _mixed([shade(each, {name: 1}, memo) for each in parts])
+        found[name] = _mixed([shade(each, {name: 1}, memo, signed=signed) for each in parts])
     return found
 
 

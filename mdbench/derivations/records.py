@@ -29,7 +29,10 @@ _STEP_KEYS = ("op", "refs", "operand", "constants", "lhs", "rhs")
 
 @singledispatch
 def alpha_class(example: Derivation | Calculation) -> str:
-    """Hash an example so that another one, which differs in names only, has the same hash."""
+    """Hash an example so that another one, which differs in names only, has the same hash.
+
+    Some that differ in signs have the same, too.
+    """
     raise TypeError(f"{type(example).__name__} is no example")
 
 
@@ -49,9 +52,9 @@ def _(example: Calculation) -> str:
 
 
 def _hashed(words: Sequence[object], parts: Sequence[Any]) -> str:
-    colours = shades(parts)
+    colours = shades(parts, signed=False)
     memo: dict[Any, int] = {}
-    content = [*words, *(shade(part, colours, memo) for part in parts)]
+    content = [*words, *(shade(part, colours, memo, signed=False) for part in parts)]
     return hashlib.sha256(repr(content).encode()).hexdigest()[:16]
 
 
