@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
+from threadpoolctl import threadpool_limits
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -60,13 +61,13 @@ class Adapter:
     seed
         Of the boosting.
     threads
-        Not used: it has one.
+        That it may use.
     rounds, rate
         Trees, and how much each adds.
     """
 
     def __init__(self, *, seed: int, threads: int, rounds: int = 300, rate: float = 0.1) -> None:
-        del threads
+        self._threads = threads
         self._model = HistGradientBoostingClassifier(
             max_iter=rounds, learning_rate=rate, random_state=seed, early_stopping=False
         )
@@ -81,11 +82,13 @@ class Adapter:
         """
         if not np.isin(problem.Y, (0.0, 1.0)).all():
             raise ValueError("the labels are not 0 and 1")
-        self._model.fit(_table(problem), problem.Y[:, 0])
+        with threadpool_limits(limits=self._threads):
+            self._model.fit(_table(problem), problem.Y[:, 0])
 
     def predict(self, problem: Problem) -> Array:
         """Give the chance that each candidate is right, (n, 1)."""
-        chances: Array = self._model.predict_proba(_table(problem))[:, 1:]
+        with threadpool_limits(limits=self._threads):
+            chances: Array = self._model.predict_proba(_table(problem))[:, 1:]
         return chances
 
     def equations(self) -> list[str]:
@@ -144,7 +147,7 @@ def _sides(equation: str) -> tuple[str, str]:
 
 
 def numbers(asked: Asked) -> list[float]:
-    """Give 57 numbers: the operation, and what there is more and less of on each side."""
+    """Give numbers: the operation, and what there is more and less of on each side."""
     found: list[float] = [asked.operation]
     operand = " ".join(asked.operand)
     for side in (0, 1):

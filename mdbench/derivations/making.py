@@ -19,7 +19,7 @@ from mdbench.derivations.perturbations import (
     expression_exchange,
     variable_renaming,
 )
-from mdbench.derivations.records import alpha_class, record
+from mdbench.derivations.records import context_class, record
 from mdbench.derivations.settings import Settings
 from mdbench.derivations.texts import texts, trees
 
@@ -100,7 +100,7 @@ def _example(settings: Settings, stream: str, index: int) -> dict[str, Any]:
     )
     made = {"record": record(example, settings), "split": stream}
     if stream == "main":
-        made["split"] = _split(settings, alpha_class(example), index)
+        made["split"] = _split(settings, context_class(example))
     perturbed = made["split"] == "test"
     made["rows"] = {
         name: [texts(each), trees(each)]
@@ -118,11 +118,10 @@ def _versions(example: Derivation | Calculation, settings: Settings) -> dict[str
     return found | {"ee": expression_exchange(example), "ar": alternative_results(example)}
 
 
-def _split(settings: Settings, alpha: str, index: int) -> str:
+def _split(settings: Settings, alpha: str) -> str:
     """Say in which split an example is: by its class, or as it comes."""
     if settings.split == "authors":
         return "training"
-    del index
     sizes = (settings.train, settings.validation, settings.test)
     draw = Random(f"{settings.seed}:split:{alpha}").random() * sum(sizes)  # noqa: S311 - no secret
     if draw < sizes[0]:

@@ -228,14 +228,8 @@ def replay(derivation: Derivation) -> None:
 def _replay_step(what: str, step: Step, earlier: Sequence[Step]) -> None:
     try:
         check(step.op, step.refs, step.operand, len(earlier))
-        if step.op == "premise":
-            _check_premise(step)
-            return
-        if step.op == "renaming_premise":
-            _check_premise(step)
-            known = {part for each in earlier for part in elements(each.sides)}
-            if step.rhs not in known:
-                raise DataError("it renames what stands in no earlier equation.")
+        if step.op in PREMISES:
+            _check_premise(step, earlier)
             return
         found = apply(
             step.op,
@@ -254,7 +248,15 @@ def _replay_step(what: str, step: Step, earlier: Sequence[Step]) -> None:
         )
 
 
-def _check_premise(step: Step) -> None:
-    """Refuse what does not define a function of all symbols of its right-hand side."""
-    if not isinstance(step.lhs, AppliedUndef) or set(step.lhs.args) != step.rhs.free_symbols:
-        raise DataError("a premise is a function of all free symbols of the other side.")
+def _check_premise(step: Step, earlier: Sequence[Step]) -> None:
+    """Refuse what does not define a function of all symbols of the other side.
+
+    Where sides were exchanged it is defined on the right.
+    """
+    known = {part for each in earlier for part in elements(each.sides)}
+    for defined, body in (step.sides, mirrored(step.sides)):
+        if isinstance(defined, AppliedUndef) and set(defined.args) == body.free_symbols:
+            if step.op == "premise" or body in known:
+                return
+            raise DataError("it renames what stands in no earlier equation.")
+    raise DataError("a premise is a function of all free symbols of the other side.")

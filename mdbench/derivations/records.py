@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-__all__ = ["alpha_class", "authors_record", "read_record", "read_records", "record"]
+__all__ = ["alpha_class", "authors_record", "context_class", "read_record", "read_records", "record"]
 
 _STEP_KEYS = ("op", "refs", "operand", "constants", "lhs", "rhs")
 
@@ -36,11 +36,26 @@ def alpha_class(example: Derivation | Calculation) -> str:
     raise TypeError(f"{type(example).__name__} is no example")
 
 
+def context_class(example: Derivation | Calculation) -> str:
+    """Hash what an example begins with: all steps but the final one, or the expression.
+
+    Both candidates have it in common.  A split by the class of the whole derivation would tell
+    of the label: what is right in the test would stand in the training as wrong only.
+    """
+    if isinstance(example, Derivation):
+        return _class_of(example.context)
+    return alpha_class(example)
+
+
 @alpha_class.register
 def _(example: Derivation) -> str:
+    return _class_of(example.steps)
+
+
+def _class_of(steps: Sequence[Step]) -> str:
     parts: list[sympy.Basic] = []
     words: list[object] = []
-    for step in example.steps:
+    for step in steps:
         words.append((step.op, step.refs, step.operand is None))
         parts += [step.lhs, step.rhs] + ([] if step.operand is None else [step.operand])
     return _hashed(words, parts)

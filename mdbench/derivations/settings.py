@@ -45,8 +45,8 @@ class Settings:
         ``symmetric``: both candidates are drawn in the same way, and a coin says which is right.
         ``authors``: the wrong one is any next step.
     split
-        ``alpha``: derivations that differ in names only are in one split.  ``authors``: sequences
-        are shuffled and cut, so that the halves of a pair may be in two.
+        ``alpha``: derivations whose steps but the last differ in names only are in one split.
+        ``authors``: sequences are shuffled and cut, so that the halves of a pair may be in two.
     seed
         Of all that is drawn.
     premise_size
