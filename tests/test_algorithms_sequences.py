@@ -22,7 +22,7 @@ from mdbench.derivations.perturbations import (
     variable_renaming,
 )
 from mdbench.derivations.settings import Settings
-from mdbench.derivations.texts import texts, trees
+from mdbench.derivations.texts import trees
 from mdbench.methods import load
 from mdbench.runs.execute import execute
 from mdbench.runs.plan import RunOptions, make_plan
@@ -170,17 +170,6 @@ def test_boosting_takes_sequences_apart() -> None:
         assert len(lengths) == 1
 
 
-def test_numbers_of_boosting_depend_on_no_name() -> None:
-    with imported("boosting") as module:
-        for index in range(20):
-            one = generate(Settings(steps=3), "names", index)
-            renamed = variable_renaming(one, 0)
-            counts = [
-                module.numbers(module.take_apart(texts(each)[0]))[0] for each in (one, renamed)
-            ]
-            assert counts[0] == counts[1]
-
-
 def test_replay_is_no_rival() -> None:
     assert load(ROOT / "algorithms" / "replay").spec.given == ("truth",)
 
@@ -237,8 +226,8 @@ out["same"] = bool(np.array_equal(first, second))
 alone = np.concatenate([one.predict(problem([text])) for text in texts[:20]])
 out["padding"] = float(np.abs(alone - first[:20]).max())
 out["range"] = [float(first.min()), float(first.max())]
-out["greek"] = float(((one.predict(problem([t.replace("b", r"\\\\beta") for t in texts]))[:, 0] > 0.5)
-                      == labels).mean())
+greek = one.predict(problem([text.replace("b", r"\\\\beta") for text in texts]))
+out["greek"] = float(((greek[:, 0] > 0.5) == labels).mean())
 late = Adapter(seed=0, threads=1, **small)
 late.fit(problem(texts, labels, limit=1e-6))
 out["late"] = late.stopped_early and late.predict(problem(texts)).shape == (200, 1)

@@ -12,9 +12,9 @@ from house import ROOT, HereRuntime, Quiet, add_method, workspace
 
 from mdbench import datatypes
 from mdbench.datatypes.base import Proposal, Protocol, RawAnswer
-from mdbench.derivations.probe import probe
+from mdbench.datatypes.shared.labels import accuracy, bootstrap_difference, f1
+from mdbench.datatypes.shared.probe import probe
 from mdbench.derivations.records import read_record
-from mdbench.derivations.scores import accuracy, bootstrap_difference, f1
 from mdbench.errors import AnswerError, DataError, UsageError
 from mdbench.records import Status
 from mdbench.runs.execute import execute
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from mdbench.datatypes.base import Task
-    from mdbench.datatypes.derivation import DerivationType, Rows, Sequences
+    from mdbench.datatypes.derivation import DerivationType, Sequences
+    from mdbench.datatypes.shared.perturbed import Rows
 
 TINY = "structured-2-tiny"
 ECHO = """
@@ -84,7 +85,12 @@ def test_all_configurations_can_be_read(kind: DerivationType) -> None:
 
 
 def test_a_method_sees_texts_and_labels_and_nothing_else(task: Task[Sequences]) -> None:
-    for part, count in ((task.train, 120), (task.validation, 40), (task.refit, 160), (task.test, 160)):
+    for part, count in (
+        (task.train, 120),
+        (task.validation, 40),
+        (task.refit, 160),
+        (task.test, 160),
+    ):
         assert set(part.inputs) == {"X", "trees"}
         assert part.inputs["X"].shape == (count,)
         assert part.targets.shape == (count, 1)
@@ -227,7 +233,9 @@ def test_a_configuration_that_cannot_be_is_refused(
     assert "mine.toml" in str(caught.value)
 
 
-def test_what_is_not_there_is_named(kind: DerivationType, dataset: Sequences, tmp_path: Path) -> None:
+def test_what_is_not_there_is_named(
+    kind: DerivationType, dataset: Sequences, tmp_path: Path
+) -> None:
     with pytest.raises(UsageError, match="no dataset 'structured-5'"):
         load(kind, "structured-5")
     with pytest.raises(DataError, match="nothing at"):
@@ -276,11 +284,11 @@ def test_a_run_leaves_a_record_with_all_scores(tmp_path: Path) -> None:
     place = workspace(tmp_path)
     for name, adapter in (("echo", ECHO), ("strange", STRANGE)):
         toml = add_method(place, name, adapter) / "method.toml"
-        text = toml.read_text().replace('["ode"]', '["derivation"]').replace('"table"', '"sequence"')
+        text = (
+            toml.read_text().replace('["ode"]', '["derivation"]').replace('"table"', '"sequence"')
+        )
         toml.write_text(text)
-    asked = RunOptions(
-        ("echo", "strange"), "derivation", (TINY,), result_dir=tmp_path / "results"
-    )
+    asked = RunOptions(("echo", "strange"), "derivation", (TINY,), result_dir=tmp_path / "results")
     done = execute(make_plan(asked, place), HereRuntime(), Quiet()).records
     records = {record.algorithm: record for record in done}
     assert records["echo"].status is Status.OK
@@ -294,7 +302,9 @@ def test_all_data_are_written_as_files(tmp_path: Path) -> None:
     (place.root / "datasets").unlink()
     folder = place.root / "datasets" / "derivation"
     folder.mkdir(parents=True)
-    (folder / f"{TINY}.toml").write_text((ROOT / "datasets/derivation" / f"{TINY}.toml").read_text())
+    (folder / f"{TINY}.toml").write_text(
+        (ROOT / "datasets/derivation" / f"{TINY}.toml").read_text()
+    )
     kind = datatypes.find("derivation", folder, tmp_path / "cache")
     assert kind.write_all(tmp_path / "out") == 6
     assert (tmp_path / "out/documented" / TINY / "test.jsonl").read_text().count("\n") == 20

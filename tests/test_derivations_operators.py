@@ -64,6 +64,7 @@ def test_figure_five_a_names() -> None:
         r"\frac{\partial}{\partial \beta} \alpha{(\beta,\gamma)} = "
         r"\frac{\partial}{\partial \beta} \gamma \cos{(\beta)}"
     )
+    assert isinstance(new, Derivation)
     replay(new)
 
 

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import sympy
-from hypothesis import given, settings as within, strategies as st
+from hypothesis import given
+from hypothesis import settings as within
+from hypothesis import strategies as st
 
 from mdbench.derivations.calculus import Calculation, calculate, calculation
 from mdbench.derivations.distance import damerau_levenshtein
@@ -34,7 +36,6 @@ from mdbench.derivations.records import (
     record,
 )
 from mdbench.derivations.settings import Settings
-from mdbench.derivations.steps import Derivation
 from mdbench.derivations.texts import pieces, texts, trees
 from mdbench.derivations.truth import agree
 from mdbench.derivations.writing import is_readable, latex, read, write
@@ -43,10 +44,10 @@ from mdbench.errors import DataError
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from mdbench.derivations.steps import Derivation
+
 STRUCTURED = Settings(steps=3)
-CALCULUS = {
-    task: Settings(task=task, premise_size=3) for task in ("differentiate", "integrate")
-}
+CALCULUS = {task: Settings(task=task, premise_size=3) for task in ("differentiate", "integrate")}
 
 
 @cache
@@ -159,7 +160,9 @@ def test_conversion_writes_equations() -> None:
         for one in calculations(task):
             text = texts(equation_conversion(one, 0))[0]
             known, _, candidate = pieces(text)
-            derivative, plain = (candidate, known) if task == "differentiate" else (known, candidate)
+            derivative, plain = (
+                (candidate, known) if task == "differentiate" else (known, candidate)
+            )
             assert derivative.startswith(r"\frac{d ")
             letter = plain.split(" = ")[0]
             assert letter not in names([one.expression, one.positive, one.negative, one.variable])
@@ -177,7 +180,10 @@ def test_calculus_is_right_and_its_negatives_are_wrong(task: str) -> None:
         step = sympy.Rational(1, 10**6)
         quotient = (f.xreplace({one.variable: one.variable + step})
                     - f.xreplace({one.variable: one.variable - step})) / (2 * step)  # fmt: skip
-        point = {each: sympy.Float(0.7 + n / 7) for n, each in enumerate(sorted(f.free_symbols | g.free_symbols, key=str))}
+        point = {
+            each: sympy.Float(0.7 + n / 7)
+            for n, each in enumerate(sorted(f.free_symbols | g.free_symbols, key=str))
+        }
         left, right = complex(quotient.evalf(30, subs=point)), complex(g.evalf(30, subs=point))
         assert left == pytest.approx(right, rel=1e-4, abs=1e-6)
         assert agree(one.positive, one.negative, everywhere=True) is False
@@ -304,7 +310,9 @@ def test_letters_that_sympy_takes_for_others_are_symbols() -> None:
         assert latex(sympy.Symbol(letter)) == letter
 
 
-NUMBERS = st.fractions(-9, 9, max_denominator=9).map(lambda q: sympy.Rational(q.numerator, q.denominator))
+NUMBERS = st.fractions(-9, 9, max_denominator=9).map(
+    lambda q: sympy.Rational(q.numerator, q.denominator)
+)
 NAMES = st.sampled_from("abxyEINOQS").map(sympy.Symbol)
 EXPRESSIONS = st.recursive(
     NUMBERS | NAMES | st.just(sympy.Function("f")(*sympy.symbols("x y"))),
@@ -336,7 +344,10 @@ def test_what_is_written_is_read_back(expr: Any) -> None:
 
 def table(one: str, other: str) -> int:
     """Fill the table of distances cell by cell."""
-    d = [[max(i, j) if min(i, j) == 0 else 0 for j in range(len(other) + 1)] for i in range(len(one) + 1)]
+    d = [
+        [max(i, j) if min(i, j) == 0 else 0 for j in range(len(other) + 1)]
+        for i in range(len(one) + 1)
+    ]
     for i in range(1, len(one) + 1):
         for j in range(1, len(other) + 1):
             d[i][j] = min(

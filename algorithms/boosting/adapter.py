@@ -1,4 +1,4 @@
-"""Boosted trees on numbers that say what changed between the equation referred to and the candidate.
+"""Boosted trees on numbers that say what changed from the equation referred to.
 
 No number depends on what symbols are called.
 """
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -63,4 +64,4 @@ class Adapter:
 
 def _features(text: str) -> list[str]:
     words = _TOKEN.findall(text.rpartition(_SEPARATOR)[2])
-    return words + [" ".join(pair) for pair in zip(words, words[1:], strict=False)]
+    return words + [" ".join(pair) for pair in pairwise(words)]

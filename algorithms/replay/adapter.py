@@ -1,7 +1,7 @@
 """The reference: applies the operation to what is known, and looks whether the candidate comes out.
 
 It reads trees, not texts, and has operators of its own, so that what made the data is tried by
-somebody else.  Constants of integration have no names in a sequence: any letter that is new will do.
+somebody else.  Constants of integration are not named beforehand: any letter that is new will do.
 """
 
 from __future__ import annotations
@@ -57,10 +57,11 @@ _BOTH_SIDES: dict[str, Callable[[Any, Any], Any]] = {
     "times": lambda side, operand: side * operand,
     "divide": lambda side, operand: side / operand,
     "power": lambda side, operand: side**operand,
-    "differentiate": lambda side, operand: sympy.Derivative(side, operand),
-    "integrate": lambda side, operand: sympy.Integral(side, operand),
+    "differentiate": sympy.Derivative,
+    "integrate": sympy.Integral,
 }
 _LARGEST_INTEGRAND = 60
+_NOUGHT = 1e-9
 
 
 class Adapter:
@@ -266,6 +267,6 @@ def _is_zero(expr: Any) -> bool:
         if not np.isfinite(value):
             continue
         seen = True
-        if abs(value) > 1e-9:
+        if abs(value) > _NOUGHT:
             return False
     return seen

@@ -150,5 +150,3 @@ def _batches(rows: list[list[int]], size: int, rng: np.random.Generator) -> list
         near = sorted(order[first : first + size * _LONGEST], key=lambda place: len(rows[place]))
         found += [near[begin : begin + size] for begin in range(0, len(near), size)]
     return [found[place] for place in rng.permutation(len(found)).tolist()]
-
-

@@ -1,4 +1,4 @@
-"""Symbolic derivations (Meadows et al. 2023): which candidate is the next equation?
+"""Symbolic derivations (Meadows et al. 2023): tell the next equation from a wrong one.
 
 The answers are labels.  A system is the configuration of a generator; its sequences are made on
 first use.  A method is fitted once and predicts once, on all sets of the test together: who made
@@ -34,13 +34,13 @@ from mdbench.datatypes.base import (
     Source,
     Task,
 )
-from mdbench.derivations.making import CALCULUS_SETS, STRUCTURED_SETS, make_all, sets_of
-from mdbench.derivations.probe import probe
+from mdbench.datatypes.shared.labels import accuracy, f1
+from mdbench.datatypes.shared.perturbed import OF_PAIRS, SETS, Rows, scores, specs
+from mdbench.datatypes.shared.probe import probe
+from mdbench.derivations.making import make_all, sets_of
 from mdbench.derivations.records import authors_record, read_record
-from mdbench.derivations.scores import accuracy, bootstrap_difference, f1
 from mdbench.derivations.settings import GENERATOR, Settings, read_settings
 from mdbench.errors import AnswerError, DataError, UsageError, did_you_mean
-from mdbench.metrics.spec import MetricSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -48,150 +48,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from mdbench.metrics.spec import Place, Value
+    from mdbench.metrics.spec import Value
 
     Array = NDArray[np.float64]
 
 __all__ = ["DATA_TYPE", "DerivationType", "Labels", "Rows", "Sequences"]
 
 _SPLITS = ("train", "validation", "test")
-_SETS = tuple(dict.fromkeys(STRUCTURED_SETS + CALCULUS_SETS))
-_TITLES = {
-    "static": "static",
-    "vr": "VR",
-    "ee": "EE",
-    "ar": "AR",
-    "s1": "s-1",
-    "s2": "s-2",
-    "ec": "EC",
-    "easy": "easy",
-}
-_WHAT = {
-    "static": "derivations as they are",
-    "vr": "the same with Greek letters",
-    "ee": "the same with all sides swapped",
-    "ar": "the same with the annotation of the other candidate",
-    "s1": "derivations of a step less",
-    "s2": "derivations of two steps less",
-    "ec": "the same as equations",
-    "easy": "expressions of one variable",
-}
-_PAIRED = ("vr", "ee", "ar", "ec")
-"""The sets that are made of the same examples as the static one."""
 _THRESHOLD = 0.5
-
-
-def _share(
-    name: str, title: str, explanation: str, nothing: float | None, *places: Place, **more: Any
-) -> MetricSpec:
-    return MetricSpec(
-        name=name,
-        title=title,
-        explanation=explanation,
-        better=more.get("better", "higher"),
-        on_failure=more.get("on_failure", 0.0),
-        aggregate="mean",
-        digits=3,
-        nothing=nothing,
-        places=frozenset(places),
-    )
-
-
-def _specs() -> tuple[MetricSpec, ...]:
-    found = [
-        _share(
-            f"{name}_accuracy",
-            _TITLES[name],
-            f"the share of sequences that are labelled rightly: {_WHAT[name]}; always the same "
-            "label has 0.5",
-            0.5,
-            *(("board", "answer", "brief", "figure") if name == "static" else ("board", "answer")),
-        )
-        for name in _SETS
-    ]
-    found += [
-        _share(
-            "both_signs",
-            "Static+-",
-            "the share of derivations of which both sequences are labelled rightly",
-            None,
-            "board",
-            "answer",
-        ),
-        _share(
-            "all_sets",
-            "All",
-            "the share of sequences that are labelled rightly in the static set and in all "
-            "perturbed ones",
-            None,
-            "board",
-            "answer",
-        ),
-        _share(
-            "not_perturbed",
-            "Not P",
-            "the share of derivations whose right candidate is known in the static set and in no "
-            "perturbed one",
-            None,
-            "answer",
-            better="neither",
-            on_failure=None,
-        ),
-    ]
-    for name in _SETS:
-        title = _TITLES[name]
-        found.append(
-            _share(
-                f"{name}_f1",
-                f"F1 {title}",
-                f"F1 of the label 1, {_WHAT[name]}; always 1 has 0.667",
-                2 / 3,
-                "answer",
-            )
-        )
-        more = {"better": "neither", "on_failure": None}
-        if name != "static":
-            found += [
-                _share(f"{name}_drop", f"drop {title}", "static accuracy less this", None,
-                       "answer", **more),
-                _share(f"{name}_drop_low", f"drop {title}, 2.5 %",
-                       "lower end of its 95 % interval (bootstrap over derivations)", None, **more),
-                _share(f"{name}_drop_high", f"drop {title}, 97.5 %",
-                       "upper end of its 95 % interval (bootstrap over derivations)", None, **more),
-            ]  # fmt: skip
-        found.append(
-            _share(
-                f"{name}_leak",
-                f"leak {title}",
-                "accuracy of a naive Bayes that sees only the candidates: the data's, not the "
-                f"method's, {_WHAT[name]}",
-                None,
-                *(("board",) if name in {"static", "ar"} else ()),
-                **more,
-            )
-        )
-    return tuple(found)
-
-
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """The sequences of one split.
-
-    Attributes
-    ----------
-    texts, trees
-        Each (n,), texts.
-    labels
-        1 where the candidate is right, (n,).
-    sets, pairs
-        The set of each, and the number of its example in the set, (n,).
-    """
-
-    texts: list[str] = field(repr=False)
-    trees: list[str] = field(repr=False)
-    labels: NDArray[np.int8] = field(repr=False)
-    sets: NDArray[np.str_] = field(repr=False)
-    pairs: NDArray[np.int32] = field(repr=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,7 +90,7 @@ class DerivationType(DataType[Sequences, Task[Sequences]]):
     name = "derivation"
     views = ("sequence", "trees")
     families = ("classifier",)
-    metrics = _specs()
+    metrics = specs()
     check_datasets = ("structured-2-tiny", "differentiate-tiny")
     snr_levels = False
 
@@ -271,14 +135,13 @@ class DerivationType(DataType[Sequences, Task[Sequences]]):
     def judged_by(self, task: Task[Sequences]) -> tuple[str, ...]:
         """Name the metrics of the sets that the task has."""
         own = sets_of(task.dataset.settings)
-        others = {"both_signs", "all_sets", "not_perturbed"}
         return tuple(
             spec.name
             for spec in self.metrics
-            if spec.name in others or spec.name.partition("_")[0] in own
+            if spec.name in OF_PAIRS or spec.name.partition("_")[0] in own
         )
 
-    def read_answer(self, task: Task[Sequences], raw: RawAnswer) -> Labels:
+    def read_answer(self, task: Task[Sequences], raw: RawAnswer) -> Labels:  # noqa: ARG002
         """Take scores from 0 to 1, of which those from 0.5 on say: right."""
         if raw.predictions is None:
             raise AnswerError("there are no labels")
@@ -289,12 +152,11 @@ class DerivationType(DataType[Sequences, Task[Sequences]]):
         if not isinstance(answer, Labels):
             raise TypeError("an answer of another data type")
         dataset = task.dataset
-        found = _scores(dataset.rows["test"], answer.right) | _leaks(dataset)
+        found = scores(dataset.rows["test"], answer.right) | _leaks(dataset)
         return Scores({name: found.get(name) for name in self.judged_by(task)})
 
-    def weigh(self, task: Task[Sequences], part: Part, candidate: Proposal) -> Offer:
+    def weigh(self, task: Task[Sequences], part: Part, candidate: Proposal) -> Offer:  # noqa: ARG002
         """Compare candidates by F1 on the validation data."""
-        del task
         if candidate.predictions is None:
             raise AnswerError("there are no predictions")
         score = f1(_read(candidate.predictions), part.targets[:, 0] > _THRESHOLD)
@@ -314,72 +176,10 @@ DATA_TYPE = DerivationType
 
 def _read(predictions: NDArray[Any]) -> NDArray[np.bool_]:
     """Take scores, (n, 1), as labels, (n,)."""
-    scores = np.asarray(predictions)[:, 0]
-    if not np.all(np.isfinite(scores)) or np.any((scores < 0) | (scores > 1)):
+    chances = np.asarray(predictions)[:, 0]
+    if not np.all(np.isfinite(chances)) or np.any((chances < 0) | (chances > 1)):
         raise AnswerError("a score is not within 0 and 1; predict gives the chance of the label 1")
-    return np.asarray(scores >= _THRESHOLD)
-
-
-def _scores(rows: Rows, found: NDArray[np.bool_]) -> dict[str, Value]:
-    true = rows.labels == 1
-    scores: dict[str, Value] = {}
-    right: dict[str, dict[tuple[int, bool], bool]] = {}
-    for name in dict.fromkeys(rows.sets.tolist()):
-        own = rows.sets == name
-        scores[f"{name}_accuracy"] = accuracy(found[own], true[own])
-        scores[f"{name}_f1"] = f1(found[own], true[own])
-        right[name] = {
-            (int(pair), bool(sign)): bool(hit)
-            for pair, sign, hit in zip(
-                rows.pairs[own], true[own], found[own] == true[own], strict=True
-            )
-        }
-    perturbed = [name for name in _PAIRED if name in right]
-    pairs = sorted(
-        pair
-        for pair, sign in right["static"]
-        if sign and all((pair, True) in right[name] for name in perturbed)
-    )
-    for name in right:
-        if name != "static":
-            scores |= _drop(name, right, paired=name in perturbed)
-    if pairs:
-        st = right["static"]
-        scores["both_signs"] = _mean(st[p, True] and st[p, False] for p in pairs)
-        scores["all_sets"] = _mean(
-            all(right[name][p, sign] for name in ("static", *perturbed))
-            for p in pairs
-            for sign in (True, False)
-        )
-        scores["not_perturbed"] = _mean(
-            st[p, True] and not any(right[name][p, True] for name in perturbed) for p in pairs
-        )
-    return scores
-
-
-def _drop(
-    name: str, right: Mapping[str, Mapping[tuple[int, bool], bool]], *, paired: bool
-) -> dict[str, Value]:
-    """Give how much lower the accuracy is than on the static set, with its interval."""
-    one, other = (_by_example(right[each]) for each in ("static", name))
-    if paired:
-        common = sorted(one.keys() & other.keys())
-        one, other = ({pair: each[pair] for pair in common} for each in (one, other))
-    if not one or not other:
-        return {}
-    drop, low, high = bootstrap_difference(
-        np.array(list(one.values())), np.array(list(other.values())), paired=paired
-    )
-    return {f"{name}_drop": drop, f"{name}_drop_low": low, f"{name}_drop_high": high}
-
-
-def _by_example(right: Mapping[tuple[int, bool], bool]) -> dict[int, float]:
-    pairs = sorted({pair for pair, _ in right})
-    return {pair: (right[pair, True] + right[pair, False]) / 2 for pair in pairs}
-
-
-def _mean(flags: Iterable[bool]) -> float:
-    return float(np.mean(list(flags)))
+    return np.asarray(chances >= _THRESHOLD)
 
 
 _known_leaks: dict[str, dict[str, Value]] = {}
@@ -433,8 +233,7 @@ class _Configurations(Source[Sequences]):
     def title(self, name: str) -> str:
         return str(self._read(name)["title"])
 
-    def at_hand(self, name: str, options: Mapping[str, Any]) -> bool:
-        del options
+    def at_hand(self, name: str, options: Mapping[str, Any]) -> bool:  # noqa: ARG002 - none
         return (self._folder(name, self._settings(name)) / "rows.npz").exists()
 
     def _read(self, name: str) -> dict[str, Any]:
@@ -511,7 +310,7 @@ class _Configurations(Source[Sequences]):
             arrays[f"{split}_texts"] = _bytes("\n".join(row.text for row in rows))
             arrays[f"{split}_trees"] = _bytes("\n".join(row.tree for row in rows))
             arrays[f"{split}_labels"] = np.array([row.label for row in rows], np.int8)
-            arrays[f"{split}_sets"] = np.array([_SETS.index(row.set) for row in rows], np.int8)
+            arrays[f"{split}_sets"] = np.array([SETS.index(row.set) for row in rows], np.int8)
             arrays[f"{split}_pairs"] = np.array([row.pair for row in rows], np.int32)
         examples = {"splits": made.records, "skipped": made.skipped}
 
@@ -520,7 +319,10 @@ class _Configurations(Source[Sequences]):
                 packed.write(json.dumps(examples).encode())
 
         write_whole(folder / "examples.json.gz", write_examples)
-        write_whole(folder / "rows.npz", lambda file: np.savez_compressed(file, **arrays))
+        write_whole(
+            folder / "rows.npz",
+            lambda file: np.savez_compressed(file, allow_pickle=False, **arrays),
+        )
 
 
 def _bytes(text: str) -> NDArray[np.uint8]:
@@ -545,7 +347,7 @@ def _rows_of(arrays: Mapping[str, NDArray[Any]], split: str) -> Rows:
         texts,
         trees,
         arrays[f"{split}_labels"],
-        np.array(_SETS)[arrays[f"{split}_sets"]],
+        np.array(SETS)[arrays[f"{split}_sets"]],
         arrays[f"{split}_pairs"],
     )
 

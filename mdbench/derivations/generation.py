@@ -22,7 +22,7 @@ from mdbench.derivations.operators import (
     fresh_integrals,
     is_valid,
 )
-from mdbench.derivations.premises import definition, premise, symbols_of
+from mdbench.derivations.premises import definition, premise
 from mdbench.derivations.steps import Derivation, Sides, Step, ancestors, elements, mirrored
 from mdbench.derivations.writing import symbol
 
@@ -78,7 +78,7 @@ def _attempt(settings: Settings, rng: Random) -> tuple[list[Step], Step] | None:
         if not draft.grow(settings.steps - 1):
             return None
         pair = draft.pair()
-        return None if pair is None else (draft.steps + [pair[0]], pair[1])
+        return None if pair is None else ([*draft.steps, pair[0]], pair[1])
     steps = _authors(settings, rng)
     if steps is None:
         return None
@@ -227,10 +227,14 @@ class _Draft:
         else:
             pool = [
                 part
-                for part in dict.fromkeys(part for step in self.steps for part in elements(step.sides))
+                for part in dict.fromkeys(
+                    part for step in self.steps for part in elements(step.sides)
+                )
                 if not part.is_Symbol and part.free_symbols
             ]
-            sides = definition(self.rng, self.rng.choice(pool), {*taken, *symbols}) if pool else None
+            sides = (
+                definition(self.rng, self.rng.choice(pool), {*taken, *symbols}) if pool else None
+            )
         return None if sides is None else Step(op, (), None, (), *sides)
 
     def _annotation(
@@ -252,9 +256,8 @@ class _Draft:
         else:
             pair = weights.substitution if len(self.steps) > 1 else 0
             calculus = weights.calculus
-            op = rng.choices(
-                _BINARY, (*[1] * len(ARITHMETIC), calculus, calculus, pair, pair)
-            )[0]
+            op = rng.choices(_BINARY, (*[1] * len(ARITHMETIC), calculus, calculus, pair, pair))[0]
+        refs: tuple[int, ...]
         if op in SUBSTITUTIONS:
             pairs = _pairs(op, tuple(step.sides for step in self.steps))
             refs = rng.choice(pairs) if pairs else ()
@@ -277,9 +280,7 @@ class _Draft:
             return None
         return self.rng.choice(pool) if pool else None
 
-    def _applied(
-        self, op: str, refs: tuple[int, ...], operand: sympy.Expr | None
-    ) -> Step | None:
+    def _applied(self, op: str, refs: tuple[int, ...], operand: sympy.Expr | None) -> Step | None:
         """Apply an operation; None where that is not possible, or would not be true."""
         equations = [step.sides for step in self.steps]
         if (op in ARITHMETIC or op in CALCULUS) and operand is None:
@@ -304,9 +305,7 @@ class _Draft:
             return {}
         return dict(zip(integrals, map(symbol, self.rng.sample(free, len(integrals))), strict=True))
 
-    def _keeps_truth(
-        self, op: str, refs: tuple[int, ...], operand: sympy.Expr | None
-    ) -> bool:
+    def _keeps_truth(self, op: str, refs: tuple[int, ...], operand: sympy.Expr | None) -> bool:
         """Tell whether an operation gives no falsehood of those that are known to."""
         sides = self.steps[refs[0] - 1].sides
         if op == "power" and sympy.S.Zero in sides:
@@ -367,7 +366,9 @@ def _bound(sides: Sides) -> set[sympy.Symbol]:
         for part in elements(sides)
         if isinstance(part, sympy.Derivative | sympy.Integral)
         for variable in (
-            part.variables if isinstance(part, sympy.Derivative) else [limit[0] for limit in part.limits]
+            part.variables
+            if isinstance(part, sympy.Derivative)
+            else [limit[0] for limit in part.limits]
         )
     }
 
@@ -388,9 +389,7 @@ def _differ(one: Step, other: Step) -> bool:
         return False
     if one.sides in {other.sides, mirrored(other.sides)}:
         return False
-    first, second = (
-        apply("evaluate_derivatives", [each.sides], (1,)) for each in (one, other)
-    )
+    first, second = (apply("evaluate_derivatives", [each.sides], (1,)) for each in (one, other))
     return first not in {second, mirrored(second)}
 
 

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from queue import SimpleQueue
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from mdbench.children import Child
 from mdbench.derivations.calculus import Calculation, calculation
@@ -104,7 +104,9 @@ def _example(settings: Settings, stream: str, index: int) -> dict[str, Any]:
     perturbed = made["split"] == "test"
     made["rows"] = {
         name: [texts(each), trees(each)]
-        for name, each in (_versions(example, settings) if perturbed else {"static": example}).items()
+        for name, each in (
+            _versions(example, settings) if perturbed else {"static": example}
+        ).items()
         if each is not None
     }
     return made
@@ -178,7 +180,7 @@ class _Makers:
             self._free.put(child)
         self._threads = ThreadPoolExecutor(count)
 
-    def __enter__(self) -> _Makers:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -211,7 +213,9 @@ class _Makers:
             for index in range(first, first + _CHUNK):
                 found = child.ask({**question, "first": index, "count": 1}, _ONE_SECONDS)
                 why = str(found.get("error", ""))
-                if why and not why.startswith("it "):  # no limit of the child, but a mistake of ours
+                if why and not why.startswith(
+                    "it "
+                ):  # no limit of the child, but a mistake of ours
                     raise RuntimeError(f"example {index} of {stream} cannot be made: {why}")
                 skipped = {"skipped": index, "why": why}
                 examples += found.get("examples", [skipped])
@@ -220,7 +224,7 @@ class _Makers:
             self._free.put(child)
 
 
-def _fill(
+def _fill(  # noqa: PLR0917 - each is another thing
     made: Made,
     makers: _Makers,
     settings: Settings,

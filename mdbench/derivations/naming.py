@@ -1,4 +1,4 @@
-"""The names in expressions: what there are, others in their place, and what does not depend on them.
+"""Names in expressions: those there are, others in their place, and what depends on none.
 
 A name is that of a symbol or of an undefined function; where both have the same, they change
 together.
@@ -48,7 +48,7 @@ def names(expressions: Iterable[sympy.Basic]) -> list[str]:
             continue
         seen.add(expr)
         if expr.is_Symbol:
-            found.add(expr.name)  # type: ignore[attr-defined]
+            found.add(expr.name)
         elif isinstance(expr, AppliedUndef):
             found.add(expr.func.__name__)
         todo += expr.args

@@ -6,8 +6,6 @@ from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING
 
-import sympy
-
 from mdbench.derivations.calculus import Calculation
 from mdbench.derivations.naming import GREEK, LETTERS, names, rename
 from mdbench.derivations.operators import SUBSTITUTIONS
@@ -15,6 +13,8 @@ from mdbench.derivations.steps import Derivation, Step
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    import sympy
 
 __all__ = [
     "alternative_results",
@@ -45,9 +45,7 @@ def variable_renaming(
     return None if new is None else renamed(example, new)
 
 
-def renamed(
-    example: Derivation | Calculation, new: Mapping[str, str]
-) -> Derivation | Calculation:
+def renamed(example: Derivation | Calculation, new: Mapping[str, str]) -> Derivation | Calculation:
     """Put other names in place, at once, arguments of functions in their order."""
     memo: dict[sympy.Basic, sympy.Basic] = {}
     if isinstance(example, Calculation):

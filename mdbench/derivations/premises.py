@@ -64,7 +64,9 @@ def definition(rng: Random, body: sympy.Expr, taken: Collection[str]) -> Sides |
     return Sides(function(rng.choice(free))(*arguments), body)
 
 
-def premise(rng: Random, most: int, symbols: Collection[str], taken: Collection[str]) -> Sides | None:
+def premise(
+    rng: Random, most: int, symbols: Collection[str], taken: Collection[str]
+) -> Sides | None:
     """Draw a premise; None where what was drawn has no symbol left.
 
     The function's letter is chosen last, and its arguments are sorted.

@@ -22,7 +22,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-__all__ = ["alpha_class", "authors_record", "context_class", "read_record", "read_records", "record"]
+__all__ = [
+    "alpha_class",
+    "authors_record",
+    "context_class",
+    "read_record",
+    "read_records",
+    "record",
+]
 
 _STEP_KEYS = ("op", "refs", "operand", "constants", "lhs", "rhs")
 
@@ -151,9 +158,7 @@ def read_records(path: Path) -> Iterator[Derivation | Calculation]:
                 except json.JSONDecodeError as error:
                     raise DataError(f"{path}, line {number}: no JSON: {error}") from None
                 except DataError as error:
-                    raise DataError(
-                        f"{path}, line {number}: {error.message}", error.hint
-                    ) from None
+                    raise DataError(f"{path}, line {number}: {error.message}", error.hint) from None
     except (OSError, EOFError, UnicodeDecodeError) as error:
         raise DataError(f"{path} cannot be read: {error}") from None
 

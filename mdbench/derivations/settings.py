@@ -85,7 +85,8 @@ class Settings:
         for name, words in _WORDS.items():
             if getattr(self, name) not in words:
                 raise DataError(
-                    f"{name} is {getattr(self, name)!r}.", did_you_mean(str(getattr(self, name)), words)
+                    f"{name} is {getattr(self, name)!r}.",
+                    did_you_mean(str(getattr(self, name)), words),
                 )
         for field in fields(self):
             value = getattr(self, field.name)

@@ -33,10 +33,15 @@ _TOLERANCE = 1e-6
 _POINTS = 6
 _NODES = 24
 """Of the Gauss-Legendre rule of an integral."""
-_FUNCTIONS = {sympy.sin: cmath.sin, sympy.cos: cmath.cos, sympy.exp: cmath.exp, sympy.log: cmath.log}
+_FUNCTIONS = {
+    sympy.sin: cmath.sin,
+    sympy.cos: cmath.cos,
+    sympy.exp: cmath.exp,
+    sympy.log: cmath.log,
+}
 
 
-def value(expr: Any, point: Mapping[str, complex]) -> complex:
+def value(expr: Any, point: Mapping[str, complex]) -> complex:  # noqa: PLR0911 - a kind each
     """Evaluate an expression without undefined functions at a point.
 
     Derivatives are worked out, and integrals are taken numerically from `BASE`.
@@ -176,10 +181,8 @@ def _derivative(expr: Any, variable: sympy.Symbol) -> Any:
     for integral, stand_in in integrals.items():
         (own, *_), *more = integral.limits
         inner = sympy.Integral(integral.function, *more) if more else integral.function
-        if own == variable:
-            inward = inner
-        else:
-            inward = sympy.Integral(_derivative(inner, variable), own)
+        same = own == variable
+        inward = inner if same else sympy.Integral(_derivative(inner, variable), own)
         found += sympy.diff(hidden, stand_in) * inward
     return found.xreplace({stand_in: integral for integral, stand_in in integrals.items()})
 

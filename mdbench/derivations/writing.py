@@ -104,9 +104,10 @@ def _is_readable(expr: sympy.Basic) -> bool:
     if expr.is_Symbol:
         return True
     if getattr(expr, "is_Rational", False):
-        return bool(
-            max(expr.p.bit_length(), expr.q.bit_length()) <= _MOST_BITS  # type: ignore[attr-defined]
-        ) and len(str(expr)) <= _MOST_DIGITS
+        return (
+            bool(max(expr.p.bit_length(), expr.q.bit_length()) <= _MOST_BITS)
+            and len(str(expr)) <= _MOST_DIGITS
+        )
     return False
 
 
@@ -205,7 +206,7 @@ def _build(node: ast.AST, counter: _Counter) -> Any:
     )
 
 
-def _call(name: str, args: list[ast.expr], counter: _Counter) -> Any:
+def _call(name: str, args: list[ast.expr], counter: _Counter) -> Any:  # noqa: C901, PLR0911 - a kind each
     if name == "Symbol":
         match args:
             case [ast.Constant(value=str(text))] if SYMBOLS.fullmatch(text):
@@ -279,7 +280,7 @@ def _shown(args: list[ast.expr]) -> str:
     return ", ".join(ast.unparse(each) for each in args)[:80] or "nothing"
 
 
-class _KeepingPrinter(LatexPrinter):
+class _KeepingPrinter(LatexPrinter):  # type: ignore[misc]
     """SymPy's printer, which prints a part that it has printed before at once."""
 
     def _print(self, expr: Any, **kwargs: Any) -> str:

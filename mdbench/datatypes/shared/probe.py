@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from mdbench.derivations.texts import pieces
+from mdbench.derivations.texts import SEPARATOR
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -62,5 +63,5 @@ def probe(train: Sequence[str], labels: Sequence[int], test: Iterable[str]) -> l
 
 
 def _features(text: str) -> set[str]:
-    words = tokens(pieces(text)[2])
-    return {*words, *map(" ".join, zip(words, words[1:], strict=False))}
+    words = tokens(text.rpartition(SEPARATOR)[2])
+    return {*words, *map(" ".join, pairwise(words))}
