@@ -21,7 +21,7 @@ from mdbench.derivations.perturbations import (
     expression_exchange,
     variable_renaming,
 )
-from mdbench.derivations.settings import Settings
+from mdbench.derivations.settings import GeneratorSettings
 from mdbench.derivations.texts import trees
 from mdbench.methods import load
 from mdbench.runs.execute import execute
@@ -126,7 +126,7 @@ def test_replay_needs_trees(task: Any) -> None:
 
 
 def test_replay_agrees_with_what_made_the_data() -> None:
-    settings = Settings(steps=4, evaluation=200)
+    settings = GeneratorSettings(steps=4, evaluation=200)
     with imported("replay") as module:
         for index in range(12):
             one = generate(settings, "replay", index)
@@ -137,7 +137,9 @@ def test_replay_agrees_with_what_made_the_data() -> None:
                 assert not module.comes_out(json.loads(wrong)), index
         for task in ("differentiate", "integrate"):
             for index in range(3):
-                calculated = calculation(Settings(task=task, premise_size=2), "replay", index)
+                calculated = calculation(
+                    GeneratorSettings(task=task, premise_size=2), "replay", index
+                )
                 right, wrong = trees(calculated)
                 assert module.comes_out(json.loads(right))
                 assert not module.comes_out(json.loads(wrong))

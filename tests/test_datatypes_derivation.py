@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from mdbench.datatypes.base import Task
     from mdbench.datatypes.derivation import DerivationType, Sequences
-    from mdbench.datatypes.shared.perturbed import Rows
+    from mdbench.datatypes.shared.perturbed import SequenceRows
 
 TINY = "structured-2-tiny"
 ECHO = """
@@ -129,7 +129,7 @@ def test_data_are_made_once_and_are_the_same_anywhere(
     assert load(other, TINY).fingerprint == dataset.fingerprint  # type: ignore[arg-type]
 
 
-def by_set(rows: Rows, right: dict[str, Any]) -> NDArray[np.float64]:
+def by_set(rows: SequenceRows, right: dict[str, Any]) -> NDArray[np.float64]:
     """Give scores that are right in some sets: True, False, or for one label alone."""
     scores = np.empty(len(rows.labels))
     for place, (name, label) in enumerate(zip(rows.sets, rows.labels, strict=True)):

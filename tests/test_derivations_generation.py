@@ -17,7 +17,7 @@ from mdbench.derivations.generation import generate
 from mdbench.derivations.naming import GREEK, LETTERS, names
 from mdbench.derivations.operators import OPERATORS, PREMISES, apply, is_valid, replay
 from mdbench.derivations.records import alpha_class, record
-from mdbench.derivations.settings import Settings
+from mdbench.derivations.settings import GeneratorSettings
 from mdbench.derivations.steps import Derivation, ancestors, is_closed, mirrored
 from mdbench.derivations.truth import falsehoods
 from mdbench.errors import DataError
@@ -27,7 +27,7 @@ COUNT = 40
 
 @cache
 def derivations(steps: int, negatives: str = "symmetric", mode: str = "closed") -> list[Derivation]:
-    settings = Settings(steps=steps, negatives=negatives, mode=mode)
+    settings = GeneratorSettings(steps=steps, negatives=negatives, mode=mode)
     return [generate(settings, "tests", index) for index in range(COUNT)]
 
 
@@ -90,7 +90,7 @@ def test_what_is_false_is_noticed() -> None:
 
 
 def test_steps_with_many_constants_are_true_too() -> None:
-    settings = Settings(steps=5, calculus=40, evaluation=200, unary=100)
+    settings = GeneratorSettings(steps=5, calculus=40, evaluation=200, unary=100)
     seen = 0
     for index in range(15):
         one = generate(settings, "constants", index)
@@ -113,7 +113,7 @@ def test_names_are_letters_and_functions_take_symbols() -> None:
 
 def test_the_cut_of_the_authors_leaves_steps_that_nothing_uses() -> None:
     cut = [
-        generate(Settings(steps=3, negatives="authors", mode="prefix"), "tests", index)
+        generate(GeneratorSettings(steps=3, negatives="authors", mode="prefix"), "tests", index)
         for index in range(8)
     ]
     for one in cut:
@@ -126,8 +126,8 @@ WRITES = """
 import json, sys
 from mdbench.derivations.generation import generate
 from mdbench.derivations.records import record
-from mdbench.derivations.settings import Settings
-settings = Settings(steps=4)
+from mdbench.derivations.settings import GeneratorSettings
+settings = GeneratorSettings(steps=4)
 for index in map(int, sys.argv[1:]):
     print(json.dumps(record(generate(settings, "main", index), settings)))
 """
@@ -145,7 +145,7 @@ def test_order_process_and_hash_seed_change_no_byte() -> None:
     ahead = written("1", *range(30))
     back = written("77", *reversed(range(30)))
     assert ahead == back
-    settings = Settings(steps=4)
+    settings = GeneratorSettings(steps=4)
     for index in (3, 17):
         own = generate(settings, "main", index)
         assert json.dumps(record(own, settings)) == ahead[index]
@@ -155,10 +155,10 @@ def test_order_process_and_hash_seed_change_no_byte() -> None:
 
 
 def test_another_seed_or_stream_gives_other_derivations() -> None:
-    settings = Settings(steps=3)
+    settings = GeneratorSettings(steps=3)
     one = generate(settings, "main", 0)
     assert one.steps != generate(settings, "other", 0).steps
-    assert one.steps != generate(Settings(steps=3, seed=1), "main", 0).steps
+    assert one.steps != generate(GeneratorSettings(steps=3, seed=1), "main", 0).steps
 
 
 def test_derivations_that_differ_in_names_only_have_one_class() -> None:
@@ -187,5 +187,5 @@ def test_derivations_that_differ_in_names_only_have_one_class() -> None:
 )
 def test_settings_that_cannot_be_are_refused(values: dict[str, object], says: str) -> None:
     with pytest.raises(DataError) as caught:
-        Settings(**values)  # type: ignore[arg-type]
+        GeneratorSettings(**values)  # type: ignore[arg-type]
     assert says in str(caught.value)

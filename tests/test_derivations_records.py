@@ -35,7 +35,7 @@ from mdbench.derivations.records import (
     read_records,
     record,
 )
-from mdbench.derivations.settings import Settings
+from mdbench.derivations.settings import GeneratorSettings
 from mdbench.derivations.texts import pieces, texts, trees
 from mdbench.derivations.truth import agree
 from mdbench.derivations.writing import is_readable, latex, read, write
@@ -46,8 +46,10 @@ if TYPE_CHECKING:
 
     from mdbench.derivations.steps import Derivation
 
-STRUCTURED = Settings(steps=3)
-CALCULUS = {task: Settings(task=task, premise_size=3) for task in ("differentiate", "integrate")}
+STRUCTURED = GeneratorSettings(steps=3)
+CALCULUS = {
+    task: GeneratorSettings(task=task, premise_size=3) for task in ("differentiate", "integrate")
+}
 
 
 @cache
@@ -60,7 +62,7 @@ def calculations(task: str) -> list[Calculation]:
     return [calculation(CALCULUS[task], "records", index) for index in range(8)]
 
 
-def examples() -> list[tuple[Settings, Derivation | Calculation]]:
+def examples() -> list[tuple[GeneratorSettings, Derivation | Calculation]]:
     return [(STRUCTURED, each) for each in derivations()] + [
         (CALCULUS[task], each) for task in CALCULUS for each in calculations(task)
     ]
@@ -365,7 +367,7 @@ def test_distances_are_those_of_the_table(one: str, other: str) -> None:
 
 
 def test_sets_are_the_same_for_any_number_of_processes() -> None:
-    settings = Settings(steps=2, train=60, validation=20, test=20)
+    settings = GeneratorSettings(steps=2, train=60, validation=20, test=20)
     one, two = (make_all(settings, processes=count) for count in (1, 2))
     assert one.rows == two.rows
     assert one.records == two.records
@@ -373,7 +375,7 @@ def test_sets_are_the_same_for_any_number_of_processes() -> None:
 
 
 def test_no_class_is_in_two_splits_and_pairs_stay_together() -> None:
-    made = make_all(Settings(steps=2, train=120, validation=40, test=40), processes=1)
+    made = make_all(GeneratorSettings(steps=2, train=120, validation=40, test=40), processes=1)
     classes = {
         split: {context_class(read_record(each)) for each in made.records[split]}
         for split in ("train", "validation", "test")

@@ -35,11 +35,11 @@ from mdbench.datatypes.base import (
     Task,
 )
 from mdbench.datatypes.shared.labels import accuracy, f1
-from mdbench.datatypes.shared.perturbed import OF_PAIRS, SETS, Rows, scores, specs
+from mdbench.datatypes.shared.perturbed import OF_PAIRS, SETS, SequenceRows, scores, specs
 from mdbench.datatypes.shared.probe import probe
 from mdbench.derivations.making import make_all, sets_of
 from mdbench.derivations.records import authors_record, read_record
-from mdbench.derivations.settings import GENERATOR, Settings, read_settings
+from mdbench.derivations.settings import GENERATOR, GeneratorSettings, read_settings
 from mdbench.errors import AnswerError, DataError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["DATA_TYPE", "DerivationType", "Labels", "Rows", "Sequences"]
+__all__ = ["DATA_TYPE", "DerivationType", "Labels", "SequenceRows", "Sequences"]
 
 _SPLITS = ("train", "validation", "test")
 _THRESHOLD = 0.5
@@ -68,8 +68,8 @@ class Sequences(Dataset):
         The compressed records of its examples.
     """
 
-    settings: Settings
-    rows: Mapping[str, Rows] = field(repr=False)
+    settings: GeneratorSettings
+    rows: Mapping[str, SequenceRows] = field(repr=False)
     file: Path = field(repr=False)
 
 
@@ -248,7 +248,7 @@ class _Configurations(Source[Sequences]):
             raise DataError(f"{file}: key 'title' is missing.", "Say in a few words what it is.")
         return content
 
-    def _settings(self, name: str) -> Settings:
+    def _settings(self, name: str) -> GeneratorSettings:
         content = {k: v for k, v in self._read(name).items() if k not in {"title", "group"}}
         try:
             settings = read_settings(content)
@@ -258,7 +258,7 @@ class _Configurations(Source[Sequences]):
             raise DataError(f"{self._files[name]}: every split needs sequences.")
         return settings
 
-    def _folder(self, name: str, settings: Settings) -> Path:
+    def _folder(self, name: str, settings: GeneratorSettings) -> Path:
         """Name the folder of what was made by these settings, this generator and this SymPy."""
         made_by = json.dumps([asdict(settings), GENERATOR, sympy.__version__], sort_keys=True)
         return self._kind.cache / f"{name}-{hashlib.sha256(made_by.encode()).hexdigest()[:16]}"
@@ -299,7 +299,7 @@ class _Configurations(Source[Sequences]):
             file=folder / "examples.json.gz",
         )
 
-    def _make(self, settings: Settings, folder: Path) -> None:
+    def _make(self, settings: GeneratorSettings, folder: Path) -> None:
         made = make_all(settings, self._kind.say)
         arrays: dict[str, NDArray[Any]] = {}
         for split in _SPLITS:
@@ -338,12 +338,12 @@ def _read_arrays(path: Path) -> dict[str, NDArray[Any]] | None:
         return None
 
 
-def _rows_of(arrays: Mapping[str, NDArray[Any]], split: str) -> Rows:
+def _rows_of(arrays: Mapping[str, NDArray[Any]], split: str) -> SequenceRows:
     texts, trees = (
         arrays[f"{split}_{what}"].tobytes().decode("ascii").split("\n")
         for what in ("texts", "trees")
     )
-    return Rows(
+    return SequenceRows(
         texts,
         trees,
         arrays[f"{split}_labels"],

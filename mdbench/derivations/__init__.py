@@ -3,8 +3,8 @@
 The generator of Meadows et al. (2023), "A symbolic framework for evaluating mathematical reasoning
 and generalisation with transformers", without mdbench's jobs and methods:
 
->>> from mdbench.derivations import Settings, generate, replay, texts
->>> example = generate(Settings(steps=3), "main", 0)
+>>> from mdbench.derivations import GeneratorSettings, generate, replay, texts
+>>> example = generate(GeneratorSettings(steps=3), "main", 0)
 >>> replay(example)
 >>> right, wrong = texts(example)
 """
@@ -20,7 +20,7 @@ from mdbench.derivations.perturbations import (
     variable_renaming,
 )
 from mdbench.derivations.records import authors_record, read_record, read_records, record
-from mdbench.derivations.settings import Settings, read_settings
+from mdbench.derivations.settings import GeneratorSettings, read_settings
 from mdbench.derivations.steps import Derivation, Sides, Step
 from mdbench.derivations.texts import texts, trees
 from mdbench.derivations.truth import falsehoods
@@ -30,7 +30,7 @@ __all__ = [
     "OPERATORS",
     "Calculation",
     "Derivation",
-    "Settings",
+    "GeneratorSettings",
     "Sides",
     "Step",
     "alternative_results",

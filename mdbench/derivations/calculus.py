@@ -18,7 +18,7 @@ from mdbench.derivations.truth import agree
 from mdbench.derivations.writing import is_readable, latex, symbol
 
 if TYPE_CHECKING:
-    from mdbench.derivations.settings import Settings
+    from mdbench.derivations.settings import GeneratorSettings
 
 __all__ = ["Calculation", "calculate", "calculation"]
 
@@ -65,7 +65,7 @@ def _derivative(body: sympy.Expr, variable: sympy.Symbol) -> sympy.Expr:
 
 
 def calculation(
-    settings: Settings, stream: str, index: int, *, one_variable: bool = False
+    settings: GeneratorSettings, stream: str, index: int, *, one_variable: bool = False
 ) -> Calculation:
     """Draw the calculation of a number; the same one in any order, process and hash seed.
 
@@ -86,7 +86,9 @@ def calculation(
     raise RuntimeError(f"no calculation in {_TRIES} tries: {settings}")
 
 
-def _attempt(settings: Settings, rng: Random, *, one_variable: bool) -> tuple[Any, ...] | None:
+def _attempt(
+    settings: GeneratorSettings, rng: Random, *, one_variable: bool
+) -> tuple[Any, ...] | None:
     body = _expression(settings, rng, list(LETTERS), one_variable=one_variable)
     if body is None:
         return None
@@ -100,7 +102,7 @@ def _attempt(settings: Settings, rng: Random, *, one_variable: bool) -> tuple[An
 
 
 def _expression(
-    settings: Settings, rng: Random, letters: list[str], *, one_variable: bool
+    settings: GeneratorSettings, rng: Random, letters: list[str], *, one_variable: bool
 ) -> sympy.Expr | None:
     if one_variable:
         # Two letters are drawn as ever, and then made one, so that quotients and powers occur.
@@ -115,7 +117,11 @@ def _expression(
 
 
 def _nearest(
-    settings: Settings, rng: Random, body: sympy.Expr, variable: sympy.Symbol, answer: sympy.Expr
+    settings: GeneratorSettings,
+    rng: Random,
+    body: sympy.Expr,
+    variable: sympy.Symbol,
+    answer: sympy.Expr,
 ) -> sympy.Expr | None:
     """Give the wrong answer whose LaTeX is nearest to the right one.
 

@@ -29,7 +29,7 @@ from mdbench.derivations.writing import symbol
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mdbench.derivations.settings import Settings
+    from mdbench.derivations.settings import GeneratorSettings
 
 __all__ = ["generate"]
 
@@ -46,7 +46,7 @@ _UNARY = (*FUNCTIONS, "expand", *EVALUATIONS)
 _BINARY = (*ARITHMETIC, *CALCULUS, *SUBSTITUTIONS)
 
 
-def generate(settings: Settings, stream: str, index: int) -> Derivation:
+def generate(settings: GeneratorSettings, stream: str, index: int) -> Derivation:
     """Draw the derivation of a number; the same one in any order, process and hash seed.
 
     Parameters
@@ -72,7 +72,7 @@ def generate(settings: Settings, stream: str, index: int) -> Derivation:
     raise RuntimeError(f"no derivation in {_MOST_PREFIXES} tries: {settings}")
 
 
-def _attempt(settings: Settings, rng: Random) -> tuple[list[Step], Step] | None:
+def _attempt(settings: GeneratorSettings, rng: Random) -> tuple[list[Step], Step] | None:
     if settings.negatives == "symmetric":
         draft = _Draft(settings, rng)
         if not draft.grow(settings.steps - 1):
@@ -86,7 +86,7 @@ def _attempt(settings: Settings, rng: Random) -> tuple[list[Step], Step] | None:
     return None if negative is None else (steps, negative)
 
 
-def _authors(settings: Settings, rng: Random) -> list[Step] | None:
+def _authors(settings: GeneratorSettings, rng: Random) -> list[Step] | None:
     """Draw steps until those that the last one needs are as many as wanted; then perhaps cut."""
     whole = settings.steps if settings.mode == "closed" else _STEPS_OF_AUTHORS
     draft = _Draft(settings, rng)
@@ -128,7 +128,7 @@ class _Draft:
         all others, so it is neither differentiated nor integrated by them.
     """
 
-    settings: Settings
+    settings: GeneratorSettings
     rng: Random
     steps: list[Step] = field(default_factory=list)
     variable_of: dict[sympy.Symbol, sympy.Symbol] = field(default_factory=dict)

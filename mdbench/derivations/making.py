@@ -20,7 +20,7 @@ from mdbench.derivations.perturbations import (
     variable_renaming,
 )
 from mdbench.derivations.records import context_class, record
-from mdbench.derivations.settings import Settings
+from mdbench.derivations.settings import GeneratorSettings
 from mdbench.derivations.texts import texts, trees
 
 if TYPE_CHECKING:
@@ -28,7 +28,15 @@ if TYPE_CHECKING:
 
     from mdbench.derivations.steps import Derivation
 
-__all__ = ["CALCULUS_SETS", "STRUCTURED_SETS", "Made", "Row", "answer", "make_all", "sets_of"]
+__all__ = [
+    "CALCULUS_SETS",
+    "STRUCTURED_SETS",
+    "Made",
+    "SequenceRow",
+    "answer",
+    "make_all",
+    "sets_of",
+]
 
 STRUCTURED_SETS = ("static", "vr", "ee", "ar", "s1", "s2")
 CALCULUS_SETS = ("static", "vr", "ec", "easy")
@@ -40,7 +48,7 @@ _MOST_SKIPPED = 1000
 
 
 @dataclass(frozen=True)
-class Row:
+class SequenceRow:
     """One sequence.
 
     Attributes
@@ -73,12 +81,12 @@ class Made:
         Streams and numbers of examples that took too long to make.
     """
 
-    rows: list[Row] = field(default_factory=list)
+    rows: list[SequenceRow] = field(default_factory=list)
     records: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     skipped: list[tuple[str, int]] = field(default_factory=list)
 
 
-def sets_of(settings: Settings) -> tuple[str, ...]:
+def sets_of(settings: GeneratorSettings) -> tuple[str, ...]:
     """Name the sets of a test."""
     if not settings.structured:
         return CALCULUS_SETS if settings.easy else CALCULUS_SETS[:-1]
@@ -87,12 +95,12 @@ def sets_of(settings: Settings) -> tuple[str, ...]:
 
 def answer(question: dict[str, Any]) -> dict[str, Any]:
     """Make some examples: what a child process is asked."""
-    settings = Settings(**question["settings"])
+    settings = GeneratorSettings(**question["settings"])
     stream, first, count = question["stream"], question["first"], question["count"]
     return {"examples": [_example(settings, stream, n) for n in range(first, first + count)]}
 
 
-def _example(settings: Settings, stream: str, index: int) -> dict[str, Any]:
+def _example(settings: GeneratorSettings, stream: str, index: int) -> dict[str, Any]:
     example: Derivation | Calculation = (
         generate(settings, stream, index)
         if settings.structured
@@ -112,7 +120,7 @@ def _example(settings: Settings, stream: str, index: int) -> dict[str, Any]:
     return made
 
 
-def _versions(example: Derivation | Calculation, settings: Settings) -> dict[str, Any]:
+def _versions(example: Derivation | Calculation, settings: GeneratorSettings) -> dict[str, Any]:
     seed = settings.seed
     found: dict[str, Any] = {"static": example, "vr": variable_renaming(example, seed)}
     if isinstance(example, Calculation):
@@ -120,7 +128,7 @@ def _versions(example: Derivation | Calculation, settings: Settings) -> dict[str
     return found | {"ee": expression_exchange(example), "ar": alternative_results(example)}
 
 
-def _split(settings: Settings, alpha: str) -> str:
+def _split(settings: GeneratorSettings, alpha: str) -> str:
     """Say in which split an example is: by its class, or as it comes."""
     if settings.split == "authors":
         return "training"
@@ -132,7 +140,7 @@ def _split(settings: Settings, alpha: str) -> str:
 
 
 def make_all(
-    settings: Settings, say: Callable[[str], None] = lambda _text: None, processes: int = 0
+    settings: GeneratorSettings, say: Callable[[str], None] = lambda _text: None, processes: int = 0
 ) -> Made:
     """Make all splits and perturbed sets of a configuration.
 
@@ -188,7 +196,7 @@ class _Makers:
         for child in self._all:
             child.end()
 
-    def stream(self, settings: Settings, stream: str) -> Iterator[dict[str, Any]]:
+    def stream(self, settings: GeneratorSettings, stream: str) -> Iterator[dict[str, Any]]:
         """Give the examples of a stream, in their order and without end."""
         ahead: deque[Any] = deque()
         first = 0
@@ -202,7 +210,7 @@ class _Makers:
             for each in ahead:
                 each.cancel()
 
-    def _chunk(self, settings: Settings, stream: str, first: int) -> list[dict[str, Any]]:
+    def _chunk(self, settings: GeneratorSettings, stream: str, first: int) -> list[dict[str, Any]]:
         child = self._free.get()
         question = {"settings": asdict(settings), "stream": stream}
         try:
@@ -227,7 +235,7 @@ class _Makers:
 def _fill(  # noqa: PLR0917 - each is another thing
     made: Made,
     makers: _Makers,
-    settings: Settings,
+    settings: GeneratorSettings,
     stream: str,
     wanted: dict[str, int],
     say: Callable[[str], None],
@@ -259,7 +267,7 @@ def _fill(  # noqa: PLR0917 - each is another thing
                 return
 
 
-def _rows(split: str, pair: int, versions: dict[str, Any]) -> Iterator[Row]:
+def _rows(split: str, pair: int, versions: dict[str, Any]) -> Iterator[SequenceRow]:
     for name, (written, as_trees) in versions.items():
         own = name
         part = split
@@ -268,10 +276,10 @@ def _rows(split: str, pair: int, versions: dict[str, Any]) -> Iterator[Row]:
                 continue
             part, own = "test", split
         for label, text, tree in zip((1, 0), written, as_trees, strict=True):
-            yield Row(part, own, pair, label, text, tree)
+            yield SequenceRow(part, own, pair, label, text, tree)
 
 
-def _cut(made: Made, settings: Settings) -> None:
+def _cut(made: Made, settings: GeneratorSettings) -> None:
     """Shuffle sequences and cut them, as the authors do: halves of a pair may be parted."""
     order = list(range(len(made.rows)))
     Random(f"{settings.seed}:cut").shuffle(order)  # noqa: S311 - no secret

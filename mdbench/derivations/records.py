@@ -13,7 +13,7 @@ import sympy
 from mdbench.derivations.calculus import Calculation, calculate
 from mdbench.derivations.naming import shade, shades
 from mdbench.derivations.operators import PREMISES, replay
-from mdbench.derivations.settings import GENERATOR, TASKS, Settings
+from mdbench.derivations.settings import GENERATOR, TASKS, GeneratorSettings
 from mdbench.derivations.steps import Derivation, Step
 from mdbench.derivations.writing import latex, read, write
 from mdbench.errors import DataError, did_you_mean
@@ -80,7 +80,7 @@ def _hashed(words: Sequence[object], parts: Sequence[Any]) -> str:
     return hashlib.sha256(repr(content).encode()).hexdigest()[:16]
 
 
-def record(example: Derivation | Calculation, settings: Settings) -> dict[str, Any]:
+def record(example: Derivation | Calculation, settings: GeneratorSettings) -> dict[str, Any]:
     """Give an example as a JSON object, of which docs/derivation.md explains the keys."""
     content = _content(example)
     return {

@@ -10,7 +10,7 @@ from mdbench.errors import DataError, did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["GENERATOR", "TASKS", "Settings", "read_settings"]
+__all__ = ["GENERATOR", "TASKS", "GeneratorSettings", "read_settings"]
 
 GENERATOR = 1
 """Raised with every change after which other derivations come for the same seed."""
@@ -25,7 +25,7 @@ _MOST_STEPS, _MOST_SEQUENCES, _HEAVIEST = 6, 1_000_000, 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class GeneratorSettings:
     """The configuration of a generator.
 
     Attributes
@@ -127,7 +127,7 @@ _BOUNDS = {
 }
 
 
-def read_settings(values: Mapping[str, Any]) -> Settings:
+def read_settings(values: Mapping[str, Any]) -> GeneratorSettings:
     """Read settings from a table of a file.
 
     Raises
@@ -135,8 +135,8 @@ def read_settings(values: Mapping[str, Any]) -> Settings:
     DataError
         If a key is not known or a value not allowed; says which are.
     """
-    known = [field.name for field in fields(Settings)]
+    known = [field.name for field in fields(GeneratorSettings)]
     for name in values:
         if name not in known:
             raise DataError(f"key {name!r} is not known.", did_you_mean(name, known))
-    return Settings(**values)
+    return GeneratorSettings(**values)

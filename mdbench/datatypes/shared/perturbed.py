@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from mdbench.metrics.spec import Place, Value
 
-__all__ = ["OF_PAIRS", "SETS", "Rows", "scores", "specs"]
+__all__ = ["OF_PAIRS", "SETS", "SequenceRows", "scores", "specs"]
 
 SETS = tuple(dict.fromkeys(STRUCTURED_SETS + CALCULUS_SETS))
 OF_PAIRS = ("both_signs", "all_sets", "not_perturbed")
@@ -141,7 +141,7 @@ def specs() -> tuple[MetricSpec, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class SequenceRows:
     """The sequences of one split.
 
     Attributes
@@ -161,7 +161,7 @@ class Rows:
     pairs: NDArray[np.int32] = field(repr=False)
 
 
-def scores(rows: Rows, found: NDArray[np.bool_]) -> dict[str, Value]:
+def scores(rows: SequenceRows, found: NDArray[np.bool_]) -> dict[str, Value]:
     """Score labels, (n,), set by set, and the pairs of which every perturbation exists."""
     true = rows.labels == 1
     values: dict[str, Value] = {}
