@@ -5,13 +5,14 @@ from __future__ import annotations
 import io
 import json
 from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
 from house import ROOT, HereRuntime, Quiet, add_method, workspace
 
 from mdbench import datatypes
-from mdbench.datatypes.base import Proposal, Protocol, RawAnswer
+from mdbench.datatypes.base import Proposal, Protocol, RawAnswer, Room, Shown
 from mdbench.datatypes.shared.labels import accuracy, bootstrap_difference, f1
 from mdbench.datatypes.shared.probe import probe
 from mdbench.derivations.records import read_record
@@ -192,6 +193,27 @@ def test_candidates_are_weighed_by_f1(kind: DerivationType, task: Task[Sequences
     choice = kind.select(task, offers)
     assert choice is not None
     assert choice.indices == [0]
+
+
+@pytest.mark.parametrize("name", [TINY, "differentiate-tiny"])
+def test_pictures_show_a_derivation_bars_and_who_chose_what(
+    kind: DerivationType, name: str
+) -> None:
+    dataset = load(kind, name)
+    task = kind.task(dataset, "sequence", Protocol.STRICT)
+    labels = dataset.rows["test"].labels
+    shown = []
+    for number, (method, scores) in enumerate({"knows": labels, "errs": 1 - labels}.items()):
+        shown.append(Shown(method, number, (), judged(kind, task, scores)))
+    html = kind.pictures(dataset, shown, Room(0)).html
+    assert html.count("<math>") == 3
+    assert "knows: the right one" in html
+    assert "errs: the wrong one" in html
+    assert "errs, static: 0.000" in html
+    ET.fromstring(f"<div>{html.replace('&InvisibleTimes;', '').replace('&dd;', 'd')}</div>")
+    always = judged(kind, task, np.ones(len(labels)))
+    assert always["first"] == "both"
+    assert judged(kind, task, np.zeros(len(labels)))["first"] == "neither"
 
 
 def test_files_are_records_that_can_be_read(kind: DerivationType, dataset: Sequences) -> None:

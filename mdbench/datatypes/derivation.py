@@ -25,22 +25,28 @@ from mdbench.datatypes.base import (
     Answer,
     Dataset,
     DataType,
+    Drawn,
     Offer,
     Part,
     Proposal,
     Protocol,
     RawAnswer,
+    Room,
     Scores,
+    Shown,
     Source,
     Task,
 )
 from mdbench.datatypes.shared.labels import accuracy, f1
-from mdbench.datatypes.shared.perturbed import OF_PAIRS, SETS, SequenceRows, scores, specs
+from mdbench.datatypes.shared.perturbed import OF_PAIRS, SETS, TITLES, SequenceRows, scores, specs
 from mdbench.datatypes.shared.probe import probe
+from mdbench.derivations.calculus import Calculation
 from mdbench.derivations.making import make_all, sets_of
 from mdbench.derivations.records import authors_record, read_record
 from mdbench.derivations.settings import GENERATOR, GeneratorSettings, read_settings
+from mdbench.derivations.writing import symbol
 from mdbench.errors import AnswerError, DataError, UsageError, did_you_mean
+from mdbench.one_reader import READING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -48,6 +54,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from mdbench.derivations.steps import Derivation, Step
+    from mdbench.drawing.derivations import Line, Told
     from mdbench.metrics.spec import Value
 
     Array = NDArray[np.float64]
@@ -93,6 +101,7 @@ class DerivationType(DataType[Sequences, Task[Sequences]]):
     metrics = specs()
     check_datasets = ("structured-2-tiny", "differentiate-tiny")
     snr_levels = False
+    draws = True
 
     def source(self, path: Path | None = None) -> Source[Sequences]:
         """Open the project's configurations; or one of the user's, or a folder of them."""
@@ -162,6 +171,14 @@ class DerivationType(DataType[Sequences, Task[Sequences]]):
         score = f1(_read(candidate.predictions), part.targets[:, 0] > _THRESHOLD)
         return Offer(candidate, 1 - score, 0, score)
 
+    def pictures(self, dataset: Sequences, answers: Sequence[Shown], room: Room) -> Drawn:  # noqa: ARG002
+        """Draw the first derivation of the test, who chose which candidate, and all sets."""
+        from mdbench.drawing.derivations import derivation_pictures  # noqa: PLC0415 - reports alone
+
+        example = read_record(_read_examples(dataset.file)["test"][0])
+        lines, asked = _lines(example)
+        return Drawn(derivation_pictures(lines, asked, [_told(one) for one in answers]))
+
     def files(self, dataset: Sequences) -> Iterable[tuple[str, Callable[[IO[bytes]], None]]]:
         """Give the examples as JSON lines: as documented, and in the keys of the authors."""
         examples = _read_examples(dataset.file)
@@ -180,6 +197,47 @@ def _read(predictions: NDArray[Any]) -> NDArray[np.bool_]:
     if not np.all(np.isfinite(chances)) or np.any((chances < 0) | (chances > 1)):
         raise AnswerError("a score is not within 0 and 1; predict gives the chance of the label 1")
     return np.asarray(chances >= _THRESHOLD)
+
+
+def _lines(example: Derivation | Calculation) -> tuple[list[Line], str]:
+    """Give the lines of an example with both candidates, and what is asked."""
+    from mdbench.drawing.derivations import Line  # noqa: PLC0415 - reports alone
+
+    if isinstance(example, Calculation):
+        left = symbol("y") if example.variable != symbol("y") else symbol("z")
+        asked = f"{example.task} by {example.variable}"
+        return [
+            Line("1", "expression", (left, example.expression)),
+            Line("right", asked, (symbol("answer"), example.positive)),
+            Line("wrong", "another operation", (symbol("answer"), example.negative)),
+        ], asked
+    [negative, *_] = example.negatives
+    lines = [
+        Line(str(number), _says(step), step.sides) for number, step in enumerate(example.context, 1)
+    ]
+    lines += [Line("right", _says(example.final), example.final.sides)]
+    lines += [Line("wrong", _says(negative), negative.sides)]
+    return lines, _says(example.final)
+
+
+def _says(step: Step) -> str:
+    operand = [] if step.operand is None else [str(step.operand)]
+    return " ".join([step.op.replace("_", " "), *map(str, step.refs), *operand])
+
+
+def _told(one: Shown) -> Told:
+    from mdbench.drawing.derivations import Told  # noqa: PLC0415 - reports alone
+
+    accuracy = {}
+    static = one.metrics.get("static_accuracy")
+    for name in SETS:
+        value = one.metrics.get(f"{name}_accuracy")
+        if not isinstance(value, float | int) or not isinstance(static, float | int):
+            continue
+        ends = [one.metrics.get(f"{name}_drop_{end}") for end in ("high", "low")]
+        low, high = (static - end if isinstance(end, float | int) else None for end in ends)
+        accuracy[TITLES[name]] = (float(value), low, high)
+    return Told(one.method, one.number, accuracy, str(one.metrics.get("first") or ""))
 
 
 _known_leaks: dict[str, dict[str, Value]] = {}
@@ -332,7 +390,7 @@ def _bytes(text: str) -> NDArray[np.uint8]:
 def _read_arrays(path: Path) -> dict[str, NDArray[Any]] | None:
     """Read the arrays of a file; None if it is not there or damaged."""
     try:
-        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as arrays:
+        with READING, np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as arrays:
             return {name: arrays[name] for name in arrays.files}
     except Exception:  # noqa: BLE001 - a damaged archive raises this and that; it is made again
         return None

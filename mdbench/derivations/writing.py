@@ -16,6 +16,7 @@ from sympy.core.function import AppliedUndef
 from sympy.printing.latex import LatexPrinter
 
 from mdbench.errors import DataError
+from mdbench.one_reader import READING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -163,7 +164,8 @@ def read(text: str) -> sympy.Expr:
     if deepest > _MOST_DEPTH:
         raise DataError(f"{text[:60]!r}... is nested {deepest} deep; {_MOST_DEPTH} at most.")
     try:
-        tree = ast.parse(text, mode="eval").body
+        with READING:
+            tree = ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
         raise DataError(f"{text[:80]!r} cannot be parsed: {error}") from None
     found = _build(tree, _Counter())

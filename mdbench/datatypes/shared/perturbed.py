@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
     from mdbench.metrics.spec import Place, Value
 
-__all__ = ["OF_PAIRS", "SETS", "SequenceRows", "scores", "specs"]
+__all__ = ["OF_PAIRS", "SETS", "TITLES", "SequenceRows", "scores", "specs"]
 
 SETS = tuple(dict.fromkeys(STRUCTURED_SETS + CALCULUS_SETS))
-OF_PAIRS = ("both_signs", "all_sets", "not_perturbed")
+OF_PAIRS = ("both_signs", "all_sets", "not_perturbed", "first")
 """The metrics of derivations rather than of sequences."""
-_TITLES = {
+TITLES = {
     "static": "static",
     "vr": "VR",
     "ee": "EE",
@@ -43,6 +43,7 @@ _WHAT = {
     "ec": "the same as equations",
     "easy": "expressions of one variable",
 }
+_FIRST = ("the right one", "the wrong one", "both", "neither")
 _PAIRED = ("vr", "ee", "ar", "ec")
 """The sets that are made of the same examples as the static one."""
 
@@ -68,7 +69,7 @@ def specs() -> tuple[MetricSpec, ...]:
     found = [
         _share(
             f"{name}_accuracy",
-            _TITLES[name],
+            TITLES[name],
             f"the share of sequences that are labelled rightly: {_WHAT[name]}; always the same "
             "label has 0.5",
             0.5,
@@ -106,7 +107,7 @@ def specs() -> tuple[MetricSpec, ...]:
         ),
     ]
     for name in SETS:
-        title = _TITLES[name]
+        title = TITLES[name]
         found.append(
             _share(
                 f"{name}_f1",
@@ -137,6 +138,19 @@ def specs() -> tuple[MetricSpec, ...]:
                 **more,
             )
         )
+    found.append(
+        MetricSpec(
+            name="first",
+            title="first",
+            explanation="which candidates of the first derivation of the test are taken for right",
+            kind="label",
+            labels=_FIRST,
+            better="neither",
+            on_failure=None,
+            aggregate="counts",
+            places=frozenset(),
+        )
+    )
     return tuple(found)
 
 
@@ -176,6 +190,7 @@ def scores(rows: SequenceRows, found: NDArray[np.bool_]) -> dict[str, Value]:
                 rows.pairs[own], true[own], found[own] == true[own], strict=True
             )
         }
+    values["first"] = _first(rows, found)
     perturbed = [name for name in _PAIRED if name in right]
     pairs = sorted(
         pair
@@ -197,6 +212,13 @@ def scores(rows: SequenceRows, found: NDArray[np.bool_]) -> dict[str, Value]:
             st[p, True] and not any(right[name][p, True] for name in perturbed) for p in pairs
         )
     return values
+
+
+def _first(rows: SequenceRows, found: NDArray[np.bool_]) -> str:
+    """Say which candidates of the first static example are held for right."""
+    own = (rows.sets == "static") & (rows.pairs == 0)
+    held = {int(label) for label in rows.labels[own & found]}
+    return _FIRST[{(1,): 0, (0,): 1, (0, 1): 2, (): 3}[tuple(sorted(held))]]
 
 
 def _drop(
