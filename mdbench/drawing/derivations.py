@@ -84,7 +84,7 @@ def derivation_pictures(lines: Sequence[Line], asked: str, found: Sequence[Told]
         f"<li>{escape(one.method)}: {escape(one.chose)}</li>" for one in found if one.chose
     )
     shown = (
-        f"<figure><table><tbody>{rows}</tbody></table><figcaption>The first derivation of the test: "
+        f"<figure><table><tbody>{rows}</tbody></table><figcaption>The first of the test: "
         f"what does {escape(asked)} give? Taken for right by</figcaption><ul>{chosen}</ul></figure>"
     )
     return shown + (_bars(found) if found else "")
@@ -115,7 +115,9 @@ def _bars(found: Sequence[Told]) -> str:
             )
             if low is not None and high is not None:
                 ends = [_LEFT + min(1.0, max(0.0, end)) * wide for end in (low, high)]
-                bar += f'<path d="M{ends[0]:.1f} {top + _BAR / 2 - 1:.1f}H{ends[1]:.1f}" stroke="currentColor"/>'
+                middle = f"{top + _BAR / 2 - 1:.1f}"
+                line = f"M{ends[0]:.1f} {middle}H{ends[1]:.1f}"
+                bar += f'<path d="{line}" stroke="currentColor"/>'
             title = f"{one.method}, {name}: {value:.3f}"
             drawn.append(
                 f'<g class="m{one.number % COLOURS}"><title>{escape(title)}</title>{bar}</g>'
@@ -132,7 +134,7 @@ def _bars(found: Sequence[Told]) -> str:
     )
     return (
         f'<figure><svg viewBox="0 0 {_WIDTH} {height}" role="img"><title>Accuracy by set</title>'
-        f'{"".join(drawn)}</svg><p class="legend">{keys}</p><figcaption>The share of sequences that '
-        "are labelled rightly, by set; lines: 95 % intervals of the drop from the static set."
+        f'{"".join(drawn)}</svg><p class="legend">{keys}</p><figcaption>The share of sequences '
+        "that are labelled rightly, by set; lines: 95 % intervals of the drop from the static set."
         "</figcaption></figure>"
     )
