@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from mdbench.derivations.steps import Derivation, Step
-    from mdbench.drawing.derivations import Line, Told
+    from mdbench.drawing.derivations import DerivationLine, Telling
     from mdbench.metrics.spec import Value
 
     Array = NDArray[np.float64]
@@ -199,24 +199,25 @@ def _read(predictions: NDArray[Any]) -> NDArray[np.bool_]:
     return np.asarray(chances >= _THRESHOLD)
 
 
-def _lines(example: Derivation | Calculation) -> tuple[list[Line], str]:
+def _lines(example: Derivation | Calculation) -> tuple[list[DerivationLine], str]:
     """Give the lines of an example with both candidates, and what is asked."""
-    from mdbench.drawing.derivations import Line  # noqa: PLC0415 - reports alone
+    from mdbench.drawing.derivations import DerivationLine  # noqa: PLC0415 - reports alone
 
     if isinstance(example, Calculation):
         left = symbol("y") if example.variable != symbol("y") else symbol("z")
         asked = f"{example.task} by {example.variable}"
         return [
-            Line("1", "expression", (left, example.expression)),
-            Line("right", asked, (symbol("answer"), example.positive)),
-            Line("wrong", "another operation", (symbol("answer"), example.negative)),
+            DerivationLine("1", "expression", (left, example.expression)),
+            DerivationLine("right", asked, (symbol("answer"), example.positive)),
+            DerivationLine("wrong", "another operation", (symbol("answer"), example.negative)),
         ], asked
     [negative, *_] = example.negatives
     lines = [
-        Line(str(number), _says(step), step.sides) for number, step in enumerate(example.context, 1)
+        DerivationLine(str(number), _says(step), step.sides)
+        for number, step in enumerate(example.context, 1)
     ]
-    lines += [Line("right", _says(example.final), example.final.sides)]
-    lines += [Line("wrong", _says(negative), negative.sides)]
+    lines += [DerivationLine("right", _says(example.final), example.final.sides)]
+    lines += [DerivationLine("wrong", _says(negative), negative.sides)]
     return lines, _says(example.final)
 
 
@@ -225,8 +226,8 @@ def _says(step: Step) -> str:
     return " ".join([step.op.replace("_", " "), *map(str, step.refs), *operand])
 
 
-def _told(one: Shown) -> Told:
-    from mdbench.drawing.derivations import Told  # noqa: PLC0415 - reports alone
+def _told(one: Shown) -> Telling:
+    from mdbench.drawing.derivations import Telling  # noqa: PLC0415 - reports alone
 
     accuracy = {}
     static = one.metrics.get("static_accuracy")
@@ -237,7 +238,7 @@ def _told(one: Shown) -> Told:
         ends = [one.metrics.get(f"{name}_drop_{end}") for end in ("high", "low")]
         low, high = (static - end if isinstance(end, float | int) else None for end in ends)
         accuracy[TITLES[name]] = (float(value), low, high)
-    return Told(one.method, one.number, accuracy, str(one.metrics.get("first") or ""))
+    return Telling(one.method, one.number, accuracy, str(one.metrics.get("first") or ""))
 
 
 _known_leaks: dict[str, dict[str, Value]] = {}

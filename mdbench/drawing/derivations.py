@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
     import sympy
 
-__all__ = ["Line", "Told", "derivation_pictures"]
+__all__ = ["DerivationLine", "Telling", "derivation_pictures"]
 
 _WIDTH, _LEFT, _RIGHT, _BAR, _GAP, _TOP = 480, 70, 12, 9, 10, 6
 
 
 @dataclass(frozen=True)
-class Line:
+class DerivationLine:
     """One line of a derivation.
 
     Attributes
@@ -40,7 +40,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Told:
+class Telling:
     """What a method makes of a system.
 
     Attributes
@@ -58,7 +58,9 @@ class Told:
     chose: str
 
 
-def derivation_pictures(lines: Sequence[Line], asked: str, found: Sequence[Told]) -> str:
+def derivation_pictures(
+    lines: Sequence[DerivationLine], asked: str, found: Sequence[Telling]
+) -> str:
     """Draw a derivation step by step with its candidates, who chose which, and bars of all sets.
 
     Parameters
@@ -95,7 +97,7 @@ def _equation(sides: tuple[sympy.Expr, sympy.Expr]) -> str:
     return f"<math><mrow>{left}<mo>=</mo>{right}</mrow></math>"
 
 
-def _bars(found: Sequence[Told]) -> str:
+def _bars(found: Sequence[Telling]) -> str:
     """Draw a bar for each set and method, from 0 to 1, with a line for what a coin has."""
     sets = list(dict.fromkeys(name for one in found for name in one.accuracy))
     room = len(found) * _BAR + _GAP
