@@ -268,3 +268,72 @@ def test_the_transformer_learns_in_its_environment() -> None:
     assert "labels" in found["refused"]
     for what in ("same", "late", "stand_ins", "cut", "exchanged"):
         assert found[what], what
+
+
+ENCODER = ROOT / "algorithms" / "hf_encoder"
+TUNES = f"""
+import json, sys
+sys.path[:0] = [{str(ENCODER)!r}, {str(ROOT)!r}]
+import numpy as np
+from adapter import Adapter
+from mdbench.worker import Problem, Unsupported
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast
+
+folder = sys.argv[1]
+words = ["[PAD]", "[UNK]", "[SEP]", "a", "b", "sin", "cos"]
+tokenizer = Tokenizer(models.WordLevel({{w: n for n, w in enumerate(words)}}, unk_token="[UNK]"))
+tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+PreTrainedTokenizerFast(
+    tokenizer_object=tokenizer, pad_token="[PAD]", unk_token="[UNK]", sep_token="[SEP]"
+).save_pretrained(folder)
+config = BertConfig(
+    vocab_size=len(words), hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
+    intermediate_size=32, max_position_embeddings=64, num_labels=2,
+)
+BertForSequenceClassification(config).save_pretrained(folder)
+
+def problem(texts, labels=None, limit=None):
+    arrays = {{"X": np.array(texts)}}
+    if labels is not None:
+        arrays["Y"] = np.array(labels, float)[:, None]
+    return Problem("sequence", ("sequence",), ("right",), arrays, time_limit=limit)
+
+texts = ["a [SEP] b [SEP] " + ("sin" if n % 2 else "cos") for n in range(80)]
+labels = [n % 2 for n in range(80)]
+out = {{}}
+one, two = (Adapter(seed=0, threads=1, checkpoint=folder, rate=1e-2, epochs=5) for _ in range(2))
+for each in (one, two):
+    each.fit(problem(texts, labels))
+first, second = (each.predict(problem(texts)) for each in (one, two))
+out["accuracy"] = float(((first[:, 0] > 0.5) == labels).mean())
+out["same"] = bool(np.array_equal(first, second))
+out["shape"] = list(first.shape)
+late = Adapter(seed=0, threads=1, checkpoint=folder)
+late.fit(problem(texts, labels, limit=1e-6))
+out["late"] = late.stopped_early
+try:
+    Adapter(seed=0, threads=1).fit(problem(texts, labels))
+except Unsupported as reason:
+    out["without"] = str(reason)
+print(json.dumps(out))
+"""
+
+
+@pytest.mark.build
+def test_a_local_checkpoint_is_fine_tuned_and_none_is_no_failure(tmp_path: Path) -> None:
+    spec = tomllib.loads((ENCODER / "method.toml").read_text(encoding="utf-8"))
+    python = prepare(
+        "hf_encoder", ENCODER / "requirements.lock", spec["python"], Workspace.find().home
+    ).python
+    run = subprocess.run(
+        [str(python), "-c", TUNES, str(tmp_path)],
+        capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    found = json.loads(run.stdout.splitlines()[-1])
+    assert found["accuracy"] == 1
+    assert found["same"]
+    assert found["late"]
+    assert found["shape"] == [80, 1]
+    assert "no checkpoint" in found["without"]
