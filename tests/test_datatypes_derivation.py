@@ -195,6 +195,16 @@ def test_candidates_are_weighed_by_f1(kind: DerivationType, task: Task[Sequences
     assert choice.indices == [0]
 
 
+def test_damaged_records_are_told_of(kind: DerivationType, tmp_path: Path) -> None:
+    other: Any = datatypes.find("derivation", kind.systems, tmp_path)
+    dataset = load(other, TINY)
+    dataset.file.write_bytes(b"nonsense")
+    with pytest.raises(DataError, match="Delete it"):
+        list(other.files(dataset))
+    dataset.file.unlink()
+    assert len(list(other.files(load(other, TINY)))) == 6
+
+
 @pytest.mark.parametrize("name", [TINY, "differentiate-tiny"])
 def test_pictures_show_a_derivation_bars_and_who_chose_what(
     kind: DerivationType, name: str

@@ -412,8 +412,11 @@ def _rows_of(arrays: Mapping[str, NDArray[Any]], split: str) -> SequenceRows:
 
 
 def _read_examples(file: Path) -> dict[str, list[dict[str, Any]]]:
-    with gzip.open(file, "rt", encoding="utf-8") as packed:
-        return dict(json.load(packed)["splits"])
+    try:
+        with gzip.open(file, "rt", encoding="utf-8") as packed:
+            return dict(json.load(packed)["splits"])
+    except (OSError, EOFError, ValueError, KeyError) as error:
+        raise DataError(f"{file} cannot be read: {error}", "Delete it: it is made again.") from None
 
 
 def _write_records(file: IO[bytes], records: Sequence[dict[str, Any]], *, authors: bool) -> None:

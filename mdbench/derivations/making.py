@@ -40,7 +40,7 @@ __all__ = [
 
 STRUCTURED_SETS = ("static", "vr", "ee", "ar", "s1", "s2")
 CALCULUS_SETS = ("static", "vr", "ec", "easy")
-_CHUNK = 25
+_CHUNK = 10
 """Examples that a process is asked for at a time."""
 _CHUNK_SECONDS, _ONE_SECONDS = 300, 30
 """CPU time for a chunk, and for each of its examples where a chunk took longer."""
@@ -182,6 +182,7 @@ class _Makers:
 
     def __init__(self, count: int) -> None:
         self.count = count
+        self._closing = False
         self._free: SimpleQueue[Child] = SimpleQueue()
         self._all = [Child(__name__, _CHUNK_SECONDS) for _ in range(count)]
         for child in self._all:
@@ -192,6 +193,7 @@ class _Makers:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._closing = True
         self._threads.shutdown(cancel_futures=True)
         for child in self._all:
             child.end()
@@ -219,6 +221,8 @@ class _Makers:
                 return list(found["examples"])
             examples: list[dict[str, Any]] = []
             for index in range(first, first + _CHUNK):
+                if self._closing:
+                    return examples
                 found = child.ask({**question, "first": index, "count": 1}, _ONE_SECONDS)
                 why = str(found.get("error", ""))
                 if why and not why.startswith(
