@@ -47,7 +47,7 @@ def test_figure_three_of_the_paper() -> None:
 
 
 def figure_five() -> Derivation:
-    """Take the example of figure 5: a premise, and two things that may be done to it."""
+    """Make an example of our own for what figure 5 shows: a premise, and two next steps."""
     known = [Sides(f(x, y), cos(x) * y)]
     first = Step("premise", (), None, (), *known[0])
     return Derivation(
