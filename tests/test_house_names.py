@@ -26,7 +26,7 @@ FLOORS = (
     {"errors", "one_reader", "children", "protocols", "worker"},
     {"workspace"},
     {"metrics", "data", "expressions"},
-    {"solvers", "measurements", "surfaces"},
+    {"solvers", "derivations", "measurements", "surfaces"},
     {"drawing"},
     {"datatypes"},
     {"methods", "records"},

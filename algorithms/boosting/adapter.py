@@ -1,0 +1,196 @@
+"""Boosted trees on numbers that say what changed from the equation referred to.
+
+No number depends on what symbols are called.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from sklearn.ensemble import HistGradientBoostingClassifier
+from threadpoolctl import threadpool_limits
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from mdbench.worker import Problem
+
+    Array = NDArray[np.float64]
+
+_TOKEN = re.compile(r"\\[A-Za-z]+|[A-Za-z_]+|\d+|[^\sA-Za-z\d]")
+_SEPARATOR = " [SEP] "
+OPERATIONS = (
+    "cos", "sin", "exp", "log", "expand", "evaluate_derivatives", "evaluate_integrals",
+    "add", "minus", "times", "divide", "power", "differentiate", "integrate",
+    "substitute_LHS_for_RHS", "substitute_RHS_for_LHS",
+)  # fmt: skip
+_MARKS = (r"\sin", r"\cos", r"\log", "e", r"\int", r"\frac", r"\partial", "-", "^", "+")
+_FIRST = (r"\sin", r"\cos", r"\log", "e", r"\int", r"\iint", r"\frac", "-", "(")
+
+
+class Asked(NamedTuple):
+    """A sequence, taken apart.
+
+    Attributes
+    ----------
+    operation
+        The number of the operation, or -1.
+    operand
+        Its words.
+    first, second
+        The sides of the equations that it refers to; the expression itself in calculus.
+    candidate
+        Its sides.
+    """
+
+    operation: int
+    operand: tuple[str, ...]
+    first: tuple[str, str]
+    second: tuple[str, str]
+    candidate: tuple[str, str]
+
+
+class Adapter:
+    """Boosted trees.
+
+    Parameters
+    ----------
+    seed
+        Of the boosting.
+    threads
+        That it may use.
+    rounds, rate
+        Trees, and how much each adds.
+    """
+
+    def __init__(self, *, seed: int, threads: int, rounds: int = 300, rate: float = 0.1) -> None:
+        self._threads = threads
+        self._model = HistGradientBoostingClassifier(
+            max_iter=rounds, learning_rate=rate, random_state=seed, early_stopping=False
+        )
+
+    def fit(self, problem: Problem) -> None:
+        """Learn.
+
+        Raises
+        ------
+        ValueError
+            If the labels are not 0 and 1.
+        """
+        if not np.isin(problem.Y, (0.0, 1.0)).all():
+            raise ValueError("the labels are not 0 and 1")
+        with threadpool_limits(limits=self._threads):
+            self._model.fit(_table(problem), problem.Y[:, 0])
+
+    def predict(self, problem: Problem) -> Array:
+        """Give the chance that each candidate is right, (n, 1)."""
+        with threadpool_limits(limits=self._threads):
+            chances: Array = self._model.predict_proba(_table(problem))[:, 1:]
+        return chances
+
+    def equations(self) -> list[str]:
+        """There are none."""
+        return []
+
+
+def _table(problem: Problem) -> Array:
+    return np.array([numbers(take_apart(str(text))) for text in problem.X])
+
+
+def take_apart(text: str) -> Asked:
+    """Cut a sequence into what is asked, and of what."""
+    known, operation, candidate = text.split(_SEPARATOR)
+    steps = [_sides(step) for step in _steps(known)]
+    name, *rest = operation.strip("[]").split(", ", 2)
+    if name not in OPERATIONS:  # calculus: an expression, and a variable
+        return Asked(
+            -1, tuple(_TOKEN.findall(operation)), _sides(known), ("", ""), _sides(candidate)
+        )
+    refs = [int(each) for each in rest if each.isdigit()]
+    substitutes = name.startswith("substitute")
+    operand = "" if substitutes or len(rest) < 2 else rest[1]  # noqa: PLR2004 - number, operand
+    return Asked(
+        OPERATIONS.index(name),
+        tuple(_TOKEN.findall(operand)),
+        steps[refs[0] - 1],
+        steps[refs[1] - 1] if substitutes else ("", ""),
+        _sides(candidate),
+    )
+
+
+def _steps(known: str) -> list[str]:
+    """Cut what is known at the commas between steps, and take the equation of each."""
+    found, depth, begin = [], 0, 0
+    for place, character in enumerate(known):
+        if character == "[":
+            begin = place + 1 if depth == 0 else begin
+            depth += 1
+        elif character == "]":
+            depth -= 1
+            if depth == 0:
+                found.append(known[begin:place])
+    return [_without_annotation(step) for step in found]
+
+
+def _without_annotation(step: str) -> str:
+    if step.startswith("["):
+        return step.partition("], ")[2]
+    return step.partition(", ")[2]
+
+
+def _sides(equation: str) -> tuple[str, str]:
+    left, equal, right = equation.partition(" = ")
+    return (left, right) if equal else ("", left)
+
+
+def numbers(asked: Asked) -> list[float]:
+    """Give numbers: the operation, and what there is more and less of on each side."""
+    found: list[float] = [asked.operation]
+    operand = " ".join(asked.operand)
+    for side in (0, 1):
+        before, after = asked.first[side], asked.candidate[side]
+        old, new = Counter(_TOKEN.findall(before)), Counter(_TOKEN.findall(after))
+        more, less = sum((new - old).values()), sum((old - new).values())
+        words = _TOKEN.findall(after)
+        first = words[0] if words else ""
+        found += [
+            more,
+            less,
+            len(words),
+            before == after,
+            bool(before) and before in after,
+            _FIRST.index(first) if first in _FIRST else -1,
+            sum((new - old)[word] for word in set(asked.operand)) if operand else -1,
+            _begins_alike(before, after),
+            _begins_alike(before[::-1], after[::-1]),
+            asked.second[side] in after if asked.second[side] else -1,
+            asked.second[1 - side] in after if asked.second[1 - side] else -1,
+            after.count(asked.second[0]) - before.count(asked.second[0]) if asked.second[0] else 0,
+            after.count(asked.second[1]) - before.count(asked.second[1]) if asked.second[1] else 0,
+            f"d{operand}" in after.replace(" ", "") if operand else -1,
+            f"d {operand}}}" in after or f"partial {operand}}}" in after if operand else -1,
+            *(new[mark] - old[mark] for mark in _MARKS),
+        ]
+    left, right = asked.candidate
+    found += [
+        left == right,
+        asked.candidate[0] == asked.first[1],
+        asked.candidate[1] == asked.first[0],
+        len(left) - len(right),
+        len(asked.first[0]) - len(asked.first[1]),
+        len(operand),
+    ]
+    return list(map(float, found))
+
+
+def _begins_alike(one: str, other: str) -> float:
+    """Give the share of a text with which another one begins, too."""
+    length = 0
+    for a, b in zip(one, other, strict=False):
+        if a != b:
+            break
+        length += 1
+    return length / max(1, len(one))

@@ -1,0 +1,142 @@
+"""What a set of derivations is made by, and what may be asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from mdbench.errors import DataError, did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["GENERATOR", "TASKS", "GeneratorSettings", "read_settings"]
+
+GENERATOR = 1
+"""Raised with every change after which other derivations come for the same seed."""
+TASKS = ("structured", "differentiate", "integrate")
+_WORDS = {
+    "task": TASKS,
+    "mode": ("closed", "prefix"),
+    "negatives": ("symmetric", "authors"),
+    "split": ("alpha", "authors"),
+}
+_MOST_STEPS, _MOST_SEQUENCES, _HEAVIEST = 6, 1_000_000, 1_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class GeneratorSettings:
+    """The configuration of a generator.
+
+    Attributes
+    ----------
+    task
+        ``structured`` derivations, or one step of calculus: ``differentiate``, ``integrate``.
+    steps
+        Of a structured derivation.
+    train, validation, test
+        Numbers of sequences; two of them, one right and one wrong, make a derivation.
+    easy
+        Sequences of calculus in one variable.
+    mode
+        ``closed``: the final step needs all others.  ``prefix``: the first steps of a derivation
+        of six that is closed, as the authors cut them.
+    negatives
+        ``symmetric``: both candidates are drawn in the same way, and a coin says which is right.
+        ``authors``: the wrong one is any next step.
+    split
+        ``alpha``: derivations whose steps but the last differ in names only are in one split.
+        ``authors``: sequences are shuffled and cut, so that the halves of a pair may be in two.
+    seed
+        Of all that is drawn.
+    premise_size
+        How many operators are put on a premise at most, plus one: M_c of algorithm 1.
+    history
+        p_h: how much newer equations are preferred to older ones.
+    premises, renaming, unary, evaluation, binary, calculus, substitution
+        p_0, p_r, p_1, p_e, p_2, p_c and p_s of algorithm 2.
+    alternatives
+        How many other expressions are tried for wrong answers, of which the nearest is taken, in
+        calculus.
+    """
+
+    task: str = "structured"
+    steps: int = 3
+    train: int = 20_000
+    validation: int = 5_000
+    test: int = 4_000
+    easy: int = 0
+    mode: str = "closed"
+    negatives: str = "symmetric"
+    split: str = "alpha"
+    seed: int = 0
+    premise_size: int = 2
+    history: int = 10
+    premises: int = 5
+    renaming: int = 100
+    unary: int = 50
+    evaluation: int = 50
+    binary: int = 100
+    calculus: int = 2
+    substitution: int = 30
+    alternatives: int = 8
+
+    def __post_init__(self) -> None:
+        for name, words in _WORDS.items():
+            if getattr(self, name) not in words:
+                raise DataError(
+                    f"{name} is {getattr(self, name)!r}.",
+                    did_you_mean(str(getattr(self, name)), words),
+                )
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.name in _WORDS:
+                continue
+            low, high = _BOUNDS.get(field.name, (0, _HEAVIEST))
+            if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+                raise DataError(
+                    f"{field.name} is {value!r}; it must be a whole number from {low} to {high}."
+                )
+        if any(getattr(self, name) % 2 for name in ("train", "validation", "test", "easy")):
+            raise DataError("sequences come in pairs; give even numbers of them.")
+        if self.mode == "prefix" and self.negatives == "symmetric":
+            raise DataError(
+                "mode is 'prefix' and negatives are 'symmetric'; the steps of a cut derivation "
+                "are what they are.",
+                "Give negatives = 'authors', or mode = 'closed'.",
+            )
+        if not self.unary + self.binary or not self.premises + self.unary + self.binary:
+            raise DataError("no operator has a weight.", "Give unary or binary a weight above 0.")
+
+    @property
+    def structured(self) -> bool:
+        """Whether it is about derivations of several steps."""
+        return self.task == "structured"
+
+
+_BOUNDS = {
+    "steps": (2, _MOST_STEPS),
+    "train": (0, _MOST_SEQUENCES),
+    "validation": (0, _MOST_SEQUENCES),
+    "test": (0, _MOST_SEQUENCES),
+    "easy": (0, _MOST_SEQUENCES),
+    "seed": (0, 2**63 - 1),
+    "premise_size": (1, 5),
+    "history": (1, 100),
+    "alternatives": (1, 100),
+}
+
+
+def read_settings(values: Mapping[str, Any]) -> GeneratorSettings:
+    """Read settings from a table of a file.
+
+    Raises
+    ------
+    DataError
+        If a key is not known or a value not allowed; says which are.
+    """
+    known = [field.name for field in fields(GeneratorSettings)]
+    for name in values:
+        if name not in known:
+            raise DataError(f"key {name!r} is not known.", did_you_mean(name, known))
+    return GeneratorSettings(**values)

@@ -1,0 +1,142 @@
+"""A derivation as mathematics, and how well methods tell its kind in sets that are perturbed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING
+
+from sympy.printing.mathml import mathml
+
+from mdbench.drawing.svg import COLOURS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import sympy
+
+__all__ = ["DerivationLine", "Telling", "derivation_pictures"]
+
+_WIDTH, _LEFT, _RIGHT, _BAR, _GAP, _TOP = 480, 70, 12, 9, 10, 6
+
+
+@dataclass(frozen=True)
+class DerivationLine:
+    """One line of a derivation.
+
+    Attributes
+    ----------
+    number
+        Of the step; a word for a candidate.
+    operation
+        What gave it, in words.
+    sides
+        The equation.
+    """
+
+    number: str
+    operation: str
+    sides: tuple[sympy.Expr, sympy.Expr]
+
+
+@dataclass(frozen=True)
+class Telling:
+    """What a method makes of a system.
+
+    Attributes
+    ----------
+    accuracy
+        By the title of a set: the share of sequences that are labelled rightly, and the ends of its
+        interval where there are some.
+    chose
+        Which candidate of the derivation that is shown it takes for right.
+    """
+
+    method: str
+    number: int
+    accuracy: Mapping[str, tuple[float, float | None, float | None]]
+    chose: str
+
+
+def derivation_pictures(
+    lines: Sequence[DerivationLine], asked: str, found: Sequence[Telling]
+) -> str:
+    """Draw a derivation step by step with its candidates, who chose which, and bars of all sets.
+
+    Parameters
+    ----------
+    lines
+        The steps that are known, and then the right and the wrong candidate.
+    asked
+        The operation whose result is asked for.
+    found
+        What methods make of them.
+
+    Returns
+    -------
+    str
+        HTML: two figures at most.
+    """
+    rows = "".join(
+        f"<tr><td>{escape(line.number)}</td><td>{escape(line.operation)}</td>"
+        f"<td>{_equation(line.sides)}</td></tr>"
+        for line in lines
+    )
+    chosen = "".join(
+        f"<li>{escape(one.method)}: {escape(one.chose)}</li>" for one in found if one.chose
+    )
+    shown = (
+        f"<figure><table><tbody>{rows}</tbody></table><figcaption>The first of the test: "
+        f"what does {escape(asked)} give? Taken for right by</figcaption><ul>{chosen}</ul></figure>"
+    )
+    return shown + (_bars(found) if found else "")
+
+
+def _equation(sides: tuple[sympy.Expr, sympy.Expr]) -> str:
+    left, right = (mathml(side, printer="presentation") for side in sides)
+    return f"<math><mrow>{left}<mo>=</mo>{right}</mrow></math>"
+
+
+def _bars(found: Sequence[Telling]) -> str:
+    """Draw a bar for each set and method, from 0 to 1, with a line for what a coin has."""
+    sets = list(dict.fromkeys(name for one in found for name in one.accuracy))
+    room = len(found) * _BAR + _GAP
+    height = _TOP + room * len(sets) + 16
+    wide = _WIDTH - _LEFT - _RIGHT
+    drawn = []
+    for place, name in enumerate(sets):
+        y = _TOP + place * room
+        drawn.append(f'<text x="4" y="{y + room / 2:.1f}">{escape(name)}</text>')
+        for row, one in enumerate(found):
+            if name not in one.accuracy:
+                continue
+            value, low, high = one.accuracy[name]
+            top = y + row * _BAR
+            bar = (
+                f'<path d="M{_LEFT} {top:.1f}h{value * wide:.1f}v{_BAR - 2}h{-value * wide:.1f}z"/>'
+            )
+            if low is not None and high is not None:
+                ends = [_LEFT + min(1.0, max(0.0, end)) * wide for end in (low, high)]
+                middle = f"{top + _BAR / 2 - 1:.1f}"
+                line = f"M{ends[0]:.1f} {middle}H{ends[1]:.1f}"
+                bar += f'<path d="{line}" stroke="currentColor"/>'
+            title = f"{one.method}, {name}: {value:.3f}"
+            drawn.append(
+                f'<g class="m{one.number % COLOURS}"><title>{escape(title)}</title>{bar}</g>'
+            )
+    coin = _LEFT + wide / 2
+    drawn.append(
+        f'<path d="M{coin:.1f} {_TOP}V{height - 14}" stroke="currentColor" stroke-dasharray="2 3"/>'
+        f'<text x="{coin:.1f}" y="{height - 3}" text-anchor="middle">0.5</text>'
+    )
+    keys = "".join(
+        f'<span><svg class="m{one.number % COLOURS}" viewBox="0 0 12 8" aria-hidden="true">'
+        f'<path d="M0 0h12v8h-12z"/></svg>{escape(one.method)}</span>'
+        for one in found
+    )
+    return (
+        f'<figure><svg viewBox="0 0 {_WIDTH} {height}" role="img"><title>Accuracy by set</title>'
+        f'{"".join(drawn)}</svg><p class="legend">{keys}</p><figcaption>The share of sequences '
+        "that are labelled rightly, by set; lines: 95 % intervals of the drop from the static set."
+        "</figcaption></figure>"
+    )

@@ -1,0 +1,339 @@
+"""Methods on sequences: what they see, what they are to find, and what they cannot."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tomllib
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from house import ROOT, HereRuntime, Quiet, imported
+
+from mdbench import datatypes
+from mdbench.authoring.check import check_method
+from mdbench.datatypes.base import Part, Protocol, RawAnswer
+from mdbench.derivations.calculus import calculation
+from mdbench.derivations.generation import generate
+from mdbench.derivations.perturbations import (
+    alternative_results,
+    expression_exchange,
+    variable_renaming,
+)
+from mdbench.derivations.settings import GeneratorSettings
+from mdbench.derivations.texts import trees
+from mdbench.methods import load
+from mdbench.runs.execute import execute
+from mdbench.runs.plan import RunOptions, make_plan
+from mdbench.runtimes.environments import prepare
+from mdbench.worker import Problem, Unsupported
+from mdbench.workspace import Workspace
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mdbench.datatypes.base import Task
+
+LIGHT = ("majority", "candidate_only", "tfidf_lr", "tagged_lr", "boosting", "replay")
+"""Those whose packages the development environment has, too."""
+VIEWS = {"replay": "trees"}
+
+
+@pytest.fixture(scope="module")
+def task(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Cut some 2-step derivations, in both views."""
+    folder = tmp_path_factory.mktemp("derivations")
+    (folder / "mine.toml").write_text(
+        "title = 'two steps'\nsteps = 2\ntrain = 1200\nvalidation = 100\ntest = 300\n"
+    )
+    kind = datatypes.find("derivation", folder, folder / "cache")
+    dataset = kind.source().load("mine", snr_db=None, seed=0, protocol=Protocol.STRICT)
+    return kind, {view: kind.task(dataset, view, Protocol.STRICT) for view in kind.views}
+
+
+def problem(part: Part, *, targets: bool = True) -> Problem:
+    arrays = dict(part.inputs) | ({"Y": part.targets} if targets else {})
+    return Problem("sequence", ("sequence",), ("right",), arrays)
+
+
+_known: dict[str, dict[str, float]] = {}
+
+
+def scores_of(name: str, task: Any) -> dict[str, float]:
+    if name not in _known:
+        _known[name] = _scores_of(name, task)
+    return _known[name]
+
+
+def _scores_of(name: str, task: Any) -> dict[str, float]:
+    kind, tasks = task
+    own: Task[Any] = tasks[VIEWS.get(name, "sequence")]
+    with imported(name) as module:
+        adapter = module.Adapter(seed=0, threads=1)
+        adapter.fit(problem(own.refit))
+        predictions = adapter.predict(problem(own.test, targets=False))
+        again = adapter.predict(problem(own.test, targets=False))
+    assert predictions.shape == own.test.targets.shape
+    assert np.array_equal(predictions, again)
+    return dict(kind.judge(own, kind.read_answer(own, RawAnswer((), predictions))).metrics)
+
+
+def test_replay_is_right_about_everything(task: Any) -> None:
+    found = scores_of("replay", task)
+    for name in ("static", "vr", "ee", "ar"):
+        assert found[f"{name}_accuracy"] == 1
+    assert found["all_sets"] == 1
+
+
+def test_the_majority_is_a_coin(task: Any) -> None:
+    found = scores_of("majority", task)
+    assert found["static_accuracy"] == 0.5
+    assert found["both_signs"] == 0
+
+
+def test_who_sees_the_candidate_alone_is_no_better_than_a_coin(task: Any) -> None:
+    found = scores_of("candidate_only", task)
+    assert 0.4 < found["static_accuracy"] < 0.6
+    # Labels swapped, candidates the same.
+    assert found["static_accuracy"] + found["ar_accuracy"] == pytest.approx(1)
+
+
+@pytest.mark.parametrize("name", ["tagged_lr", "boosting"])
+def test_who_knows_the_operation_finds_most(name: str, task: Any) -> None:
+    found = scores_of(name, task)
+    assert found["static_accuracy"] > 0.85
+    assert found["ar_accuracy"] > 0.85
+
+
+def test_a_bag_of_words_is_not_enough(task: Any) -> None:
+    assert scores_of("tfidf_lr", task)["all_sets"] < 0.5
+
+
+@pytest.mark.parametrize("name", LIGHT)
+def test_labels_that_are_none_are_refused(name: str, task: Any) -> None:
+    _, tasks = task
+    part = tasks[VIEWS.get(name, "sequence")].validation
+    wrong = Part(part.inputs, "Y", np.full_like(part.targets, np.nan))
+    with imported(name) as module, pytest.raises(ValueError, match="labels"):
+        module.Adapter(seed=0, threads=1).fit(problem(wrong))
+
+
+def test_replay_needs_trees(task: Any) -> None:
+    _, tasks = task
+    with imported("replay") as module, pytest.raises(Unsupported, match="trees"):
+        module.Adapter(seed=0, threads=1).fit(problem(tasks["sequence"].train))
+
+
+def test_replay_agrees_with_what_made_the_data() -> None:
+    settings = GeneratorSettings(steps=4, evaluation=200)
+    with imported("replay") as module:
+        for index in range(12):
+            one = generate(settings, "replay", index)
+            renamed = variable_renaming(one, 0)
+            for each in (one, renamed, expression_exchange(one), alternative_results(one)):
+                right, wrong = trees(each)  # type: ignore[arg-type]
+                assert module.comes_out(json.loads(right)), index
+                assert not module.comes_out(json.loads(wrong)), index
+        for task in ("differentiate", "integrate"):
+            for index in range(3):
+                calculated = calculation(
+                    GeneratorSettings(task=task, premise_size=2), "replay", index
+                )
+                right, wrong = trees(calculated)
+                assert module.comes_out(json.loads(right))
+                assert not module.comes_out(json.loads(wrong))
+
+
+def test_replay_reads_nothing_but_expressions() -> None:
+    with imported("replay") as module:
+        for text in ("__import__('os')", "open('x')", "Symbol('x').name", "[1]"):
+            with pytest.raises((ValueError, KeyError)):
+                module.read(text)
+
+
+def test_boosting_takes_sequences_apart() -> None:
+    text = (
+        r"[premise, f{(x,y)} = y \cos{(x)}], [[minus, 1, x^{2}], f{(x,y)} - x^{2} = "
+        r"y \cos{(x)} - x^{2}] [SEP] [substitute_LHS_for_RHS, 2, 1] [SEP] a = b"
+    )
+    with imported("boosting") as module:
+        asked = module.take_apart(text)
+        assert asked.first == ("f{(x,y)} - x^{2}", r"y \cos{(x)} - x^{2}")
+        assert asked.second == ("f{(x,y)}", r"y \cos{(x)}")
+        assert asked.candidate == ("a", "b")
+        assert asked.operand == ()
+        operand = module.take_apart(text.replace("substitute_LHS_for_RHS, 2, 1", "add, 1, x^{2}"))
+        assert "".join(operand.operand) == "x^{2}"
+        assert operand.second == ("", "")
+        plain = module.take_apart("a b [SEP] b [SEP] a")
+        assert plain.first == ("", "a b")
+        lengths = {len(module.numbers(each)) for each in (asked, operand, plain)}
+        assert len(lengths) == 1
+
+
+def test_replay_is_no_rival() -> None:
+    assert load(ROOT / "algorithms" / "replay").spec.given == ("truth",)
+
+
+@pytest.mark.slow
+def test_the_contract_is_kept(tmp_path: Path) -> None:
+    place = Workspace(ROOT, tmp_path / "home")
+    for name in ("majority", "replay"):
+        findings = list(check_method(name, place, HereRuntime()))
+        assert all(each.passed for each in findings), [f for f in findings if not f.passed]
+        assert len(findings) > 6
+
+
+@pytest.mark.slow
+def test_a_run_of_all_light_methods(tmp_path: Path) -> None:
+    place = Workspace(ROOT, tmp_path / "home")
+    asked = RunOptions(LIGHT, "derivation", ("structured-2-tiny",), result_dir=tmp_path / "results")
+    done = execute(make_plan(asked, place), HereRuntime(), Quiet()).records
+    found = {record.algorithm: record for record in done}
+    assert {str(record.status) for record in done} == {"ok"}, {r.reason for r in done}
+    assert found["replay"].metrics["static_accuracy"] == 1
+    assert found["majority"].metrics["static_accuracy"] == 0.5
+
+
+TRANSFORMER = ROOT / "algorithms" / "transformer"
+LEARNS = f"""
+import json, sys
+sys.path[:0] = [{str(TRANSFORMER)!r}, {str(ROOT)!r}]
+import numpy as np, torch
+from adapter import Adapter
+from network import Reader
+from vocabulary import STAND_INS, Vocabulary
+from mdbench.worker import Problem
+
+def problem(texts, labels=None, limit=None):
+    arrays = {{"X": np.array(texts)}}
+    if labels is not None:
+        arrays["Y"] = np.array(labels, float)[:, None]
+    return Problem("sequence", ("sequence",), ("right",), arrays, time_limit=limit)
+
+rng = np.random.default_rng(0)
+letters = list("abcfghjk")
+texts = [" ".join([rng.choice(letters), "[SEP] b [SEP]", r"\\\\sin x" if n % 2 else r"\\\\cos x"])
+         for n in range(200)]
+labels = [n % 2 for n in range(200)]
+small = dict(layers=1, width=16, heads=2, epochs=6, rate=1e-2)
+out = {{}}
+one, two = (Adapter(seed=3, threads=1, **small) for _ in range(2))
+for each in (one, two):
+    each.fit(problem(texts, labels))
+first, second = (each.predict(problem(texts)) for each in (one, two))
+out["accuracy"] = float(((first[:, 0] > 0.5) == labels).mean())
+out["same"] = bool(np.array_equal(first, second))
+alone = np.concatenate([one.predict(problem([text])) for text in texts[:20]])
+out["padding"] = float(np.abs(alone - first[:20]).max())
+out["range"] = [float(first.min()), float(first.max())]
+greek = one.predict(problem([text.replace("b", r"\\\\beta") for text in texts]))
+out["greek"] = float(((greek[:, 0] > 0.5) == labels).mean())
+late = Adapter(seed=0, threads=1, **small)
+late.fit(problem(texts, labels, limit=1e-6))
+out["late"] = late.stopped_early and late.predict(problem(texts)).shape == (200, 1)
+words = Vocabulary.of(["a + b [SEP] e"])
+numbers = words.numbers("a + zz yy zz", 256)
+out["stand_ins"] = numbers[2] == numbers[4] != numbers[3] and max(numbers[2:]) <= STAND_INS
+out["cut"] = words.numbers("a a a b", 2) == words.numbers("a b", 9)
+exchanged = words.exchanged(words.numbers("a b a + e", 9), rng)
+out["exchanged"] = (exchanged[0] == exchanged[2] != exchanged[1]
+                    and exchanged[3:] == words.numbers("+ e", 9))
+out["parameters"] = sum(p.numel() for p in Reader(100, 3, 128, 4, 256).parameters())
+try:
+    Adapter(seed=0, threads=1).fit(problem(texts, [np.nan] * 200))
+except ValueError as error:
+    out["refused"] = str(error)
+print(json.dumps(out))
+"""
+
+
+@pytest.mark.build
+def test_the_transformer_learns_in_its_environment() -> None:
+    spec = tomllib.loads((TRANSFORMER / "method.toml").read_text(encoding="utf-8"))
+    python = prepare(
+        "transformer", TRANSFORMER / "requirements.lock", spec["python"], Workspace.find().home
+    ).python
+    run = subprocess.run(
+        [str(python), "-c", LEARNS], capture_output=True, text=True, check=False, timeout=300
+    )
+    assert run.returncode == 0, run.stderr
+    found = json.loads(run.stdout.splitlines()[-1])
+    assert found["accuracy"] == 1
+    assert found["greek"] > 0.9
+    assert found["padding"] < 1e-5
+    assert 0 <= found["range"][0] < found["range"][1] <= 1
+    assert 400_000 < found["parameters"] < 2_000_000
+    assert "labels" in found["refused"]
+    for what in ("same", "late", "stand_ins", "cut", "exchanged"):
+        assert found[what], what
+
+
+ENCODER = ROOT / "algorithms" / "hf_encoder"
+TUNES = f"""
+import json, sys
+sys.path[:0] = [{str(ENCODER)!r}, {str(ROOT)!r}]
+import numpy as np
+from adapter import Adapter
+from mdbench.worker import Problem, Unsupported
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast
+
+folder = sys.argv[1]
+words = ["[PAD]", "[UNK]", "[SEP]", "a", "b", "sin", "cos"]
+tokenizer = Tokenizer(models.WordLevel({{w: n for n, w in enumerate(words)}}, unk_token="[UNK]"))
+tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+PreTrainedTokenizerFast(
+    tokenizer_object=tokenizer, pad_token="[PAD]", unk_token="[UNK]", sep_token="[SEP]"
+).save_pretrained(folder)
+config = BertConfig(
+    vocab_size=len(words), hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
+    intermediate_size=32, max_position_embeddings=64, num_labels=2,
+)
+BertForSequenceClassification(config).save_pretrained(folder)
+
+def problem(texts, labels=None, limit=None):
+    arrays = {{"X": np.array(texts)}}
+    if labels is not None:
+        arrays["Y"] = np.array(labels, float)[:, None]
+    return Problem("sequence", ("sequence",), ("right",), arrays, time_limit=limit)
+
+texts = ["a [SEP] b [SEP] " + ("sin" if n % 2 else "cos") for n in range(80)]
+labels = [n % 2 for n in range(80)]
+out = {{}}
+one, two = (Adapter(seed=0, threads=1, checkpoint=folder, rate=1e-2, epochs=5) for _ in range(2))
+for each in (one, two):
+    each.fit(problem(texts, labels))
+first, second = (each.predict(problem(texts)) for each in (one, two))
+out["accuracy"] = float(((first[:, 0] > 0.5) == labels).mean())
+out["same"] = bool(np.array_equal(first, second))
+out["shape"] = list(first.shape)
+late = Adapter(seed=0, threads=1, checkpoint=folder)
+late.fit(problem(texts, labels, limit=1e-6))
+out["late"] = late.stopped_early
+try:
+    Adapter(seed=0, threads=1).fit(problem(texts, labels))
+except Unsupported as reason:
+    out["without"] = str(reason)
+print(json.dumps(out))
+"""
+
+
+@pytest.mark.build
+def test_a_local_checkpoint_is_fine_tuned_and_none_is_no_failure(tmp_path: Path) -> None:
+    spec = tomllib.loads((ENCODER / "method.toml").read_text(encoding="utf-8"))
+    python = prepare(
+        "hf_encoder", ENCODER / "requirements.lock", spec["python"], Workspace.find().home
+    ).python
+    run = subprocess.run(
+        [str(python), "-c", TUNES, str(tmp_path)],
+        capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    found = json.loads(run.stdout.splitlines()[-1])
+    assert found["accuracy"] == 1
+    assert found["same"]
+    assert found["late"]
+    assert found["shape"] == [80, 1]
+    assert "no checkpoint" in found["without"]

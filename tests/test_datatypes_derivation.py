@@ -1,0 +1,342 @@
+"""The data type derivation: what a method is given, what it is not, and what labels are worth."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+from house import ROOT, HereRuntime, Quiet, add_method, workspace
+
+from mdbench import datatypes
+from mdbench.datatypes.base import Proposal, Protocol, RawAnswer, Room, Shown
+from mdbench.datatypes.shared.labels import accuracy, bootstrap_difference, f1
+from mdbench.datatypes.shared.probe import probe
+from mdbench.derivations.records import read_record
+from mdbench.errors import AnswerError, DataError, UsageError
+from mdbench.records import Status
+from mdbench.runs.execute import execute
+from mdbench.runs.plan import RunOptions, make_plan
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from mdbench.datatypes.base import Task
+    from mdbench.datatypes.derivation import DerivationType, Sequences
+    from mdbench.datatypes.shared.perturbed import SequenceRows
+
+TINY = "structured-2-tiny"
+ECHO = """
+import numpy as np
+
+class Adapter:
+    '''Remembers the labels, and shows what it was given.'''
+    def __init__(self, *, seed, threads): ...
+    def fit(self, problem):
+        assert set(problem.arrays) == {"X", "Y"}, set(problem.arrays)
+        self.share = problem.Y.mean()
+    def predict(self, problem):
+        assert set(problem.arrays) == {"X"}, set(problem.arrays)
+        return np.full((len(problem.X), 1), self.share)
+"""
+STRANGE = ECHO.replace("1), self.share)", "1), 2.0)")
+METRICS = ("static_accuracy", "vr_accuracy", "ee_accuracy", "ar_accuracy")
+
+
+@pytest.fixture(scope="module")
+def kind(tmp_path_factory: pytest.TempPathFactory) -> DerivationType:
+    folder = ROOT / "datasets" / "derivation"
+    return datatypes.find("derivation", folder, tmp_path_factory.mktemp("cache"))  # type: ignore[return-value]
+
+
+@pytest.fixture(scope="module")
+def dataset(kind: DerivationType) -> Sequences:
+    return load(kind, TINY)
+
+
+def load(kind: DerivationType, name: str, folder: Path | None = None) -> Sequences:
+    return kind.source(folder).load(name, snr_db=None, seed=0, protocol=Protocol.STRICT)
+
+
+@pytest.fixture(scope="module")
+def task(kind: DerivationType, dataset: Sequences) -> Task[Sequences]:
+    return kind.task(dataset, "trees", Protocol.STRICT)
+
+
+def judged(kind: DerivationType, task: Task[Sequences], scores: Any) -> dict[str, Any]:
+    answer = kind.read_answer(task, RawAnswer((), np.asarray(scores, float)[:, None]))
+    return dict(kind.judge(task, answer).metrics)
+
+
+def test_all_configurations_can_be_read(kind: DerivationType) -> None:
+    source = kind.source()
+    assert source.names()[:2] == ["differentiate-tiny", TINY]
+    for name in source.names():
+        assert source.title(name)
+        assert not name.endswith("tiny") or source.at_hand(name, {}) in {True, False}
+    assert set(source.groups()) == {"tiny", "small", "leak", "paper"}
+    assert set(source.groups()["paper"]) == {
+        "structured-2", "structured-3", "structured-4", "differentiate", "integrate",
+    }  # fmt: skip
+
+
+def test_a_method_sees_texts_and_labels_and_nothing_else(task: Task[Sequences]) -> None:
+    for part, count in (
+        (task.train, 120),
+        (task.validation, 40),
+        (task.refit, 160),
+        (task.test, 160),
+    ):
+        assert set(part.inputs) == {"X", "trees"}
+        assert part.inputs["X"].shape == (count,)
+        assert part.targets.shape == (count, 1)
+        for text, tree in zip(part.inputs["X"], part.inputs["trees"], strict=True):
+            assert text.count("[SEP]") == 2
+            assert set(json.loads(tree)) == {"steps", "op", "refs", "operand", "lhs", "rhs"}
+    assert task.any_order
+    assert not task.equations
+
+
+def test_half_of_every_set_is_right(dataset: Sequences) -> None:
+    rows = dataset.rows["test"]
+    for name in ("static", "vr", "ee", "ar"):
+        own = rows.labels[rows.sets == name]
+        assert len(own) == 40
+        assert own.sum() == 20
+
+
+def test_neighbours_are_no_pairs_more_often_than_by_chance(dataset: Sequences) -> None:
+    pairs = dataset.rows["train"].pairs
+    assert np.sum(pairs[1:] == pairs[:-1]) <= 6
+
+
+def test_data_are_made_once_and_are_the_same_anywhere(
+    kind: DerivationType, dataset: Sequences, tmp_path: Path
+) -> None:
+    assert load(kind, TINY).fingerprint == dataset.fingerprint
+    other = datatypes.find("derivation", kind.systems, tmp_path)
+    said: list[str] = []
+    other.say = said.append
+    again = load(other, TINY)  # type: ignore[arg-type]
+    assert again.fingerprint == dataset.fingerprint
+    assert said == [f"{TINY}: sequences are made, once"]
+    rows = next(tmp_path.glob("*/rows.npz"))
+    rows.write_bytes(rows.read_bytes()[:100])  # damaged, and made anew
+    assert load(other, TINY).fingerprint == dataset.fingerprint  # type: ignore[arg-type]
+
+
+def by_set(rows: SequenceRows, right: dict[str, Any]) -> NDArray[np.float64]:
+    """Give scores that are right in some sets: True, False, or for one label alone."""
+    scores = np.empty(len(rows.labels))
+    for place, (name, label) in enumerate(zip(rows.sets, rows.labels, strict=True)):
+        wanted = right.get(str(name), True)
+        good = wanted if isinstance(wanted, bool) else bool(label == wanted)
+        scores[place] = float(label) if good else 1.0 - float(label)
+    return scores
+
+
+@pytest.mark.parametrize(
+    ("right", "wanted"),
+    [
+        ({}, {"static_accuracy": 1, "both_signs": 1, "all_sets": 1, "not_perturbed": 0,
+              "vr_drop": 0, "static_f1": 1}),
+        ({"vr": False, "ee": False, "ar": False},
+         {"static_accuracy": 1, "vr_accuracy": 0, "all_sets": 0, "not_perturbed": 1, "ar_drop": 1,
+          "ar_drop_low": 1, "ar_drop_high": 1}),
+        ({"static": 1}, {"static_accuracy": 0.5, "both_signs": 0, "all_sets": 0.5,
+                         "static_f1": 2 / 3, "ee_drop": -0.5}),
+        ({"ar": 0}, {"ar_accuracy": 0.5, "all_sets": 0.5, "both_signs": 1, "ar_f1": 0}),
+        ({"static": False}, {"static_accuracy": 0, "both_signs": 0, "not_perturbed": 0}),
+    ],
+)  # fmt: skip
+def test_scores_are_those_of_the_definitions(
+    kind: DerivationType, task: Task[Sequences], right: dict[str, Any], wanted: dict[str, float]
+) -> None:
+    found = judged(kind, task, by_set(task.dataset.rows["test"], right))
+    for name, value in wanted.items():
+        assert found[name] == pytest.approx(value), name
+    assert set(found) == set(kind.judged_by(task))
+
+
+def test_the_leak_is_told_beside_every_score(kind: DerivationType, task: Task[Sequences]) -> None:
+    found = judged(kind, task, np.ones(160))
+    assert found["static_accuracy"] == 0.5
+    assert found["static_f1"] == pytest.approx(2 / 3)
+    # The candidates of AR are those of the static set, with labels swapped.
+    assert found["static_leak"] + found["ar_leak"] == pytest.approx(1)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -0.1, 1.1])
+def test_scores_out_of_range_are_refused(
+    kind: DerivationType, task: Task[Sequences], bad: float
+) -> None:
+    scores = np.full((160, 1), 0.5)
+    scores[7] = bad
+    with pytest.raises(AnswerError, match="within 0 and 1"):
+        kind.read_answer(task, RawAnswer((), scores))
+    with pytest.raises(AnswerError, match="no labels"):
+        kind.read_answer(task, RawAnswer(()))
+
+
+def test_candidates_are_weighed_by_f1(kind: DerivationType, task: Task[Sequences]) -> None:
+    right = Proposal(0, (), {}, predictions=task.validation.targets)
+    always = Proposal(1, (), {}, predictions=np.ones_like(task.validation.targets))
+    offers = [kind.weigh(task, task.validation, each) for each in (always, right)]
+    share = task.validation.targets.mean()
+    assert offers[0].fitness == pytest.approx(2 * share / (1 + share))
+    assert offers[1].fitness == 1
+    choice = kind.select(task, offers)
+    assert choice is not None
+    assert choice.indices == [0]
+
+
+def test_damaged_records_are_told_of(kind: DerivationType, tmp_path: Path) -> None:
+    other: Any = datatypes.find("derivation", kind.systems, tmp_path)
+    dataset = load(other, TINY)
+    dataset.file.write_bytes(b"nonsense")
+    with pytest.raises(DataError, match="Delete it"):
+        list(other.files(dataset))
+    dataset.file.unlink()
+    assert len(list(other.files(load(other, TINY)))) == 6
+
+
+@pytest.mark.parametrize("name", [TINY, "differentiate-tiny"])
+def test_pictures_show_a_derivation_bars_and_who_chose_what(
+    kind: DerivationType, name: str
+) -> None:
+    dataset = load(kind, name)
+    task = kind.task(dataset, "sequence", Protocol.STRICT)
+    labels = dataset.rows["test"].labels
+    shown = []
+    for number, (method, scores) in enumerate({"knows": labels, "errs": 1 - labels}.items()):
+        shown.append(Shown(method, number, (), judged(kind, task, scores)))
+    html = kind.pictures(dataset, shown, Room(0)).html
+    assert html.count("<math>") == 3
+    assert "knows: the right one" in html
+    assert "errs: the wrong one" in html
+    assert "errs, static: 0.000" in html
+    ET.fromstring(f"<div>{html.replace('&InvisibleTimes;', '').replace('&dd;', 'd')}</div>")
+    always = judged(kind, task, np.ones(len(labels)))
+    assert always["first"] == "both"
+    assert judged(kind, task, np.zeros(len(labels)))["first"] == "neither"
+
+
+def test_files_are_records_that_can_be_read(kind: DerivationType, dataset: Sequences) -> None:
+    files = dict(kind.files(dataset))
+    assert set(files) == {
+        f"{form}/{TINY}/{split}.jsonl"
+        for form in ("documented", "authors")
+        for split in ("train", "validation", "test")
+    }
+    for name, count in (("train", 60), ("test", 20)):
+        stream = io.BytesIO()
+        files[f"documented/{TINY}/{name}.jsonl"](stream)
+        lines = stream.getvalue().decode().splitlines()
+        assert len([read_record(json.loads(line)) for line in lines]) == count
+        stream = io.BytesIO()
+        files[f"authors/{TINY}/{name}.jsonl"](stream)
+        assert len(stream.getvalue().splitlines()) == count
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("steps = 3", "key 'title' is missing"),
+        ("title = 'x'\nstep = 3", "Did you mean steps"),
+        ("title = 'x'\nsteps = 'three'", "whole number"),
+        ("title = 'x'\nmode = 'open'", "There are: closed, prefix"),
+        ("title = 'x'\ntest = 0", "every split"),
+        ("title =", "no valid TOML"),
+    ],
+)
+def test_a_configuration_that_cannot_be_is_refused(
+    kind: DerivationType, tmp_path: Path, text: str, says: str
+) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(text)
+    with pytest.raises(DataError) as caught:
+        load(kind, "mine", file)
+    assert says in str(caught.value)
+    assert "mine.toml" in str(caught.value)
+
+
+def test_what_is_not_there_is_named(
+    kind: DerivationType, dataset: Sequences, tmp_path: Path
+) -> None:
+    with pytest.raises(UsageError, match="no dataset 'structured-5'"):
+        load(kind, "structured-5")
+    with pytest.raises(DataError, match="nothing at"):
+        kind.source(tmp_path / "none").names()
+    with pytest.raises(DataError, match="no configurations"):
+        kind.source(tmp_path).names()
+    with pytest.raises(UsageError, match="no view"):
+        kind.task(dataset, "table", Protocol.STRICT)
+    with pytest.raises(UsageError, match="no noise"):
+        kind.source().load(TINY, snr_db=20.0, seed=0, protocol=Protocol.STRICT)
+
+
+def test_f1_and_accuracy_are_those_of_counting() -> None:
+    generator = np.random.default_rng(0)
+    for _ in range(20):
+        found, true = generator.random((2, 30)) < 0.4
+        hits = sum(a and b for a, b in zip(found, true, strict=True))
+        precision, recall = hits / max(1, found.sum()), hits / max(1, true.sum())
+        wanted = 2 * precision * recall / (precision + recall) if hits else 0.0
+        assert f1(found, true) == pytest.approx(wanted)
+        assert accuracy(found, true) == np.mean([a == b for a, b in zip(found, true, strict=True)])
+    none = np.zeros(3, bool)
+    assert f1(none, none) == 0
+
+
+def test_the_interval_is_that_of_the_normal_law_for_many() -> None:
+    generator = np.random.default_rng(1)
+    shared = generator.normal(size=400)
+    one, other = shared + 0.3 + generator.normal(0, 0.1, 400), shared
+    difference, low, high = bootstrap_difference(one, other, paired=True)
+    half = 1.96 * np.std(one - other) / 20
+    assert (low, high) == pytest.approx((difference - half, difference + half), abs=0.003)
+    _, wide_low, wide_high = bootstrap_difference(one, other, paired=False)
+    assert wide_high - wide_low > 5 * (high - low)
+
+
+def test_the_probe_finds_a_leak_and_no_other() -> None:
+    right = [f"a [SEP] b [SEP] x + {n}" for n in range(20)]
+    wrong = [f"a [SEP] b [SEP] y + {n}" for n in range(20)]
+    labels = [1] * 20 + [0] * 20
+    assert probe(right + wrong, labels, ["c [SEP] d [SEP] x", "c [SEP] d [SEP] y"]) == [True, False]
+    assert probe(right, [1] * 20, ["c [SEP] d [SEP] y"]) == [True]
+
+
+def test_a_run_leaves_a_record_with_all_scores(tmp_path: Path) -> None:
+    place = workspace(tmp_path)
+    for name, adapter in (("echo", ECHO), ("strange", STRANGE)):
+        toml = add_method(place, name, adapter) / "method.toml"
+        text = (
+            toml.read_text().replace('["ode"]', '["derivation"]').replace('"table"', '"sequence"')
+        )
+        toml.write_text(text)
+    asked = RunOptions(("echo", "strange"), "derivation", (TINY,), result_dir=tmp_path / "results")
+    done = execute(make_plan(asked, place), HereRuntime(), Quiet()).records
+    records = {record.algorithm: record for record in done}
+    assert records["echo"].status is Status.OK
+    assert records["echo"].equations is None
+    assert [records["echo"].metrics[name] for name in METRICS] == [0.5] * 4
+    assert records["strange"].status is Status.INVALID_OUTPUT
+
+
+def test_all_data_are_written_as_files(tmp_path: Path) -> None:
+    place = workspace(tmp_path)
+    (place.root / "datasets").unlink()
+    folder = place.root / "datasets" / "derivation"
+    folder.mkdir(parents=True)
+    (folder / f"{TINY}.toml").write_text(
+        (ROOT / "datasets/derivation" / f"{TINY}.toml").read_text()
+    )
+    kind = datatypes.find("derivation", folder, tmp_path / "cache")
+    assert kind.write_all(tmp_path / "out") == 6
+    assert (tmp_path / "out/documented" / TINY / "test.jsonl").read_text().count("\n") == 20

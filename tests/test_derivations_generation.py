@@ -1,0 +1,191 @@
+"""Random derivations: what holds for every one of them, and for their negatives."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from functools import cache
+from itertools import pairwise
+
+import pytest
+import sympy
+from house import ROOT
+
+from mdbench.derivations.generation import generate
+from mdbench.derivations.naming import GREEK, LETTERS, names
+from mdbench.derivations.operators import OPERATORS, PREMISES, apply, is_valid, replay
+from mdbench.derivations.records import alpha_class, record
+from mdbench.derivations.settings import GeneratorSettings
+from mdbench.derivations.steps import Derivation, ancestors, is_closed, mirrored
+from mdbench.derivations.truth import falsehoods
+from mdbench.errors import DataError
+
+COUNT = 40
+
+
+@cache
+def derivations(steps: int, negatives: str = "symmetric", mode: str = "closed") -> list[Derivation]:
+    settings = GeneratorSettings(steps=steps, negatives=negatives, mode=mode)
+    return [generate(settings, "tests", index) for index in range(COUNT)]
+
+
+KINDS = [(2, "symmetric", "closed"), (3, "symmetric", "closed"), (4, "symmetric", "closed"),
+         (3, "authors", "closed")]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_step_and_every_negative_replays(kind: tuple[int, str, str]) -> None:
+    for one in derivations(*kind):
+        replay(one)
+        assert len(one.steps) == kind[0]
+        assert {step.op for step in one.steps + one.negatives} <= set(OPERATORS)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_references_go_back_and_the_last_step_needs_all(kind: tuple[int, str, str]) -> None:
+    for one in derivations(*kind):
+        assert one.steps[0].op == "premise"
+        for number, step in enumerate(one.steps, 1):
+            assert all(1 <= ref < number for ref in step.refs)
+        assert is_closed(one.steps)
+        assert ancestors(one.steps, len(one.steps)) == set(range(1, len(one.steps) + 1))
+
+
+def test_both_candidates_of_symmetric_data_close_the_derivation() -> None:
+    for one in derivations(3):
+        assert is_closed((*one.context, *one.negatives))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_negative_differs_from_the_step_and_its_mirror(kind: tuple[int, str, str]) -> None:
+    for one in derivations(*kind):
+        [negative] = one.negatives
+        assert negative.op not in PREMISES
+        assert is_valid(negative.sides)
+        assert negative.sides not in {one.final.sides, mirrored(one.final.sides)}
+        worked_out, other = (
+            apply("evaluate_derivatives", [each.sides], (1,)) for each in (negative, one.final)
+        )
+        assert worked_out not in {other, mirrored(other)}
+        for step in one.context:
+            assert negative.sides not in {step.sides, mirrored(step.sides)}
+
+
+@pytest.mark.parametrize("steps", [3, 4])
+def test_every_step_and_every_negative_is_true(steps: int) -> None:
+    for one in derivations(steps)[:25]:
+        assert falsehoods(one.steps) == []
+        assert falsehoods((*one.context, *one.negatives)) == []
+
+
+def test_what_is_false_is_noticed() -> None:
+    noticed = 0
+    for one in derivations(3)[:20]:
+        false = one.final.lhs + 1
+        steps = (*one.context, type(one.final)(**{**vars(one.final), "lhs": false}))
+        noticed += falsehoods(steps) == [3]
+    assert noticed == 20
+
+
+def test_steps_with_many_constants_are_true_too() -> None:
+    settings = GeneratorSettings(steps=5, calculus=40, evaluation=200, unary=100)
+    seen = 0
+    for index in range(15):
+        one = generate(settings, "constants", index)
+        seen += any(step.constants for step in one.steps)
+        replay(one)
+        assert falsehoods(one.steps) == []
+    assert seen > 1
+
+
+def test_names_are_letters_and_functions_take_symbols() -> None:
+    for one in derivations(4):
+        parts = [side for step in one.steps + one.negatives for side in step.sides]
+        assert set(names(parts)) <= set(LETTERS)
+        assert not set(LETTERS) & set(GREEK)
+        for part in parts:
+            assert part.is_finite is not False
+            assert not part.has(sympy.I, sympy.nan, sympy.zoo, sympy.oo, sympy.Subs)
+    assert len(LETTERS) == 48
+
+
+def test_the_cut_of_the_authors_leaves_steps_that_nothing_uses() -> None:
+    cut = [
+        generate(GeneratorSettings(steps=3, negatives="authors", mode="prefix"), "tests", index)
+        for index in range(8)
+    ]
+    for one in cut:
+        replay(one)
+        assert len(one.steps) == 3
+    assert any(not is_closed(one.steps) for one in cut)
+
+
+WRITES = """
+import json, sys
+from mdbench.derivations.generation import generate
+from mdbench.derivations.records import record
+from mdbench.derivations.settings import GeneratorSettings
+settings = GeneratorSettings(steps=4)
+for index in map(int, sys.argv[1:]):
+    print(json.dumps(record(generate(settings, "main", index), settings)))
+"""
+
+
+def test_order_process_and_hash_seed_change_no_byte() -> None:
+    def written(seed: str, *indices: int) -> dict[int, str]:
+        run = subprocess.run(
+            [sys.executable, "-c", WRITES, *map(str, indices)],
+            env=os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)},
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        return dict(zip(indices, run.stdout.splitlines(), strict=True))
+
+    ahead = written("1", *range(30))
+    back = written("77", *reversed(range(30)))
+    assert ahead == back
+    settings = GeneratorSettings(steps=4)
+    for index in (3, 17):
+        own = generate(settings, "main", index)
+        assert json.dumps(record(own, settings)) == ahead[index]
+    assert len(set(ahead.values())) == 30
+    for one, other in pairwise(ahead.values()):
+        assert one != other
+
+
+def test_another_seed_or_stream_gives_other_derivations() -> None:
+    settings = GeneratorSettings(steps=3)
+    one = generate(settings, "main", 0)
+    assert one.steps != generate(settings, "other", 0).steps
+    assert one.steps != generate(GeneratorSettings(steps=3, seed=1), "main", 0).steps
+
+
+def test_derivations_that_differ_in_names_only_have_one_class() -> None:
+    from mdbench.derivations.perturbations import renamed  # noqa: PLC0415
+
+    classes = {}
+    for one in derivations(3):
+        own = names([side for step in one.steps for side in step.sides])
+        other = renamed(one, dict(zip(own, [*own[1:], own[0]], strict=True)))
+        assert alpha_class(one) == alpha_class(other)
+        classes[alpha_class(one)] = one
+    assert len(classes) > 20
+
+
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        ({"task": "sums"}, "task is 'sums'"),
+        ({"steps": 1}, "steps is 1"),
+        ({"steps": True}, "steps is True"),
+        ({"train": 3}, "even numbers"),
+        ({"mode": "prefix"}, "negatives = 'authors'"),
+        ({"unary": 0, "binary": 0}, "weight"),
+        ({"history": 2.5}, "whole number"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(values: dict[str, object], says: str) -> None:
+    with pytest.raises(DataError) as caught:
+        GeneratorSettings(**values)  # type: ignore[arg-type]
+    assert says in str(caught.value)

@@ -1,0 +1,397 @@
+"""Records, texts and perturbations: what is written is what is read, and nothing else is."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from functools import cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import sympy
+from hypothesis import given
+from hypothesis import settings as within
+from hypothesis import strategies as st
+
+from mdbench.derivations.calculus import Calculation, calculate, calculation
+from mdbench.derivations.distance import damerau_levenshtein
+from mdbench.derivations.generation import generate
+from mdbench.derivations.making import answer, make_all
+from mdbench.derivations.naming import GREEK, names
+from mdbench.derivations.operators import replay
+from mdbench.derivations.perturbations import (
+    alternative_results,
+    equation_conversion,
+    expression_exchange,
+    renamed,
+    renaming,
+    variable_renaming,
+)
+from mdbench.derivations.records import (
+    authors_record,
+    context_class,
+    read_record,
+    read_records,
+    record,
+)
+from mdbench.derivations.settings import GeneratorSettings
+from mdbench.derivations.texts import pieces, texts, trees
+from mdbench.derivations.truth import agree
+from mdbench.derivations.writing import is_readable, latex, read, write
+from mdbench.errors import DataError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mdbench.derivations.steps import Derivation
+
+STRUCTURED = GeneratorSettings(steps=3)
+CALCULUS = {
+    task: GeneratorSettings(task=task, premise_size=3) for task in ("differentiate", "integrate")
+}
+
+
+@cache
+def derivations() -> list[Derivation]:
+    return [generate(STRUCTURED, "records", index) for index in range(40)]
+
+
+@cache
+def calculations(task: str) -> list[Calculation]:
+    return [calculation(CALCULUS[task], "records", index) for index in range(8)]
+
+
+def examples() -> list[tuple[GeneratorSettings, Derivation | Calculation]]:
+    return [(STRUCTURED, each) for each in derivations()] + [
+        (CALCULUS[task], each) for task in CALCULUS for each in calculations(task)
+    ]
+
+
+def test_records_are_read_back_to_the_same_texts() -> None:
+    for settings, example in examples():
+        line = json.dumps(record(example, settings))
+        back = read_record(json.loads(line))
+        assert back == example
+        assert texts(back) == texts(example)
+        assert trees(back) == trees(example)
+        assert json.dumps(record(back, settings)) == line
+
+
+def test_every_text_has_two_separators_and_no_brackets_that_grow() -> None:
+    for settings, example in examples():
+        versions: list[Any] = [example, variable_renaming(example, settings.seed)]
+        for each in filter(None, versions):
+            for text in texts(each):
+                assert text.count("[SEP]") == 2
+                assert r"\left" not in text
+                assert r"\right" not in text
+                assert r"\," not in text
+                assert len(pieces(text)) == 3
+
+
+@pytest.mark.parametrize("text", ["a = b", "a [SEP] b", "a [SEP] b [SEP] c [SEP] d", "[SEP] [SEP]"])
+def test_a_text_without_two_separators_is_refused(text: str) -> None:
+    with pytest.raises(DataError, match="SEP"):
+        pieces(text)
+
+
+def test_trees_say_nothing_of_constants_and_of_the_other_candidate() -> None:
+    for one in derivations():
+        right, wrong = map(json.loads, trees(one))
+        assert set(right) == {"steps", "op", "refs", "operand", "lhs", "rhs"}
+        assert all(set(each) == {"op", "refs", "operand", "lhs", "rhs"} for each in right["steps"])
+        assert {k: v for k, v in right.items() if k not in {"lhs", "rhs"}} == {
+            k: v for k, v in wrong.items() if k not in {"lhs", "rhs"}
+        }
+
+
+def test_renaming_goes_back_and_gives_greek_names_of_their_own() -> None:
+    for settings, example in examples():
+        new = renaming(example, settings.seed)
+        if new is None:
+            continue
+        assert set(new.values()) <= set(GREEK)
+        assert len(set(new.values())) == len(new)
+        other = variable_renaming(example, settings.seed)
+        assert other is not None
+        assert renamed(other, {greek: name for name, greek in new.items()}) == example
+
+
+def test_too_many_names_cannot_be_renamed() -> None:
+    many = sum(sympy.symbols("a b c f g h j k l m n"))
+    x = sympy.Symbol("a")
+    example = Calculation(0, "", "differentiate", many, x, sympy.Integer(1), sympy.Integer(2))
+    assert variable_renaming(example, 0) is None
+
+
+def test_renamed_derivations_replay_but_for_the_order_of_derivatives() -> None:
+    failed = 0
+    for one in derivations():
+        try:
+            replay(variable_renaming(one, 0))  # type: ignore[arg-type]
+        except DataError:
+            failed += 1
+    assert failed <= 1
+
+
+def test_exchange_is_its_own_inverse_and_replays() -> None:
+    mirrored = {"substitute_LHS_for_RHS", "substitute_RHS_for_LHS"}
+    for one in derivations():
+        other = expression_exchange(one)
+        assert expression_exchange(other) == one
+        for before, after in zip(one.steps, other.steps, strict=True):
+            assert after.sides == before.sides[::-1]
+            assert (after.op == before.op) == (before.op not in mirrored)
+        replay(other)
+
+
+def test_alternative_results_change_places_and_nothing_else() -> None:
+    for one in derivations():
+        other = alternative_results(one)
+        assert alternative_results(other) == one
+        assert other.context == one.context
+        assert (other.final, *other.negatives) == (*one.negatives, one.final)
+        replay(other)
+        own, swapped = texts(one), texts(other)
+        assert own[0].rpartition("[SEP]")[2] == swapped[1].rpartition("[SEP]")[2]
+
+
+def test_conversion_writes_equations() -> None:
+    for task in CALCULUS:
+        for one in calculations(task):
+            text = texts(equation_conversion(one, 0))[0]
+            known, _, candidate = pieces(text)
+            derivative, plain = (
+                (candidate, known) if task == "differentiate" else (known, candidate)
+            )
+            assert derivative.startswith(r"\frac{d ")
+            letter = plain.split(" = ")[0]
+            assert letter not in names([one.expression, one.positive, one.negative, one.variable])
+
+
+@pytest.mark.parametrize("task", sorted(CALCULUS))
+def test_calculus_is_right_and_its_negatives_are_wrong(task: str) -> None:
+    for one in calculations(task):
+        assert len(one.expression.free_symbols) > 1
+        assert calculate(task, one.expression, one.variable) == one.positive
+        f, g = one.expression, one.positive
+        if task == "integrate":
+            f, g = g, f
+        # Finite differences, as the derivative itself is what made the answer.
+        step = sympy.Rational(1, 10**6)
+        quotient = (f.xreplace({one.variable: one.variable + step})
+                    - f.xreplace({one.variable: one.variable - step})) / (2 * step)  # fmt: skip
+        point = {
+            each: sympy.Float(0.7 + n / 7)
+            for n, each in enumerate(sorted(f.free_symbols | g.free_symbols, key=str))
+        }
+        left, right = complex(quotient.evalf(30, subs=point)), complex(g.evalf(30, subs=point))
+        assert left == pytest.approx(right, rel=1e-4, abs=1e-6)
+        assert agree(one.positive, one.negative, everywhere=True) is False
+
+
+def test_easy_calculations_have_one_variable() -> None:
+    for index in range(8):
+        one = calculation(CALCULUS["differentiate"], "easy", index, one_variable=True)
+        assert one.expression.free_symbols == {one.variable}
+
+
+def test_the_paper_s_calculation() -> None:
+    T, U = sympy.symbols("T U")
+    assert calculate("differentiate", -T + sympy.sin(U), T) == -1
+
+
+def broken(**changes: Any) -> dict[str, Any]:
+    data = json.loads(json.dumps(record(derivations()[3], STRUCTURED)))
+    for key, value in changes.items():
+        data[key] = value
+    return dict(data)
+
+
+def changed_step(**changes: Any) -> dict[str, Any]:
+    data = broken()
+    data["steps"][-1] |= changes
+    return data
+
+
+CALL = {"latex": "x", "srepr": "__import__('os').system('touch /tmp/evil')"}
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        ([], "a record is an object"),
+        (broken(task="sums"), "task is 'sums'"),
+        (broken(generator={}), "no index"),
+        (broken(id="0" * 16), "has the hash"),
+        (broken(alpha_class="0" * 16), "alpha_class"),
+        (broken(steps="x"), "steps is no list"),
+        (broken(steps=[]), "two steps"),
+        (changed_step(op="divid"), "divide"),
+        (changed_step(refs=[9]), "step 9"),
+        (changed_step(refs=["1"]), "list of step numbers"),
+        (changed_step(lhs={"latex": "x", "srepr": "Symbol('x')"}), "does not replay"),
+        (changed_step(lhs=CALL), "not allowed"),
+        (changed_step(lhs="x"), "latex and srepr"),
+        (changed_step(extra=1), "has not the keys"),
+    ],
+)
+def test_a_record_that_is_not_true_to_itself_is_refused(data: Any, says: str) -> None:
+    with pytest.raises(DataError) as caught:
+        read_record(data)
+    assert says in str(caught.value)
+
+
+def test_files_are_refused_with_line_and_reason(tmp_path: Path) -> None:
+    good = json.dumps(record(derivations()[0], STRUCTURED))
+    file = tmp_path / "some.jsonl"
+    file.write_text(f"{good}\n{good}\n{json.dumps(changed_step(op='sums'))}\n")
+    with pytest.raises(DataError, match=r"line 3: .*no operator 'sums'"):
+        list(read_records(file))
+    file.write_text(f"{good}\n{{\n")
+    with pytest.raises(DataError, match="line 2: no JSON"):
+        list(read_records(file))
+    packed = tmp_path / "some.jsonl.gz"
+    packed.write_bytes(gzip.compress(good.encode()))
+    assert list(read_records(packed)) == [derivations()[0]]
+    packed.write_bytes(b"nonsense")
+    with pytest.raises(DataError, match="cannot be read"):
+        list(read_records(packed))
+
+
+def test_the_authors_form_has_the_authors_keys() -> None:
+    one = authors_record(derivations()[0])
+    assert list(one) == [
+        "derivation", "positive_idxs", "negatives", "srepr_derivation", "srepr_negatives",
+    ]  # fmt: skip
+    assert one["derivation"][0][0] == "premise"
+    assert one["positive_idxs"] == [3]
+    assert one["srepr_negatives"][0].startswith("Equality(")
+    assert list(authors_record(calculations("integrate")[0])) == [
+        "premise_expression", "variable", "positive", "negatives",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__import__('os')",
+        "Symbol('x').name",
+        "(lambda: 0)()",
+        "Symbol('__class__')",
+        "Symbol('x', real=True)",
+        "Function('f')(Integer(1))",
+        "Function('f')()",
+        "Function('f')",
+        "Pow(Integer(9), Integer(999999999))",
+        "Pow(Pow(Integer(9), Integer(99)), Integer(99))",
+        "Integer(1.5)",
+        "Integer(True)",
+        "Integer(" + "9" * 100 + ")",
+        "Rational(1, 0)",
+        "Add(Symbol('x'), *[Symbol('y')])",
+        "Add(" * 100 + "Symbol('x')" + ")" * 100,
+        "Derivative(Symbol('x'), Tuple(Symbol('x'), Integer(1000000)))",
+        "Integral(Symbol('x'), Tuple(Symbol('x'), Integer(0), Integer(1)))",
+        "Tuple(Symbol('x'))",
+        "Piecewise(Symbol('x'))",
+        "Symbol('x') + Symbol('y')",
+        "",
+        "x" * 60_000,
+    ],
+)
+def test_what_is_no_expression_is_refused(text: str) -> None:
+    with pytest.raises(DataError):
+        read(text)
+
+
+def test_letters_that_sympy_takes_for_others_are_symbols() -> None:
+    for letter in "EINOQS":
+        assert read(f"Symbol('{letter}')") == sympy.Symbol(letter)
+        assert latex(sympy.Symbol(letter)) == letter
+
+
+NUMBERS = st.fractions(-9, 9, max_denominator=9).map(
+    lambda q: sympy.Rational(q.numerator, q.denominator)
+)
+NAMES = st.sampled_from("abxyEINOQS").map(sympy.Symbol)
+EXPRESSIONS = st.recursive(
+    NUMBERS | NAMES | st.just(sympy.Function("f")(*sympy.symbols("x y"))),
+    lambda inner: st.one_of(
+        st.tuples(inner, inner).map(lambda two: two[0] + two[1]),
+        st.tuples(inner, inner).map(lambda two: two[0] * two[1]),
+        st.tuples(inner, NAMES).map(lambda two: two[0] ** two[1]),
+        inner.map(sympy.sin),
+        inner.map(sympy.cos),
+        inner.map(sympy.exp),
+        st.tuples(inner, NAMES).map(lambda two: sympy.Derivative(two[0], two[1])),
+        st.tuples(inner, NAMES).map(lambda two: sympy.Integral(two[0], two[1])),
+    ),
+    max_leaves=8,
+)
+
+
+@within(max_examples=150, deadline=None, derandomize=True)
+@given(EXPRESSIONS)
+def test_what_is_written_is_read_back(expr: Any) -> None:
+    if is_readable(expr):
+        assert read(write(expr)) == expr
+        assert read(sympy.srepr(expr)) == expr
+        text = sympy.latex(expr)
+        for old, new in {r"\left": "", r"\right": "", r"\,": "", " )": ")"}.items():
+            text = text.replace(old, new)
+        assert latex(expr) == text
+
+
+def table(one: str, other: str) -> int:
+    """Fill the table of distances cell by cell."""
+    d = [
+        [max(i, j) if min(i, j) == 0 else 0 for j in range(len(other) + 1)]
+        for i in range(len(one) + 1)
+    ]
+    for i in range(1, len(one) + 1):
+        for j in range(1, len(other) + 1):
+            d[i][j] = min(
+                d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (one[i - 1] != other[j - 1])
+            )
+            if i > 1 and j > 1 and one[i - 2 : i] == other[j - 2 : j][::-1]:
+                d[i][j] = min(d[i][j], d[i - 2][j - 2] + 1)
+    return d[-1][-1]
+
+
+@within(max_examples=200, deadline=None, derandomize=True)
+@given(st.text("abc", max_size=12), st.text("abc", max_size=12))
+def test_distances_are_those_of_the_table(one: str, other: str) -> None:
+    assert damerau_levenshtein(one, other) == table(one, other)
+
+
+def test_sets_are_the_same_for_any_number_of_processes() -> None:
+    settings = GeneratorSettings(steps=2, train=60, validation=20, test=20)
+    one, two = (make_all(settings, processes=count) for count in (1, 2))
+    assert one.rows == two.rows
+    assert one.records == two.records
+    assert one.skipped == []
+
+
+def test_no_class_is_in_two_splits_and_pairs_stay_together() -> None:
+    made = make_all(GeneratorSettings(steps=2, train=120, validation=40, test=40), processes=1)
+    classes = {
+        split: {context_class(read_record(each)) for each in made.records[split]}
+        for split in ("train", "validation", "test")
+    }
+    for one, other in pairwise([*classes.values(), classes["train"]]):
+        assert not one & other
+    assert {name: len(records) for name, records in made.records.items()} == {
+        "train": 60, "validation": 20, "test": 20,
+    }  # fmt: skip
+    test = [row for row in made.rows if row.split == "test"]
+    assert {row.set for row in test} == {"static", "vr", "ee", "ar"}
+    for name in ("static", "vr", "ee", "ar"):
+        own = [(row.pair, row.label) for row in test if row.set == name]
+        assert sorted(own) == [(pair, label) for pair in range(20) for label in (0, 1)]
+
+
+def test_a_child_makes_what_it_is_asked_for() -> None:
+    found = answer({"settings": {"steps": 2}, "stream": "s1", "first": 5, "count": 2})
+    assert [each["record"]["generator"]["index"] for each in found["examples"]] == [5, 6]
