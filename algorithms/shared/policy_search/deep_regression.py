@@ -28,14 +28,15 @@ Array = NDArray[np.float64]
 
 __all__ = ["DeepRegression", "device_here", "take"]
 
-_SHARE_OF_TIME = 0.9
-"""Of the time that is left; the rest is for the last fits and for handing over the fronts."""
+_SHARE_OF_TIME, _LAST_FITS = 0.85, 0.95
+"""Of the time that is left: when the search ends, and when the last fits do."""
 _REFINED = 16
 """Expressions of a target whose constants are fitted again on all rows."""
-_WITH_POLYNOMIAL = 8
+_WITH_POLYNOMIAL = 6
 """Expressions of a target whose polynomial is made shorter and shorter."""
-_LONGEST_POLYNOMIAL = 12
-"""Terms of the longest polynomial that is proposed beside the whole one."""
+_LONGEST_POLYNOMIAL, _BEAM, _EACH_LENGTH = 8, 30, 4
+"""Terms of the longest polynomial that is proposed beside the whole one; how widely is searched,
+and how many are proposed of each length."""
 
 _Settings = TypeVar("_Settings")
 
@@ -55,11 +56,16 @@ def device_here() -> str:
 
 @dataclass(frozen=True)
 class _TargetRun:
-    """The search for one target, and the units in which it is made."""
+    """The search for one target, the units in which it is made, and when its last fits end."""
 
     target: int
     search: ExpressionSearch
     units: Units
+    end: float | None
+
+    def late(self) -> bool:
+        """Tell whether what is left of the time is for writing."""
+        return self.end is not None and time.monotonic() >= self.end
 
 
 class DeepRegression:
@@ -126,6 +132,10 @@ class DeepRegression:
         RuntimeError
             If nothing that was found for a target is finite on the data.
         """
+        with np.errstate(all="ignore"):
+            self._fit(problem)
+
+    def _fit(self, problem: Problem) -> None:
         start = time.monotonic()
         if not (np.isfinite(problem.X).all() and np.isfinite(problem.Y).all()):
             raise ValueError("the data have values that are not finite")
@@ -138,11 +148,13 @@ class DeepRegression:
         self.evaluations = 0
         for target, name in enumerate(problem.targets):
             deadline = None
+            end = None
             if problem.time_limit is not None:
                 left = problem.time_limit - (time.monotonic() - start)
-                share = _SHARE_OF_TIME * left / (len(problem.targets) - target)
-                deadline = time.monotonic() + share
-            self._running = run = self._make_run(target, deadline)
+                share = left / (len(problem.targets) - target)
+                deadline = time.monotonic() + _SHARE_OF_TIME * share
+                end = time.monotonic() + _LAST_FITS * share
+            self._running = run = self._make_run(target, deadline, end)
             run.search.run()
             self.evaluations += run.search.evaluations
             self.stopped_early |= run.search.stopped_early
@@ -162,7 +174,9 @@ class DeepRegression:
         for member in self._finished:
             yield Candidate((member.equation,), member.predictions, target=member.target)
         if self._running is not None:
-            for member in self._members(self._running, as_it_is=True):
+            with np.errstate(all="ignore"):
+                members = self._members(self._running, as_it_is=True)
+            for member in members:
                 yield Candidate((member.equation,), member.predictions, target=member.target)
 
     def choose(self, indices: Sequence[int]) -> None:
@@ -178,7 +192,7 @@ class DeepRegression:
         """Give the chosen right-hand side of each target."""
         return [member.equation for member in self._chosen]
 
-    def _make_run(self, target: int, deadline: float | None) -> _TargetRun:
+    def _make_run(self, target: int, deadline: float | None, end: float | None) -> _TargetRun:
         X, y = self._problem.X, self._problem.Y[:, target]
         units = Units([power_of_two(X[:, i]) for i in range(X.shape[1])], power_of_two(y))
         X, y = X / units.x, y / units.y
@@ -198,7 +212,7 @@ class DeepRegression:
             device=self._device,
             deadline=deadline,
         )
-        return _TargetRun(target, search, units)
+        return _TargetRun(target, search, units, end)
 
     def _members(self, run: _TargetRun, *, as_it_is: bool = False) -> list[FrontMember]:
         """Fit the best of a search again, and write them in the data's own units."""
@@ -207,8 +221,7 @@ class DeepRegression:
             (each for own in list(search.best.values()) for each in list(own)),
             key=lambda each: (each.error, len(each.codes)),
         )
-        constant = Archived((), (), 0.0, float(np.mean(search.y)), None, np.inf)
-        found = [(Node.constant(0.0), constant.slope, constant.intercept)]
+        found = [(Node.constant(0.0), 0.0, float(np.mean(search.y)))]
         found += [
             (self._tree(search, each), each.slope, each.intercept) for each in _front(archived)
         ]
@@ -218,7 +231,11 @@ class DeepRegression:
             trees += [tree for tree, *_ in found[1:]]
             trees += self._shorter(search, archived)
             found += refine(
-                trees, X / run.units.x, y / run.units.y, scaling=self._plan.linear_scaling
+                trees,
+                X / run.units.x,
+                y / run.units.y,
+                scaling=self._plan.linear_scaling,
+                late=run.late,
             )
         return written(
             found, X, y, units=run.units, target=run.target, names=self._problem.variables
@@ -232,7 +249,7 @@ class DeepRegression:
         return search.tokens.node(each.codes, each.constants, polynomial)
 
     def _shorter(self, search: ExpressionSearch, archived: Sequence[Archived]) -> list[Node]:
-        """Make the polynomials of the best expressions shorter, a term at a time."""
+        """Fit polynomials of few terms in the place of those of the best expressions."""
         if search.monomials is None:
             return []
         own = [each for each in archived if has_polynomial(each.codes, search.tokens)]
@@ -244,10 +261,11 @@ class DeepRegression:
             wanted = search.wanted_of(pad([each.codes]), constants)[0]
             if not np.isfinite(wanted).all():
                 continue
-            for coefficients in search.monomials.shorter(wanted):
-                if np.count_nonzero(coefficients) <= _LONGEST_POLYNOMIAL:
-                    tree = search.monomials.tree(coefficients)
-                    trees.append(search.tokens.node(each.codes, each.constants, tree))
+            for coefficients in search.monomials.shorter(
+                wanted, longest=_LONGEST_POLYNOMIAL, beam=_BEAM, kept=_EACH_LENGTH
+            ):
+                tree = search.monomials.tree(coefficients)
+                trees.append(search.tokens.node(each.codes, each.constants, tree))
         return trees
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,9 @@ __all__ = ["FrontMember", "Units", "refine", "tokens_of", "written"]
 _MOST_ROWS = 2000
 """Of more rows so many are used for the last fit of constants, evenly spread."""
 _ITERATIONS = 40
+_SLACK, _EACH_SIZE = 1.5, 4
+"""How much worse than a shorter one a member may be, and how many there may be of each size:
+derivatives of measured data are a little wrong, and the bench, which chooses, looks at integrals."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +115,7 @@ def written(
     target: int,
     names: Sequence[str],
 ) -> list[FrontMember]:
-    """Write trees in the data's own units; keep those that no shorter one is as good as.
+    """Write trees in the data's own units; keep those that no shorter one is much better than.
 
     Parameters
     ----------
@@ -123,9 +127,14 @@ def written(
     members = list(_members(found, X, y, units, target, names))
     members.sort(key=lambda member: (member.tree.size, member.error))
     kept: list[FrontMember] = []
+    best, seen = np.inf, Counter[int]()
     for member in members:
-        if not kept or member.error < kept[-1].error:
-            kept.append(member)
+        size = member.tree.size
+        if member.error < _SLACK * best and seen[size] < _EACH_SIZE:
+            if all(member.equation != each.equation for each in kept):
+                kept.append(member)
+                seen[size] += 1
+        best = min(best, member.error)
     return kept
 
 

@@ -142,29 +142,47 @@ class Monomials:
         scaled[np.abs(scaled) <= tolerance * size] = 0.0
         return scaled / self._norms
 
-    def shorter(self, wanted: Array) -> Iterator[Array]:
-        """Leave out one term after the other, each time the one that is missed least.
+    def shorter(self, wanted: Array, *, longest: int, beam: int, kept: int) -> Iterator[Array]:
+        """Fit few terms, by a beam search that adds one term at a time.
+
+        Data whose derivatives are a little wrong do not say by themselves which terms are true:
+        the best few of each number of terms are given.
 
         Parameters
         ----------
         wanted
             (n,) values.
+        longest
+            The most terms.
+        beam
+            Choices of terms of one length that are gone on with.
+        kept
+            Choices of each length that are given, the best first.
 
         Yields
         ------
         Array
-            (terms,) coefficients, of more terms first.
+            (terms,) coefficients, of fewer terms first.
         """
-        kept = np.flatnonzero(np.isfinite(self._norms))
-        while len(kept):
-            part = self._scaled[:, kept]
-            own = np.linalg.lstsq(part, wanted, rcond=1e-13)[0]
-            coefficients = np.zeros(len(self._norms))
-            coefficients[kept] = own / self._norms[kept]
-            yield coefficients
-            spread = np.diagonal(np.linalg.pinv(part.T @ part, rcond=1e-13, hermitian=True))
-            loss = own**2 / np.maximum(spread, 1e-300)
-            kept = np.delete(kept, int(np.argmin(loss)))
+        usable = np.flatnonzero(np.isfinite(self._norms))
+        gram = self._scaled.T @ self._scaled
+        right = self._scaled.T @ wanted
+        supports = np.zeros((1, 0), dtype=np.int64)
+        for _ in range(min(longest, len(usable))):
+            rows, added = np.nonzero(~(usable[:, np.newaxis, np.newaxis] == supports).any(axis=2).T)
+            supports = np.concatenate([supports[rows], usable[added][:, np.newaxis]], axis=1)
+            supports = np.unique(np.sort(supports, axis=1), axis=0)
+            # Columns of unit length: so small a ridge is felt where they are the same only.
+            square = gram[supports[:, :, np.newaxis], supports[:, np.newaxis, :]]
+            square = square + 1e-12 * np.eye(supports.shape[1])
+            own = np.linalg.solve(square, right[supports][:, :, np.newaxis])[:, :, 0]
+            gain = np.einsum("bk,bk->b", own, right[supports])
+            order = np.argsort(-gain, kind="stable")[:beam]
+            supports = supports[order]
+            for support, values in zip(supports[:kept], own[order[:kept]], strict=True):
+                coefficients = np.zeros(len(self._norms))
+                coefficients[support] = values / self._norms[support]
+                yield coefficients
 
     def tree(self, coefficients: Array) -> Node:
         """Write a polynomial as a tree."""
