@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from deep_regression import device_here, take
-from formulas import formula, prune
+from formulas import Formula, prune
 from fronts import FrontMember, Units, refine, written
 from network import UNITS, EquationLearners, Training, train
 from numpy.typing import NDArray
@@ -24,6 +24,10 @@ Array = NDArray[np.float64]
 
 _TRAINING_PART, _PRUNING_PART = 0.6, 0.9
 """Of the time limit: when training ends, and pruning; the rest is for handing over."""
+_LONGEST, _BEAM, _EACH_LENGTH = 8, 30, 4
+"""Terms of the longest pruned formula; how widely is searched, and how many of each length stay."""
+_PRUNED_ON = 2
+"""Of those, the most accurate ones, whose inner terms are left out one by one."""
 
 
 class Adapter:
@@ -113,22 +117,20 @@ class Adapter:
         limit = np.inf if problem.time_limit is None else problem.time_limit
         self.stopped_early = False
         with np.errstate(all="ignore"):
-            trees: list[list[tuple[float, Node]]] = [[] for _ in problem.targets]
+            formulas: list[list[tuple[float, Formula]]] = [[] for _ in problem.targets]
             for number in range(len(self._kinds)):
                 end = begin + _TRAINING_PART * limit * (number + 1) / len(self._kinds)
                 for target, own in enumerate(self._trained(number, end)):
-                    trees[target] += own
-            whole = sum(map(len, trees))
-            for target, own in enumerate(trees):
-                self._found[target] += [tree for _, tree in own]
-            done = 0
-            for target, own in enumerate(trees):
-                for _, tree in sorted(own, key=lambda each: each[0]):
+                    formulas[target] += own
+            whole, done = sum(map(len, formulas)), 0
+            for target, own in enumerate(formulas):
+                self._found[target] += [one.tree for _, one in own]
+                for _, one in own:
                     done += 1
                     spent = _TRAINING_PART + (_PRUNING_PART - _TRAINING_PART) * done / whole
-                    self._prune(target, tree, begin + spent * limit)
+                    self._prune(target, one, begin + spent * limit)
             for target in range(len(problem.targets)):
-                self._members += self._written(target)
+                self._members += self._written(target, fit_again=len(rows) < len(problem.X))
         for target in range(len(problem.targets)):
             own_members = [member for member in self._members if member.target == target]
             self._chosen.append(min(own_members, key=lambda member: member.error))
@@ -154,7 +156,7 @@ class Adapter:
         """Give the chosen right-hand side of each target."""
         return [member.equation for member in self._chosen]
 
-    def _trained(self, number: int, end: float) -> list[list[tuple[float, Node]]]:
+    def _trained(self, number: int, end: float) -> list[list[tuple[float, Formula]]]:
         """Train one kind of network; gives for each target errors and formulas of the best."""
         units, division = self._kinds[number]
         targets = self._Y.shape[1]
@@ -175,16 +177,16 @@ class Adapter:
         self.stopped_early |= not whole
         weights = [w.detach().cpu().numpy() for w in learners.weights]
         biases = [b.detach().cpu().numpy()[:, 0] for b in learners.biases]
-        found: list[list[tuple[float, Node]]] = [[] for _ in range(targets)]
+        found: list[list[tuple[float, Formula]]] = [[] for _ in range(targets)]
         for member, (target, *_) in enumerate(each):
             own_weights = [w[member] for w in weights]
             own_biases = [b[member] for b in biases]
             if not all(np.isfinite(own).all() for own in (*own_weights, *own_biases)):
                 continue
-            tree = formula(self._X, own_weights, own_biases, units)
-            error = float(np.mean((evaluate(tree, self._X) - self._Y[:, target]) ** 2))
+            own = Formula(self._X, own_weights, own_biases, units)
+            error = float(np.mean((evaluate(own.tree, self._X) - self._Y[:, target]) ** 2))
             if np.isfinite(error):
-                found[target].append((error * (1.0 + 0.01 * tree.size), tree))
+                found[target].append((error, own))
         least = [sorted(own, key=lambda pair: pair[0])[: self._pruned] for own in found]
         print(  # noqa: T201
             f"{len(each)} networks of {len(units)} layers; least errors"
@@ -192,21 +194,28 @@ class Adapter:
         )
         return least
 
-    def _prune(self, target: int, tree: Node, end: float) -> None:
+    def _prune(self, target: int, one: Formula, end: float) -> None:
+        """Fit formulas of few of the terms, and leave out what is inside their functions."""
+
         def late() -> bool:
             over = time.monotonic() >= end
             self.stopped_early |= over
             return over
 
-        self._found[target] += prune(tree, self._X, self._Y[:, target], late=late)
+        y = self._Y[:, target]
+        trees = one.sparse(y, longest=_LONGEST, beam=_BEAM, kept=_EACH_LENGTH)
+        fitted = [tree for tree, *_ in refine(trees, self._X, y, scaling=False, late=late)]
+        self._found[target] += fitted
+        errors = [float(np.mean((evaluate(tree, self._X) - y) ** 2)) for tree in fitted]
+        for number in np.argsort(errors, kind="stable")[:_PRUNED_ON].tolist():
+            self._found[target] += prune(fitted[number], self._X, y, late=late)
 
-    def _written(self, target: int) -> list[FrontMember]:
+    def _written(self, target: int, *, fit_again: bool = False) -> list[FrontMember]:
         found = [(tree, 1.0, 0.0) for tree in self._found[target]]
         units = Units(self._units, self._target_units[target])
         X, y = self._problem.X, self._problem.Y[:, target]
-        if self._chosen or len(X) > len(self._X):
-            again = refine([tree for tree, *_ in found], X / units.x, y / units.y, scaling=False)
-            found += again
+        if fit_again:
+            found += refine(self._found[target], X / units.x, y / units.y, scaling=False)
         return written(found, X, y, units=units, target=target, names=self._problem.variables)
 
 

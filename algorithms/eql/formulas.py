@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from fronts import refine
 from numpy.typing import NDArray
+from sparse_sums import sparse_sums
 from trees import Node, at, evaluate, put
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ Array = NDArray[np.float64]
 Terms = dict[tuple[str, ...], float]
 """A sum: of each product of factors, sorted by name, its coefficient."""
 
-__all__ = ["Expansion", "formula", "prune"]
+__all__ = ["Expansion", "Formula", "prune"]
 
 _MOST_TERMS = 40
 """Of a sum that is multiplied out, the largest so many are kept."""
@@ -77,6 +78,13 @@ class Expansion:
         self._values[key] = evaluate(node, self._X)
         return {(key,): 1.0}
 
+    def values(self, factors: tuple[str, ...]) -> Array:
+        """Evaluate a product (n,); one where there are no factors."""
+        found = np.ones(len(self._X))
+        for name in factors:
+            found = found * self._values[name]
+        return found
+
     def tree(self, terms: Terms) -> Node:
         """Write a sum as a tree; every term has a constant."""
         total: Node | None = None
@@ -90,15 +98,7 @@ class Expansion:
     def _short(self, terms: Terms) -> Terms:
         with np.errstate(all="ignore"):
             sizes = {
-                factors: abs(value)
-                * float(
-                    np.sqrt(
-                        np.mean(
-                            np.prod([self._values[name] for name in factors] or [[1.0]], axis=0)
-                            ** 2
-                        )
-                    )
-                )
+                factors: abs(value) * float(np.sqrt(np.mean(self.values(factors) ** 2)))
                 for factors, value in terms.items()
             }
         largest = max(sizes.values(), default=0.0)
@@ -107,13 +107,8 @@ class Expansion:
         return {factors: terms[factors] for factors in kept}
 
 
-def formula(
-    X: Array,
-    weights: Sequence[Array],
-    biases: Sequence[Array],
-    units: Sequence[Sequence[str]],
-) -> Node:
-    """Write one network as a tree.
+class Formula:
+    """What one trained network says: a sum, or a sum over another one.
 
     Parameters
     ----------
@@ -124,28 +119,78 @@ def formula(
     units
         Of each layer but the last.
     """
-    expansion = Expansion(X)
-    sums = [expansion.variable(i) for i in range(X.shape[1])]
-    for weight, bias, names in zip(weights, biases, units, strict=False):
-        inputs = [
-            expansion.combine(sums, weight[:, i], float(bias[i])) for i in range(weight.shape[1])
-        ]
-        sums, at_input = [], 0
-        for name in names:
-            if name == "mul":
-                sums.append(expansion.product(inputs[at_input], inputs[at_input + 1]))
-                at_input += 1
-            else:
-                sums.append(expansion.apply(name, inputs[at_input]))
-            at_input += 1
-    last = [
-        expansion.combine(sums, weights[-1][:, i], float(biases[-1][i]))
-        for i in range(weights[-1].shape[1])
-    ]
-    if len(last) == 1 or not set(last[1]) - {()}:
-        below = last[1].get((), 0.0) if len(last) > 1 else 1.0
-        return expansion.tree({key: value / below for key, value in last[0].items()})
-    return Node("div", (expansion.tree(last[0]), expansion.tree(last[1])))
+
+    def __init__(
+        self,
+        X: Array,
+        weights: Sequence[Array],
+        biases: Sequence[Array],
+        units: Sequence[Sequence[str]],
+    ) -> None:
+        self._expansion = expansion = Expansion(X)
+        sums = [expansion.variable(i) for i in range(X.shape[1])]
+        for weight, bias, names in zip(weights, biases, units, strict=False):
+            inputs = iter(
+                [
+                    expansion.combine(sums, weight[:, i], float(bias[i]))
+                    for i in range(weight.shape[1])
+                ]
+            )
+            sums = [
+                expansion.product(next(inputs), next(inputs))
+                if name == "mul"
+                else expansion.apply(name, next(inputs))
+                for name in names
+            ]
+        above, below = (
+            expansion.combine(sums, weights[-1][:, i], float(biases[-1][i]))
+            if i < weights[-1].shape[1]
+            else {(): 1.0}
+            for i in range(2)
+        )
+        # Both are divided by the denominator's constant, where it has one.
+        unit = below.get((), 0.0) or max(below.values(), key=abs, default=1.0)
+        self.above = {key: value / unit for key, value in above.items()}
+        self.below = {key: value / unit for key, value in below.items()}
+
+    @property
+    def tree(self) -> Node:
+        """The whole formula."""
+        above = self._expansion.tree(self.above)
+        if not set(self.below) - {()}:
+            return above
+        return Node("div", (above, self._expansion.tree(self.below)))
+
+    def sparse(self, y: Array, *, longest: int, beam: int, kept: int) -> list[Node]:
+        """Fit formulas of few of the terms by least squares.
+
+        A quotient is fitted as ``above - y * (below - 1) = y``, which is linear.
+
+        Parameters
+        ----------
+        y
+            (n,) the target.
+        longest, beam, kept
+            See ``sparse_sums``.
+        """
+        above = list(dict.fromkeys([*self.above, ()]))
+        below = [key for key in self.below if key]
+        values = self._expansion.values
+        columns = [values(key) for key in above] + [-y * values(key) for key in below]
+        found = []
+        for support, own in sparse_sums(
+            np.stack(columns, axis=1), y, longest=longest, beam=beam, kept=kept
+        ):
+            terms: list[Terms] = [{}, {(): 1.0}]
+            for number, value in zip(support.tolist(), own.tolist(), strict=True):
+                under = number >= len(above)
+                key = below[number - len(above)] if under else above[number]
+                terms[under][key] = value
+            tree = self._expansion.tree(terms[0])
+            if len(terms[1]) > 1:
+                tree = Node("div", (tree, self._expansion.tree(terms[1])))
+            found.append(tree)
+        return found
 
 
 def prune(

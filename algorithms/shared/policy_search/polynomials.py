@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sparse_sums import sparse_sums
 from tokens import POLY
 from trees import Node
 
@@ -125,7 +126,6 @@ class Monomials:
             self._norms = np.linalg.norm(self.values, axis=0)
         self._norms[~(np.isfinite(self._norms) & (self._norms > 0))] = np.inf
         scaled = np.where(np.isfinite(self._norms), self.values / self._norms, 0.0)
-        self._scaled = scaled
         self._inverse = np.linalg.pinv(scaled, rcond=1e-13)
 
     def at(self, X: Array) -> Array:
@@ -143,46 +143,26 @@ class Monomials:
         return scaled / self._norms
 
     def shorter(self, wanted: Array, *, longest: int, beam: int, kept: int) -> Iterator[Array]:
-        """Fit few terms, by a beam search that adds one term at a time.
-
-        Data whose derivatives are a little wrong do not say by themselves which terms are true:
-        the best few of each number of terms are given.
+        """Fit polynomials of few terms.
 
         Parameters
         ----------
         wanted
             (n,) values.
-        longest
-            The most terms.
-        beam
-            Choices of terms of one length that are gone on with.
-        kept
-            Choices of each length that are given, the best first.
+        longest, beam, kept
+            See ``sparse_sums``.
 
         Yields
         ------
         Array
             (terms,) coefficients, of fewer terms first.
         """
-        usable = np.flatnonzero(np.isfinite(self._norms))
-        gram = self._scaled.T @ self._scaled
-        right = self._scaled.T @ wanted
-        supports = np.zeros((1, 0), dtype=np.int64)
-        for _ in range(min(longest, len(usable))):
-            rows, added = np.nonzero(~(usable[:, np.newaxis, np.newaxis] == supports).any(axis=2).T)
-            supports = np.concatenate([supports[rows], usable[added][:, np.newaxis]], axis=1)
-            supports = np.unique(np.sort(supports, axis=1), axis=0)
-            # Columns of unit length: so small a ridge is felt where they are the same only.
-            square = gram[supports[:, :, np.newaxis], supports[:, np.newaxis, :]]
-            square = square + 1e-12 * np.eye(supports.shape[1])
-            own = np.linalg.solve(square, right[supports][:, :, np.newaxis])[:, :, 0]
-            gain = np.einsum("bk,bk->b", own, right[supports])
-            order = np.argsort(-gain, kind="stable")[:beam]
-            supports = supports[order]
-            for support, values in zip(supports[:kept], own[order[:kept]], strict=True):
-                coefficients = np.zeros(len(self._norms))
-                coefficients[support] = values / self._norms[support]
-                yield coefficients
+        for support, values in sparse_sums(
+            self.values, wanted, longest=longest, beam=beam, kept=kept
+        ):
+            coefficients = np.zeros(len(self.powers))
+            coefficients[support] = values
+            yield coefficients
 
     def tree(self, coefficients: Array) -> Node:
         """Write a polynomial as a tree."""
