@@ -51,7 +51,7 @@ class Training:
             raise ValueError(f"learning_rate is {self.learning_rate}; it must be above 0")
 
 
-class EquationLearners(torch.nn.Module):  # type: ignore[misc]
+class EquationLearners(torch.nn.Module):
     """Networks of one shape, evaluated by one batched product for each layer.
 
     Parameters
@@ -191,5 +191,5 @@ def train(
                 if not masks:
                     masks = [(w.abs() >= _FROZEN).to(w.dtype) for w in learners.weights]
                 for weights, mask in zip(learners.weights, masks, strict=True):
-                    weights *= mask
+                    weights.mul_(mask)
     return True

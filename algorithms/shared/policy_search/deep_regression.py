@@ -11,7 +11,6 @@ import torch
 from expression_search import Archived, ExpressionSearch, SearchPlan
 from fronts import FrontMember, Units, has_polynomial, refine, written
 from growth import Rules
-from melding import Melding
 from numpy.typing import NDArray
 from policy import Learning
 from scaling import power_of_two
@@ -23,6 +22,8 @@ from mdbench.worker import Candidate, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from melding import Melding
 
 Array = NDArray[np.float64]
 

@@ -210,17 +210,17 @@ class ExpressionSearch:
             fits = self.fitter.fit(codes, constants, iterations=iterations, late=self.late)
             polynomials: dict[int, Array] = {}
         else:
-            fits, polynomials = self._fit_with_polynomials(codes, constants, iterations)
+            fits, polynomials = self._fit_with_polynomials(codes, constants, self.monomials)
         errors = fits.error / self.variance
         self.evaluations += len(codes)
         self._archive(codes, fits, polynomials, errors)
         return np.asarray(1.0 / (1.0 + np.sqrt(errors)))
 
     def _fit_with_polynomials(
-        self, codes: Integers, constants: Array, iterations: int
+        self, codes: Integers, constants: Array, monomials: Monomials
     ) -> tuple[Fits, dict[int, Array]]:
         """Fit polynomials and constants in turn, each with the other as it is."""
-        assert self.monomials is not None
+        iterations = self.plan.constant_iterations
         has = (codes == self.tokens.code(POLY)).any(axis=1)
         rows = np.flatnonzero(~has)
         fits = Fits(
@@ -236,7 +236,7 @@ class ExpressionSearch:
         for _ in range(2):
             if not len(rows):
                 break
-            coefficients = self.polynomial_of(codes[rows], fits.constants[rows])
+            coefficients = self.polynomial_of(codes[rows], fits.constants[rows], monomials)
             fine = np.isfinite(coefficients).all(axis=1)
             rows, coefficients = rows[fine], coefficients[fine]
             if not len(rows):
@@ -245,7 +245,7 @@ class ExpressionSearch:
                 codes[rows],
                 fits.constants[rows],
                 iterations=iterations,
-                polynomials=coefficients @ self.monomials.values.T,
+                polynomials=coefficients @ monomials.values.T,
                 late=self.late,
             )
             better = fitted.error < fits.error[rows]
@@ -255,14 +255,13 @@ class ExpressionSearch:
             rows = rows[better & inner]
         return fits, polynomials
 
-    def polynomial_of(self, codes: Integers, constants: Array) -> Array:
+    def polynomial_of(self, codes: Integers, constants: Array, monomials: Monomials) -> Array:
         """Fit ``poly`` in expressions that all have one; gives coefficients (B, terms)."""
-        assert self.monomials is not None
         wanted = self.wanted_of(codes, constants)
         fine = np.isfinite(wanted).all(axis=1)
-        found = np.full((len(codes), len(self.monomials.powers)), np.nan)
+        found = np.full((len(codes), len(monomials.powers)), np.nan)
         if fine.any():
-            found[fine] = self.monomials.fit(wanted[fine], self.plan.tolerance)
+            found[fine] = monomials.fit(wanted[fine], self.plan.tolerance)
         return found
 
     def wanted_of(self, codes: Integers, constants: Array) -> Array:

@@ -25,8 +25,8 @@ _MOST_ROWS = 2000
 """Of more rows so many are used for the last fit of constants, evenly spread."""
 _ITERATIONS = 40
 _SLACK, _EACH_SIZE = 1.5, 4
-"""How much worse than a shorter one a member may be, and how many there may be of each size:
-derivatives of measured data are a little wrong, and the bench, which chooses, looks at integrals."""
+"""How much worse than a shorter one a member may be, and how many there may be of each
+size: derivatives of measured data are a little wrong, and the bench, which chooses, looks at integrals."""
 
 
 @dataclass(frozen=True)
@@ -124,16 +124,16 @@ def written(
     X, y
         (n, d) and (n,) in the data's own units.
     """
-    members = list(_members(found, X, y, units, target, names))
+    members = list(_members(found, X, y, units=units, target=target, names=names))
     members.sort(key=lambda member: (member.tree.size, member.error))
     kept: list[FrontMember] = []
     best, seen = np.inf, Counter[int]()
     for member in members:
         size = member.tree.size
-        if member.error < _SLACK * best and seen[size] < _EACH_SIZE:
-            if all(member.equation != each.equation for each in kept):
-                kept.append(member)
-                seen[size] += 1
+        known = any(member.equation == each.equation for each in kept)
+        if member.error < _SLACK * best and seen[size] < _EACH_SIZE and not known:
+            kept.append(member)
+            seen[size] += 1
         best = min(best, member.error)
     return kept
 
@@ -142,6 +142,7 @@ def _members(
     found: Sequence[tuple[Node, float, float]],
     X: Array,
     y: Array,
+    *,
     units: Units,
     target: int,
     names: Sequence[str],

@@ -96,7 +96,7 @@ class Growth:
     @property
     def done(self) -> Mask:
         """Which expressions are whole."""
-        return self._open == 0
+        return np.asarray(self._open == 0)
 
     def observe(self) -> tuple[Integers, Integers]:
         """Give parent and sibling (B,) of the next token; the number of tokens stands for none."""

@@ -81,7 +81,9 @@ def meld(
     for _ in range(plan.generations):
         if late() or len(people) < 2:  # noqa: PLR2004
             break
-        children = _breed(people, fitness, plan, tokens, rules.max_length, random)
+        children = _breed(
+            people, fitness, plan, tokens=tokens, longest=rules.max_length, random=random
+        )
         fine = Growth(len(children), tokens, rules).follow(pad(children))
         children = [child for child, good in zip(children, fine, strict=True) if good]
         if not children:
@@ -100,6 +102,7 @@ def _breed(
     people: Sequence[list[int]],
     fitness: Array,
     plan: Melding,
+    *,
     tokens: Tokens,
     longest: int,
     random: np.random.Generator,
@@ -122,8 +125,7 @@ def _breed(
         for child in children
     ]
     return [
-        child if len(child) <= longest else old
-        for child, old in zip(children, chosen, strict=True)
+        child if len(child) <= longest else old for child, old in zip(children, chosen, strict=True)
     ]
 
 

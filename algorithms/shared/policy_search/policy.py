@@ -50,7 +50,7 @@ class Learning:
             raise ValueError(f"entropy_decay is {self.entropy_decay}; it must be in (0, 1]")
 
 
-class Policy(torch.nn.Module):  # type: ignore[misc]
+class Policy(torch.nn.Module):
     """A long short-term memory over parent and sibling of the next token.
 
     Parameters

@@ -140,7 +140,7 @@ class Monomials:
         scaled = wanted @ self._inverse.T
         size = np.linalg.norm(wanted, axis=1, keepdims=True)
         scaled[np.abs(scaled) <= tolerance * size] = 0.0
-        return scaled / self._norms
+        return np.asarray(scaled / self._norms)
 
     def shorter(self, wanted: Array, *, longest: int, beam: int, kept: int) -> Iterator[Array]:
         """Fit polynomials of few terms.

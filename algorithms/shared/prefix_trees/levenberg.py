@@ -204,9 +204,10 @@ class ConstantFitter:
                 jacobian -= jacobian.mean(axis=2, keepdims=True)
                 apart = f - f.mean(axis=1, keepdims=True)
                 square = np.einsum("bn,bn->b", apart, apart)
-                part = np.einsum("bkn,bn->bk", jacobian, apart) / np.where(square > 0, square, 1)[
-                    :, np.newaxis
-                ]
+                part = (
+                    np.einsum("bkn,bn->bk", jacobian, apart)
+                    / np.where(square > 0, square, 1)[:, np.newaxis]
+                )
                 jacobian -= part[:, :, np.newaxis] * apart[:, np.newaxis, :]
                 jacobian[~np.isfinite(jacobian).all(axis=(1, 2))] = 0.0
         return jacobian

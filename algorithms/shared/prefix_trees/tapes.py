@@ -160,13 +160,8 @@ class Tape:
         self.size = count
         self.codes, self.shapes, self.nodes = codes, shapes, nodes
         self.roots = nodes[:, 0] if codes.shape[1] else np.zeros(0, dtype=np.int64)
-        is_constant = codes == constant if constant >= 0 else np.zeros(codes.shape, dtype=bool)
-        many = is_constant.sum(axis=1)
-        self.places = np.full((len(codes), int(many.max(initial=0))), -1, dtype=np.int64)
-        row, place = np.nonzero(is_constant)
-        rank = np.arange(len(row)) - np.repeat(np.cumsum(many) - many, many)
-        self.places[row, rank] = nodes[row, place]
-        self._carrying = np.flatnonzero(many > 0)
+        self.places = _places((codes == constant) & (constant >= 0), nodes)
+        self._carrying = np.flatnonzero((codes == constant).any(axis=1) & (constant >= 0))
 
     def evaluate(self, X: Array, constants: Array, polynomials: Array | None = None) -> Array:
         """Evaluate all expressions; gives (B, n), not finite where there is no value.
@@ -219,3 +214,13 @@ class Tape:
         found = slopes[np.maximum(self.places, 0)]
         found[self.places < 0] = 0.0
         return found
+
+
+def _places(constant: NDArray[np.bool_], nodes: Integers) -> Integers:
+    """Give the nodes (B, K) of the constants from left to right, -1 where there are fewer."""
+    many = constant.sum(axis=1)
+    places = np.full((len(nodes), int(many.max(initial=0))), -1, dtype=np.int64)
+    row, place = np.nonzero(constant)
+    rank = np.arange(len(row)) - np.repeat(np.cumsum(many) - many, many)
+    places[row, rank] = nodes[row, place]
+    return places
