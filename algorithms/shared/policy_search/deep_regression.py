@@ -31,6 +31,8 @@ __all__ = ["DeepRegression", "device_here", "take"]
 
 _SHARE_OF_TIME, _LAST_FITS = 0.85, 0.95
 """Of the time that is left: when the search ends, and when the last fits do."""
+_FLAT = 1e-14
+"""A target that varies by less of its size is a constant, and nothing is searched for."""
 _REFINED = 16
 """Expressions of a target whose constants are fitted again on all rows."""
 _WITH_POLYNOMIAL = 6
@@ -156,7 +158,8 @@ class DeepRegression:
                 deadline = time.monotonic() + _SHARE_OF_TIME * share
                 end = time.monotonic() + _LAST_FITS * share
             self._running = run = self._make_run(target, deadline, end)
-            run.search.run()
+            if np.ptp(problem.Y[:, target]) > _FLAT * np.abs(problem.Y[:, target]).max():
+                run.search.run()
             self.evaluations += run.search.evaluations
             self.stopped_early |= run.search.stopped_early
             print(  # noqa: T201

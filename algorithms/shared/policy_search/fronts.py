@@ -25,8 +25,9 @@ _MOST_ROWS = 2000
 """Of more rows so many are used for the last fit of constants, evenly spread."""
 _ITERATIONS = 40
 _SLACK, _EACH_SIZE = 1.5, 4
-"""How much worse than a shorter one a member may be, and how many there may be of each
-size: derivatives of measured data are a little wrong, and the bench, which chooses, looks at integrals."""
+"""How much worse than a shorter one a member may be, and how many there may be of each size:
+derivatives of measured data are a little wrong, and the bench, which chooses, looks at integrals.
+"""
 
 
 @dataclass(frozen=True)

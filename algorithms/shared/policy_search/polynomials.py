@@ -137,9 +137,10 @@ class Monomials:
 
         Those whose terms are at most so much of the wanted values' size are left out.
         """
-        scaled = wanted @ self._inverse.T
-        size = np.linalg.norm(wanted, axis=1, keepdims=True)
-        scaled[np.abs(scaled) <= tolerance * size] = 0.0
+        with np.errstate(all="ignore"):  # of values that are too large; they fit nothing
+            scaled = wanted @ self._inverse.T
+            size = np.linalg.norm(wanted, axis=1, keepdims=True)
+            scaled[np.abs(scaled) <= tolerance * size] = 0.0
         return np.asarray(scaled / self._norms)
 
     def shorter(self, wanted: Array, *, longest: int, beam: int, kept: int) -> Iterator[Array]:

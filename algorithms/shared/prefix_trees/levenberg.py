@@ -26,7 +26,7 @@ __all__ = ["ConstantFitter", "Fits", "line_fit"]
 
 _BLOCK = 2_000_000
 """The most values of nodes that are held at once: about what a cache and a half can hold."""
-_FIRST_DAMPING, _LEAST, _MOST = 1e-2, 1e-12, 1e8
+_FIRST_DAMPING, _LEAST, _MOST = 1e-2, 1e-10, 1e8
 _GAIN = 1e-6
 """A step that lowers the error by less of it is the last."""
 _EXACT = 1e-28
@@ -113,7 +113,8 @@ class ConstantFitter:
         for block in self._blocks(codes):
             values = None if polynomials is None else polynomials[block]
             steps = 0 if late() else iterations
-            part = self._fit(codes[block], start[block], steps, values)
+            with np.errstate(all="ignore"):
+                part = self._fit(codes[block], start[block], steps, values)
             for whole, piece in zip(found, part, strict=True):
                 whole[block] = piece
         return found
@@ -182,16 +183,15 @@ class ConstantFitter:
     ) -> tuple[Fits, Array, Array]:
         """Give how well the expressions fit, their values and residuals, both (B, n)."""
         f = tape.evaluate(self.X, constants, polynomials)
-        with np.errstate(all="ignore"):
-            fine = np.isfinite(f).all(axis=1)
-            fine &= np.abs(f).max(axis=1, initial=0.0) < 1e100  # noqa: PLR2004 - squares overflow
-            f[~fine] = 0.0
-            if self.scaling:
-                slope, intercept = line_fit(f, self.y)
-            else:
-                slope, intercept = np.ones(len(f)), np.zeros(len(f))
-            residual = self.y - (slope[:, np.newaxis] * f + intercept[:, np.newaxis])
-            error = np.where(fine, np.einsum("bn,bn->b", residual, residual) / len(self.y), np.inf)
+        fine = np.isfinite(f).all(axis=1)
+        fine &= np.abs(f).max(axis=1, initial=0.0) < 1e100  # noqa: PLR2004 - squares overflow
+        f[~fine] = 0.0
+        if self.scaling:
+            slope, intercept = line_fit(f, self.y)
+        else:
+            slope, intercept = np.ones(len(f)), np.zeros(len(f))
+        residual = self.y - (slope[:, np.newaxis] * f + intercept[:, np.newaxis])
+        error = np.where(fine, np.einsum("bn,bn->b", residual, residual) / len(self.y), np.inf)
         return Fits(constants.copy(), slope, intercept, error), f, residual
 
     def _linearise(self, tape: Tape, f: Array, slope: Array) -> Array:
@@ -199,30 +199,25 @@ class ConstantFitter:
         jacobian = tape.gradients()
         jacobian[~np.isfinite(jacobian).all(axis=(1, 2))] = 0.0
         if self.scaling:
-            with np.errstate(all="ignore"):
-                jacobian *= slope[:, np.newaxis, np.newaxis]
-                jacobian -= jacobian.mean(axis=2, keepdims=True)
-                apart = f - f.mean(axis=1, keepdims=True)
-                square = np.einsum("bn,bn->b", apart, apart)
-                part = (
-                    np.einsum("bkn,bn->bk", jacobian, apart)
-                    / np.where(square > 0, square, 1)[:, np.newaxis]
-                )
-                jacobian -= part[:, :, np.newaxis] * apart[:, np.newaxis, :]
-                jacobian[~np.isfinite(jacobian).all(axis=(1, 2))] = 0.0
+            jacobian *= slope[:, np.newaxis, np.newaxis]
+            jacobian -= jacobian.mean(axis=2, keepdims=True)
+            apart = f - f.mean(axis=1, keepdims=True)
+            square = np.einsum("bn,bn->b", apart, apart)[:, np.newaxis]
+            part = np.einsum("bkn,bn->bk", jacobian, apart) / np.where(square > 0, square, 1)
+            jacobian -= part[:, :, np.newaxis] * apart[:, np.newaxis, :]
+            jacobian[~np.isfinite(jacobian).all(axis=(1, 2))] = 0.0
         return jacobian
 
 
 def _steps(jacobian: Array, residual: Array, damping: Array) -> Array:
     """Solve the damped normal equations of each expression; gives (B, K)."""
-    with np.errstate(all="ignore"):
-        sizes = np.sqrt(np.einsum("bkn,bkn->bk", jacobian, jacobian))
-        fine = np.isfinite(sizes) & (sizes > 0)
-        scale = np.where(fine, sizes, 1.0)
-        scaled = np.where(fine[:, :, np.newaxis], jacobian / scale[:, :, np.newaxis], 0.0)
-        gram = scaled @ scaled.transpose(0, 2, 1)
-        right = scaled @ residual[:, :, np.newaxis]
-        diagonal = np.arange(gram.shape[1])
-        gram[:, diagonal, diagonal] += np.where(fine, damping[:, np.newaxis], 1.0) + 1e-15
-        step = np.linalg.solve(gram, right)[:, :, 0] / scale
+    sizes = np.sqrt(np.einsum("bkn,bkn->bk", jacobian, jacobian))
+    fine = np.isfinite(sizes) & (sizes > 0)
+    scale = np.where(fine, sizes, 1.0)
+    scaled = np.where(fine[:, :, np.newaxis], jacobian / scale[:, :, np.newaxis], 0.0)
+    gram = scaled @ scaled.transpose(0, 2, 1)
+    right = scaled @ residual[:, :, np.newaxis]
+    diagonal = np.arange(gram.shape[1])
+    gram[:, diagonal, diagonal] += np.where(fine, damping[:, np.newaxis], 1.0)
+    step = np.linalg.solve(gram, right)[:, :, 0] / scale
     return np.where(np.isfinite(step), step, 0.0)
