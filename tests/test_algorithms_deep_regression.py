@@ -286,7 +286,7 @@ print(json.dumps([values.tolist(), [evaluate(each.tree, X).tolist() for each in 
         assert min(pruned) > 2
 
 
-def test_finds_what_is_simple(name: str, ask: Callable[..., Any]) -> None:
+def test_finds_what_is_simple(ask: Callable[..., Any]) -> None:
     X, Y = two_laws()
     equations, predictions = ask(
         """
