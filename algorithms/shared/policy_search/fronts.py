@@ -24,9 +24,10 @@ __all__ = ["FrontMember", "Units", "refine", "tokens_of", "written"]
 _MOST_ROWS = 2000
 """Of more rows so many are used for the last fit of constants, evenly spread."""
 _ITERATIONS = 40
-_SLACK, _EACH_SIZE = 1.5, 4
+_SLACK, _EACH_SIZE, _MOST = 1.5, 3, 60
 """How much worse than a shorter one a member may be, and how many there may be of each size:
 derivatives of measured data are a little wrong, and the bench, which chooses, looks at integrals.
+Of more than the last number the shortest are kept, and the most accurate one.
 """
 
 
@@ -136,7 +137,9 @@ def written(
             kept.append(member)
             seen[size] += 1
         best = min(best, member.error)
-    return kept
+    if len(kept) <= _MOST:
+        return kept
+    return [*kept[: _MOST - 1], min(kept[_MOST - 1 :], key=lambda member: member.error)]
 
 
 def _members(
