@@ -3,9 +3,9 @@
 Run as ``python benchmarks/bench_nguyen.py [method [seeds [seconds [numbers]]]]``: the method
 (dsr), how many seeds (5), the seconds that each fit may take (none: its own budget), and which
 laws (``1,2,4``; all).  The laws, the ranges and the functions are those of Uy et al. (Genetic
-Programming and Evolvable Machines 12, 2011, 91-119) as Petersen et al. (ICLR 2021, tables 1 and 4)
-use them; 20 samples are drawn of each, the same for all seeds.  A law is recovered where the bench's
-own comparison calls the answer identified.
+Programming and Evolvable Machines 12, 2011, 91-119) as Petersen et al. (ICLR 2021) use them; 20
+samples are drawn of each, the same for all seeds.  A law is recovered where the bench's own
+comparison calls the answer identified.
 """
 
 from __future__ import annotations
