@@ -39,7 +39,8 @@ def tokens(load: Any) -> Any:
 def draw(tokens: Any, random: np.random.Generator, longest: int = 25) -> list[int]:
     """Draw one whole expression, without any constraints."""
     while True:
-        codes, waiting = [], 1
+        codes: list[int] = []
+        waiting = 1
         while waiting and len(codes) < longest:
             codes.append(int(random.integers(len(tokens))))
             waiting += int(tokens.arity[codes[-1]]) - 1
@@ -69,19 +70,21 @@ def value(tree: Any, x: Sequence[float], constants: Iterator[float]) -> float:
     if name.startswith("x"):
         return x[int(name[1:])]
     try:
-        return {
-            "add": lambda a, b: a + b,
-            "sub": lambda a, b: a - b,
-            "mul": lambda a, b: a * b,
-            "div": lambda a, b: a / b,
-            "square": lambda a: a * a,
-            "sin": math.sin,
-            "cos": math.cos,
-            "exp": math.exp,
-            "log": math.log,
-            "sqrt": math.sqrt,
-            "tanh": math.tanh,
-        }[name](*parts)  # type: ignore[operator]
+        return float(
+            {
+                "add": lambda a, b: a + b,
+                "sub": lambda a, b: a - b,
+                "mul": lambda a, b: a * b,
+                "div": lambda a, b: a / b,
+                "square": lambda a: a * a,
+                "sin": math.sin,
+                "cos": math.cos,
+                "exp": math.exp,
+                "log": math.log,
+                "sqrt": math.sqrt,
+                "tanh": math.tanh,
+            }[name](*parts)  # type: ignore[operator]
+        )
     except (ValueError, ZeroDivisionError, OverflowError):
         return math.nan
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from deep_regression import device_here, take
 from formulas import Formula, prune
-from fronts import FrontMember, Units, refine, written
+from fronts import FrontMember, Units, constant, refine, shortlist, written
 from network import UNITS, EquationLearners, Training, train
 from numpy.typing import NDArray
 from trees import Node, evaluate
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-_TRAINING_PART, _PRUNING_PART = 0.6, 0.9
+_TRAINING_PART, _PRUNING_PART = 0.5, 0.8
 """Of the time limit: when training ends, and pruning; the rest is for handing over."""
 _LONGEST, _BEAM, _EACH_LENGTH = 8, 30, 4
 """Terms of the longest pruned formula; how widely is searched, and how many of each length stay."""
@@ -137,12 +137,17 @@ class Adapter:
 
     def candidates(self) -> Iterator[Candidate]:
         """Give the front of each target, as far as it was found."""
-        members = self._members
-        if not self._chosen:
-            with np.errstate(all="ignore"):
-                members = [each for i in range(len(self._found)) for each in self._written(i)]
-        for member in members:
+        for member in self._members if self._chosen else self._so_far():
             yield Candidate((member.equation,), member.predictions, target=member.target)
+
+    def _so_far(self) -> Iterator[FrontMember]:
+        """Give what there is where the fit was stopped: first an answer for every target."""
+        for target, y in enumerate(self._problem.Y.T):
+            yield constant(y, target)
+        for target in range(len(self._found)):
+            with np.errstate(all="ignore"):
+                members = self._written(target)
+            yield from members
 
     def choose(self, indices: Sequence[int]) -> None:
         """Use these candidates, one for each target; before, the most accurate ones are used."""
@@ -205,10 +210,17 @@ class Adapter:
         y = self._Y[:, target]
         trees = one.sparse(y, longest=_LONGEST, beam=_BEAM, kept=_EACH_LENGTH)
         fitted = [tree for tree, *_ in refine(trees, self._X, y, scaling=False, late=late)]
-        self._found[target] += fitted
-        errors = [float(np.mean((evaluate(tree, self._X) - y) ** 2)) for tree in fitted]
+        errors = [self._error(tree, target) for tree in fitted]
         for number in np.argsort(errors, kind="stable")[:_PRUNED_ON].tolist():
-            self._found[target] += prune(fitted[number], self._X, y, late=late)
+            fitted += prune(fitted[number], self._X, y, late=late)
+        known = [*self._found[target], *fitted]
+        self._found[target] = shortlist(
+            [(tree.size, self._error(tree, target), tree) for tree in known]
+        )
+
+    def _error(self, tree: Node, target: int) -> float:
+        error = float(np.mean((evaluate(tree, self._X) - self._Y[:, target]) ** 2))
+        return error if np.isfinite(error) else np.inf
 
     def _written(self, target: int, *, fit_again: bool = False) -> list[FrontMember]:
         found = [(tree, 1.0, 0.0) for tree in self._found[target]]

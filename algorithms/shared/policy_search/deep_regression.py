@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import torch
 from expression_search import Archived, ExpressionSearch, SearchPlan
-from fronts import FrontMember, Units, has_polynomial, refine, written
+from fronts import FrontMember, Units, constant, has_polynomial, refine, written
 from growth import Rules
 from numpy.typing import NDArray
 from policy import Learning
@@ -175,7 +175,12 @@ class DeepRegression:
 
     def candidates(self) -> Iterator[Candidate]:
         """Give the front of each target, as far as it was found."""
-        for member in self._finished:
+        members = self._finished
+        if len(self._chosen) < len(self._problem.targets):
+            # The fit was stopped: every target has an answer first, then what was found.
+            means = [constant(y, target) for target, y in enumerate(self._problem.Y.T)]
+            members = [*means, *members]
+        for member in members:
             yield Candidate((member.equation,), member.predictions, target=member.target)
         if self._running is not None:
             with np.errstate(all="ignore"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from levenberg import ConstantFitter
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-__all__ = ["FrontMember", "Units", "refine", "tokens_of", "written"]
+__all__ = ["FrontMember", "Units", "constant", "refine", "shortlist", "tokens_of", "written"]
+
+_T = TypeVar("_T")
 
 _MOST_ROWS = 2000
 """Of more rows so many are used for the last fit of constants, evenly spread."""
@@ -126,20 +128,38 @@ def written(
     X, y
         (n, d) and (n,) in the data's own units.
     """
-    members = list(_members(found, X, y, units=units, target=target, names=names))
-    members.sort(key=lambda member: (member.tree.size, member.error))
-    kept: list[FrontMember] = []
+    members = {
+        member.equation: member
+        for member in _members(found, X, y, units=units, target=target, names=names)
+    }
+    return shortlist([(each.tree.size, each.error, each) for each in members.values()])
+
+
+def constant(y: Array, target: int) -> FrontMember:
+    """Give the mean of a target as a member of its front: what is there before all else."""
+    mean = float(np.mean(y))
+    error = float(np.mean((y - mean) ** 2))
+    return FrontMember(target, Node.constant(mean), repr(mean), np.full(len(y), mean), error)
+
+
+def shortlist(proposed: Sequence[tuple[int, float, _T]]) -> list[_T]:
+    """Keep what no shorter proposal is much better than; shortest first.
+
+    Parameters
+    ----------
+    proposed
+        Size, error, and what it is.
+    """
+    kept: list[tuple[float, _T]] = []
     best, seen = np.inf, Counter[int]()
-    for member in members:
-        size = member.tree.size
-        known = any(member.equation == each.equation for each in kept)
-        if member.error < _SLACK * best and seen[size] < _EACH_SIZE and not known:
-            kept.append(member)
+    for size, error, each in sorted(proposed, key=lambda one: one[:2]):
+        if error < _SLACK * best and seen[size] < _EACH_SIZE:
+            kept.append((error, each))
             seen[size] += 1
-        best = min(best, member.error)
-    if len(kept) <= _MOST:
-        return kept
-    return [*kept[: _MOST - 1], min(kept[_MOST - 1 :], key=lambda member: member.error)]
+        best = min(best, error)
+    if len(kept) > _MOST:
+        kept = [*kept[: _MOST - 1], min(kept[_MOST - 1 :], key=lambda one: one[0])]
+    return [each for _, each in kept]
 
 
 def _members(

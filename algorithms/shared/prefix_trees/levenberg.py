@@ -106,7 +106,7 @@ class ConstantFitter:
         polynomials
             (B, n) values of ``poly``, kept as they are.
         late
-            Whether the time is over; what is not fitted by then keeps its first values.
+            Whether the time is over; what is not fitted by then keeps the values that it has.
         """
         rows = len(codes)
         found = Fits(start.copy(), np.ones(rows), np.zeros(rows), np.full(rows, np.inf))
@@ -114,7 +114,7 @@ class ConstantFitter:
             values = None if polynomials is None else polynomials[block]
             steps = 0 if late() else iterations
             with np.errstate(all="ignore"):
-                part = self._fit(codes[block], start[block], steps, values)
+                part = self._fit(codes[block], start[block], steps, values, late)
             for whole, piece in zip(found, part, strict=True):
                 whole[block] = piece
         return found
@@ -130,7 +130,12 @@ class ConstantFitter:
                 yield from np.split(rows, np.flatnonzero(np.diff(number)) + 1)
 
     def _fit(
-        self, codes: Integers, start: Array, iterations: int, polynomials: Array | None
+        self,
+        codes: Integers,
+        start: Array,
+        iterations: int,
+        polynomials: Array | None,
+        late: Callable[[], bool],
     ) -> Fits:
         tape = Tape(codes, self.tokens)
         many = tape.places.shape[1]
@@ -143,7 +148,7 @@ class ConstantFitter:
         active = np.flatnonzero(np.isfinite(best.error) & (tape.places >= 0).any(axis=1))
         on_tape = np.arange(len(codes))
         for _ in range(iterations):
-            if not len(active):
+            if not len(active) or late():
                 break
             if len(active) < 0.7 * len(on_tape):
                 local = np.searchsorted(on_tape, active)
