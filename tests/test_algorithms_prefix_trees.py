@@ -104,6 +104,15 @@ def test_values_are_those_of_a_naive_evaluator(load: Any, tokens: Any) -> None:
     assert np.isfinite(found).mean() > 0.5
 
 
+def test_what_is_infinite_on_the_way_has_no_value(load: Any, tokens: Any) -> None:
+    """The exponential of the logarithm of zero is no zero, and 1 over infinity is none either."""
+    texts = ["exp log sub x0 x0", "div x0 exp exp mul square x1 square x1", "exp sub x0 x0"]
+    codes = load("tapes").pad([tokens.read(text) for text in texts])
+    found = load("tapes").Tape(codes, tokens).evaluate(np.array([[2.0, 9.0]]), np.zeros((3, 0)))
+    assert np.isnan(found[:2]).all()
+    assert found[2] == 1.0
+
+
 def test_equal_parts_are_evaluated_once(load: Any, tokens: Any) -> None:
     expressions = [tokens.read("add sin x0 mul x1 x1"), tokens.read("sub sin x0 mul x1 x1")]
     tape = load("tapes").Tape(load("tapes").pad(expressions), tokens)

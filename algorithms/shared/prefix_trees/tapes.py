@@ -192,7 +192,10 @@ class Tape:
         with np.errstate(all="ignore"):
             for group in self._groups:
                 arguments = [values[side] for side in group.arguments]
-                values[group.first : group.last] = FUNCTIONS[group.name].numpy(*arguments)
+                found = FUNCTIONS[group.name].numpy(*arguments)
+                # What became infinite on the way has no value, whatever is made of it above.
+                found[np.isinf(found)] = np.nan
+                values[group.first : group.last] = found
         self._values = values
         return values
 
