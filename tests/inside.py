@@ -52,8 +52,8 @@ for line in sys.stdin:
 class Inside:
     """A process that has imported a method's adapter."""
 
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        self._process = process
+    def __init__(self, process: subprocess.Popen[str], seconds: float = _SECONDS) -> None:
+        self._process, self._seconds = process, seconds
 
     def run(self, code: str, given: Any = None) -> subprocess.CompletedProcess[str]:
         """Run a program, with something as JSON on its standard input, in a fork."""
@@ -72,14 +72,16 @@ class Inside:
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(order) + "\n")
         self._process.stdin.flush()
-        answered = select.select([self._process.stdout], [], [], _SECONDS)[0]
+        answered = select.select([self._process.stdout], [], [], self._seconds)[0]
         line = self._process.stdout.readline() if answered else ""
         assert line, "no answer from inside"
         return line
 
 
 @contextmanager
-def inside(python: Path, folders: Sequence[Path], *options: str) -> Iterator[Inside]:
+def inside(
+    python: Path, folders: Sequence[Path], *options: str, seconds: float = _SECONDS
+) -> Iterator[Inside]:
     """Start an interpreter, and import the adapter that is found first in the folders."""
     with subprocess.Popen(
         [python, *options, "-c", _SERVER],
@@ -89,7 +91,7 @@ def inside(python: Path, folders: Sequence[Path], *options: str) -> Iterator[Ins
         env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},
     ) as process:
         try:
-            made = Inside(process)
+            made = Inside(process, seconds)
             assert made.ask({"path": [str(folder) for folder in folders]}) == "ready\n"
             yield made
         finally:
