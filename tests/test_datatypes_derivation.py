@@ -222,8 +222,8 @@ def test_pictures_show_a_derivation_bars_and_who_chose_what(
     assert "errs, static: 0.000" in html
     ET.fromstring(f"<div>{html.replace('&InvisibleTimes;', '').replace('&dd;', 'd')}</div>")
     always = judged(kind, task, np.ones(len(labels)))
-    assert always["first"] == "both"
-    assert judged(kind, task, np.zeros(len(labels)))["first"] == "neither"
+    assert always["first_pair"] == "both"
+    assert judged(kind, task, np.zeros(len(labels)))["first_pair"] == "neither"
 
 
 def test_files_are_records_that_can_be_read(kind: DerivationType, dataset: Sequences) -> None:

@@ -238,7 +238,7 @@ def _told(one: Shown) -> Telling:
         ends = [one.metrics.get(f"{name}_drop_{end}") for end in ("high", "low")]
         low, high = (static - end if isinstance(end, float | int) else None for end in ends)
         accuracy[TITLES[name]] = (float(value), low, high)
-    return Telling(one.method, one.number, accuracy, str(one.metrics.get("first") or ""))
+    return Telling(one.method, one.number, accuracy, str(one.metrics.get("first_pair") or ""))
 
 
 _known_leaks: dict[str, dict[str, Value]] = {}

@@ -141,6 +141,7 @@ class Real(EquationType[RealDataset]):
         AGREEMENT,
     )
     check_datasets = ("kepler", "danwood")
+    rooms = ("measurements",)
     options = (
         Option(
             "--fold",

@@ -3,18 +3,44 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from mdbench.reports.results import Result
-
-__all__ = ["Pooled", "pool", "recovery_table"]
+__all__ = ["FoldResult", "Pooled", "pool", "recovery_table"]
 
 _DRAWS = 2000
+
+
+class FoldResult(Protocol):
+    """What is asked of the result of a job on one fold."""
+
+    @property
+    def algorithm(self) -> str:
+        """The method."""
+
+    @property
+    def dataset(self) -> str:
+        """The table."""
+
+    @property
+    def attempted(self) -> bool:
+        """Whether it says something about the method."""
+
+    @property
+    def answered(self) -> bool:
+        """Whether there is an answer."""
+
+    @property
+    def floor(self) -> float | None:
+        """The error of the reference."""
+
+    @property
+    def metrics(self) -> Mapping[str, float | str | None]:
+        """The scores, by name."""
 
 
 class Pooled(NamedTuple):
@@ -41,7 +67,7 @@ class Pooled(NamedTuple):
         return False if not self.as_good else self.same_law
 
 
-def pool(results: Iterable[Result], margin: float) -> dict[tuple[str, str], Pooled]:
+def pool(results: Iterable[FoldResult], margin: float) -> dict[tuple[str, str], Pooled]:
     """Pool the folds of each table, by method and table.
 
     Pooled, one row held out by itself does not decide: in one fold the right law with its constants
@@ -54,7 +80,7 @@ def pool(results: Iterable[Result], margin: float) -> dict[tuple[str, str], Pool
     margin
         By which share the mean error may be above that of the reference.
     """
-    folds: dict[tuple[str, str], list[Result]] = defaultdict(list)
+    folds: dict[tuple[str, str], list[FoldResult]] = defaultdict(list)
     for one in results:
         if one.attempted and one.floor is not None:
             folds[one.algorithm, one.dataset].append(one)
@@ -72,7 +98,7 @@ def pool(results: Iterable[Result], margin: float) -> dict[tuple[str, str], Pool
     return found
 
 
-def recovery_table(results: Iterable[Result], truths: Mapping[str, str], margin: float) -> str:
+def recovery_table(results: Iterable[FoldResult], truths: Mapping[str, str], margin: float) -> str:
     """Write how many tables each method recovered, by the kind of their truth.
 
     Parameters
@@ -108,7 +134,7 @@ def recovery_table(results: Iterable[Result], truths: Mapping[str, str], margin:
     return "\n".join(lines)
 
 
-def _error(one: Result) -> float:
+def _error(one: FoldResult) -> float:
     value = one.metrics.get("fvu") if one.answered else None
     return float(value) if isinstance(value, int | float) else float("inf")
 

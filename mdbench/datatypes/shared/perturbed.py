@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["OF_PAIRS", "SETS", "TITLES", "SequenceRows", "scores", "specs"]
 
 SETS = tuple(dict.fromkeys(STRUCTURED_SETS + CALCULUS_SETS))
-OF_PAIRS = ("both_signs", "all_sets", "not_perturbed", "first")
+OF_PAIRS = ("both_signs", "all_sets", "not_perturbed", "first_pair")
 """The metrics of derivations rather than of sequences."""
 TITLES = {
     "static": "static",
@@ -140,8 +140,8 @@ def specs() -> tuple[MetricSpec, ...]:
         )
     found.append(
         MetricSpec(
-            name="first",
-            title="first",
+            name="first_pair",
+            title="first pair",
             explanation="which candidates of the first derivation of the test are taken for right",
             kind="label",
             labels=_FIRST,
@@ -190,7 +190,7 @@ def scores(rows: SequenceRows, found: NDArray[np.bool_]) -> dict[str, Value]:
                 rows.pairs[own], true[own], found[own] == true[own], strict=True
             )
         }
-    values["first"] = _first(rows, found)
+    values["first_pair"] = _first(rows, found)
     perturbed = [name for name in _PAIRED if name in right]
     pairs = sorted(
         pair
