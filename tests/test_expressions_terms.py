@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from mdbench.errors import EquationError
 from mdbench.expressions import parse
 from mdbench.expressions.atoms import monomial_text
+from mdbench.expressions.fidelity import Verdict, compare
+from mdbench.expressions.skeleton import same_skeleton
 from mdbench.expressions.terms import expand
 
 NAMES = ("u0", "u1")
@@ -117,3 +119,24 @@ def test_no_equation_takes_long(text: str) -> None:
 def test_division_by_zero_is_an_error() -> None:
     with pytest.raises(EquationError, match="zero"):
         expand("1/(u0 - u0)", NAMES)
+
+
+@pytest.mark.parametrize(
+    "text", ["exp(-0.5*((x0-451.5)/4)**2)", "exp(x0-800)", "(1e-200*x0)**2", "exp(x0+800)"]
+)
+def test_a_factor_that_no_float_holds_does_not_vanish(text: str) -> None:
+    """A peak far from zero is no 0: what cannot be multiplied out is refused."""
+    with suppress(EquationError):
+        assert expand(text, ("x0",))
+
+
+@pytest.mark.parametrize("other", ["0", "1", "x0-x0", "1e-300"])
+def test_a_peak_far_from_zero_is_not_nothing(other: str) -> None:
+    peak, domain = "1.5*exp(-0.5*((x0-451.5)/4)**2)", {"x0": (400.0, 500.0)}
+    found = compare([peak], [other], ["x0"], domain=domain).verdict
+    assert found not in {Verdict.IDENTIFIED, Verdict.ONE_TERM_OFF}
+    assert same_skeleton(peak, other, ("x0",), ("x0",), (("x0", 400.0, 500.0),)) is not True
+    near = "1.52*exp(-0.03*(x0-451.6)**2)"
+    assert same_skeleton(peak, near, ("x0",), ("x0",), (("x0", 400.0, 500.0),))
+    found = compare([peak], [near], ["x0"], domain=domain).verdict
+    assert found in {Verdict.IDENTIFIED, Verdict.UNDECIDED}

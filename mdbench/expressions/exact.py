@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -11,6 +13,10 @@ if TYPE_CHECKING:
     from .tree import Number
 
 __all__ = ["bounded", "float_of", "number", "number_power", "simple"]
+
+_NORMAL = sys.float_info.min
+"""What is smaller than this has lost digits, and in the end all of them."""
+_NEVER_ZERO = (math.exp,)
 
 MAX_BITS = 4_000
 """Longer fractions are rounded to double precision."""
@@ -53,13 +59,17 @@ def float_of(function: object, value: Fraction) -> Fraction:
     Raises
     ------
     EquationError
-        If the result is too large for a float.
+        If the result is too large or, without being zero, too small for a float.
     """
     try:
-        result = function(float(value))  # type: ignore[operator]
-        return Fraction(result)
+        small = float(value)
+        result = function(small)  # type: ignore[operator]
+        found = Fraction(result)
     except (OverflowError, ValueError):
         raise EquationError("a constant of an equation is too large") from None
+    if (value and not small) or (function in _NEVER_ZERO and abs(result) < _NORMAL):
+        raise EquationError("a constant of an equation is too small")
+    return found
 
 
 def number_power(value: Fraction, exponent: Fraction) -> Fraction:
@@ -75,6 +85,9 @@ def number_power(value: Fraction, exponent: Fraction) -> Fraction:
         return value**exponent.numerator
     try:
         result = float(value) ** float(exponent)
-        return Fraction(result)
+        found = Fraction(result)
     except (OverflowError, ValueError, ZeroDivisionError, TypeError):
         raise EquationError("a constant of an equation is too large") from None
+    if value and abs(result) < _NORMAL:
+        raise EquationError("a constant of an equation is too small")
+    return found
