@@ -84,14 +84,16 @@ class Adapter:
         rows = [words.numbers(str(text), self._length) for text in problem.X]
         labels = problem.Y[:, 0].astype(np.float32)
         layers, width, heads, length = self._shape
-        network = Reader(len(words), layers, width, heads, length)
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+        print(f"device: {device}; PyTorch {torch.__version__}")  # noqa: T201 - to the log
+        network = Reader(len(words), layers, width, heads, length).to(device)
         optimizer = torch.optim.AdamW(network.parameters(), lr=self._rate, weight_decay=0.01)
         steps = self._epochs * -(-len(rows) // self._batch)
         schedule = torch.optim.lr_scheduler.LambdaLR(
             optimizer, lambda step: min((step + 1) / (0.1 * steps + 1), (steps - step) / steps)
         )
         limit = math.inf if problem.time_limit is None else _SHARE_OF_TIME * problem.time_limit
-        self._words, self._network = words, network
+        self._words, self._network, self._device = words, network, device
         network.train()
         for epoch in range(self._epochs):
             losses = []
@@ -105,9 +107,9 @@ class Adapter:
                     words.exchanged(row, rng) if rng.random() < self._renamed else row
                     for row in own
                 ]
-                outputs = network(_padded(exchanged))
+                outputs = network(_padded(exchanged).to(device))
                 loss = torch.nn.functional.binary_cross_entropy_with_logits(
-                    outputs, torch.from_numpy(labels[places])
+                    outputs, torch.from_numpy(labels[places]).to(device)
                 )
                 optimizer.zero_grad()
                 loss.backward()
@@ -127,8 +129,8 @@ class Adapter:
         with torch.inference_mode():
             for first in range(0, len(order), 128):
                 places = order[first : first + 128]
-                outputs = self._network(_padded([rows[place] for place in places]))
-                found[places, 0] = torch.sigmoid(outputs).numpy()
+                padded = _padded([rows[place] for place in places]).to(self._device)
+                found[places, 0] = torch.sigmoid(self._network(padded)).cpu().numpy()
         return found
 
     def equations(self) -> list[str]:

@@ -37,7 +37,7 @@ class Reader(torch.nn.Module):
         """Give the logit of each row; rows are (n, words), int64."""
         padding = rows == 0
         lengths = (~padding).sum(1, keepdim=True)
-        places = (lengths - 1 - torch.arange(rows.shape[1])).clamp(min=0)
+        places = (lengths - 1 - torch.arange(rows.shape[1], device=rows.device)).clamp(min=0)
         found = self.words(rows) + self.places(places)
         found = self.norm(self.encoder(found, src_key_padding_mask=padding))
         found = found.masked_fill(padding[:, :, None], 0.0).sum(1) / lengths
