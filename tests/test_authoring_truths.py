@@ -86,7 +86,7 @@ def test_wrong_answers_are_read_from_tables_and_records(tmp_path: Path) -> None:
     }
     assert read_wrong_answers(table) == read_wrong_answers(tmp_path) == wanted
     landed = read_wrong_answers(ROOT / "docs" / "results")
-    assert {kind for kind, _, _ in landed} == {"ode", "pde", "srsd"}
+    assert {kind for kind, _, _ in landed} >= {"ode", "pde", "srsd"}
     assert sum(map(len, landed.values())) > 1_000
     assert not any(each.method == "truth" for ones in landed.values() for each in ones)
     with pytest.raises(UsageError, match="There is no folder"):
