@@ -122,7 +122,13 @@ def _plans(
     levels: Sequence[float | None],
 ) -> Iterator[tuple[DataType[Any, Any], Source[Any], Sequence[str], Sequence[float | None]]]:
     """Give each data type with its datasets and noise levels."""
-    for name in [data_type] if data_type else datatypes.names():
+    lawful = [kind.name for kind in datatypes.classes() if kind.lawful]
+    if data_type in datatypes.names() and data_type not in lawful:
+        raise UsageError(
+            f"The datasets of {data_type} have no true equations that their data follow.",
+            f"Those of {' and '.join(lawful)} have.",
+        )
+    for name in [data_type] if data_type else lawful:
         kind, source = inventory.data_type(name), inventory.source(name, path)
         if not kind.snr_levels and any(level is not None for level in levels):
             raise UsageError(f"{name} has no noise levels in dB.", "Leave --snr out.")

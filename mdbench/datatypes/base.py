@@ -465,6 +465,8 @@ class DataType(ABC, Generic[D, T]):
     """Whether its data have noise levels in dB."""
     rooms: ClassVar[tuple[str, ...]] = ()
     """Rooms of the house that only some data types score with; their code is part of the scorer."""
+    lawful: ClassVar[bool] = False
+    """Whether its data follow true equations exactly, which then are the best answers there are."""
     draws: ClassVar[bool] = False
     """Whether it has `pictures`."""
     derivative: ClassVar[str] = "d"

@@ -142,6 +142,7 @@ class Real(EquationType[RealDataset]):
     )
     check_datasets = ("kepler", "danwood")
     rooms = ("measurements",)
+    lawful = False  # a law that people found is a reference, and rows are not exact
     options = (
         Option(
             "--fold",

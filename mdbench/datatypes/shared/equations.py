@@ -148,6 +148,7 @@ class EquationType(DataType[D, EquationTask[D]]):
     """
 
     metrics: ClassVar[tuple[MetricSpec, ...]] = (NMSE, *TERM_METRICS, COMPLEXITY, AGREEMENT)
+    lawful = True
     of_equations: ClassVar[bool] = False
     """Whether candidates are compared by their equations under `published`, too."""
 
