@@ -126,7 +126,7 @@ def recovery_table(results: Iterable[FoldResult], truths: Mapping[str, str], mar
                 if name == method and truths.get(table) == kind
             ]
             cells += [
-                _share([one.recovered for one in ones], interval=True),
+                _share([one.recovered for one in ones]),
                 _share([one.as_good for one in ones]),
                 _share([one.same_law for one in ones]),
             ]
@@ -139,13 +139,13 @@ def _error(one: FoldResult) -> float:
     return float(value) if isinstance(value, int | float) else float("inf")
 
 
-def _share(verdicts: list[bool | None], *, interval: bool = False) -> str:
+def _share(verdicts: list[bool | None]) -> str:
     known = np.array([bool(verdict) for verdict in verdicts if verdict is not None])
     if not len(known):
         return "–"
     unknown = len(verdicts) - len(known)
     text = f"{int(known.sum())}/{len(known)}" + f" ({unknown} undecided)" * bool(unknown)
-    if not interval or len(known) == 1:
+    if len(known) == 1:
         return text
     drawn = np.random.default_rng(0).integers(len(known), size=(_DRAWS, len(known)))
     low, high = np.quantile(known[drawn].mean(axis=1), [0.025, 0.975])
