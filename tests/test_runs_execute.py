@@ -24,7 +24,7 @@ from mdbench.datatypes.base import Protocol
 from mdbench.datatypes.ode import Ode
 from mdbench.errors import MdbenchError, RecordsError, UnavailableError
 from mdbench.expressions import counter
-from mdbench.records import Record, RecordStore, Status, comparable
+from mdbench.records import SCHEMA, Record, RecordStore, Status, comparable
 from mdbench.records.store import RecordWriter
 from mdbench.runs import attempt
 from mdbench.runs.execute import Summary, execute
@@ -698,7 +698,8 @@ def test_newer_schema_is_left_alone(place: Workspace) -> None:
     add_method(place, "zero")
     run(place, "zero")
     file = place.root / "results" / "zero-ode.jsonl"
-    newer = file.read_bytes().replace(b'{"schema":3', b'{"schema":999')
+    newer = file.read_bytes().replace(b'{"schema":%d' % SCHEMA, b'{"schema":999')
+    assert newer != file.read_bytes()
     file.write_bytes(newer)
     with pytest.raises(RecordsError, match="999"):
         run(place, "zero")
