@@ -83,7 +83,8 @@ def make_ready(plan: Plan, runtime: Runtime) -> list[Ready]:
     DataError, MethodError
         If data or a method's folder cannot be used.
     """
-    shared = {name: isolated_parts(name, plan.inventory, runtime) for name in plan.files}
+    methods = dict.fromkeys(job.algorithm for job in plan.jobs)
+    shared = {name: isolated_parts(name, plan.inventory, runtime) for name in methods}
     found = []
     errors: dict[str, DataError] = {}
     for job in plan.jobs:
@@ -124,7 +125,7 @@ def explain(plan: Plan, runtime: Runtime) -> Iterator[tuple[JobSpec, str]]:
     """
     stored = {name: RecordStore(file).latest() for name, file in plan.files.items()}
     for one in make_ready(plan, runtime):
-        records = stored[one.job.algorithm]
+        records = stored[one.job.results]
         reason = _reason(one, records, plan)
         if reason == _NO_RECORD and (nearest := _nearest(one, records.values())):
             reason = f"{_differences(one, nearest)} since its record of {_day(nearest)}"

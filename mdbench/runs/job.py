@@ -78,7 +78,7 @@ def begin_job(one: Ready, slot: Slot) -> Callable[[], Record]:
     watch = Stopwatch()
     task = inventory.task(job, inventory.load(job))
     prepared: Prepared | None = None
-    folder = slot.result_dir / "logs" / f"{job.algorithm}-{job.data_type}"
+    folder = slot.result_dir / "logs" / job.results
     log = folder / f"{job.file_name}_{one.key[:8]}.log"
     try:
         outcome = _refused(method, job, task)

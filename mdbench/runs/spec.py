@@ -119,6 +119,8 @@ class Terms:
         The values of the data type's own options, by their keys; JSON can hold them.
     memory_mb
         None for all that the machine has.
+    study
+        SHA-256 of the study file that asks for it; None where a command line does.
     """
 
     dataset_path: Path | None = field(
@@ -190,6 +192,7 @@ class Terms:
         ),
     )
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    study: str | None = field(default=None, metadata=declared(Kept(record="study")))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,6 +223,11 @@ class JobSpec(Terms):
 
     def __str__(self) -> str:
         return f"{self.algorithm} · {self.dataset} · {self.noise} · seed {self.seed}"
+
+    @property
+    def results(self) -> str:
+        """A name for what all jobs of its method and data type share: their file of records."""
+        return f"{self.algorithm}-{self.data_type}"
 
     @property
     def file_name(self) -> str:
@@ -330,7 +338,12 @@ class RunOptions(Terms):
     result_dir: Path = field(
         default=Path("results"),
         metadata=declared(
-            Typed("--result-dir DIR", "Where records and logs go.  Default: results.", read_path)
+            Typed(
+                "--result-dir DIR",
+                "Where records and logs go.  Default: results.",
+                read_path,
+                of_run=True,
+            )
         ),
     )
     with_noise: bool = field(
@@ -345,7 +358,9 @@ class RunOptions(Terms):
     n_jobs: int | None = field(
         default=None,
         metadata=declared(
-            Typed("--n-jobs N", "Jobs at a time; -1: one a core, the default.", read_jobs)
+            Typed(
+                "--n-jobs N", "Jobs at a time; -1: one a core, the default.", read_jobs, of_run=True
+            )
         ),
     )
     seed: tuple[int, ...] = field(
@@ -363,19 +378,20 @@ class RunOptions(Terms):
                 "--rerun STATUS...",
                 "Run again what ended so: e.g. timeout,failed; or all.",
                 read_rerun,
+                of_run=True,
             )
         ),
     )
     fresh_rooms: bool = field(
         default=False,
         metadata=declared(
-            Typed("--fresh-rooms", "A new room, container or process for every job.")
+            Typed("--fresh-rooms", "A new room, container or process for every job.", of_run=True)
         ),
     )
     runtime: str = field(
         default="auto",
         metadata=declared(
-            Typed("--runtime NAME", "auto, venv or docker.", envvar="MDBENCH_RUNTIME")
+            Typed("--runtime NAME", "auto, venv or docker.", envvar="MDBENCH_RUNTIME", of_run=True)
         ),
     )
     require: tuple[tuple[str, Level], ...] = field(
@@ -385,6 +401,7 @@ class RunOptions(Terms):
                 "--require WHAT=LEVEL...",
                 "Refuse to run with less, e.g. network=hard.",
                 read_require,
+                of_run=True,
             )
         ),
     )
@@ -392,8 +409,8 @@ class RunOptions(Terms):
     """Words that only the data type understands: its own options with their values."""
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Self:
-        """Read what was given by the options' names with underscores, as from Python.
+    def of(cls, given: Mapping[str, Any], study: str | None = None) -> Self:
+        """Read what was given by the options' names with underscores, as from Python or a `study`.
 
         Raises
         ------
@@ -406,7 +423,7 @@ class RunOptions(Terms):
             if option.several and isinstance(found.get(name), str | int | float):
                 found[name] = [found[name]]
         others = {key: value for key, value in given.items() if key not in own}
-        return read(cls, found, special=tuple(words_of(others)))
+        return read(cls, found, special=tuple(words_of(others)), study=study)
 
     def for_method(self, spec: MethodSpec) -> dict[str, Any]:
         """Give the terms of a method's jobs: as asked for, or else as the method says."""
