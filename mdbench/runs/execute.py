@@ -85,6 +85,7 @@ def execute(plan: Plan, runtime: Runtime, observer: Observer) -> Summary:
         observer.prepared(len(to_run), len(ready) - len(to_run))
         run = _Run(plan, runtime, observer, writers)
         interrupted = run.all(to_run)
+        plan.inventory.save()  # of data that changed meanwhile
         newest = {
             name: dict(writer.earlier) | run.written[name] for name, writer in writers.items()
         }

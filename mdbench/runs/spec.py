@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass, field, fields
+from functools import cache
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -243,7 +244,24 @@ class JobSpec(Terms):
     @property
     def question(self) -> tuple[Any, ...]:
         """What is asked, whoever answers it and within whatever limits; options aside."""
-        return tuple(getattr(self, name) for name, each in _kept(self) if each.asks)
+        return tuple(getattr(self, name) for name, _ in _asking(type(self)))
+
+    @classmethod
+    def question_in(cls, record: Mapping[str, Any]) -> tuple[Any, ...]:
+        """Give the `question` of the job that left a record, which is given as it was read.
+
+        Raises
+        ------
+        KeyError, ValueError
+            If the record does not say it.
+        """
+        found = []
+        for name, each in _asking(cls):
+            value: Any = record
+            for part in (each.record or f"options.{name}").split("."):
+                value = value[part]
+            found.append(None if value is None else each.back(value))
+        return tuple(found)
 
     @property
     def data(self) -> tuple[Any, ...]:
@@ -311,6 +329,11 @@ class JobSpec(Terms):
 
 def _kept(spec: JobSpec | type[JobSpec]) -> list[tuple[str, Kept]]:
     return [(each.name, each.metadata["Kept"]) for each in fields(spec) if "Kept" in each.metadata]
+
+
+@cache
+def _asking(spec: type[JobSpec]) -> tuple[tuple[str, Kept], ...]:
+    return tuple((name, each) for name, each in _kept(spec) if each.asks)
 
 
 def _shown(option: Option, value: Any) -> str:
