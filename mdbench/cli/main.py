@@ -96,7 +96,25 @@ def run(
     """Run methods on datasets; every job leaves a record, and the same command goes on."""
     from mdbench.cli import running
 
-    return running.run(study, dry_run=dry_run, console=Console(highlight=False))
+    console = Console(highlight=False)
+    if dry_run:
+        from mdbench.cli import planning
+
+        planning.show_plan(study, console)
+        return Exit.DONE
+    return running.run(study, console=console)
+
+
+@app.command(cls=OpenCommand, context_settings=OPEN)
+@with_run_options
+def plan(
+    study: Study,
+    json: Annotated[bool, typer.Option("--json", help="As JSON, with every job to run.")] = False,
+) -> None:
+    """Say what the same options given to run would do, why, and at what cost."""
+    from mdbench.cli import planning
+
+    planning.show_plan(study, Console(highlight=False), json_=json)
 
 
 @app.command(cls=OpenCommand, context_settings=OPEN)

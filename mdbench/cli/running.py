@@ -50,15 +50,10 @@ LARGEST_TABLE = 400
 """Records beyond which the end of a run shows only the summary."""
 
 
-def run(study: Study, *, dry_run: bool, console: Console) -> int:
+def run(study: Study, *, console: Console) -> int:
     """Plan, execute and show; gives the exit status."""
     workspace = Workspace.find()
     plan, options = make_plan(study, workspace), study.whole
-    if dry_run:
-        for job in plan.jobs:
-            console.print(escape(str(job)), soft_wrap=True)
-        console.print(f"{len(plan.jobs)} jobs, {plan.n_jobs} at a time. Nothing was done.")
-        return Exit.DONE
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # how a cluster asks to stop
     with (
         Display(console, plan) as display,

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass, field, fields
-from functools import cache
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -331,9 +330,13 @@ def _kept(spec: JobSpec | type[JobSpec]) -> list[tuple[str, Kept]]:
     return [(each.name, each.metadata["Kept"]) for each in fields(spec) if "Kept" in each.metadata]
 
 
-@cache
 def _asking(spec: type[JobSpec]) -> tuple[tuple[str, Kept], ...]:
-    return tuple((name, each) for name, each in _kept(spec) if each.asks)
+    if spec not in _ASKING:
+        _ASKING[spec] = tuple((name, each) for name, each in _kept(spec) if each.asks)
+    return _ASKING[spec]
+
+
+_ASKING: dict[type[JobSpec], tuple[tuple[str, Kept], ...]] = {}
 
 
 def _shown(option: Option, value: Any) -> str:
