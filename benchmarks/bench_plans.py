@@ -1,4 +1,4 @@
-"""How long ``mdbench plan`` takes, and how much memory, where all jobs have their records.
+"""How long ``mdbench plan`` takes, and how much memory, where there are many records.
 
 The records are copies of one real record with the keys of the plan's jobs.  Usage:
 
@@ -31,7 +31,7 @@ CHILD = "import sys; from mdbench.cli import main; sys.exit(main(sys.argv[1:]))"
 
 
 def main(methods: int = 10, seeds: int = 16) -> None:
-    """Make the records, then plan three times."""
+    """Make the records, then measure commands that find them all."""
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         place = workspace(Path(folder))
@@ -58,20 +58,25 @@ def main(methods: int = 10, seeds: int = 16) -> None:
         print(f"{len(ready)} records, {size:.0f} MB")
         place_of = {"MDBENCH_ROOT": str(place.root), "MDBENCH_HOME": str(place.home)}
         environment = {**os.environ, **place_of, "PYTHONPATH": str(HERE.parent)}
-        line = ["plan", "--algorithm", *names, "--data-type", "ode", "--with-noise", "--seeds"]
-        for _ in range(3):
-            start = time.perf_counter()
-            child = subprocess.Popen(
-                [sys.executable, "-c", CHILD, *line, f"0-{seeds - 1}", "--runtime", "venv"],
-                env=environment,
-                stdout=subprocess.PIPE,
-                text=True,
-            )
-            assert child.stdout is not None
-            said = child.stdout.read().splitlines()[-1]
-            _, status, used = os.wait4(child.pid, 0)
-            seconds = time.perf_counter() - start
-            print(f"plan: {seconds:.1f} s, {used.ru_maxrss / 1024:.0f} MB ({status}): {said}")
+        line = ["--algorithm", *names, "--data-type", "ode", "--with-noise", "--seeds"]
+        line += [f"0-{seeds - 1}", "--runtime", "venv"]
+        measure("plan, all is done", ["plan", *line], environment)
+        measure("plan, nothing is", ["plan", *line, "--timeout", "7"], environment)
+        measure("plan --json, nothing is", ["plan", *line, "--timeout=7", "--json"], environment)
+        measure("run, all is done", ["run", *line], environment)
+
+
+def measure(name: str, line: list[str], environment: dict[str, str]) -> None:
+    """Run a command, and print its seconds and its largest memory."""
+    start = time.perf_counter()
+    child = subprocess.Popen(
+        [sys.executable, "-c", CHILD, *line], env=environment, stdout=subprocess.DEVNULL
+    )
+    _, status, used = os.wait4(child.pid, 0)
+    seconds = time.perf_counter() - start
+    print(
+        f"{name}: {seconds:.1f} s, {used.ru_maxrss / 1024:.0f} MB" + f" ({status})" * bool(status)
+    )
 
 
 if __name__ == "__main__":

@@ -53,7 +53,9 @@ ALWAYS: Final = object()
 
 
 def _plain(value: Any) -> str:
-    return str(value) if isinstance(value, str) else json.dumps(value, sort_keys=True)
+    if isinstance(value, str) or type(value) is int:  # of these there are very many
+        return str(value)
+    return json.dumps(value, sort_keys=True)
 
 
 def _short(value: float) -> str:
@@ -265,7 +267,8 @@ class JobSpec(Terms):
     @property
     def data(self) -> tuple[Any, ...]:
         """All that the job's dataset follows from."""
-        return (*self.question, json.dumps(dict(self.options), sort_keys=True))
+        options = json.dumps(dict(self.options), sort_keys=True) if self.options else "{}"
+        return (*self.question, options)
 
     def system(self, options: Iterable[Option]) -> str:
         """Name the ground truth: the dataset, and the options of the data type that ask another."""
