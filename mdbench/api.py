@@ -23,7 +23,7 @@ from mdbench.records import Budget, Measured, Record, RecordStore, Selection
 from mdbench.runs.execute import execute
 from mdbench.runs.inventory import Inventory
 from mdbench.runs.plan import make_plan
-from mdbench.runs.spec import RunOptions
+from mdbench.runs.study import asked_for
 from mdbench.runs.typed import read_words, words_of
 from mdbench.runtimes.choose import open_runtime
 from mdbench.workspace import Workspace
@@ -40,9 +40,10 @@ __all__ = ["Comparison", "Data", "View", "compare", "dataset", "load", "run"]
 
 
 def run(
-    algorithm: str | Sequence[str],
-    data_type: str,
+    algorithm: str | Sequence[str] = (),
+    data_type: str = "",
     *,
+    study: str | Path | None = None,
     say: Callable[[str], object] = str,
     **options: Any,
 ) -> pd.DataFrame:
@@ -54,6 +55,9 @@ def run(
         A method, or several.
     data_type
         The kind of problem, such as ``"ode"``.
+    study
+        A study file instead, which says all of it; of the options only those go beside it that
+        say where and how it is run.
     say
         Told how the run goes on, in lines of text; such as `print`.
     **options
@@ -77,13 +81,14 @@ def run(
     ...     ["sindy", "operon"], "ode", dataset="lorenz*", snr=["clean", 40], timeout=600
     ... )  # doctest: +SKIP
     """
-    asked = RunOptions.of({"algorithm": algorithm, "data_type": data_type, **options})
+    given = {"algorithm": algorithm or None, "data_type": data_type or None, **options}
+    asked = asked_for(given, study)
     workspace = Workspace.find()
-    plan = make_plan(asked, workspace)
+    plan, whole = make_plan(asked, workspace), asked.whole
     listener = _Listener(say)
     plan.inventory.listen(listener.message)
     with closing(
-        open_runtime(asked.runtime, workspace.home, listener.message, require=dict(asked.require))
+        open_runtime(whole.runtime, workspace.home, listener.message, require=dict(whole.require))
     ) as runtime:
         return table(execute(plan, runtime, listener).records)
 

@@ -209,7 +209,7 @@ def test_every_fold_leaves_a_record_and_all_are_merged_in_reports(tmp_path: Path
     )
     plan = make_plan(options, place)
     assert execute(plan, HereRuntime(), Quiet()).ran == 6
-    records = RecordStore(plan.files["power"]).read()
+    records = RecordStore(plan.files["power-real"]).read()
     assert [record.part for record in records] == [f"fold={n}" for n in range(1, 7)]
     assert {record.system for record in records} == {"kepler"}
     assert {record.status for record in records} == {Status.OK}

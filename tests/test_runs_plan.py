@@ -64,7 +64,8 @@ TOGGLES: dict[str, Callable[[Plan, Plan], bool]] = {
     "algorithms": lambda _, new: {j.algorithm for j in new.jobs} == {"one", "two"},
     "datasets": lambda _, new: {j.dataset for j in new.jobs} == {"lorenz-equations-chaotic"},
     "dataset_path": lambda _, new: {j.dataset for j in new.jobs} == {"mine"},
-    "result_dir": lambda _, new: new.files == {"one": Path("elsewhere/one-ode.jsonl")},
+    "result_dir": lambda _, new: new.files == {"one-ode": Path("elsewhere/one-ode.jsonl")},
+    "study": lambda _, new: {j.study for j in new.jobs} == {"5" * 64},
     "with_noise": lambda _, new: len(new.jobs) == 63 * 5,
     "snr": lambda _, new: {j.snr_db for j in new.jobs} == {None, 25.0},
     "n_jobs": lambda old, new: new.n_jobs == 7 != old.n_jobs,
@@ -82,6 +83,7 @@ TOGGLES: dict[str, Callable[[Plan, Plan], bool]] = {
 }
 
 VALUES: dict[str, Any] = {
+    "study": "5" * 64,
     "algorithms": ("one", "two"),
     "datasets": ("lorenz*chaotic",),
     "result_dir": Path("elsewhere"),

@@ -43,7 +43,7 @@ def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(DataError, match="No space left on device"):
             execute(plan, HereRuntime(), observer)
     assert not children()
-    stored = RecordStore(plan.files["zero"]).read()
+    stored = RecordStore(plan.files["zero-ode"]).read()
     # A second job may have begun by then; that it cannot go on is its record, which stays.
     assert stored[0].status is Status.OK
     assert all(record.status is Status.CRASHED for record in stored[1:])

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import dataclass, field
 from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
+from mdbench.errors import UsageError
 from mdbench.runs.spec import RunOptions
-from mdbench.runs.typed import read, typed_fields
+from mdbench.runs.study import STUDY, Study, asked_for
+from mdbench.runs.typed import option_key, read, told_words, typed_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mdbench.runs.typed import Typed
 
-__all__ = ["OPEN", "OpenCommand", "several", "with_run_options"]
+__all__ = ["OPEN", "OpenCommand", "Told", "several", "with_run_options"]
 
 OPEN = {"allow_extra_args": True, "ignore_unknown_options": True}
 """For verbs that leave options they do not know to the data type."""
@@ -52,35 +55,97 @@ def several() -> set[str]:
 
 
 def with_run_options(verb: Callable[..., int | None]) -> Callable[..., int | None]:
-    """Give a verb all options of a run, before its own; it is called with `RunOptions`."""
-    own = inspect.signature(verb, eval_str=True).parameters
+    """Give a verb all options of a run, before its own; it is called with a `Study`.
+
+    A verb whose first parameter is named ``told`` is called with what was typed instead.
+    """
+    first, *own = inspect.signature(verb, eval_str=True).parameters.values()
+    names = {each.name for each in own}
     declared = [
-        _parameter(name, option, needed=needed)
-        for name, (option, needed) in typed_fields(RunOptions).items()
+        _parameter("study", STUDY),
+        *(_parameter(name, option) for name, (option, _) in typed_fields(RunOptions).items()),
     ]
     context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
 
     @wraps(verb)
     def command(context: typer.Context, **given: Any) -> int | None:
-        more = {name: given.pop(name) for name in list(given) if name in own}
-        return verb(read(RunOptions, given, special=tuple(context.args)), **more)
+        more = {name: given.pop(name) for name in list(given) if name in names}
+        file = given.pop("study")
+        told = Told(given, context.args, file)
+        sources = {name: context.get_parameter_source(name) for name in given}
+        told.typed = {n for n, source in sources.items() if source and source.name == _TYPED}
+        return verb(told if first.name == "told" else told.study(), **more)
 
-    parameters = [context, *sorted(declared, key=lambda each: each.default is not each.empty)]
-    parameters += list(own.values())[1:]
+    parameters = [context, *declared, *own]
     parameters = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters]
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {each.name: each.annotation for each in parameters}
     return command
 
 
-def _parameter(name: str, option: Typed, *, needed: bool) -> inspect.Parameter:
+_TYPED = "COMMANDLINE"
+
+
+@dataclass
+class Told:
+    """What was typed for a run.
+
+    Attributes
+    ----------
+    given
+        By the names of the fields of `RunOptions`, None and False where nothing was.
+    words
+        What only a data type understands.
+    file
+        The study's name.
+    typed
+        The names of what was typed, and not said by the environment.
+    """
+
+    given: dict[str, Any]
+    words: list[str]
+    file: str | None
+    typed: set[str] = field(default_factory=set)
+
+    def study(self) -> Study:
+        """Read it."""
+        if self.file is None:
+            return Study((self.options(),))
+        if self.words:
+            raise UsageError(
+                f"{self.words[0]} was given beside --study.", f"Say it in {self.file}."
+            )
+        return asked_for(self._typed(), self.file)
+
+    def options(self) -> RunOptions:
+        """Read a command line without a study."""
+        for name, (option, needed) in typed_fields(RunOptions).items():
+            if needed and not self.given[name]:
+                raise UsageError(
+                    f"{option.name} is missing.  {option.help}",
+                    "Give it, or a file with all options: --study FILE",
+                )
+        return read(RunOptions, self.given, special=tuple(self.words))
+
+    def as_typed(self) -> dict[str, Any]:
+        """Give what was typed as a study writes it."""
+        from mdbench.datatypes import classes  # brings SciPy
+
+        (kind,) = classes([self.options().data_type])
+        own = told_words(self.words, kind.options, kind.name)
+        return {**self._typed(), **own}
+
+    def _typed(self) -> dict[str, Any]:
+        known = typed_fields(RunOptions).items()
+        return {option_key(is_.name): self.given[n] for n, (is_, _) in known if n in self.typed}
+
+
+def _parameter(name: str, option: Typed) -> inspect.Parameter:
     details = typer.Option(
         option.name, metavar=option.metavar or None, envvar=option.envvar or None, help=option.help
     )
     kind: Any = list[str] if option.several else str if option.metavar else bool
-    default: Any = inspect.Parameter.empty
-    if not needed:
-        default, kind = (None, kind | None) if option.metavar else (False, kind)
+    default, kind = (None, kind | None) if option.metavar else (False, kind)
     return inspect.Parameter(
         name,
         inspect.Parameter.KEYWORD_ONLY,

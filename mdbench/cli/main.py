@@ -14,10 +14,10 @@ from rich.markup import escape
 
 from mdbench import __version__
 from mdbench.cli.arguments import spread
-from mdbench.cli.declared import OPEN, OpenCommand, with_run_options
+from mdbench.cli.declared import OPEN, OpenCommand, Told, with_run_options
 from mdbench.cli.exits import Exit
 from mdbench.errors import MdbenchError, UsageError
-from mdbench.runs.spec import RunOptions  # noqa: TC001 - the command line is made of it
+from mdbench.runs.study import Study  # noqa: TC001 - the command line is made of it
 from mdbench.runs.typed import read_jobs, read_protocol, read_snr
 
 __all__ = ["main"]
@@ -88,24 +88,57 @@ def _version(
 @app.command(cls=OpenCommand, context_settings=OPEN)
 @with_run_options
 def run(
-    options: RunOptions,
+    study: Study,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="List the jobs and do nothing.")
+        bool, typer.Option("--dry-run", help="Say what would be done and at what cost, as plan.")
     ] = False,
 ) -> int:
     """Run methods on datasets; every job leaves a record, and the same command goes on."""
     from mdbench.cli import running
 
-    return running.run(options, dry_run=dry_run, console=Console(highlight=False))
+    console = Console(highlight=False)
+    if dry_run:
+        from mdbench.cli import planning
+
+        planning.show_plan(study, console)
+        return Exit.DONE
+    return running.run(study, console=console)
 
 
 @app.command(cls=OpenCommand, context_settings=OPEN)
 @with_run_options
-def why(options: RunOptions) -> None:
+def plan(
+    study: Study,
+    json: Annotated[bool, typer.Option("--json", help="As JSON, with every job to run.")] = False,
+) -> None:
+    """Say what the same options given to run would do, why, and at what cost."""
+    from mdbench.cli import planning
+
+    planning.show_plan(study, Console(highlight=False), json_=json)
+
+
+@app.command(cls=OpenCommand, context_settings=OPEN)
+@with_run_options
+def why(study: Study) -> None:
     """Say why the same options given to run would run a job again, or not."""
     from mdbench.cli import running
 
-    running.why(options, console=Console(highlight=False))
+    running.why(study, console=Console(highlight=False))
+
+
+@app.command("study", cls=OpenCommand, context_settings=OPEN)
+@with_run_options
+def study_(
+    told: Told,
+    init: Annotated[
+        Path | None,
+        typer.Option("--init", metavar="FILE", help="Write these options into a new study."),
+    ] = None,
+) -> None:
+    """Write a study file from options, or check one: --study FILE."""
+    from mdbench.cli import studying
+
+    studying.study(told, init, Console(highlight=False))
 
 
 @app.command()

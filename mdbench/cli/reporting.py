@@ -16,7 +16,7 @@ from mdbench.reports.leaderboard import Board, Kind
 from mdbench.reports.leaderboard import boards as boards_of
 from mdbench.reports.markdown import markdown_tables
 from mdbench.reports.published import read_published
-from mdbench.reports.results import Result, read_folder, standing
+from mdbench.reports.results import Result, read_folder, standing, studies
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -47,6 +47,9 @@ def report(folder: Path, out: Path | None, console: Console, *, title: str, text
     if text:
         from mdbench.reports.terminal import leaderboards
 
+        for sha256, number in studies(results):
+            of = f"of the study with SHA-256 {sha256}" if sha256 else "of no study"
+            console.print(f"{number} results {of}", soft_wrap=True)
         for table in leaderboards(boards):
             console.print(table)
     if out is None:

@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from mdbench.records import Record
     from mdbench.runs.execute import Summary
     from mdbench.runs.plan import Plan
-    from mdbench.runs.spec import JobSpec, RunOptions
+    from mdbench.runs.spec import JobSpec
+    from mdbench.runs.study import Study
 
 __all__ = ["run", "why"]
 
@@ -49,15 +50,10 @@ LARGEST_TABLE = 400
 """Records beyond which the end of a run shows only the summary."""
 
 
-def run(options: RunOptions, *, dry_run: bool, console: Console) -> int:
+def run(study: Study, *, console: Console) -> int:
     """Plan, execute and show; gives the exit status."""
     workspace = Workspace.find()
-    plan = make_plan(options, workspace)
-    if dry_run:
-        for job in plan.jobs:
-            console.print(escape(str(job)), soft_wrap=True)
-        console.print(f"{len(plan.jobs)} jobs, {plan.n_jobs} at a time. Nothing was done.")
-        return Exit.DONE
+    plan, options = make_plan(study, workspace), study.whole
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # how a cluster asks to stop
     with (
         Display(console, plan) as display,
@@ -76,12 +72,12 @@ def run(options: RunOptions, *, dry_run: bool, console: Console) -> int:
     return Exit.NOT_AS_WISHED if unavailable else Exit.DONE
 
 
-def why(options: RunOptions, *, console: Console) -> None:
+def why(study: Study, *, console: Console) -> None:
     """Print for each job why it would be run, or that it would not."""
     workspace = Workspace.find()
-    plan = make_plan(options, workspace)
+    plan = make_plan(study, workspace)
     due = 0
-    with closing(open_runtime(options.runtime, workspace.home)) as runtime:
+    with closing(open_runtime(study.whole.runtime, workspace.home)) as runtime:
         for job, reason in explain(plan, runtime):
             due += bool(reason)
             says = f"run: {reason}" if reason else "not run: its record is up to date"
@@ -197,13 +193,14 @@ def _result(record: Record, metrics: Sequence[MetricSpec]) -> str:
 
 
 def _show_end(result: Summary, plan: Plan, console: Console) -> None:
-    if result.records:
-        specs = plan.inventory.data_type(result.records[0].data_type).metrics
-        if len(result.records) <= LARGEST_TABLE:
-            names = list(dict.fromkeys(job.dataset for job in plan.jobs))
-            console.print(run_table(result.records, names, specs))
-        console.print(summary(result.records, specs))
-        if found := failures(result.records):
+    for data_type in dict.fromkeys(record.data_type for record in result.records):
+        records = [record for record in result.records if record.data_type == data_type]
+        specs = plan.inventory.data_type(data_type).metrics
+        if len(records) <= LARGEST_TABLE:
+            jobs = (job for job in plan.jobs if job.data_type == data_type)
+            console.print(run_table(records, list(dict.fromkeys(j.dataset for j in jobs)), specs))
+        console.print(summary(records, specs))
+        if found := failures(records):
             console.print(found)
     for file in plan.files.values():
         console.print(f"Results: {escape(str(file))}", soft_wrap=True)

@@ -467,6 +467,9 @@ class DataType(ABC, Generic[D, T]):
     """Rooms of the house that only some data types score with; their code is part of the scorer."""
     lawful: ClassVar[bool] = False
     """Whether its data follow true equations exactly, which then are the best answers there are."""
+    from_files: ClassVar[bool] = False
+    """Whether its datasets follow from code, from the files in `systems` and at the user's path,
+    and from what is asked for, and nothing else: then what they are known by is remembered."""
     draws: ClassVar[bool] = False
     """Whether it has `pictures`."""
     derivative: ClassVar[str] = "d"

@@ -96,6 +96,7 @@ class DerivationType(DataType[Sequences, Task[Sequences]]):
     """
 
     name = "derivation"
+    from_files = True
     views = ("sequence", "trees")
     families = ("classifier",)
     metrics = specs()

@@ -144,6 +144,7 @@ class Ode(EquationType[OdeDataset]):
     """Systems ``du/dt = f(u)``, known by one sampled trajectory."""
 
     name = "ode"
+    from_files = True
     views = ("table", "trajectory")
     metrics = (
         NMSE,

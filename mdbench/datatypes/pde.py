@@ -90,6 +90,7 @@ class Pde(EquationType[PdeDataset]):
     """Systems ``u_t = f(u, u_x, u_xx, ...)``, known by one field."""
 
     name = "pde"
+    from_files = True
     views = ("table", "field")
     check_datasets = ("burgers", "navier_stokes_channel")
     draws = True

@@ -130,6 +130,7 @@ class Real(EquationType[RealDataset]):
     """Laws that people found in measurements, known by a few rows with the noise they had."""
 
     name = "real"
+    from_files = True
     views = ("table",)
     metrics = (
         _FVU,

@@ -186,6 +186,7 @@ class Srsd(EquationType[SrsdDataset]):
     """Laws ``y = f(x)`` of physics, known by a table of samples."""
 
     name = "srsd"
+    from_files = True
     views = ("table",)
     check_datasets = ("feynman-i.12.1", "feynman-i.14.3")
     metrics = (NMSE, *_TABLE_METRICS, *_SYMBOLIC_METRICS, *TERM_METRICS, COMPLEXITY, AGREEMENT)

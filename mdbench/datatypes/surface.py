@@ -58,6 +58,7 @@ class SurfaceType(EquationType[SurfaceDataset]):
     """Surfaces in space, known by a table of samples or by points."""
 
     name = "surface"
+    from_files = True
     views = ("table",)
     check_datasets = ("EBS4", "PMOS17")
     metrics = (

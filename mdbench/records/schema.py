@@ -236,6 +236,7 @@ class Record(_Model):
     snr_db: Number = None
     seed: int
     protocol: str
+    study: Text | None = None
     view: str
     targets: tuple[Text, ...] = ()
     truth: tuple[Text, ...] | None = None

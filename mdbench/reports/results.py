@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
@@ -23,6 +24,7 @@ __all__ = [
     "report_order",
     "results_files",
     "standing",
+    "studies",
 ]
 
 Finite = Annotated[float, AfterValidator(lambda value: value if math.isfinite(value) else None)]
@@ -59,6 +61,7 @@ class Result(_Section):
     snr_db: Finite | None = None
     seed: int
     protocol: str
+    study: str | None = None
     targets: tuple[str, ...] = ()
     truth: tuple[str, ...] | None = None
     status: Status
@@ -92,6 +95,16 @@ class Result(_Section):
             self.seed,
             self.protocol,
         )
+
+
+def studies(results: Iterable[Result]) -> list[tuple[str, int]]:
+    """Name the studies that asked for results by their SHA-256, with how many; most first.
+
+    An empty name stands for the results that a command line asked for; where all are so, there
+    is nothing to name.
+    """
+    counts = Counter(result.study or "" for result in results)
+    return counts.most_common() if any(counts) else []
 
 
 def results_files(folder: Path) -> list[Path]:

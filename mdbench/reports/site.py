@@ -17,7 +17,7 @@ from mdbench.reports import figures, leaderboard
 from mdbench.reports.columns import Cell, cells, columns, undecided, warning, written
 from mdbench.reports.entries import marked
 from mdbench.reports.heat import heat_map
-from mdbench.reports.results import report_order
+from mdbench.reports.results import report_order, studies
 from mdbench.reports.systems import Scope, system_section
 
 if TYPE_CHECKING:
@@ -110,6 +110,7 @@ def page(
         version=__version__,
         sections=sections,
         count=len(results),
+        studies=studies(results),
         first=min((r.measured.started[:10] for r in results if r.measured.started), default=""),
         last=max((r.measured.started[:10] for r in results), default=""),
         noise=[noise_name(snr_db) for snr_db in noise],

@@ -3,32 +3,53 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
 
-from mdbench.errors import MOST_SHOWN, DataError, UsageError
-from mdbench.records import RERUN_ALWAYS, RecordStore, Status, key_of
-from mdbench.runs.spec import JobSpec
+from mdbench.errors import MOST_SHOWN, DataError
+from mdbench.records import RERUN_ALWAYS, Status, key_of
+from mdbench.runs.past import read_past
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from mdbench.datatypes.base import Dataset
     from mdbench.records import Record
+    from mdbench.runs.fingerprints import Facts
     from mdbench.runs.inventory import Inventory
+    from mdbench.runs.past import Past
     from mdbench.runs.plan import Plan
+    from mdbench.runs.spec import JobSpec
     from mdbench.runtimes.base import Runtime
 
-__all__ = ["Ready", "explain", "is_due", "isolated_parts", "make_ready", "ready", "scored_parts"]
+__all__ = [
+    "SINCE",
+    "Ready",
+    "explain",
+    "is_due",
+    "isolated_parts",
+    "make_ready",
+    "ready",
+    "reasons",
+    "scored_parts",
+]
 
 
 @dataclass(frozen=True)
 class Ready:
-    """A job whose data could be loaded, and so has a key."""
+    """A job whose data could be loaded, and so has a key.
+
+    Attributes
+    ----------
+    dim
+        The number of equations.
+    """
 
     job: JobSpec
     parts: dict[str, str]
+    dim: int | None = None
 
-    @property
+    @cached_property
     def key(self) -> str:
         """The key of the record that the job leaves."""
         return key_of(self.parts)
@@ -47,10 +68,10 @@ def ready(job: JobSpec, inventory: Inventory, isolated: Mapping[str, str]) -> Re
     DataError
         If the job's data cannot be used.
     """
-    dataset = inventory.load(job)
+    facts = inventory.facts(job)
     view = inventory.method(job.algorithm).spec.view
     parts = {**isolated, **job.key_parts(), "view": view}
-    return Ready(job, parts | scored_parts(job, dataset, inventory))
+    return Ready(job, parts | scored_parts(job, facts, inventory), facts.dim)
 
 
 def isolated_parts(algorithm: str, inventory: Inventory, runtime: Runtime) -> dict[str, str]:
@@ -66,7 +87,7 @@ def isolated_parts(algorithm: str, inventory: Inventory, runtime: Runtime) -> di
     return parts | runtime.identity(method)
 
 
-def scored_parts(job: JobSpec, dataset: Dataset, inventory: Inventory) -> dict[str, str]:
+def scored_parts(job: JobSpec, dataset: Dataset | Facts, inventory: Inventory) -> dict[str, str]:
     """Give the parts of a key that say on what an answer is scored, and by what."""
     return {
         "dataset": dataset.fingerprint,
@@ -76,14 +97,15 @@ def scored_parts(job: JobSpec, dataset: Dataset, inventory: Inventory) -> dict[s
 
 
 def make_ready(plan: Plan, runtime: Runtime) -> list[Ready]:
-    """Load every dataset of a plan once, to know the keys of its jobs.
+    """Give the jobs of a plan their keys; every dataset that nobody remembers is made.
 
     Raises
     ------
     DataError, MethodError
         If data or a method's folder cannot be used.
     """
-    shared = {name: isolated_parts(name, plan.inventory, runtime) for name in plan.files}
+    methods = dict.fromkeys(job.algorithm for job in plan.jobs)
+    shared = {name: isolated_parts(name, plan.inventory, runtime) for name in methods}
     found = []
     errors: dict[str, DataError] = {}
     for job in plan.jobs:
@@ -91,6 +113,7 @@ def make_ready(plan: Plan, runtime: Runtime) -> list[Ready]:
             found.append(ready(job, plan.inventory, shared[job.algorithm]))
         except DataError as error:
             errors.setdefault(error.message, error)
+    plan.inventory.save()
     if errors:
         raise _all_of(list(errors.values()))
     return found
@@ -122,19 +145,40 @@ def explain(plan: Plan, runtime: Runtime) -> Iterator[tuple[JobSpec, str]]:
     DataError, MethodError, RecordsError
         If data, a method's folder or the results file cannot be used.
     """
-    stored = {name: RecordStore(file).latest() for name, file in plan.files.items()}
-    for one in make_ready(plan, runtime):
-        records = stored[one.job.algorithm]
-        reason = _reason(one, records, plan)
-        if reason == _NO_RECORD and (nearest := _nearest(one, records.values())):
-            reason = f"{_differences(one, nearest)} since its record of {_day(nearest)}"
+    for one, reason in reasons(make_ready(plan, runtime), read_past(plan.files), plan):
         yield one.job, reason
 
 
+def reasons(
+    ready: Iterable[Ready], past: Mapping[str, Sequence[Past]], plan: Plan
+) -> Iterator[tuple[Ready, str]]:
+    """Say for each job why it will be run; an empty text where it will not be.
+
+    Parameters
+    ----------
+    past
+        The newest record of each key of every results file, by the names of `Plan.files`.
+    """
+    by_key = {name: {record.key: record for record in each} for name, each in past.items()}
+    nearest: dict[str, dict[object, Past]] = {}
+    for one in ready:
+        name = one.job.results
+        reason = _reason(one, by_key[name], plan)
+        if reason == _NO_RECORD:
+            if name not in nearest:
+                nearest[name] = _newest(past[name])
+            near = nearest[name].get(one.job.question)
+            if near is not None:
+                reason = f"{_differences(one, near)}{SINCE}{near.started:%Y-%m-%d %H:%M} UTC"
+        yield one, reason
+
+
+SINCE: Final = " since its record of "
+"""What stands between a reason and the time of the record that it speaks of."""
 _NO_RECORD = "it has no record"
 
 
-def _reason(one: Ready, records: Mapping[str, Record], plan: Plan) -> str:
+def _reason(one: Ready, records: Mapping[str, Record | Past], plan: Plan) -> str:
     record = records.get(one.key)
     if record is None:
         return _NO_RECORD
@@ -149,24 +193,19 @@ def _reason(one: Ready, records: Mapping[str, Record], plan: Plan) -> str:
     return ""
 
 
-def _nearest(one: Ready, records: Iterable[Record]) -> Record | None:
-    """Give the newest record of the same question."""
-    same = [
-        record
-        for record in records
-        if record.status is not Status.INTERRUPTED and _question(record) == one.job.question
-    ]
-    return max(same, key=lambda record: record.measured.started, default=None)
+def _newest(records: Iterable[Past]) -> dict[object, Past]:
+    """Give the newest record of each question."""
+    found: dict[object, Past] = {}
+    for record in records:
+        other = found.get(record.question)
+        if record.status is not Status.INTERRUPTED and (
+            other is None or record.started >= other.started
+        ):
+            found[record.question] = record
+    return found
 
 
-def _question(record: Record) -> tuple[object, ...] | None:
-    try:
-        return JobSpec.of(record).question
-    except UsageError:
-        return None
-
-
-def _differences(one: Ready, record: Record) -> str:
+def _differences(one: Ready, record: Past) -> str:
     names = sorted(one.parts.keys() | record.key_parts.keys())
     changes = []
     for name in names:
@@ -174,7 +213,3 @@ def _differences(one: Ready, record: Record) -> str:
         if before != now:
             changes.append(f"{name} changed ({before[:12]} -> {now[:12]})")
     return ", ".join(changes)
-
-
-def _day(record: Record) -> str:
-    return f"{record.measured.started:%Y-%m-%d %H:%M} UTC"

@@ -81,16 +81,17 @@ def execute(plan: Plan, runtime: Runtime, observer: Observer) -> Summary:
                     "was cut off; its job is run again."
                 )
         ready = make_ready(plan, runtime)
-        to_run = [one for one in ready if is_due(one, writers[one.job.algorithm].earlier, plan)]
+        to_run = [one for one in ready if is_due(one, writers[one.job.results].earlier, plan)]
         observer.prepared(len(to_run), len(ready) - len(to_run))
         run = _Run(plan, runtime, observer, writers)
         interrupted = run.all(to_run)
+        plan.inventory.save()  # of data that changed meanwhile
         newest = {
             name: dict(writer.earlier) | run.written[name] for name, writer in writers.items()
         }
     summary = Summary(ran=run.count, skipped=len(ready) - len(to_run), interrupted=interrupted)
     for one in ready:
-        record = newest[one.job.algorithm].get(one.key)
+        record = newest[one.job.results].get(one.key)
         if record is not None:
             summary.records.append(record)
         if record is None or record.status is Status.INTERRUPTED:
@@ -184,9 +185,9 @@ class _Run:
         """Score an answer and write it down, while the slot does its next job."""
         try:
             record = make()
-            self._writers[job.algorithm].append(record)
+            self._writers[job.results].append(record)
             with self._lock:
-                self.written[job.algorithm][record.key] = record
+                self.written[job.results][record.key] = record
                 self.count += 1
             self._observer.job_ended(job, record)
         except BaseException as error:  # noqa: BLE001 - raised again by the main thread

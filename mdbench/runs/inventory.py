@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mdbench import datatypes, methods
+from mdbench.runs.fingerprints import Facts, Fingerprints, context_of
 from mdbench.runs.recall import Recall
 from mdbench.runs.scorer import scorer_of
 
@@ -35,6 +36,7 @@ class Inventory:
         self._kinds: dict[str, DataType[Any, Any]] = {}
         self._sources: dict[tuple[str, Path | None], Source[Any]] = {}
         self._recall = Recall()
+        self._facts: dict[tuple[str, Path | None], Fingerprints] = {}
         self._say = say
 
     def method(self, name: str) -> Method:
@@ -73,7 +75,7 @@ class Inventory:
             If the data cannot be used.
         """
         source = self.source(job.data_type, job.dataset_path)
-        return self._recall.get(
+        dataset = self._recall.get(
             job.data,
             lambda: source.load(
                 job.dataset,
@@ -83,6 +85,31 @@ class Inventory:
                 options=job.options,
             ),
         )
+        self._known(job).remember(job.data, Facts.of(dataset))
+        return dataset
+
+    def facts(self, job: JobSpec) -> Facts:
+        """Say what a job's dataset is known by; it is made only where nobody remembers.
+
+        Raises
+        ------
+        DataError
+            If the data cannot be used.
+        """
+        return self._known(job).get(job.data) or Facts.of(self.load(job))
+
+    def save(self) -> None:
+        """Write down what is remembered of datasets."""
+        for each in self._facts.values():
+            each.save()
+
+    def _known(self, job: JobSpec) -> Fingerprints:
+        place = job.data_type, job.dataset_path
+        if place not in self._facts:
+            context = context_of(self.data_type(job.data_type), job.dataset_path)
+            folder = self.workspace.home / "fingerprints"
+            self._facts[place] = Fingerprints(folder, job.data_type, context)
+        return self._facts[place]
 
     def task(self, job: JobSpec, dataset: Dataset) -> Task[Any]:
         """Cut a job's dataset for its method."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mdbench.errors import DataError, MethodError, UnavailableError
 from mdbench.records import ANSWERED, Status
 from mdbench.runs.attempt import Attempt, Outcome, Setting
-from mdbench.runs.due import isolated_parts, ready
+from mdbench.runs.due import isolated_parts, ready, scored_parts
 from mdbench.runs.inventory import Inventory
 from mdbench.runs.judgement import judged
 from mdbench.runs.slot import Environments, Slot
@@ -76,9 +77,11 @@ def begin_job(one: Ready, slot: Slot) -> Callable[[], Record]:
     job, inventory = one.job, slot.inventory
     method, data_type = inventory.method(job.algorithm), inventory.data_type(job.data_type)
     watch = Stopwatch()
-    task = inventory.task(job, inventory.load(job))
+    dataset = inventory.load(job)
+    one = replace(one, parts=one.parts | scored_parts(job, dataset, inventory))  # as it is now
+    task = inventory.task(job, dataset)
     prepared: Prepared | None = None
-    folder = slot.result_dir / "logs" / f"{job.algorithm}-{job.data_type}"
+    folder = slot.result_dir / "logs" / job.results
     log = folder / f"{job.file_name}_{one.key[:8]}.log"
     try:
         outcome = _refused(method, job, task)

@@ -11,10 +11,11 @@ from mdbench.data.noise import SNR_LEVELS_DB
 from mdbench.errors import MethodError, UsageError, did_you_mean
 from mdbench.runs.inventory import Inventory
 from mdbench.runs.spec import JobSpec, RunOptions, portable
+from mdbench.runs.study import Study
 from mdbench.runs.typed import read_words
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from mdbench.datatypes.base import DataType
@@ -43,15 +44,15 @@ class Plan:
 
     @property
     def files(self) -> dict[str, Path]:
-        """The files that the records of each method go to."""
-        return {
-            job.algorithm: self.result_dir / f"{job.algorithm}-{job.data_type}.jsonl"
-            for job in self.jobs
-        }
+        """The files that records go to, by `JobSpec.results`."""
+        names = dict.fromkeys(job.results for job in self.jobs)
+        return {name: self.result_dir / f"{name}.jsonl" for name in names}
 
 
-def make_plan(options: RunOptions, workspace: Workspace) -> Plan:
-    """Turn options into jobs, in the order: method, noise level, seed, dataset.
+def make_plan(options: RunOptions | Study, workspace: Workspace) -> Plan:
+    """Turn options into jobs, in the order: grid of a study, method, noise level, seed, dataset.
+
+    A job that several grids ask for is there once.
 
     Raises
     ------
@@ -62,9 +63,33 @@ def make_plan(options: RunOptions, workspace: Workspace) -> Plan:
     DataError
         If the user's own data cannot be read.
     """
+    inventory = Inventory(workspace)
+    study = options if isinstance(options, Study) else Study((options,))
+    jobs: dict[JobSpec, None] = {}
+    threads = 1
+    for number, grid in enumerate(study.grids):
+        with study.named(number):
+            asked = _jobs(grid, inventory)
+        jobs |= dict.fromkeys(asked)
+        threads = max(threads, grid.threads or max(_method_threads(grid, inventory)))
+    whole = study.grids[0]
+    return Plan(
+        tuple(jobs),
+        inventory,
+        whole.result_dir,
+        slots(whole.n_jobs, threads),
+        whole.rerun,
+        whole.fresh_rooms,
+    )
+
+
+def _method_threads(options: RunOptions, inventory: Inventory) -> Iterator[int]:
+    return (inventory.method(name).spec.threads for name in options.algorithms)
+
+
+def _jobs(options: RunOptions, inventory: Inventory) -> tuple[JobSpec, ...]:
     if options.dataset_path is not None:
         options = replace(options, dataset_path=portable(options.dataset_path))
-    inventory = Inventory(workspace)
     data_type = inventory.data_type(options.data_type)
     if not options.algorithms:
         raise UsageError("No method was given.", "Say which: --algorithm operon")
@@ -78,7 +103,7 @@ def make_plan(options: RunOptions, workspace: Workspace) -> Plan:
     source = inventory.source(data_type.name, options.dataset_path)
     names = select_names(source.names(), options.datasets, source.groups())
     levels, seeds = _noise_levels(options, data_type), _seeds(options)
-    jobs = tuple(
+    return tuple(
         JobSpec(
             algorithm=method.name,
             data_type=data_type.name,
@@ -91,15 +116,6 @@ def make_plan(options: RunOptions, workspace: Workspace) -> Plan:
         for snr_db in levels
         for seed in seeds
         for name, kept in data_type.asked(names, _limits(method, data_type) | given)
-    )
-    threads = options.threads or max(method.spec.threads for method in chosen)
-    return Plan(
-        jobs,
-        inventory,
-        options.result_dir,
-        slots(options.n_jobs, threads),
-        options.rerun,
-        options.fresh_rooms,
     )
 
 

@@ -53,7 +53,9 @@ ALWAYS: Final = object()
 
 
 def _plain(value: Any) -> str:
-    return str(value) if isinstance(value, str) else json.dumps(value, sort_keys=True)
+    if isinstance(value, str) or type(value) is int:  # of these there are very many
+        return str(value)
+    return json.dumps(value, sort_keys=True)
 
 
 def _short(value: float) -> str:
@@ -119,6 +121,8 @@ class Terms:
         The values of the data type's own options, by their keys; JSON can hold them.
     memory_mb
         None for all that the machine has.
+    study
+        SHA-256 of the study file that asks for it; None where a command line does.
     """
 
     dataset_path: Path | None = field(
@@ -190,6 +194,7 @@ class Terms:
         ),
     )
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    study: str | None = field(default=None, metadata=declared(Kept(record="study")))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -222,6 +227,11 @@ class JobSpec(Terms):
         return f"{self.algorithm} · {self.dataset} · {self.noise} · seed {self.seed}"
 
     @property
+    def results(self) -> str:
+        """A name for what all jobs of its method and data type share: their file of records."""
+        return f"{self.algorithm}-{self.data_type}"
+
+    @property
     def file_name(self) -> str:
         """A name for the job's files: the dataset's own name, its noise and its seed.
 
@@ -235,12 +245,30 @@ class JobSpec(Terms):
     @property
     def question(self) -> tuple[Any, ...]:
         """What is asked, whoever answers it and within whatever limits; options aside."""
-        return tuple(getattr(self, name) for name, each in _kept(self) if each.asks)
+        return tuple(getattr(self, name) for name, _ in _asking(type(self)))
+
+    @classmethod
+    def question_in(cls, record: Mapping[str, Any]) -> tuple[Any, ...]:
+        """Give the `question` of the job that left a record, which is given as it was read.
+
+        Raises
+        ------
+        KeyError, ValueError
+            If the record does not say it.
+        """
+        found = []
+        for name, each in _asking(cls):
+            value: Any = record
+            for part in (each.record or f"options.{name}").split("."):
+                value = value[part]
+            found.append(None if value is None else each.back(value))
+        return tuple(found)
 
     @property
     def data(self) -> tuple[Any, ...]:
         """All that the job's dataset follows from."""
-        return (*self.question, json.dumps(dict(self.options), sort_keys=True))
+        options = json.dumps(dict(self.options), sort_keys=True) if self.options else "{}"
+        return (*self.question, options)
 
     def system(self, options: Iterable[Option]) -> str:
         """Name the ground truth: the dataset, and the options of the data type that ask another."""
@@ -305,6 +333,15 @@ def _kept(spec: JobSpec | type[JobSpec]) -> list[tuple[str, Kept]]:
     return [(each.name, each.metadata["Kept"]) for each in fields(spec) if "Kept" in each.metadata]
 
 
+def _asking(spec: type[JobSpec]) -> tuple[tuple[str, Kept], ...]:
+    if spec not in _ASKING:
+        _ASKING[spec] = tuple((name, each) for name, each in _kept(spec) if each.asks)
+    return _ASKING[spec]
+
+
+_ASKING: dict[type[JobSpec], tuple[tuple[str, Kept], ...]] = {}
+
+
 def _shown(option: Option, value: Any) -> str:
     if isinstance(value, str):
         return value
@@ -330,7 +367,12 @@ class RunOptions(Terms):
     result_dir: Path = field(
         default=Path("results"),
         metadata=declared(
-            Typed("--result-dir DIR", "Where records and logs go.  Default: results.", read_path)
+            Typed(
+                "--result-dir DIR",
+                "Where records and logs go.  Default: results.",
+                read_path,
+                of_run=True,
+            )
         ),
     )
     with_noise: bool = field(
@@ -345,7 +387,9 @@ class RunOptions(Terms):
     n_jobs: int | None = field(
         default=None,
         metadata=declared(
-            Typed("--n-jobs N", "Jobs at a time; -1: one a core, the default.", read_jobs)
+            Typed(
+                "--n-jobs N", "Jobs at a time; -1: one a core, the default.", read_jobs, of_run=True
+            )
         ),
     )
     seed: tuple[int, ...] = field(
@@ -363,19 +407,20 @@ class RunOptions(Terms):
                 "--rerun STATUS...",
                 "Run again what ended so: e.g. timeout,failed; or all.",
                 read_rerun,
+                of_run=True,
             )
         ),
     )
     fresh_rooms: bool = field(
         default=False,
         metadata=declared(
-            Typed("--fresh-rooms", "A new room, container or process for every job.")
+            Typed("--fresh-rooms", "A new room, container or process for every job.", of_run=True)
         ),
     )
     runtime: str = field(
         default="auto",
         metadata=declared(
-            Typed("--runtime NAME", "auto, venv or docker.", envvar="MDBENCH_RUNTIME")
+            Typed("--runtime NAME", "auto, venv or docker.", envvar="MDBENCH_RUNTIME", of_run=True)
         ),
     )
     require: tuple[tuple[str, Level], ...] = field(
@@ -385,6 +430,7 @@ class RunOptions(Terms):
                 "--require WHAT=LEVEL...",
                 "Refuse to run with less, e.g. network=hard.",
                 read_require,
+                of_run=True,
             )
         ),
     )
@@ -392,8 +438,8 @@ class RunOptions(Terms):
     """Words that only the data type understands: its own options with their values."""
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Self:
-        """Read what was given by the options' names with underscores, as from Python.
+    def of(cls, given: Mapping[str, Any], study: str | None = None) -> Self:
+        """Read what was given by the options' names with underscores, as from Python or a `study`.
 
         Raises
         ------
@@ -406,7 +452,7 @@ class RunOptions(Terms):
             if option.several and isinstance(found.get(name), str | int | float):
                 found[name] = [found[name]]
         others = {key: value for key, value in given.items() if key not in own}
-        return read(cls, found, special=tuple(words_of(others)))
+        return read(cls, found, special=tuple(words_of(others)), study=study)
 
     def for_method(self, spec: MethodSpec) -> dict[str, Any]:
         """Give the terms of a method's jobs: as asked for, or else as the method says."""

@@ -7,7 +7,7 @@ import os
 import re
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from mdbench.errors import UsageError, did_you_mean
 from mdbench.protocols import Protocol
@@ -35,6 +35,7 @@ __all__ = [
     "read_snr",
     "read_whole",
     "read_words",
+    "told_words",
     "typed_fields",
     "words_of",
 ]
@@ -63,12 +64,16 @@ class Typed:
         be given several times, a tuple of values.  Raises `UsageError`.
     envvar
         The environment's variable that says it where nobody types it.
+    of_run
+        Whether it says where and how a whole command is run, and nothing of its jobs: a study
+        says it once, and it may be typed beside one.
     """
 
     typed: str
     help: str
     read: Callable[[str, str], Any] = lambda _, text: text
     envvar: str = ""
+    of_run: bool = False
 
     @property
     def name(self) -> str:
@@ -148,7 +153,27 @@ def words_of(given: Mapping[str, Any]) -> list[str]:
 
 
 def read_words(words: Sequence[str], options: Iterable[Option], of: str) -> dict[str, Any]:
-    """Read the options that only a data type has.
+    """Read the options that only a data type has; as `told_words`, but for their values.
+
+    Returns
+    -------
+    dict
+        The values, by the options' keys.
+
+    Raises
+    ------
+    UsageError
+        As `told_words`, or if a value does not fit.
+    """
+    known = {option.key: option for option in options}
+    told = told_words(words, known.values(), of)
+    return {key: text if text is True else known[key].read(text) for key, text in told.items()}
+
+
+def told_words(
+    words: Sequence[str], options: Iterable[Option], of: str
+) -> dict[str, str | Literal[True]]:
+    """Take apart the options that only a data type has.
 
     Parameters
     ----------
@@ -162,15 +187,15 @@ def read_words(words: Sequence[str], options: Iterable[Option], of: str) -> dict
     Returns
     -------
     dict
-        The values, by the options' keys.
+        What was typed for each, by the options' keys; True for one without a value.
 
     Raises
     ------
     UsageError
-        If one is unknown, is given twice, or has no value or one that does not fit.
+        If one is unknown, is given twice, or has no value or one too many.
     """
     known = {option.name: option for option in options}
-    given: dict[str, Any] = {}
+    given: dict[str, str | Literal[True]] = {}
     left = list(words)
     while left:
         name, equals, value = left.pop(0).partition("=")
@@ -187,7 +212,7 @@ def read_words(words: Sequence[str], options: Iterable[Option], of: str) -> dict
         if option.metavar:
             if not equals and (not left or left[0].startswith("--")):
                 raise UsageError(f"{name} needs a value.", f"E.g. {name}={option.metavar}")
-            given[option.key] = option.read(value if equals else left.pop(0))
+            given[option.key] = value if equals else left.pop(0)
         elif equals:
             raise UsageError(f"{name} takes no value, and was given {value!r}.")
         else:

@@ -1,0 +1,83 @@
+"""How long ``mdbench plan`` takes, and how much memory, where there are many records.
+
+The records are copies of one real record with the keys of the plan's jobs.  Usage:
+
+    .venv/bin/python benchmarks/bench_plans.py [METHODS [SEEDS]]
+
+METHODS x 63 systems x 5 noise levels x SEEDS jobs; the default is 10 x 16, which is 50,400.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent), str(HERE.parent / "tests")]
+
+from house import HereRuntime, Quiet, add_method, workspace  # noqa: E402
+
+from mdbench.runs.due import make_ready  # noqa: E402
+from mdbench.runs.execute import execute  # noqa: E402
+from mdbench.runs.plan import RunOptions, make_plan  # noqa: E402
+from mdbench.runtimes.choose import open_runtime  # noqa: E402
+
+CHILD = "import sys; from mdbench.cli import main; sys.exit(main(sys.argv[1:]))"
+
+
+def main(methods: int = 10, seeds: int = 16) -> None:
+    """Make the records, then measure commands that find them all."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        place = workspace(Path(folder))
+        names = tuple(f"zero{number}" for number in range(methods))
+        for name in names:
+            add_method(place, name)
+        few = RunOptions(names[:1], "ode", ("rc-circuit",), result_dir=Path("one"))
+        (record,) = execute(make_plan(few, place), HereRuntime(), Quiet()).records
+        template = json.loads(record.to_line())
+        asked = RunOptions(names, "ode", with_noise=True, seeds=tuple(range(seeds)))
+        plan = make_plan(asked, place)
+        start = time.perf_counter()
+        runtime = open_runtime("venv", place.home)
+        ready = make_ready(plan, runtime)
+        print(f"keys, every dataset made: {time.perf_counter() - start:.1f} s")
+        Path("results").mkdir()
+        for name, file in plan.files.items():
+            with file.open("w", encoding="utf-8") as out:
+                for one in ready:
+                    if one.job.results == name:
+                        own = {"key": one.key, "key_parts": one.parts, **one.job.recorded()}
+                        out.write(json.dumps(template | own, separators=(",", ":")) + "\n")
+        size = sum(file.stat().st_size for file in plan.files.values()) / 1e6
+        print(f"{len(ready)} records, {size:.0f} MB")
+        place_of = {"MDBENCH_ROOT": str(place.root), "MDBENCH_HOME": str(place.home)}
+        environment = {**os.environ, **place_of, "PYTHONPATH": str(HERE.parent)}
+        line = ["--algorithm", *names, "--data-type", "ode", "--with-noise", "--seeds"]
+        line += [f"0-{seeds - 1}", "--runtime", "venv"]
+        measure("plan, all is done", ["plan", *line], environment)
+        measure("plan, nothing is", ["plan", *line, "--timeout", "7"], environment)
+        measure("plan --json, nothing is", ["plan", *line, "--timeout=7", "--json"], environment)
+        measure("run, all is done", ["run", *line], environment)
+
+
+def measure(name: str, line: list[str], environment: dict[str, str]) -> None:
+    """Run a command, and print its seconds and its largest memory."""
+    start = time.perf_counter()
+    child = subprocess.Popen(
+        [sys.executable, "-c", CHILD, *line], env=environment, stdout=subprocess.DEVNULL
+    )
+    _, status, used = os.wait4(child.pid, 0)
+    seconds = time.perf_counter() - start
+    print(
+        f"{name}: {seconds:.1f} s, {used.ru_maxrss / 1024:.0f} MB" + f" ({status})" * bool(status)
+    )
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))

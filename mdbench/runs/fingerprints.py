@@ -1,0 +1,196 @@
+"""What a dataset is known by, remembered on the disk: a plan need not make the dataset again.
+
+What is remembered holds for one context: the code of the bench, the packages beside it, the
+machine's kind, the data type's own files by their bytes, and the user's files by what the file
+system says of them.  Where any of these differs, nothing is remembered.  A job makes its dataset
+anyway, and what it then is counts (`mdbench.runs.job`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import sys
+import threading
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from mdbench.data.cache import write_whole
+from mdbench.errors import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterator
+
+    from mdbench.datatypes.base import Dataset, DataType
+
+__all__ = ["Facts", "Fingerprints", "context_of"]
+
+_HERE = Path(__file__).resolve().parent.parent
+_MOST_FILES = 10_000
+"""The user's files beyond which nothing is remembered."""
+_KEPT = 8
+"""Contexts of a data type that are kept, the newest."""
+_SETTINGS = ("BLIS_", "MKL_", "NPY_", "NUMPY_", "OMP_", "OPENBLAS_")
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a plan needs of a dataset."""
+
+    fingerprint: str
+    target_source: str
+    dim: int
+
+    @classmethod
+    def of(cls, dataset: Dataset) -> Self:
+        """Take them from the dataset."""
+        return cls(dataset.fingerprint, dataset.target_source, dataset.dim)
+
+
+class Fingerprints:
+    """The facts of a data type's datasets; may be used from several threads.
+
+    Parameters
+    ----------
+    folder
+        Where they are kept.
+    name
+        Of the data type.
+    context
+        What they hold for; None if nothing may be kept.
+    """
+
+    def __init__(self, folder: Path, name: str, context: str | None) -> None:
+        self._file = None if context is None else folder / f"{name}-{context[:32]}.json"
+        self._others = f"{name}-*.json"
+        self._lock = threading.Lock()
+        self._known = self._read()
+        self._new: dict[str, Facts] = {}
+
+    def get(self, asked: Hashable) -> Facts | None:
+        """Give the facts of what is asked for so; None where they are not known."""
+        return self._known.get(_short(asked)) if self._known or self._new else None
+
+    def remember(self, asked: Hashable, facts: Facts) -> None:
+        """Keep the facts of a dataset that was made."""
+        name = _short(asked)
+        if self._file is not None and self._known.get(name) != facts:
+            with self._lock:
+                self._known[name] = self._new[name] = facts
+
+    def save(self) -> None:
+        """Write down what is new beside what others wrote meanwhile; failing does no harm."""
+        with self._lock:
+            if self._file is None or not self._new:
+                return
+            self._known = {**self._read(), **self._known}
+            self._new = {}
+            kept = {name: list(asdict(facts).values()) for name, facts in self._known.items()}
+        text = json.dumps(kept, separators=(",", ":")).encode()
+        with suppress(DataError, OSError):
+            write_whole(self._file, lambda file: file.write(text))
+            for old in _oldest(list(self._file.parent.glob(self._others))):
+                old.unlink()
+
+    def _read(self) -> dict[str, Facts]:
+        if self._file is None:
+            return {}
+        try:
+            found = json.loads(self._file.read_bytes())
+            return {name: _checked(*values) for name, values in found.items()}
+        except (OSError, ValueError, TypeError, AttributeError):
+            return {}
+
+
+def _checked(fingerprint: Any, target_source: Any, dim: Any) -> Facts:
+    if not (isinstance(fingerprint, str) and isinstance(target_source, str)):
+        raise TypeError("no text")
+    return Facts(fingerprint, target_source, int(dim))
+
+
+def _oldest(files: list[Path]) -> list[Path]:
+    return sorted(files, key=lambda file: file.stat().st_mtime)[:-_KEPT]
+
+
+def _short(asked: Hashable) -> str:
+    return hashlib.sha256(repr(asked).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def context_of(kind: DataType[Any, Any], path: Path | None) -> str | None:
+    """Hash all that the datasets of a data type follow from, besides what is asked for.
+
+    Returns
+    -------
+    str or None
+        SHA-256 in hexadecimal; None where it is not known, or would take long.
+    """
+    if not kind.from_files:
+        return None
+    try:
+        own = [(str(f), f.read_bytes()) for f in _files_in(kind.systems)]
+        theirs = [] if path is None else [_seen(f) for f in _files_in(path)]
+        modules = sorted(
+            {
+                str(sys.modules[each.__module__].__file__)
+                for each in type(kind).__mro__
+                if hasattr(sys.modules.get(each.__module__), "__file__")
+            }
+        )
+        code = [Path(name).read_bytes() for name in modules if name != "None"]
+    except (OSError, _TooManyError):
+        return None
+    parts = (_bench(), code, own, None if path is None else str(path.absolute()), theirs)
+    return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class _TooManyError(Exception):
+    """More files than are looked at."""
+
+
+def _files_in(place: Path) -> list[Path]:
+    if place.is_file():
+        return [place]
+    found: list[Path] = []
+    for folder, folders, names in os.walk(place, followlinks=True):
+        folders.sort()
+        found += [Path(folder, name) for name in sorted(names)]
+        if len(found) > _MOST_FILES:
+            raise _TooManyError
+    return [file for file in found if file.is_file()]
+
+
+def _seen(file: Path) -> tuple[str, int, int, int, int]:
+    # The last of these changes with every change of the file, whatever the second is set to.
+    is_ = file.stat()
+    return str(file), is_.st_size, is_.st_ino, is_.st_mtime_ns, is_.st_ctime_ns
+
+
+@cache
+def _bench() -> str:
+    """Hash the bench's code, the packages beside it, and what numbers may depend on else."""
+    digest = hashlib.sha256()
+    for file in sorted(_HERE.rglob("*.py")):
+        digest.update(repr((str(file.relative_to(_HERE)), file.read_bytes())).encode())
+    for other in _around():
+        digest.update(other.encode("utf-8", "surrogateescape") + b"\0")
+    return digest.hexdigest()
+
+
+def _around() -> Iterator[str]:
+    yield f"{platform.python_version()} {platform.machine()} {platform.libc_ver()}"
+    yield from sorted(
+        each.name for each in Path(np.__file__).parent.parent.iterdir()
+    )  # names have the versions
+    yield from sorted(f"{k}={v}" for k, v in os.environ.items() if k.startswith(_SETTINGS))
+    with suppress(OSError):
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+        yield from sorted(
+            {line for line in lines if line.startswith(("model name", "flags", "Features"))}
+        )

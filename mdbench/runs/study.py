@@ -1,0 +1,258 @@
+"""Study files: all that is asked for, in one file that a paper can print.
+
+A study says in TOML what would be typed, each option under its name without hyphens in front and
+with underscores.  What stands above the first ``[[grid]]`` is of all grids; each grid is a command
+line by itself, and without one there is one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from mdbench.data.cache import write_whole
+from mdbench.errors import MdbenchError, UsageError
+from mdbench.runs.spec import RunOptions
+from mdbench.runs.typed import Typed, option_key, typed_fields
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+__all__ = ["STUDY", "Study", "asked_for", "study_text", "write_study"]
+
+STUDY = Typed("--study FILE", "A file with all options; see docs/studies.md.")
+"""How a study is asked for."""
+FORMAT: Final = 1
+"""The number of the format; a study says it as ``schema``."""
+LARGEST: Final = 2**20
+"""Bytes of a study file."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """What one command asks for: one grid of jobs, or several.
+
+    Attributes
+    ----------
+    grids
+        At least one; what is of the whole run is the same in all.
+    name
+        The file's name, for messages; empty where there is no file.
+    sha256
+        Of the file's bytes; None where there is none.
+    """
+
+    grids: tuple[RunOptions, ...]
+    name: str = ""
+    sha256: str | None = None
+
+    @property
+    def whole(self) -> RunOptions:
+        """Where and how all of it is run."""
+        return self.grids[0]
+
+    @contextmanager
+    def named(self, number: int) -> Iterator[None]:
+        """Say in errors which grid of which file they are about."""
+        try:
+            yield
+        except MdbenchError as error:
+            if self.name:
+                grid = f", grid {number + 1}" if len(self.grids) > 1 else ""
+                raise type(error)(f"{self.name}{grid}: {error.message}", error.hint) from error
+            raise
+
+    @classmethod
+    def read(cls, path: Path, beside: Mapping[str, Any] | None = None) -> Self:
+        """Read a study file.
+
+        Parameters
+        ----------
+        beside
+            What was typed beside it, as `RunOptions.of` takes it: only options of the whole run,
+            which count more than what the file says.
+
+        Raises
+        ------
+        UsageError
+            If the file cannot be read, if it is no study, or if a value cannot be read; it names
+            the file and the grid.
+        """
+        beside = dict(beside or {})
+        _refuse_beside(beside, path)
+        content = _bytes_of(path)
+        with cls((), str(path)).named(0):
+            tables = _tables(content)
+        sha256 = hashlib.sha256(content).hexdigest()
+        study = cls((RunOptions((), ""),) * len(tables), str(path), sha256)
+        grids = []
+        for number, table in enumerate(tables):
+            with study.named(number):
+                grids.append(RunOptions.of({**table, **beside}, study=sha256))
+        return cls(tuple(grids), str(path), sha256)
+
+
+def asked_for(given: Mapping[str, Any], study: str | Path | None = None) -> Study:
+    """Read what was given by the options' names with underscores, and a study.
+
+    Raises
+    ------
+    UsageError
+        If a value or the file cannot be read, or if they do not go together.
+    """
+    if study is None:
+        return Study((RunOptions.of(given),))
+    told = {key: value for key, value in given.items() if value not in (None, False)}
+    return Study.read(Path(study), told)
+
+
+def _refuse_beside(beside: Mapping[str, Any], path: Path) -> None:
+    allowed = [is_.name for is_, _ in typed_fields(RunOptions).values() if is_.of_run]
+    names = [f"--{key.replace('_', '-')}" for key in beside]
+    if others := [name for name in names if name not in allowed]:
+        raise UsageError(
+            f"{others[0]} was given beside --study: what the jobs are is said by {path} alone.",
+            f"Change the file, or leave it out.  Beside a study go: {', '.join(allowed)}.",
+        )
+
+
+def _bytes_of(path: Path) -> bytes:
+    try:
+        if not path.is_file():
+            what = "is a folder" if path.is_dir() else "does not exist"
+            raise UsageError(
+                f"The study {path} {what}.",
+                f"Name a file; to write one: mdbench study --init {path} --algorithm ...",
+            )
+        with path.open("rb") as file:
+            content = file.read(LARGEST + 1)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"The study {path} cannot be read: {error}.") from error
+    if len(content) > LARGEST:
+        raise UsageError(f"The study {path} has more than {LARGEST} bytes.", "Is it a study?")
+    return content
+
+
+def _tables(content: bytes) -> list[dict[str, Any]]:
+    """Give what each grid says, with what is said for all."""
+    try:
+        found = tomllib.loads(content.decode())
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"it is no TOML: {error}.", "See docs/studies.md.") from error
+    schema = found.pop("schema", None)
+    if schema != FORMAT or isinstance(schema, bool):
+        raise UsageError(
+            f"its schema is {schema!r}, and this mdbench reads {FORMAT}.",
+            f"A study begins with the line: schema = {FORMAT}",
+        )
+    grids = found.pop("grid", [{}])
+    if not isinstance(grids, list) or not grids or not all(isinstance(g, dict) for g in grids):
+        raise UsageError("grid is no list of tables.", "Write each as [[grid]].")
+    of_run = {option_key(is_.name) for is_, _ in typed_fields(RunOptions).values() if is_.of_run}
+    common = _told(found)
+    tables = []
+    for number, grid in enumerate(grids, start=1):
+        told = _told(grid)
+        if wrong := sorted(told.keys() & of_run):
+            raise UsageError(
+                f"{wrong[0]} stands in grid {number}, and is of the whole run.",
+                "Write it above the first [[grid]].",
+            )
+        tables.append({**common, **told})
+    return tables
+
+
+def _told(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Check a table's values, and take lists in one text apart as the command line does."""
+    typed = {option_key(is_.name): is_ for is_, _ in typed_fields(RunOptions).values()}
+    return {key: _value(key, value, typed.get(key)) for key, value in table.items()}
+
+
+def _value(key: str, value: Any, option: Typed | None) -> Any:
+    if key == option_key(STUDY.name):
+        raise UsageError("A study cannot ask for another one.", f"Leave out {key}.")
+    if key != key.replace("-", "_") or key.startswith("_"):
+        raise UsageError(
+            f"{key!r} is no option's name in a study.",
+            f"Write {option_key(key.lstrip('-_'))}.",
+        )
+    if option is None and isinstance(value, bool | str | int | float):
+        return value  # the data type's own; it knows what it may be
+    if option is not None and not option.metavar:
+        if isinstance(value, bool):
+            return value
+        raise UsageError(f"{key} is {value!r}.", "It is a switch: true or false.")
+    if option is not None and option.several:
+        values = value.split(",") if isinstance(value, str) else value
+        values = values if isinstance(values, list) else [values]
+        if values and all(_is_plain(each) for each in values):
+            return values
+        raise UsageError(f"{key} is {value!r}.", f"Give one {option.metavar}, or a list of them.")
+    if option is not None and _is_plain(value):
+        return value
+    raise UsageError(f"{key} is {value!r}.", "Give one text or number.")
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, str | int | float) and not isinstance(value, bool) and value != ""
+
+
+def study_text(told: Mapping[str, Any]) -> str:
+    """Write a study of one grid.
+
+    Parameters
+    ----------
+    told
+        What was typed, by the options' names in a study: a text, several, or True.
+
+    Raises
+    ------
+    UsageError
+        If a text is no Unicode.
+    """
+    lines = ["# To run it: mdbench run --study THIS_FILE", f"schema = {FORMAT}"]
+    of_run = {option_key(is_.name) for is_, _ in typed_fields(RunOptions).values() if is_.of_run}
+    needed = {option_key(is_.name) for is_, must in typed_fields(RunOptions).values() if must}
+    order = sorted(told, key=lambda key: (key in of_run, key not in needed))
+    lines += [f"{key} = {_toml(told[key])}" for key in order]
+    text = "\n".join(lines) + "\n"
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise UsageError("A name that is no Unicode cannot stand in a study.") from error
+    return text
+
+
+def _toml(value: Any) -> str:
+    if value is True:
+        return "true"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(_toml(each) for each in value)}]"
+    text = str(value)
+    for kind in (int, float):  # only where it comes back as it was typed
+        try:
+            if str(kind(text)) == text and text[-1].isdigit():
+                return text
+        except ValueError:
+            continue
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def write_study(path: Path, told: Mapping[str, Any]) -> Study:
+    """Write a study of one grid into a new file, and read it back.
+
+    Raises
+    ------
+    UsageError, DataError
+        If there is such a file already, or if it cannot be written.
+    """
+    if path.exists() or path.is_symlink():
+        raise UsageError(f"{path} is there already.", "Name another file, or remove it.")
+    content = study_text(told).encode()
+    write_whole(path, lambda file: file.write(content))
+    return Study.read(path)
