@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-from mdbench.worker import Unsupported
+from mdbench.worker import Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,7 +67,7 @@ class Adapter:
 
         Raises
         ------
-        Unsupported
+        Unavailable
             If there is no checkpoint.
         ValueError
             If the labels are not 0 and 1.
@@ -76,7 +76,7 @@ class Adapter:
         if not np.isin(problem.Y, (0.0, 1.0)).all():
             raise ValueError("the labels are not 0 and 1")
         if not (self._folder / "config.json").is_file():
-            raise Unsupported(
+            raise Unavailable(
                 f"there is no checkpoint in {self._folder.name}: put the folder of one, such as "
                 "BERT's, into algorithms/hf_encoder"
             )

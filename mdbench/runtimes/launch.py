@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from mdbench.errors import MethodError
+from mdbench.errors import MethodError, UnavailableError
 from mdbench.runtimes.base import WorkerGoneError, WorkerTimeoutError
 from mdbench.runtimes.protocol import PROTOCOL, Broken, Hello, ProtocolError
 
@@ -112,6 +112,8 @@ def await_hello(worker: LineWorker, method: Method) -> None:
     ------
     MethodError
         If the adapter cannot be imported; says why.
+    UnavailableError
+        If the adapter says so at its import.
     """
     try:
         message = worker.receive(_START_SECONDS)
@@ -132,6 +134,8 @@ def await_hello(worker: LineWorker, method: Method) -> None:
         ) from None
     if isinstance(message, Broken):
         worker.close()
+        if message.kind == "unavailable":
+            raise UnavailableError(message.error)
         raise MethodError(
             f"{method.adapter} cannot be imported: {message.error}",
             f"Mend the adapter, then: mdbench check {method.name}",

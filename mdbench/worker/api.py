@@ -17,7 +17,15 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["Candidate", "Problem", "Unsupported"]
+__all__ = ["Candidate", "Problem", "Unavailable", "Unsupported"]
+
+
+class Unavailable(Exception):  # noqa: N818 - it is an answer, not an error
+    """Raised by an adapter that lacks what no lock brings, such as a program or weights.
+
+    Its text is shown to the user: what is missing, and what to do.  It may be raised at import, by
+    the constructor and by ``fit`` before the first candidate.
+    """
 
 
 class Unsupported(Exception):  # noqa: N818 - it is an answer, not an error

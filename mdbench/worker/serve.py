@@ -20,11 +20,12 @@ from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
+from .api import Unavailable
 from .blas import kernel_and_threads
 from .channel import Channel
 from .enclosing import be_first_in_container, be_opaque, become_nobody, keep_little
 from .importing import import_adapter, open_files, what_it_left
-from .job import Connection, describe, rehearse, run_job
+from .job import Connection, describe, in_one_line, rehearse, run_job
 from .refusing import refuse_namespaces, refuse_power_over, refuse_what_no_method_needs
 from .supervise import Supervisor, die_with_parent, hear_of_parents_end
 
@@ -218,8 +219,11 @@ def _import_or_say(options: argparse.Namespace, channel: Channel) -> type | None
     try:
         return import_adapter(options.folder, options.uses)
     except BaseException as error:  # noqa: BLE001 - a method may raise anything at import
+        if isinstance(error, Unavailable):
+            channel.send(type="broken", kind="unavailable", error=in_one_line(error))
+            return None
         traceback.print_exc()
-        channel.send(type="broken", error=describe(error))
+        channel.send(type="broken", kind="failed", error=describe(error))
         return None
 
 
