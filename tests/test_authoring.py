@@ -122,14 +122,14 @@ def test_unknown_data_type_is_a_finding(place: Workspace) -> None:
 IMPORT = "from mdbench.worker import Unavailable\n"
 
 
+SAYS = "raise Unavailable('put weights there')\n"
+
+
 @pytest.mark.parametrize(
     "adapter",
-    [
-        IMPORT + "raise Unavailable('put weights there')",
-        IMPORT + good().replace("        if not", "        raise Unavailable('put weights there')\n        if not"),
-    ],
+    [IMPORT + SAYS, IMPORT + good().replace("if not", f"{SAYS}        if not")],
     ids=["at import", "at fit"],
-)  # fmt: skip
+)
 def test_what_is_unavailable_here_breaks_nothing(adapter: str, place: Workspace) -> None:
     add_method(place, "m", adapter)
     findings = list(check_method("m", place, HereRuntime()))
