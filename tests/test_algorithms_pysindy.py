@@ -25,7 +25,7 @@ pytestmark = pytest.mark.build
 
 FOLDER = ROOT / "algorithms" / "pysindy"
 SPEC = tomllib.loads((FOLDER / "method.toml").read_text(encoding="utf-8"))
-OPTIMIZERS = ("stlsq", "sr3", "ssr", "frols", "sindy_pi")
+SUMS = ("stlsq", "sr3", "ssr", "frols")
 
 DRIVER = """
 import json, sys
@@ -90,12 +90,12 @@ def lorenz() -> tuple[Array, Array]:
     return u, np.stack([10 * (y - x), x * (28 - z) - y, x * y - 8 / 3 * z], axis=1)
 
 
-@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.parametrize("optimizer", SUMS)
 def test_each_optimizer_has_the_law_among_its_candidates(
     environment: Inside, optimizer: str
 ) -> None:
     u, du = lorenz()
-    found = run(environment, u, du, optimizers=[optimizer], penalties=[1e-4, 1e-2])
+    found = run(environment, u, du, optimizers=[optimizer])
     terms = [2, 3, 2]
     for target, size in enumerate(terms):
         mine = [(text, values) for at, text, values in found["candidates"] if at == target]
