@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from mdbench.errors import MOST_SHOWN, DataError, UsageError
 from mdbench.records import RERUN_ALWAYS, RecordStore, Status, key_of
 from mdbench.runs.spec import JobSpec
+from mdbench.settings import fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -59,10 +60,12 @@ def isolated_parts(algorithm: str, inventory: Inventory, runtime: Runtime) -> di
     Raises
     ------
     MethodError
-        If the method has no lock.
+        If the method has no lock, or if its paths cannot be read.
     """
     method = inventory.method(algorithm)
     parts = {"adapter": method.fingerprint(), "environment": method.lock_sha256()}
+    if paths := method.paths:
+        parts["paths"] = fingerprint(paths)
     return parts | runtime.identity(method)
 
 

@@ -13,7 +13,7 @@ from mdbench.runtimes.base import WorkerGoneError, WorkerTimeoutError
 from mdbench.runtimes.protocol import PROTOCOL, Broken, Hello, ProtocolError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Mapping
 
     from mdbench.methods import Method
     from mdbench.runtimes.lines import LineWorker
@@ -23,7 +23,9 @@ __all__ = [
     "WORKER_PACKAGE",
     "await_hello",
     "from_lasting_thread",
+    "inside_paths",
     "lay_out_worker",
+    "path_options",
     "worker_environment",
     "worker_options",
 ]
@@ -103,6 +105,16 @@ def worker_options(method: Method, output_mb: int) -> list[str]:
     if not method.spec.fork_safe:
         options.append("--no-fork")
     return options
+
+
+def inside_paths(inside: str, names: Iterable[str]) -> dict[str, str]:
+    """Say what the user's folders and files are called in a room, by name."""
+    return {name: f"{inside}/paths/{name}" for name in names}
+
+
+def path_options(places: Mapping[str, str]) -> list[str]:
+    """Give the worker's options that tell the adapter of the user's folders and files."""
+    return [f"--path={name}={place}" for name, place in places.items()]
 
 
 def await_hello(worker: LineWorker, method: Method) -> None:

@@ -11,13 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     import numpy as np
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
 
-__all__ = ["Candidate", "Problem", "Unavailable", "Unsupported"]
+__all__ = ["Candidate", "Problem", "Unavailable", "Unsupported", "paths"]
+
+paths: dict[str, Path] = {}
+"""Folders and files of the user's, to be read only, by the names that ``method.toml`` lists.
+
+They are there before the adapter is imported; a name that the user has set nothing for is missing.
+"""
 
 
 class Unavailable(Exception):  # noqa: N818 - it is an answer, not an error

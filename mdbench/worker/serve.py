@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
-from .api import Unavailable
+from .api import Unavailable, paths
 from .blas import kernel_and_threads
 from .channel import Channel
 from .enclosing import be_first_in_container, be_opaque, become_nobody, keep_little
@@ -48,6 +48,7 @@ def main(arguments: list[str]) -> int:
     """
     be_first_in_container()
     options = _parse(arguments)
+    paths.update((name, Path(place)) for name, _, place in (p.partition("=") for p in options.path))
     environment = dict(os.environ)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     channel = _take_over_standard_streams(options.pipes)
@@ -91,6 +92,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="mdbench.worker")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--uses", action="append", default=[])
+    parser.add_argument("--path", action="append", default=[])
     parser.add_argument("--no-fork", action="store_true")
     parser.add_argument("--left", default="")
     parser.add_argument("--own-pids", action="store_true")
