@@ -150,7 +150,7 @@ def test_the_copy_is_read_where_there_is_one(tmp_path: Path) -> None:
         assert tables.read_table(file, ["a"]) == []
         whole = 'Complexity,Loss,Equation\n1,0.25,"x0"\n'
         file.with_suffix(".csv.bak").write_text(whole, encoding="utf-8")
-        assert tables.read_table(file, ["a"]) == [tables.Row(1, 0.25, "a")]
+        assert tables.read_table(file, ["a"]) == [tables.TableRow(1, 0.25, "a")]
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from models import OPTIMIZERS, Model, Settings, explicit, implicit
-from terms import Terms, libraries
+from models import OPTIMIZERS, OptimizerSettings, PackageModel, explicit, implicit
+from terms import PackageTerms, libraries
 
 from mdbench.worker import Candidate, Problem, Unsupported
 
@@ -74,7 +74,7 @@ class Adapter:
             )
         self._optimizers = tuple(optimizers)
         self._libraries = libraries(library, bases, orders)
-        self._settings = Settings(tuple(thresholds), tuple(alphas), nu, tuple(penalties))
+        self._settings = OptimizerSettings(tuple(thresholds), tuple(alphas), nu, tuple(penalties))
         self._most = {
             name: {
                 "greedy": most_terms_greedy,
@@ -107,14 +107,14 @@ class Adapter:
             raise Unsupported(f"{least} terms for {d} states; at most {most} are tried")
         self._terms = [
             terms
-            for terms in (Terms.of(each, problem.u, problem.variables) for each in fitting)
+            for terms in (PackageTerms.of(each, problem.u, problem.variables) for each in fitting)
             if np.isfinite(terms.values).all()
         ]
         if not self._terms:
             raise ValueError("the terms of every library overflow")
         self._du = problem.du
-        self._found: list[Model] = []
-        self._chosen: list[Model] = []
+        self._found: list[PackageModel] = []
+        self._chosen: list[PackageModel] = []
         self._failures: list[str] = []
 
     def candidates(self) -> Iterator[Candidate]:
@@ -148,7 +148,7 @@ class Adapter:
         """Evaluate the chosen models with PySINDy's own libraries, (n, targets)."""
         return np.stack([model.predict(problem.u) for model in self._models()], axis=1)
 
-    def _search(self) -> Iterator[Model]:
+    def _search(self) -> Iterator[PackageModel]:
         for name in self._optimizers:
             for terms in self._terms:
                 if len(terms.texts) > self._most[name]:
@@ -159,7 +159,7 @@ class Adapter:
                         self.stopped_early = True
                         return
 
-    def _fits(self, name: str, terms: Terms) -> Iterator[list[Model]]:
+    def _fits(self, name: str, terms: PackageTerms) -> Iterator[list[PackageModel]]:
         """Give the models of each fit; data that an optimizer refuses may be none to another."""
         try:
             if OPTIMIZERS[name] == "implicit":
@@ -171,10 +171,10 @@ class Adapter:
             self._failures.append(failure)
             sys.stderr.write(failure + "\n")
 
-    def _error(self, model: Model) -> float:
+    def _error(self, model: PackageModel) -> float:
         return float(np.linalg.norm(model.fitted - self._du[:, model.target]))
 
-    def _models(self) -> list[Model]:
+    def _models(self) -> list[PackageModel]:
         """Give the chosen models; before the choice, the most accurate ones."""
         if not self._chosen:
             if not self._found:

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
-    from terms import Terms
+    from terms import PackageTerms
 
     Array = NDArray[np.float64]
 
-__all__ = ["OPTIMIZERS", "Model", "Settings", "explicit", "implicit"]
+__all__ = ["OPTIMIZERS", "OptimizerSettings", "PackageModel", "explicit", "implicit"]
 
 OPTIMIZERS = {
     "stlsq": "thresholded",
@@ -31,7 +31,7 @@ _NOTHING = 1e-4
 
 
 @dataclass(frozen=True)
-class Settings:
+class OptimizerSettings:
     """What is tried with each library; see the adapter."""
 
     thresholds: tuple[float, ...]
@@ -41,7 +41,7 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Model:
+class PackageModel:
     """A right-hand side of one target: a sum of terms, or for SINDy-PI a quotient of two sums.
 
     Attributes
@@ -53,7 +53,7 @@ class Model:
     """
 
     target: int
-    terms: Terms
+    terms: PackageTerms
     numerator: Array
     denominator: Array | None
     fitted: Array
@@ -61,8 +61,8 @@ class Model:
 
     @classmethod
     def of(
-        cls, target: int, terms: Terms, numerator: Array, denominator: Array | None = None
-    ) -> Model:
+        cls, target: int, terms: PackageTerms, numerator: Array, denominator: Array | None = None
+    ) -> PackageModel:
         """Make one, and write it."""
         equation = _sum(numerator, terms.texts)
         if denominator is not None:
@@ -75,7 +75,9 @@ class Model:
         return _values(self.terms.evaluate(u), self.numerator, self.denominator)
 
 
-def explicit(name: str, terms: Terms, du: Array, settings: Settings) -> Iterator[list[Model]]:
+def explicit(
+    name: str, terms: PackageTerms, du: Array, settings: OptimizerSettings
+) -> Iterator[list[PackageModel]]:
     """Fit sums of terms to all targets (n, d); give the models of each fit.
 
     STLSQ and SR3 give the model of each setting.  SSR and FROLS go from many terms to few, or from
@@ -88,17 +90,19 @@ def explicit(name: str, terms: Terms, du: Array, settings: Settings) -> Iterator
             # SSR writes into the first step's coefficients later on.
             for step in optimizer.history_[1:]:
                 yield [
-                    Model.of(target, terms, _refitted(terms.values, du[:, target], _there(row)))
+                    PackageModel.of(
+                        target, terms, _refitted(terms.values, du[:, target], _there(row))
+                    )
                     for target, row in enumerate(step)
                 ]
         else:
             yield [
-                Model.of(target, terms, np.where(_there(row), row, 0.0))
+                PackageModel.of(target, terms, np.where(_there(row), row, 0.0))
                 for target, row in enumerate(optimizer.coef_)
             ]
 
 
-def _optimizers(name: str, terms: Terms, settings: Settings) -> Iterator[Any]:
+def _optimizers(name: str, terms: PackageTerms, settings: OptimizerSettings) -> Iterator[Any]:
     """Make a new optimizer for each setting: some remember what they have fitted."""
     p = len(terms.texts)
     if name == "stlsq":
@@ -117,7 +121,9 @@ def _optimizers(name: str, terms: Terms, settings: Settings) -> Iterator[Any]:
         )
 
 
-def implicit(terms: Terms, du: Array, settings: Settings) -> Iterator[list[Model]]:
+def implicit(
+    terms: PackageTerms, du: Array, settings: OptimizerSettings
+) -> Iterator[list[PackageModel]]:
     """Fit SINDy-PI to each target, whose library has the terms, and the terms times du.
 
     Each model explains one product ``du*term`` by all others; solved for du it is a quotient of two
@@ -150,13 +156,15 @@ def implicit(terms: Terms, du: Array, settings: Settings) -> Iterator[list[Model
                 yield [_quotient(target, terms, numerator, denominator)]
 
 
-def _quotient(target: int, terms: Terms, numerator: Array, denominator: Array) -> Model:
+def _quotient(
+    target: int, terms: PackageTerms, numerator: Array, denominator: Array
+) -> PackageModel:
     """Make a model whose first coefficient below is 1, or which has nothing below."""
     scale = denominator[np.flatnonzero(denominator)[0]]
     numerator, denominator = numerator / scale, denominator / scale
     if terms.texts[0] == "1" and np.flatnonzero(denominator).tolist() == [0]:
-        return Model.of(target, terms, numerator)
-    return Model.of(target, terms, numerator, denominator)
+        return PackageModel.of(target, terms, numerator)
+    return PackageModel.of(target, terms, numerator, denominator)
 
 
 def _there(coefficients: Array) -> NDArray[np.bool_]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["Library", "Terms", "libraries"]
+__all__ = ["PackageLibrary", "PackageTerms", "libraries"]
 
 _KINDS = ("cross", "powers")
 _FUNCTIONS = ("sin", "cos")
@@ -25,7 +25,7 @@ _WAVE = re.compile(r"(sin|cos)\(1 (\w+)\)")
 
 
 @dataclass(frozen=True)
-class Library:
+class PackageLibrary:
     """One library: monomials up to a degree, and functions of single states.
 
     Attributes
@@ -59,7 +59,7 @@ class Library:
         return made
 
 
-def libraries(kind: str, bases: Sequence[str], orders: Sequence[int]) -> list[Library]:
+def libraries(kind: str, bases: Sequence[str], orders: Sequence[int]) -> list[PackageLibrary]:
     """Make a library of every basis and order.
 
     Raises
@@ -79,12 +79,12 @@ def libraries(kind: str, bases: Sequence[str], orders: Sequence[int]) -> list[Li
         for order in orders:
             if order < 1:
                 raise ValueError(f"orders has {order}; each must be 1 or more")
-            found.append(Library(kind == "cross", tuple(functions), order))
+            found.append(PackageLibrary(kind == "cross", tuple(functions), order))
     return found
 
 
 @dataclass(frozen=True)
-class Terms:
+class PackageTerms:
     """The terms of a library, and their values on the data of the fit.
 
     Attributes
@@ -102,7 +102,7 @@ class Terms:
     values: Array
 
     @classmethod
-    def of(cls, library: Library, u: Array, variables: Sequence[str]) -> Terms:
+    def of(cls, library: PackageLibrary, u: Array, variables: Sequence[str]) -> PackageTerms:
         """Evaluate a library on states (n, d)."""
         made = library.made()
         with np.errstate(all="ignore"):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-__all__ = ["Row", "in_python", "read_table"]
+__all__ = ["TableRow", "in_python", "read_table"]
 
 _COLUMNS = ("Complexity", "Loss", "Equation")
 _SINGLE = re.compile(r"(?<![\w.])(\d+\.?\d*|\.\d+)f([+-]?\d+)")
@@ -27,7 +27,7 @@ _OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: 
 
 
 @dataclass(frozen=True)
-class Row:
+class TableRow:
     """One row: an equation in Python syntax, its loss, and PySR's own count of its nodes."""
 
     complexity: int
@@ -35,7 +35,7 @@ class Row:
     equation: str
 
 
-def read_table(file: Path, names: Sequence[str]) -> list[Row]:
+def read_table(file: Path, names: Sequence[str]) -> list[TableRow]:
     """Read a table; rows that are not finite, or that were cut in mid-writing, are left out.
 
     Parameters
@@ -55,7 +55,7 @@ def read_table(file: Path, names: Sequence[str]) -> list[Row]:
     for line in csv.DictReader(io.StringIO(text)):
         try:
             complexity, loss, equation = (line[column] for column in _COLUMNS)
-            row = Row(int(complexity), _number(loss), in_python(equation, names))
+            row = TableRow(int(complexity), _number(loss), in_python(equation, names))
         except (KeyError, TypeError, ValueError):
             continue
         if 0 <= row.loss < float("inf"):
