@@ -137,6 +137,15 @@ def test_a_rational_law_takes_sindy_pi(environment: Inside) -> None:
     )
 
 
+def test_a_quotient_that_is_a_sum_is_none(environment: Inside) -> None:
+    u = np.random.default_rng(2).uniform(1, 3, (60, 1))
+    found = run(environment, u, 2.1 * u, optimizers=["sindy_pi"], orders=[3])
+    assert not [text for _, text, _ in found["candidates"] if text.endswith("/(1.0*u0)")]
+    assert len(found["candidates"]) > 1
+    (equation,) = run(environment, u, 2 / u, optimizers=["sindy_pi"], orders=[3])["equations"]
+    np.testing.assert_allclose(evaluate(equation, u)[:, None], 2 / u, 1e-6)
+
+
 def test_powers_have_no_products(environment: Inside) -> None:
     u, du = lorenz()
     found = run(environment, u, du, library="powers", optimizers=["stlsq", "ssr"], orders=[3])

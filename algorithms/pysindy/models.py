@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -153,18 +154,35 @@ def implicit(
                 weights[product] = -1.0
                 weights /= norms
                 numerator, denominator = weights[:p], -weights[p:]
-                yield [_quotient(target, terms, numerator, denominator)]
+                yield _quotient(target, terms, numerator, denominator)
 
 
 def _quotient(
     target: int, terms: PackageTerms, numerator: Array, denominator: Array
-) -> PackageModel:
-    """Make a model whose first coefficient below is 1, or which has nothing below."""
+) -> list[PackageModel]:
+    """Make a model whose first coefficient below is 1, or which has nothing below.
+
+    There is none where a single term below divides all above: it is a sum, weighed oddly.
+    """
+    below = np.flatnonzero(denominator)
+    if len(below) == 1 and terms.texts[below[0]] != "1":
+        divisor = _factors(terms.texts[below[0]])
+        if all(divisor <= _factors(terms.texts[place]) for place in np.flatnonzero(numerator)):
+            return []
     scale = denominator[np.flatnonzero(denominator)[0]]
     numerator, denominator = numerator / scale, denominator / scale
     if terms.texts[0] == "1" and np.flatnonzero(denominator).tolist() == [0]:
-        return PackageModel.of(target, terms, numerator)
-    return PackageModel.of(target, terms, numerator, denominator)
+        return [PackageModel.of(target, terms, numerator)]
+    return [PackageModel.of(target, terms, numerator, denominator)]
+
+
+def _factors(text: str) -> Counter[str]:
+    """Count the factors of a term."""
+    found: Counter[str] = Counter()
+    for factor in text.replace("**", "^").split("*"):
+        base, _, power = factor.partition("^")
+        found[base] += int(power or 1)
+    return found
 
 
 def _there(coefficients: Array) -> NDArray[np.bool_]:
