@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from mdbench import datatypes
+from mdbench import datatypes, settings
 from mdbench.errors import MethodError, UsageError, did_you_mean
 
 __all__ = [
@@ -93,6 +93,8 @@ class MethodSpec(_Table):
     """Folders in `SHARED` whose modules its adapter imports."""
     tuning: Literal["grid", "front", "none"]
     seedable: bool
+    paths: tuple[Annotated[str, Field(pattern=_NAME)], ...] = ()
+    """Names of folders and files of the user's that it may read: see `mdbench.settings`."""
     given: tuple[Literal["truth"], ...] = ()
     """What it is told beyond the data: a reference may be told the true equations."""
     build: bool = False
@@ -202,6 +204,17 @@ class Method:
     def used(self) -> tuple[Path, ...]:
         """The folders of code that it shares with other methods."""
         return tuple(self.folder.parent / SHARED / name for name in self.spec.uses)
+
+    @property
+    def paths(self) -> dict[str, Path]:
+        """The folders and files of the user's that it may read, by name.
+
+        Raises
+        ------
+        MethodError
+            If the user's settings file is not right.
+        """
+        return settings.read_paths(self.name, self.spec.paths)
 
     def lock_sha256(self) -> str:
         """Give the SHA-256 of the lock.

@@ -276,7 +276,7 @@ import json, sys
 sys.path[:0] = [{str(ENCODER)!r}, {str(ROOT)!r}]
 import numpy as np
 from adapter import Adapter
-from mdbench.worker import Problem, Unsupported
+from mdbench.worker import Problem, Unavailable
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast
 
@@ -314,7 +314,7 @@ late.fit(problem(texts, labels, limit=1e-6))
 out["late"] = late.stopped_early
 try:
     Adapter(seed=0, threads=1).fit(problem(texts, labels))
-except Unsupported as reason:
+except Unavailable as reason:
     out["without"] = str(reason)
 print(json.dumps(out))
 """

@@ -117,3 +117,23 @@ def test_unknown_data_type_is_a_finding(place: Workspace) -> None:
     file.write_text(text, encoding="utf-8")
     (finding,) = broken(place)
     assert "odd" in finding.point
+
+
+IMPORT = "from mdbench.worker import Unavailable\n"
+
+
+SAYS = "raise Unavailable('put weights there')\n"
+
+
+@pytest.mark.parametrize(
+    "adapter",
+    [IMPORT + SAYS, IMPORT + good().replace("if not", f"{SAYS}        if not")],
+    ids=["at import", "at fit"],
+)
+def test_what_is_unavailable_here_breaks_nothing(adapter: str, place: Workspace) -> None:
+    add_method(place, "m", adapter)
+    findings = list(check_method("m", place, HereRuntime()))
+    assert all(finding.passed for finding in findings)
+    assert "declared as unavailable here" in findings[-1].point
+    assert "put weights there" in findings[-1].explanation
+    assert not children()

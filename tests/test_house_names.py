@@ -27,7 +27,7 @@ FLOORS = (
     {"workspace"},
     {"metrics", "data", "expressions"},
     {"solvers", "derivations", "measurements", "surfaces"},
-    {"drawing"},
+    {"drawing", "settings"},
     {"datatypes"},
     {"methods", "records"},
     {"runtimes"},

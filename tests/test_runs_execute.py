@@ -85,7 +85,7 @@ def adapter(
     return f"""
 import ctypes, os, signal, subprocess, sys, time
 import numpy as np
-from mdbench.worker import Candidate, Unsupported
+from mdbench.worker import Candidate, Unavailable, Unsupported
 
 class Adapter:
     def __init__(self, *, seed, threads): ...
@@ -121,6 +121,12 @@ BAD = {
         "ValueError: no luck",
     ),
     "cannot": (adapter(fit="raise Unsupported('too short')"), Status.UNSUPPORTED, "too short"),
+    "lacks": (adapter(fit="raise Unavailable('no weights')"), Status.UNAVAILABLE, "no weights"),
+    "lacks too late": (
+        adapter(predict="(_ for _ in ()).throw(Unavailable('no weights'))"),
+        Status.FAILED,
+        "said Unavailable after its fit: no weights",
+    ),
     "no memory": (adapter(fit="raise MemoryError"), Status.OUT_OF_MEMORY, "MemoryError"),
     "NaN": (
         adapter(predict="np.full((len(p.X), 1), np.nan)"),
@@ -506,6 +512,16 @@ def test_unavailable_environment_is_tried_again(
     again = run(place, "zero")
     assert only(again).status is Status.OK
     assert len(again.records) == 1
+
+
+def test_unavailable_at_import_is_tried_again(place: Workspace) -> None:
+    says = "from mdbench.worker import Unavailable\nraise Unavailable('fetch the weights')\n"
+    folder = add_method(place, "lacking", says)
+    first = only(run(place, "lacking"))
+    assert (first.status, first.reason) == (Status.UNAVAILABLE, "fetch the weights")
+    assert only(run(place, "lacking")).status is Status.UNAVAILABLE
+    (folder / "adapter.py").write_text(adapter(), encoding="utf-8")
+    assert only(run(place, "lacking")).status is Status.OK
 
 
 def test_declared_limit_is_not_run(place: Workspace) -> None:

@@ -69,7 +69,7 @@ ADAPTERS = {
     """,
     "failures": """
         import os, signal
-        from mdbench.worker import Unsupported
+        from mdbench.worker import Unavailable, Unsupported
 
         class Adapter:
             def __init__(self, *, seed, threads, how):
@@ -80,6 +80,8 @@ ADAPTERS = {
                     raise ValueError("no luck\\ntoday")
                 if self.how == "decline":
                     raise Unsupported("not with one variable")
+                if self.how == "lack":
+                    raise Unavailable("no weights\\nhere")
                 if self.how == "exit":
                     os._exit(7)
                 os.kill(os.getpid(), signal.SIGSEGV)
@@ -251,6 +253,13 @@ def test_no_fork_serves_one_job_and_ends(tmp_path: Path) -> None:
     assert driver.receive()["pid"] == hello["pid"]
     assert [driver.receive()["type"] for _ in range(2)] == ["failed", "ended"]
     assert driver.close() == 0
+
+
+def test_an_import_may_say_that_something_is_missing(tmp_path: Path) -> None:
+    says = "from mdbench.worker import Unavailable\nraise Unavailable('no\\nJulia')"
+    driver = Driver(tmp_path, says)
+    assert driver.receive() == {"type": "broken", "kind": "unavailable", "error": "no Julia"}
+    assert driver.close() == 1
 
 
 @pytest.mark.parametrize(

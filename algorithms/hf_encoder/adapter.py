@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-from mdbench.worker import Unsupported
+from mdbench.worker import Unavailable, paths
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,8 +40,8 @@ class Adapter:
     threads
         That PyTorch may use.
     checkpoint
-        The folder of a checkpoint as ``save_pretrained`` leaves it; one that is no absolute path is
-        in the method's folder.
+        The folder of a checkpoint as ``save_pretrained`` leaves it, in the method's folder, where
+        the user's settings have no path ``checkpoint``.
     epochs, batch, rate, length
         Of the fine-tuning.
     """
@@ -58,7 +58,7 @@ class Adapter:
         length: int = 256,
     ) -> None:
         self._seed, self._threads = seed, threads
-        self._folder = _HERE / checkpoint
+        self._folder = paths.get("checkpoint", _HERE / checkpoint)
         self._epochs, self._batch, self._rate, self._length = epochs, batch, rate, length
         self.stopped_early = False
 
@@ -67,7 +67,7 @@ class Adapter:
 
         Raises
         ------
-        Unsupported
+        Unavailable
             If there is no checkpoint.
         ValueError
             If the labels are not 0 and 1.
@@ -76,9 +76,9 @@ class Adapter:
         if not np.isin(problem.Y, (0.0, 1.0)).all():
             raise ValueError("the labels are not 0 and 1")
         if not (self._folder / "config.json").is_file():
-            raise Unsupported(
-                f"there is no checkpoint in {self._folder.name}: put the folder of one, such as "
-                "BERT's, into algorithms/hf_encoder"
+            raise Unavailable(
+                f"there is no checkpoint in {self._folder.name}: give the folder of one, such as "
+                "BERT's, as paths.checkpoint in $MDBENCH_SETTINGS/hf_encoder.toml"
             )
         torch.manual_seed(self._seed)
         torch.set_num_threads(self._threads)

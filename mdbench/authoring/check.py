@@ -12,7 +12,7 @@ import numpy as np
 
 from mdbench import datatypes, methods
 from mdbench.datatypes.base import Part, Protocol, Task
-from mdbench.errors import MdbenchError, MethodError, UsageError
+from mdbench.errors import MdbenchError, MethodError, UnavailableError, UsageError
 from mdbench.records import Status
 from mdbench.runs.attempt import Attempt, Setting
 from mdbench.runs.judgement import Judged, judged
@@ -73,6 +73,9 @@ def check_method(name: str, workspace: Workspace, runtime: Runtime) -> Iterator[
         except MethodError as error:
             yield Finding("adapter.py can be imported", passed=False, explanation=str(error))
             return
+        except UnavailableError as error:
+            yield Finding("declared as unavailable here", passed=True, explanation=str(error))
+            return
         yield Finding("adapter.py can be imported", passed=True)
         for kind in method.spec.data_types:
             try:
@@ -105,6 +108,11 @@ def _check_data_type(trials: _Trials, data_type: DataType[Any, Any]) -> Iterator
                 f"{where}: declared as unsupported", passed=True, explanation=first.reason
             )
             continue
+        if first.status is Status.UNAVAILABLE:
+            yield Finding(
+                f"{where}: declared as unavailable here", passed=True, explanation=first.reason
+            )
+            return
         yield Finding(
             f"{where}: fit, predict and equations work",
             passed=first.status is Status.OK,

@@ -75,7 +75,7 @@ class Status(StrEnum):
     UNSUPPORTED = "unsupported"
     """The method declares that it cannot do this problem."""
     UNAVAILABLE = "unavailable"
-    """The method's environment cannot be made here, or what runs it has gone."""
+    """The method's environment cannot be made here, its runtime has gone, or the method says so."""
     INTERRUPTED = "interrupted"
     """The run was stopped by its user before the job had ended."""
 

@@ -183,6 +183,7 @@ class Attempt:
         self._ended: Ended | None = None
         self._asked = time.monotonic()
         self._fit_s = 0.0
+        self._fitted = False
         self._stopped_early = False
         self._settings_failed = 0
         self._first_failure = ""
@@ -341,6 +342,7 @@ class Attempt:
             message = self._next()
             if isinstance(message, wanted):
                 if isinstance(message, Fitted):
+                    self._fitted = True
                     self._fit_s += self._took(message.seconds)
                     self._stopped_early |= message.stopped_early
                     self._settings_failed += message.failed
@@ -351,12 +353,21 @@ class Attempt:
             elif isinstance(message, Started):
                 self._pid = message.pid
             elif isinstance(message, Failed):
-                raise _StopError(Status(message.kind), message.error)
+                raise self._refusal(message)
             elif isinstance(message, Ended):
                 self._ended = message
                 raise _StopError(Status.CRASHED, _death(message.exit))
             else:
                 raise ProtocolError(f"{message.type!r} where {wanted.__name__} was due")
+
+    def _refusal(self, message: Failed) -> _StopError:
+        """Take what a job has failed with; it is too late for `unavailable` after an answer."""
+        status = Status(message.kind)
+        if status is Status.UNAVAILABLE and (self._proposals.came or self._fitted):
+            return _StopError(
+                Status.FAILED, f"the method said Unavailable after its fit: {message.error}"
+            )
+        return _StopError(status, message.error)
 
     def _next(self) -> Message:
         """Wait for a message until the job's time is up, with an eye on what it writes."""

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Final
 from mdbench.errors import MOST_SHOWN, DataError
 from mdbench.records import RERUN_ALWAYS, Status, key_of
 from mdbench.runs.past import read_past
+from mdbench.runs.spec import JobSpec
+from mdbench.settings import fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -80,10 +82,12 @@ def isolated_parts(algorithm: str, inventory: Inventory, runtime: Runtime) -> di
     Raises
     ------
     MethodError
-        If the method has no lock.
+        If the method has no lock, or if its paths cannot be read.
     """
     method = inventory.method(algorithm)
     parts = {"adapter": method.fingerprint(), "environment": method.lock_sha256()}
+    if paths := method.paths:
+        parts["paths"] = fingerprint(paths)
     return parts | runtime.identity(method)
 
 

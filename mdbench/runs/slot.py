@@ -213,6 +213,9 @@ class Slot:
                 if not self.interrupted:
                     self.environments.not_imported(method, error)
                 raise
+            except UnavailableError:
+                self._worker = None
+                raise
             self.environments.imported(method)
         self._serves = wanted
         if self._serves_many(worker) or not self.goes_on:

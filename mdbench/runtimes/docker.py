@@ -40,6 +40,8 @@ from mdbench.runtimes.images import IMAGE_PYTHON, METHODS_IN_IMAGE, PATH_IN_IMAG
 from mdbench.runtimes.launch import (
     WORKER_COMMAND,
     await_hello,
+    inside_paths,
+    path_options,
     worker_environment,
     worker_options,
 )
@@ -50,7 +52,7 @@ from mdbench.runtimes.protocol import MAX_LINE
 from mdbench.runtimes.scratch import Scratch, remove_left_over
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from mdbench.methods import Method
     from mdbench.runtimes.base import Limits, Worker
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DockerRuntime", "DockerWorker"]
 
+_ROOM = "/mdbench"
 _JOB = "/mdbench/job"
 """The folder of the jobs, inside."""
 _PIPES = "/mdbench/pipes"
@@ -137,6 +140,7 @@ class DockerRuntime(Runtime):
             prepared.command[0],
             [f"{METHODS_IN_IMAGE}/{method.name}", *worker_options(method, limits.output_mb)],
             limits,
+            paths=method.paths,
             say=self._on_line,
         )
         if on_launch is not None:
@@ -156,6 +160,8 @@ class DockerWorker(LineWorker):
         The worker's arguments.
     limits
         What its jobs may use.
+    paths
+        Folders and files of the user's that it may read, by name.
     say
         Told of files that cannot be removed.
 
@@ -171,6 +177,7 @@ class DockerWorker(LineWorker):
         arguments: list[str],
         limits: Limits,
         *,
+        paths: Mapping[str, Path] | None = None,
         say: Callable[[str], None] | None = None,
     ) -> None:
         self._client = connect()  # before anything is made that would be left behind
@@ -184,6 +191,7 @@ class DockerWorker(LineWorker):
         self._gid = os.getgid() or NOBODY
         super().__init__(scratch, _JOB)
         self._limits = limits
+        self._paths = dict(paths or {})
         self._found: int | None = None
         self._sought = False
         self._cores = Cores(limits.threads)
@@ -220,9 +228,13 @@ class DockerWorker(LineWorker):
         memory = None if limits.memory_mb is None else limits.memory_mb * 2**20
         output = limits.output_mb * 2**20
         cores = self._cores.numbers
+        places = inside_paths(_ROOM, self._paths)
         created = self._client.create_container(
             image,
-            command=[IMAGE_PYTHON, *WORKER_COMMAND, *arguments, "--own-pids", f"--pipes={_PIPES}"],
+            command=[
+                *(IMAGE_PYTHON, *WORKER_COMMAND, *arguments, "--own-pids", f"--pipes={_PIPES}"),
+                *path_options(places),
+            ],
             environment=worker_environment(limits.threads, home="/tmp", path=PATH_IN_IMAGE),  # noqa: S108
             user=f"{self._uid}:{self._gid}",
             working_dir="/tmp",  # noqa: S108
@@ -235,6 +247,10 @@ class DockerWorker(LineWorker):
                 binds={
                     str(self._scratch.path / JOB): {"bind": _JOB, "mode": "rw"},
                     str(self._pipes.folder): {"bind": _PIPES, "mode": "ro"},
+                    **{
+                        str(self._paths[name]): {"bind": place, "mode": "ro"}
+                        for name, place in places.items()
+                    },
                 },
                 tmpfs={"/tmp": f"size={_TMP_MB}m,mode=1777,nosuid,nodev"},  # noqa: S108
                 shm_size=f"{_TMP_MB}m",

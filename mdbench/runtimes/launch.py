@@ -8,12 +8,12 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from mdbench.errors import MethodError
+from mdbench.errors import MethodError, UnavailableError
 from mdbench.runtimes.base import WorkerGoneError, WorkerTimeoutError
 from mdbench.runtimes.protocol import PROTOCOL, Broken, Hello, ProtocolError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Mapping
 
     from mdbench.methods import Method
     from mdbench.runtimes.lines import LineWorker
@@ -23,7 +23,9 @@ __all__ = [
     "WORKER_PACKAGE",
     "await_hello",
     "from_lasting_thread",
+    "inside_paths",
     "lay_out_worker",
+    "path_options",
     "worker_environment",
     "worker_options",
 ]
@@ -105,6 +107,16 @@ def worker_options(method: Method, output_mb: int) -> list[str]:
     return options
 
 
+def inside_paths(inside: str, names: Iterable[str]) -> dict[str, str]:
+    """Say what the user's folders and files are called in a room, by name."""
+    return {name: f"{inside}/paths/{name}" for name in names}
+
+
+def path_options(places: Mapping[str, str]) -> list[str]:
+    """Give the worker's options that tell the adapter of the user's folders and files."""
+    return [f"--path={name}={place}" for name, place in places.items()]
+
+
 def await_hello(worker: LineWorker, method: Method) -> None:
     """Wait until a new worker has imported its adapter; it is closed where it does not.
 
@@ -112,6 +124,8 @@ def await_hello(worker: LineWorker, method: Method) -> None:
     ------
     MethodError
         If the adapter cannot be imported; says why.
+    UnavailableError
+        If the adapter says so at its import.
     """
     try:
         message = worker.receive(_START_SECONDS)
@@ -132,6 +146,8 @@ def await_hello(worker: LineWorker, method: Method) -> None:
         ) from None
     if isinstance(message, Broken):
         worker.close()
+        if message.kind == "unavailable":
+            raise UnavailableError(message.error)
         raise MethodError(
             f"{method.adapter} cannot be imported: {message.error}",
             f"Mend the adapter, then: mdbench check {method.name}",

@@ -109,9 +109,10 @@ class Hello(_Message):
 
 
 class Broken(_Message):
-    """Worker: the adapter cannot be imported."""
+    """Worker: the adapter cannot be imported, or says then that it is unavailable."""
 
     type: Literal["broken"]
+    kind: Literal["failed", "unavailable"] = "failed"
     error: str = Field(max_length=1000)
 
 
@@ -173,7 +174,7 @@ class Failed(_Message):
 
     type: Literal["failed"]
     job: str
-    kind: Literal["failed", "unsupported", "out_of_memory"]
+    kind: Literal["failed", "unsupported", "unavailable", "out_of_memory"]
     error: str = Field(max_length=5000)
 
 

@@ -25,7 +25,9 @@ from mdbench.runtimes.launch import (
     WORKER_PACKAGE,
     await_hello,
     from_lasting_thread,
+    inside_paths,
     lay_out_worker,
+    path_options,
     worker_environment,
     worker_options,
 )
@@ -35,7 +37,7 @@ from mdbench.runtimes.scratch import Scratch, folder_mb, remove_left_over
 from mdbench.runtimes.watchdog import PERIOD_SECONDS, Watchdog
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from mdbench.methods import Method
     from mdbench.runtimes.base import Level, Limits, Worker
@@ -128,6 +130,7 @@ class VenvRuntime(Runtime):
             (method.folder, *method.used),
             options,
             limits,
+            paths=method.paths,
             wrapped=self._wrapped,
             say=self._on_line,
         )
@@ -150,6 +153,8 @@ class VenvWorker(LineWorker):
         Further options of the worker.
     limits
         What its jobs may use.
+    paths
+        Folders and files of the user's that it may read, by name.
     wrapped
         Whether it gets a room of its own.
     say
@@ -168,6 +173,7 @@ class VenvWorker(LineWorker):
         options: Sequence[str],
         limits: Limits,
         *,
+        paths: Mapping[str, Path] | None = None,
         wrapped: bool,
         say: Callable[[str], None] | None = None,
     ) -> None:
@@ -176,13 +182,15 @@ class VenvWorker(LineWorker):
                 f"The interpreter {python[0]} has gone.",
                 "Remove the environments (./install.sh --clean), and give the same command again.",
             )
-        used = [*folders, WORKER_PACKAGE]
+        self._paths = dict(paths or {})
+        used = [*folders, *self._paths.values(), WORKER_PACKAGE]
         interpreter = _interpreter_folders(python[0])
         self._nobody = may_be_nobody(used, interpreter, same_place=not wrapped)
         scratch = Scratch(say)
         places = dict.fromkeys(interpreter, "python")
         places[Path(python[0]).parent.parent] = "environment"
         places |= {folders[0].parent: "algorithms", WORKER_PACKAGE.parent: "mdbench"}
+        places |= {path: f"paths/{name}" for name, path in self._paths.items()}
         super().__init__(scratch, _JOB if wrapped else str(scratch.path / JOB), places)
         self._wrapped = wrapped
         self._mark = uuid.uuid4().hex
@@ -234,11 +242,15 @@ class VenvWorker(LineWorker):
         beside = folders[0].parent
         method = [f"{inside}/method/{folder.relative_to(beside)}" for folder in folders]
         command = bubblewrap.wrap(
-            [*python, *WORKER_COMMAND, method[0], "--own-pids", *self._as_whom(), *options],
+            [
+                *(*python, *WORKER_COMMAND, method[0], "--own-pids", *self._as_whom(), *options),
+                *path_options(inside_paths(inside, self._paths)),
+            ],
             read_only={
                 f"{inside}/path": lay_out_worker(self._scratch.path, linked=False),
                 f"{inside}/path/mdbench/worker": WORKER_PACKAGE,
                 **dict(zip(method, folders, strict=True)),
+                **{p: self._paths[name] for name, p in inside_paths(inside, self._paths).items()},
             },
             writable={_JOB: self._scratch.path / JOB},
             environment=self._passed_on()
@@ -257,7 +269,8 @@ class VenvWorker(LineWorker):
         environment = self._passed_on() | worker_environment(
             threads, home=path, path=str(lay_out_worker(self._scratch.path))
         )
-        own = [f"--jobs={self._inside}", *self._as_whom()]
+        shown = {name: str(place) for name, place in self._paths.items()}
+        own = [f"--jobs={self._inside}", *self._as_whom(), *path_options(shown)]
         return [*python, *WORKER_COMMAND, str(folders[0]), *own, *options], environment
 
     def _as_whom(self) -> list[str]:

@@ -1,5 +1,5 @@
 """The only part of mdbench that enters a method's environment: standard library and NumPy."""
 
-from .api import Candidate, Problem, Unsupported
+from .api import Candidate, Problem, Unavailable, Unsupported, paths
 
-__all__ = ["Candidate", "Problem", "Unsupported"]
+__all__ = ["Candidate", "Problem", "Unavailable", "Unsupported", "paths"]

@@ -11,13 +11,28 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     import numpy as np
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
 
-__all__ = ["Candidate", "Problem", "Unsupported"]
+__all__ = ["Candidate", "Problem", "Unavailable", "Unsupported", "paths"]
+
+paths: dict[str, Path] = {}
+"""Folders and files of the user's, to be read only, by the names that ``method.toml`` lists.
+
+They are there before the adapter is imported; a name that the user has set nothing for is missing.
+"""
+
+
+class Unavailable(Exception):  # noqa: N818 - it is an answer, not an error
+    """Raised by an adapter that lacks what no lock brings, such as a program or weights.
+
+    Its text is shown to the user: what is missing, and what to do.  It may be raised at import, by
+    the constructor and by ``fit`` before the first candidate.
+    """
 
 
 class Unsupported(Exception):  # noqa: N818 - it is an answer, not an error

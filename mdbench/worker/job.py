@@ -25,14 +25,14 @@ import numpy as np
 import numpy.ma  # NumPy imports it when it is first used: 20 ms
 import numpy.random
 
-from .api import Candidate, Problem, Unsupported
+from .api import Candidate, Problem, Unavailable, Unsupported
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from .channel import Channel
 
-__all__ = ["Connection", "describe", "rehearse", "run_job"]
+__all__ = ["Connection", "describe", "in_one_line", "rehearse", "run_job"]
 
 _FLUSH_SECONDS = 0.25
 """Candidates are sent at least this often, so that a job that is stopped has most of them."""
@@ -125,7 +125,9 @@ def run_job(adapter: type, host: Connection) -> None:
     except TimeUp:
         pass  # the host has what was sent
     except Unsupported as reason:
-        host.send("failed", kind="unsupported", error=" ".join(str(reason).split())[:500])
+        host.send("failed", kind="unsupported", error=in_one_line(reason))
+    except Unavailable as reason:
+        host.send("failed", kind="unavailable", error=in_one_line(reason))
     except MemoryError:
         traceback.print_exc()
         host.send("failed", kind="out_of_memory", error="MemoryError")
@@ -258,7 +260,7 @@ def _sweep(
             model.fit(train)
             predictions = _array(model.predict(validation)) if order["compares"] else None
             equations = tuple(_texts(model.equations())) if order["equations"] else ()
-        except Unsupported:
+        except (Unsupported, Unavailable):
             raise
         except Exception as error:  # noqa: BLE001 - one bad setting is no failed job
             traceback.print_exc()
@@ -358,6 +360,11 @@ def _texts(equations: Sequence[str] | str) -> list[str]:
 
 def describe(error: BaseException) -> str:
     """Give an exception as one line of at most 500 characters."""
-    text = " ".join(str(error).encode("utf-8", "backslashreplace").decode().split())
+    text = in_one_line(error)
     name = type(error).__name__
     return f"{name}: {text}"[:500] if text else name
+
+
+def in_one_line(error: BaseException) -> str:
+    """Give an exception's text alone as one line of at most 500 characters."""
+    return " ".join(str(error).encode("utf-8", "backslashreplace").decode().split())[:500]

@@ -20,11 +20,12 @@ from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
+from .api import Unavailable, paths
 from .blas import kernel_and_threads
 from .channel import Channel
 from .enclosing import be_first_in_container, be_opaque, become_nobody, keep_little
 from .importing import import_adapter, open_files, what_it_left
-from .job import Connection, describe, rehearse, run_job
+from .job import Connection, describe, in_one_line, rehearse, run_job
 from .refusing import refuse_namespaces, refuse_power_over, refuse_what_no_method_needs
 from .supervise import Supervisor, die_with_parent, hear_of_parents_end
 
@@ -47,6 +48,7 @@ def main(arguments: list[str]) -> int:
     """
     be_first_in_container()
     options = _parse(arguments)
+    paths.update((name, Path(place)) for name, _, place in (p.partition("=") for p in options.path))
     environment = dict(os.environ)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     channel = _take_over_standard_streams(options.pipes)
@@ -90,6 +92,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="mdbench.worker")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--uses", action="append", default=[])
+    parser.add_argument("--path", action="append", default=[])
     parser.add_argument("--no-fork", action="store_true")
     parser.add_argument("--left", default="")
     parser.add_argument("--own-pids", action="store_true")
@@ -218,8 +221,11 @@ def _import_or_say(options: argparse.Namespace, channel: Channel) -> type | None
     try:
         return import_adapter(options.folder, options.uses)
     except BaseException as error:  # noqa: BLE001 - a method may raise anything at import
+        if isinstance(error, Unavailable):
+            channel.send(type="broken", kind="unavailable", error=in_one_line(error))
+            return None
         traceback.print_exc()
-        channel.send(type="broken", error=describe(error))
+        channel.send(type="broken", kind="failed", error=describe(error))
         return None
 
 

@@ -1,0 +1,43 @@
+"""Julia, which no lock brings: found in the environment, or said to be missing."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from mdbench.worker import Unavailable
+
+__all__ = ["HOME", "regressor"]
+
+HOME = Path(sys.prefix) / "julia_env"
+"""Where `fetch_julia.py` puts Julia and its packages: in the method's environment."""
+
+
+def regressor() -> Any:
+    """Give PySR's class, with Julia started.
+
+    Raises
+    ------
+    Unavailable
+        If Julia or its packages are not there: a job has no network to fetch them.
+    """
+    depot = HOME / "depot"
+    if not depot.is_dir():
+        raise Unavailable(
+            "PySR needs Julia 1.10.3 or 1.11 and its package SymbolicRegression, which come from "
+            "Julia's servers and are not in the environment. Where those can be reached, run "
+            "algorithms/pysr/fetch_julia.py once with the Python of the method's environment"
+        )
+    # What Julia writes goes to a folder of the job's; what was fetched is only read.
+    own = Path(tempfile.gettempdir()) / "julia"
+    os.environ["JULIA_DEPOT_PATH"] = f"{own}:{depot}"
+    os.environ["PYTHON_JULIAPKG_PROJECT"] = str(HOME)
+    os.environ["PYTHON_JULIAPKG_OFFLINE"] = "yes"
+    try:
+        from pysr import PySRRegressor  # noqa: PLC0415 - it starts Julia
+    except Exception as error:
+        raise Unavailable(f"Julia does not start: {type(error).__name__}: {error}") from error
+    return PySRRegressor
