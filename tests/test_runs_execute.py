@@ -698,7 +698,7 @@ def test_newer_schema_is_left_alone(place: Workspace) -> None:
     add_method(place, "zero")
     run(place, "zero")
     file = place.root / "results" / "zero-ode.jsonl"
-    newer = file.read_bytes().replace(b'{"schema":3', b'{"schema":999')
+    newer = file.read_bytes().replace(b'{"schema":4', b'{"schema":999')
     file.write_bytes(newer)
     with pytest.raises(RecordsError, match="999"):
         run(place, "zero")
