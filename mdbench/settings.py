@@ -53,7 +53,10 @@ def read_paths(method: str, allowed: Sequence[str]) -> dict[str, Path]:
     given = content.get("paths", {})
     if not isinstance(given, dict):
         raise MethodError(f"{file}: key 'paths' is {given!r}.", "It is a table, [paths].")
-    return {name: _path(file, name, value, allowed) for name, value in sorted(given.items())}
+    paths = {name: _path(file, name, value, allowed) for name, value in sorted(given.items())}
+    if len(set(paths.values())) < len(paths):
+        raise MethodError(f"{file}: two names have one path.", "Docker can show each only once.")
+    return paths
 
 
 def _path(file: Path, name: str, value: object, allowed: Sequence[str]) -> Path:

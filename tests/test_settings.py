@@ -48,13 +48,14 @@ def test_a_folder_and_a_file(settings: Path, tmp_path: Path) -> None:
         ('[paths]\nweight = "/"', "unknown key 'paths.weight'(.|\n)*Did you mean weights"),
         ("[paths]\nweights = 3", "key 'paths.weights' is 3(.|\n)*absolute path"),
         ('[paths]\nweights = "here"', "is 'here'(.|\n)*absolute path"),
+        ('[paths]\nweights = "/"\ncode = "/"', "two names have one path"),
         ('[paths]\nweights = "/no/such/place"', "'/no/such/place', which does not exist"),
     ],
 )
 def test_what_is_wrong_is_named(settings: Path, content: str, words: str) -> None:
     (settings / "m.toml").write_text(content, encoding="utf-8")
     with pytest.raises(MethodError, match=words):
-        read_paths("m", ["weights"])
+        read_paths("m", ["weights", "code"])
 
 
 def test_the_fingerprint_is_of_the_content(tmp_path: Path) -> None:
