@@ -524,6 +524,20 @@ def test_unavailable_at_import_is_tried_again(place: Workspace) -> None:
     assert only(run(place, "lacking")).status is Status.OK
 
 
+def test_what_is_missing_is_missing_for_every_problem(place: Workspace) -> None:
+    """A method does not get rid of a problem that is too hard by saying that it lacks something."""
+    says = "if len(p.variables) > 1: raise Unavailable('no weights')"
+    add_method(place, "picky", adapter(fit=says))
+    easy, hard = run(place, "picky", datasets=("rc-circuit", "harmonic-oscillator")).records
+    assert easy.status is Status.OK
+    assert hard.status is Status.FAILED
+    assert "after another job was done: no weights" in hard.reason
+    add_method(place, "lacking", adapter(fit="print('here'); raise Unavailable('no weights')"))
+    records = run(place, "lacking", datasets=("rc-circuit", "harmonic-oscillator")).records
+    assert [record.status for record in records] == [Status.UNAVAILABLE] * 2
+    assert [record.log is None for record in records] == [False, True]  # the second was not tried
+
+
 def test_declared_limit_is_not_run(place: Workspace) -> None:
     limits = """
         [[limits]]

@@ -91,6 +91,7 @@ def begin_job(one: Ready, slot: Slot) -> Callable[[], Record]:
                 data_type.warm()
                 worker = slot.worker(one, prepared)
             outcome = _attempt(one, task, slot, worker, log)
+            slot.environments.believe(method, outcome)
             if slot.fresh_rooms:
                 outcome.seclusion = {**outcome.seclusion, "process": "a new room for each job"}
     except OSError as error:

@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Self
 
 from mdbench.errors import MdbenchError, MethodError, UnavailableError, UsageError
+from mdbench.records import Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from mdbench.methods import Method
+    from mdbench.runs.attempt import Outcome
     from mdbench.runs.due import Ready
     from mdbench.runs.inventory import Inventory
     from mdbench.runtimes.base import Limits, Prepared, Runtime, Worker
@@ -31,6 +33,7 @@ class Environments:
         self._runtime = runtime
         self._made: dict[str, Prepared | MdbenchError] = {}
         self._worked: set[str] = set()
+        self._done: set[str] = set()
         self._lock = threading.Lock()
 
     def get(self, method: Method) -> Prepared:
@@ -56,6 +59,21 @@ class Environments:
         """Remember that the method's adapter can be imported."""
         with self._lock:
             self._worked.add(method.name)
+
+    def believe(self, method: Method, outcome: Outcome) -> None:
+        """Take a job's `unavailable` for that of all jobs of its method, which are not tried then.
+
+        What is missing is missing whatever the problem is; a method that has done another job by
+        then has failed, or it could get rid of problems that are too hard for it.
+        """
+        with self._lock:
+            if outcome.status is not Status.UNAVAILABLE:
+                self._done.add(method.name)
+            elif method.name in self._done:
+                outcome.status = Status.FAILED
+                outcome.reason = f"it said Unavailable after another job was done: {outcome.reason}"
+            else:
+                self._made[method.name] = UnavailableError(outcome.reason)
 
     def not_imported(self, method: Method, error: MethodError) -> None:
         """Remember that it cannot, unless it could before: then only this job has failed."""
