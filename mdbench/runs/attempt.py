@@ -87,6 +87,8 @@ class Outcome:
 
     Attributes
     ----------
+    by_the_method
+        Whether it is the method that said `unavailable`.
     raw
         What the method answered; None where it did not.
     late
@@ -113,6 +115,7 @@ class Outcome:
     seclusion: Mapping[str, Any] = field(default_factory=dict)
     blas_kernel: str | None = None
     blas_threads: int | None = None
+    by_the_method: bool = False
 
 
 @dataclass(frozen=True)
@@ -217,6 +220,7 @@ class Attempt:
             self._await_end()
         except _StopError as stop:
             outcome = Outcome(stop.status, stop.reason)
+            outcome.by_the_method = stop.status is Status.UNAVAILABLE
             self._end(0.0 if stop.waits else _END_SECONDS)
         except WorkerTimeoutError:
             self._finish()

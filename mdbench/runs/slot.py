@@ -67,7 +67,7 @@ class Environments:
         then has failed, or it could get rid of problems that are too hard for it.
         """
         with self._lock:
-            if outcome.status is not Status.UNAVAILABLE:
+            if not outcome.by_the_method:
                 self._done.add(method.name)
             elif method.name in self._done:
                 outcome.status = Status.FAILED
