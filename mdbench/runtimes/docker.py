@@ -202,6 +202,7 @@ class DockerWorker(LineWorker):
         self._changed = threading.Condition()
         self._calls = threading.Lock()
         self._id = ""
+        self._streams: list[Any] = []
         try:
             self._id = self._create(image, arguments)
             self._socket = self._attach()
@@ -271,10 +272,11 @@ class DockerWorker(LineWorker):
         return str(created["Id"])
 
     def _attach(self) -> socket.socket:
-        self._attached = self._client.attach_socket(
+        attached = self._client.attach_socket(
             self._id, params={"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
         )
-        plain: socket.socket = getattr(self._attached, "_sock", self._attached)
+        plain: socket.socket = getattr(attached, "_sock", attached)
+        self._streams = [attached, plain]
         plain.settimeout(None)
         return plain
 
@@ -326,9 +328,6 @@ class DockerWorker(LineWorker):
         self._await_removal()
         for pump in self._pumps:
             pump.join(_STOP_SECONDS)
-        for stream in (self._attached, self._socket):
-            with suppress(OSError):
-                stream.close()
         self._abandon()
 
     def _await_removal(self) -> None:
@@ -343,6 +342,9 @@ class DockerWorker(LineWorker):
 
     def _abandon(self) -> None:
         """Let go of all but the container, and of one that was never started."""
+        for stream in self._streams:
+            with suppress(OSError):
+                stream.close()
         if self._id:
             with suppress(*UNREACHABLE):
                 self._client.remove_container(self._id, force=True)
