@@ -5,13 +5,13 @@ No number depends on what symbols are called.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
 from threadpoolctl import threadpool_limits
+from words import SEPARATOR, TOKEN, labels_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-_TOKEN = re.compile(r"\\[A-Za-z]+|[A-Za-z_]+|\d+|[^\sA-Za-z\d]")
-_SEPARATOR = " [SEP] "
 OPERATIONS = (
     "cos", "sin", "exp", "log", "expand", "evaluate_derivatives", "evaluate_integrals",
     "add", "minus", "times", "divide", "power", "differentiate", "integrate",
@@ -80,10 +78,9 @@ class Adapter:
         ValueError
             If the labels are not 0 and 1.
         """
-        if not np.isin(problem.Y, (0.0, 1.0)).all():
-            raise ValueError("the labels are not 0 and 1")
+        labels = labels_of(problem)
         with threadpool_limits(limits=self._threads):
-            self._model.fit(_table(problem), problem.Y[:, 0])
+            self._model.fit(_table(problem), labels)
 
     def predict(self, problem: Problem) -> Array:
         """Give the chance that each candidate is right, (n, 1)."""
@@ -102,19 +99,19 @@ def _table(problem: Problem) -> Array:
 
 def take_apart(text: str) -> Asked:
     """Cut a sequence into what is asked, and of what."""
-    known, operation, candidate = text.split(_SEPARATOR)
+    known, operation, candidate = text.split(SEPARATOR)
     steps = [_sides(step) for step in _steps(known)]
     name, *rest = operation.strip("[]").split(", ", 2)
     if name not in OPERATIONS:  # calculus: an expression, and a variable
         return Asked(
-            -1, tuple(_TOKEN.findall(operation)), _sides(known), ("", ""), _sides(candidate)
+            -1, tuple(TOKEN.findall(operation)), _sides(known), ("", ""), _sides(candidate)
         )
     refs = [int(each) for each in rest if each.isdigit()]
     substitutes = name.startswith("substitute")
     operand = "" if substitutes or len(rest) < 2 else rest[1]  # noqa: PLR2004 - number, operand
     return Asked(
         OPERATIONS.index(name),
-        tuple(_TOKEN.findall(operand)),
+        tuple(TOKEN.findall(operand)),
         steps[refs[0] - 1],
         steps[refs[1] - 1] if substitutes else ("", ""),
         _sides(candidate),
@@ -152,9 +149,9 @@ def numbers(asked: Asked) -> list[float]:
     operand = " ".join(asked.operand)
     for side in (0, 1):
         before, after = asked.first[side], asked.candidate[side]
-        old, new = Counter(_TOKEN.findall(before)), Counter(_TOKEN.findall(after))
+        old, new = Counter(TOKEN.findall(before)), Counter(TOKEN.findall(after))
         more, less = sum((new - old).values()), sum((old - new).values())
-        words = _TOKEN.findall(after)
+        words = TOKEN.findall(after)
         first = words[0] if words else ""
         found += [
             more,

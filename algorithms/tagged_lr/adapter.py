@@ -2,78 +2,29 @@
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING
-
-import numpy as np
-from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from mdbench.worker import Problem
-
-    Array = NDArray[np.float64]
-
-_TOKEN = re.compile(r"\\[A-Za-z]+|[A-Za-z_]+|\d+|[^\sA-Za-z\d]")
-_SEPARATOR = " [SEP] "
+from word_model import WordModel
+from words import SEPARATOR, TOKEN
 
 
-class Adapter:
-    """Logistic regression on words that know where they stand.
+class Adapter(WordModel):
+    """Logistic regression on words that know where they stand."""
 
-    Parameters
-    ----------
-    seed, threads
-        Not used: the fit is convex.
-    strength
-        C of the logistic regression: larger is less regular.
-    """
+    @staticmethod
+    def words(text: str) -> list[str]:
+        """Give the words of each part, and those of the candidate with the operation.
 
-    def __init__(self, *, seed: int, threads: int, strength: float = 10.0) -> None:
-        del seed, threads
-        self._model = make_pipeline(
-            TfidfVectorizer(analyzer=_features, min_df=2, sublinear_tf=True),
-            LogisticRegression(C=strength, max_iter=2000),
-        )
-
-    def fit(self, problem: Problem) -> None:
-        """Learn the weights of features.
-
-        Raises
-        ------
-        ValueError
-            If the labels are not 0 and 1.
+        The operation's own letters and numbers, its operand and the steps that it refers to, are
+        marked where they come again in the candidate.
         """
-        if not np.isin(problem.Y, (0.0, 1.0)).all():
-            raise ValueError("the labels are not 0 and 1")
-        self._model.fit(problem.X, problem.Y[:, 0])
-
-    def predict(self, problem: Problem) -> Array:
-        """Give the chance that each candidate is right, (n, 1)."""
-        chances: Array = self._model.predict_proba(problem.X)[:, 1:]
-        return chances
-
-    def equations(self) -> list[str]:
-        """There are none."""
-        return []
-
-
-def _features(text: str) -> list[str]:
-    """Give the words of each part, and those of the candidate with the operation.
-
-    The operation's own letters and numbers, its operand and the steps that it refers to, are
-    marked where they come again in the candidate.
-    """
-    known, operation, candidate = text.split(_SEPARATOR)
-    op, *details = _TOKEN.findall(operation.strip("[]"))
-    own = {each for each in details if each not in {",", "{", "}"}}
-    found = [f"known:{word}" for word in _TOKEN.findall(known)]
-    for side, part in zip(("left", "right"), candidate.split(" = "), strict=False):
-        words = ["operand" if word in own else word for word in _TOKEN.findall(part)]
-        pairs = [" ".join(pair) for pair in zip(["begin", *words], [*words, "end"], strict=True)]
-        for word in words + pairs:
-            found += [f"candidate:{word}", f"{op}:{word}", f"{op}:{side}:{word}"]
-    return found
+        known, operation, candidate = text.split(SEPARATOR)
+        op, *details = TOKEN.findall(operation.strip("[]"))
+        own = {each for each in details if each not in {",", "{", "}"}}
+        found = [f"known:{word}" for word in TOKEN.findall(known)]
+        for side, part in zip(("left", "right"), candidate.split(" = "), strict=False):
+            words = ["operand" if word in own else word for word in TOKEN.findall(part)]
+            pairs = [
+                " ".join(pair) for pair in zip(["begin", *words], [*words, "end"], strict=True)
+            ]
+            for word in words + pairs:
+                found += [f"candidate:{word}", f"{op}:{word}", f"{op}:{side}:{word}"]
+        return found
