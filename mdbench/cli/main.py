@@ -156,11 +156,13 @@ def rescore(
 
 @app.command()
 def reproduce(
-    results: Annotated[Path, typer.Argument(help="A results file of mdbench run.")],
+    results: Annotated[
+        Path, typer.Argument(help="A results file of mdbench run, a folder, or a bundle.")
+    ],
     dataset: Datasets = None,
     n_jobs: NJobs = None,
 ) -> int:
-    """Run the jobs of a results file again, and compare the records."""
+    """Run the jobs of results again, and compare the records."""
     from mdbench.cli import reproducing
 
     return reproducing.reproduce(results, dataset or [], _n_jobs(n_jobs), Console(highlight=False))
@@ -333,7 +335,10 @@ def data(
 
 
 Folder = Annotated[
-    Path, typer.Argument(metavar="[FOLDER]", help="Folder of results, as --result-dir of run.")
+    Path,
+    typer.Argument(
+        metavar="[FOLDER]", help="Folder of results, as --result-dir of run, or a bundle."
+    ),
 ]
 
 
@@ -392,6 +397,57 @@ def export(
         raise UsageError("--published is of --markdown.", "Give --markdown --published.")
     form: Literal["latex", "markdown"] = "latex" if latex else "markdown"
     reporting.export(folder, out, Console(highlight=False), form, published=published)
+
+
+@app.command()
+def bundle(
+    folder: Annotated[
+        Path, typer.Argument(metavar="[FOLDER]", help="Folder of results, or one results file.")
+    ] = Path("results"),
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The archive.")] = Path("results.zip"),
+    study: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="A study that asked for them; several allowed."),
+    ] = None,
+    title: Annotated[str, typer.Option(metavar="TEXT", help="To cite it by.")] = (
+        "Results of mdbench"
+    ),
+    author: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="'Family, Given', or a group; several allowed."),
+    ] = None,
+    logs: Annotated[bool, typer.Option("--logs", help="The logs of jobs, too.")] = False,
+) -> None:
+    """Put results, methods, locks and the report into one archive that can be cited."""
+    from mdbench.cli import sharing
+
+    sharing.bundle(
+        folder,
+        out,
+        Console(highlight=False),
+        study_files=study or [],
+        title=title,
+        authors=author or [],
+        logs=logs,
+    )
+
+
+@app.command()
+def compare(
+    before: Annotated[Path, typer.Argument(metavar="A", help="A folder of results, or a bundle.")],
+    after: Annotated[Path, typer.Argument(metavar="B", help="Later ones.")],
+    each: Annotated[bool, typer.Option("--each", help="Every result that changed.")] = False,
+    across_options: Annotated[
+        bool, typer.Option("--across-options", help="Whatever the data type's options were.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="As JSON, with every change.")] = False,
+) -> None:
+    """Say what changed from one folder of results to another, and what of it beyond chance."""
+    from mdbench.cli import sharing
+
+    sharing.compare(
+        before, after, Console(highlight=False), each=each, json_=json, across=across_options
+    )
 
 
 @app.command(context_settings={"ignore_unknown_options": True})  # -x0 is a prediction

@@ -10,6 +10,7 @@ from rich.markup import escape
 
 from mdbench import datatypes, methods
 from mdbench.errors import MdbenchError, MethodError, UsageError
+from mdbench.reports.bundle import opened
 from mdbench.reports.combine import flatten, write_table
 from mdbench.reports.latex import latex_tables
 from mdbench.reports.leaderboard import Board, Kind
@@ -27,14 +28,15 @@ if TYPE_CHECKING:
 
     from mdbench.datatypes.base import DataType
 
-__all__ = ["combine", "compare", "export", "report", "write"]
+__all__ = ["combine", "compare", "export", "html_of", "read_results", "report", "write"]
 
 
 def combine(folder: Path, out: Path, console: Console) -> None:
-    """Write all records of a folder as one table."""
-    records = read_folder(folder)
-    base = folder if folder.is_dir() else folder.parent
-    rows = [flatten(path.relative_to(base).as_posix(), data) for path, data in records]
+    """Write all records of a folder, or of a bundle, as one table."""
+    with opened(folder) as place:
+        records = read_folder(place)
+        base = place if place.is_dir() else place.parent
+        rows = [flatten(path.relative_to(base).as_posix(), data) for path, data in records]
     write_table(rows, out)
     files = len({path for path, _ in records})
     console.print(f"{len(rows)} records of {files} files in {escape(str(out))}", soft_wrap=True)
@@ -42,9 +44,9 @@ def combine(folder: Path, out: Path, console: Console) -> None:
 
 def report(folder: Path, out: Path | None, console: Console, *, title: str, text: bool) -> None:
     """Write the page, or print the leaderboards."""
-    results, workspace = _results(folder), _workspace()
-    boards = compare(results, workspace)
+    results = read_results(folder)
     if text:
+        boards = compare(results, _workspace())
         from mdbench.reports.terminal import leaderboards
 
         for sha256, number in studies(results):
@@ -54,20 +56,26 @@ def report(folder: Path, out: Path | None, console: Console, *, title: str, text
             console.print(table)
     if out is None:
         return
+    html = html_of(results, title=title)
+    write(out, html)
+    size = len(html.encode()) / 1e6
+    console.print(f"{len(results)} results in {escape(str(out))} ({size:.1f} MB)", soft_wrap=True)
+
+
+def html_of(results: Sequence[Result], *, title: str) -> str:
+    """Make the page of results."""
     from mdbench.reports.pictures import Pictures
     from mdbench.reports.site import page
 
-    html = page(
+    workspace = _workspace()
+    return page(
         results,
-        boards,
+        compare(results, workspace),
         title=title,
         picture=Pictures(partial(_data_type, workspace)).draw if workspace else None,
         describe=_Titles(workspace) if workspace else None,
         derivatives={name: kind.derivative for name, kind in _here(results).items()},
     )
-    write(out, html)
-    size = len(html.encode()) / 1e6
-    console.print(f"{len(results)} results in {escape(str(out))} ({size:.1f} MB)", soft_wrap=True)
 
 
 def export(
@@ -79,7 +87,7 @@ def export(
     published: bool = False,
 ) -> None:
     """Write the tables, or print them; `published` puts a paper's entries beside them."""
-    boards = compare(_results(folder), _workspace())
+    boards = compare(read_results(folder), _workspace())
     if form == "latex":
         tables = latex_tables(boards)
     else:
@@ -130,10 +138,25 @@ def _data_type(workspace: Workspace, name: str) -> DataType[Any, Any] | None:
         return None
 
 
-def _results(folder: Path) -> Sequence[Result]:
-    results = standing(read_folder(folder))
+def read_results(folder: Path, named: Path | None = None) -> Sequence[Result]:
+    """Give the results of a folder or a bundle that stand.
+
+    Parameters
+    ----------
+    named
+        What errors call it, where the user named something else.
+
+    Raises
+    ------
+    UsageError
+        If there are none.
+    """
+    with opened(folder) as place:
+        results = standing(read_folder(place))
     if not results:
-        raise UsageError(f"There are no records in {folder} yet.", "Results come from: mdbench run")
+        raise UsageError(
+            f"There are no records in {named or folder} yet.", "Results come from: mdbench run"
+        )
     return results
 
 

@@ -15,6 +15,8 @@ from mdbench.cli.exits import Exit
 from mdbench.cli.running import Display
 from mdbench.errors import UsageError
 from mdbench.records import RecordStore
+from mdbench.reports.bundle import opened
+from mdbench.reports.results import results_files
 from mdbench.runs.execute import execute
 from mdbench.runs.repeats import Sameness, repeated
 from mdbench.runs.reproduce import RESULT, differences, plans_of
@@ -33,10 +35,12 @@ __all__ = ["reproduce"]
 
 def reproduce(results: Path, patterns: list[str], n_jobs: int | None, console: Console) -> int:
     """Run again, compare and print; 0 if every result is the same."""
-    if not results.is_file():
+    if not results.exists():
         raise UsageError(f"There is no results file {results}.", "E.g. results/sindy-ode.jsonl")
     workspace = Workspace.find()
-    records = [r for r in RecordStore(results).read() if r.budget.timeout_s is not None]
+    with opened(results) as place:
+        read = [record for file in results_files(place) for record in RecordStore(file).read()]
+    records = [record for record in read if record.budget.timeout_s is not None]
     before = {_question(record): record for record in records}
     count: Counter[Sameness] = Counter()
     with tempfile.TemporaryDirectory(prefix="mdbench-reproduce-") as folder:

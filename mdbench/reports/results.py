@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 __all__ = [
     "Effort",
     "Result",
+    "content_of",
     "read_folder",
+    "records_in",
     "report_order",
     "results_files",
     "standing",
@@ -151,7 +153,7 @@ def read_folder(folder: Path) -> list[tuple[Path, dict[str, Any]]]:
     """
     newest: dict[tuple[Path, str], tuple[Path, dict[str, Any]]] = {}
     for path in results_files(folder):
-        for data in _lines(path):
+        for data in records_in(path, content_of(path)):
             newest[path, str(data.get("key"))] = path, data
     return list(newest.values())
 
@@ -205,11 +207,28 @@ def _weight(result: Result) -> tuple[bool, str]:
     return result.attempted, result.measured.started
 
 
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
+def content_of(path: Path) -> bytes:
+    """Read a results file.
+
+    Raises
+    ------
+    RecordsError
+        If it cannot be read.
+    """
     try:
-        content = path.read_bytes()
+        return path.read_bytes()
     except OSError as error:
         raise RecordsError(f"{path} cannot be read: {error.strerror}") from None
+
+
+def records_in(path: Path, content: bytes) -> Iterator[dict[str, Any]]:
+    """Read the records of a results file, which is named in errors, as it was.
+
+    Raises
+    ------
+    RecordsError
+        If a line is no record, or one of a newer schema.
+    """
     *lines, tail = content.split(b"\n")
     for number, line in enumerate([*lines, tail], start=1):
         if not line.strip(b" \t\r\0"):

@@ -1,0 +1,392 @@
+"""Bundles: a folder of results as one archive that can be cited, checked, read and run again.
+
+A bundle is a ZIP file whose first entry, ``bundle.json``, lists every other one with its size and
+SHA-256.  The same results give the same bytes.  What is read from one is untrusted: nothing is
+taken out that is not listed, of another size or sum, or named so that it would leave the folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import struct
+import tempfile
+import zipfile
+import zlib
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import IO, TYPE_CHECKING, Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from mdbench import __version__
+from mdbench.data.cache import write_whole
+from mdbench.errors import RecordsError, UsageError
+from mdbench.methods import files_of
+from mdbench.reports.citation import citation
+from mdbench.reports.results import content_of, records_in, results_files, standing, studies
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from mdbench.methods import Method
+
+__all__ = ["Bundle", "is_bundle", "opened", "write_bundle"]
+
+FORMAT: Final = 1
+"""The number of the format that is written and read."""
+LISTING: Final = "bundle.json"
+RECORDS: Final = "records"
+_LARGEST_LISTING = 2**26
+_MOST_BYTES = 2**36
+"""Of all that is taken out of one bundle: 64 GiB."""
+_PIECE = 2**20
+_DATE = (1980, 1, 1, 0, 0, 0)
+"""The date of every entry: the same results give the same bytes."""
+_NAME = re.compile(r"[^/\\\x00-\x1f]+(/[^/\\\x00-\x1f]+)*")
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    size: int = Field(ge=0)
+    sha256: str = Field(pattern="^[0-9a-f]{64}$")
+
+
+class _Listing(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    bundle: int
+    files: dict[str, _Entry]
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """What a bundle was made of.
+
+    Attributes
+    ----------
+    path, size, sha256
+        Of the archive.
+    records
+        How many there are.
+    methods
+        Those whose folders are in it, as they were run.
+    changed
+        Those whose folders here are no longer what their records were made with, or are not
+        here; their folders are left out.
+    own_data
+        Datasets of the user's own, which are not in it.
+    """
+
+    path: Path
+    size: int
+    sha256: str
+    records: int
+    methods: tuple[str, ...]
+    changed: tuple[str, ...]
+    own_data: tuple[str, ...]
+
+
+_DAMAGE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    OSError,
+    EOFError,
+    ValueError,
+    RuntimeError,
+    struct.error,
+)
+"""What reading a damaged archive may raise; of an encrypted one it is RuntimeError."""
+
+
+@dataclass
+class _Parts:
+    """What goes into an archive: bytes, or a file that is read when its turn comes."""
+
+    found: dict[str, bytes | Path] = field(default_factory=dict)
+
+    def add(self, name: str, content: bytes | Path) -> None:
+        self.found[name] = content
+
+
+def is_bundle(path: Path) -> bool:
+    """Tell whether a path is a file that may be a bundle."""
+    try:
+        return path.is_file() and zipfile.is_zipfile(path)
+    except OSError:
+        return False
+
+
+def write_bundle(
+    folder: Path,
+    out: Path,
+    *,
+    methods: Mapping[str, Method],
+    study_files: Sequence[Path] = (),
+    page: str | None = None,
+    title: str = "Results of mdbench",
+    authors: Sequence[str] = (),
+    logs: bool = False,
+) -> Bundle:
+    """Write a folder of results, and what is needed to understand and repeat them, as one file.
+
+    Parameters
+    ----------
+    folder
+        Of results, as for a report.
+    out
+        The archive; written whole or not at all.
+    methods
+        Those that are here, by name: a folder goes along where records were made with it as it is.
+    study_files
+        Studies that records name; each has to be one of them.
+    page
+        The report.
+    title, authors
+        For ``CITATION.cff``; authors as ``Family, Given`` or a name.
+    logs
+        Whether the logs of jobs go along.
+
+    Raises
+    ------
+    UsageError
+        If there are no results, if a study is none of theirs, or if there are no authors' names.
+    RecordsError
+        If records cannot be read.
+    DataError
+        If the file cannot be written.
+    """
+    base = folder if folder.is_dir() else folder.parent
+    files = results_files(folder)
+    if out.resolve() in {file.resolve() for file in files}:
+        raise UsageError(f"{out} is a results file.", "Name another file: --out results.zip")
+    parts, rows = _Parts(), []
+    for file in files:
+        # Read once: a run that goes on meanwhile adds to the file, and not to the bundle.
+        content = content_of(file)
+        parts.add(f"{RECORDS}/{file.relative_to(base).as_posix()}", content)
+        newest = {str(data.get("key")): data for data in records_in(file, content)}
+        rows += [(file, data) for data in newest.values()]
+    results = standing(rows)
+    if not results:
+        raise UsageError(f"There are no records in {folder} yet.", "Results come from: mdbench run")
+    for path in study_files:
+        _add_study(parts, path, [sha256 for sha256, _ in studies(results)])
+    kept, changed = _add_methods(parts, [data for _, data in rows], methods)
+    if page is not None:
+        parts.add("report.html", page.encode())
+    if logs:
+        for path in sorted((base / "logs").rglob("*.log")):
+            if path.is_file() and not path.is_symlink():
+                parts.add(path.relative_to(base).as_posix(), path)
+    started = [result.measured.started[:10] for result in results if result.measured.started]
+    own_data = sorted({result.dataset for result in results if result.dataset_path})
+    told: dict[str, Any] = {
+        "bundle": FORMAT,
+        "mdbench": __version__,
+        "title": title,
+        "records": len(rows),
+        "results": len(results),
+        "first": min(started, default=""),
+        "last": max(started, default=""),
+        "methods": sorted({result.algorithm for result in results}),
+        "methods_left_out": changed,
+        "data_types": sorted({result.data_type for result in results}),
+        "own_data": own_data,
+        "studies": [sha256 for sha256, _ in studies(results) if sha256],
+    }
+    parts.add("CITATION.cff", citation(told, authors).encode())
+    write_whole(out, lambda file: _write(file, parts, told))
+    content_sha256 = _sha256(out)
+    return Bundle(
+        out,
+        out.stat().st_size,
+        content_sha256,
+        len(rows),
+        tuple(kept),
+        tuple(changed),
+        tuple(own_data),
+    )
+
+
+def _add_study(parts: _Parts, path: Path, known: Iterable[str]) -> None:
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"The study {path} cannot be read: {error.strerror}.") from error
+    sha256 = hashlib.sha256(content).hexdigest()
+    if sha256 not in known:
+        asked = ", ".join(each[:12] for each in known if each) or "none"
+        raise UsageError(
+            f"No record was asked for by {path} (SHA-256 {sha256[:12]}).",
+            f"The records' studies: {asked}.  A study that was changed is another one.",
+        )
+    parts.add(f"studies/{path.name}", content)
+
+
+def _add_methods(
+    parts: _Parts, records: Sequence[Mapping[str, Any]], methods: Mapping[str, Method]
+) -> tuple[list[str], list[str]]:
+    """Add the folders that records were made with; give those kept, and those that differ."""
+    made_with: dict[str, set[tuple[object, object]]] = {}
+    for data in records:
+        key = data.get("key_parts") or {}
+        pair = key.get("adapter"), key.get("environment")
+        made_with.setdefault(str(data["algorithm"]), set()).add(pair)
+    kept, changed = [], []
+    for name, pairs in sorted(made_with.items()):
+        method = methods.get(name)
+        if method is None or pairs != {(method.fingerprint(), method.lock_sha256())}:
+            changed.append(name)
+            continue
+        kept.append(name)
+        for within, folder in (
+            (f"methods/{name}", method.folder),
+            *((f"methods/{each.parent.name}/{each.name}", each) for each in method.used),
+        ):
+            for path in files_of(folder):
+                parts.add(f"{within}/{path.relative_to(folder).as_posix()}", path)
+    return kept, changed
+
+
+def _write(file: IO[bytes], parts: _Parts, told: dict[str, Any]) -> None:
+    names = sorted(parts.found)
+    listed = {}
+    for name in names:
+        content = parts.found[name]
+        digest, size = hashlib.sha256(), 0
+        for piece in _pieces(content):
+            digest.update(piece)
+            size += len(piece)
+        listed[name] = {"size": size, "sha256": digest.hexdigest()}
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
+        listing = json.dumps({**told, "files": listed}, indent=1, ensure_ascii=False)
+        archive.writestr(_info(LISTING), listing.encode())
+        for name in names:
+            with archive.open(_info(name), "w", force_zip64=True) as entry:
+                for piece in _pieces(parts.found[name]):
+                    entry.write(piece)
+
+
+def _info(name: str) -> zipfile.ZipInfo:
+    info = zipfile.ZipInfo(name, _DATE)
+    info.compress_type = zipfile.ZIP_DEFLATED
+    info.external_attr = 0o100644 << 16
+    info.create_system = 3
+    return info
+
+
+def _pieces(content: bytes | Path) -> Iterator[bytes]:
+    if isinstance(content, bytes):
+        yield content
+        return
+    with content.open("rb") as file:
+        while piece := file.read(_PIECE):
+            yield piece
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Path]:
+    """Give a folder of results for a path: the folder itself, or what a bundle's records are.
+
+    Yields
+    ------
+    Path
+        The path as it is, unless it is a bundle: then a folder of its records, which is there as
+        long as this context is.
+
+    Raises
+    ------
+    RecordsError
+        If a bundle is damaged, of another format, or holds what it does not list.
+    """
+    if not is_bundle(path):
+        yield path
+        return
+    with tempfile.TemporaryDirectory(prefix="mdbench-bundle-") as name:
+        try:
+            with zipfile.ZipFile(path) as archive:
+                _take_out(path, archive, Path(name))
+        except _DAMAGE as error:
+            raise RecordsError(f"{path} is damaged: {error}", "Get the bundle again.") from error
+        yield Path(name) / RECORDS
+
+
+def _take_out(path: Path, archive: zipfile.ZipFile, folder: Path) -> None:
+    """Check all that a bundle holds, and write its records into a folder."""
+    listing = _listing(path, archive)
+    there = [info.filename for info in archive.infolist()]
+    if len(set(there)) != len(there) or set(there) != {LISTING, *listing.files}:
+        odd = sorted({name for name in there if there.count(name) > 1 or name not in listing.files})
+        missing = sorted(listing.files.keys() - set(there))
+        which = next((name for name in [*odd, *missing] if name != LISTING), LISTING)
+        raise RecordsError(
+            f"{path} does not hold what it lists: {which!r}.", "Get the bundle again."
+        )
+    if sum(entry.size for entry in listing.files.values()) > _MOST_BYTES:
+        raise RecordsError(f"{path} would take more than {_MOST_BYTES // 2**30} GiB.")
+    if not any(name.startswith(f"{RECORDS}/") for name in listing.files):
+        raise RecordsError(f"{path} has no records.", "Bundles come from: mdbench bundle")
+    for name, entry in listing.files.items():
+        if not _stays_inside(name):
+            raise RecordsError(f"{path} holds {name!r}, which is no name of a file in a folder.")
+        wanted = name.startswith(f"{RECORDS}/")
+        target = folder / name if wanted else Path(os.devnull)
+        if wanted:
+            target.parent.mkdir(parents=True, exist_ok=True)
+        digest, size = hashlib.sha256(), 0
+        with archive.open(name) as packed, target.open("wb") as file:
+            while piece := packed.read(_PIECE):
+                size += len(piece)
+                if size > entry.size:
+                    break
+                digest.update(piece)
+                file.write(piece)
+        if size != entry.size or digest.hexdigest() != entry.sha256:
+            raise RecordsError(
+                f"{path}: {name} is not what the bundle lists (size or SHA-256).",
+                "It was changed, or damaged on its way.  Get the bundle again.",
+            )
+
+
+def _listing(path: Path, archive: zipfile.ZipFile) -> _Listing:
+    no_bundle = f"{path} is no bundle of mdbench."
+    hint = "Bundles come from: mdbench bundle"
+    try:
+        with archive.open(LISTING) as file:
+            content = file.read(_LARGEST_LISTING + 1)
+    except KeyError:
+        raise RecordsError(f"{no_bundle[:-1]}: it has no {LISTING}.", hint) from None
+    if len(content) > _LARGEST_LISTING:
+        raise RecordsError(f"{no_bundle[:-1]}: its {LISTING} is too long.", hint)
+    try:
+        listing = _Listing.model_validate_json(content)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"])) or LISTING
+        raise RecordsError(f"{no_bundle[:-1]}: {where}: {first['msg']}", hint) from None
+    if listing.bundle != FORMAT:
+        raise RecordsError(
+            f"{path} is a bundle of format {listing.bundle}, and this mdbench reads {FORMAT}.",
+            "Update mdbench.",
+        )
+    return listing
+
+
+def _stays_inside(name: str) -> bool:
+    pure = PurePosixPath(name)
+    return (
+        _NAME.fullmatch(name) is not None
+        and not pure.is_absolute()
+        and ".." not in pure.parts
+        and ":" not in pure.parts[0]
+    )
