@@ -319,3 +319,22 @@ def test_a_run_that_is_stopped_leaves_whole_records(place: Workspace, number: in
     left = 63 - sum(record.status is Status.OK for record in records)
     assert {record.status for record in records} <= {Status.OK, Status.INTERRUPTED}
     assert f"{left} of 63 jobs are left" in out
+
+
+@pytest.mark.parametrize(
+    ("typed", "says"),
+    [
+        (["run", "--algorithm", "zero", "--data-type", "ode", "--datset", "a"], "mean --dataset?"),
+        (["run", "--algorithm", "zero", "--data-type", "ode", "--sed", "1"], "mean --seed"),
+        (["run", "--algorithm", "zero", "--data-type", "ode", "--wings", "2"], "Options of ode"),
+        (["data", "--data-type", "ode"], "mdbench data --help"),
+        (["report", "one", "two"], "mdbench report --help"),
+        (["list", "--dataets"], "mdbench list --help"),
+        (["runn"], "mdbench --help"),
+    ],
+)
+def test_what_was_mistyped_is_named_with_where_to_look(
+    typed: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(typed) == 2
+    assert says in capsys.readouterr().err

@@ -132,7 +132,8 @@ def test_no_option_is_left_out_of_the_test() -> None:
         ({"with_noise": True, "snr": (40.0,)}, UsageError, "both"),
         ({"seed": (0,), "seeds": (1,)}, UsageError, "both"),
         ({"special": ("--dummy-columns",)}, UsageError, "'--dummy-columns' is no option"),
-        ({"special": ("--sedd=1",)}, UsageError, "Options of ode: --derivatives"),
+        ({"special": ("--sedd=1",)}, UsageError, "Did you mean --seed"),
+        ({"special": ("--wings=1",)}, UsageError, "Options of ode: --derivatives"),
         ({"dataset_path": Path("/nowhere/at/all.csv")}, DataError, "/nowhere/at/all.csv"),
     ],
 )

@@ -62,10 +62,18 @@ def main(arguments: list[str] | None = None) -> int:
         return Exit.INTERRUPTED
     except Exception as error:
         if hasattr(error, "format_message"):  # the parser's own errors
-            complain(UsageError(error.format_message(), "To see all options: mdbench run --help"))
+            complain(UsageError(error.format_message(), _where_to_look(given)))
             return Exit.ERROR
         raise
     return int(code or 0)
+
+
+def _where_to_look(given: list[str]) -> str:
+    """Name the help that fits what was typed."""
+    verbs = typer.main.get_command(app).list_commands(None)  # type: ignore[attr-defined]
+    if given and given[0] in verbs:
+        return f"To see all options: mdbench {given[0]} --help"
+    return "To see all verbs: mdbench --help"
 
 
 def complain(error: MdbenchError) -> None:

@@ -12,7 +12,7 @@ from mdbench.errors import MethodError, UsageError, did_you_mean
 from mdbench.runs.inventory import Inventory
 from mdbench.runs.spec import JobSpec, RunOptions, portable
 from mdbench.runs.study import Study
-from mdbench.runs.typed import read_words
+from mdbench.runs.typed import read_words, typed_fields
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -27,6 +27,7 @@ __all__ = ["NOISE_LEVELS", "Plan", "RunOptions", "make_plan", "select_names", "s
 
 _T = TypeVar("_T")
 
+_OPTIONS = [option.name for option, _ in typed_fields(RunOptions).values()]
 NOISE_LEVELS: tuple[float | None, ...] = (None, *SNR_LEVELS_DB)
 """The levels of ``--with-noise``: clean, then SNR in dB (MDBench, section 4)."""
 
@@ -96,7 +97,7 @@ def _jobs(options: RunOptions, inventory: Inventory) -> tuple[JobSpec, ...]:
     chosen = [inventory.method(name) for name in dict.fromkeys(options.algorithms)]
     given = {
         **options.options,
-        **read_words(options.special, data_type.options, data_type.name),
+        **read_words(options.special, data_type.options, data_type.name, _OPTIONS),
     }
     for method in chosen:
         _check_method(method, data_type, given)

@@ -6,6 +6,7 @@ import math
 import os
 import re
 from dataclasses import MISSING, dataclass, fields
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -45,6 +46,8 @@ T = TypeVar("T")
 SMALLEST_MEMORY_MB = 64
 """A worker that has imported NumPy takes half of that."""
 _MAX_SEEDS = 10_000
+_NEAR = 0.75
+"""How alike a name and an option are, of 1, for the one to be the other mistyped."""
 _MAX_SEED = 2**32 - 1
 
 
@@ -152,7 +155,9 @@ def words_of(given: Mapping[str, Any]) -> list[str]:
     return words
 
 
-def read_words(words: Sequence[str], options: Iterable[Option], of: str) -> dict[str, Any]:
+def read_words(
+    words: Sequence[str], options: Iterable[Option], of: str, beside: Iterable[str] = ()
+) -> dict[str, Any]:
     """Read the options that only a data type has; as `told_words`, but for their values.
 
     Returns
@@ -166,12 +171,12 @@ def read_words(words: Sequence[str], options: Iterable[Option], of: str) -> dict
         As `told_words`, or if a value does not fit.
     """
     known = {option.key: option for option in options}
-    told = told_words(words, known.values(), of)
+    told = told_words(words, known.values(), of, beside)
     return {key: text if text is True else known[key].read(text) for key, text in told.items()}
 
 
 def told_words(
-    words: Sequence[str], options: Iterable[Option], of: str
+    words: Sequence[str], options: Iterable[Option], of: str, beside: Iterable[str] = ()
 ) -> dict[str, str | Literal[True]]:
     """Take apart the options that only a data type has.
 
@@ -183,6 +188,8 @@ def told_words(
         Those of the data type.
     of
         The name of the data type.
+    beside
+        Names of the options that every data type has, to tell of one that was mistyped.
 
     Returns
     -------
@@ -201,9 +208,12 @@ def told_words(
         name, equals, value = left.pop(0).partition("=")
         name = name.replace("_", "-")
         if name not in known:
+            near = get_close_matches(name, [*known, *beside], n=2, cutoff=_NEAR)
             raise UsageError(
                 f"{name!r} is no option of a run, nor of the data type {of}.",
-                f"Options of {of}: {', '.join(known) or 'none'}.  "
+                f"Did you mean {' or '.join(near)}?"
+                if near
+                else f"Options of {of}: {', '.join(known) or 'none'}.  "
                 "To see all others: mdbench run --help",
             )
         option = known[name]
