@@ -21,7 +21,16 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["CONSTANT", "FACTOR", "FUNCTION", "Summand", "monomial", "monomials", "terms"]
+__all__ = [
+    "CONSTANT",
+    "FACTOR",
+    "FUNCTION",
+    "Summand",
+    "inverse_monomial",
+    "monomial",
+    "monomials",
+    "terms",
+]
 
 CONSTANT, FACTOR, FUNCTION = 1.0, 0.25, 0.5
 _MOST_FUNCTIONS = 3
@@ -105,6 +114,13 @@ def monomial(exponents: Sequence[int]) -> Summand:
     """Give one product of powers of states."""
     states = [i for i, power in enumerate(exponents) for _ in range(power)]
     return _product([Multiplicand(f"u{i}", 0.0, _state(i)) for i in states])
+
+
+def inverse_monomial(exponents: Sequence[int], other: int) -> Summand:
+    """Give one product of powers of states, over another state."""
+    states = [i for i, power in enumerate(exponents) for _ in range(power)]
+    above = [Multiplicand(f"u{i}", 0.0, _state(i)) for i in states]
+    return _product([*above, Multiplicand(f"1/u{other}", FUNCTION, _reciprocal(other))])
 
 
 def _of_cost(

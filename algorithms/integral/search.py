@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from answers import RightSide, answer
-from atoms import TunedSummand, families
+from atoms import TunedSummand, families, fractions
 from constants import with_family
 from dictionary import Summand, monomials, terms
 from supports import backward, best_supports, compressed
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Settings", "find"]
 
 _WIDTH = 60
-_ENOUGH = (3.0, 4.0)
+_ENOUGH = (3.0, 4.0, 4.0)
 """For each pass: the search ends with an answer that is as good as the closest fit of all, were
 that to cost so much, and 1 more for each state.  In the second, terms with other inner constants
 stand beside those of the first."""
@@ -66,13 +66,14 @@ def find(
     own = list(families(u, _DEGREES.get(u.shape[1], 2)))
     base = monomials(u.shape[1], 3 if u.shape[1] == 1 else 2)
     inner: list[RightSide] = []
-    for enough in _ENOUGH:
-        for family in own:
+    for enough, several in zip(_ENOUGH, (own, list(fractions(u)), own), strict=True):
+        if several is own and inner:
+            base = [*monomials(u.shape[1], 1), *_promising(inner, settings.weight)]
+        for family in several:
             if late() or _settled([*pool, *inner], settings.weight, enough + u.shape[1]):
                 return [*pool, *inner]
             least = min(one.scale for one in (*pool, *inner))
             inner += with_family(design, state, family, base, least)
-        base = [*monomials(u.shape[1], 1), *_promising(inner, settings.weight)]
     return [*pool, *inner]
 
 
