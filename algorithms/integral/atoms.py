@@ -62,13 +62,11 @@ class AtomFamily:
     def atoms(self, constants: Array) -> list[TunedSummand]:
         """Give the family's terms."""
         texts = self.write([float(c) for c in constants])
-        return [
-            self._atom(place, top, texts[which], constants)
-            for place, (top, which) in enumerate(zip(self.tops, self.which, strict=True))
-        ]
+        return [self._atom(place, top, texts, constants) for place, top in enumerate(self.tops)]
 
-    def _atom(self, place: int, top: Summand, text: str, constants: Array) -> TunedSummand:
+    def _atom(self, place: int, top: Summand, texts: list[str], constants: Array) -> TunedSummand:
         which = self.which[place]
+        text = written = texts[which]
 
         def make(u: Array) -> Array:
             return np.asarray(top.make(u) * self.inner(constants, u)[which])
@@ -76,7 +74,10 @@ class AtomFamily:
         if top.text != "1":
             text = f"{top.text}*{text}"
         cost = self.cost + (top.cost - CONSTANT + FACTOR if top.text != "1" else 0.0)
-        return TunedSummand(text, cost, make, self, constants, place)
+        inside = CONSTANT * len(constants)
+        of_all = "constants of " + ", ".join(texts)
+        shared = {of_all: inside, written: self.cost - CONSTANT - inside}
+        return TunedSummand(text, cost, make, self, constants, place, shared=shared)
 
 
 @dataclass(frozen=True)
@@ -212,6 +213,7 @@ def _saturations(grid: Array, i: int, n: int, u: Array) -> AtomFamily:
     tops = [_of(dim, [i] * m) for m in range(n + 1)]
     for other in (o for o in range(dim) if o != i):
         tops += [_of(dim, [other] + [i] * m) for m in (0, n)]
+        tops.append(_of(dim, [other, other]))
         if (u[:, other] > 0).all():
             tops.append(inverse_monomial([n * int(j == i) for j in range(dim)], other))
     return _one(
@@ -248,14 +250,18 @@ def _two_factors(u: Array, i: int, j: int) -> AtomFamily:
 def _three_terms(u: Array, first: tuple[int, ...], second: tuple[int, ...]) -> AtomFamily:
     a, b = (partial(_product, states=states) for states in (first, second))
     middle, other = (float(np.exp(np.mean(np.log(each(u))))) for each in (a, b))
-    scales = itertools.product(other * _COARSE, other / middle * _COARSE)
+    grid = np.array(list(itertools.product(other * _COARSE, other / middle * _COARSE)))
     above = sorted({*_parts(first), *_parts(second)}, key=lambda states: (len(states), states))
     of = sorted({*first, *second})
     if len(of) == 2:  # noqa: PLR2004 - states
         above = [*above, *(s for s in ((of[0], of[1]),) if s not in above)]
+    else:
+        grid = np.concatenate([grid * signs for signs in itertools.product((1, -1), repeat=2)])
+        below = grid[:, :1] + grid[:, 1:] * a(u) + b(u)
+        grid = grid[(np.sign(below) == np.sign(below[:, :1])).all(axis=1)]
     texts = ["*".join(f"u{i}" for i in states) for states in (first, second)]
     return AtomFamily(
-        np.array(list(scales)),
+        grid,
         *_before(u.shape[1], tuple(of), above),
         lambda k, u: np.asarray(1.0 / (k[0] + k[1] * a(u) + b(u)))[None],
         lambda k: [f"1/({k[0]!r} + {k[1]!r}*{texts[0]} + {texts[1]})"],

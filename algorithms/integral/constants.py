@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 __all__ = ["exact", "with_family"]
 
 _LARGEST = 6
+_TRIED, _BRIEFLY = 8, 3
+"""Supports of each size whose constants are moved a few times."""
 _PROMISING = 3
-"""Supports of each size that are made exact."""
+"""Those of them that are made exact."""
 _FAR = 1e4
 """Those whose sum of squares is so many times the least are not."""
 _STEP = 0.7
@@ -63,7 +65,7 @@ def with_family(
         groups = [np.array([one]) for one in nested if max(one) >= len(base)]
         for several in (*_supports(len(base), len(family.tops)), *groups):
             left = residuals(unit, along, several)
-            for k in np.argsort(left, kind="stable")[:_PROMISING]:
+            for k in np.argsort(left, kind="stable")[:_TRIED]:
                 support = tuple(int(x) for x in several[k])
                 if support not in found or left[k] < found[support][0]:
                     found[support] = (float(left[k]), place)
@@ -73,11 +75,17 @@ def with_family(
     answers: list[RightSide] = []
     for size in range(1, _LARGEST + 1):
         ranked = sorted((left, one, k) for one, (left, k) in found.items() if len(one) == size)
-        for square, support, place in ranked[:_PROMISING]:
-            if square > _FAR * least:
-                break
+        begun = []
+        for _, support, place in ranked[:_TRIED]:
             terms = [*base, *family.atoms(family.grid[place])]
-            answers.append(exact(design, state, [terms[k] for k in support]))
+            begun.append(_Moving(design, state, [terms[k] for k in support]))
+            begun[-1].descend(_BRIEFLY)
+        begun.sort(key=lambda one: one.square)
+        for one in begun[:_PROMISING]:
+            if one.square > _FAR * least:
+                break
+            one.descend(_ROUNDS)
+            answers.append(answer(design, state, one.terms()))
     return [*answers, *_shorter(design, state, answers)]
 
 
@@ -100,9 +108,7 @@ class _Group:
     deviation: float
 
     @classmethod
-    def of(
-        cls, design: Integrals, state: int, family: AtomFamily, places: Sequence[int]
-    ) -> _Group:
+    def of(cls, design: Integrals, state: int, family: AtomFamily, places: Sequence[int]) -> _Group:
         tops = np.stack([design.at_nodes(family.tops[k]) for k in places])
         which = [family.which[k] for k in places]
         return cls(design, family, tops, which, float(design.samples.deviation[state]))
@@ -136,9 +142,7 @@ class _Projected:
 
     def place(self, constants: Array) -> Array:
         """Give where constants are, in logarithms or in units of their first size."""
-        return np.where(
-            self._signed, np.log(np.abs(constants) + 1e-300), constants / self._sizes
-        )
+        return np.where(self._signed, np.log(np.abs(constants) + 1e-300), constants / self._sizes)
 
     def constants(self, place: Array) -> Array:
         """Give the constants of a place."""
@@ -180,59 +184,79 @@ class _Projected:
         return np.asarray(basis @ (basis.T @ rest) - rest)
 
 
-def exact(design: Integrals, state: int, terms: Sequence[Summand]) -> RightSide:
-    """Fit the inner constants, too, from where they are, by Levenberg and Marquardt's descent."""
-    tuned: dict[int, list[TunedSummand]] = {}
-    for term in terms:
-        if isinstance(term, TunedSummand):
-            tuned.setdefault(id(term.constants), []).append(term)
-    if not tuned:
-        return answer(design, state, terms)
-    groups = [
-        _Group.of(design, state, each[0].family, [one.place for one in each])
-        for each in tuned.values()
-    ]
-    steady = [term for term in terms if not isinstance(term, TunedSummand)]
-    start = np.concatenate([each[0].constants for each in tuned.values()])
-    problem = _Projected(design.columns(steady, state), design.target(state), groups, start)
-    found = problem.constants(_descended(problem, problem.place(start)))
-    moved, done = {}, 0
-    for key, each in tuned.items():
-        count = len(each[0].constants)
-        moved[key] = each[0].family.atoms(found[done : done + count].copy())
-        done += count
-    return answer(
-        design,
-        state,
-        [moved[id(t.constants)][t.place] if isinstance(t, TunedSummand) else t for t in terms],
-    )
+class _Moving:
+    """Terms whose constants are on their way, by Levenberg and Marquardt's descent."""
 
+    def __init__(self, design: Integrals, state: int, terms: Sequence[Summand]) -> None:
+        self._given = terms
+        self._tuned: dict[int, list[TunedSummand]] = {}
+        for term in terms:
+            if isinstance(term, TunedSummand):
+                self._tuned.setdefault(id(term.constants), []).append(term)
+        groups = [
+            _Group.of(design, state, each[0].family, [one.place for one in each])
+            for each in self._tuned.values()
+        ]
+        steady = [term for term in terms if not isinstance(term, TunedSummand)]
+        start = np.concatenate([each[0].constants for each in self._tuned.values()])
+        columns, target = design.columns(steady, state), design.target(state)
+        self._problem = _Projected(columns, target, groups, start)
+        self._place = self._problem.place(start)
+        self._now = self._problem.left(self._place)
+        self._damping, self._at_rest = 1e-3, False
 
-def _descended(problem: _Projected, place: Array) -> Array:
-    square, rest, coefficients, basis = problem.left(place)
-    damping = 1e-3
-    for _ in range(_ROUNDS):
+    @property
+    def square(self) -> float:
+        """The sum of squares that is left."""
+        return self._now[0]
+
+    def descend(self, rounds: int) -> None:
+        """Go on for some rounds, or until the constants rest."""
+        for _ in range(rounds):
+            self._at_rest = self._at_rest or not self._step()
+            if self._at_rest:
+                break
+
+    def _step(self) -> bool:
+        square, rest, coefficients, basis = self._now
         if not np.isfinite(square):
-            break
-        slopes = problem.slopes(place, coefficients, basis)
+            return False
+        slopes = self._problem.slopes(self._place, coefficients, basis)
         if not np.isfinite(slopes).all():
-            break
+            return False
         normal, down = slopes.T @ slopes, -slopes.T @ rest
         for _ in range(6):
-            damped = normal + damping * np.diag(np.diag(normal) + 1e-300)
+            damped = normal + self._damping * np.diag(np.diag(normal) + 1e-300)
             step = np.clip(np.linalg.lstsq(damped, down)[0], -_STEP, _STEP)
-            further = problem.left(place + step)
+            further = self._problem.left(self._place + step)
             if further[0] < square:
-                break
-            damping *= 6.0
-        else:
-            break
-        gain = 1.0 - further[0] / square
-        place, damping = place + step, damping / 6.0
-        square, rest, coefficients, basis = further
-        if gain < _AT_REST:
-            break
-    return place
+                self._place, self._now = self._place + step, further
+                self._damping /= 6.0
+                return further[0] < (1.0 - _AT_REST) * square
+            self._damping *= 6.0
+        return False
+
+    def terms(self) -> list[Summand]:
+        """Give the terms with the constants where they are."""
+        constants, done = self._problem.constants(self._place), 0
+        moved: dict[int, list[TunedSummand]] = {}
+        for key, each in self._tuned.items():
+            count = len(each[0].constants)
+            moved[key] = each[0].family.atoms(constants[done : done + count].copy())
+            done += count
+        return [
+            moved[id(term.constants)][term.place] if isinstance(term, TunedSummand) else term
+            for term in self._given
+        ]
+
+
+def exact(design: Integrals, state: int, terms: Sequence[Summand]) -> RightSide:
+    """Fit the inner constants, too, from where they are."""
+    if not any(isinstance(term, TunedSummand) for term in terms):
+        return answer(design, state, terms)
+    moving = _Moving(design, state, terms)
+    moving.descend(_ROUNDS)
+    return answer(design, state, moving.terms())
 
 
 def _shorter(design: Integrals, state: int, answers: list[RightSide]) -> list[RightSide]:

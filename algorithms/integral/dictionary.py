@@ -68,11 +68,16 @@ class Summand:
         As it stands in an equation.
     cost
         With its coefficient.
+    shared
+        What of it is counted once where other terms have it, too.
     """
 
     text: str
     cost: float
     make: Callable[[Array], Array] = field(repr=False, compare=False)
+    shared: Mapping[str, float] = field(
+        default_factory=dict[str, float], repr=False, compare=False, kw_only=True
+    )
 
     def values(self, u: Array) -> Array:
         """Evaluate it on states (..., d), to (...)."""

@@ -8,22 +8,24 @@ from typing import TYPE_CHECKING
 import numpy as np
 from answers import RightSide, answer
 from atoms import TunedSummand, families, fractions
-from constants import with_family
+from constants import exact, with_family
 from dictionary import Summand, monomials, terms
 from supports import backward, best_supports, compressed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from atoms import AtomFamily
     from samples import Integrals
 
-__all__ = ["Settings", "find"]
+__all__ = ["Search", "Settings", "find"]
 
 _WIDTH = 60
-_ENOUGH = (3.0, 4.0, 4.0)
-"""For each pass: the search ends with an answer that is as good as the closest fit of all, were
-that to cost so much, and 1 more for each state.  In the second, terms with other inner constants
-stand beside those of the first."""
+_FIRST, _ENOUGH = 3.0, 4.0
+"""The search ends with an answer that is as good as the closest fit of all, were that to cost so
+much, and 1 more for each state; `_FIRST` is for terms with one constant inside."""
+_LARGEST_SHARED = 5
+"""The largest support in which terms of other states' equations are tried."""
 _KEPT = 4
 """Of the first pass's."""
 _LARGEST = {1: 5, 2: 6, 3: 6}
@@ -55,26 +57,110 @@ class Settings:
     inner: bool
 
 
-def find(
-    design: Integrals, state: int, settings: Settings, late: Callable[[], bool]
-) -> list[RightSide]:
-    """Give the best right-hand sides of all sizes for one state."""
-    u = design.samples.u
-    pool = _sums(design, state, settings)
-    if not settings.inner or design.samples.noise:
-        return pool
-    own = list(families(u, _DEGREES.get(u.shape[1], 2)))
-    base = monomials(u.shape[1], 3 if u.shape[1] == 1 else 2)
-    inner: list[RightSide] = []
-    for enough, several in zip(_ENOUGH, (own, list(fractions(u)), own), strict=True):
-        if several is own and inner:
-            base = [*monomials(u.shape[1], 1), *_promising(inner, settings.weight)]
+class Search:
+    """The search for the equation of one state, in steps.
+
+    Attributes
+    ----------
+    pool
+        All right-hand sides found so far.
+    """
+
+    def __init__(self, design: Integrals, state: int, settings: Settings) -> None:
+        self._design, self._state, self._settings = design, state, settings
+        self._dim = design.samples.u.shape[1]
+        self.pool = _sums(design, state, settings)
+        self._inner: list[RightSide] = []
+
+    def best(self) -> RightSide:
+        """Give the best so far."""
+        return min(self.pool, key=lambda one: one.score(self._settings.weight))
+
+    def settled(self, enough: float = _ENOUGH) -> bool:
+        """Tell whether an answer is so cheap and fits so well that others hardly win."""
+        weight = self._settings.weight
+        floor = min(one.scale for one in self.pool)
+        limit = np.log10(floor + 1e-300) + weight * (enough + self._dim)
+        return bool(self.best().score(weight) <= limit)
+
+    def one_constant(self, late: Callable[[], bool]) -> None:
+        """Try terms with one constant inside, and sigmoids, beside sums of powers."""
+        self._with(self._families(), self._powers(), _FIRST, late)
+
+    def two_constants(self, late: Callable[[], bool]) -> None:
+        """Try fractions with two constants inside beside sums of powers."""
+        self._with(list(fractions(self._design.samples.u)), self._powers(), _ENOUGH, late)
+
+    def with_others(self, found: list[TunedSummand]) -> None:
+        """Try terms with constants inside that stand in other states' equations."""
+        if not found or self.settled():
+            return
+        base = [*self._powers(), *found]
+        columns = self._design.columns(base, self._state)
+        unit, target = compressed(columns, self._design.target(self._state))
+        for supports in best_supports(unit, target, _LARGEST_SHARED, _WIDTH).values():
+            several = [one for one in supports if max(one) >= len(base) - len(found)]
+            for support in several[:_KEPT]:
+                self._add([exact(self._design, self._state, [base[k] for k in support])])
+
+    def several(self, late: Callable[[], bool]) -> None:
+        """Try terms with one constant inside beside the promising ones found before."""
+        terms = _promising(self._inner, self._settings.weight)
+        if terms:
+            base = [*monomials(self._dim, 1), *terms]
+            self._with(self._families(), base, _ENOUGH, late)
+
+    def _families(self) -> list[AtomFamily]:
+        return list(families(self._design.samples.u, _DEGREES.get(self._dim, 2)))
+
+    def _powers(self) -> list[Summand]:
+        return monomials(self._dim, 3 if self._dim == 1 else 2)
+
+    def _with(
+        self,
+        several: list[AtomFamily],
+        base: list[Summand],
+        enough: float,
+        late: Callable[[], bool],
+    ) -> None:
         for family in several:
-            if late() or _settled([*pool, *inner], settings.weight, enough + u.shape[1]):
-                return [*pool, *inner]
-            least = min(one.scale for one in (*pool, *inner))
-            inner += with_family(design, state, family, base, least)
-    return [*pool, *inner]
+            if late() or self.settled(enough):
+                return
+            least = min(one.scale for one in self.pool)
+            self._add(with_family(self._design, self._state, family, base, least))
+
+    def _add(self, answers: list[RightSide]) -> None:
+        self.pool += answers
+        self._inner += answers
+
+
+def find(
+    design: Integrals, settings: Settings, late: Callable[[], bool], *, inner: bool
+) -> list[list[RightSide]]:
+    """Give the best right-hand sides of all sizes for each state.
+
+    Parameters
+    ----------
+    inner
+        Whether terms with constants inside are tried where sums of others do not settle it.
+    """
+    searches = [Search(design, state, settings) for state in range(design.samples.u.shape[1])]
+    if inner and settings.inner and not design.samples.noise:
+        for one in searches:
+            one.one_constant(late)
+            one.two_constants(late)
+        for one in searches:
+            others = [other.best() for other in searches if other is not one and other.settled()]
+            one.with_others(list(_tuned(others).values()))
+        for one in searches:
+            one.several(late)
+    return [one.pool for one in searches]
+
+
+def _tuned(answers: list[RightSide]) -> dict[str, TunedSummand]:
+    """Give the terms with constants inside of some answers."""
+    atoms = [term for one in answers for term in one.terms if isinstance(term, TunedSummand)]
+    return {atom.text: atom for atom in atoms}
 
 
 def _promising(answers: list[RightSide], weight: float) -> list[Summand]:
@@ -87,13 +173,6 @@ def _promising(answers: list[RightSide], weight: float) -> list[Summand]:
         if len(found) >= _KEPT:
             break
     return list(found.values())[:_KEPT]
-
-
-def _settled(pool: list[RightSide], weight: float, enough: float) -> bool:
-    """Tell whether an answer is so cheap, and so near to the best fit, that others hardly win."""
-    floor = min(one.scale for one in pool)
-    best = min(one.score(weight) for one in pool)
-    return bool(best <= np.log10(floor + 1e-300) + weight * enough)
 
 
 def _sums(design: Integrals, state: int, settings: Settings) -> list[RightSide]:
