@@ -92,11 +92,11 @@ class Search:
         self._with(list(fractions(self._design.samples.u)), self._powers(), _ENOUGH, late)
 
     def with_others(self, found: list[TunedSummand]) -> None:
-        """Try terms with constants inside that stand in other states' equations."""
-        if not found or self.settled():
-            return
+        """Try terms with the constants that stand in other states' equations."""
         base = [*self._powers(), *found]
         columns = self._design.columns(base, self._state)
+        if not found or self.settled() or not np.isfinite(columns).all():
+            return
         unit, target = compressed(columns, self._design.target(self._state))
         for supports in best_supports(unit, target, _LARGEST_SHARED, _WIDTH).values():
             several = [one for one in supports if max(one) >= len(base) - len(found)]
@@ -150,17 +150,19 @@ def find(
             one.one_constant(late)
             one.two_constants(late)
         for one in searches:
-            others = [other.best() for other in searches if other is not one and other.settled()]
-            one.with_others(list(_tuned(others).values()))
+            others = [other.best() for other in searches if other is not one]
+            one.with_others(_families_of(others))
         for one in searches:
             one.several(late)
     return [one.pool for one in searches]
 
 
-def _tuned(answers: list[RightSide]) -> dict[str, TunedSummand]:
-    """Give the terms with constants inside of some answers."""
+def _families_of(answers: list[RightSide]) -> list[TunedSummand]:
+    """Give all terms of the families, with their constants, that some answers have terms of."""
     atoms = [term for one in answers for term in one.terms if isinstance(term, TunedSummand)]
-    return {atom.text: atom for atom in atoms}
+    once = {id(atom.constants): atom for atom in atoms}
+    several = [one for atom in once.values() for one in atom.family.atoms(atom.constants)]
+    return list({one.text: one for one in several}.values())
 
 
 def _promising(answers: list[RightSide], weight: float) -> list[Summand]:
