@@ -143,7 +143,7 @@ class _Followed:
     misses
         By how much they miss the ends of intervals, as a share of a deviation, (d,).
     near
-        Whether they describe the data well enough to say what is between samples.
+        Whether they say better than interpolation what is between samples.
     """
 
     samples: Sampled
@@ -209,12 +209,13 @@ def _together(equations: list[RightSide], u: Array) -> Array:
 
 
 def _is_near(samples: Sampled, between: Array, misses: Array) -> bool:
-    """Tell whether equations describe the data well enough to say what is between them."""
+    """Tell whether equations say better than interpolation what is between samples."""
     middle = samples.u.mean(axis=0)
     reach = np.abs(samples.u - middle).max(axis=0)
     with np.errstate(invalid="ignore"):
         inside = (np.abs(between - middle) < 1.3 * reach).all()
-    return bool(misses.max() < _FOLLOWED and np.isfinite(between).all() and inside)
+    doubt = float(np.sqrt(np.mean(samples.doubt**2)))
+    return bool(misses.max() < min(_FOLLOWED, doubt) and np.isfinite(between).all() and inside)
 
 
 def _tell(name: str, best: RightSide, pool: list[RightSide], weight: float) -> None:

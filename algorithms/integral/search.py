@@ -34,6 +34,9 @@ _NESTED = 10
 _DEGREES = {1: 5, 2: 4, 3: 3}
 """Of the sums of powers from which terms are left out one by one; 2 for more states."""
 
+_HILL = 4
+"""The largest power under a bar, at least."""
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -111,7 +114,7 @@ class Search:
             self._with(self._families(), base, _ENOUGH, late)
 
     def _families(self) -> list[AtomFamily]:
-        return list(families(self._design.samples.u, _DEGREES.get(self._dim, 2)))
+        return list(families(self._design.samples.u, max(_DEGREES.get(self._dim, 2), _HILL)))
 
     def _powers(self) -> list[Summand]:
         return monomials(self._dim, 3 if self._dim == 1 else 2)
