@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["AtomFamily", "TunedSummand", "families", "fractions"]
 
-_GRID = 16
-_COARSE = 10.0 ** np.array([-1.4, -0.7, 0.0, 0.7, 1.4])
+_GRID, _STRIDE = 48, 3
+_COARSE, _COARSE_STRIDE = 10.0 ** np.linspace(-1.5, 1.5, 9), 4
 """Of each of two constants, in units of what balances the terms of a denominator."""
 _INNER = CONSTANT + CONSTANT + FUNCTION
 _POWERS = (-2.5, -1.5, -0.7, -0.35, 0.2, 0.35, 0.5, 0.7, 1.3, 1.6, 2.4, 3.4)
@@ -47,6 +47,8 @@ class AtomFamily:
         Writes them.
     cost
         Of a term, without what stands before.
+    stride
+        At every so manieth of the grid many terms are tried at once, and then left out.
     signed
         Whether constants keep their sign, so that they are moved by their logarithms.
     """
@@ -57,6 +59,7 @@ class AtomFamily:
     inner: Callable[[Array, Array], Array] = field(repr=False)
     write: Callable[[list[float]], list[str]] = field(repr=False)
     cost: float
+    stride: int = 1
     signed: bool = True
 
     def atoms(self, constants: Array) -> list[TunedSummand]:
@@ -150,6 +153,7 @@ def _one(
         lambda constants, u: inner(constants[0], u)[None],
         lambda constants: [write(constants[0])],
         cost,
+        _STRIDE if len(grid) >= _GRID // 2 else 1,
     )
 
 
@@ -244,6 +248,7 @@ def _two_factors(u: Array, i: int, j: int) -> AtomFamily:
         lambda k, u: np.asarray(1.0 / ((k[0] + u[..., i]) * (k[1] + u[..., j])))[None],
         lambda k: [f"1/(({k[0]!r} + u{i})*({k[1]!r} + u{j}))"],
         _INNER + CONSTANT + FACTOR,
+        _COARSE_STRIDE,
     )
 
 
@@ -266,6 +271,7 @@ def _three_terms(u: Array, first: tuple[int, ...], second: tuple[int, ...]) -> A
         lambda k, u: np.asarray(1.0 / (k[0] + k[1] * a(u) + b(u)))[None],
         lambda k: [f"1/({k[0]!r} + {k[1]!r}*{texts[0]} + {texts[1]})"],
         _INNER + CONSTANT + FACTOR * (len(first) + len(second) - 1),
+        _COARSE_STRIDE,
     )
 
 

@@ -61,11 +61,13 @@ def with_family(
         if not (np.isfinite(size) & (size > 0)).all():
             continue
         unit, along = compressed(columns, target)
-        nested = backward(unit, along, range(unit.shape[1]), _LARGEST)
-        groups = [np.array([one]) for one in nested if max(one) >= len(base)]
-        for several in (*_supports(len(base), len(family.tops)), *groups):
+        tried = list(_supports(len(base), len(family.tops)))
+        if place % family.stride == 0:
+            nested = backward(unit, along, range(unit.shape[1]), _LARGEST)
+            tried += [np.array([one]) for one in nested if max(one) >= len(base)]
+        for several in tried:
             left = residuals(unit, along, several)
-            for k in np.argsort(left, kind="stable")[:_TRIED]:
+            for k in np.argsort(left, kind="stable")[: 2 * _TRIED]:
                 support = tuple(int(x) for x in several[k])
                 if support not in found or left[k] < found[support][0]:
                     found[support] = (float(left[k]), place)
@@ -76,7 +78,7 @@ def with_family(
     for size in range(1, _LARGEST + 1):
         ranked = sorted((left, one, k) for one, (left, k) in found.items() if len(one) == size)
         begun = []
-        for _, support, place in ranked[:_TRIED]:
+        for _, support, place in _apart(ranked)[:_TRIED]:
             terms = [*base, *family.atoms(family.grid[place])]
             begun.append(_Moving(design, state, [terms[k] for k in support]))
             begun[-1].descend(_BRIEFLY)
@@ -87,6 +89,17 @@ def with_family(
             one.descend(_ROUNDS)
             answers.append(answer(design, state, one.terms()))
     return [*answers, *_shorter(design, state, answers)]
+
+
+def _apart(
+    ranked: list[tuple[float, Support, int]],
+) -> list[tuple[float, Support, int]]:
+    """Leave out supports that leave what others leave: the same sum, written otherwise."""
+    kept = ranked[:1]
+    for one in ranked[1:]:
+        if one[0] > kept[-1][0] * (1 + 1e-9) or one[2] != kept[-1][2]:
+            kept.append(one)
+    return kept
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,13 +12,16 @@ from answers import RightSide, answer
 from atoms import TunedSummand, families, fractions
 from constants import exact, with_family
 from dictionary import Summand, monomials, terms
-from supports import backward, best_supports, compressed
+from supports import backward, best_supports, compressed, residuals
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from atoms import AtomFamily
+    from numpy.typing import NDArray
     from samples import Integrals
+
+    Array = NDArray[np.float64]
 
 __all__ = ["Search", "Settings", "find"]
 
@@ -34,6 +39,8 @@ _NESTED = 10
 _DEGREES = {1: 5, 2: 4, 3: 3}
 """Of the sums of powers from which terms are left out one by one; 2 for more states."""
 
+_BY_BEAM, _MANY = 4, 16_000
+"""Sums of so many powers are all tried, while there are no more of them."""
 _HILL = 4
 """The largest power under a bar, at least."""
 
@@ -191,20 +198,54 @@ def _sums(design: Integrals, state: int, settings: Settings) -> list[RightSide]:
             chosen.append(term)
             columns.append(column)
     unit, target = compressed(np.stack(columns, axis=1), design.target(state))
-    largest = min(_LARGEST.get(dim, 5), len(target) // 4)
-    found = best_supports(unit, target, largest, _WIDTH)
     at = {term.text: k for k, term in enumerate(chosen)}
-    for degree in range(1, _DEGREES.get(dim, 2) + 1):
-        nest = [at[term.text] for term in monomials(dim, degree) if term.text in at]
-        for support in backward(unit, target, nest, _NESTED):
-            found.setdefault(len(support), []).append(support)
-    for size in sorted(found, reverse=True):
-        for support in found[size][:3]:
-            for smaller in backward(unit, target, support, size - 1):
-                found[len(smaller)].append(smaller)
+    nests = [
+        [at[term.text] for term in monomials(dim, degree) if term.text in at]
+        for degree in range(1, _DEGREES.get(dim, 2) + 1)
+    ]
+    largest = min(_LARGEST.get(dim, 5), len(target) // 4)
+    found = _found(unit, target, nests, largest)
     pool = [answer(design, state, [])]
     for supports in found.values():
         for support in dict.fromkeys(supports):
             several: list[Summand] = [chosen[k] for k in support]
             pool.append(answer(design, state, several))
     return pool
+
+
+def _found(
+    unit: Array, target: Array, nests: list[list[int]], largest: int
+) -> dict[int, list[tuple[int, ...]]]:
+    """Give good supports of each size.
+
+    Parameters
+    ----------
+    nests
+        The columns of all powers up to each degree.
+    largest
+        The size up to which any columns are combined.
+    """
+    found = best_supports(unit, target, largest, _WIDTH)
+    for nest in nests:
+        for support in backward(unit, target, nest, _NESTED):
+            found.setdefault(len(support), []).append(support)
+    for support in _all_of(unit, target, nests[-1]):
+        found.setdefault(len(support), []).insert(0, support)
+    for size in sorted(found, reverse=True):
+        for support in found[size][:3]:
+            for smaller in backward(unit, target, support, size - 1):
+                found[len(smaller)].append(smaller)
+    return found
+
+
+def _all_of(unit: Array, target: Array, nest: list[int]) -> list[tuple[int, ...]]:
+    """Give the best of all sums of four and more powers, while they are not too many."""
+    found = []
+    columns, along = compressed(unit[:, nest], target)
+    for size in range(_BY_BEAM, len(nest)):
+        if math.comb(len(nest), size) > _MANY or size > _NESTED:
+            break
+        supports = np.array(list(itertools.combinations(range(len(nest)), size)))
+        best = supports[np.argmin(residuals(columns, along, supports))]
+        found.append(tuple(nest[k] for k in best))
+    return found
