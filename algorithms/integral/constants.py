@@ -51,6 +51,30 @@ def with_family(
     least_scale
         Of all answers known so far.
     """
+    found = _on_grid(design, state, family, base)
+    entries = len(design.target(state))
+    least = max(least_scale**2 * entries, min((left for left, _ in found.values()), default=0.0))
+    answers: list[RightSide] = []
+    for size in range(1, _LARGEST + 1):
+        ranked = sorted((left, one, k) for one, (left, k) in found.items() if len(one) == size)
+        begun = []
+        for _, support, place in _apart(ranked)[:_TRIED]:
+            terms = [*base, *family.atoms(family.grid[place])]
+            begun.append(_Moving(design, state, [terms[k] for k in support]))
+            begun[-1].descend(_BRIEFLY)
+        begun.sort(key=lambda one: one.square)
+        for one in begun[:_PROMISING]:
+            if one.square > _FAR * least:
+                break
+            one.descend(_ROUNDS)
+            answers.append(answer(design, state, one.terms()))
+    return [*answers, *_shorter(design, state, answers)]
+
+
+def _on_grid(
+    design: Integrals, state: int, family: AtomFamily, base: list[Summand]
+) -> dict[Support, tuple[float, int]]:
+    """Give what supports leave at best, and for which constants of the grid."""
     target = design.target(state)
     beside = design.columns(base, state)
     group = _Group.of(design, state, family, range(len(family.tops)))
@@ -71,24 +95,7 @@ def with_family(
                 support = tuple(int(x) for x in several[k])
                 if support not in found or left[k] < found[support][0]:
                     found[support] = (float(left[k]), place)
-    least = max(
-        least_scale**2 * len(target), min((left for left, _ in found.values()), default=0.0)
-    )
-    answers: list[RightSide] = []
-    for size in range(1, _LARGEST + 1):
-        ranked = sorted((left, one, k) for one, (left, k) in found.items() if len(one) == size)
-        begun = []
-        for _, support, place in _apart(ranked)[:_TRIED]:
-            terms = [*base, *family.atoms(family.grid[place])]
-            begun.append(_Moving(design, state, [terms[k] for k in support]))
-            begun[-1].descend(_BRIEFLY)
-        begun.sort(key=lambda one: one.square)
-        for one in begun[:_PROMISING]:
-            if one.square > _FAR * least:
-                break
-            one.descend(_ROUNDS)
-            answers.append(answer(design, state, one.terms()))
-    return [*answers, *_shorter(design, state, answers)]
+    return found
 
 
 def _apart(
