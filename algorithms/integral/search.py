@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 __all__ = ["Search", "Settings", "find"]
 
 _WIDTH = 60
-_FIRST, _ENOUGH = 3.0, 4.0
+_FIRST, _ENOUGH, _LAST = 3.0, 4.0, 5.0
 """The search ends with an answer that is as good as the closest fit of all, were that to cost so
-much, and 1 more for each state; `_FIRST` is for terms with one constant inside."""
+much, and 1 more for each state: while there is one constant inside, one fraction, and more."""
 _LARGEST_SHARED = 5
 """The largest support in which terms of other states' equations are tried."""
 _KEPT = 4
@@ -118,7 +118,7 @@ class Search:
         terms = _promising(self._inner, self._settings.weight)
         if terms:
             base = [*monomials(self._dim, 1), *terms]
-            self._with(self._families(), base, _ENOUGH, late)
+            self._with(self._families(), base, _LAST, late)
 
     def _families(self) -> list[AtomFamily]:
         return list(families(self._design.samples.u, max(_DEGREES.get(self._dim, 2), _HILL)))
