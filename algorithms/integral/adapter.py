@@ -30,8 +30,9 @@ _MATTERS = 3e-5
 _POLISHED, _NEARER = 6, 0.8
 """Equations are fitted to what they do between samples while they miss less than this share of
 what they missed before."""
-_UNLIKE_NOISE = 0.2
-"""Equations that lead from sample to sample with less than this share of the noise refute it."""
+_UNLIKE_NOISE, _INTERVALS_EACH = 0.2, 5
+"""Equations that lead from sample to sample with less than this share of the noise refute it, if
+there are so many intervals for each term."""
 _FOLLOWED = 0.3
 """Equations that miss the end of an interval by more of a deviation do not describe the data."""
 
@@ -201,7 +202,8 @@ def _is_followed(raw: Sampled, noise: float, settings: Settings, late: Callable[
     few = replace(settings, terms=settings.noisy_terms)
     followed = _followed(raw, _searched(raw, few, late, inner=False), settings.weight)
     apart = np.median(np.abs(followed.defect / raw.deviation), axis=0)
-    return bool(apart.max() < _UNLIKE_NOISE * noise)
+    enough = len(raw.steps) >= _INTERVALS_EACH * max(map(len, followed.supports))
+    return bool(enough and apart.max() < _UNLIKE_NOISE * noise)
 
 
 def _together(equations: list[RightSide], u: Array) -> Array:
