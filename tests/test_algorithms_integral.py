@@ -193,7 +193,14 @@ FRACTIONS: dict[str, tuple[list[str], list[float]]] = {
 }
 
 
-@pytest.mark.parametrize("name", FRACTIONS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        "inhibition",
+        pytest.param("competition", marks=pytest.mark.slow),
+        pytest.param("shared denominator", marks=pytest.mark.slow),
+    ],
+)
 def test_fractions_with_two_constants_under_the_bar_are_found(integral: Any, name: str) -> None:
     truth, start = FRACTIONS[name]
     problem = simulate(truth, start, np.linspace(0, 8, 120))
@@ -279,7 +286,8 @@ def test_a_fast_motion_is_no_noise(integral: Any) -> None:
     truth = ["9.1*u1 - 9.1*u0", "26.3*u0 - u1 - u0*u2", "u0*u1 - 2.3*u2"]
     problem = simulate(truth, [2.3, 8.1, 12.4], np.linspace(0, 9, 100))
     running = np.stack([np.convolve(x, np.ones(3) / 3, mode="same") for x in problem.u.T], axis=1)
-    equations = fitted(integral, trajectory(problem.t, problem.u, running)).equations()
+    given = trajectory(problem.t, problem.u, running)
+    equations = fitted(integral, given, terms=60).equations()
     assert compare(truth, equations, problem.variables).verdict.value == "identified"
     measured = problem.u + np.random.default_rng(5).normal(0, 0.4, problem.u.shape)
     adapter, samples = sys.modules["adapter"], sys.modules["samples"]
@@ -303,7 +311,7 @@ def test_no_family_is_tried_when_time_is_up(integral: Any, monkeypatch: pytest.M
     monkeypatch.setattr(search, "with_family", counted)
     monkeypatch.setattr(adapter.time, "monotonic", lambda: float(next(clock)))
     hurried = trajectory(problem.t, problem.measured, problem.u, limit=10.0)
-    found = fitted(integral, hurried)
+    found = fitted(integral, hurried, terms=60)
     assert found.stopped_early
     assert 0 < len(tried) <= 7
     assert len(found.equations()) == 2
