@@ -84,6 +84,15 @@ def test_times_need_not_be_even(integral: Any) -> None:
     assert compare(truth, equations, ["u0", "u1"]).verdict.value == "identified"
 
 
+def test_a_state_at_rest_does_not_change(integral: Any) -> None:
+    t = np.linspace(0, 8, 40)
+    u = np.stack([np.exp(-0.7 * t), np.full(40, 3.1)], axis=1)
+    problem = trajectory(t, u, u)
+    adapter = fitted(integral, problem, terms=60)
+    assert adapter.equations()[1] == "0"
+    np.testing.assert_allclose(adapter.predict(problem)[:, 0], -0.7 * u[:, 0], atol=1e-6)
+
+
 @pytest.mark.parametrize("n", [9, 13, 17])
 def test_few_samples_are_enough_for_an_answer(integral: Any, n: int) -> None:
     """Fewer rows than the largest nest of terms has columns."""
