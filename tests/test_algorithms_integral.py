@@ -84,6 +84,15 @@ def test_times_need_not_be_even(integral: Any) -> None:
     assert compare(truth, equations, ["u0", "u1"]).verdict.value == "identified"
 
 
+def test_a_state_at_rest_does_not_change(integral: Any) -> None:
+    t = np.linspace(0, 8, 40)
+    u = np.stack([np.exp(-0.7 * t), np.full(40, 3.1)], axis=1)
+    problem = trajectory(t, u, u)
+    adapter = fitted(integral, problem, terms=60)
+    assert adapter.equations()[1] == "0"
+    np.testing.assert_allclose(adapter.predict(problem)[:, 0], -0.7 * u[:, 0], atol=1e-6)
+
+
 @pytest.mark.parametrize("n", [9, 13, 17])
 def test_few_samples_are_enough_for_an_answer(integral: Any, n: int) -> None:
     """Fewer rows than the largest nest of terms has columns."""
@@ -178,3 +187,140 @@ def test_costs_follow_one_rule(integral: Any) -> None:
     assert "abs(u0)" not in costs  # is u0
     values = [term.values(u) for term in dictionary.terms(u, 400)]
     assert all(np.isfinite(one).all() for one in values)
+
+
+FRACTIONS: dict[str, tuple[list[str], list[float]]] = {
+    "inhibition": (["1.91*u0/(0.57 + u0 + 0.41*u0**2) - 0.33*u0"], [0.21]),
+    "competition": (
+        ["-1.67*u0/(0.74 + u0 + 0.53*u1)", "-1.31*u1/(1.13 + u1 + 1.29*u0)"],
+        [3.9, 3.1],
+    ),
+    "shared denominator": (
+        ["0.37 - 1.83*u0*u1/((0.91 + u0)*(1.37 + u1))", "1.23*u0 - 0.47*u1"],
+        [2.9, 0.7],
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "inhibition",
+        pytest.param("competition", marks=pytest.mark.slow),
+        pytest.param("shared denominator", marks=pytest.mark.slow),
+    ],
+)
+def test_fractions_with_two_constants_under_the_bar_are_found(integral: Any, name: str) -> None:
+    truth, start = FRACTIONS[name]
+    problem = simulate(truth, start, np.linspace(0, 8, 120))
+    equations = fitted(integral, problem).equations()
+    domain = {
+        n: (float(x.min()), float(x.max()))
+        for n, x in zip(problem.variables, problem.u.T, strict=True)
+    }
+    assert compare(truth, equations, problem.variables, domain=domain).verdict.value == "identified"
+
+
+@pytest.fixture(scope="module")
+def saturating(integral: Any) -> tuple[Any, Array]:
+    """Give the integrals of a motion with ``u0*u1/(1.3 + u0 + 0.6*u1)``, and its states."""
+    del integral
+    samples = sys.modules["samples"]
+    truth = ["0.9 - 1.7*u0*u1/(1.3 + u0 + 0.6*u1)", "0.8*u0 - 0.5*u1"]
+    problem = simulate(truth, [3.1, 0.6], np.linspace(0, 8, 90))
+    return samples.Integrals(samples.Sampled.of(problem.t, problem.u, problem.u)), problem.u
+
+
+def family_of(u: Array, text: str) -> Any:
+    atoms = sys.modules["atoms"]
+    return next(one for one in atoms.fractions(u) if text in one.write([1.0, 2.0])[0])
+
+
+def test_constants_inside_leave_no_more_than_the_best_of_a_fine_grid(
+    saturating: tuple[Any, Array],
+) -> None:
+    """By brute force: least squares of the true terms for 1600 pairs of constants."""
+    design, u = saturating
+    constants, dictionary = sys.modules["constants"], sys.modules["dictionary"]
+    family = family_of(u, "1.0 + 2.0*u0 + u1")
+    place = next(k for k, top in enumerate(family.tops) if top.text == "u0*u1")
+    one = dictionary.monomial([0])
+    squares = []
+    for first, second in itertools.product(np.linspace(1, 4, 40), np.linspace(0.5, 3, 40)):
+        columns = design.columns([one, family.atoms(np.array([first, second]))[place]], 0)
+        squares.append(float(np.linalg.lstsq(columns, design.target(0))[1][0]))
+    start = family.atoms(np.array([1.0, 3.0]))[place]
+    found = constants.exact(design, 0, [one, start])
+    left = design.target(0) - design.columns(found.terms, 0) @ found.coefficients
+    assert left @ left <= min(squares) * (1 + 1e-9)
+    np.testing.assert_allclose(found.terms[1].constants, [1.3 / 0.6, 1 / 0.6], rtol=1e-2)
+
+
+def test_slopes_are_the_change_of_what_is_left(saturating: tuple[Any, Array]) -> None:
+    """Against differences of the sum of squares, anywhere on the way."""
+    design, u = saturating
+    constants, dictionary = sys.modules["constants"], sys.modules["dictionary"]
+    family = family_of(u, "1.0 + 2.0*u0 + u1")
+    places = [k for k, top in enumerate(family.tops) if top.text in {"u0", "u0*u1"}]
+    group = constants._Group.of(design, 0, family, places)
+    steady = design.columns(dictionary.monomials(2, 1), 0)
+    start = np.array([0.7, 1.9])
+    problem = constants._Projected(steady, design.target(0), [group], start)
+    place = problem.place(start)
+    np.testing.assert_allclose(problem.constants(place), start)
+    _, rest, coefficients, basis = problem.left(place)
+    given = 2 * problem.slopes(place, coefficients, basis).T @ rest
+    step = 1e-4 * np.eye(2)
+    wanted = [(problem.left(place + one)[0] - problem.left(place - one)[0]) / 2e-4 for one in step]
+    np.testing.assert_allclose(given, wanted, rtol=1e-3)
+
+
+def test_what_terms_share_costs_once(saturating: tuple[Any, Array]) -> None:
+    _, u = saturating
+    answers, dictionary = sys.modules["answers"], sys.modules["dictionary"]
+    family = family_of(u, "1.0 + 2.0*u0 + u1")
+    atoms = {one.text.split("*1/")[0]: one for one in family.atoms(np.array([1.0, 2.0]))}
+    first, second = atoms["u0"], atoms["u1"]
+    elsewhere = family.atoms(np.array([1.5, 2.0]))[1]
+    one = dictionary.monomial([0])
+    # a coefficient, two constants, a function, two more terms below and what stands above
+    assert first.cost == 1 + 2 + 0.5 + 0.25 + 0.25
+    assert answers.cost_of([one, first]) == 1 + first.cost
+    assert answers.cost_of([first, second]) == first.cost + 1 + 0.25
+    assert answers.cost_of([first, elsewhere]) == first.cost + elsewhere.cost
+
+
+def test_a_fast_motion_is_no_noise(integral: Any) -> None:
+    """What smoothing takes away follows from the samples before it; noise does not."""
+    truth = ["9.1*u1 - 9.1*u0", "26.3*u0 - u1 - u0*u2", "u0*u1 - 2.3*u2"]
+    problem = simulate(truth, [2.3, 8.1, 12.4], np.linspace(0, 9, 100))
+    running = np.stack([np.convolve(x, np.ones(3) / 3, mode="same") for x in problem.u.T], axis=1)
+    given = trajectory(problem.t, problem.u, running)
+    equations = fitted(integral, given, terms=60).equations()
+    assert compare(truth, equations, problem.variables).verdict.value == "identified"
+    measured = problem.u + np.random.default_rng(5).normal(0, 0.4, problem.u.shape)
+    adapter, samples = sys.modules["adapter"], sys.modules["samples"]
+    raw = samples.Sampled.of(problem.t, measured, measured)
+    settings = adapter.Settings(**{k: v for k, v in GIVEN.items() if k != "margin"})
+    assert not adapter._is_followed(raw, 0.05, settings, lambda: False)
+
+
+def test_no_family_is_tried_when_time_is_up(integral: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a clock of its own, which goes on by a second whenever it is read."""
+    truth, start = FRACTIONS["competition"]
+    problem = simulate(truth, start, np.linspace(0, 8, 120))
+    clock, tried = itertools.count(), []
+    search, adapter = sys.modules["search"], sys.modules["adapter"]
+    with_family = search.with_family
+
+    def counted(*given: Any) -> Any:
+        tried.append(1)
+        return with_family(*given)
+
+    monkeypatch.setattr(search, "with_family", counted)
+    monkeypatch.setattr(adapter.time, "monotonic", lambda: float(next(clock)))
+    hurried = trajectory(problem.t, problem.measured, problem.u, limit=10.0)
+    found = fitted(integral, hurried, terms=60)
+    assert found.stopped_early
+    assert 0 < len(tried) <= 7
+    assert len(found.equations()) == 2

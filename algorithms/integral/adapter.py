@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from answers import RightSide, front
+from constants import exact
 from samples import Integrals, Sampled, stepped
 from search import Settings, find
 
@@ -25,6 +27,12 @@ _TIME_PART = 0.7
 """Of the time limit, for the search."""
 _MATTERS = 3e-5
 """Interpolation is good enough where it errs by less of a state's deviation over an interval."""
+_POLISHED, _NEARER = 6, 0.8
+"""Equations are fitted to what they do between samples while they miss less than this share of
+what they missed before."""
+_UNLIKE_NOISE, _INTERVALS_EACH = 0.2, 5
+"""Equations that lead from sample to sample with less than this share of the noise refute it, if
+there are so many intervals for each term."""
 _FOLLOWED = 0.3
 """Equations that miss the end of an interval by more of a deviation do not describe the data."""
 
@@ -59,10 +67,14 @@ class Adapter:
         measured = problem.arrays.get("measured", problem.u)
         try:
             samples = Sampled.of(problem.t, measured, problem.u)
+            raw = Sampled.of(problem.t, measured, measured)
         except ValueError as error:
             raise Unsupported(str(error)) from error
         with np.errstate(all="ignore"):  # what overflows is left out
-            pools = _searched(samples, self._settings, lambda: time.monotonic() > until)
+            late = partial(_is_past, until)
+            if samples.noise and _is_followed(raw, samples.noise, self._settings, late):
+                samples = raw
+            pools = _searched(samples, self._settings, late)
         self.stopped_early = time.monotonic() > until
         margin = np.inf if samples.noise else self._margin
         self._fronts = [front(pool, self._settings.weight, margin) for pool in pools]
@@ -93,32 +105,105 @@ class Adapter:
 
 
 def _searched(
-    samples: Sampled, settings: Settings, late: Callable[[], bool]
+    samples: Sampled, settings: Settings, late: Callable[[], bool], *, inner: bool = True
 ) -> list[list[RightSide]]:
     """Search, and search again on what the found equations do between samples.
 
-    The second time is for data so coarse that interpolation is what is in the way.
+    The second time is for data so coarse that interpolation is what is in the way; terms with
+    constants inside are then tried last.
     """
+    coarse = not samples.noise and samples.doubt.max() >= _MATTERS
     design, before = Integrals(samples), None
     kept: tuple[float, list[list[RightSide]]] | None = None
+    with_inner = inner and not coarse
     for _ in range(_ROUNDS):
-        pools = [find(design, state, settings, late) for state in range(samples.u.shape[1])]
-        best = [min(pool, key=lambda one: one.score(settings.weight)) for pool in pools]
-        between, defect = stepped(samples, partial(_together, best))
-        misses = np.sqrt(np.mean(np.minimum((defect / samples.deviation) ** 2, 1.0), axis=0))
-        misses[~np.isfinite(misses)] = 1.0
-        if kept is None or misses.sum() < 1.5 * kept[0]:
-            kept = float(misses.sum()), pools
-        supports = [{term.text for term in one.terms} for one in best]
-        enough = samples.noise or samples.doubt.max() < _MATTERS or late() or supports == before
-        if enough or not _is_near(samples, between, misses):
+        pools = find(design, settings, late, inner=with_inner)
+        followed = _followed(samples, pools, settings.weight)
+        if coarse:
+            followed = _polished(samples, followed, settings.weight)
+        if kept is None or followed.misses.sum() < 1.5 * kept[0]:
+            kept = float(followed.misses.sum()), followed.pools
+        supports = followed.supports
+        again = coarse and followed.near and supports != before and not late()
+        if again:
+            before, design = supports, followed.design()
+        elif with_inner or not inner or late():
             break
-        before = supports
-        apart = np.sqrt(np.sum((defect / samples.deviation) ** 2, axis=1))
-        weights = np.ones(len(apart)) if misses.max() < 1e-3 else 1.0 / (np.median(apart) + apart)  # noqa: PLR2004
-        design = Integrals(samples, between, weights)
+        else:
+            with_inner = True
     assert kept is not None  # noqa: S101 - there is a first round
     return kept[1]
+
+
+@dataclass(frozen=True)
+class _Followed:
+    """Equations, and what they do from sample to sample.
+
+    Attributes
+    ----------
+    misses
+        By how much they miss the ends of intervals, as a share of a deviation, (d,).
+    near
+        Whether they say better than interpolation what is between samples.
+    """
+
+    samples: Sampled
+    pools: list[list[RightSide]]
+    supports: list[set[str]]
+    between: Array
+    defect: Array
+    misses: Array
+    near: bool
+
+    def design(self) -> Integrals:
+        """Give the integrals over what the equations do between samples."""
+        apart = np.sqrt(np.sum((self.defect / self.samples.deviation) ** 2, axis=1))
+        exactly = self.misses.max() < 1e-3  # noqa: PLR2004
+        weights = np.ones(len(apart)) if exactly else 1.0 / (np.median(apart) + apart)
+        return Integrals(self.samples, self.between, weights)
+
+
+def _followed(samples: Sampled, pools: list[list[RightSide]], weight: float) -> _Followed:
+    best = [min(pool, key=lambda one: one.score(weight)) for pool in pools]
+    between, defect = stepped(samples, partial(_together, best))
+    misses = np.sqrt(np.mean(np.minimum((defect / samples.deviation) ** 2, 1.0), axis=0))
+    misses[~np.isfinite(misses)] = 1.0
+    supports = [{term.text for term in one.terms} for one in best]
+    near = _is_near(samples, between, misses)
+    return _Followed(samples, pools, supports, between, defect, misses, near)
+
+
+def _polished(samples: Sampled, followed: _Followed, weight: float) -> _Followed:
+    """Fit the same terms to what they do between samples, while that brings them nearer."""
+    for _ in range(_POLISHED):
+        if not followed.near:
+            break
+        design = followed.design()
+        pools = [
+            [exact(design, state, one.terms) for one in pool]
+            for state, pool in enumerate(followed.pools)
+        ]
+        further = _followed(samples, pools, weight)
+        if further.misses.sum() > _NEARER * followed.misses.sum():
+            break
+        followed = further
+    return followed
+
+
+def _is_past(until: float) -> bool:
+    return time.monotonic() > until
+
+
+def _is_followed(raw: Sampled, noise: float, settings: Settings, late: Callable[[], bool]) -> bool:
+    """Tell whether equations lead from each sample to the next, nearer than noise would allow.
+
+    Where a motion is fast, smoothing takes more away than noise.
+    """
+    few = replace(settings, terms=settings.noisy_terms)
+    followed = _followed(raw, _searched(raw, few, late, inner=False), settings.weight)
+    apart = np.median(np.abs(followed.defect / raw.deviation), axis=0)
+    enough = len(raw.steps) >= _INTERVALS_EACH * max(map(len, followed.supports))
+    return bool(enough and apart.max() < _UNLIKE_NOISE * noise)
 
 
 def _together(equations: list[RightSide], u: Array) -> Array:
@@ -126,12 +211,13 @@ def _together(equations: list[RightSide], u: Array) -> Array:
 
 
 def _is_near(samples: Sampled, between: Array, misses: Array) -> bool:
-    """Tell whether equations describe the data well enough to say what is between them."""
+    """Tell whether equations say better than interpolation what is between samples."""
     middle = samples.u.mean(axis=0)
     reach = np.abs(samples.u - middle).max(axis=0)
     with np.errstate(invalid="ignore"):
         inside = (np.abs(between - middle) < 1.3 * reach).all()
-    return bool(misses.max() < _FOLLOWED and np.isfinite(between).all() and inside)
+    doubt = float(np.sqrt(np.mean(samples.doubt**2)))
+    return bool(misses.max() < min(_FOLLOWED, doubt) and np.isfinite(between).all() and inside)
 
 
 def _tell(name: str, best: RightSide, pool: list[RightSide], weight: float) -> None:

@@ -72,7 +72,7 @@ def answer(design: Integrals, state: int, terms: Sequence[Summand]) -> RightSide
     size = np.linalg.norm(columns, axis=0)
     if not (np.isfinite(size) & (size > 0)).all():  # no answer at all
         none = (0.0,) * len(terms)
-        return RightSide(tuple(terms), none, none, sum(term.cost for term in terms), np.inf)
+        return RightSide(tuple(terms), none, none, cost_of(terms), np.inf)
     coefficients, square = least_squares(columns, target)
     parts = np.max(np.abs(coefficients) * size, initial=0.0)
     if parts > _CANCEL * np.linalg.norm(target):
@@ -83,10 +83,18 @@ def answer(design: Integrals, state: int, terms: Sequence[Summand]) -> RightSide
         inverse = np.linalg.pinv(columns / size)
         variance = square / max(len(target) - len(terms), 1)
         errors = np.sqrt(variance * np.sum(inverse**2, axis=1)) / size
-    cost = sum(term.cost for term in terms)
+    cost = cost_of(terms)
     scale = student_scale(left) if np.isfinite(square) else np.inf
     as_floats = tuple(map(float, coefficients)), tuple(map(float, errors))
     return RightSide(tuple(terms), *as_floats, cost, scale)
+
+
+def cost_of(terms: Sequence[Summand]) -> float:
+    """Add up what terms cost; what several share, such as a constant inside, counts once."""
+    shared: dict[str, float] = {}
+    for term in terms:
+        shared |= term.shared
+    return sum(term.cost - sum(term.shared.values()) for term in terms) + sum(shared.values())
 
 
 def front(answers: Iterable[RightSide], weight: float, margin: float) -> list[RightSide]:

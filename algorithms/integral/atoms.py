@@ -1,4 +1,4 @@
-"""Terms with constants inside: exponentials, powers, waves, saturation and sigmoids of any scale.
+"""Terms with constants inside: exponentials, powers, waves, fractions and sigmoids of any scale.
 
 Each family has one inner constant or a few.  They follow the rule of cost of ``dictionary``.
 """
@@ -11,43 +11,76 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from dictionary import CONSTANT, FACTOR, FUNCTION, Summand, monomial, monomials
+from dictionary import CONSTANT, FACTOR, FUNCTION, Summand, inverse_monomial, monomial, monomials
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
 
-__all__ = ["AtomFamily", "TunedSummand", "families"]
+__all__ = ["AtomFamily", "TunedSummand", "families", "fractions"]
 
-_GRID = 16
+_GRID, _STRIDE = 48, 3
+_COARSE, _COARSE_STRIDE = 10.0 ** np.linspace(-1.5, 1.5, 9), 4
+"""Of each of two constants, in units of what balances the terms of a denominator."""
 _INNER = CONSTANT + CONSTANT + FUNCTION
 _POWERS = (-2.5, -1.5, -0.7, -0.35, 0.2, 0.35, 0.5, 0.7, 1.3, 1.6, 2.4, 3.4)
 
 
 @dataclass(frozen=True)
 class AtomFamily:
-    """Terms that share inner constants.
+    """Terms that share inner constants: products of what stands before with inner functions.
 
     Attributes
     ----------
     grid
         Constants to begin with, (g, c).
-    make
-        Gives the terms for some constants (c,).
+    tops
+        What each term's inner function is multiplied with.
+    which
+        The number of each term's inner function.
+    inner
+        Evaluates the m inner functions, for constants (c,) on states (..., d), to (m, ...).
+    write
+        Writes them.
+    cost
+        Of a term, without what stands before.
+    stride
+        At every so manieth of the grid many terms are tried at once, and then left out.
+    signed
+        Whether constants keep their sign, so that they are moved by their logarithms.
     """
 
     grid: Array = field(repr=False)
-    make: Callable[[Array], list[Summand]] = field(repr=False)
+    tops: tuple[Summand, ...] = field(repr=False)
+    which: tuple[int, ...] = field(repr=False)
+    inner: Callable[[Array, Array], Array] = field(repr=False)
+    write: Callable[[list[float]], list[str]] = field(repr=False)
+    cost: float
+    stride: int = 1
+    signed: bool = True
 
     def atoms(self, constants: Array) -> list[TunedSummand]:
         """Give the family's terms."""
-        return [
-            TunedSummand(term.text, term.cost, term.make, self, constants, place)
-            for place, term in enumerate(self.make(constants))
-        ]
+        texts = self.write([float(c) for c in constants])
+        return [self._atom(place, top, texts, constants) for place, top in enumerate(self.tops)]
+
+    def _atom(self, place: int, top: Summand, texts: list[str], constants: Array) -> TunedSummand:
+        which = self.which[place]
+        text = written = texts[which]
+
+        def make(u: Array) -> Array:
+            return np.asarray(top.make(u) * self.inner(constants, u)[which])
+
+        if top.text != "1":
+            text = f"{top.text}*{text}"
+        cost = self.cost + (top.cost - CONSTANT + FACTOR if top.text != "1" else 0.0)
+        inside = CONSTANT * len(constants)
+        of_all = "constants of " + ", ".join(texts)
+        shared = {of_all: inside, written: self.cost - CONSTANT - inside}
+        return TunedSummand(text, cost, make, self, constants, place, shared=shared)
 
 
 @dataclass(frozen=True)
@@ -60,36 +93,68 @@ class TunedSummand(Summand):
 
 
 def families(u: Array, degree: int) -> Iterator[AtomFamily]:
-    """List the families that are defined on states (n, d)."""
+    """List the families of one inner constant, and sigmoids, that are defined on states (n, d)."""
     dim = u.shape[1]
     for i in range(dim):
         positive = bool((u[:, i] > 0).all())
         slopes = np.geomspace(0.1, 16.0, _GRID // 2) / float(np.ptp(u[:, i]) or 1.0)
-        yield _one(np.concatenate([-slopes, slopes]), partial(_exponentials, i=i, dim=dim))
-        yield _one(slopes, partial(_waves, i=i))
+        yield _exponentials(np.concatenate([-slopes, slopes]), i, dim)
+        yield _waves(slopes, i)
         if positive:
-            yield _one(np.array(_POWERS), partial(_powers, i=i, dim=dim))
+            yield _powers(np.array(_POWERS), i, dim)
         x = np.abs(u[:, i])
         middle = float(np.exp(np.mean(np.log(x + 1e-6 * x.max() + 1e-300))))
         for n in range(1, degree + 1):
             if positive or n % 2 == 0:
                 scales = middle**n * np.geomspace(10**-2.5, 10**2.5, _GRID)
-                yield _one(scales, partial(_saturations, i=i, n=n, dim=dim))
+                yield _saturations(scales, i, n, u)
+        yield _saturations(_poles(u[:, i], positive=positive), i, 1, u)
     for i, j in itertools.combinations(range(dim), 2):
         if (u[:, [i, j]] > 0).all():
             ratio = float(np.exp(np.mean(np.log(u[:, i] / u[:, j]))))
-            scales = ratio * np.geomspace(10**-1.5, 10**1.5, _GRID)
-            yield _one(scales, partial(_ratios, i=i, j=j, dim=dim))
+            yield _ratios(ratio * np.geomspace(10**-1.5, 10**1.5, _GRID), i, j)
     for count in (1, 2):
         for several in itertools.combinations(range(dim), count):
-            yield AtomFamily(_sigmoid_grid(u[:, several]), partial(_sigmoids, states=several))
+            yield _sigmoids(_sigmoid_grid(u[:, several]), several)
 
 
-def _one(grid: Array, make: Callable[[float], list[Summand]]) -> AtomFamily:
-    def from_first(constants: Array) -> list[Summand]:
-        return make(float(constants[0]))
+def fractions(u: Array) -> Iterator[AtomFamily]:
+    """List the families of fractions with two constants under the bar.
 
-    return AtomFamily(grid[:, None], from_first)
+    They are ``1/(K + L*a + b)`` for all pairs of products a, b of at most two factors, which are
+    of at most two states, and ``1/((K + u_i)*(L + u_j))``, all of states that are positive; those
+    of the fewest factors come first.
+    """
+    dim = u.shape[1]
+    positive = [i for i in range(dim) if (u[:, i] > 0).all()]
+    for i, j in itertools.combinations(positive, 2):
+        yield _two_factors(u, i, j)
+    singles: list[tuple[int, ...]] = [(i,) for i in positive]
+    squares = list(itertools.combinations_with_replacement(positive, 2))
+    pairs = list(itertools.combinations([*singles, *squares], 2))
+    pairs.sort(key=lambda pair: len(pair[0]) + len(pair[1]))
+    for first, second in pairs:
+        if len({*first, *second}) <= 2:  # noqa: PLR2004 - states
+            yield _three_terms(u, first, second)
+
+
+def _one(
+    grid: Array,
+    tops: Sequence[Summand],
+    inner: Callable[[Array, Array], Array],
+    write: Callable[[float], str],
+    cost: float,
+) -> AtomFamily:
+    """Give the family of one function with one constant."""
+    return AtomFamily(
+        grid[:, None],
+        tuple(tops),
+        (0,) * len(tops),
+        lambda constants, u: inner(constants[0], u)[None],
+        lambda constants: [write(constants[0])],
+        cost,
+        _STRIDE if len(grid) >= _GRID // 2 else 1,
+    )
 
 
 def _sigmoid_grid(u: Array) -> Array:
@@ -107,77 +172,149 @@ def _sigmoid_grid(u: Array) -> Array:
     return np.array(grid)
 
 
-def _exponentials(k: float, i: int, dim: int) -> list[Summand]:
-    text = f"exp({k!r}*u{i})"
-
-    def make(u: Array) -> Array:
-        return np.asarray(np.exp(k * u[..., i]))
-
-    return [_times(one, text, make, _INNER) for one in monomials(dim, 1)]
+def _poles(x: Array, *, positive: bool) -> Array:
+    """Give constants K for which ``K + x`` has one sign on the data, its zero not far away."""
+    gaps = float(np.ptp(x) or 1.0) * np.geomspace(0.02, 10.0, _GRID // 2)
+    above = -(x.max() + gaps)
+    return above if positive else np.concatenate([above, gaps - x.min()])
 
 
-def _waves(k: float, i: int) -> list[Summand]:
-    def sine(u: Array) -> Array:
-        return np.asarray(np.sin(k * u[..., i]))
-
-    def cosine(u: Array) -> Array:
-        return np.asarray(np.cos(k * u[..., i]))
-
-    return [
-        Summand(f"sin({k!r}*u{i})", _INNER, sine),
-        Summand(f"cos({k!r}*u{i})", _INNER, cosine),
-    ]
+def _exponentials(grid: Array, i: int, dim: int) -> AtomFamily:
+    return _one(
+        grid,
+        monomials(dim, 1),
+        lambda k, u: np.asarray(np.exp(k * u[..., i])),
+        lambda k: f"exp({k!r}*u{i})",
+        _INNER,
+    )
 
 
-def _powers(k: float, i: int, dim: int) -> list[Summand]:
-    def make(u: Array) -> Array:
-        return np.asarray(u[..., i] ** k)
+def _waves(grid: Array, i: int) -> AtomFamily:
+    one = monomial([0])
+    return AtomFamily(
+        grid[:, None],
+        (one, one),
+        (0, 1),
+        lambda k, u: np.stack([np.sin(k[0] * u[..., i]), np.cos(k[0] * u[..., i])]),
+        lambda k: [f"sin({k[0]!r}*u{i})", f"cos({k[0]!r}*u{i})"],
+        _INNER,
+    )
 
+
+def _powers(grid: Array, i: int, dim: int) -> AtomFamily:
     others = [one for one in monomials(dim, 1) if one.text != f"u{i}"]
-    return [_times(one, f"u{i}**({k!r})", make, _INNER) for one in others]
+    return _one(
+        grid,
+        others,
+        lambda k, u: np.asarray(u[..., i] ** k),
+        lambda k: f"u{i}**({k!r})",
+        _INNER,
+    )
 
 
-def _saturations(k: float, i: int, n: int, dim: int) -> list[Summand]:
-    def make(u: Array) -> Array:
-        return np.asarray(1.0 / (k + u[..., i] ** n))
-
-    own = [monomial([m * int(j == i) for j in range(dim)]) for m in range(n + 1)]
-    others = [
-        monomial([m * int(j == i) + int(j == o) for j in range(dim)])
-        for o in range(dim)
-        if o != i
-        for m in (0, n)
-    ]
-    text = f"1/({k!r} + u{i})" if n == 1 else f"1/({k!r} + u{i}**{n})"
-    return [_times(one, text, make, _INNER + FACTOR * (n - 1)) for one in (*own, *others)]
-
-
-def _ratios(k: float, i: int, j: int, dim: int) -> list[Summand]:
-    def make(u: Array) -> Array:
-        return np.asarray(1.0 / (u[..., i] + k * u[..., j]))
-
-    tops = [one for one in monomials(dim, 2) if one.text in {f"u{i}", f"u{j}", f"u{i}*u{j}"}]
-    return [_times(one, f"1/(u{i} + {k!r}*u{j})", make, _INNER + FACTOR) for one in tops]
+def _saturations(grid: Array, i: int, n: int, u: Array) -> AtomFamily:
+    dim = u.shape[1]
+    tops = [_of(dim, [i] * m) for m in range(n + 1)]
+    for other in (o for o in range(dim) if o != i):
+        tops += [_of(dim, [other] + [i] * m) for m in (0, n)]
+        tops.append(_of(dim, [other, other]))
+        if (u[:, other] > 0).all():
+            tops.append(inverse_monomial([n * int(j == i) for j in range(dim)], other))
+    return _one(
+        grid,
+        tops,
+        lambda k, u: np.asarray(1.0 / (k + u[..., i] ** n)),
+        lambda k: f"1/({k!r} + u{i})" if n == 1 else f"1/({k!r} + u{i}**{n})",
+        _INNER + FACTOR * (n - 1),
+    )
 
 
-def _sigmoids(constants: Array, states: tuple[int, ...]) -> list[Summand]:
-    *slopes, offset = map(float, constants)
+def _ratios(grid: Array, i: int, j: int) -> AtomFamily:
+    tops = [_of(max(i, j) + 1, states) for states in ([i], [j], [i, j])]
+    return _one(
+        grid,
+        tops,
+        lambda k, u: np.asarray(1.0 / (u[..., i] + k * u[..., j])),
+        lambda k: f"1/(u{i} + {k!r}*u{j})",
+        _INNER + FACTOR,
+    )
 
-    def make(u: Array) -> Array:
-        inside = sum(slope * u[..., i] for slope, i in zip(slopes, states, strict=True))
-        return np.asarray(1.0 / (1.0 + np.exp(inside + offset)))
 
-    inside = "".join(f"{slope!r}*u{i} + " for slope, i in zip(slopes, states, strict=True))
+def _two_factors(u: Array, i: int, j: int) -> AtomFamily:
+    first, second = (float(np.exp(np.mean(np.log(u[:, k])))) for k in (i, j))
+    return AtomFamily(
+        np.array(list(itertools.product(first * _COARSE, second * _COARSE))),
+        *_before(u.shape[1], (i, j), [(i,), (j,), (i, j), (i, i, j), (i, j, j)]),
+        lambda k, u: np.asarray(1.0 / ((k[0] + u[..., i]) * (k[1] + u[..., j])))[None],
+        lambda k: [f"1/(({k[0]!r} + u{i})*({k[1]!r} + u{j}))"],
+        _INNER + CONSTANT + FACTOR,
+        _COARSE_STRIDE,
+    )
+
+
+def _three_terms(u: Array, first: tuple[int, ...], second: tuple[int, ...]) -> AtomFamily:
+    a, b = (partial(_product, states=states) for states in (first, second))
+    middle, other = (float(np.exp(np.mean(np.log(each(u))))) for each in (a, b))
+    grid = np.array(list(itertools.product(other * _COARSE, other / middle * _COARSE)))
+    above = sorted({*_parts(first), *_parts(second)}, key=lambda states: (len(states), states))
+    of = sorted({*first, *second})
+    if len(of) == 2:  # noqa: PLR2004 - states
+        above = [*above, *(s for s in ((of[0], of[1]),) if s not in above)]
+    else:
+        grid = np.concatenate([grid * signs for signs in itertools.product((1, -1), repeat=2)])
+        below = grid[:, :1] + grid[:, 1:] * a(u) + b(u)
+        grid = grid[(np.sign(below) == np.sign(below[:, :1])).all(axis=1)]
+    texts = ["*".join(f"u{i}" for i in states) for states in (first, second)]
+    return AtomFamily(
+        grid,
+        *_before(u.shape[1], tuple(of), above),
+        lambda k, u: np.asarray(1.0 / (k[0] + k[1] * a(u) + b(u)))[None],
+        lambda k: [f"1/({k[0]!r} + {k[1]!r}*{texts[0]} + {texts[1]})"],
+        _INNER + CONSTANT + FACTOR * (len(first) + len(second) - 1),
+        _COARSE_STRIDE,
+    )
+
+
+def _before(
+    dim: int, of: tuple[int, ...], products: Sequence[tuple[int, ...]]
+) -> tuple[tuple[Summand, ...], tuple[int, ...]]:
+    """Give what may stand above: products, and those with each of the other states."""
+    tops = [_of(dim, states) for states in ((), *products)]
+    for other in (o for o in range(dim) if o not in of):
+        tops += [_of(dim, (*states, other)) for states in ((), *products)]
+    return tuple(tops), (0,) * len(tops)
+
+
+def _parts(states: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """List the products of some of the factors."""
+    return [part for size in range(1, len(states) + 1) for part in _combinations(states, size)]
+
+
+def _combinations(states: tuple[int, ...], size: int) -> list[tuple[int, ...]]:
+    return list(dict.fromkeys(itertools.combinations(states, size)))
+
+
+def _product(u: Array, states: tuple[int, ...]) -> Array:
+    values = u[..., states[0]]
+    for i in states[1:]:
+        values = values * u[..., i]
+    return np.asarray(values)
+
+
+def _of(dim: int, states: Sequence[int]) -> Summand:
+    """Give the product of states."""
+    return monomial([list(states).count(i) for i in range(dim)])
+
+
+def _sigmoids(grid: Array, states: tuple[int, ...]) -> AtomFamily:
+    def inner(constants: Array, u: Array) -> Array:
+        inside = sum(k * u[..., i] for k, i in zip(constants[:-1], states, strict=True))
+        return np.asarray(1.0 / (1.0 + np.exp(inside + constants[-1])))[None]
+
+    def write(constants: list[float]) -> list[str]:
+        *slopes, offset = constants
+        inside = "".join(f"{k!r}*u{i} + " for k, i in zip(slopes, states, strict=True))
+        return [f"1/(1 + exp({inside}{offset!r}))"]
+
     cost = CONSTANT * (2 + len(states)) + 2 * FUNCTION
-    return [Summand(f"1/(1 + exp({inside}{offset!r}))", cost, make)]
-
-
-def _times(one: Summand, text: str, make: Callable[[Array], Array], cost: float) -> Summand:
-    if one.text == "1":
-        return Summand(text, cost, make)
-    factors = one.text.count("*") + 1
-
-    def both(u: Array) -> Array:
-        return one.make(u) * make(u)
-
-    return Summand(f"{one.text}*{text}", cost + FACTOR * factors, both)
+    return AtomFamily(grid, (monomial([0]),), (0,), inner, write, cost, signed=False)

@@ -21,7 +21,16 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["CONSTANT", "FACTOR", "FUNCTION", "Summand", "monomial", "monomials", "terms"]
+__all__ = [
+    "CONSTANT",
+    "FACTOR",
+    "FUNCTION",
+    "Summand",
+    "inverse_monomial",
+    "monomial",
+    "monomials",
+    "terms",
+]
 
 CONSTANT, FACTOR, FUNCTION = 1.0, 0.25, 0.5
 _MOST_FUNCTIONS = 3
@@ -59,11 +68,16 @@ class Summand:
         As it stands in an equation.
     cost
         With its coefficient.
+    shared
+        What of it is counted once where other terms have it, too.
     """
 
     text: str
     cost: float
     make: Callable[[Array], Array] = field(repr=False, compare=False)
+    shared: Mapping[str, float] = field(
+        default_factory=dict[str, float], repr=False, compare=False, kw_only=True
+    )
 
     def values(self, u: Array) -> Array:
         """Evaluate it on states (..., d), to (...)."""
@@ -105,6 +119,13 @@ def monomial(exponents: Sequence[int]) -> Summand:
     """Give one product of powers of states."""
     states = [i for i, power in enumerate(exponents) for _ in range(power)]
     return _product([Multiplicand(f"u{i}", 0.0, _state(i)) for i in states])
+
+
+def inverse_monomial(exponents: Sequence[int], other: int) -> Summand:
+    """Give one product of powers of states, over another state."""
+    states = [i for i, power in enumerate(exponents) for _ in range(power)]
+    above = [Multiplicand(f"u{i}", 0.0, _state(i)) for i in states]
+    return _product([*above, Multiplicand(f"1/u{other}", FUNCTION, _reciprocal(other))])
 
 
 def _of_cost(

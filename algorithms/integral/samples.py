@@ -142,13 +142,14 @@ class Integrals:
             self._rows = _bumps(len(samples.steps), samples.noise)
         else:
             weights = 1.0 / (np.median(doubt) + doubt + 1e-12) if weights is None else weights
-            self._rows = np.diag(weights / np.sqrt(np.mean(weights**2)))
+            self._rows = weights / np.sqrt(np.mean(weights**2))
         self._made: dict[str, Array] = {}
+        self._values: dict[str, Array] = {}
 
     def target(self, state: int) -> Array:
         """Give the changes of a state in units of its deviation, (r,)."""
         changes = self.samples.changes[:, state] / self.samples.deviation[state]
-        return np.asarray(self._rows @ changes)
+        return self._weighed(changes)
 
     def column(self, term: Summand, state: int) -> Array:
         """Give the integrals of a term, in the same units, (r,)."""
@@ -163,8 +164,18 @@ class Integrals:
         return np.stack([self.column(term, state) for term in terms], axis=1)
 
     def integrals(self, values: Array) -> Array:
-        """Integrate values at the nodes, (n - 1, nodes), over the intervals or test functions."""
-        return np.asarray(self._rows @ (self.samples.steps * (values @ _WEIGHTS)))
+        """Integrate values at the nodes, (..., n - 1, nodes), over intervals or test functions."""
+        return self._weighed(self.samples.steps * (values @ _WEIGHTS))
+
+    def at_nodes(self, term: Summand) -> Array:
+        """Give a term's values at the nodes, (n - 1, nodes)."""
+        if term.text not in self._values:
+            self._values[term.text] = term.values(self.between)
+        return self._values[term.text]
+
+    def _weighed(self, parts: Array) -> Array:
+        rows = self._rows
+        return np.asarray(parts * rows if rows.ndim == 1 else parts @ rows.T)
 
 
 def _bumps(intervals: int, noise: float) -> Array:

@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from answers import RightSide, answer
-from atoms import TunedSummand, families
-from constants import with_family
+from atoms import TunedSummand, families, fractions
+from constants import exact, with_family
 from dictionary import Summand, monomials, terms
-from supports import backward, best_supports, compressed
+from supports import backward, best_supports, compressed, residuals
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from atoms import AtomFamily
+    from numpy.typing import NDArray
     from samples import Integrals
 
-__all__ = ["Settings", "find"]
+    Array = NDArray[np.float64]
+
+__all__ = ["Search", "Settings", "find"]
 
 _WIDTH = 60
-_ENOUGH = (3.0, 4.0)
-"""For each pass: the search ends with an answer that is as good as the closest fit of all, were
-that to cost so much, and 1 more for each state.  In the second, terms with other inner constants
-stand beside those of the first."""
+_FIRST, _ENOUGH, _LAST = 3.0, 4.0, 5.0
+"""The search ends with an answer that is as good as the closest fit of all, were that to cost so
+much, and 1 more for each state: while there is one constant inside, one fraction, and more."""
+_LARGEST_SHARED = 5
+"""The largest support in which terms of other states' equations are tried."""
 _KEPT = 4
 """Of the first pass's."""
 _LARGEST = {1: 5, 2: 6, 3: 6}
@@ -31,6 +38,11 @@ _NESTED = 10
 """The largest support that backward elimination gives."""
 _DEGREES = {1: 5, 2: 4, 3: 3}
 """Of the sums of powers from which terms are left out one by one; 2 for more states."""
+
+_BY_BEAM, _MANY = 4, 16_000
+"""Sums of so many powers are all tried, while there are no more of them."""
+_HILL = 4
+"""The largest power under a bar, at least."""
 
 
 @dataclass(frozen=True)
@@ -55,25 +67,112 @@ class Settings:
     inner: bool
 
 
+class Search:
+    """The search for the equation of one state, in steps.
+
+    Attributes
+    ----------
+    pool
+        All right-hand sides found so far.
+    """
+
+    def __init__(self, design: Integrals, state: int, settings: Settings) -> None:
+        self._design, self._state, self._settings = design, state, settings
+        self._dim = design.samples.u.shape[1]
+        self.pool = _sums(design, state, settings)
+        self._inner: list[RightSide] = []
+
+    def best(self) -> RightSide:
+        """Give the best so far."""
+        return min(self.pool, key=lambda one: one.score(self._settings.weight))
+
+    def settled(self, enough: float = _ENOUGH) -> bool:
+        """Tell whether an answer is so cheap and fits so well that others hardly win."""
+        weight = self._settings.weight
+        floor = min(one.scale for one in self.pool)
+        limit = np.log10(floor + 1e-300) + weight * (enough + self._dim)
+        return bool(self.best().score(weight) <= limit)
+
+    def one_constant(self, late: Callable[[], bool]) -> None:
+        """Try terms with one constant inside, and sigmoids, beside sums of powers."""
+        self._with(self._families(), self._powers(), _FIRST, late)
+
+    def two_constants(self, late: Callable[[], bool]) -> None:
+        """Try fractions with two constants inside beside sums of powers."""
+        self._with(list(fractions(self._design.samples.u)), self._powers(), _ENOUGH, late)
+
+    def with_others(self, found: list[TunedSummand]) -> None:
+        """Try terms with the constants that stand in other states' equations."""
+        base = [*self._powers(), *found]
+        columns = self._design.columns(base, self._state)
+        if not found or self.settled() or not np.isfinite(columns).all():
+            return
+        unit, target = compressed(columns, self._design.target(self._state))
+        for supports in best_supports(unit, target, _LARGEST_SHARED, _WIDTH).values():
+            several = [one for one in supports if max(one) >= len(base) - len(found)]
+            for support in several[:_KEPT]:
+                self._add([exact(self._design, self._state, [base[k] for k in support])])
+
+    def several(self, late: Callable[[], bool]) -> None:
+        """Try terms with one constant inside beside the promising ones found before."""
+        terms = _promising(self._inner, self._settings.weight)
+        if terms:
+            base = [*monomials(self._dim, 1), *terms]
+            self._with(self._families(), base, _LAST, late)
+
+    def _families(self) -> list[AtomFamily]:
+        return list(families(self._design.samples.u, max(_DEGREES.get(self._dim, 2), _HILL)))
+
+    def _powers(self) -> list[Summand]:
+        return monomials(self._dim, 3 if self._dim == 1 else 2)
+
+    def _with(
+        self,
+        several: list[AtomFamily],
+        base: list[Summand],
+        enough: float,
+        late: Callable[[], bool],
+    ) -> None:
+        for family in several:
+            if late() or self.settled(enough):
+                return
+            least = min(one.scale for one in self.pool)
+            self._add(with_family(self._design, self._state, family, base, least))
+
+    def _add(self, answers: list[RightSide]) -> None:
+        self.pool += answers
+        self._inner += answers
+
+
 def find(
-    design: Integrals, state: int, settings: Settings, late: Callable[[], bool]
-) -> list[RightSide]:
-    """Give the best right-hand sides of all sizes for one state."""
-    u = design.samples.u
-    pool = _sums(design, state, settings)
-    if not settings.inner or design.samples.noise:
-        return pool
-    own = list(families(u, _DEGREES.get(u.shape[1], 2)))
-    base = monomials(u.shape[1], 3 if u.shape[1] == 1 else 2)
-    inner: list[RightSide] = []
-    for enough in _ENOUGH:
-        for family in own:
-            if late() or _settled([*pool, *inner], settings.weight, enough + u.shape[1]):
-                return [*pool, *inner]
-            least = min(one.scale for one in (*pool, *inner))
-            inner += with_family(design, state, family, base, least)
-        base = [*monomials(u.shape[1], 1), *_promising(inner, settings.weight)]
-    return [*pool, *inner]
+    design: Integrals, settings: Settings, late: Callable[[], bool], *, inner: bool
+) -> list[list[RightSide]]:
+    """Give the best right-hand sides of all sizes for each state.
+
+    Parameters
+    ----------
+    inner
+        Whether terms with constants inside are tried where sums of others do not settle it.
+    """
+    searches = [Search(design, state, settings) for state in range(design.samples.u.shape[1])]
+    if inner and settings.inner and not design.samples.noise:
+        for one in searches:
+            one.one_constant(late)
+            one.two_constants(late)
+        for one in searches:
+            others = [other.best() for other in searches if other is not one]
+            one.with_others(_families_of(others))
+        for one in searches:
+            one.several(late)
+    return [one.pool for one in searches]
+
+
+def _families_of(answers: list[RightSide]) -> list[TunedSummand]:
+    """Give all terms of the families, with their constants, that some answers have terms of."""
+    atoms = [term for one in answers for term in one.terms if isinstance(term, TunedSummand)]
+    once = {id(atom.constants): atom for atom in atoms}
+    several = [one for atom in once.values() for one in atom.family.atoms(atom.constants)]
+    return list({one.text: one for one in several}.values())
 
 
 def _promising(answers: list[RightSide], weight: float) -> list[Summand]:
@@ -88,13 +187,6 @@ def _promising(answers: list[RightSide], weight: float) -> list[Summand]:
     return list(found.values())[:_KEPT]
 
 
-def _settled(pool: list[RightSide], weight: float, enough: float) -> bool:
-    """Tell whether an answer is so cheap, and so near to the best fit, that others hardly win."""
-    floor = min(one.scale for one in pool)
-    best = min(one.score(weight) for one in pool)
-    return bool(best <= np.log10(floor + 1e-300) + weight * enough)
-
-
 def _sums(design: Integrals, state: int, settings: Settings) -> list[RightSide]:
     u = design.samples.u
     dim = u.shape[1]
@@ -106,20 +198,54 @@ def _sums(design: Integrals, state: int, settings: Settings) -> list[RightSide]:
             chosen.append(term)
             columns.append(column)
     unit, target = compressed(np.stack(columns, axis=1), design.target(state))
-    largest = min(_LARGEST.get(dim, 5), len(target) // 4)
-    found = best_supports(unit, target, largest, _WIDTH)
     at = {term.text: k for k, term in enumerate(chosen)}
-    for degree in range(1, _DEGREES.get(dim, 2) + 1):
-        nest = [at[term.text] for term in monomials(dim, degree) if term.text in at]
-        for support in backward(unit, target, nest, _NESTED):
-            found.setdefault(len(support), []).append(support)
-    for size in sorted(found, reverse=True):
-        for support in found[size][:3]:
-            for smaller in backward(unit, target, support, size - 1):
-                found[len(smaller)].append(smaller)
+    nests = [
+        [at[term.text] for term in monomials(dim, degree) if term.text in at]
+        for degree in range(1, _DEGREES.get(dim, 2) + 1)
+    ]
+    largest = min(_LARGEST.get(dim, 5), len(target) // 4)
+    found = _found(unit, target, nests, largest)
     pool = [answer(design, state, [])]
     for supports in found.values():
         for support in dict.fromkeys(supports):
             several: list[Summand] = [chosen[k] for k in support]
             pool.append(answer(design, state, several))
     return pool
+
+
+def _found(
+    unit: Array, target: Array, nests: list[list[int]], largest: int
+) -> dict[int, list[tuple[int, ...]]]:
+    """Give good supports of each size.
+
+    Parameters
+    ----------
+    nests
+        The columns of all powers up to each degree.
+    largest
+        The size up to which any columns are combined.
+    """
+    found = best_supports(unit, target, largest, _WIDTH)
+    for nest in nests:
+        for support in backward(unit, target, nest, _NESTED):
+            found.setdefault(len(support), []).append(support)
+    for support in _all_of(unit, target, nests[-1]):
+        found.setdefault(len(support), []).insert(0, support)
+    for size in sorted(found, reverse=True):
+        for support in found[size][:3]:
+            for smaller in backward(unit, target, support, size - 1):
+                found[len(smaller)].append(smaller)
+    return found
+
+
+def _all_of(unit: Array, target: Array, nest: list[int]) -> list[tuple[int, ...]]:
+    """Give the best of all sums of four and more powers, while they are not too many."""
+    found = []
+    columns, along = compressed(unit[:, nest], target)
+    for size in range(_BY_BEAM, len(nest)):
+        if math.comb(len(nest), size) > _MANY or size > _NESTED:
+            break
+        supports = np.array(list(itertools.combinations(range(len(nest)), size)))
+        best = supports[np.argmin(residuals(columns, along, supports))]
+        found.append(tuple(nest[k] for k in best))
+    return found
