@@ -28,6 +28,9 @@ _SMALLEST, _LARGEST = 1e-290, 1e290
 _DIGITS = 12
 """Digits of a factor or an offset by least squares that data in double precision can settle."""
 
+_SHORT = 8
+"""Of those, how many a number has that is meant as it stands."""
+
 _SUM, _PRODUCT, _SIGN, _POWER, _ATOM = range(5)
 """How tightly a text holds together."""
 
@@ -62,7 +65,7 @@ def in_own_units(tree: Node, scales: Sequence[float]) -> Node:
     return _whole(*_draw_out(tree, scales))
 
 
-def line(slope: float, tree: Node, intercept: float, *, like: Array) -> Node:
+def line(slope: float, tree: Node, intercept: float, *, like: Array, exact: bool = False) -> Node:
     """Write ``slope * tree + intercept``, with the numbers on the outside drawn together.
 
     The factor and the offset are then rounded to the digits that can be meant: a one or a zero
@@ -74,6 +77,8 @@ def line(slope: float, tree: Node, intercept: float, *, like: Array) -> Node:
         The parts.
     like
         Values (n,) that the whole is to be near; what counts beside them.
+    exact
+        Whether a factor that is no short number keeps all its digits: the data are exact.
     """
     ones = [1.0] * (1 + max(columns(tree), default=-1))
     factor, rest = _draw_out(tree, ones)
@@ -94,7 +99,10 @@ def line(slope: float, tree: Node, intercept: float, *, like: Array) -> Node:
     intercept = _on_grid(intercept, float(np.max(np.abs(like), initial=0.0)))
     if rest is None or factor == 0.0:
         return Node.constant(factor * (rest is None) + intercept)
-    scaled = times(float(f"{factor:.{_DIGITS - 1}e}"), rest)
+    rounded = f"{factor:.{_DIGITS - 1}e}"
+    if exact and float(rounded) != float(f"{factor:.{_SHORT - 1}e}"):
+        rounded = repr(factor)
+    scaled = times(float(rounded), rest)
     if intercept == 0.0:
         return scaled
     if intercept < 0.0:
