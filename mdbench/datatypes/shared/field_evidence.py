@@ -1,16 +1,14 @@
-"""Fields as equations are compared with them: averaged in space, and integrated in time."""
+"""Fields as equations are compared with them: in weak form, against test functions."""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mdbench.data.smoothing import smooth, smooth_in_time, smoother_along
-from mdbench.datatypes.shared.evidence import Evidence, scatters, windows
+from mdbench.data.smoothing import smooth_in_time, smoother_along
+from mdbench.datatypes.shared.evidence import INTEGRATED_TO, Evidence
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,16 +17,26 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["FieldIncrements", "smoothed_field"]
+__all__ = ["WeakWindows", "smoothed_field"]
 
-_PATCHES_ALONG = 10
-"""How many patches an axis is cut into."""
-_LARGEST = 12
-"""The most nodes from the middle of a patch to its border."""
-_MOST_POINTS = 200_000
-"""Places times times, on which an equation is evaluated."""
+_SMOOTHNESS = 6
+"""A test function is (1 - s^2) to this power along each axis and in time."""
+_TAIL = 7.75
+"""Half the width of a test function times the highest wave number that it lets pass: two standard
+deviations of its spectrum, which is nearly normal."""
+_QUIET = 1e-6
+"""What counts as noise at least when waves are told from it: a share of the variance."""
+_OVERLAP = 2.0
+"""Test functions in half the width of one."""
+_MOST = 3000
+"""Test functions, about."""
 _BORDER = 3
-"""Nodes at the ends of an axis that is not periodic where no patch is: derivatives are worse."""
+"""Nodes at the ends of an axis that is not periodic where no test function is: derivatives are
+worse there."""
+_LEAST = 0.05
+"""Of the mean variance that each integral's noise is taken to have at least."""
+_NODES = 3
+"""At which test functions are integrated between two samples (Gauss and Legendre)."""
 
 
 def smoothed_field(given: Field) -> Field:
@@ -59,103 +67,144 @@ _FEWEST = 12
 """Nodes of an axis along which a field is smoothed; fewer are left as they are."""
 
 
-class _AtPatches(Mapping[str, "Array"]):
-    """Features at the nodes of some patches, (patches, nodes, times), each made once."""
-
-    def __init__(self, columns: Mapping[str, Array], places: NDArray[np.intp]) -> None:
-        self._columns = columns
-        self._places = places
-        self._kept: dict[str, Array] = {}
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._columns)
-
-    def __len__(self) -> int:
-        return len(self._columns)
-
-    def __getitem__(self, name: str) -> Array:
-        if name not in self._kept:
-            column = self._columns[name]
-            self._kept[name] = column.reshape(-1, column.shape[-1])[self._places]
-        return self._kept[name]
-
-
 @dataclass(frozen=True, eq=False)
-class FieldIncrements(Evidence):
-    """Averages over patches of a field, whose changes are to be the integrals of right-hand sides.
+class WeakWindows(Evidence):
+    """Integrals over windows in space and time, in which changes are to be those of equations.
 
-    Right-hand sides are evaluated on the smoothed field and averaged over each patch with weights
-    that fall to zero at its border; their integrals in time are compared with the averages of the
-    field as it was measured, within windows of time as in `Increments`.
+    A right-hand side is evaluated on the smoothed field, and integrated against test functions
+    that fall to zero at the border of their window; the derivative in time is moved on to the test
+    function, and integrated with the field as it was measured.  Windows are so wide that the
+    test functions let the waves pass that are above the noise, and noise above these as little as
+    may be.  An integral counts the less, the more noise is in it.
+
+    Attributes
+    ----------
+    changes
+        The integrals of the derivatives in time, (rows, d).
+    weights
+        Of the rows, for each state, (rows, d).
+    along
+        What integrates along each axis, and in time, (rows of the axis, nodes).
     """
 
-    measured: Array = field(repr=False)
+    changes: Array = field(repr=False)
     weights: Array = field(repr=False)
-    integral: Array = field(repr=False)
-    whole: Array
-    window: int
+    along: tuple[Array, ...] = field(repr=False)
 
     @classmethod
     def of(
-        cls, given: Field, columns: Mapping[str, Array], states: tuple[int, ...]
-    ) -> FieldIncrements:
-        """Make it of a noisy field, and of the features of what it is when it is smoothed."""
-        places, weights = _patches(given)
-        lines = given.u.reshape(-1, len(given.t), given.dim)[..., states]
-        measured = np.einsum("p,sptd->tsd", weights, lines[places])
-        noise = smooth(given.t, measured.reshape(len(given.t), -1)).variances
-        window, whole, floors = windows(
-            measured, np.mean(noise.reshape(measured.shape[1:]), axis=0)
-        )
-        return cls(
-            columns=_AtPatches(columns, places),
-            floors=floors,
-            measured=measured,
-            weights=weights,
-            integral=_integral(given.t),
-            whole=whole,
-            window=window,
-        )
+        cls, given: Field, smoothed: Array, columns: Mapping[str, Array], states: tuple[int, ...]
+    ) -> WeakWindows:
+        """Make it of a noisy field, of what it is when it is smoothed, and of that one's features.
+
+        Parameters
+        ----------
+        smoothed
+            Shaped like the states of `given`.
+        """
+        halves, along = _bumps(given, smoothed)
+        moved, kept = _in_time(given.t, halves[-1], len(along[-1]))
+        measured, rest = given.u[..., states], (given.u - smoothed)[..., states]
+        exact = INTEGRATED_TO**2 * np.mean(measured**2, axis=tuple(range(measured.ndim - 1)))
+        changes = _integrals(measured, (*along[:-1], moved))
+        squares = tuple(each**2 for each in (*along[:-1], moved))
+        noise = _integrals(rest**2 + exact, squares)
+        weights = 1.0 / (noise + _LEAST * np.mean(noise, axis=0) + np.finfo(float).tiny)
+        whole = np.sum(weights * changes**2, axis=0)
+        whole[whole == 0] = 1.0
+        floors = np.maximum(np.sum(weights * noise, axis=0) / whole, np.finfo(float).tiny)
+        return cls(columns, floors, changes, weights / whole, (*along[:-1], kept))
 
     def loss(self, values: Array, target: int) -> float:
-        """Give the variance of what is left within windows over that of the averages."""
-        averages = np.einsum("p,spt->ts", self.weights, values)
-        left = self.measured[..., target] - self.integral @ averages
-        return float(np.mean(scatters(left, self.window)) / self.whole[target])
+        """Give the weighted squares of what is left over those of the changes."""
+        left = self.changes[:, target] - _integrals(values[..., None], self.along)[:, 0]
+        return float(np.sum(self.weights[:, target] * left**2))
 
 
-def _integral(t: Array) -> Array:
-    """Give the matrix (n, n) that integrates samples from the first time to each."""
-    from scipy.interpolate import CubicSpline  # noqa: PLC0415 - takes a moment to load
+def _integrals(values: Array, along: tuple[Array, ...]) -> Array:
+    """Integrate (n_x, ..., n_t, d) along all axes but the last one, to (rows, d)."""
+    for matrix in along:
+        values = np.tensordot(values, matrix, axes=(0, 1))
+    return np.moveaxis(values, 0, -1).reshape(-1, values.shape[0])
 
-    return np.asarray(CubicSpline(t, np.eye(len(t))).antiderivative()(t))
 
-
-def _patches(given: Field) -> tuple[NDArray[np.intp], Array]:
-    """Choose patches: the flat numbers of their nodes (patches, nodes), and the nodes' weights."""
-    shape = given.u.shape[:-2]
-    starts, halves = [], []
-    for name, n in zip(given.grid, shape, strict=True):
-        periodic = name in given.periods
-        half = max(0, min(n // (2 * _PATCHES_ALONG), _LARGEST))
-        border = 0 if periodic else min(_BORDER, (n - 1) // 4)
-        last = n - 1 if periodic else n - 1 - border - half
-        first = 0 if periodic else border + half
-        starts.append(np.arange(first, max(last, first) + 1, max(1, half)))
+def _bumps(given: Field, smoothed: Array) -> tuple[list[int], list[Array]]:
+    """Choose windows along each axis and in time: half their widths, and their weights."""
+    shape = given.u.shape[:-1]
+    periodic = [*(name in given.periods for name in given.grid), False]
+    halves, wanted, spans = [], [], []
+    for axis, (n, around) in enumerate(zip(shape, periodic, strict=True)):
+        border = 0 if around else 1 if axis == len(shape) - 1 else min(_BORDER, (n - 1) // 4)
+        span = n if around else n - 2 * border
+        most = max((span - 1) // 4, 0)
+        wave = _corner(given.u, smoothed, axis, periodic=around)
+        half = int(np.clip(round(_TAIL / wave), min(2, most), most))
         halves.append(half)
-    offsets = [np.arange(-half, half + 1) for half in halves]
-    bumps = [
-        (1 - (each / (half + 1)) ** 2) ** 2 for each, half in zip(offsets, halves, strict=True)
-    ]
-    weights = np.ones(1)
-    for bump in bumps:
-        weights = np.outer(weights, bump / bump.sum()).ravel()
-    most = max(1, _MOST_POINTS // (len(weights) * len(given.t)))
-    middles = list(itertools.product(*starts))
-    if len(middles) > most:
-        chosen = np.random.default_rng(0).choice(len(middles), most, replace=False)
-        middles = [middles[place] for place in np.sort(chosen)]
-    around = np.stack([each.ravel() for each in np.meshgrid(*offsets, indexing="ij")])
-    nodes = np.array(middles)[:, :, None] + around[None]
-    flat = np.ravel_multi_index(tuple(np.moveaxis(nodes, 1, 0)), shape, mode="wrap")
-    return flat, weights
+        spans.append((border, span))
+        room = span if around else span - 2 * half
+        wanted.append(max(4.0, _OVERLAP * room / max(half, 1)))
+    less = min(1.0, _MOST / float(np.prod(wanted))) ** (1 / len(shape))
+    along = []
+    for n, around, half, (border, span), many in zip(
+        shape, periodic, halves, spans, wanted, strict=True
+    ):
+        count = max(1, min(round(many * less), span if around else span - 2 * half))
+        if around:
+            middles = np.round(np.arange(count) * n / count)
+        else:
+            middles = np.round(np.linspace(border + half, border + span - 1 - half, count))
+        away = np.abs(np.arange(n) - middles[:, None])
+        if around:
+            away = np.minimum(away, n - away)
+        bumps = np.maximum(1 - (away / (half + 1)) ** 2, 0) ** _SMOOTHNESS
+        along.append(bumps / bumps.sum(axis=1, keepdims=True))
+    return halves, along
+
+
+def _corner(measured: Array, smoothed: Array, axis: int, *, periodic: bool) -> float:
+    """Give the highest wave number of any state along an axis that is above its noise.
+
+    In radians a node.
+    """
+    last = 1
+    n = measured.shape[axis]
+    for state in range(measured.shape[-1]):
+        lines = np.moveaxis(smoothed[..., state], axis, -1).reshape(-1, n)
+        lines = lines - lines.mean()
+        rest = float(np.mean((measured[..., state] - smoothed[..., state]) ** 2))
+        noise = max(rest, _QUIET * float(np.mean(lines**2)))
+        if not periodic and n > 2:  # noqa: PLR2004
+            s = np.linspace(-1, 1, n)
+            ends = np.stack([np.ones(n), s])
+            lines = lines - (lines @ np.linalg.pinv(ends)) @ ends
+            bell = np.cos(np.pi * s / 2) ** 2
+            lines = lines * bell / np.sqrt(np.mean(bell**2))
+        powers = np.mean(np.abs(np.fft.rfft(lines, axis=1)) ** 2, axis=0) / n
+        above = np.flatnonzero(powers > noise)
+        last = max(last, int(above[-1]) if len(above) else 1)
+    return 2 * np.pi * last / n
+
+
+def _in_time(t: Array, half: int, rows: int) -> tuple[Array, Array]:
+    """Give matrices (rows, n) that integrate samples times test functions in time.
+
+    The first one times minus their derivatives.  Between samples these are interpolated by
+    a spline of degree 5, or less where they are few.
+    """
+    from scipy.interpolate import make_interp_spline  # noqa: PLC0415 - takes a moment to load
+
+    n = len(t)
+    step = (t[-1] - t[0]) / (n - 1)
+    width = (half + 1) * step
+    middles = np.linspace(t[1] + half * step, t[-2] - half * step, rows)
+    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+    halves = np.diff(t)[:, None] / 2
+    places = (t[:-1, None] + halves * (nodes + 1)).ravel()
+    between = make_interp_spline(t, np.eye(n), k=5 if n > 5 else 3 if n > 3 else 1)(places)
+    s = (places - middles[:, None]) / width
+    inside = np.maximum(1 - s**2, 0)
+    test = inside**_SMOOTHNESS
+    slope = -2 * _SMOOTHNESS * s * inside ** (_SMOOTHNESS - 1) / width
+    sizes = (halves * weights).ravel()
+    norm = np.sum(test * sizes, axis=1, keepdims=True)
+    return np.asarray(-(slope * sizes / norm) @ between), np.asarray((test * sizes / norm) @ between)
