@@ -116,36 +116,39 @@ def _searched(
     measured = problem.arrays.get("measured", smoothed)
     rest = (measured - smoothed) / np.maximum(np.std(measured, axis=tuple(range(measured.ndim - 1))), 1e-300)
     noisy = float(np.median(np.abs(rest).reshape(-1, rest.shape[-1]), axis=0).max()) > _NOISY
-    waves = corners(problem, measured, smoothed)
     terms = tuple(products(problem.variables, measured.shape[-1], most[noisy], dearest))
     field = smoothed if noisy else measured
-    regressions: list[list[Regression]] = []
+    states = target_states(problem)
+    regressions: list[list[Regression]] = [[] for _ in states]
+    known: dict[tuple[int, ...], tuple[WeakField, Array]] = {}
     for width in widths:
-        if regressions and late():
-            break
-        form = WeakField(problem, field, field, width, waves)
-        columns = np.stack([form.column(term) for term in terms], axis=1)
-        usable = np.isfinite(columns).all(axis=0)
-        kept = tuple(term for term, use in zip(terms, usable, strict=True) if use)
-        columns = columns[:, usable]
-        each = []
-        for state in target_states(problem):
+        for own, state in zip(regressions, states, strict=True):
+            if own and late():
+                break
+            waves = corners(problem, measured[..., state], smoothed[..., state])
+            form = WeakField(problem, field, field, width, waves)
+            halves = tuple(bumps.half for bumps in form.bumps)
+            if halves not in known:
+                known[halves] = form, np.stack([form.column(term) for term in terms], axis=1)
+            form, columns = known[halves]
             weights = form.weights((measured - smoothed)[..., state] if noisy else None)
             target = form.target(state)
-            each.append(
-                Regression(kept, columns * weights[:, None], target * weights, form.apart)
+            usable = np.isfinite(columns).all(axis=0)
+            kept = tuple(term for term, use in zip(terms, usable, strict=True) if use)
+            own.append(
+                Regression(
+                    kept, columns[:, usable] * weights[:, None], target * weights, form.apart
+                )
             )
-        regressions.append(each)
     fronts = []
-    for number in range(len(problem.targets)):
+    for own in regressions:
         supports: dict[tuple[int, ...], None] = {}
-        for each in regressions:
-            for several in find(each[number], late).values():
+        for each in own:
+            for several in find(each, late).values():
                 supports.update(dict.fromkeys(several))
         front = [RightSide((), (), (), 1.0)]
         for support in sorted(supports, key=lambda one: (len(one), one)):
-            fits = [fitted(each[number], support) for each in regressions]
-            front.append(min(fits, key=lambda one: one.surest))
+            front.append(min((fitted(each, support) for each in own), key=lambda one: one.surest))
         fronts.append(front)
     return fronts
 

@@ -176,13 +176,10 @@ class WeakField:
 
 
 def corners(problem: Problem, measured: Array, smoothed: Array) -> list[float]:
-    """Give the highest wave number of any state along each axis and in time."""
+    """Give the highest wave number of a state along each axis and in time."""
     periodic = [*(bool(axis.period) for axis in axes_of(problem)), False]
     return [
-        max(
-            corner(measured[..., k], smoothed[..., k], axis, periodic=around, clean=_CLEAN)
-            for k in range(measured.shape[-1])
-        )
+        corner(measured, smoothed, axis, periodic=around, clean=_CLEAN)
         for axis, around in enumerate(periodic)
     ]
 

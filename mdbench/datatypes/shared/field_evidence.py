@@ -80,16 +80,16 @@ class WeakWindows(Evidence):
     Attributes
     ----------
     changes
-        The integrals of the derivatives in time, (rows, d).
+        For each target, the integrals of its derivative in time, (rows,).
     weights
-        Of the rows, for each state, (rows, d).
+        Of these rows.
     along
-        What integrates along each axis, and in time, (rows of the axis, nodes).
+        For each target, what integrates along each axis and in time, (rows of the axis, nodes).
     """
 
-    changes: Array = field(repr=False)
-    weights: Array = field(repr=False)
-    along: tuple[Array, ...] = field(repr=False)
+    changes: tuple[Array, ...] = field(repr=False)
+    weights: tuple[Array, ...] = field(repr=False)
+    along: tuple[tuple[Array, ...], ...] = field(repr=False)
 
     @classmethod
     def of(
@@ -102,58 +102,61 @@ class WeakWindows(Evidence):
         smoothed
             Shaped like the states of `given`.
         """
-        halves, along = _bumps(given, smoothed)
-        moved, kept = _in_time(given.t, halves[-1], len(along[-1]))
-        measured, rest = given.u[..., states], (given.u - smoothed)[..., states]
-        exact = INTEGRATED_TO**2 * np.mean(measured**2, axis=tuple(range(measured.ndim - 1)))
-        changes = _integrals(measured, (*along[:-1], moved))
-        squares = tuple(each**2 for each in (*along[:-1], moved))
-        noise = _integrals(rest**2 + exact, squares)
-        weights = 1.0 / (noise + _LEAST * np.mean(noise, axis=0) + np.finfo(float).tiny)
-        whole = np.sum(weights * changes**2, axis=0)
-        whole[whole == 0] = 1.0
-        floors = np.maximum(np.sum(weights * noise, axis=0) / whole, np.finfo(float).tiny)
-        return cls(columns, floors, changes, weights / whole, (*along[:-1], kept))
+        tiny = np.finfo(float).tiny
+        floors, all_changes, all_weights, all_along = [], [], [], []
+        for state in states:
+            measured, rest = given.u[..., state], given.u[..., state] - smoothed[..., state]
+            halves, along = _bumps(given, rest, smoothed[..., state])
+            moved, kept = _in_time(given.t, halves[-1], len(along[-1]))
+            changes = _integrals(measured, (*along[:-1], moved))
+            exact = INTEGRATED_TO**2 * float(np.mean(measured**2))
+            noise = _integrals(rest**2 + exact, tuple(each**2 for each in (*along[:-1], moved)))
+            weights = 1.0 / (noise + _LEAST * np.mean(noise) + tiny)
+            whole = float(weights @ changes**2) or 1.0
+            floors.append(max(float(weights @ noise) / whole, tiny))
+            all_changes.append(changes)
+            all_weights.append(weights / whole)
+            all_along.append((*along[:-1], kept))
+        return cls(
+            columns, np.array(floors), tuple(all_changes), tuple(all_weights), tuple(all_along)
+        )
 
     def loss(self, values: Array, target: int) -> float:
         """Give the weighted squares of what is left over those of the changes."""
-        left = self.changes[:, target] - _integrals(values[..., None], self.along)[:, 0]
-        return float(np.sum(self.weights[:, target] * left**2))
+        left = self.changes[target] - _integrals(values, self.along[target])
+        return float(self.weights[target] @ left**2)
 
 
 def _integrals(values: Array, along: tuple[Array, ...]) -> Array:
-    """Integrate (n_x, ..., n_t, d) along all axes but the last one, to (rows, d)."""
+    """Integrate values (n_x, ..., n_t) along all axes, (rows,)."""
     for matrix in along:
         values = np.tensordot(values, matrix, axes=(0, 1))
-    return np.moveaxis(values, 0, -1).reshape(-1, values.shape[0])
+    return values.reshape(-1)
 
 
-def _bumps(given: Field, smoothed: Array) -> tuple[list[int], list[Array]]:
+def _bumps(given: Field, rest: Array, smoothed: Array) -> tuple[list[int], list[Array]]:
     """Choose windows along each axis and in time: half their widths, and their weights."""
-    shape = given.u.shape[:-1]
+    shape = smoothed.shape
     periodic = [*(name in given.periods for name in given.grid), False]
-    halves, wanted, spans = [], [], []
+    halves, wanted, inner = [], [], []
     for axis, (n, around) in enumerate(zip(shape, periodic, strict=True)):
         border = 0 if around else 1 if axis == len(shape) - 1 else min(_BORDER, (n - 1) // 4)
-        span = n if around else n - 2 * border
+        span = n - 2 * border
         most = max((span - 1) // 4, 0)
-        wave = _corner(given.u, smoothed, axis, periodic=around)
+        wave = _corner(rest, smoothed, axis, periodic=around)
         half = int(np.clip(round(_TAIL / wave), min(2, most), most))
-        halves.append(half)
-        spans.append((border, span))
         room = span if around else span - 2 * half
+        halves.append(half)
+        inner.append((border + half, room))
         wanted.append(max(4.0, _OVERLAP * room / max(half, 1)))
     less = min(1.0, _MOST / float(np.prod(wanted))) ** (1 / len(shape))
     along = []
-    for n, around, half, (border, span), many in zip(
-        shape, periodic, halves, spans, wanted, strict=True
+    for n, around, half, (first, room), many in zip(
+        shape, periodic, halves, inner, wanted, strict=True
     ):
-        count = max(1, min(round(many * less), span if around else span - 2 * half))
-        if around:
-            middles = np.round(np.arange(count) * n / count)
-        else:
-            middles = np.round(np.linspace(border + half, border + span - 1 - half, count))
-        away = np.abs(np.arange(n) - middles[:, None])
+        count = max(1, min(round(many * less), room))
+        places = np.arange(count) * n / count if around else first + np.linspace(0, room - 1, count)
+        away = np.abs(np.arange(n) - np.round(places)[:, None])
         if around:
             away = np.minimum(away, n - away)
         bumps = np.maximum(1 - (away / (half + 1)) ** 2, 0) ** _SMOOTHNESS
@@ -161,28 +164,21 @@ def _bumps(given: Field, smoothed: Array) -> tuple[list[int], list[Array]]:
     return halves, along
 
 
-def _corner(measured: Array, smoothed: Array, axis: int, *, periodic: bool) -> float:
-    """Give the highest wave number of any state along an axis that is above its noise.
-
-    In radians a node.
-    """
-    last = 1
-    n = measured.shape[axis]
-    for state in range(measured.shape[-1]):
-        lines = np.moveaxis(smoothed[..., state], axis, -1).reshape(-1, n)
-        lines = lines - lines.mean()
-        rest = float(np.mean((measured[..., state] - smoothed[..., state]) ** 2))
-        noise = max(rest, _QUIET * float(np.mean(lines**2)))
-        if not periodic and n > 2:  # noqa: PLR2004
-            s = np.linspace(-1, 1, n)
-            ends = np.stack([np.ones(n), s])
-            lines = lines - (lines @ np.linalg.pinv(ends)) @ ends
-            bell = np.cos(np.pi * s / 2) ** 2
-            lines = lines * bell / np.sqrt(np.mean(bell**2))
-        powers = np.mean(np.abs(np.fft.rfft(lines, axis=1)) ** 2, axis=0) / n
-        above = np.flatnonzero(powers > noise)
-        last = max(last, int(above[-1]) if len(above) else 1)
-    return 2 * np.pi * last / n
+def _corner(rest: Array, smoothed: Array, axis: int, *, periodic: bool) -> float:
+    """Give the highest wave number along an axis that is above the noise, in radians a node."""
+    n = smoothed.shape[axis]
+    lines = np.moveaxis(smoothed, axis, -1).reshape(-1, n)
+    lines = lines - lines.mean()
+    noise = max(float(np.mean(rest**2)), _QUIET * float(np.mean(lines**2)))
+    if not periodic and n > 2:  # noqa: PLR2004 - a line through two nodes leaves nothing
+        s = np.linspace(-1, 1, n)
+        ends = np.stack([np.ones(n), s])
+        lines = lines - (lines @ np.linalg.pinv(ends)) @ ends
+        bell = np.cos(np.pi * s / 2) ** 2
+        lines = lines * bell / np.sqrt(np.mean(bell**2))
+    powers = np.mean(np.abs(np.fft.rfft(lines, axis=1)) ** 2, axis=0) / n
+    above = np.flatnonzero(powers > noise)
+    return 2 * np.pi * max(int(above[-1]) if len(above) else 1, 1) / n
 
 
 def _in_time(t: Array, half: int, rows: int) -> tuple[Array, Array]:
