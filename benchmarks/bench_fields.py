@@ -55,9 +55,7 @@ def main() -> None:
     print({level: f"{sum(each)} of {len(each)}" for level, each in found.items()})
 
 
-def judged(
-    kind: Any, task: EquationTask[Any], adapter: Any, spec: Any
-) -> tuple[bool, str]:
+def judged(kind: Any, task: EquationTask[Any], adapter: Any, spec: Any) -> tuple[bool, str]:
     """Fit, let the bench choose, and say for each target whether its truth was there and taken."""
     part = task.refit
     problem = Problem(
@@ -94,7 +92,13 @@ def judged(
         taken = choice.equations[target] if choice else "0"
         ok = is_true(truth, taken, task)
         right = right and ok
-        told.append("taken" if ok else f"there, not taken: {short(taken)}" if true else f"absent: {short(taken)}")
+        told.append(
+            "taken"
+            if ok
+            else f"there, not taken: {short(taken)}"
+            if true
+            else f"absent: {short(taken)}"
+        )
     return right, "; ".join(told)
 
 

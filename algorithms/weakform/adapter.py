@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from forms import WeakField, corners, values_of
@@ -23,7 +23,12 @@ if TYPE_CHECKING:
 _TIME_PART = 0.6
 """Of the time limit, for the search."""
 _NOISY = 3e-4
-"""Noise above this share of a state's deviation is heeded."""
+"""Data are noisy where smoothing takes more than this share of a state's deviation out of most
+samples."""
+_FEWEST_TIMES = 7
+_WORTH = 0.7
+"""By how much a term has to lower the logarithm of what is left for the method itself to like it;
+the bench has a rule of its own."""
 
 
 class Adapter:
@@ -70,12 +75,19 @@ class Adapter:
                 "the weak form integrates over whole fields, so that it cannot do with a part of "
                 "the rows; run it without --max-rows"
             )
-        with np.errstate(all="ignore"):  # what overflows is left out
-            self._fronts = _searched(
-                problem, self._most, self._dearest, self._widths, lambda: time.monotonic() > until
+        if len(problem.t) < _FEWEST_TIMES:
+            raise Unsupported(
+                f"test functions in time take {_FEWEST_TIMES} times, and there are {len(problem.t)}"
             )
-        self.stopped_early = time.monotonic() > until
-        self._chosen = [_liked(front) for front in self._fronts]
+
+        def late() -> bool:
+            return time.monotonic() > until
+
+        with np.errstate(all="ignore"):  # what overflows is left out
+            regressions = self._regressions(problem, late)
+            self._fronts = [_front(several, late) for several in regressions]
+        self.stopped_early = late()
+        self._chosen = [min(front, key=_disliked) for front in self._fronts]
         for name, one in zip(problem.targets, self._chosen, strict=True):
             print(f"{name} = {one.text}   (left: {one.left:.1e})")  # noqa: T201 - for the log
             for term, value, error in zip(one.terms, one.coefficients, one.errors, strict=True):
@@ -104,55 +116,59 @@ class Adapter:
         """Give one right-hand side for each target."""
         return [one.text for one in self._chosen]
 
-
-def _searched(
-    problem: Problem,
-    most: tuple[int, int],
-    dearest: float,
-    widths: Sequence[float],
-    late: Callable[[], bool],
-) -> list[list[RightSide]]:
-    smoothed = problem.u
-    measured = problem.arrays.get("measured", smoothed)
-    rest = (measured - smoothed) / np.maximum(np.std(measured, axis=tuple(range(measured.ndim - 1))), 1e-300)
-    noisy = float(np.median(np.abs(rest).reshape(-1, rest.shape[-1]), axis=0).max()) > _NOISY
-    terms = tuple(products(problem.variables, measured.shape[-1], most[noisy], dearest))
-    field = smoothed if noisy else measured
-    states = target_states(problem)
-    regressions: list[list[Regression]] = [[] for _ in states]
-    known: dict[tuple[int, ...], tuple[WeakField, Array]] = {}
-    for width in widths:
-        for own, state in zip(regressions, states, strict=True):
-            if own and late():
-                break
-            waves = corners(problem, measured[..., state], smoothed[..., state])
-            form = WeakField(problem, field, field, width, waves)
-            halves = tuple(bumps.half for bumps in form.bumps)
-            if halves not in known:
-                known[halves] = form, np.stack([form.column(term) for term in terms], axis=1)
-            form, columns = known[halves]
-            weights = form.weights((measured - smoothed)[..., state] if noisy else None)
-            target = form.target(state)
-            usable = np.isfinite(columns).all(axis=0)
-            kept = tuple(term for term, use in zip(terms, usable, strict=True) if use)
-            own.append(
-                Regression(
-                    kept, columns[:, usable] * weights[:, None], target * weights, form.apart
+    def _regressions(self, problem: Problem, late: Callable[[], bool]) -> list[list[Regression]]:
+        """Integrate all terms for each target, against test functions of each width."""
+        smoothed = problem.u
+        measured = problem.arrays.get("measured", smoothed)
+        noisy = _noise(measured, smoothed) > _NOISY
+        field = smoothed if noisy else measured
+        most, states = self._most[noisy], target_states(problem)
+        terms = tuple(products(problem.variables, measured.shape[-1], most, self._dearest))
+        found: list[list[Regression]] = [[] for _ in states]
+        known: dict[tuple[int, ...], tuple[WeakField, Array]] = {}
+        for width in self._widths:
+            for own, state in zip(found, states, strict=True):
+                if own and late():
+                    break
+                waves = corners(problem, measured[..., state], smoothed[..., state])
+                form = WeakField(problem, field, width, waves)
+                halves = tuple(bumps.half for bumps in form.bumps)
+                if halves not in known:
+                    known[halves] = form, np.stack([form.column(one) for one in terms], axis=1)
+                form, columns = known[halves]
+                rest = (measured - smoothed)[..., state] if noisy else None
+                weights, usable = form.weights(rest), np.isfinite(columns).all(axis=0)
+                own.append(
+                    Regression(
+                        tuple(one for one, use in zip(terms, usable, strict=True) if use),
+                        columns[:, usable] * weights[:, None],
+                        form.target(state) * weights,
+                        form.apart,
+                    )
                 )
-            )
-    fronts = []
-    for own in regressions:
-        supports: dict[tuple[int, ...], None] = {}
-        for each in own:
-            for several in find(each, late).values():
-                supports.update(dict.fromkeys(several))
-        front = [RightSide((), (), (), 1.0)]
-        for support in sorted(supports, key=lambda one: (len(one), one)):
-            front.append(min((fitted(each, support) for each in own), key=lambda one: one.surest))
-        fronts.append(front)
-    return fronts
+        return found
 
 
-def _liked(front: Sequence[RightSide]) -> RightSide:
-    """Give what the method itself likes best: each term has to halve what is left."""
-    return min(front, key=lambda one: np.log(one.left + 1e-12) + 0.7 * len(one.terms))
+def _front(regressions: Sequence[Regression], late: Callable[[], bool]) -> list[RightSide]:
+    """Give the best right-hand sides of each size, each from the width where it is surest."""
+    supports: dict[tuple[int, ...], None] = {}
+    for each in regressions:
+        for several in find(each, late).values():
+            supports.update(dict.fromkeys(several))
+    front = [RightSide((), (), (), 1.0)]
+    for support in sorted(supports, key=lambda one: (len(one), one)):
+        fits = (fitted(each, support) for each in regressions)
+        front.append(min(fits, key=lambda one: one.surest))
+    return front
+
+
+def _noise(measured: Array, smoothed: Array) -> float:
+    """Give what smoothing takes out of half of the samples, as a share of a state's deviation."""
+    states = measured.shape[-1]
+    deviations = np.std(measured.reshape(-1, states), axis=0)
+    rest = np.median(np.abs(measured - smoothed).reshape(-1, states), axis=0)
+    return float(np.max(rest / np.maximum(deviations, 1e-300)))
+
+
+def _disliked(one: RightSide) -> float:
+    return float(np.log(one.left + 1e-12)) + _WORTH * len(one.terms)

@@ -42,24 +42,21 @@ class WeakField:
     ----------
     problem
         The field.
-    measured, smoothed
-        The states as they were measured, and as they are multiplied (n_x, ..., n_t, d).
+    states
+        Its states as they are integrated (n_x, ..., n_t, d).
     factor
         The width of test functions, in units of what the spectrum says.
+    waves
+        The highest wave number along each axis and in time that is above the noise, in radians a
+        node.
     """
 
     def __init__(
-        self,
-        problem: Problem,
-        measured: Array,
-        smoothed: Array,
-        factor: float,
-        waves: Sequence[float],
+        self, problem: Problem, states: Array, factor: float, waves: Sequence[float]
     ) -> None:
         self.axes = axes_of(problem)
-        self.measured = [np.ascontiguousarray(measured[..., k]) for k in range(measured.shape[-1])]
-        self.smoothed = [np.ascontiguousarray(smoothed[..., k]) for k in range(measured.shape[-1])]
-        shape = self.measured[0].shape
+        self.states = [np.ascontiguousarray(states[..., k]) for k in range(states.shape[-1])]
+        shape = states.shape[:-1]
         steps = [*(axis.step for axis in self.axes), float(np.diff(problem.t).mean())]
         periodic = [*(bool(axis.period) for axis in self.axes), False]
         halves = [
@@ -79,10 +76,9 @@ class WeakField:
         ]
         self._derived: dict[tuple[int, int, int], Array] = {}
 
-    def target(self, state: int, *, smoothed: bool = False) -> Array:
+    def target(self, state: int) -> Array:
         """Give the integrals of a state's derivative in time, (rows,)."""
-        values = (self.smoothed if smoothed else self.measured)[state]
-        return -self.integral(values, len(self.axes), 1)
+        return -self.integral(self.states[state], len(self.axes), 1)
 
     def integral(self, values: Array, axis: int = 0, order: int = 0) -> Array:
         """Integrate values times a derivative of the test functions along one axis, (rows,)."""
@@ -118,60 +114,41 @@ class WeakField:
         weights = 1.0 / np.sqrt(squares + _LEAST * np.mean(squares) + 1e-300)
         return np.asarray(weights / np.sqrt(np.mean(weights**2)))
 
-    def column(self, term: Product, *, raw: bool = False) -> Array:
+    def column(self, term: Product) -> Array:
         """Integrate a term, (rows,)."""
-        states = self.measured if raw else self.smoothed
-        if term.function:
-            return self.integral(FUNCTIONS[term.function](self.smoothed[term.states[0]]))
-        factor = np.ones(1)
+        factor = np.ones(self.states[0].shape)
         for state in term.states:
-            factor = factor * self.smoothed[state]
-        if not term.derivatives:
-            if term.states:
-                alone = states if len(term.states) == 1 else self.smoothed
-                return self.integral(factor if len(term.states) > 1 else alone[term.states[0]])
-            return self.integral(np.ones(self.measured[0].shape))
-        if len(term.derivatives) > 1:
+            factor = factor * FUNCTIONS.get(term.function, np.asarray)(self.states[state])
+        if len(term.derivatives) != 1 or not self.bumps[term.derivatives[0].axis].half:
             for each in term.derivatives:
-                factor = factor * self._derivative(each)
+                factor = factor * self._derivative(each.state, each.axis, each.order)
             return self.integral(factor)
         (last,) = term.derivatives
-        if not self.bumps[last.axis].half:
-            return self.integral(factor * self._derivative(last))
+        state = self.states[last.state]
         sign = (-1) ** last.order
-        if not term.states:
-            return sign * self.integral(states[last.state], last.axis, last.order)
-        if set(term.states) == {last.state} and last.order <= 2:
-            power = len(term.states) + 1
-            whole = factor * self.smoothed[last.state] / power
-            moved = sign * self.integral(whole, last.axis, last.order)
-            if last.order == 1:
-                return moved
-            first = self._of(last.state, last.axis, 1)
-            rest = len(term.states) * first**2
-            for _ in term.states[1:]:
-                rest = rest * self.smoothed[last.state]
-            return moved - self.integral(rest)
+        if set(term.states) <= {last.state} and last.order <= (4, 2)[bool(term.states)]:
+            power = len(term.states)
+            whole = sign * self.integral(factor * state / (power + 1), last.axis, last.order)
+            if last.order == 1 or not power:
+                return whole
+            # u^p u_xx is (u^(p+1)/(p+1))_xx - p u^(p-1) u_x^2.
+            slope = self._derivative(last.state, last.axis, 1)
+            return whole - power * self.integral(state ** (power - 1) * slope**2)
         return self._by_half(factor, last)
 
     def _by_half(self, factor: Array, last: Derivative) -> Array:
         moved = last.order // 2
-        rest = self._of(last.state, last.axis, last.order - moved)
+        rest = self._derivative(last.state, last.axis, last.order - moved)
         total = np.zeros(1)
         for k in range(moved + 1):
             part = differentiate(factor, last.axis, self.axes[last.axis], k) if k else factor
             total = total + comb(moved, k) * self.integral(part * rest, last.axis, moved - k)
         return (-1) ** moved * total
 
-    def _derivative(self, each: Derivative) -> Array:
-        return self._of(each.state, each.axis, each.order)
-
-    def _of(self, state: int, axis: int, order: int) -> Array:
+    def _derivative(self, state: int, axis: int, order: int) -> Array:
         key = state, axis, order
         if key not in self._derived:
-            self._derived[key] = differentiate(
-                self.smoothed[state], axis, self.axes[axis], order
-            )
+            self._derived[key] = differentiate(self.states[state], axis, self.axes[axis], order)
         return self._derived[key]
 
 
@@ -184,9 +161,7 @@ def corners(problem: Problem, measured: Array, smoothed: Array) -> list[float]:
     ]
 
 
-def values_of(
-    problem: Problem, terms: Sequence[Product], coefficients: Sequence[float]
-) -> Array:
+def values_of(problem: Problem, terms: Sequence[Product], coefficients: Sequence[float]) -> Array:
     """Evaluate a sum of terms at each point of a field, shaped like one state."""
     axes, u = axes_of(problem), problem.u
     total = np.zeros(u.shape[:-1])

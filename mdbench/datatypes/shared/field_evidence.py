@@ -203,4 +203,6 @@ def _in_time(t: Array, half: int, rows: int) -> tuple[Array, Array]:
     slope = -2 * _SMOOTHNESS * s * inside ** (_SMOOTHNESS - 1) / width
     sizes = (halves * weights).ravel()
     norm = np.sum(test * sizes, axis=1, keepdims=True)
-    return np.asarray(-(slope * sizes / norm) @ between), np.asarray((test * sizes / norm) @ between)
+    return np.asarray(-(slope * sizes / norm) @ between), np.asarray(
+        (test * sizes / norm) @ between
+    )
