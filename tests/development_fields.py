@@ -6,7 +6,7 @@ not periodic are windows that were cut out of periodic ones.  Constants are not 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -65,7 +65,6 @@ class Grown:
     substeps: int = 20
     window: tuple[slice, ...] | None = None
     skipped: float = 0.0
-    names: tuple[str, ...] = field(default=())
 
 
 def waves(
@@ -139,8 +138,7 @@ def clean_field(system: Grown) -> Field:
     def nonlinear(v: NDArray[np.complex128]) -> NDArray[np.complex128]:
         known = {**named(v), "sin": np.sin}
         values = [
-            np.broadcast_to(np.asarray(eval(code, known), dtype=float), shape)  # noqa: S307
-            for code in codes
+            np.broadcast_to(np.asarray(eval(code, known), dtype=float), shape) for code in codes
         ]
         return np.fft.fftn(np.stack(values), axes=axes) * keep
 
@@ -307,10 +305,8 @@ SYSTEMS: dict[str, Grown] = {
     ),
     "ginzburg-landau": Grown(
         (
-            "1.12*u0 + 0.76*u0_xx - 0.61*u1_xx - 0.93*u0**3 - 0.93*u0*u1**2"
-            " + 1.24*u0**2*u1 + 1.24*u1**3",
-            "1.12*u1 + 0.76*u1_xx + 0.61*u0_xx - 0.93*u1**3 - 0.93*u0**2*u1"
-            " - 1.24*u0*u1**2 - 1.24*u0**3",
+            "1.12*u0+0.76*u0_xx-0.61*u1_xx-0.93*u0**3-0.93*u0*u1**2+1.24*u0**2*u1+1.24*u1**3",
+            "1.12*u1+0.76*u1_xx+0.61*u0_xx-0.93*u1**3-0.93*u0**2*u1-1.24*u0*u1**2-1.24*u0**3",
         ),
         ({"": 1.12, "xx": 0.76}, {"": 1.12, "xx": 0.76}),
         (
@@ -396,5 +392,21 @@ SYSTEMS: dict[str, Grown] = {
         3.1,
         60,
         waves(13, 1, 2, most=2, mean=0.6),
+    ),
+    "ribbed-2d": Grown(
+        ("0.31*u0_xx + 0.31*u0_yy - 0.22*u0_y",),
+        ({"xx": 0.31, "yy": 0.31, "y": -0.22},),
+        ("0",),
+        (5.0, 9.0),
+        (40, 60),
+        3.3,
+        50,
+        lambda angles: [
+            1.4
+            + np.cos(angles[1])
+            + 0.6 * np.sin(2 * angles[1] + 0.3)
+            + 0.3 * np.cos(angles[0]) * (1 + 0.5 * np.sin(3 * angles[1]))
+        ],
+        finer=1,
     ),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,6 +27,8 @@ _NOISY = 3e-4
 """Data are noisy where smoothing takes more than this share of a state's deviation out of most
 samples."""
 _FEWEST_TIMES = 7
+_BETTER = 0.6
+"""Of what a cheaper sum leaves, a dearer one of as many terms may leave at most to be offered."""
 _WORTH = 0.7
 """By how much a term has to lower the logarithm of what is left for the method itself to like it;
 the bench has a rule of its own."""
@@ -44,6 +47,9 @@ class Adapter:
         The highest cost of a term.
     widths
         Of test functions, in units of what the spectrum of the data says.
+    worth
+        By which factor each further term has to lower what is left of clean data to be offered to
+        the bench.  Of noisy data all are, since the bench knows more of noise.
     """
 
     stopped_early: bool = False
@@ -58,10 +64,11 @@ class Adapter:
         noisy_terms: int,
         dearest: float,
         widths: Sequence[float],
+        worth: float,
     ) -> None:
         del seed, threads
         self._most = int(terms), int(noisy_terms)
-        self._dearest = float(dearest)
+        self._dearest, self._worth = float(dearest), float(worth)
         self._widths = tuple(map(float, widths))
         self._fronts: list[list[RightSide]] = []
         self._chosen: list[RightSide] = []
@@ -83,9 +90,13 @@ class Adapter:
         def late() -> bool:
             return time.monotonic() > until
 
+        worth = 1.0 if _is_noisy(problem) else self._worth
         with np.errstate(all="ignore"):  # what overflows is left out
             regressions = self._regressions(problem, late)
-            self._fronts = [_front(several, late) for several in regressions]
+            self._fronts = [
+                _front(several, state, worth, late)
+                for several, state in zip(regressions, target_states(problem), strict=True)
+            ]
         self.stopped_early = late()
         self._chosen = [min(front, key=_disliked) for front in self._fronts]
         for name, one in zip(problem.targets, self._chosen, strict=True):
@@ -120,7 +131,7 @@ class Adapter:
         """Integrate all terms for each target, against test functions of each width."""
         smoothed = problem.u
         measured = problem.arrays.get("measured", smoothed)
-        noisy = _noise(measured, smoothed) > _NOISY
+        noisy = _is_noisy(problem)
         field = smoothed if noisy else measured
         most, states = self._most[noisy], target_states(problem)
         terms = tuple(products(problem.variables, measured.shape[-1], most, self._dearest))
@@ -137,7 +148,7 @@ class Adapter:
                     known[halves] = form, np.stack([form.column(one) for one in terms], axis=1)
                 form, columns = known[halves]
                 rest = (measured - smoothed)[..., state] if noisy else None
-                weights, usable = form.weights(rest), np.isfinite(columns).all(axis=0)
+                weights, usable = form.weights(rest), np.isfinite(columns.sum(axis=0))
                 own.append(
                     Regression(
                         tuple(one for one, use in zip(terms, usable, strict=True) if use),
@@ -149,25 +160,63 @@ class Adapter:
         return found
 
 
-def _front(regressions: Sequence[Regression], late: Callable[[], bool]) -> list[RightSide]:
+def _front(
+    regressions: Sequence[Regression], target: int, worth: float, late: Callable[[], bool]
+) -> list[RightSide]:
     """Give the best right-hand sides of each size, each from the width where it is surest."""
     supports: dict[tuple[int, ...], None] = {}
     for each in regressions:
         for several in find(each, late).values():
             supports.update(dict.fromkeys(several))
-    front = [RightSide((), (), (), 1.0)]
+    fits: dict[int, list[RightSide]] = {}
     for support in sorted(supports, key=lambda one: (len(one), one)):
-        fits = (fitted(each, support) for each in regressions)
-        front.append(min(fits, key=lambda one: one.surest))
+        fits.setdefault(len(support), []).append(_surest(regressions, support))
+    front = [RightSide((), (), (), 1.0, (1.0,) * len(regressions))]
+    for size in sorted(fits):
+        front += [
+            one
+            for one in _not_disguised(fits[size], target)
+            if all(
+                one.left < other.elsewhere[one.width] * worth ** (len(other.terms) - size)
+                for other in front
+                if len(other.terms) < size
+            )
+        ]
     return front
 
 
-def _noise(measured: Array, smoothed: Array) -> float:
-    """Give what smoothing takes out of half of the samples, as a share of a state's deviation."""
-    states = measured.shape[-1]
+def _surest(regressions: Sequence[Regression], support: tuple[int, ...]) -> RightSide:
+    """Fit a support to test functions of each width, and give the surest fit."""
+    fits = [fitted(each, support) for each in regressions]
+    width = min(range(len(fits)), key=lambda k: fits[k].surest)
+    return replace(fits[width], elsewhere=tuple(one.left for one in fits), width=width)
+
+
+def _not_disguised(alike: Sequence[RightSide], target: int) -> list[RightSide]:
+    """Leave out sums for which a cheaper one of as many terms does as well, or nearly so.
+
+    On a wave of one length a fourth derivative is a second one in disguise, and where a state
+    hardly varies so is its product with anything.
+    """
+    costs = {one: one.cost_for(target) for one in alike}
+    kept: list[RightSide] = []
+    for one in sorted(alike, key=lambda one: (costs[one], one.left)):
+        if all(
+            one.left < _BETTER * other.elsewhere[one.width]
+            for other in kept
+            if costs[other] < costs[one]
+        ):
+            kept.append(one)
+    return kept
+
+
+def _is_noisy(problem: Problem) -> bool:
+    """Tell whether smoothing takes something out of at least half of the samples of a state."""
+    states = problem.u.shape[-1]
+    measured = problem.arrays.get("measured", problem.u)
     deviations = np.std(measured.reshape(-1, states), axis=0)
-    rest = np.median(np.abs(measured - smoothed).reshape(-1, states), axis=0)
-    return float(np.max(rest / np.maximum(deviations, 1e-300)))
+    rest = np.median(np.abs(measured - problem.u).reshape(-1, states), axis=0)
+    return bool(np.max(rest / np.maximum(deviations, 1e-300)) > _NOISY)
 
 
 def _disliked(one: RightSide) -> float:

@@ -89,7 +89,7 @@ class WeakField:
 
     @property
     def apart(self) -> float:
-        """About how many test functions there would be if they did not overlap, half a width each."""
+        """About how many test functions there would be side by side, half a width each."""
         count = 1.0
         for bumps in self.bumps:
             rows, nodes = bumps.weights[0].shape
@@ -117,23 +117,21 @@ class WeakField:
     def column(self, term: Product) -> Array:
         """Integrate a term, (rows,)."""
         factor = np.ones(self.states[0].shape)
-        for state in term.states:
-            factor = factor * FUNCTIONS.get(term.function, np.asarray)(self.states[state])
+        for number in term.states:
+            factor = factor * FUNCTIONS.get(term.function, np.asarray)(self.states[number])
         if len(term.derivatives) != 1 or not self.bumps[term.derivatives[0].axis].half:
             for each in term.derivatives:
                 factor = factor * self._derivative(each.state, each.axis, each.order)
             return self.integral(factor)
         (last,) = term.derivatives
-        state = self.states[last.state]
-        sign = (-1) ** last.order
-        if set(term.states) <= {last.state} and last.order <= (4, 2)[bool(term.states)]:
-            power = len(term.states)
-            whole = sign * self.integral(factor * state / (power + 1), last.axis, last.order)
+        u, power, sign = self.states[last.state], len(term.states), (-1) ** last.order
+        if set(term.states) <= {last.state} and last.order <= (4, 2)[power > 0]:
+            whole = sign * self.integral(factor * u / (power + 1), last.axis, last.order)
             if last.order == 1 or not power:
-                return whole
+                return np.asarray(whole)
             # u^p u_xx is (u^(p+1)/(p+1))_xx - p u^(p-1) u_x^2.
             slope = self._derivative(last.state, last.axis, 1)
-            return whole - power * self.integral(state ** (power - 1) * slope**2)
+            return np.asarray(whole - power * self.integral(u ** (power - 1) * slope**2))
         return self._by_half(factor, last)
 
     def _by_half(self, factor: Array, last: Derivative) -> Array:
@@ -143,7 +141,7 @@ class WeakField:
         for k in range(moved + 1):
             part = differentiate(factor, last.axis, self.axes[last.axis], k) if k else factor
             total = total + comb(moved, k) * self.integral(part * rest, last.axis, moved - k)
-        return (-1) ** moved * total
+        return np.asarray((-1) ** moved * total)
 
     def _derivative(self, state: int, axis: int, order: int) -> Array:
         key = state, axis, order
@@ -167,8 +165,8 @@ def values_of(problem: Problem, terms: Sequence[Product], coefficients: Sequence
     total = np.zeros(u.shape[:-1])
     for term, coefficient in zip(terms, coefficients, strict=True):
         value = np.full(u.shape[:-1], coefficient)
-        for state in term.states:
-            value = value * FUNCTIONS.get(term.function, np.asarray)(u[..., state])
+        for number in term.states:
+            value = value * FUNCTIONS.get(term.function, np.asarray)(u[..., number])
         for each in term.derivatives:
             state = np.ascontiguousarray(u[..., each.state])
             value = value * differentiate(state, each.axis, axes[each.axis], each.order)

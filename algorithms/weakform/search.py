@@ -25,8 +25,10 @@ _LARGEST = 8
 """Terms of the largest supports that are grown."""
 _NESTED = 12
 """The largest support that leaving out gives."""
-_EACH = 3
+_EACH = 8
 """Supports of a size that are kept."""
+_BRANCHED = 3
+"""Of these, from which terms are left out one by one."""
 _SEEN = 1e-9
 """A term so much smaller than the largest one is rounding."""
 
@@ -55,21 +57,33 @@ class RightSide:
 
     Attributes
     ----------
+    errors
+        The standard error of each coefficient.
     left
         What it leaves of the target's sum of squares.
     errors
         The standard error of each coefficient.
+    elsewhere
+        What the same terms leave, fitted to test functions of each width.
+    width
+        The number of the width that this fit is of.
     """
 
     terms: tuple[Product, ...] = field(repr=False)
     coefficients: tuple[float, ...]
     errors: tuple[float, ...] = field(repr=False)
     left: float
+    elsewhere: tuple[float, ...] = field(default=(), repr=False)
+    width: int = 0
 
     @property
     def text(self) -> str:
         """Write it with all digits."""
         return write_sum(np.array(self.coefficients), [term.text for term in self.terms])
+
+    def cost_for(self, target: int) -> float:
+        """Give what its terms cost together in the equation of a state."""
+        return sum(term.cost_for(target) for term in self.terms)
 
     @property
     def surest(self) -> float:
@@ -97,7 +111,7 @@ def find(problem: Regression, late: Callable[[], bool]) -> dict[int, list[Suppor
     for size in sorted(found, reverse=True):
         if late():
             break
-        for support in found[size][:_EACH]:
+        for support in found[size][:_BRANCHED]:
             for smaller in backward(unit, target, support, size - 1):
                 found.setdefault(len(smaller), []).append(smaller)
     best = {}

@@ -17,7 +17,10 @@ __all__ = ["Product", "products"]
 
 _ORDER = 0.25
 """What each order of a derivative costs."""
-_FUNCTION = 3.0
+_OTHER = 0.125
+"""What it costs besides that a derivative is one of another state than the target."""
+_FUNCTION = 3.5
+"""What a function of a state costs: more than a cube, since a wave has one in it."""
 _FUNCTIONS = ("sin", "cos")
 _MOST_STATES = 2
 """For which functions of a state are tried."""
@@ -47,6 +50,14 @@ class Product:
         if self.function:
             return _FUNCTION
         return len(self.states) + sum(1 + _ORDER * each.order for each in self.derivatives)
+
+    def cost_for(self, target: int) -> float:
+        """Give what it costs in the equation of a state.
+
+        A derivative of another state costs a little more: where a law binds states to each other,
+        as in a flow without sources, one may stand for the other.
+        """
+        return self.cost + _OTHER * sum(each.state != target for each in self.derivatives)
 
     @property
     def text(self) -> str:

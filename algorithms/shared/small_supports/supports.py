@@ -93,6 +93,8 @@ def best_supports(columns: Array, target: Array, most: int, width: int) -> dict[
         if triples:
             found[3] = _ranked(columns, target, triples, width)
     for size in range(4, min(most, p) + 1):
+        if not found.get(size - 1):
+            break  # the rest of the columns add nothing
         found[size] = _extended(columns, target, found[size - 1], width)
     return {size: supports[:_KEPT] for size, supports in found.items() if supports}
 
@@ -165,6 +167,8 @@ def _pairs_and_triples(
 
 
 def _ranked(columns: Array, target: Array, supports: list[Support], width: int) -> list[Support]:
+    if not supports:
+        return []
     left = residuals(columns, target, np.array(supports))
     return [supports[k] for k in np.argsort(left, kind="stable")[:width]]
 

@@ -11,6 +11,8 @@ from mdbench.data.smoothing import smooth_in_time, smoother_along
 from mdbench.datatypes.shared.evidence import INTEGRATED_TO, Evidence
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     from mdbench.data.field import Field
@@ -35,6 +37,8 @@ _BORDER = 3
 worse there."""
 _LEAST = 0.05
 """Of the mean variance that each integral's noise is taken to have at least."""
+_DEGREES = (1, 3, 5)
+"""Of the splines between times: the highest that there are enough of these for."""
 _NODES = 3
 """At which test functions are integrated between two samples (Gauss and Legendre)."""
 
@@ -196,7 +200,8 @@ def _in_time(t: Array, half: int, rows: int) -> tuple[Array, Array]:
     nodes, weights = np.polynomial.legendre.leggauss(_NODES)
     halves = np.diff(t)[:, None] / 2
     places = (t[:-1, None] + halves * (nodes + 1)).ravel()
-    between = make_interp_spline(t, np.eye(n), k=5 if n > 5 else 3 if n > 3 else 1)(places)
+    degree = max(k for k in _DEGREES if k < n)
+    between = make_interp_spline(t, np.eye(n), k=degree)(places)
     s = (places - middles[:, None]) / width
     inside = np.maximum(1 - s**2, 0)
     test = inside**_SMOOTHNESS
