@@ -152,7 +152,7 @@ def clean_field(system: Grown) -> Field:
     for state in islice(solved, first, first + system.times):
         u.append(np.fft.ifftn(state, axes=axes).real[fewer])
         du.append(np.fft.ifftn(linear * state + nonlinear(state), axes=axes).real[fewer])
-    t = np.arange(system.times) * dt
+    t = np.arange(system.times, dtype=np.float64) * dt
     grid = {
         axis: np.arange(n) * length / n
         for axis, n, length in zip("xyz", system.nodes, system.length, strict=False)
@@ -162,7 +162,7 @@ def clean_field(system: Grown) -> Field:
     if system.window is not None:
         grid = {axis: x[cut] for (axis, x), cut in zip(grid.items(), system.window, strict=True)}
         arrays, periods = [each[system.window] for each in arrays], {}
-    whole = [np.ascontiguousarray(each) for each in arrays]
+    whole = [np.ascontiguousarray(each, dtype=np.float64) for each in arrays]
     return Field(t, grid, whole[0], whole[1], periods=periods)
 
 

@@ -128,7 +128,7 @@ class WeakWindows(Evidence):
     def loss(self, values: Array, target: int) -> float:
         """Give the weighted squares of what is left over those of the changes."""
         left = self.changes[target] - _integrals(values, self.along[target])
-        return float(self.weights[target] @ left**2)
+        return float(np.sum(self.weights[target] * left**2))
 
 
 def _integrals(values: Array, along: tuple[Array, ...]) -> Array:
@@ -182,7 +182,7 @@ def _corner(rest: Array, smoothed: Array, axis: int, *, periodic: bool) -> float
         lines = lines * bell / np.sqrt(np.mean(bell**2))
     powers = np.mean(np.abs(np.fft.rfft(lines, axis=1)) ** 2, axis=0) / n
     above = np.flatnonzero(powers > noise)
-    return 2 * np.pi * max(int(above[-1]) if len(above) else 1, 1) / n
+    return float(2 * np.pi * max(int(above[-1]) if len(above) else 1, 1) / n)
 
 
 def _in_time(t: Array, half: int, rows: int) -> tuple[Array, Array]:
