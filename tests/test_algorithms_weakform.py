@@ -1,4 +1,4 @@
-"""Regression in weak form, against closed forms, direct integration and fields made by series."""
+"""WeakRegression in weak form, against closed forms, direct integration and fields made by series."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def test_known_fields_are_found_and_chosen(
 
 def test_a_dearer_sum_that_is_no_better_is_left_out(weakform: Any, modules: dict[str, Any]) -> None:
     """As many terms, of which one costs more and leaves nearly as much, at the same width."""
-    product, right_side = modules["summands"].Product, modules["search"].RightSide
+    product, right_side = modules["summands"].Product, modules["search"].WeakAnswer
 
     def leaving(states: tuple[int, ...], *left: float) -> Any:
         return right_side((product(states),), (1.0,), (0.1,), left[0], left, 0)

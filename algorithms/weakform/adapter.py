@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from forms import WeakField, corners, values_of
 from grids import target_states
-from search import Regression, RightSide, find, fitted
+from search import WeakRegression, WeakAnswer, find, fitted
 from summands import products
 
 from mdbench.worker import Candidate, Problem, Unsupported
@@ -35,7 +35,7 @@ the bench has a rule of its own."""
 
 
 class Adapter:
-    """Regression in weak form; ``docs/weakform.md`` describes it.
+    """WeakRegression in weak form; ``docs/weakform.md`` describes it.
 
     Parameters
     ----------
@@ -70,8 +70,8 @@ class Adapter:
         self._most = int(terms), int(noisy_terms)
         self._dearest, self._worth = float(dearest), float(worth)
         self._widths = tuple(map(float, widths))
-        self._fronts: list[list[RightSide]] = []
-        self._chosen: list[RightSide] = []
+        self._fronts: list[list[WeakAnswer]] = []
+        self._chosen: list[WeakAnswer] = []
 
     def fit(self, problem: Problem) -> None:
         """Search for the equation of each target."""
@@ -127,7 +127,9 @@ class Adapter:
         """Give one right-hand side for each target."""
         return [one.text for one in self._chosen]
 
-    def _regressions(self, problem: Problem, late: Callable[[], bool]) -> list[list[Regression]]:
+    def _regressions(
+        self, problem: Problem, late: Callable[[], bool]
+    ) -> list[list[WeakRegression]]:
         """Integrate all terms for each target, against test functions of each width."""
         smoothed = problem.u
         measured = problem.arrays.get("measured", smoothed)
@@ -135,7 +137,7 @@ class Adapter:
         field = smoothed if noisy else measured
         most, states = self._most[noisy], target_states(problem)
         terms = tuple(products(problem.variables, measured.shape[-1], most, self._dearest))
-        found: list[list[Regression]] = [[] for _ in states]
+        found: list[list[WeakRegression]] = [[] for _ in states]
         known: dict[tuple[int, ...], tuple[WeakField, Array]] = {}
         for width in self._widths:
             for own, state in zip(found, states, strict=True):
@@ -150,7 +152,7 @@ class Adapter:
                 rest = (measured - smoothed)[..., state] if noisy else None
                 weights, usable = form.weights(rest), np.isfinite(columns.sum(axis=0))
                 own.append(
-                    Regression(
+                    WeakRegression(
                         tuple(one for one, use in zip(terms, usable, strict=True) if use),
                         columns[:, usable] * weights[:, None],
                         form.target(state) * weights,
@@ -161,17 +163,17 @@ class Adapter:
 
 
 def _front(
-    regressions: Sequence[Regression], target: int, worth: float, late: Callable[[], bool]
-) -> list[RightSide]:
+    regressions: Sequence[WeakRegression], target: int, worth: float, late: Callable[[], bool]
+) -> list[WeakAnswer]:
     """Give the best right-hand sides of each size, each from the width where it is surest."""
     supports: dict[tuple[int, ...], None] = {}
     for each in regressions:
         for several in find(each, late).values():
             supports.update(dict.fromkeys(several))
-    fits: dict[int, list[RightSide]] = {}
+    fits: dict[int, list[WeakAnswer]] = {}
     for support in sorted(supports, key=lambda one: (len(one), one)):
         fits.setdefault(len(support), []).append(_surest(regressions, support))
-    front = [RightSide((), (), (), 1.0, (1.0,) * len(regressions))]
+    front = [WeakAnswer((), (), (), 1.0, (1.0,) * len(regressions))]
     for size in sorted(fits):
         front += [
             one
@@ -185,21 +187,21 @@ def _front(
     return front
 
 
-def _surest(regressions: Sequence[Regression], support: tuple[int, ...]) -> RightSide:
+def _surest(regressions: Sequence[WeakRegression], support: tuple[int, ...]) -> WeakAnswer:
     """Fit a support to test functions of each width, and give the surest fit."""
     fits = [fitted(each, support) for each in regressions]
     width = min(range(len(fits)), key=lambda k: fits[k].surest)
     return replace(fits[width], elsewhere=tuple(one.left for one in fits), width=width)
 
 
-def _not_disguised(alike: Sequence[RightSide], target: int) -> list[RightSide]:
+def _not_disguised(alike: Sequence[WeakAnswer], target: int) -> list[WeakAnswer]:
     """Leave out sums for which a cheaper one of as many terms does as well, or nearly so.
 
     On a wave of one length a fourth derivative is a second one in disguise, and where a state
     hardly varies so is its product with anything.
     """
     costs = {one: one.cost_for(target) for one in alike}
-    kept: list[RightSide] = []
+    kept: list[WeakAnswer] = []
     for one in sorted(alike, key=lambda one: (costs[one], one.left)):
         if all(
             one.left < _BETTER * other.elsewhere[one.width]
@@ -219,5 +221,5 @@ def _is_noisy(problem: Problem) -> bool:
     return bool(np.max(rest / np.maximum(deviations, 1e-300)) > _NOISY)
 
 
-def _disliked(one: RightSide) -> float:
+def _disliked(one: WeakAnswer) -> float:
     return float(np.log(one.left + 1e-12)) + _WORTH * len(one.terms)

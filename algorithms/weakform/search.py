@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     Support = tuple[int, ...]
 
-__all__ = ["Regression", "RightSide", "find", "fitted"]
+__all__ = ["WeakRegression", "WeakAnswer", "find", "fitted"]
 
 _WIDTH = 40
 _LARGEST = 8
@@ -34,7 +34,7 @@ _SEEN = 1e-9
 
 
 @dataclass(frozen=True)
-class Regression:
+class WeakRegression:
     """Terms and a target, integrated against test functions.
 
     Attributes
@@ -52,7 +52,7 @@ class Regression:
 
 
 @dataclass(frozen=True)
-class RightSide:
+class WeakAnswer:
     """One right-hand side.
 
     Attributes
@@ -95,7 +95,7 @@ class RightSide:
         return max(shares, default=0.0)
 
 
-def find(problem: Regression, late: Callable[[], bool]) -> dict[int, list[Support]]:
+def find(problem: WeakRegression, late: Callable[[], bool]) -> dict[int, list[Support]]:
     """Give the best supports of each size, by the numbers of their terms, best first."""
     length = np.linalg.norm(problem.columns, axis=0)
     usable = np.flatnonzero(np.isfinite(length) & (length > _SEEN * np.nanmax(length)))
@@ -129,7 +129,7 @@ def _left(unit: Array, target: Array, support: Sequence[int]) -> float:
     return float(rest @ rest)
 
 
-def fitted(problem: Regression, support: Sequence[int]) -> RightSide:
+def fitted(problem: WeakRegression, support: Sequence[int]) -> WeakAnswer:
     """Fit the coefficients of a support by least squares."""
     chosen = list(support)
     columns, target = problem.columns[:, chosen], problem.target
@@ -141,7 +141,7 @@ def fitted(problem: Regression, support: Sequence[int]) -> RightSide:
     freedom = max(problem.apart - len(chosen), 1.0)
     inverse = np.linalg.pinv(columns / length)
     errors = np.sqrt(square / freedom * np.sum(inverse**2, axis=1)) / length
-    return RightSide(
+    return WeakAnswer(
         tuple(problem.terms[k] for k in chosen),
         tuple(map(float, scaled / length)),
         tuple(map(float, errors)),
