@@ -1,4 +1,4 @@
-"""WeakRegression in weak form, against closed forms, direct integration and fields made by series."""
+"""Regression in weak form, against closed forms, direct integration and fields made by series."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from forms import WeakField, corners, values_of
 from grids import target_states
-from search import WeakRegression, WeakAnswer, find, fitted
+from search import WeakAnswer, WeakRegression, find, fitted
 from summands import products
 
 from mdbench.worker import Candidate, Problem, Unsupported
@@ -35,7 +35,7 @@ the bench has a rule of its own."""
 
 
 class Adapter:
-    """WeakRegression in weak form; ``docs/weakform.md`` describes it.
+    """Regression in weak form; ``docs/weakform.md`` describes it.
 
     Parameters
     ----------

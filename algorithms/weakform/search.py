@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     Support = tuple[int, ...]
 
-__all__ = ["WeakRegression", "WeakAnswer", "find", "fitted"]
+__all__ = ["WeakAnswer", "WeakRegression", "find", "fitted"]
 
 _WIDTH = 40
 _LARGEST = 8
