@@ -256,3 +256,13 @@ def test_a_part_of_the_rows_is_refused(weakform: Any) -> None:
     some = replace(problem, arrays={**problem.arrays, "rows": np.arange(50.0)})
     with pytest.raises(Unsupported, match="--max-rows"):
         fitted(weakform, some)
+
+
+def test_what_is_not_finite_or_too_short_is_refused(weakform: Any) -> None:
+    problem = burgers(60, 40)
+    u = problem.u.copy()
+    u[3, 4, 0] = np.nan
+    with pytest.raises(Unsupported, match="u has values that are not finite"):
+        fitted(weakform, replace(problem, arrays={**problem.arrays, "u": u}))
+    with pytest.raises(Unsupported, match="take 7 times, and there are 6"):
+        fitted(weakform, burgers(60, 6))

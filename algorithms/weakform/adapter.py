@@ -82,6 +82,9 @@ class Adapter:
                 "the weak form integrates over whole fields, so that it cannot do with a part of "
                 "the rows; run it without --max-rows"
             )
+        for name in ("u", "measured"):
+            if not np.isfinite(problem.arrays.get(name, problem.u)).all():
+                raise Unsupported(f"{name} has values that are not finite")
         if len(problem.t) < _FEWEST_TIMES:
             raise Unsupported(
                 f"test functions in time take {_FEWEST_TIMES} times, and there are {len(problem.t)}"
