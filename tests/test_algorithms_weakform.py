@@ -216,6 +216,14 @@ def test_predictions_are_the_equations_values(weakform: Any) -> None:
     adapter.choose([number])
     assert adapter.equations() == list(list(adapter.candidates())[number].equations)
     parse(adapter.equations()[0], problem.variables)  # is a legal answer
+    offered = next(
+        one for one in adapter.candidates() if one.equations[0] == adapter.equations()[0]
+    )
+    assert offered.predictions is not None  # since plain differences are those of `published`
+    np.testing.assert_array_equal(offered.predictions, adapter.predict(problem)[..., 0])
+    assert all(
+        one.predictions is None for one in fitted(weakform, periodic_problem((24,))).candidates()
+    )
 
 
 def test_the_answer_hangs_on_nothing_but_the_data(weakform: Any) -> None:

@@ -72,10 +72,12 @@ class Adapter:
         self._widths = tuple(map(float, widths))
         self._fronts: list[list[WeakAnswer]] = []
         self._chosen: list[WeakAnswer] = []
+        self._scored: Problem | None = None
 
     def fit(self, problem: Problem) -> None:
         """Search for the equation of each target."""
         start = time.monotonic()
+        self._scored = None if "periods" in problem.arrays else problem
         until = np.inf if problem.time_limit is None else start + _TIME_PART * problem.time_limit
         if "rows" in problem.arrays:
             raise Unsupported(
@@ -108,12 +110,19 @@ class Adapter:
                 print(f"    {term.text or '1'}: {value:.8g} +- {error:.1g}")  # noqa: T201
 
     def candidates(self) -> Iterator[Candidate]:
-        """Offer the answers for each target, the short ones first."""
+        """Offer the answers for each target, the short ones first.
+
+        Under `published`, where plain differences are known by missing ``periods``, the bench
+        compares what they predict; else their equations.
+        """
         for target, front in enumerate(self._fronts):
             for one in front:
                 sure = dict(zip((t.text or "1" for t in one.terms), one.errors, strict=True))
                 told = {"left": one.left, "standard_errors": sure}
-                yield Candidate((one.text,), hyperparameters=told, target=target)
+                values = None
+                if self._scored is not None:
+                    values = values_of(self._scored, one.terms, one.coefficients)
+                yield Candidate((one.text,), values, told, target)
 
     def choose(self, indices: Sequence[int]) -> None:
         """Take the candidates of these numbers, one a target."""
