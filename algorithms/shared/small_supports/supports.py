@@ -93,8 +93,8 @@ def best_supports(columns: Array, target: Array, most: int, width: int) -> dict[
         if triples:
             found[3] = _ranked(columns, target, triples, width)
     for size in range(4, min(most, p) + 1):
-        if not found.get(size - 1):
-            break  # the rest of the columns add nothing
+        if not found.get(size - 1):  # nothing is left to explain
+            break
         found[size] = _extended(columns, target, found[size - 1], width)
     return {size: supports[:_KEPT] for size, supports in found.items() if supports}
 
