@@ -13,7 +13,7 @@ from mdbench.data.features import FieldColumns, feature_names, published_columns
 from mdbench.data.smoothing import FEWEST_SAMPLES
 from mdbench.datatypes.base import Dataset, Part, Protocol
 from mdbench.datatypes.shared.equations import Remembered
-from mdbench.datatypes.shared.field_evidence import FieldIncrements, smoothed_field
+from mdbench.datatypes.shared.field_evidence import WeakWindows, smoothed_field
 from mdbench.expressions import parse
 from mdbench.metrics.regression import nmse
 
@@ -125,11 +125,11 @@ def strict_parts(
     return first, last, evidence, None if known else _evidence(dataset, test)[1]
 
 
-def _evidence(dataset: PdeDataset, given: Field) -> tuple[Field, FieldIncrements]:
+def _evidence(dataset: PdeDataset, given: Field) -> tuple[Field, WeakWindows]:
     """Smooth a field, and put it in the form in which equations are compared with it."""
     smoothed = smoothed_field(given)
     features = _columns(replace(smoothed, du=None), dataset.explicit, Protocol.STRICT)
-    return smoothed, FieldIncrements.of(given, features, dataset.states)
+    return smoothed, WeakWindows.of(given, smoothed.u, Remembered(features), dataset.states)
 
 
 def _between(whole: Field, times: slice) -> Field:

@@ -1,0 +1,237 @@
+"""Equations of fields from their weak form: small sums of terms, exhaustively."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from forms import WeakField, corners, values_of
+from grids import target_states
+from search import WeakAnswer, WeakRegression, find, fitted
+from summands import products
+
+from mdbench.worker import Candidate, Problem, Unsupported
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+_TIME_PART = 0.6
+"""Of the time limit, for the search."""
+_NOISY = 3e-4
+"""Data are noisy where smoothing takes more than this share of a state's deviation out of most
+samples."""
+_FEWEST_TIMES = 7
+_BETTER = 0.6
+"""Of what a cheaper sum leaves, a dearer one of as many terms may leave at most to be offered."""
+_WORTH = 0.7
+"""By how much a term has to lower the logarithm of what is left for the method itself to like it;
+the bench has a rule of its own."""
+
+
+class Adapter:
+    """Regression in weak form; ``docs/weakform.md`` describes it.
+
+    Parameters
+    ----------
+    seed, threads
+        Not used: nothing is drawn.
+    terms, noisy_terms
+        How many terms there may be, for clean and for noisy data.
+    dearest
+        The highest cost of a term.
+    widths
+        Of test functions, in units of what the spectrum of the data says.
+    worth
+        By which factor each further term has to lower what is left of clean data to be offered to
+        the bench.  Of noisy data all are, since the bench knows more of noise.
+    """
+
+    stopped_early: bool = False
+    """Whether the last fit ran out of time before its search was over."""
+
+    def __init__(
+        self,
+        *,
+        seed: int,
+        threads: int,
+        terms: int,
+        noisy_terms: int,
+        dearest: float,
+        widths: Sequence[float],
+        worth: float,
+    ) -> None:
+        del seed, threads
+        self._most = int(terms), int(noisy_terms)
+        self._dearest, self._worth = float(dearest), float(worth)
+        self._widths = tuple(map(float, widths))
+        self._fronts: list[list[WeakAnswer]] = []
+        self._chosen: list[WeakAnswer] = []
+        self._scored: Problem | None = None
+
+    def fit(self, problem: Problem) -> None:
+        """Search for the equation of each target."""
+        start = time.monotonic()
+        self._scored = None if "periods" in problem.arrays else problem
+        until = np.inf if problem.time_limit is None else start + _TIME_PART * problem.time_limit
+        if "rows" in problem.arrays:
+            raise Unsupported(
+                "the weak form integrates over whole fields, so that it cannot do with a part of "
+                "the rows; run it without --max-rows"
+            )
+        for name in ("u", "measured"):
+            if not np.isfinite(problem.arrays.get(name, problem.u)).all():
+                raise Unsupported(f"{name} has values that are not finite")
+        if len(problem.t) < _FEWEST_TIMES:
+            raise Unsupported(
+                f"test functions in time take {_FEWEST_TIMES} times, and there are {len(problem.t)}"
+            )
+
+        def late() -> bool:
+            return time.monotonic() > until
+
+        worth = 1.0 if _is_noisy(problem) else self._worth
+        with np.errstate(all="ignore"):  # what overflows is left out
+            regressions = self._regressions(problem, late)
+            self._fronts = [
+                _front(several, state, worth, late)
+                for several, state in zip(regressions, target_states(problem), strict=True)
+            ]
+        self.stopped_early = late()
+        self._chosen = [min(front, key=_disliked) for front in self._fronts]
+        for name, one in zip(problem.targets, self._chosen, strict=True):
+            print(f"{name} = {one.text}   (left: {one.left:.1e})")  # noqa: T201 - for the log
+            for term, value, error in zip(one.terms, one.coefficients, one.errors, strict=True):
+                print(f"    {term.text or '1'}: {value:.8g} +- {error:.1g}")  # noqa: T201
+
+    def candidates(self) -> Iterator[Candidate]:
+        """Offer the answers for each target, the short ones first.
+
+        Under `published`, where plain differences are known by missing ``periods``, the bench
+        compares what they predict; else their equations.
+        """
+        for target, front in enumerate(self._fronts):
+            for one in front:
+                sure = dict(zip((t.text or "1" for t in one.terms), one.errors, strict=True))
+                told = {"left": one.left, "standard_errors": sure}
+                values = None
+                if self._scored is not None:
+                    values = values_of(self._scored, one.terms, one.coefficients)
+                yield Candidate((one.text,), values, told, target)
+
+    def choose(self, indices: Sequence[int]) -> None:
+        """Take the candidates of these numbers, one a target."""
+        offered = [one for front in self._fronts for one in front]
+        self._chosen = [offered[k] for k in indices]
+
+    def predict(self, problem: Problem) -> Array:
+        """Evaluate the equations at each point."""
+        return np.stack(
+            [values_of(problem, one.terms, one.coefficients) for one in self._chosen], axis=-1
+        )
+
+    def equations(self) -> list[str]:
+        """Give one right-hand side for each target."""
+        return [one.text for one in self._chosen]
+
+    def _regressions(
+        self, problem: Problem, late: Callable[[], bool]
+    ) -> list[list[WeakRegression]]:
+        """Integrate all terms for each target, against test functions of each width."""
+        smoothed = problem.u
+        measured = problem.arrays.get("measured", smoothed)
+        noisy = _is_noisy(problem)
+        field = smoothed if noisy else measured
+        most, states = self._most[noisy], target_states(problem)
+        terms = tuple(products(problem.variables, measured.shape[-1], most, self._dearest))
+        found: list[list[WeakRegression]] = [[] for _ in states]
+        known: dict[tuple[int, ...], tuple[WeakField, Array]] = {}
+        for width in self._widths:
+            for own, state in zip(found, states, strict=True):
+                if own and late():
+                    break
+                waves = corners(problem, measured[..., state], smoothed[..., state])
+                form = WeakField(problem, field, width, waves)
+                halves = tuple(bumps.half for bumps in form.bumps)
+                if halves not in known:
+                    known[halves] = form, np.stack([form.column(one) for one in terms], axis=1)
+                form, columns = known[halves]
+                rest = (measured - smoothed)[..., state] if noisy else None
+                weights, usable = form.weights(rest), np.isfinite(columns.sum(axis=0))
+                own.append(
+                    WeakRegression(
+                        tuple(one for one, use in zip(terms, usable, strict=True) if use),
+                        columns[:, usable] * weights[:, None],
+                        form.target(state) * weights,
+                        form.apart,
+                    )
+                )
+        return found
+
+
+def _front(
+    regressions: Sequence[WeakRegression], target: int, worth: float, late: Callable[[], bool]
+) -> list[WeakAnswer]:
+    """Give the best right-hand sides of each size, each from the width where it is surest."""
+    supports: dict[tuple[int, ...], None] = {}
+    for each in regressions:
+        for several in find(each, late).values():
+            supports.update(dict.fromkeys(several))
+    fits: dict[int, list[WeakAnswer]] = {}
+    for support in sorted(supports, key=lambda one: (len(one), one)):
+        fits.setdefault(len(support), []).append(_surest(regressions, support))
+    front = [WeakAnswer((), (), (), 1.0, (1.0,) * len(regressions))]
+    for size in sorted(fits):
+        front += [
+            one
+            for one in _not_disguised(fits[size], target)
+            if all(
+                one.left < other.elsewhere[one.width] * worth ** (len(other.terms) - size)
+                for other in front
+                if len(other.terms) < size
+            )
+        ]
+    return front
+
+
+def _surest(regressions: Sequence[WeakRegression], support: tuple[int, ...]) -> WeakAnswer:
+    """Fit a support to test functions of each width, and give the surest fit."""
+    fits = [fitted(each, support) for each in regressions]
+    width = min(range(len(fits)), key=lambda k: fits[k].surest)
+    return replace(fits[width], elsewhere=tuple(one.left for one in fits), width=width)
+
+
+def _not_disguised(alike: Sequence[WeakAnswer], target: int) -> list[WeakAnswer]:
+    """Leave out sums for which a cheaper one of as many terms does as well, or nearly so.
+
+    On a wave of one length a fourth derivative is a second one in disguise, and where a state
+    hardly varies so is its product with anything.
+    """
+    costs = {one: one.cost_for(target) for one in alike}
+    kept: list[WeakAnswer] = []
+    for one in sorted(alike, key=lambda one: (costs[one], one.left)):
+        if all(
+            one.left < _BETTER * other.elsewhere[one.width]
+            for other in kept
+            if costs[other] < costs[one]
+        ):
+            kept.append(one)
+    return kept
+
+
+def _is_noisy(problem: Problem) -> bool:
+    """Tell whether smoothing takes something out of at least half of the samples of a state."""
+    states = problem.u.shape[-1]
+    measured = problem.arrays.get("measured", problem.u)
+    deviations = np.std(measured.reshape(-1, states), axis=0)
+    rest = np.median(np.abs(measured - problem.u).reshape(-1, states), axis=0)
+    return bool(np.max(rest / np.maximum(deviations, 1e-300)) > _NOISY)
+
+
+def _disliked(one: WeakAnswer) -> float:
+    return float(np.log(one.left + 1e-12)) + _WORTH * len(one.terms)

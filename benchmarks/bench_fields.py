@@ -1,0 +1,126 @@
+"""What a method finds on the fields for development, and what the bench's choice makes of it.
+
+Run as ``python benchmarks/bench_fields.py METHOD [SYSTEM ...]``.  For each field and level: what is
+identified, and for each target whether its truth was among the candidates and what the bench took.
+It takes two minutes of CPU time for weakform.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
+
+from development_fields import SYSTEMS, clean_field, dataset  # noqa: E402
+from house import imported  # noqa: E402 - a method is imported as in the tests
+
+from mdbench import datatypes  # noqa: E402
+from mdbench.datatypes.base import Proposal, Protocol  # noqa: E402
+from mdbench.errors import AnswerError  # noqa: E402
+from mdbench.expressions.fidelity import Verdict, compare  # noqa: E402
+from mdbench.methods import find as find_method  # noqa: E402
+from mdbench.worker import Problem  # noqa: E402
+
+if TYPE_CHECKING:
+    from mdbench.datatypes.base import Offer
+    from mdbench.datatypes.shared.equations import EquationTask
+
+LEVELS = (None, 40.0, 30.0, 20.0)
+MOST = 12
+"""Signs in an equation that is looked at beside the truth; longer ones are not it."""
+
+
+def main() -> None:
+    """Print what is found, field by field."""
+    method, *some = sys.argv[1:]
+    found: dict[float | None, list[bool]] = {level: [] for level in LEVELS}
+    with tempfile.TemporaryDirectory() as cache, imported(method) as module:
+        kind = datatypes.find("pde", ROOT / "datasets" / "pde", Path(cache))
+        spec = find_method(method, ROOT / "algorithms").spec
+        for name in some or SYSTEMS:
+            clean = clean_field(SYSTEMS[name])
+            for level in LEVELS:
+                task = kind.task(dataset(name, clean, level), "field", Protocol.STRICT)
+                start = time.process_time()
+                right, told = judged(kind, task, module.Adapter, spec)
+                found[level].append(right)
+                shown = "clean" if level is None else f"{level:g} dB"
+                seconds = time.process_time() - start
+                print(f"{name:<22}{shown:<7}{'yes' if right else '-':<5}{told} {seconds:.1f} s")
+                sys.stdout.flush()
+    print({level: f"{sum(each)} of {len(each)}" for level, each in found.items()})
+
+
+def judged(kind: Any, task: EquationTask[Any], adapter: Any, spec: Any) -> tuple[bool, str]:
+    """Fit, let the bench choose, and say for each target whether its truth was there and taken."""
+    part = task.refit
+    problem = Problem(
+        task.view,
+        task.variables,
+        task.targets,
+        {**part.inputs, part.target_name: part.targets},
+    )
+    offers: list[Offer] = []
+    if spec.tuning == "front":
+        fitted = adapter(seed=0, threads=1, **spec.hyperparameters)
+        fitted.fit(problem)
+        proposed = list(fitted.candidates())
+    else:
+        grid = spec.combinations(Protocol.STRICT)
+        given = spec.hyperparameters
+        proposed = list(adapter.sweep(problem, problem, grid, seed=0, threads=1, **given))
+    for number, each in enumerate(proposed):
+        proposal = Proposal(number, each.equations, {}, each.target)
+        try:
+            offers.append(kind.weigh(task, part, proposal))
+        except AnswerError:
+            continue
+    choice = kind.select(task, offers)
+    told = []
+    right = True
+    for target, truth in enumerate(task.dataset.truth):
+        own = [one for one in offers if one.candidate.target in (target, None)]
+        texts = [
+            one.candidate.equations[0 if one.candidate.target is not None else target]
+            for one in own
+        ]
+        true = [k for k, text in enumerate(texts) if is_true(truth, text, task)]
+        taken = choice.equations[target] if choice else "0"
+        ok = is_true(truth, taken, task)
+        right = right and ok
+        told.append(
+            "taken"
+            if ok
+            else f"there, not taken: {short(taken)}"
+            if true
+            else f"absent: {short(taken)}"
+        )
+    return right, "; ".join(told)
+
+
+def short(text: str) -> str:
+    """Write numbers with three digits."""
+    return re.sub(r"\d+\.\d+(e-?\d+)?", lambda m: f"{float(m[0]):.3g}", text)[:150]
+
+
+_known: dict[tuple[str, str], bool] = {}
+
+
+def is_true(truth: str, text: str, task: EquationTask[Any]) -> bool:
+    """Tell whether an equation is the true one, by the rule of fidelity."""
+    if text.count(" + ") + text.count(" - ") > MOST:
+        return False
+    key = truth, text
+    if key not in _known:
+        _known[key] = compare([truth], [text], task.variables).verdict is Verdict.IDENTIFIED
+    return _known[key]
+
+
+if __name__ == "__main__":
+    main()

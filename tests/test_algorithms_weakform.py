@@ -1,0 +1,276 @@
+"""Regression in weak form, against closed forms, direct integration and fields made by series."""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from development_fields import SYSTEMS, clean_field, dataset
+from fields import burgers, field_problem, spread, without_targets
+from house import ROOT, imported
+
+from mdbench import datatypes
+from mdbench.datatypes.base import Proposal, Protocol
+from mdbench.expressions import parse
+from mdbench.expressions.fidelity import Verdict, compare
+from mdbench.worker import Problem, Unsupported
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from mdbench.data.field import Field
+
+    Array = NDArray[np.float64]
+
+FOLDER = ROOT / "algorithms" / "weakform"
+GIVEN = tomllib.loads((FOLDER / "method.toml").read_text())["hyperparameters"]
+
+
+@pytest.fixture(scope="module")
+def weakform() -> Iterator[Any]:
+    with imported("weakform") as module:
+        yield module
+
+
+@pytest.fixture(scope="module")
+def modules(weakform: Any) -> dict[str, Any]:
+    del weakform  # its modules can be imported now
+    return {name: sys.modules[name] for name in ("bumps", "forms", "summands", "search", "grids")}
+
+
+def fitted(weakform: Any, problem: Problem, **settings: Any) -> Any:
+    adapter = weakform.Adapter(seed=0, threads=1, **{**GIVEN, **settings})
+    adapter.fit(problem)
+    return adapter
+
+
+def periodic_problem(shape: Sequence[int], *, states: int = 1) -> Problem:
+    """Waves along up to three periodic axes, which no derivative errs on."""
+    grid = [np.arange(n) * 2.0 / n for n in shape]
+    t = np.linspace(0, 1, 30)
+    *places, T = np.meshgrid(*grid, t, indexing="ij")
+    u = np.stack(
+        [
+            1.3
+            + np.sin(sum(np.pi * p for p in places) - (1 + k) * T)
+            + 0.3 * np.cos(np.pi * places[-1] + k)
+            for k in range(states)
+        ],
+        axis=-1,
+    )
+    problem = field_problem(t, grid, u, np.zeros_like(u))
+    arrays = {**problem.arrays, "periods": np.full(len(shape), 2.0), "measured": u}
+    return replace(problem, arrays=arrays)
+
+
+@pytest.mark.parametrize("shape", [(64,), (40, 36), (18, 16, 17)])
+def test_derivatives_moved_to_test_functions_integrate_the_same(
+    modules: dict[str, Any], shape: tuple[int, ...]
+) -> None:
+    """Every term in weak form is the integral of its values at the nodes."""
+    problem = periodic_problem(shape, states=2)
+    form = modules["forms"].WeakField(problem, problem.u, 1.0, [0.8] * (len(shape) + 1))
+    terms = modules["summands"].products(problem.variables, 2, 400, 4.0 - 0.5 * len(shape))
+    assert {2, 3, 4} <= {each.order for term in terms for each in term.derivatives}
+    for term in terms:
+        direct = form.integral(modules["forms"].values_of(problem, [term], [1.0]))
+        np.testing.assert_allclose(
+            form.column(term), direct, atol=2e-4 * max(1.0, np.abs(direct).max()), err_msg=term.text
+        )
+
+
+def test_integrals_of_polynomials_are_exact(modules: dict[str, Any]) -> None:
+    """On an axis that is not periodic: x^4 over a bump, and its derivatives by parts."""
+    x, t = np.linspace(-1, 2, 41), np.linspace(0, 1, 25)
+    u = (x**4 - x)[:, None, None] * np.ones((1, 25, 1)) * (1 + t)[None, :, None]
+    problem = field_problem(t, [x], u, np.zeros_like(u))
+    problem = replace(problem, arrays={**problem.arrays, "periods": np.zeros(1), "measured": u})
+    form = modules["forms"].WeakField(problem, u, 1.0, [0.9, 0.9])
+    derivatives = {each.order: each for each in modules["grids"].derivatives_of(problem.variables)}
+    wanted = {1: 4 * x**3 - 1, 2: 12 * x**2, 3: 24 * x, 4: 24 + 0 * x}
+    for order, values in wanted.items():
+        term = modules["summands"].Product((), (derivatives[order],))
+        np.testing.assert_allclose(
+            form.column(term), form.integral(values[:, None] * (1 + t)), rtol=1e-8, atol=1e-8
+        )
+    change = form.integral((x**4 - x)[:, None] * np.ones(25))
+    np.testing.assert_allclose(form.target(0), change, rtol=1e-9, atol=1e-9)
+
+
+def test_costs_follow_one_rule(modules: dict[str, Any]) -> None:
+    terms = modules["summands"].products(("u0", "u1", "u0_x", "u0_xx", "u1_x"), 2, 400, 3.25)
+    costs = {term.text: term.cost for term in terms}
+    assert (costs[""], costs["u0"], costs["u0*u1"], costs["u0_xx"]) == (0, 1, 2, 1.5)
+    assert (costs["u0*u0_x"], costs["u0_x**2"]) == (2.25, 2.5)
+    assert "sin(u1)" not in costs  # costs 3.5
+    assert list(costs.values()) == sorted(costs.values())
+    fewer = modules["summands"].products(("u0", "u1", "u0_x", "u0_xx", "u1_x"), 2, 12, 3.25)
+    assert len(fewer) <= 12
+    assert max(t.cost for t in fewer) < min(
+        c for x, c in costs.items() if x not in {t.text for t in fewer}
+    )
+
+
+def test_windows_follow_the_waves_above_the_noise(modules: dict[str, Any]) -> None:
+    x = np.arange(128) * 2 * np.pi / 128
+    waves = (np.sin(3 * x) + 0.02 * np.sin(20 * x))[:, None] * np.ones((1, 40))
+    noise = 0.3 * np.random.default_rng(0).standard_normal(waves.shape)
+    step = 2 * np.pi / 128
+    corner = modules["bumps"].corner
+    assert corner(waves, waves, 0, periodic=True, clean=1e-6) == pytest.approx(20 * step)
+    assert corner(waves + noise, waves, 0, periodic=True, clean=1e-6) == pytest.approx(3 * step)
+
+
+FOUND = (
+    ("allen-cahn", None),
+    ("kpz", None),
+    ("damped-wave", None),
+    ("advection-reaction-2d", None),
+    ("decay-3d", None),
+    ("ribbed-2d", None),
+    ("allen-cahn", 30.0),
+    ("kpz", 40.0),
+    ("advection-reaction-2d", 20.0),
+)
+
+
+@cache
+def grown(name: str) -> Field:
+    return clean_field(SYSTEMS[name])
+
+
+@pytest.mark.parametrize(("name", "level"), FOUND, ids=str)
+def test_known_fields_are_found_and_chosen(
+    weakform: Any, tmp_path: Path, name: str, level: float | None
+) -> None:
+    """In one to three dimensions, periodic or not, clean and noisy; by the bench's own choice."""
+    kind = datatypes.find("pde", ROOT / "datasets" / "pde", tmp_path)
+    data = dataset(name, grown(name), level)
+    task = kind.task(data, "field", Protocol.STRICT)
+    arrays = {**task.refit.inputs, "du": task.refit.targets}
+    adapter = fitted(weakform, Problem("field", task.variables, task.targets, arrays))
+    offers = [
+        kind.weigh(task, task.refit, Proposal(k, one.equations, {}, one.target))
+        for k, one in enumerate(adapter.candidates())
+    ]
+    choice = kind.select(task, offers)
+    assert choice is not None
+    assert data.truth is not None
+    assert compare(data.truth, choice.equations, task.variables).verdict is Verdict.IDENTIFIED
+
+
+def test_a_dearer_sum_that_is_no_better_is_left_out(weakform: Any, modules: dict[str, Any]) -> None:
+    """As many terms, of which one costs more and leaves nearly as much, at the same width."""
+    product, right_side = modules["summands"].Product, modules["search"].WeakAnswer
+
+    def leaving(states: tuple[int, ...], *left: float) -> Any:
+        return right_side((product(states),), (1.0,), (0.1,), left[0], left, 0)
+
+    cheap, alike, better = leaving((0,), 1e-3, 1e-2), leaving((0, 0), 8e-4), leaving((0, 1), 1e-4)
+    assert weakform._not_disguised([better, alike, cheap], 0) == [cheap, better]
+    elsewhere = replace(alike, width=1, left=8e-4, elsewhere=(2e-3, 8e-4))
+    assert elsewhere in weakform._not_disguised([elsewhere, cheap], 0)
+
+
+def test_a_single_wave_needs_one_term(weakform: Any) -> None:
+    """All columns are alike there, and no pair of them says more than one."""
+    x, t = np.arange(64) * 1.0 / 64, np.linspace(0, 1, 60)
+    u = np.sin(2 * np.pi * (x[:, None] - 0.37 * t))[..., None]
+    problem = field_problem(t, [x], u, np.zeros_like(u))
+    problem = replace(problem, arrays={**problem.arrays, "periods": np.ones(1), "measured": u})
+    offered = [one.equations[0] for one in fitted(weakform, problem).candidates()]
+    assert any(
+        compare(["-0.37*u0_x"], [each], problem.variables).verdict is Verdict.IDENTIFIED
+        for each in offered
+    )
+
+
+def test_closed_forms_are_found_without_smoothed_data(weakform: Any) -> None:
+    for problem, truth in (
+        (burgers(), "-u0*u0_x + 0.1*u0_xx"),
+        (spread((24, 24), 30), "-0.25*u0_x + 0.5*u0_xx + 0.5*u0_yy"),
+    ):
+        offered = [one.equations for one in fitted(weakform, problem).candidates()]
+        assert any(
+            compare([truth], each, problem.variables).verdict is Verdict.IDENTIFIED
+            for each in offered
+            if each[0].count("u0") < 9
+        )
+
+
+def test_predictions_are_the_equations_values(weakform: Any) -> None:
+    problem = spread((20, 20), 24)
+    adapter = fitted(weakform, problem)
+    values = adapter.predict(without_targets(problem))
+    kind = np.mean((values - problem.du) ** 2) / np.mean(problem.du**2)
+    assert kind < 1e-3
+    number = len(list(adapter.candidates())) - 1
+    adapter.choose([number])
+    assert adapter.equations() == list(list(adapter.candidates())[number].equations)
+    parse(adapter.equations()[0], problem.variables)  # is a legal answer
+    offered = next(
+        one for one in adapter.candidates() if one.equations[0] == adapter.equations()[0]
+    )
+    assert offered.predictions is not None  # since plain differences are those of `published`
+    np.testing.assert_array_equal(offered.predictions, adapter.predict(problem)[..., 0])
+    assert all(
+        one.predictions is None for one in fitted(weakform, periodic_problem((24,))).candidates()
+    )
+
+
+def test_the_answer_hangs_on_nothing_but_the_data(weakform: Any) -> None:
+    problem = burgers(60, 40)
+    first, second = (
+        [one.equations for one in fitted(weakform, problem).candidates()] for _ in range(2)
+    )
+    assert first == second
+
+
+def test_an_answer_is_there_when_time_is_up(weakform: Any) -> None:
+    adapter = fitted(weakform, replace(burgers(60, 40), time_limit=1e-6))
+    assert adapter.stopped_early
+    assert len(adapter.equations()) == 1
+
+
+def test_candidates_tell_how_sure_they_are(weakform: Any) -> None:
+    offered = list(fitted(weakform, burgers(60, 40)).candidates())
+    assert offered[0].equations == ("0",)
+    for one in offered[1:]:
+        errors = one.hyperparameters["standard_errors"]
+        assert errors
+        assert all(error >= 0 for error in errors.values())
+
+
+@pytest.mark.parametrize(("n_x", "n_t"), [(7, 12), (13, 7), (9, 9)])
+def test_few_nodes_are_enough_for_an_answer(weakform: Any, n_x: int, n_t: int) -> None:
+    assert len(fitted(weakform, burgers(n_x, n_t)).equations()) == 1
+
+
+def test_an_axis_too_short_for_windows_is_taken_node_by_node(weakform: Any) -> None:
+    problem = spread((20, 4), 20)
+    assert len(fitted(weakform, problem).equations()) == 1
+
+
+def test_a_part_of_the_rows_is_refused(weakform: Any) -> None:
+    problem = burgers(60, 40)
+    some = replace(problem, arrays={**problem.arrays, "rows": np.arange(50.0)})
+    with pytest.raises(Unsupported, match="--max-rows"):
+        fitted(weakform, some)
+
+
+def test_what_is_not_finite_or_too_short_is_refused(weakform: Any) -> None:
+    problem = burgers(60, 40)
+    u = problem.u.copy()
+    u[3, 4, 0] = np.nan
+    with pytest.raises(Unsupported, match="u has values that are not finite"):
+        fitted(weakform, replace(problem, arrays={**problem.arrays, "u": u}))
+    with pytest.raises(Unsupported, match="take 7 times, and there are 6"):
+        fitted(weakform, burgers(60, 6))
