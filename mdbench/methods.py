@@ -95,8 +95,9 @@ class MethodSpec(_Table):
     seedable: bool
     paths: tuple[Annotated[str, Field(pattern=_NAME)], ...] = ()
     """Names of folders and files of the user's that it may read: see `mdbench.settings`."""
-    given: tuple[Literal["truth"], ...] = ()
-    """What it is told beyond the data: a reference may be told the true equations."""
+    given: tuple[Literal["truth", "units"], ...] = ()
+    """What it is told beyond the data: a reference may be told the true equations, and any method
+    the units of variables and targets."""
     build: bool = False
     """Whether packages of its lock may be built from their sources."""
     fork_safe: bool = True
