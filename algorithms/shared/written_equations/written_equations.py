@@ -1,0 +1,137 @@
+"""Equations that packages write as text: read, put into the problem's names, and evaluated.
+
+Nothing of the text is executed before it was read node by node.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+__all__ = ["in_names", "most_accurate", "values"]
+
+_LONGEST = 20_000
+"""Characters of a text that is looked at: longer ones are no equations that anybody could read."""
+_CALLS = {
+    **{name: name for name in ("sin", "cos", "tan", "asin", "acos", "atan")},
+    **{name: name for name in ("sinh", "cosh", "tanh", "exp", "log", "sqrt", "abs")},
+    **{"arcsin": "asin", "arccos": "acos", "arctan": "atan", "Abs": "abs", "ln": "log"},
+}
+"""Functions as packages call them, and as the bench does."""
+_WRITTEN_OUT = {
+    **{"neg": "(-({0}))", "inv": "(1/({0}))", "id": "({0})"},
+    **{"pow2": "(({0})**2)", "square": "(({0})**2)", "n2": "(({0})**2)"},
+    **{"pow3": "(({0})**3)", "cube": "(({0})**3)", "n3": "(({0})**3)", "n4": "(({0})**4)"},
+}
+_PAIRS = {"pow": "**", "add": "+", "sub": "-", "mul": "*", "div": "/"}
+_OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**"}
+_CONSTANTS = {"pi": np.pi, "E": np.e}
+_FUNCTIONS = {
+    **{name: getattr(np, name) for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
+    **{"asin": np.arcsin, "acos": np.arccos, "atan": np.arctan},
+    **{"exp": np.exp, "log": np.log, "sqrt": np.sqrt, "abs": np.abs},
+}
+
+
+def in_names(text: str, names: Mapping[str, str | float]) -> str:
+    """Write an equation in the bench's grammar, and in other names.
+
+    Parameters
+    ----------
+    text
+        In the syntax of Python or SymPy; ``^`` is a power.
+    names
+        For each name in it what stands for it: a variable of the problem, or a number.
+
+    Raises
+    ------
+    ValueError
+        If it is no equation, has another name or a function that the bench does not know, or a
+        number that is not finite.
+
+    Examples
+    --------
+    >>> in_names("-pow2(x_0) + c*ln(x_1)^2", {"x_0": "v", "x_1": "w", "c": 0.5})
+    '((-((v)**2)) + (0.5 * (log(w) ** 2)))'
+    """
+    if len(text) > _LONGEST:
+        raise ValueError(f"an equation of {len(text)} characters is too long to be read")
+    try:
+        return _written(ast.parse(text.replace("^", "**").strip(), mode="eval").body, names)
+    except (SyntaxError, RecursionError, MemoryError) as error:
+        raise ValueError(f"{text[:80]!r} is no equation") from error
+
+
+def values(equation: str, variables: Sequence[str], X: Array) -> Array:
+    """Evaluate an equation that `in_names` has written, and so checked; gives (n,).
+
+    Parameters
+    ----------
+    variables
+        The names of the columns of `X`, which is (n, len(variables)).
+    """
+    known = {**_CONSTANTS, **_FUNCTIONS, **dict(zip(variables, X.T, strict=True))}
+    with np.errstate(all="ignore"):
+        found = eval(equation, {"__builtins__": {}}, known)  # noqa: S307
+    return np.array(np.broadcast_to(np.asarray(found, dtype=np.float64), (len(X),)))
+
+
+def most_accurate(equations: Sequence[str], variables: Sequence[str], X: Array, y: Array) -> int:
+    """Give the place of the equation with the least mean squared error, finite everywhere.
+
+    Raises
+    ------
+    ValueError
+        If there is none.
+    """
+    errors = [float(np.mean((values(text, variables, X) - y) ** 2)) for text in equations]
+    finite = [place for place, error in enumerate(errors) if np.isfinite(error)]
+    if not finite:
+        raise ValueError("no equation has a finite value for every sample")
+    return min(finite, key=lambda place: errors[place])
+
+
+def _written(node: ast.expr, names: Mapping[str, str | float]) -> str:
+    match node:
+        case ast.Constant(value=bool() | str() | bytes() | complex()):
+            pass
+        case ast.Constant(value=int() | float() as value):
+            return _number(value)
+        case ast.Name(id=name) if name in names:
+            stands = names[name]
+            return stands if isinstance(stands, str) else _number(stands)
+        case ast.Name(id=name) if name in _CONSTANTS:
+            return name
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return f"(-{_written(operand, names)})"
+        case ast.UnaryOp(op=ast.UAdd(), operand=operand):
+            return _written(operand, names)
+        case ast.BinOp(left=left, op=operator, right=right) if type(operator) in _OPERATORS:
+            sign = _OPERATORS[type(operator)]
+            return f"({_written(left, names)} {sign} {_written(right, names)})"
+        case ast.Call(func=ast.Name(id=name), args=[argument], keywords=[]):
+            inner = _written(argument, names)
+            if name in _WRITTEN_OUT:
+                return _WRITTEN_OUT[name].format(inner)
+            if name in _CALLS:
+                return f"{_CALLS[name]}({inner})"
+        case ast.Call(func=ast.Name(id=name), args=[one, other], keywords=[]) if name in _PAIRS:
+            return f"({_written(one, names)} {_PAIRS[name]} {_written(other, names)})"
+    raise ValueError(f"{ast.unparse(node)[:80]!r} has no meaning here")
+
+
+def _number(value: float) -> str:
+    number = float(value)
+    if not np.isfinite(number):
+        raise ValueError(f"{value} is no number")
+    text = repr(int(value)) if number.is_integer() and abs(number) < 1e15 else repr(number)  # noqa: PLR2004
+    return f"({text})" if number < 0 else text
