@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import sysconfig
+import tomllib
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -37,13 +38,29 @@ if TYPE_CHECKING:
 
     from mdbench.runtimes.pip_settings import UvSettings
 
-__all__ = ["Environment", "lock_requirements", "prepare", "python_range", "read_lock"]
+__all__ = [
+    "UV_FILE",
+    "Environment",
+    "lock_requirements",
+    "prepare",
+    "python_range",
+    "read_lock",
+    "uv_file",
+]
 
 _ANSWER_SECONDS = 10.0
 _FOR_UV = ("UV_", "SSL_")
 _NAMES = ("/etc/resolv.conf", "/etc/hosts", "/etc/ca-certificates")
 """What the network needs of the machine."""
 
+UV_FILE = "uv.toml"
+"""Beside the lock: what a package does not say of itself and uv has to know."""
+_UV_KEYS = {
+    "build-constraint-dependencies",
+    "dependency-metadata",
+    "extra-build-dependencies",
+    "override-dependencies",
+}
 _BUILD_MB = 4096
 """Memory that the builds of an environment may use together."""
 _EACH_LIMITED = f'ulimit -v {4 * _BUILD_MB * 1024}; exec "$@"'
@@ -117,10 +134,13 @@ def prepare(
         If the environment cannot be made on this machine; holds what uv said.
     """
     lock_sha256 = hashlib.sha256(read_lock(method_name, lock)).hexdigest()
+    config = uv_file(lock)
     wanted = python_range(method_name, requires_python)
     here_fits = wanted.contains(platform.python_version())
     minor = sysconfig.get_python_version() if here_fits else "another"
     key = f"{lock_sha256} {requires_python} {minor} {sysconfig.get_platform()}"
+    if config is not None:
+        key += f" {hashlib.sha256(config.read_bytes()).hexdigest()}"
     short_hash = hashlib.sha256(key.encode()).hexdigest()[:12]
     prefix = method_environments(home) / f"{method_name}-{short_hash}"
     say = on_line or _ignore
@@ -149,6 +169,7 @@ def prepare(
         )
         # Copied, or what changes a file here would change the cache and other environments, too.
         options = ["--require-hashes", "--link-mode", "copy", "--python", str(_python(prefix))]
+        options += [] if config is None else ["--config-file", str(config)]
         sync = ["pip", "sync", *options, str(lock.absolute())]
         failure = f"The environment of {method_name} cannot be made"
         if build:
@@ -206,6 +227,7 @@ def _building_room(prefix: Path, lock: Path, say: Callable[[str], None]) -> Iter
                 "name their folder (PIP_FIND_LINKS), and leave build = true out of method.toml.",
             )
         places = [Path(command[0]), lock, _python(prefix).resolve().parent.parent]
+        places += [] if (config := uv_file(lock)) is None else [config]
         places += [Path(each) for each in (*_NAMES, *_named_files(kept)) if Path(each).exists()]
         if not limited:
             command = ["/bin/sh", "-c", _EACH_LIMITED, "sh", *command]
@@ -289,6 +311,8 @@ def lock_requirements(
     arguments = ["pip", "compile", "--quiet", "--universal", "--generate-hashes"]
     arguments += ["--python-version", _lowest_python(requires_python, requirements_in)]
     arguments += ["--python", str(_running_python())]
+    if (config := uv_file(requirements_in)) is not None:
+        arguments += ["--config-file", str(config)]
     arguments += ["--output-file", os.path.relpath(output.absolute(), folder)]
     arguments += [*options, requirements_in.name]
     settings = _settings()
@@ -346,6 +370,35 @@ def read_lock(method_name: str, lock: Path) -> bytes:
             f"A lock is made from {source.name}, not written by hand; {type_this}",
         )
     return content
+
+
+def uv_file(beside: Path) -> Path | None:
+    """Find the method's own settings for uv, of which a few are allowed; None if there are none.
+
+    Parameters
+    ----------
+    beside
+        Its lock, or its requirements.
+
+    Raises
+    ------
+    MethodError
+        If it cannot be read, or sets what is the user's to set.
+    """
+    file = beside.absolute().with_name(UV_FILE)
+    try:
+        content = tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise MethodError(f"{file} cannot be read: {error}.") from None
+    if others := content.keys() - _UV_KEYS:
+        raise MethodError(
+            f"{file}: unknown key {min(others)!r}.",
+            f"Allowed are {', '.join(sorted(_UV_KEYS))}; all else, such as an index, is the "
+            "user's to set.",
+        )
+    return file
 
 
 def python_range(method_name: str, requires_python: str) -> SpecifierSet:

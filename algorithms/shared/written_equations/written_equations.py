@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["in_names", "most_accurate", "values"]
+__all__ = ["in_names", "values"]
 
 _LONGEST = 20_000
 """Characters of a text that is looked at: longer ones are no equations that anybody could read."""
@@ -42,7 +42,9 @@ _FUNCTIONS = {
 }
 
 
-def in_names(text: str, names: Mapping[str, str | float]) -> str:
+def in_names(
+    text: str, names: Mapping[str, str | float], calls: Mapping[str, str] | None = None
+) -> str:
     """Write an equation in the bench's grammar, and in other names.
 
     Parameters
@@ -51,6 +53,9 @@ def in_names(text: str, names: Mapping[str, str | float]) -> str:
         In the syntax of Python or SymPy; ``^`` is a power.
     names
         For each name in it what stands for it: a variable of the problem, or a number.
+    calls
+        How functions of one argument are written that mean something else than their names say,
+        such as ``log(abs({0}))`` for a protected ``log``.
 
     Raises
     ------
@@ -66,7 +71,8 @@ def in_names(text: str, names: Mapping[str, str | float]) -> str:
     if len(text) > _LONGEST:
         raise ValueError(f"an equation of {len(text)} characters is too long to be read")
     try:
-        return _written(ast.parse(text.replace("^", "**").strip(), mode="eval").body, names)
+        whole = ast.parse(text.replace("^", "**").strip(), mode="eval").body
+        return _written(whole, names, _WRITTEN_OUT | dict(calls or {}))
     except (SyntaxError, RecursionError, MemoryError) as error:
         raise ValueError(f"{text[:80]!r} is no equation") from error
 
@@ -85,22 +91,9 @@ def values(equation: str, variables: Sequence[str], X: Array) -> Array:
     return np.array(np.broadcast_to(np.asarray(found, dtype=np.float64), (len(X),)))
 
 
-def most_accurate(equations: Sequence[str], variables: Sequence[str], X: Array, y: Array) -> int:
-    """Give the place of the equation with the least mean squared error, finite everywhere.
-
-    Raises
-    ------
-    ValueError
-        If there is none.
-    """
-    errors = [float(np.mean((values(text, variables, X) - y) ** 2)) for text in equations]
-    finite = [place for place, error in enumerate(errors) if np.isfinite(error)]
-    if not finite:
-        raise ValueError("no equation has a finite value for every sample")
-    return min(finite, key=lambda place: errors[place])
-
-
-def _written(node: ast.expr, names: Mapping[str, str | float]) -> str:
+def _written(
+    node: ast.expr, names: Mapping[str, str | float], calls: Mapping[str, str]
+) -> str:
     match node:
         case ast.Constant(value=bool() | str() | bytes() | complex()):
             pass
@@ -112,20 +105,20 @@ def _written(node: ast.expr, names: Mapping[str, str | float]) -> str:
         case ast.Name(id=name) if name in _CONSTANTS:
             return name
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return f"(-{_written(operand, names)})"
+            return f"(-{_written(operand, names, calls)})"
         case ast.UnaryOp(op=ast.UAdd(), operand=operand):
-            return _written(operand, names)
+            return _written(operand, names, calls)
         case ast.BinOp(left=left, op=operator, right=right) if type(operator) in _OPERATORS:
             sign = _OPERATORS[type(operator)]
-            return f"({_written(left, names)} {sign} {_written(right, names)})"
+            return f"({_written(left, names, calls)} {sign} {_written(right, names, calls)})"
         case ast.Call(func=ast.Name(id=name), args=[argument], keywords=[]):
-            inner = _written(argument, names)
-            if name in _WRITTEN_OUT:
-                return _WRITTEN_OUT[name].format(inner)
+            inner = _written(argument, names, calls)
+            if name in calls:
+                return calls[name].format(inner)
             if name in _CALLS:
                 return f"{_CALLS[name]}({inner})"
         case ast.Call(func=ast.Name(id=name), args=[one, other], keywords=[]) if name in _PAIRS:
-            return f"({_written(one, names)} {_PAIRS[name]} {_written(other, names)})"
+            return f"({_written(one, names, calls)} {_PAIRS[name]} {_written(other, names, calls)})"
     raise ValueError(f"{ast.unparse(node)[:80]!r} has no meaning here")
 
 
