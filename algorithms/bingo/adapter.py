@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING, Any
 
 from written_fronts import WrittenFronts
 
-os.environ.pop("OMP_NUM_THREADS", None)  # Bingo starts as many processes as it says
+# Bingo starts MPI when it is imported, where it finds one, and none is needed for one process:
+# MPI looks for networks and shared memory, which a job has none of, and ends the process.
+sys.modules["mpi4py"] = None  # type: ignore[assignment]
 from bingo.symbolic_regression.symbolic_regressor import SymbolicRegressor  # noqa: E402
 
 if TYPE_CHECKING:
@@ -81,6 +84,7 @@ clo_alg, clo_threshold, generations, evolutionary_algorithm
     def search(self, X: Array, y: Array, target: int, limit: float | None) -> list[str]:
         """Evolve; Bingo looks at the clock every few generations."""
         del target
+        os.environ.pop("OMP_NUM_THREADS", None)  # Bingo would start so many processes
         self._running = model = SymbolicRegressor(
             max_time=_NO_LIMIT if limit is None else limit,
             random_state=self.seed % 2**32,

@@ -31,7 +31,7 @@ from mdbench.runtimes.installing import (
     split_requirements,
 )
 from mdbench.runtimes.pip_settings import read_pip_settings, redact, uv_settings
-from mdbench.runtimes.scratch import Scratch
+from mdbench.runtimes.scratch import Scratch, remove_tree
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from mdbench.runtimes.pip_settings import UvSettings
 
 __all__ = [
+    "BUILD_LOCK",
     "UV_FILE",
     "Environment",
     "lock_requirements",
@@ -55,14 +56,12 @@ _NAMES = ("/etc/resolv.conf", "/etc/hosts", "/etc/ca-certificates")
 
 UV_FILE = "uv.toml"
 """Beside the lock: what a package does not say of itself and uv has to know."""
-_UV_KEYS = {
-    "build-constraint-dependencies",
-    "dependency-metadata",
-    "extra-build-dependencies",
-    "override-dependencies",
-}
+BUILD_LOCK = "build.lock"
+"""Beside the lock: what builds need, pinned with hashes; made from ``build.in``."""
+_UV_KEYS = {"dependency-metadata", "extra-build-dependencies", "override-dependencies"}
 _BUILD_MB = 4096
 """Memory that the builds of an environment may use together."""
+_REMOVAL_SECONDS = 300.0
 _EACH_LIMITED = f'ulimit -v {4 * _BUILD_MB * 1024}; exec "$@"'
 """Where the kernel does not count them together: each by its addresses, of which uv takes many."""
 
@@ -135,12 +134,14 @@ def prepare(
     """
     lock_sha256 = hashlib.sha256(read_lock(method_name, lock)).hexdigest()
     config = uv_file(lock)
+    build_lock = lock.absolute().with_name(BUILD_LOCK)
     wanted = python_range(method_name, requires_python)
     here_fits = wanted.contains(platform.python_version())
     minor = sysconfig.get_python_version() if here_fits else "another"
     key = f"{lock_sha256} {requires_python} {minor} {sysconfig.get_platform()}"
-    if config is not None:
-        key += f" {hashlib.sha256(config.read_bytes()).hexdigest()}"
+    for file in (config, build_lock):
+        if file is not None and file.is_file():
+            key += f" {hashlib.sha256(file.read_bytes()).hexdigest()}"
     short_hash = hashlib.sha256(key.encode()).hexdigest()[:12]
     prefix = method_environments(home) / f"{method_name}-{short_hash}"
     say = on_line or _ignore
@@ -148,6 +149,9 @@ def prepare(
     def make() -> None:
         say(f"making the environment of {method_name} in {prefix}")
         settings = _settings()
+        if build and build_lock.is_file():
+            constraint = {"UV_BUILD_CONSTRAINT": str(build_lock)}
+            settings = replace(settings, environment=settings.environment | constraint)
 
         def uv(arguments: list[str], failure: str, wrap: Wrap | None = None) -> None:
             run_uv(
@@ -227,7 +231,8 @@ def _building_room(prefix: Path, lock: Path, say: Callable[[str], None]) -> Iter
                 "name their folder (PIP_FIND_LINKS), and leave build = true out of method.toml.",
             )
         places = [Path(command[0]), lock, _python(prefix).resolve().parent.parent]
-        places += [] if (config := uv_file(lock)) is None else [config]
+        beside = (lock.with_name(name) for name in (UV_FILE, BUILD_LOCK))
+        places += [file for file in beside if file.is_file()]
         places += [Path(each) for each in (*_NAMES, *_named_files(kept)) if Path(each).exists()]
         if not limited:
             command = ["/bin/sh", "-c", _EACH_LIMITED, "sh", *command]
@@ -248,6 +253,8 @@ def _building_room(prefix: Path, lock: Path, say: Callable[[str], None]) -> Iter
     finally:
         if group is not None:
             group.remove()
+        # A cache of many thousand files takes longer than what a job leaves is given.
+        remove_tree(scratch.path / "build", _REMOVAL_SECONDS)
         scratch.remove()
 
 
