@@ -35,12 +35,13 @@ class _Member:
 class WrittenFronts:
     """One search a target, each with its share of the time; equations are evaluated as printed.
 
-    Columns whose root mean square is below 1e-3 or above 1e3 are divided by a power of two.
-
     Attributes
     ----------
     package
         What the package is called in errors.
+    scaled
+        Whether columns whose root mean square is below 1e-3 or above 1e3 are divided by a power of
+        two.
     calls
         As for `in_names`.
     max_rows
@@ -48,6 +49,7 @@ class WrittenFronts:
     """
 
     package: str
+    scaled = True
     calls: Mapping[str, str] = {}
 
     def __init__(self, *, seed: int, threads: int, max_rows: int) -> None:
@@ -90,8 +92,10 @@ class WrittenFronts:
         self._problem = problem
         if not (np.isfinite(problem.X).all() and np.isfinite(problem.Y).all()):
             raise ValueError("the data are not finite")
-        self._x_scales = [power_of_two(column) for column in problem.X.T]
-        self._y_scales = [power_of_two(column) for column in problem.Y.T]
+        self._x_scales, self._y_scales = (
+            [power_of_two(column) if self.scaled else 1.0 for column in matrix.T]
+            for matrix in (problem.X, problem.Y)
+        )
         self._begun = 0
         X = problem.X / self._x_scales
         rows = self._rows(len(X))
