@@ -47,9 +47,7 @@ def lock_method(name: str, options: list[str]) -> None:
     lock_requirements(source, method.lock, method.spec.python, options=options)
     builds = method.lock.with_name("build.in")
     if builds.is_file():
-        lock_requirements(
-            builds, builds.with_name(BUILD_LOCK), method.spec.python, options=options
-        )
+        lock_requirements(builds, builds.with_name(BUILD_LOCK), method.spec.python, options=options)
 
 
 if __name__ == "__main__":

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -55,7 +55,7 @@ class Adapter(WrittenFronts):
         *,
         seed: int,
         threads: int,
-        brute_force_seconds: int,
+        brute_force_seconds: float,
         operations: str,
         polynomial_degree: int,
         max_rows: int,
@@ -77,7 +77,7 @@ class Adapter(WrittenFronts):
         np.savetxt(folder / "data.txt", np.column_stack([X, y]))
         seconds = self._brute_force_seconds
         if limit is not None:
-            seconds = min(seconds, max(1, math.floor(_SHARE_OF_BRUTE_FORCE * limit / _RUNS)))
+            seconds = min(seconds, _SHARE_OF_BRUTE_FORCE * limit / _RUNS)
         asked = {
             "seconds": seconds,
             "operations": self._operations,
@@ -121,7 +121,5 @@ class Adapter(WrittenFronts):
 
 def with_all_its_own(pid: int) -> None:
     """End a process and those that it has started: none of them is waited for by the package."""
-    try:
+    with suppress(ProcessLookupError):
         os.killpg(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass

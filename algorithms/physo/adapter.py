@@ -178,7 +178,7 @@ class Adapter:
             rows = np.sort(draw.choice(len(X), self._max_rows, replace=False))
             X, y = X[rows], y[rows]
         tokens = offered(self._problem, target, self._constants)
-        watch = _Watch(self, target, tokens, scales, scale, limit)
+        watch = _Watch(self, target, tokens, (scales, scale), limit)
         try:
             physo.SR(
                 (X / scales).T,
@@ -215,21 +215,20 @@ class _Watch:
         adapter: Adapter,
         target: int,
         tokens: Offered,
-        scales: Sequence[float],
-        scale: float,
+        scales: tuple[Sequence[float], float],
         limit: float | None,
     ) -> None:
         self._adapter, self._target, self._tokens = adapter, target, tokens
-        self._scales, self._scale, self._limit = scales, scale, limit
+        (self._scales, self._scale), self._limit = scales, limit
         self._begin = self._last = time.monotonic()
         self._longest = 0.0
         self.out_of_time = False
 
-    def log(
+    def log(  # noqa: PLR0917 - PhySO calls it by these names
         self,
         epoch: int,
         batch: Any,
-        model: Any,  # noqa: ARG002 - PhySO calls it by these names
+        model: Any,  # noqa: ARG002
         rewards: Array,
         keep: Any,  # noqa: ARG002
         notkept: Any,  # noqa: ARG002

@@ -18,8 +18,17 @@ _BASES = 7
 _NO_DIMENSION = (0.0,) * _BASES
 _BINARY = {"add", "sub", "mul", "div"}
 _UNARY = {
-    **{"n2": "square", "n3": "cube", "neg": "neg", "sqrt": "sqrt", "exp": "exp", "log": "log"},
-    **{"sin": "sin", "cos": "cos", "tan": "tan", "tanh": "tanh", "arctan": "atan"},
+    "n2": "square",
+    "n3": "cube",
+    "neg": "neg",
+    "sqrt": "sqrt",
+    "exp": "exp",
+    "log": "log",
+    "sin": "sin",
+    "cos": "cos",
+    "tan": "tan",
+    "tanh": "tanh",
+    "arctan": "atan",
 }
 
 

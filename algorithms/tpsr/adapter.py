@@ -107,7 +107,7 @@ class Adapter(WrittenFronts):
         where = device()
         parameters = self._parameters(where)
         env = build_env(parameters)
-        env.rng = np.random.RandomState(self.seed % 2**32)  # noqa: NPY002 - as the code has it
+        env.rng = np.random.RandomState(self.seed % 2**32)
         build_modules(env, parameters)
         if X.shape[1] > parameters.max_input_dimension:
             raise Unsupported(

@@ -102,11 +102,11 @@ def byte_masks() -> Iterator[None]:
     def masked_fill_(tensor: torch.Tensor, mask: torch.Tensor, value: Any) -> torch.Tensor:
         return own(tensor, mask.bool(), value)
 
-    torch.Tensor.masked_fill_ = masked_fill_  # type: ignore[method-assign, assignment]
+    torch.Tensor.masked_fill_ = masked_fill_
     try:
         yield
     finally:
-        torch.Tensor.masked_fill_ = own  # type: ignore[method-assign]
+        torch.Tensor.masked_fill_ = own
 
 
 def in_calls(prefix: str) -> list[str]:

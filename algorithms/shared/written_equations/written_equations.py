@@ -24,21 +24,37 @@ _LONGEST = 20_000
 _CALLS = {
     **{name: name for name in ("sin", "cos", "tan", "asin", "acos", "atan")},
     **{name: name for name in ("sinh", "cosh", "tanh", "exp", "log", "sqrt", "abs")},
-    **{"arcsin": "asin", "arccos": "acos", "arctan": "atan", "Abs": "abs", "ln": "log"},
+    "arcsin": "asin",
+    "arccos": "acos",
+    "arctan": "atan",
+    "Abs": "abs",
+    "ln": "log",
 }
 """Functions as packages call them, and as the bench does."""
 _WRITTEN_OUT = {
-    **{"neg": "(-({0}))", "inv": "(1/({0}))", "id": "({0})"},
-    **{"pow2": "(({0})**2)", "square": "(({0})**2)", "n2": "(({0})**2)"},
-    **{"pow3": "(({0})**3)", "cube": "(({0})**3)", "n3": "(({0})**3)", "n4": "(({0})**4)"},
+    "neg": "(-({0}))",
+    "inv": "(1/({0}))",
+    "id": "({0})",
+    "pow2": "(({0})**2)",
+    "square": "(({0})**2)",
+    "n2": "(({0})**2)",
+    "pow3": "(({0})**3)",
+    "cube": "(({0})**3)",
+    "n3": "(({0})**3)",
+    "n4": "(({0})**4)",
 }
 _PAIRS = {"pow": "**", "add": "+", "sub": "-", "mul": "*", "div": "/"}
 _OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**"}
 _CONSTANTS = {"pi": np.pi, "E": np.e}
 _FUNCTIONS = {
     **{name: getattr(np, name) for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
-    **{"asin": np.arcsin, "acos": np.arccos, "atan": np.arctan},
-    **{"exp": np.exp, "log": np.log, "sqrt": np.sqrt, "abs": np.abs},
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+    "exp": np.exp,
+    "log": np.log,
+    "sqrt": np.sqrt,
+    "abs": np.abs,
 }
 
 
@@ -91,35 +107,42 @@ def values(equation: str, variables: Sequence[str], X: Array) -> Array:
     return np.array(np.broadcast_to(np.asarray(found, dtype=np.float64), (len(X),)))
 
 
-def _written(
-    node: ast.expr, names: Mapping[str, str | float], calls: Mapping[str, str]
-) -> str:
+def _written(node: ast.expr, names: Mapping[str, str | float], calls: Mapping[str, str]) -> str:
     match node:
-        case ast.Constant(value=bool() | str() | bytes() | complex()):
-            pass
-        case ast.Constant(value=int() | float() as value):
-            return _number(value)
-        case ast.Name(id=name) if name in names:
-            stands = names[name]
-            return stands if isinstance(stands, str) else _number(stands)
-        case ast.Name(id=name) if name in _CONSTANTS:
-            return name
+        case ast.Constant() | ast.Name():
+            text = _leaf(node, names)
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return f"(-{_written(operand, names, calls)})"
+            text = f"(-{_written(operand, names, calls)})"
         case ast.UnaryOp(op=ast.UAdd(), operand=operand):
-            return _written(operand, names, calls)
+            text = _written(operand, names, calls)
         case ast.BinOp(left=left, op=operator, right=right) if type(operator) in _OPERATORS:
             sign = _OPERATORS[type(operator)]
-            return f"({_written(left, names, calls)} {sign} {_written(right, names, calls)})"
-        case ast.Call(func=ast.Name(id=name), args=[argument], keywords=[]):
-            inner = _written(argument, names, calls)
-            if name in calls:
-                return calls[name].format(inner)
-            if name in _CALLS:
-                return f"{_CALLS[name]}({inner})"
-        case ast.Call(func=ast.Name(id=name), args=[one, other], keywords=[]) if name in _PAIRS:
-            return f"({_written(one, names, calls)} {_PAIRS[name]} {_written(other, names, calls)})"
-    raise ValueError(f"{ast.unparse(node)[:80]!r} has no meaning here")
+            text = f"({_written(left, names, calls)} {sign} {_written(right, names, calls)})"
+        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
+            text = _call(name, [_written(part, names, calls) for part in arguments], calls)
+        case _:
+            text = None
+    if text is None:
+        raise ValueError(f"{ast.unparse(node)[:80]!r} has no meaning here")
+    return text
+
+
+def _leaf(node: ast.Constant | ast.Name, names: Mapping[str, str | float]) -> str | None:
+    if isinstance(node, ast.Constant):
+        known = isinstance(node.value, int | float) and not isinstance(node.value, bool)
+        return _number(node.value) if known else None  # type: ignore[arg-type]
+    stands = names.get(node.id, node.id if node.id in _CONSTANTS else None)
+    return _number(stands) if isinstance(stands, int | float) else stands
+
+
+def _call(name: str, arguments: Sequence[str], calls: Mapping[str, str]) -> str | None:
+    if len(arguments) == 1 and name in calls:
+        return calls[name].format(*arguments)
+    if len(arguments) == 1 and name in _CALLS:
+        return f"{_CALLS[name]}({arguments[0]})"
+    if len(arguments) == 2 and name in _PAIRS:  # noqa: PLR2004
+        return f"({arguments[0]} {_PAIRS[name]} {arguments[1]})"
+    return None
 
 
 def _number(value: float) -> str:

@@ -153,8 +153,8 @@ class WrittenFronts:
         for text in texts:
             try:
                 equation = in_names(text, names, self.calls)
-            except ValueError as error:
-                print(f"left out: {error}")  # noqa: T201 - for the log
+            except ValueError as reason:
+                print(f"left out: {reason}")  # noqa: T201 - for the log
                 continue
             if factor != 1.0:
                 equation = f"{factor!r}*{equation}"
