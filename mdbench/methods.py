@@ -93,6 +93,8 @@ class MethodSpec(_Table):
     """Folders in `SHARED` whose modules its adapter imports."""
     tuning: Literal["grid", "front", "none"]
     seedable: bool
+    repeatable: bool = True
+    """Whether the same seed gives the same answer on the same machine, where time is left."""
     paths: tuple[Annotated[str, Field(pattern=_NAME)], ...] = ()
     """Names of folders and files of the user's that it may read: see `mdbench.settings`."""
     given: tuple[Literal["truth", "units"], ...] = ()
