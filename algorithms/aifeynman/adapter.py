@@ -23,6 +23,30 @@ if TYPE_CHECKING:
 __all__ = ["Adapter"]
 
 _RUN = Path(__file__).resolve().parent / "run_target.py"
+_PROGRAMS = {
+    "feynman_sr1": "1",
+    "feynman_sr2": "2",
+    "feynman_sr3": "3",
+    "feynman_sr_mdl_mult": "_mdl3",
+    "feynman_sr_mdl_plus": "_mdl2",
+    "feynman_sr_mdl4": "_mdl4",
+    "feynman_sr_mdl5": "_mdl5",
+}
+"""The package's programs, and its Fortran modules that they are."""
+_PROGRAM = """#!{python}
+import importlib.machinery, importlib.util, sys
+import numpy
+[place] = importlib.util.find_spec("aifeynman").submodule_search_locations
+name = "_symbolic_regress{module}"
+finder = importlib.machinery.FileFinder(
+    place, (importlib.machinery.ExtensionFileLoader, importlib.machinery.EXTENSION_SUFFIXES)
+)
+spec = finder.find_spec(name)
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+sys.exit(module.go())
+"""
+"""The package's own programs import all of it first, PyTorch too: seconds of few."""
 _RUNS = 26
 """Brute force is run twice, for sums and products, on the target and on twelve functions of it."""
 _SHARE_OF_BRUTE_FORCE = 0.5
@@ -86,8 +110,7 @@ class Adapter(WrittenFronts):
             "threads": self.threads,
         }
         begin = time.monotonic()
-        # The Fortran programs lie beside the interpreter.
-        places = [str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]
+        places = [str(_write_programs(folder / "programs")), os.environ.get("PATH", os.defpath)]
         with subprocess.Popen(
             [sys.executable, str(_RUN), json.dumps(asked)],
             cwd=folder,
@@ -117,6 +140,15 @@ class Adapter(WrittenFronts):
     @staticmethod
     def _folder(target: int) -> Path:
         return Path("scratch").resolve() / f"target{target}"
+
+
+def _write_programs(folder: Path) -> Path:
+    folder.mkdir()
+    for name, module in _PROGRAMS.items():
+        file = folder / name
+        file.write_text(_PROGRAM.format(python=sys.executable, module=module), encoding="utf-8")
+        file.chmod(0o755)
+    return folder
 
 
 def with_all_its_own(pid: int) -> None:
