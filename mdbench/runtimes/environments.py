@@ -174,6 +174,7 @@ def prepare(
         # Copied, or what changes a file here would change the cache and other environments, too.
         options = ["--require-hashes", "--link-mode", "copy", "--python", str(_python(prefix))]
         options += [] if config is None else ["--config-file", str(config)]
+        options += ["--require-build-hashes"] if build and build_lock.is_file() else []
         sync = ["pip", "sync", *options, str(lock.absolute())]
         failure = f"The environment of {method_name} cannot be made"
         if build:
