@@ -323,6 +323,38 @@ def test_what_a_package_does_not_say_stands_beside_the_lock(shop: Shop) -> None:
     assert not list(shop.root.glob("**/mdbench-scratch-*"))
 
 
+def test_what_no_index_has_is_fetched_when_the_environment_is_made(shop: Shop) -> None:
+    if trouble := bubblewrap.trouble():
+        pytest.skip(f"no bubblewrap: {trouble}")
+    mine, program = shop.root / "mine", shop.root / "m" / "fetch_it.py"
+    mine.write_text("secret", encoding="utf-8")
+
+    def made(text: str) -> Environment:
+        program.write_text(text, encoding="utf-8")
+        return prepare("m", shop.lock, HERE, shop.home, fetch=program)
+
+    with pytest.raises(UnavailableError, match=r"fetch_it\.py says:\n +no server") as why:
+        made("import sys; print('a lot'); sys.exit('no server')")
+    assert "a lot" not in str(why.value)
+    fetching = (
+        "import numpy, pathlib, sys\n"
+        "place = pathlib.Path(sys.prefix, 'fetched')\n"
+        "place.mkdir()\n"
+        f"(place / 'it').write_text(str(pathlib.Path({str(mine)!r}).exists()))\n"
+    )
+    first, second = made(fetching), made(fetching + "# another\n")
+    assert (first.prefix / "fetched" / "it").read_text(encoding="utf-8") == "False"
+    assert first.prefix != second.prefix
+    assert made(fetching) == first
+    (first.prefix / "fetched").chmod(0o755)
+    (first.prefix / "fetched" / "later").touch()
+    again = made(fetching)  # it is what was made, and nothing else
+    assert not (again.prefix / "fetched" / "later").exists()
+    program.unlink()
+    with pytest.raises(MethodError, match=r"fetch_it\.py is missing"):
+        prepare("m", shop.lock, HERE, shop.home, fetch=program)
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [

@@ -100,6 +100,7 @@ def prepare(
     home: Path,
     *,
     build: bool = False,
+    fetch: Path | None = None,
     on_line: Callable[[str], None] | None = None,
 ) -> Environment:
     """Make a method's environment, or find it made.
@@ -121,14 +122,16 @@ def prepare(
     build
         Whether packages may be built from their sources, which runs code of theirs: in a room.
         Else only wheels are installed.
+    fetch
+        A program that the environment's Python then runs, with the network, in a room, too.
     on_line
         Told what is being done, a line at a time; not called where there is nothing to do.
 
     Raises
     ------
     MethodError
-        If the lock is missing, has no hashes or lacks NumPy, which the worker needs, or if
-        `requires_python` cannot be read.
+        If the lock is missing, has no hashes or lacks NumPy, which the worker needs, if
+        `requires_python` cannot be read, or if there is no such program.
     UnavailableError
         If the environment cannot be made on this machine; holds what uv said.
     """
@@ -139,7 +142,9 @@ def prepare(
     here_fits = wanted.contains(platform.python_version())
     minor = sysconfig.get_python_version() if here_fits else "another"
     key = f"{lock_sha256} {requires_python} {minor} {sysconfig.get_platform()}"
-    for file in (config, build_lock):
+    if fetch is not None and not fetch.is_file():
+        raise MethodError(f"{fetch} is missing.", "method.toml names it: fetch.")
+    for file in (config, build_lock, fetch):
         if file is not None and file.is_file():
             key += f" {hashlib.sha256(file.read_bytes()).hexdigest()}"
     short_hash = hashlib.sha256(key.encode()).hexdigest()[:12]
@@ -178,13 +183,27 @@ def prepare(
         sync = ["pip", "sync", *options, str(lock.absolute())]
         failure = f"The environment of {method_name} cannot be made"
         if build:
-            with _building_room(prefix, lock.absolute(), say) as wrap:
+            with _building_room(prefix, lock.absolute(), Path(find_uv_bin()), say) as wrap:
                 uv(sync, failure, wrap)
         else:
             try:
                 uv([*sync, "--no-build"], failure)
             except UnavailableError as error:
                 raise _told_of_builds(error) from None
+        if fetch is not None:
+            say(f"{method_name} fetches what no index has: {fetch.name}")
+            with _building_room(prefix, lock.absolute(), fetch.absolute(), say) as wrap:
+                run_uv(
+                    _python(prefix),
+                    [fetch.absolute()],
+                    settings=replace(settings, arguments=()),
+                    cwd=prefix,
+                    failure=f"What {method_name} needs besides packages cannot be fetched",
+                    on_line=say,
+                    wrap=wrap,
+                    who=fetch.name,
+                    most_lines=1,
+                )
         compile_bytecode(prefix)
 
     make_once(prefix, key, make, say, sealed=True)
@@ -198,8 +217,15 @@ def prepare(
 
 
 @contextmanager
-def _building_room(prefix: Path, lock: Path, say: Callable[[str], None]) -> Iterator[Wrap]:
-    """Give what runs uv in a room with the network and the environment, and nothing of the user's.
+def _building_room(
+    prefix: Path, lock: Path, shown: Path, say: Callable[[str], None]
+) -> Iterator[Wrap]:
+    """Give what runs in a room with the network and the environment, and nothing of the user's.
+
+    Parameters
+    ----------
+    shown
+        What is run: uv, or a program of the method's.
 
     Raises
     ------
@@ -231,7 +257,7 @@ def _building_room(prefix: Path, lock: Path, say: Callable[[str], None]) -> Iter
                 "Use an index and a proxy without a password; or make wheels of the packages once, "
                 "name their folder (PIP_FIND_LINKS), and leave build = true out of method.toml.",
             )
-        places = [Path(command[0]), lock, _python(prefix).resolve().parent.parent]
+        places = [shown, lock, _python(prefix).resolve().parent.parent]
         beside = (lock.with_name(name) for name in (UV_FILE, BUILD_LOCK))
         places += [file for file in beside if file.is_file()]
         places += [Path(each) for each in (*_NAMES, *_named_files(kept)) if Path(each).exists()]
