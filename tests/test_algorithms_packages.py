@@ -114,8 +114,8 @@ class _Programs:
     def get_prog(self, place: int, *, detach: bool) -> Any:
         assert detach
         text, constants = self._programs[place]
-        constants = SimpleNamespace(class_values=np.array([constants]))
-        return SimpleNamespace(tokens=text.split(), free_consts=constants)
+        table = SimpleNamespace(class_values=np.array([constants]))
+        return SimpleNamespace(tokens=text.split(), free_consts=table)
 
 
 def physo(
@@ -132,7 +132,9 @@ def physo(
             logger.log(number, batch, None, rewards, None, None, None)
         raise AssertionError("nobody has ended the search")
 
-    lengths = [(name, {}) for name in ("HardLengthPrior", "SoftLengthPrior", "PhysicalUnitsPrior")]
+    lengths: list[tuple[str, dict[str, int]]] = [
+        (name, {}) for name in ("HardLengthPrior", "SoftLengthPrior", "PhysicalUnitsPrior")
+    ]
     config = {
         "learning_config": {"observe_units": True},
         "free_const_opti_args": {"method_args": {}},
@@ -193,7 +195,7 @@ def test_physo_without_units_and_data_of_any_size() -> None:
 
 
 def test_physo_keeps_the_best_of_each_length_and_ends_in_time() -> None:
-    epochs = [
+    epochs: list[list[tuple[str, list[float], float]]] = [
         [
             ("x0", [], 0.2),
             ("x1", [], 0.3),
@@ -232,7 +234,9 @@ def test_physo_s_programs_are_read_token_by_token() -> None:
         leaves = programs.offered(problem(X, X[:, 0]), 0, 1)
         tree = programs.program_tree(["inv", "n2", "sub", "x0", "1.0"], leaves, [])
         from_text = sys.modules["scaling"].text(tree, ["v0", "v1"])
-        assert parse(from_text, ("v0", "v1")).evaluate({"v0": 3.0, "v1": 0.0}) == 0.25
+        assert parse(from_text, ("v0", "v1")).evaluate(
+            {"v0": np.array([3.0]), "v1": np.array([0.0])}
+        ) == pytest.approx([0.25])
         for tokens in (["add", "x0"], ["x0", "x1"], ["x9"], ["mystery", "x0"], []):
             with pytest.raises(ValueError, match=r"token|ended|end"):
                 programs.program_tree(tokens, leaves, [])
@@ -347,7 +351,7 @@ def test_bingo_s_logarithm_is_that_of_the_absolute_value() -> None:
         method = made("bingo", found)
         method.fit(problem(-X, X[:, 0], time_limit=100.0))
         offered = [each.equations[0] for each in method.candidates()]
-        assert sys.modules["mpi4py"] is None
+        assert sys.modules.get("mpi4py", "left alone") is None
     sys.modules.pop("mpi4py", None)
     assert offered == ["log(abs(v0))", "(sqrt(abs(v1)) - 2.5)"]
     assert 0 < asked[0]["max_time"] <= 95.0
