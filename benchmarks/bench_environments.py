@@ -28,9 +28,9 @@ METHODS = (
 
 def measure(name: str, home: Path) -> str:
     """Make one environment; give its line of the table."""
-    method = find(name, ALGORITHMS)
     begin = time.monotonic()
     try:
+        method = find(name, ALGORITHMS)
         made = prepare(
             name, method.lock, method.spec.python, home, build=method.spec.build, on_line=print
         )
