@@ -93,12 +93,17 @@ class MethodSpec(_Table):
     """Folders in `SHARED` whose modules its adapter imports."""
     tuning: Literal["grid", "front", "none"]
     seedable: bool
+    repeatable: bool = True
+    """Whether the same seed gives the same answer on the same machine, where time is left."""
     paths: tuple[Annotated[str, Field(pattern=_NAME)], ...] = ()
     """Names of folders and files of the user's that it may read: see `mdbench.settings`."""
-    given: tuple[Literal["truth"], ...] = ()
-    """What it is told beyond the data: a reference may be told the true equations."""
+    given: tuple[Literal["truth", "units"], ...] = ()
+    """What it is told beyond the data: a reference may be told the true equations, and any method
+    the units of variables and targets."""
     build: bool = False
     """Whether packages of its lock may be built from their sources."""
+    fetch: str = Field(default="", pattern=r"^([a-z0-9_]+\.py)?$")
+    """A program in its folder that fetches what no index of Python's has; see `Method.fetch`."""
     fork_safe: bool = True
     threads: int = Field(default=1, ge=1)
     timeout: float = Field(default=43200.0, gt=0)
@@ -194,6 +199,14 @@ class Method:
     def adapter(self) -> Path:
         """The file with the class ``Adapter``."""
         return self.folder / "adapter.py"
+
+    @property
+    def fetch(self) -> Path | None:
+        """The program that the environment's Python runs when the environment is made.
+
+        It has the network, and what it puts into the folder ``fetched`` of the environment stays.
+        """
+        return self.folder / self.spec.fetch if self.spec.fetch else None
 
     @property
     def lock(self) -> Path:

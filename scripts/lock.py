@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mdbench.errors import MdbenchError
 from mdbench.methods import discover, find
-from mdbench.runtimes.environments import lock_requirements
+from mdbench.runtimes.environments import BUILD_LOCK, lock_requirements
 
 ROOT = Path(__file__).resolve().parent.parent
 ALGORITHMS = ROOT / "algorithms"
@@ -45,6 +45,9 @@ def lock_method(name: str, options: list[str]) -> None:
     method = find(name, ALGORITHMS)
     source = method.lock.with_suffix(".in")
     lock_requirements(source, method.lock, method.spec.python, options=options)
+    builds = method.lock.with_name("build.in")
+    if builds.is_file():
+        lock_requirements(builds, builds.with_name(BUILD_LOCK), method.spec.python, options=options)
 
 
 if __name__ == "__main__":

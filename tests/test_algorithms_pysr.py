@@ -138,7 +138,7 @@ def test_no_finite_equation_is_an_error(recorded: tuple[Any, Any]) -> None:
 def test_without_julia_it_is_unavailable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with modules("adapter", "julia") as (adapter, julia):
         monkeypatch.setattr(julia, "HOME", tmp_path)
-        with pytest.raises(Unavailable, match=r"Julia 1\.10\.3.*fetch_julia\.py"):
+        with pytest.raises(Unavailable, match=r"Julia 1\.10\.3.*install\.sh pysr"):
             adapter.Adapter(seed=0, threads=1).fit(problem())
 
 

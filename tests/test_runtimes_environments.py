@@ -263,13 +263,13 @@ version = "1.0"
 """
 
 
-def make_source(shop: Shop, places: list[str], *, hungry: bool = False) -> str:
+def make_source(shop: Shop, places: list[str], *, hungry: bool = False, imports: str = "") -> str:
     """Make a source distribution whose build tells which of some places it can see."""
     wheels = shop.root / "wheels"
     path = wheels / "found-1.0.tar.gz"
     with tarfile.open(path, "w:gz") as archive:
         for name, text in {
-            "backend.py": SPYING_BACKEND.format(places=places, hungry=hungry),
+            "backend.py": imports + SPYING_BACKEND.format(places=places, hungry=hungry),
             "pyproject.toml": PROJECT,
             "PKG-INFO": "Metadata-Version: 2.1\nName: found\nVersion: 1.0\n",
         }.items():
@@ -294,12 +294,84 @@ def test_a_build_happens_where_it_is_allowed_and_in_a_room(shop: Shop) -> None:
     assert answer == b"['/usr']\n"
 
 
-def with_source(shop: Shop, *, hungry: bool = False) -> None:
+def with_source(shop: Shop, *, hungry: bool = False, imports: str = "") -> None:
     if trouble := bubblewrap.trouble():
         pytest.skip(f"no bubblewrap: {trouble}")
-    sha256 = make_source(shop, [], hungry=hungry)
+    sha256 = make_source(shop, [], hungry=hungry, imports=imports)
     numpy = shop.lock.read_text(encoding="utf-8")
     shop.write_lock(f"{numpy}found==1.0 --hash=sha256:{sha256}\n")
+
+
+def test_what_a_package_does_not_say_stands_beside_the_lock(shop: Shop) -> None:
+    with_source(shop, imports="import numpy\nassert numpy.pi == 3\n")
+    beside = shop.lock.parent
+    with pytest.raises(UnavailableError, match="numpy"):
+        prepare("m", shop.lock, HERE, shop.home, build=True)
+    (beside / "uv.toml").write_text(
+        '[extra-build-dependencies]\nfound = ["numpy"]\n', encoding="utf-8"
+    )
+    (beside / "build.lock").write_text(
+        f"other==9.9 --hash=sha256:{shop.sha256}\n", encoding="utf-8"
+    )
+    with pytest.raises(UnavailableError, match="hash"):
+        prepare("m", shop.lock, HERE, shop.home, build=True)
+    (beside / "build.lock").write_text(
+        f"numpy==9.9 --hash=sha256:{shop.sha256}\n", encoding="utf-8"
+    )
+    made = prepare("m", shop.lock, HERE, shop.home, build=True)
+    assert set(made.packages) == {"found", "numpy"}
+    assert not list(shop.root.glob("**/mdbench-scratch-*"))
+
+
+def test_what_no_index_has_is_fetched_when_the_environment_is_made(shop: Shop) -> None:
+    if trouble := bubblewrap.trouble():
+        pytest.skip(f"no bubblewrap: {trouble}")
+    mine, program = shop.root / "mine", shop.root / "m" / "fetch_it.py"
+    mine.write_text("secret", encoding="utf-8")
+
+    def made(text: str) -> Environment:
+        program.write_text(text, encoding="utf-8")
+        return prepare("m", shop.lock, HERE, shop.home, fetch=program)
+
+    with pytest.raises(UnavailableError, match=r"fetch_it\.py says:\n +no server") as why:
+        made("import sys; print('a lot'); sys.exit('no server')")
+    assert "a lot" not in str(why.value)
+    fetching = (
+        "import numpy, pathlib, sys\n"
+        "place = pathlib.Path(sys.prefix, 'fetched')\n"
+        "place.mkdir()\n"
+        f"(place / 'it').write_text(str(pathlib.Path({str(mine)!r}).exists()))\n"
+    )
+    first, second = made(fetching), made(fetching + "# another\n")
+    assert (first.prefix / "fetched" / "it").read_text(encoding="utf-8") == "False"
+    assert first.prefix != second.prefix
+    assert made(fetching) == first
+    (first.prefix / "fetched").chmod(0o755)
+    (first.prefix / "fetched" / "later").touch()
+    again = made(fetching)  # it is what was made, and nothing else
+    assert not (again.prefix / "fetched" / "later").exists()
+    program.unlink()
+    with pytest.raises(MethodError, match=r"fetch_it\.py is missing"):
+        prepare("m", shop.lock, HERE, shop.home, fetch=program)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('index-url = "https://elsewhere.invalid/simple"\n', "unknown key 'index-url'"),
+        ("no-build-isolation = true\n", "unknown key 'no-build-isolation'"),
+        ("[[", "cannot be read"),
+        (None, "cannot be read"),
+    ],
+)
+def test_uv_s_other_settings_are_the_user_s(shop: Shop, text: str | None, told: str) -> None:
+    file = shop.lock.with_name("uv.toml")
+    if text is None:
+        file.mkdir()
+    else:
+        file.write_text(text, encoding="utf-8")
+    with pytest.raises(MethodError, match=told):
+        shop.prepare()
 
 
 def test_a_build_has_so_much_memory(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:

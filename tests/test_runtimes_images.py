@@ -281,12 +281,15 @@ def base(**others: object) -> Base:
     return Base(**(told | others))  # type: ignore[arg-type]
 
 
-def identity(tmp_path: Path, lock: str, start: Base, *packages: str) -> str:
+def identity(
+    tmp_path: Path, lock: str, start: Base, *packages: str, fetch: str | None = None
+) -> str:
     kept = Images(tmp_path / "home")
     kept._base = start
-    file = tmp_path / "requirements.lock"
+    file, program = tmp_path / "requirements.lock", tmp_path / "fetch_it.py"
     file.write_text(lock, encoding="utf-8")
-    return kept.identity("m", file, packages)
+    program.write_text(fetch or "", encoding="utf-8")
+    return kept.identity("m", file, packages, None if fetch is None else program)
 
 
 def test_a_link_that_leaves_is_refused_before_anything_is_built(
@@ -332,6 +335,8 @@ def test_identity_covers_all_ingredients_and_nothing_else(
         identity(tmp_path, numpy.replace("12", "13"), base(), "a1", "b1"),
         identity(tmp_path, numpy, base(), "a1"),
         identity(tmp_path, numpy, base()),
+        identity(tmp_path, numpy, base(), "a1", "b1", fetch="print(1)"),
+        identity(tmp_path, numpy, base(), "a1", "b1", fetch="print(2)"),
     }
     dockerfiles = tmp_path / "docker"
     dockerfiles.mkdir()
@@ -339,7 +344,7 @@ def test_identity_covers_all_ingredients_and_nothing_else(
     (dockerfiles / "environment.Dockerfile").write_text(text + "\n", encoding="utf-8")
     monkeypatch.setattr(base_images, "_DOCKERFILES", dockerfiles)
     others.add(identity(tmp_path, numpy, base(), "a1", "b1"))
-    assert len(others | {first}) == 7
+    assert len(others | {first}) == 9
 
 
 def test_a_system_package_that_is_an_option_is_refused(tmp_path: Path) -> None:
@@ -652,6 +657,36 @@ def test_system_packages_are_installed_and_the_authority_is_not_left(
         _inspect(made.tag)
     )
     assert SECRET not in told
+
+
+@pytest.mark.usefixtures("engine")
+def test_what_no_index_has_is_fetched_into_the_image(place: Workspace, tmp_path: Path) -> None:
+    authority = tmp_path / "ca.pem"
+    authority.write_text(f"# {SECRET}\n", encoding="utf-8")
+    with (tmp_path / "pip.conf").open("a", encoding="utf-8") as file:
+        file.write(f"cert = {authority}\n")
+    without, _ = build(place)
+    toml = place.algorithms / TINY / "method.toml"
+    toml.write_text(f'{toml.read_text(encoding="utf-8")}fetch = "fetch_it.py"\n', encoding="utf-8")
+    (toml.parent / "fetch_it.py").write_text(
+        "import numpy, os, pathlib, sys\n"
+        "authority = pathlib.Path(os.environ['SSL_CERT_FILE']).read_text()\n"
+        "place = pathlib.Path(sys.prefix, 'fetched')\n"
+        "(place / 'it').write_text(str(len(authority)) + numpy.where)\n"
+        "pathlib.Path('/tmp/left').write_text(authority)\n",
+        encoding="utf-8",
+    )
+    made, _ = build(place)
+    found = run_in(made, "print(open('/opt/env/fetched/it').read())")
+    assert found == f"{len(SECRET) + 3}here"
+    assert made.identity != without.identity
+    left = "from pathlib import Path as P; print(*P('/').glob('fetch*'), P('/tmp/left').exists())"
+    assert run_in(made, left) == "False"
+    told = docker_cli.docker(["history", "--no-trunc", made.tag], "")
+    assert SECRET not in told + json.dumps(_inspect(made.tag))
+    (toml.parent / "fetch_it.py").write_text("import sys; sys.exit('no server')", encoding="utf-8")
+    with pytest.raises(UnavailableError, match="no server"):
+        build(place)
 
 
 @pytest.mark.usefixtures("engine")

@@ -12,7 +12,7 @@ from mdbench.worker import Unavailable
 
 __all__ = ["HOME", "regressor"]
 
-HOME = Path(sys.prefix) / "julia_env"
+HOME = Path(sys.prefix) / "fetched"
 """Where `fetch_julia.py` puts Julia and its packages: in the method's environment."""
 
 
@@ -28,8 +28,8 @@ def regressor() -> Any:
     if not depot.is_dir():
         raise Unavailable(
             "PySR needs Julia 1.10.3 or 1.11 and its package SymbolicRegression, which come from "
-            "Julia's servers and are not in the environment. Where those can be reached, run "
-            "algorithms/pysr/fetch_julia.py once with the Python of the method's environment"
+            "Julia's servers when the environment is made, and are not in it. Where those can be "
+            "reached: ./install.sh pysr"
         )
     # What Julia writes goes to a folder of the job's; what was fetched is only read.
     own = Path(tempfile.gettempdir()) / "julia"

@@ -121,7 +121,8 @@ def _check_data_type(trials: _Trials, data_type: DataType[Any, Any]) -> Iterator
         if first.status is not Status.OK:
             continue
         yield from _alarms(where, data_type, answer)
-        yield _repeatable(where, answer, trials.run(data_type, task, dataset))
+        if trials.method.spec.repeatable:
+            yield _repeatable(where, answer, trials.run(data_type, task, dataset))
     if task is not None:
         if task.refit.targets.dtype.kind == "f":
             yield _refuses_nan(trials, data_type, task)

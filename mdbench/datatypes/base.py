@@ -160,6 +160,9 @@ class Dataset:
     floor
         What the truth scores by the primary metric, through the features that the bench itself
         makes; None where it is not known.  See `mdbench.metrics.floor`.
+    units
+        Of each variable and target, by name: the exponents of m, kg, s, A, K, mol and cd; None
+        where nobody says them.  Methods that ask for them are told (``given = ["units"]``).
     """
 
     name: str
@@ -169,6 +172,7 @@ class Dataset:
     target_source: str
     fingerprint: str
     floor: float | None = field(default=None, kw_only=True)
+    units: Mapping[str, tuple[float, ...]] | None = field(default=None, kw_only=True)
 
 
 D = TypeVar("D", bound=Dataset)

@@ -16,7 +16,7 @@ from mdbench.datatypes.shared.terms import TERM_METRICS
 from mdbench.errors import DataError, EquationError, UsageError, did_you_mean
 from mdbench.expressions import parse
 from mdbench.expressions.skeleton import same_skeleton
-from mdbench.measurements.dimensions import consistent, dimension_of
+from mdbench.measurements.dimensions import consistent, dimension_of, si_exponents
 from mdbench.measurements.folds import folds
 from mdbench.measurements.problem import Measurements, read_measurements
 from mdbench.metrics.spec import MetricSpec, Value, flag
@@ -365,7 +365,6 @@ class _Tables(Source[RealDataset]):
         sha256 = hashlib.sha256(f"{table.columns}\n{known_laws}\n{table.truth}\n".encode())
         for array in (table.x, table.y):
             sha256.update(np.ascontiguousarray(array).tobytes())
-        _has_dimensions(table)  # refuses what is no unit before anything is run
         finite = [error for error in errors if np.isfinite(error)]
         return RealDataset(
             name=name,
@@ -375,6 +374,7 @@ class _Tables(Source[RealDataset]):
             target_source="measurements",
             fingerprint=sha256.hexdigest(),
             floor=max(finite) if finite else None,
+            units=_units_of(table),
             table=table,
             held_out=held_out,
             laws=tuple(laws),
@@ -403,6 +403,22 @@ def _has_dimensions(table: Measurements) -> bool:
         return False
     dimensions = [dimension_of(unit) for unit in units]  # all of them: a wrong one is refused
     return any(dimensions)
+
+
+def _units_of(table: Measurements) -> dict[str, tuple[float, ...]] | None:
+    """Give the exponents of SI units by name; None unless all are known and one is not 0.
+
+    Raises
+    ------
+    DataError
+        If what stands for a unit is none: before anything is run.
+    """
+    if not _has_dimensions(table):
+        return None
+    found = {name: si_exponents(unit) for name, unit in table.units.items()}
+    found[table.target] = si_exponents(table.unit)
+    known = {name: powers for name, powers in found.items() if powers is not None}
+    return known if len(known) == len(found) else None
 
 
 def _is_one_of(text: str, laws: Sequence[str], table: Measurements) -> bool | None:

@@ -29,8 +29,13 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["consistent", "dimension_of"]
+__all__ = ["consistent", "dimension_of", "si_exponents"]
 
+_SI = (
+    *("[length]", "[mass]", "[time]", "[current]"),
+    *("[temperature]", "[substance]", "[luminosity]"),
+)
+"""The dimensions of m, kg, s, A, K, mol and cd."""
 _TOLERANCE = 1e-9
 _ONE_AT_A_TIME = threading.Lock()
 """Threads that make a registry at once find it half made."""
@@ -59,6 +64,30 @@ def dimension_of(unit: str) -> dict[str, float]:
             f"{unit!r} is no unit: {error}", "Write it as in: km/s, kg*m^2, 1000 day, 1."
         ) from None
     return {str(name): float(str(power)) for name, power in found.items()}
+
+
+def si_exponents(unit: str) -> tuple[float, ...] | None:
+    """Give the exponents of m, kg, s, A, K, mol and cd in a unit's dimension.
+
+    Returns
+    -------
+    tuple of float or None
+        None where the unit has a dimension beside these, such as one of information.
+
+    Raises
+    ------
+    DataError
+        As `dimension_of`.
+
+    Examples
+    --------
+    >>> si_exponents("km/s")
+    (1.0, 0.0, -1.0, 0.0, 0.0, 0.0, 0.0)
+    """
+    found = dimension_of(unit)
+    if found.keys() - set(_SI):
+        return None
+    return tuple(found.get(base, 0.0) for base in _SI)
 
 
 @lru_cache(maxsize=1)

@@ -34,6 +34,7 @@ __all__ = [
     "ready",
     "reasons",
     "scored_parts",
+    "told_parts",
 ]
 
 
@@ -72,7 +73,7 @@ def ready(job: JobSpec, inventory: Inventory, isolated: Mapping[str, str]) -> Re
     """
     facts = inventory.facts(job)
     view = inventory.method(job.algorithm).spec.view
-    parts = {**isolated, **job.key_parts(), "view": view}
+    parts = {**isolated, **job.key_parts(), "view": view, **told_parts(job, facts, inventory)}
     return Ready(job, parts | scored_parts(job, facts, inventory), facts.dim)
 
 
@@ -98,6 +99,12 @@ def scored_parts(job: JobSpec, dataset: Dataset | Facts, inventory: Inventory) -
         "target_source": dataset.target_source,
         "scorer": inventory.scorer(job.data_type),
     }
+
+
+def told_parts(job: JobSpec, facts: Facts, inventory: Inventory) -> dict[str, str]:
+    """Give the parts of a key that say what a method is told beyond the data."""
+    asks = "units" in inventory.method(job.algorithm).spec.given
+    return {"units": facts.units} if asks and facts.units else {}
 
 
 def make_ready(plan: Plan, runtime: Runtime) -> list[Ready]:

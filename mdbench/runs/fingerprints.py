@@ -47,11 +47,19 @@ class Facts:
     fingerprint: str
     target_source: str
     dim: int
+    units: str = ""
+    """SHA-256 of the units; empty where nobody says them."""
 
     @classmethod
     def of(cls, dataset: Dataset) -> Self:
         """Take them from the dataset."""
-        return cls(dataset.fingerprint, dataset.target_source, dataset.dim)
+        units = "" if dataset.units is None else json.dumps(dataset.units, sort_keys=True)
+        return cls(
+            dataset.fingerprint,
+            dataset.target_source,
+            dataset.dim,
+            units and hashlib.sha256(units.encode()).hexdigest(),
+        )
 
 
 class Fingerprints:
@@ -109,10 +117,10 @@ class Fingerprints:
             return {}
 
 
-def _checked(fingerprint: Any, target_source: Any, dim: Any) -> Facts:
-    if not (isinstance(fingerprint, str) and isinstance(target_source, str)):
+def _checked(fingerprint: Any, target_source: Any, dim: Any, units: Any) -> Facts:
+    if not all(isinstance(text, str) for text in (fingerprint, target_source, units)):
         raise TypeError("no text")
-    return Facts(fingerprint, target_source, int(dim))
+    return Facts(fingerprint, target_source, int(dim), units)
 
 
 def _oldest(files: list[Path]) -> list[Path]:

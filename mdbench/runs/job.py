@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from mdbench.errors import DataError, MethodError, UnavailableError
 from mdbench.records import ANSWERED, Status
 from mdbench.runs.attempt import Attempt, Outcome, Setting
-from mdbench.runs.due import isolated_parts, ready, scored_parts
+from mdbench.runs.due import isolated_parts, ready, scored_parts, told_parts
+from mdbench.runs.fingerprints import Facts
 from mdbench.runs.inventory import Inventory
 from mdbench.runs.judgement import judged
 from mdbench.runs.slot import Environments, Slot
@@ -78,7 +79,9 @@ def begin_job(one: Ready, slot: Slot) -> Callable[[], Record]:
     method, data_type = inventory.method(job.algorithm), inventory.data_type(job.data_type)
     watch = Stopwatch()
     dataset = inventory.load(job)
-    one = replace(one, parts=one.parts | scored_parts(job, dataset, inventory))  # as it is now
+    now = scored_parts(job, dataset, inventory)  # as it is now
+    now |= told_parts(job, Facts.of(dataset), inventory)
+    one = replace(one, parts=one.parts | now)
     task = inventory.task(job, dataset)
     prepared: Prepared | None = None
     folder = slot.result_dir / "logs" / job.results

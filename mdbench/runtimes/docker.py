@@ -109,7 +109,9 @@ class DockerRuntime(Runtime):
 
     def identity(self, method: Method) -> dict[str, str]:
         try:
-            made_of = self._images.identity(method.name, method.lock, method.spec.system_packages)
+            made_of = self._images.identity(
+                method.name, method.lock, method.spec.system_packages, method.fetch
+            )
         except UnavailableError as error:
             made_of = f"unavailable: {error.message}"[:200]
         return {"image": made_of}

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import sysconfig
+import tomllib
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -30,22 +31,37 @@ from mdbench.runtimes.installing import (
     split_requirements,
 )
 from mdbench.runtimes.pip_settings import read_pip_settings, redact, uv_settings
-from mdbench.runtimes.scratch import Scratch
+from mdbench.runtimes.scratch import Scratch, remove_tree
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from mdbench.runtimes.pip_settings import UvSettings
 
-__all__ = ["Environment", "lock_requirements", "prepare", "python_range", "read_lock"]
+__all__ = [
+    "BUILD_LOCK",
+    "UV_FILE",
+    "Environment",
+    "lock_requirements",
+    "prepare",
+    "python_range",
+    "read_lock",
+    "uv_file",
+]
 
 _ANSWER_SECONDS = 10.0
 _FOR_UV = ("UV_", "SSL_")
 _NAMES = ("/etc/resolv.conf", "/etc/hosts", "/etc/ca-certificates")
 """What the network needs of the machine."""
 
+UV_FILE = "uv.toml"
+"""Beside the lock: what a package does not say of itself and uv has to know."""
+BUILD_LOCK = "build.lock"
+"""Beside the lock: what builds need, pinned with hashes; made from ``build.in``."""
+_UV_KEYS = {"dependency-metadata", "extra-build-dependencies", "override-dependencies"}
 _BUILD_MB = 4096
 """Memory that the builds of an environment may use together."""
+_REMOVAL_SECONDS = 300.0
 _EACH_LIMITED = f'ulimit -v {4 * _BUILD_MB * 1024}; exec "$@"'
 """Where the kernel does not count them together: each by its addresses, of which uv takes many."""
 
@@ -84,6 +100,7 @@ def prepare(
     home: Path,
     *,
     build: bool = False,
+    fetch: Path | None = None,
     on_line: Callable[[str], None] | None = None,
 ) -> Environment:
     """Make a method's environment, or find it made.
@@ -105,22 +122,31 @@ def prepare(
     build
         Whether packages may be built from their sources, which runs code of theirs: in a room.
         Else only wheels are installed.
+    fetch
+        A program that the environment's Python then runs, with the network, in a room, too.
     on_line
         Told what is being done, a line at a time; not called where there is nothing to do.
 
     Raises
     ------
     MethodError
-        If the lock is missing, has no hashes or lacks NumPy, which the worker needs, or if
-        `requires_python` cannot be read.
+        If the lock is missing, has no hashes or lacks NumPy, which the worker needs, if
+        `requires_python` cannot be read, or if there is no such program.
     UnavailableError
         If the environment cannot be made on this machine; holds what uv said.
     """
     lock_sha256 = hashlib.sha256(read_lock(method_name, lock)).hexdigest()
+    config = uv_file(lock)
+    build_lock = lock.absolute().with_name(BUILD_LOCK)
     wanted = python_range(method_name, requires_python)
     here_fits = wanted.contains(platform.python_version())
     minor = sysconfig.get_python_version() if here_fits else "another"
     key = f"{lock_sha256} {requires_python} {minor} {sysconfig.get_platform()}"
+    if fetch is not None and not fetch.is_file():
+        raise MethodError(f"{fetch} is missing.", "method.toml names it: fetch.")
+    for file in (config, build_lock, fetch):
+        if file is not None and file.is_file():
+            key += f" {hashlib.sha256(file.read_bytes()).hexdigest()}"
     short_hash = hashlib.sha256(key.encode()).hexdigest()[:12]
     prefix = method_environments(home) / f"{method_name}-{short_hash}"
     say = on_line or _ignore
@@ -128,6 +154,9 @@ def prepare(
     def make() -> None:
         say(f"making the environment of {method_name} in {prefix}")
         settings = _settings()
+        if build and build_lock.is_file():
+            constraint = {"UV_BUILD_CONSTRAINT": str(build_lock)}
+            settings = replace(settings, environment=settings.environment | constraint)
 
         def uv(arguments: list[str], failure: str, wrap: Wrap | None = None) -> None:
             run_uv(
@@ -149,16 +178,32 @@ def prepare(
         )
         # Copied, or what changes a file here would change the cache and other environments, too.
         options = ["--require-hashes", "--link-mode", "copy", "--python", str(_python(prefix))]
+        options += [] if config is None else ["--config-file", str(config)]
+        options += ["--require-build-hashes"] if build and build_lock.is_file() else []
         sync = ["pip", "sync", *options, str(lock.absolute())]
         failure = f"The environment of {method_name} cannot be made"
         if build:
-            with _building_room(prefix, lock.absolute(), say) as wrap:
+            with _building_room(prefix, lock.absolute(), Path(find_uv_bin()), say) as wrap:
                 uv(sync, failure, wrap)
         else:
             try:
                 uv([*sync, "--no-build"], failure)
             except UnavailableError as error:
                 raise _told_of_builds(error) from None
+        if fetch is not None:
+            say(f"{method_name} fetches what no index has: {fetch.name}")
+            with _building_room(prefix, lock.absolute(), fetch.absolute(), say) as wrap:
+                run_uv(
+                    _python(prefix),
+                    [fetch.absolute()],
+                    settings=replace(settings, arguments=()),
+                    cwd=prefix,
+                    failure=f"What {method_name} needs besides packages cannot be fetched",
+                    on_line=say,
+                    wrap=wrap,
+                    who=fetch.name,
+                    most_lines=1,
+                )
         compile_bytecode(prefix)
 
     make_once(prefix, key, make, say, sealed=True)
@@ -172,8 +217,15 @@ def prepare(
 
 
 @contextmanager
-def _building_room(prefix: Path, lock: Path, say: Callable[[str], None]) -> Iterator[Wrap]:
-    """Give what runs uv in a room with the network and the environment, and nothing of the user's.
+def _building_room(
+    prefix: Path, lock: Path, shown: Path, say: Callable[[str], None]
+) -> Iterator[Wrap]:
+    """Give what runs in a room with the network and the environment, and nothing of the user's.
+
+    Parameters
+    ----------
+    shown
+        What is run: uv, or a program of the method's.
 
     Raises
     ------
@@ -205,7 +257,9 @@ def _building_room(prefix: Path, lock: Path, say: Callable[[str], None]) -> Iter
                 "Use an index and a proxy without a password; or make wheels of the packages once, "
                 "name their folder (PIP_FIND_LINKS), and leave build = true out of method.toml.",
             )
-        places = [Path(command[0]), lock, _python(prefix).resolve().parent.parent]
+        places = [shown, lock, _python(prefix).resolve().parent.parent]
+        beside = (lock.with_name(name) for name in (UV_FILE, BUILD_LOCK))
+        places += [file for file in beside if file.is_file()]
         places += [Path(each) for each in (*_NAMES, *_named_files(kept)) if Path(each).exists()]
         if not limited:
             command = ["/bin/sh", "-c", _EACH_LIMITED, "sh", *command]
@@ -226,6 +280,8 @@ def _building_room(prefix: Path, lock: Path, say: Callable[[str], None]) -> Iter
     finally:
         if group is not None:
             group.remove()
+        # A cache of many thousand files takes longer than what a job leaves is given.
+        remove_tree(scratch.path / "build", _REMOVAL_SECONDS)
         scratch.remove()
 
 
@@ -289,6 +345,8 @@ def lock_requirements(
     arguments = ["pip", "compile", "--quiet", "--universal", "--generate-hashes"]
     arguments += ["--python-version", _lowest_python(requires_python, requirements_in)]
     arguments += ["--python", str(_running_python())]
+    if (config := uv_file(requirements_in)) is not None:
+        arguments += ["--config-file", str(config)]
     arguments += ["--output-file", os.path.relpath(output.absolute(), folder)]
     arguments += [*options, requirements_in.name]
     settings = _settings()
@@ -346,6 +404,35 @@ def read_lock(method_name: str, lock: Path) -> bytes:
             f"A lock is made from {source.name}, not written by hand; {type_this}",
         )
     return content
+
+
+def uv_file(beside: Path) -> Path | None:
+    """Find the method's own settings for uv, of which a few are allowed; None if there are none.
+
+    Parameters
+    ----------
+    beside
+        Its lock, or its requirements.
+
+    Raises
+    ------
+    MethodError
+        If it cannot be read, or sets what is the user's to set.
+    """
+    file = beside.absolute().with_name(UV_FILE)
+    try:
+        content = tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise MethodError(f"{file} cannot be read: {error}.") from None
+    if others := content.keys() - _UV_KEYS:
+        raise MethodError(
+            f"{file}: unknown key {min(others)!r}.",
+            f"Allowed are {', '.join(sorted(_UV_KEYS))}; all else, such as an index, is the "
+            "user's to set.",
+        )
+    return file
 
 
 def python_range(method_name: str, requires_python: str) -> SpecifierSet:

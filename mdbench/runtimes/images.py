@@ -14,7 +14,7 @@ import re
 import shutil
 import sys
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -85,12 +85,15 @@ class _Recipe:
     lock: str
     system_packages: tuple[str, ...]
     dockerfile: str
+    fetch: str = ""
+    """The text of the program that fetches what no index has."""
 
     @property
     def identity(self) -> str:
-        return sha256(
-            self.base.content, self.dockerfile, self.lock, "\n".join(self.system_packages)
-        )
+        made_of = [self.base.content, self.dockerfile, self.lock, "\n".join(self.system_packages)]
+        if self.fetch:
+            made_of += [dockerfile("fetching"), self.fetch]
+        return sha256(*made_of)
 
     @property
     def tag(self) -> str:
@@ -148,11 +151,17 @@ class Images:
             self._base = base_images.find(self._folder, self._say)
         return self._base
 
-    def identity(self, method_name: str, lock: Path, system_packages: Sequence[str]) -> str:
+    def identity(
+        self,
+        method_name: str,
+        lock: Path,
+        system_packages: Sequence[str],
+        fetch: Path | None = None,
+    ) -> str:
         """Say what a method's environment would be made of, without making it.
 
         The hash covers the base image's content, the Dockerfile, the part of the lock that the
-        base's Python takes, and the system packages.
+        base's Python takes, the system packages, and the program that fetches more.
 
         Raises
         ------
@@ -161,7 +170,7 @@ class Images:
         MethodError
             If the lock cannot be used.
         """
-        return self._recipe(method_name, lock, system_packages).identity
+        return self._recipe(method_name, lock, system_packages, fetch).identity
 
     def build(self, method: Method) -> MethodImage:
         """Build a method's images, or find them built.
@@ -179,7 +188,7 @@ class Images:
         except OSError as error:
             raise MethodError(f"{method.folder} cannot be read: {error}.") from None
         _check_python(method, self.base())
-        recipe = self._recipe(method.name, method.lock, method.spec.system_packages)
+        recipe = self._recipe(method.name, method.lock, method.spec.system_packages, method.fetch)
         self._once(recipe.tag, recipe.identity, lambda: self._environment(recipe))
         text = dockerfile("method")
         content = sha256(recipe.identity, text, fingerprint)
@@ -241,7 +250,9 @@ class Images:
                     removed.append(name)
         return removed
 
-    def _recipe(self, name: str, lock: Path, system_packages: Sequence[str]) -> _Recipe:
+    def _recipe(
+        self, name: str, lock: Path, system_packages: Sequence[str], fetch: Path | None
+    ) -> _Recipe:
         base = self.base()
         text = read_lock(name, lock).decode(errors="replace")
         bad = [package for package in system_packages if not re.fullmatch(_PACKAGE_NAME, package)]
@@ -250,12 +261,17 @@ class Images:
                 f"{name}: system_packages has {bad[0]!r}, which is no name of a Debian package.",
                 "Write it like 'libgomp1' in method.toml.",
             )
+        try:
+            program = "" if fetch is None else fetch.read_text(encoding="utf-8")
+        except OSError as error:
+            raise MethodError(f"{fetch} cannot be read: {error}.") from None
         return _Recipe(
             method=name,
             base=base,
             lock=wheels.wanted(text, base.target),
             system_packages=tuple(sorted(system_packages)),
             dockerfile=dockerfile("environment"),
+            fetch=program,
         )
 
     def _once(self, tag: str, content: str, make: Callable[[], None]) -> dict[str, Any]:
@@ -279,6 +295,9 @@ class Images:
         return found
 
     def _environment(self, recipe: _Recipe) -> None:
+        if recipe.fetch:
+            self._fetched(recipe)
+            return
         self._say(f"building the image {recipe.tag} on {recipe.base.reference}")
         labels = recipe.labels("environment") | {"mdbench.content": recipe.identity}
         with _context(recipe.dockerfile, labels, self._say) as folder:
@@ -297,6 +316,30 @@ class Images:
                     arguments={"BASE_IMAGE": recipe.base.reference},
                     network=bool(recipe.system_packages),
                     proxies=_proxies() if recipe.system_packages else {},
+                    on_line=self._say,
+                )
+            finally:
+                self._prune(recipe.identity)
+        self._check_base(recipe)
+
+    def _fetched(self, recipe: _Recipe) -> None:
+        """Make an environment, and on it what its program fetches (docker/fetching.Dockerfile)."""
+        under = replace(recipe, fetch="")
+        self._once(under.tag, under.identity, lambda: self._environment(under))
+        self._say(f"building the image {recipe.tag}: {recipe.method} fetches what no index has")
+        labels = recipe.labels("environment") | {"mdbench.content": recipe.identity}
+        with _context(dockerfile("fetching"), labels, self._say) as folder:
+            (folder / "fetch").mkdir()
+            (folder / "fetch" / "program.py").write_text(recipe.fetch, encoding="utf-8")
+            _write_authority(folder / "fetch")
+            _open_to_all(folder)
+            try:
+                docker_cli.build(
+                    folder,
+                    recipe.tag,
+                    arguments={"ENVIRONMENT": under.tag},
+                    network=True,
+                    proxies=_proxies(),
                     on_line=self._say,
                 )
             finally:
@@ -417,6 +460,10 @@ def _open_to_all(folder: Path) -> None:
 def _write_apt(folder: Path, packages: Sequence[str]) -> None:
     folder.mkdir()
     (folder / "packages").write_text("".join(f"{each}\n" for each in packages), encoding="utf-8")
+    _write_authority(folder)
+
+
+def _write_authority(folder: Path) -> None:
     authority = read_pip_settings(sys.executable).get("cert") or os.environ.get("SSL_CERT_FILE")
     if authority and Path(authority).expanduser().is_file():
         shutil.copyfile(Path(authority).expanduser(), folder / "ca.pem")

@@ -125,8 +125,10 @@ def run_uv(
     failure: str,
     on_line: Callable[[str], None] | None = None,
     wrap: Callable[[list[str], dict[str, str]], list[str]] | None = None,
+    who: str = "uv",
+    most_lines: int = _TAIL_LINES,
 ) -> None:
-    """Run uv.
+    """Run uv, or another program as it is run.
 
     Parameters
     ----------
@@ -144,6 +146,10 @@ def run_uv(
         Told each line that uv prints, without passwords.
     wrap
         Gives the command that runs it in a room, from its own and its environment.
+    who
+        What the program is called in errors.
+    most_lines
+        Of what it prints at the end, so many are told in errors.
 
     Raises
     ------
@@ -157,7 +163,7 @@ def run_uv(
     environment = inherited | settings.environment | _PLAIN_OUTPUT
     if wrap is not None:
         command = wrap(command, environment)
-    tail: deque[str] = deque(maxlen=_TAIL_LINES)
+    tail: deque[str] = deque(maxlen=most_lines)
     with subprocess.Popen(
         command,
         cwd=cwd,
@@ -178,7 +184,7 @@ def run_uv(
                     on_line(shown)
     if process.returncode != 0:
         raise UnavailableError(
-            "\n    ".join([f"{failure}; uv says:", *tail]),
+            "\n    ".join([f"{failure}; {who} says:", *tail]),
             "Check the network and pip's settings (python3 -m pip config list), "
             "then run the same command again.",
         )

@@ -70,6 +70,7 @@ class JobOrder(_Message):
     threads: int
     time_limit: float | None
     truth: tuple[str, ...] | None = None
+    units: dict[str, tuple[float, ...]] | None = None
 
 
 class Refit(_Message):

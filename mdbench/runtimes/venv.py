@@ -104,6 +104,7 @@ class VenvRuntime(Runtime):
             method.spec.python,
             self._home,
             build=method.spec.build,
+            fetch=method.fetch,
             on_line=self._on_line,
         )
         return Prepared(

@@ -69,6 +69,10 @@ class Problem:
     truth
         The true right-hand sides, for a reference whose ``method.toml`` has
         ``given = ["truth"]``; None for all others, and where nobody knows them.
+    units
+        Of each variable and target, by name: the exponents of m, kg, s, A, K, mol and cd, for a
+        method whose ``method.toml`` has ``given = ["units"]``; None for all others, and where
+        nobody says them.  Columns come in units of any size: these are their dimensions.
     """
 
     view: str
@@ -77,6 +81,7 @@ class Problem:
     arrays: Mapping[str, Array] = field(repr=False)
     time_limit: float | None = None
     truth: tuple[str, ...] | None = None
+    units: Mapping[str, tuple[float, ...]] | None = None
 
     def __getattr__(self, name: str) -> Array:
         if name.startswith("__"):

@@ -104,12 +104,17 @@ class Connection:
                 arrays={name: arrays[name] for name in arrays.files},
                 time_limit=self.order["time_limit"],
                 truth=None if self.order.get("truth") is None else tuple(self.order["truth"]),
+                units=_units(self.order.get("units")),
             )
 
     def save(self, file: str, array: Any) -> str:
         """Write an array of numbers into the job's folder; give the file's name."""
         np.save(self.folder / file, array, allow_pickle=False)
         return file
+
+
+def _units(told: dict[str, list[float]] | None) -> dict[str, tuple[float, ...]] | None:
+    return None if told is None else {name: tuple(powers) for name, powers in told.items()}
 
 
 def run_job(adapter: type, host: Connection) -> None:

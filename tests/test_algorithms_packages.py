@@ -1,0 +1,478 @@
+"""Adapters of packages that no test environment has: against stand-ins with their entry points.
+
+What the packages themselves do is no matter here: that was tried by hand (docs/methods.md).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import textwrap
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from stand_ins import adapter, made, module, problem, values
+from torch_methods import folders, modules
+
+from mdbench.expressions import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+LENGTH, TIME = (1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0)
+NOTHING = (0.0,) * 7
+
+
+X = np.random.default_rng(0).uniform(0.5, 2.0, (30, 2))
+
+
+# ------------------------------------------------------------------------------ written equations
+
+
+@pytest.fixture(scope="module")
+def written() -> Iterator[Any]:
+    with modules(*folders("rils_rols")) as imported:
+        yield imported("written_equations")
+
+
+_TEXTS = st.recursive(
+    st.sampled_from(["x0", "x1", "2.5", "-3", "1e-3", "pi"]),
+    lambda part: st.one_of(
+        st.builds("({})+({})".format, part, part),
+        st.builds("({})-({})".format, part, part),
+        st.builds("({})*({})".format, part, part),
+        st.builds("({})/({})".format, part, part),
+        st.builds("sin({})".format, part),
+        st.builds("Abs({})".format, part),
+        st.builds("pow2({})".format, part),
+        st.builds("-({})".format, part),
+    ),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(text=_TEXTS)
+def test_an_equation_means_what_its_text_says(written: Any, text: str) -> None:
+    equation = written.in_names(text, {"x0": "v0", "x1": "v1"})
+    row = {"x0": 0.7, "x1": -1.3, "pi": math.pi, "sin": math.sin}
+    known = {**row, "Abs": abs, "pow2": lambda value: value**2, "__builtins__": {}}
+    try:
+        expected = eval(text, known)
+    except (ZeroDivisionError, OverflowError):
+        return
+    [found] = written.values(equation, ("v0", "v1"), np.array([[0.7, -1.3]]))
+    assert found == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("x7", "inf", "nan", "1e999", "x0.real", "x0 if x0 else 1", "f(x0)", "sin(x0, x1)", "'a'"),
+        *(
+            "x0 +",
+            "[x0]",
+            "lambda: x0",
+            "True",
+            "1j",
+            "(" * 3000 + "x0" + ")" * 3000,
+            "",
+            "x0" * 99999,
+        ),
+        *("__import__('os')", "sin(x=x0)", "x0 @ x1", "x0 < 1"),
+    ],
+)
+def test_what_is_no_equation_is_refused(written: Any, text: str) -> None:
+    with pytest.raises(ValueError, match=r"equation|meaning|number"):
+        written.in_names(text, {"x0": "v0", "x1": "v1"})
+
+
+def test_functions_can_be_written_as_they_are_evaluated(written: Any) -> None:
+    equation = written.in_names("log(x0)*sqrt(x0)", {"x0": "v"}, {"log": "log(abs({0}))"})
+    assert equation == "(log(abs(v)) * sqrt(v))"
+    assert written.in_names("x0^2", {"x0": -2.0}) == "((-2) ** 2)"
+
+
+# ------------------------------------------------------------------------------------------ physo
+
+
+class _Programs:
+    """Stands for PhySO's batch of programs."""
+
+    def __init__(self, programs: Sequence[tuple[str, Sequence[float]]]) -> None:
+        self._programs = programs
+        self.n_lengths = np.array([len(text.split()) for text, _ in programs])
+
+    def get_prog(self, place: int, *, detach: bool) -> Any:
+        assert detach
+        text, constants = self._programs[place]
+        table = SimpleNamespace(class_values=np.array([constants]))
+        return SimpleNamespace(tokens=text.split(), free_consts=table)
+
+
+def physo(
+    epochs: Sequence[Sequence[tuple[str, Sequence[float], float]]], asked: list[Any]
+) -> dict[str, ModuleType]:
+    """Make a PhySO whose epochs are known."""
+
+    def sr(inputs: Any, target: Any, **settings: Any) -> None:
+        asked.append((inputs, target, settings))
+        logger = settings["get_run_logger"]()
+        for number, programs in enumerate(epochs):
+            batch = SimpleNamespace(programs=_Programs([(t, c) for t, c, _ in programs]))
+            rewards = np.array([reward for *_, reward in programs])
+            logger.log(number, batch, None, rewards, None, None, None)
+        raise AssertionError("nobody has ended the search")
+
+    lengths: list[tuple[str, dict[str, int]]] = [
+        (name, {}) for name in ("HardLengthPrior", "SoftLengthPrior", "PhysicalUnitsPrior")
+    ]
+    config = {
+        "learning_config": {"observe_units": True},
+        "free_const_opti_args": {"method_args": {}},
+        "cell_config": {},
+        "priors_config": lengths,
+    }
+    torch = module("torch", manual_seed=lambda _seed: None, set_num_threads=lambda _count: None)
+    return {
+        "torch": torch,
+        "physo": module("physo", SR=sr),
+        "physo__config": module("physo.config"),
+        "physo__config__config0": module("physo.config.config0", config0=config),
+    }
+
+
+def test_physo_is_told_the_units_and_may_use_a_constant_of_each() -> None:
+    a = np.array([0.4, 0.7, 1.0, 1.5])
+    question = problem(
+        a[:, None], 365.0 * a**1.5, units={"v0": LENGTH, "y0": TIME}, time_limit=1000.0
+    )
+    law = "mul c03 mul div x0 c02 sqrt div x0 c02"
+    asked: list[Any] = []
+    with adapter("physo", **physo([[(law, [9.0, 9.0, 2.0, 365.0], 1.0)]], asked)) as found:
+        method = made("physo", found, constants=2)
+        method.fit(question)
+        [equation] = method.equations()
+        [candidate] = method.candidates()
+    [(inputs, _, settings_)] = asked
+    assert inputs.shape == (1, 4)
+    assert settings_["X_units"] == [list(LENGTH)]
+    assert settings_["y_units"] == list(TIME)
+    assert settings_["free_consts_units"] == [[0.0] * 7, [0.0] * 7, list(LENGTH), list(TIME)]
+    assert settings_["free_consts_names"] == ["c00", "c01", "c02", "c03"]
+    assert not settings_["use_protected_ops"]
+    np.testing.assert_allclose(values(equation, question), 365.0 * (a / 2) ** 1.5)
+    assert candidate.equations == (equation,)
+    assert candidate.target == 0
+    assert not method.stopped_early
+
+
+def test_physo_without_units_and_data_of_any_size() -> None:
+    inputs = np.array([[1e-30], [2e-30], [5e-30]])
+    asked: list[Any] = []
+    epochs = [[("mul c00 x0", [1.0], 1.0)]]
+    with adapter("physo", **physo(epochs, asked)) as found:
+        method = made("physo", found, constants=1)
+        method.fit(problem(inputs, inputs[:, 0] * 1e40))
+        [equation] = method.equations()
+    [(scaled, target, settings_)] = asked
+    assert settings_["X_units"] == [[0.0] * 7]
+    assert settings_["free_consts_units"] == [[0.0] * 7]
+    assert 0.1 < np.abs(scaled).max() < 10
+    assert 0.1 < np.abs(target).max() < 10
+    scales = target / scaled[0]
+    np.testing.assert_allclose(
+        values(equation, problem(inputs, inputs[:, 0])) * scales, inputs[:, 0] * 1e40, rtol=1e-9
+    )
+
+
+def test_physo_keeps_the_best_of_each_length_and_ends_in_time() -> None:
+    epochs: list[list[tuple[str, list[float], float]]] = [
+        [
+            ("x0", [], 0.2),
+            ("x1", [], 0.3),
+            ("add x0 x1", [], 0.0),
+            ("exp div x0 sub x0 x0", [], 0.9),
+        ],
+        [("x0", [], 0.1), ("sin x0", [], 0.4)],
+    ]
+    with adapter("physo", **physo(epochs * 500, [])) as found:
+        method = made("physo", found, epochs=2)
+        method.fit(problem(X, X[:, 0], X[:, 1]))
+        offered = [(c.equations, c.target) for c in method.candidates()]
+        assert offered == [
+            (("v1",), 0),
+            (("sin(v0)",), 0),
+            (("v1",), 1),
+            (("sin(v0)",), 1),
+        ]  # what is finite nowhere, or has no reward, is not offered
+        method.choose([0, 3])
+        assert method.equations() == ["v1", "sin(v0)"]
+        hurried = made("physo", found)
+        hurried.fit(problem(X, X[:, 0], time_limit=0.0))
+        assert hurried.stopped_early
+        with pytest.raises(ValueError, match="finite"):
+            made("physo", found).fit(problem(X * np.nan, X[:, 0]))
+    with (
+        adapter("physo", **physo([[("add x0 x1", [], 0.0)]], [])) as found,
+        pytest.raises(RuntimeError, match="no expression for y0"),
+    ):
+        made("physo", found, epochs=1).fit(problem(X, X[:, 0]))
+
+
+def test_physo_s_programs_are_read_token_by_token() -> None:
+    with adapter("physo", **physo([], [])):
+        programs = sys.modules["programs"]
+        leaves = programs.offered(problem(X, X[:, 0]), 0, 1)
+        tree = programs.program_tree(["inv", "n2", "sub", "x0", "1.0"], leaves, [])
+        from_text = sys.modules["scaling"].text(tree, ["v0", "v1"])
+        assert parse(from_text, ("v0", "v1")).evaluate(
+            {"v0": np.array([3.0]), "v1": np.array([0.0])}
+        ) == pytest.approx([0.25])
+        for tokens in (["add", "x0"], ["x0", "x1"], ["x9"], ["mystery", "x0"], []):
+            with pytest.raises(ValueError, match=r"token|ended|end"):
+                programs.program_tree(tokens, leaves, [])
+
+
+# --------------------------------------------------------------------------------------- rils_rols
+
+
+def rils_rols(model: str, simple: str, made_with: list[Any], **more: Any) -> dict[str, ModuleType]:
+    class Regressor:
+        def __init__(self, **parameters: Any) -> None:
+            made_with.append(parameters)
+            self.model, self.model_simp = model, simple
+            self.fit_calls = more.get("fit_calls", parameters["max_fit_calls"])
+            self.total_time = more.get("total_time", 0.0)
+
+        def fit(self, inputs: Any, target: Any) -> None:
+            made_with.append((inputs, target))
+
+    return {
+        "rils_rols": module("rils_rols"),
+        "rils_rols__rils_rols": module("rils_rols.rils_rols", RILSROLSRegressor=Regressor),
+    }
+
+
+def test_rils_rols_gives_what_it_found_and_what_sympy_made_of_it() -> None:
+    asked: list[Any] = []
+    package = rils_rols("(2.000000*(x0))+sin(x1)", "sin(x1) + 2*x0", asked)
+    with adapter("rils_rols", **package) as found:
+        method = made("rils_rols", found)
+        question = problem(X, 2 * X[:, 0] + np.sin(X[:, 1]), time_limit=10.9)
+        method.fit(question)
+        offered = [each.equations[0] for each in method.candidates()]
+        [equation] = method.equations()
+        predictions = method.predict(question)
+    assert asked[0]["max_time"] in range(1, 11)  # whole seconds, of 95 % of the limit
+    assert len(offered) == 2
+    np.testing.assert_allclose(values(equation, question), question.Y[:, 0])
+    np.testing.assert_allclose(predictions, question.Y)
+    assert not method.stopped_early
+
+
+def test_rils_rols_brings_data_of_any_size_to_its_six_decimals() -> None:
+    asked: list[Any] = []
+    with adapter("rils_rols", **rils_rols("x0", "x0", asked)) as found:
+        method = made("rils_rols", found)
+        tiny = problem(X * 1e-12, X[:, 0] * 1e9)
+        method.fit(tiny)
+        [equation] = method.equations()
+    inputs, target = asked[1]
+    assert 0.1 < np.abs(inputs).max() < 10
+    assert 0.1 < np.abs(target).max() < 10
+    ratio = values(equation, tiny) / tiny.X[:, 0]
+    np.testing.assert_allclose(ratio, ratio[0])
+
+
+def test_rils_rols_stopped_constant_or_broken() -> None:
+    with adapter("rils_rols", **rils_rols("x0", "x0", [], fit_calls=5, total_time=9.5)) as found:
+        method = made("rils_rols", found)
+        method.fit(problem(X, X[:, 0], time_limit=10.0))
+        assert method.stopped_early
+    with adapter("rils_rols", **rils_rols("0", "0", [])) as found:
+        method = made("rils_rols", found)
+        method.fit(problem(X, np.full(len(X), 7.25)))
+        assert method.equations() == ["7.25"]
+    with adapter("rils_rols", **rils_rols("log(-x0)", "nan", [])) as found:
+        with pytest.raises(RuntimeError, match="none of 2 is a finite equation"):
+            made("rils_rols", found).fit(problem(X, X[:, 0]))
+        with pytest.raises(ValueError, match="not finite"):
+            made("rils_rols", found).fit(problem(X, X[:, 0] * np.inf))
+        with pytest.raises(TypeError, match="hurry"):
+            made("rils_rols", found, hurry=True)
+
+
+# ------------------------------------------------------------------------------------------- bingo
+
+
+def bingo(
+    texts: Sequence[str], made_with: list[Any], *, stop: bool = False
+) -> dict[str, ModuleType]:
+    def graph(text: str) -> Any:
+        return SimpleNamespace(get_formatted_string=lambda kind: {"sympy": text}[kind])
+
+    class Regressor:
+        fitness_threshold = 1e-16
+
+        def __init__(self, **parameters: Any) -> None:
+            made_with.append(parameters)
+
+        def fit(self, inputs: Any, target: Any) -> None:
+            del inputs, target
+            self.archipelago = SimpleNamespace(
+                generational_age=7,
+                get_best_fitness=lambda: 0.5,
+                hall_of_fame=[graph(text) for text in texts],
+            )
+            if stop:
+                raise KeyboardInterrupt
+
+        def get_pareto_front(self) -> list[Any]:
+            return [SimpleNamespace(equation=graph(text)) for text in texts]
+
+    package = "bingo.symbolic_regression.symbolic_regressor"
+    found = {name: module(name) for name in ("bingo", "bingo.symbolic_regression")}
+    found[package] = module(package, SymbolicRegressor=Regressor)
+    return {name.replace(".", "__"): each for name, each in found.items()}
+
+
+def test_bingo_s_logarithm_is_that_of_the_absolute_value() -> None:
+    asked: list[Any] = []
+    with adapter("bingo", **bingo(["log(X_0)", "sqrt(X_1) - (2.5)", "X_0 + X_7"], asked)) as found:
+        method = made("bingo", found)
+        method.fit(problem(-X, X[:, 0], time_limit=100.0))
+        offered = [each.equations[0] for each in method.candidates()]
+        assert sys.modules.get("mpi4py", "left alone") is None
+    sys.modules.pop("mpi4py", None)
+    assert offered == ["log(abs(v0))", "(sqrt(abs(v1)) - 2.5)"]
+    assert 0 < asked[0]["max_time"] <= 95.0
+    assert method.stopped_early
+
+
+def test_bingo_that_is_stopped_has_its_hall_of_fame() -> None:
+    with adapter("bingo", **bingo(["X_0", "2.0*X_0"], [], stop=True)) as found:
+        method = made("bingo", found)
+        with pytest.raises(KeyboardInterrupt):
+            method.fit(problem(X, X[:, 0]))
+        assert [each.equations[0] for each in method.candidates()] == ["v0", "(2 * v0)"]
+    sys.modules.pop("mpi4py", None)
+
+
+# --------------------------------------------------------------------------------------- aifeynman
+
+
+@contextmanager
+def aifeynman(program: str, tmp_path: Path, patch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Give the adapter with a program in the place of the package."""
+    patch.chdir(tmp_path)
+    run = tmp_path / "run.py"
+    run.write_text(textwrap.dedent(program), encoding="utf-8")
+    with adapter("aifeynman") as found:
+        patch.setattr(found, "_RUN", run)
+        yield found
+
+
+_FOUND = """
+import json, pathlib, sys
+def found(text):
+    with open("found.jsonl", "a") as file:
+        file.write(json.dumps(text) + chr(10))
+"""
+
+
+def test_aifeynman_in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = _FOUND + (
+        "asked = json.loads(sys.argv[1])\n"
+        "assert asked['seconds'] == 60 and asked['seed'] == 0, asked\n"
+        "rows = pathlib.Path('data.txt').read_text().splitlines()\n"
+        "assert len(rows) == 30 and len(rows[0].split()) == 3\n"
+        "found('x0*x1'); found('1.5'); found('mystery(x0)'); found('-log(x0 - 9)')\n"
+    )
+    with aifeynman(program, tmp_path, monkeypatch) as found:
+        method = made("aifeynman", found)
+        question = problem(X, X[:, 0] * X[:, 1], X[:, 0])
+        method.fit(question)
+        offered = [(each.equations[0], each.target) for each in method.candidates()]
+    assert offered == [("(v0 * v1)", 0), ("1.5", 0), ("(v0 * v1)", 1), ("1.5", 1)]
+    assert method.equations()[0] == "(v0 * v1)"
+    assert {path.name for path in (tmp_path / "scratch").iterdir()} == {"target0", "target1"}
+
+
+@pytest.mark.parametrize(
+    ("program", "told"),
+    [
+        ("", "AI Feynman's answer for y0: it is empty"),
+        ("import sys; sys.exit(3)", "exit status 3"),
+        (_FOUND + "found('nan')", "none of 1 is a finite equation"),
+    ],
+    ids=["silent", "exit", "nan"],
+)
+def test_aifeynman_s_silence_is_a_failure(
+    program: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with (
+        aifeynman(program, tmp_path, monkeypatch) as found,
+        pytest.raises(RuntimeError, match=told),
+    ):
+        made("aifeynman", found).fit(problem(X, X[:, 0]))
+
+
+def test_aifeynman_is_ended_with_all_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = _FOUND + (
+        "import subprocess, time\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
+        "pathlib.Path('child').write_text(str(child.pid))\n"
+        "found('x0')\n"
+        "open('found.jsonl', 'a').write('\"torn')\n"
+        "open('ready', 'w').close()\n"
+        "time.sleep(600)\n"
+    )
+    with aifeynman(program, tmp_path, monkeypatch) as found:
+
+        class Ready(found.subprocess.Popen):  # type: ignore[misc, name-defined]
+            """Lets the clock run out when the program has come so far, however slow it is."""
+
+            def wait(self, timeout: float | None = None) -> int:
+                if timeout is not None:
+                    while not (tmp_path / "scratch" / "target0" / "ready").exists():
+                        time.sleep(0.01)
+                    timeout = 0.0
+                return int(super().wait(timeout))
+
+        monkeypatch.setattr(found.subprocess, "Popen", Ready)
+        method = made("aifeynman", found)
+        method.fit(problem(X, X[:, 0], time_limit=2.0))
+    assert method.equations() == ["v0"]
+    assert method.stopped_early
+    child = (tmp_path / "scratch" / "target0" / "child").read_text(encoding="utf-8")
+    state = Path(f"/proc/{child}/stat")
+    deadline = time.monotonic() + 60
+    while state.exists() and ") Z " not in state.read_text(encoding="utf-8"):
+        assert time.monotonic() < deadline, "the package's own process is still there"
+        time.sleep(0.01)
+
+
+def test_only_the_front_of_the_whole_problem_is_taken_down(tmp_path: Path) -> None:
+    class ParetoSet:
+        def add(self, point: Any) -> bool:
+            return bool(point.good)
+
+    with modules(*folders("aifeynman")) as imported:
+        recording = imported("run_target").recording(ParetoSet, tmp_path / "found.jsonl")
+        whole, part = recording(), recording()
+        whole.add(SimpleNamespace(data="x0", good=True))
+        part.add(SimpleNamespace(data="x0*x0", good=True))
+        whole.add(SimpleNamespace(data="x0 + 9", good=False))
+    lines = (tmp_path / "found.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line) for line in lines] == ["x0"]
