@@ -10,6 +10,7 @@ import os
 from typing import TYPE_CHECKING, TypeVar
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -19,6 +20,9 @@ ALLOWED_SKIPS = ("no image registry", "no Julia", "no model hub", "no GPU")
 
 _Report = TypeVar("_Report", pytest.TestReport, pytest.CollectReport)
 
+
+settings.register_profile("house", deadline=None, derandomize=True)
+settings.load_profile("house")  # the same examples each time, however busy the machine is
 
 NOT_FAST = ("slow", "engine", "browser", "build")
 """The marks of what the fast lane leaves out."""
