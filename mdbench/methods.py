@@ -124,6 +124,11 @@ class MethodSpec(_Table):
     limits: tuple[Limit, ...] = ()
 
     @property
+    def asks_for_units(self) -> bool:
+        """Whether it is told the units of variables and targets, where there are some."""
+        return "units" in self.given
+
+    @property
     def origin(self) -> str:
         """Say who wrote the code and chose the settings, as far as that is told."""
         return ", ".join(

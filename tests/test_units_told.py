@@ -134,7 +134,7 @@ def test_a_method_is_told_if_it_asks(tmp_path: Path, asks: str, unit: str, told:
     )
     (record,) = execute(make_plan(options, place), HereRuntime(), Quiet()).records
     assert (record.status, record.equations) == (Status.OK, (told,)), record.reason
-    assert ("units" in record.key_parts) == bool(asks)
+    assert ("told" in record.key_parts) == bool(asks)
     (again,) = execute(make_plan(options, place), HereRuntime(), Quiet()).records
     assert again == record  # it is known, and not run again
     if asks:
@@ -144,5 +144,5 @@ def test_a_method_is_told_if_it_asks(tmp_path: Path, asks: str, unit: str, told:
         )
         (other,) = execute(make_plan(options, place), HereRuntime(), Quiet()).records
         assert other.equations == ("11.0",)
-        assert other.key_parts["units"] != record.key_parts["units"]
+        assert other.key_parts["told"] != record.key_parts["told"]
         assert other.key_parts["dataset"] == record.key_parts["dataset"]

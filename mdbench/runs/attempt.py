@@ -181,7 +181,7 @@ class Attempt:
         self._next_look = time.monotonic() + _LOOK_SECONDS
         self._identity = identity
         self._truth = task.dataset.truth if "truth" in method.spec.given else None
-        self._units = task.dataset.units if "units" in method.spec.given else None
+        self._units = task.dataset.units if method.spec.asks_for_units else None
         self._deadline = time.monotonic() + job.timeout_s
         self._pid: int | None = None
         self._ended: Ended | None = None

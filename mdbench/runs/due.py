@@ -103,8 +103,8 @@ def scored_parts(job: JobSpec, dataset: Dataset | Facts, inventory: Inventory) -
 
 def told_parts(job: JobSpec, facts: Facts, inventory: Inventory) -> dict[str, str]:
     """Give the parts of a key that say what a method is told beyond the data."""
-    asks = "units" in inventory.method(job.algorithm).spec.given
-    return {"units": facts.units} if asks and facts.units else {}
+    asks = inventory.method(job.algorithm).spec.asks_for_units
+    return {"told": facts.units} if asks and facts.units else {}
 
 
 def make_ready(plan: Plan, runtime: Runtime) -> list[Ready]:
