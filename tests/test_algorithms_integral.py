@@ -16,7 +16,7 @@ from mdbench.expressions.fidelity import compare
 from mdbench.worker import Problem, Unsupported
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -64,16 +64,21 @@ def fitted(integral: Any, problem: Problem, **settings: Any) -> Any:
     return adapter
 
 
+def verdict(truth: Sequence[str], equations: Sequence[str], problem: Problem) -> str:
+    """Compare equations with the truth where the trajectory has been."""
+    domain = {
+        n: (float(x.min()), float(x.max()))
+        for n, x in zip(problem.variables, problem.u.T, strict=True)
+    }
+    return compare(truth, equations, problem.variables, domain=domain).verdict.value
+
+
 @pytest.mark.parametrize("name", EQUATIONS)
 def test_known_systems_are_found(integral: Any, name: str) -> None:
     truth, start = EQUATIONS[name]
     problem = simulate(truth, start, np.linspace(0, 8, 120))
     equations = fitted(integral, problem).equations()
-    domain = {
-        n: (float(x.min()), float(x.max()))
-        for n, x in zip(problem.variables, problem.u.T, strict=True)
-    }
-    assert compare(truth, equations, problem.variables, domain=domain).verdict.value == "identified"
+    assert verdict(truth, equations, problem) == "identified"
 
 
 def test_times_need_not_be_even(integral: Any) -> None:
@@ -214,11 +219,7 @@ def test_fractions_with_two_constants_under_the_bar_are_found(integral: Any, nam
     truth, start = FRACTIONS[name]
     problem = simulate(truth, start, np.linspace(0, 8, 120))
     equations = fitted(integral, problem).equations()
-    domain = {
-        n: (float(x.min()), float(x.max()))
-        for n, x in zip(problem.variables, problem.u.T, strict=True)
-    }
-    assert compare(truth, equations, problem.variables, domain=domain).verdict.value == "identified"
+    assert verdict(truth, equations, problem) == "identified"
 
 
 @pytest.fixture(scope="module")

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-import random
 from typing import TYPE_CHECKING
 
-import numpy as np
-import torch
-from transformers_of_old import byte_masks, device, given, import_from, in_calls, load_pickled
+from transformers_of_old import (
+    byte_masks,
+    device,
+    given,
+    import_from,
+    in_calls,
+    load_pickled,
+    start_alike,
+)
 from written_fronts import WrittenFronts
 
 from mdbench.worker import Unsupported
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
@@ -71,10 +77,7 @@ class Adapter(WrittenFronts):
         from symbolicregression.model import SymbolicTransformerRegressor  # noqa: PLC0415
 
         del target, limit
-        random.seed(self.seed)
-        np.random.seed(self.seed % 2**32)  # noqa: NPY002 - the code draws from it
-        torch.manual_seed(self.seed)
-        torch.set_num_threads(self.threads)
+        start_alike(self.seed, self.threads)
         model = load_pickled(self._weights, device(), "env", "embedder", "encoder", "decoder")
         most = int(model.env.params.max_input_dimension)
         if X.shape[1] > most:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import random
 import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from transformers_of_old import device, given, import_from
+from transformers_of_old import device, given, import_from, start_alike
 from written_fronts import WrittenFronts
 
 from mdbench.worker import Unavailable, Unsupported
@@ -76,10 +75,7 @@ class Adapter(WrittenFronts):
             If there are more variables than the model knows.
         """
         del target, limit
-        random.seed(self.seed)
-        np.random.seed(self.seed % 2**32)  # noqa: NPY002 - the code draws from it
-        torch.manual_seed(self.seed)
-        torch.set_num_threads(self.threads)
+        start_alike(self.seed, self.threads)
         model, parameters = self._model()
         names = list(parameters.total_variables)
         if X.shape[1] > len(names):

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import random
 import time
 from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from odeformer.model import SymbolicTransformerRegressor
-from transformers_of_old import byte_masks, device, given, in_calls, load_pickled
+from transformers_of_old import byte_masks, device, given, in_calls, load_pickled, start_alike
 from written_equations import in_names, values
 
 from mdbench.worker import Candidate, Problem, Unsupported
@@ -76,10 +74,7 @@ class Adapter:
         states = problem.arrays.get("measured", problem.u)
         if not (np.isfinite(problem.t).all() and np.isfinite(states).all()):
             raise ValueError("the data are not finite")
-        random.seed(self._seed)
-        np.random.seed(self._seed % 2**32)  # noqa: NPY002 - the package draws from it
-        torch.manual_seed(self._seed)
-        torch.set_num_threads(self._threads)
+        start_alike(self._seed, self._threads)
         model = load_pickled(self._weights, device(), "env", "embedder", "encoder", "decoder")
         most = int(model.env.params.max_dimension)
         if len(problem.variables) > most:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import sys
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,8 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import gymnasium
 import numpy as np
-import torch
-from transformers_of_old import byte_masks, device, given, import_from, in_calls, load_pickled
+from transformers_of_old import (
+    byte_masks,
+    device,
+    given,
+    import_from,
+    in_calls,
+    load_pickled,
+    start_alike,
+)
 from written_fronts import WrittenFronts
 
 from mdbench.worker import Unsupported
@@ -20,6 +26,7 @@ from mdbench.worker import Unsupported
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import torch
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
@@ -100,10 +107,7 @@ class Adapter(WrittenFronts):
         from tpsr import tpsr_fit  # noqa: PLC0415
 
         del target, limit
-        random.seed(self.seed)
-        np.random.seed(self.seed % 2**32)  # noqa: NPY002 - the code draws from it
-        torch.manual_seed(self.seed)
-        torch.set_num_threads(self.threads)
+        start_alike(self.seed, self.threads)
         where = device()
         parameters = self._parameters(where)
         env = build_env(parameters)

@@ -6,10 +6,12 @@ ODEFormer, E2E and TPSR share code of their authors', so that one way of reading
 from __future__ import annotations
 
 import pickle
+import random
 import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 
 from mdbench.worker import Unavailable, paths
@@ -18,7 +20,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-__all__ = ["byte_masks", "device", "given", "import_from", "in_calls", "load_pickled"]
+__all__ = [
+    "byte_masks",
+    "device",
+    "given",
+    "import_from",
+    "in_calls",
+    "load_pickled",
+    "start_alike",
+]
 
 _BINARY = {"add", "sub", "mul", "div", "pow"}
 _UNARY = {
@@ -58,6 +68,14 @@ def import_from(folder: Path, *needed: str) -> None:
         raise Unavailable(f"paths.checkout has no {missing[0]}: is it the checkout's root folder?")
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
+
+
+def start_alike(seed: int, threads: int) -> None:
+    """Seed all that the authors' code draws from, and say how many threads PyTorch may use."""
+    random.seed(seed)
+    np.random.seed(seed % 2**32)  # noqa: NPY002 - the code draws from it
+    torch.manual_seed(seed)
+    torch.set_num_threads(threads)
 
 
 def device() -> torch.device:
