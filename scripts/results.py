@@ -63,7 +63,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "srsd": ("--algorithm truth operon afp afp_fe gplearn --dataset easy --timeout 10",),
     "real": (
         "--algorithm zero mean linear truth",
-        "--algorithm operon gplearn afp afp_fe eql dsr --timeout 1",
+        "--algorithm operon gplearn afp afp_fe eql dsr --timeout 2",
     ),
     "srsd-paper": (
         "--algorithm truth afp afp_fe --timeout 1",
