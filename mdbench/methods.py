@@ -100,6 +100,8 @@ class MethodSpec(_Table):
     given: tuple[Literal["truth", "units"], ...] = ()
     """What it is told beyond the data: a reference may be told the true equations, and any method
     the units of variables and targets."""
+    takes: tuple[Literal["trajectories", "inputs"], ...] = ()
+    """What it can use beyond one trajectory of states, where its view is one of trajectories."""
     build: bool = False
     """Whether packages of its lock may be built from their sources."""
     fetch: str = Field(default="", pattern=r"^([a-z0-9_]+\.py)?$")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from mdbench.data.csv import read_csv
+from mdbench.data.csv import Reading, read_csv
 from mdbench.errors import DataError
 
 if TYPE_CHECKING:
@@ -22,8 +22,10 @@ def write(path: Path, lines: list[str], **options: Any) -> Path:
 
 
 def test_the_first_column_is_the_time_and_the_header_names_the_others(tmp_path: Path) -> None:
-    series, names = read_csv(write(tmp_path / "a.csv", ["time, prey ,predators", *ROWS]))
-    assert names == ("prey", "predators")
+    found = read_csv(write(tmp_path / "a.csv", ["time, prey ,predators", *ROWS]))
+    series = found.trajectory
+    assert [one.name for one in found.states] == ["prey", "predators"]
+    assert (found.time.label, found.inputs) == ("time", ())
     np.testing.assert_array_equal(series.t, np.arange(20) / 10)
     np.testing.assert_array_equal(series.u, np.stack([np.arange(20), -np.arange(20)], axis=1))
     assert series.u.dtype == np.float64
@@ -31,14 +33,77 @@ def test_the_first_column_is_the_time_and_the_header_names_the_others(tmp_path: 
 
 
 def test_what_spreadsheets_add_does_no_harm(tmp_path: Path) -> None:
-    plain, _ = read_csv(write(tmp_path / "a.csv", ["t,x,y", *ROWS]))
+    plain = read_csv(write(tmp_path / "a.csv", ["t,x,y", *ROWS])).trajectory
     quoted = [",".join(f'"{cell}"' for cell in row.split(",")) for row in ROWS]
     path = write(
         tmp_path / "b.csv", ["t,x,y", *quoted, "", ""], encoding="utf-8-sig", newline="\r\n"
     )
-    other, names = read_csv(path)
-    assert names == ("x", "y")
+    other = read_csv(path)
+    assert [one.name for one in other.states] == ["x", "y"]
+    np.testing.assert_array_equal(other.trajectory.u, plain.u)
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+@pytest.mark.parametrize("point", [".", ","])
+def test_other_separators_and_decimal_commas_are_read(
+    tmp_path: Path, separator: str, point: str
+) -> None:
+    plain = read_csv(write(tmp_path / "a.csv", ["t,x,y", *ROWS])).trajectory
+    rows = [row.replace(",", separator).replace(".", point) for row in ("t,x,y", *ROWS)]
+    other = read_csv(write(tmp_path / "b.csv", rows)).trajectory
+    np.testing.assert_array_equal(other.t, plain.t)
     np.testing.assert_array_equal(other.u, plain.u)
+
+
+def test_dates_are_days_since_the_first(tmp_path: Path) -> None:
+    days = [f"2024-02-{day:02d},{day},1" for day in range(20, 30)]
+    days += [f"2024-03-{day:02d}T12:00,{day},1" for day in range(1, 11)]
+    found = read_csv(write(tmp_path / "a.csv", ["date,x,y", *days]))
+    expected = [*range(10), *(day + 9.5 for day in range(1, 11))]
+    np.testing.assert_allclose(found.trajectory.t, expected, atol=1e-9)
+    assert found.time.title == "date [day]"
+
+
+def test_gaps_are_left_out_or_filled_if_that_is_asked_for(tmp_path: Path) -> None:
+    rows = [f"{i},{2 * i},{'NA' if i in {3, 4} else -i}" for i in range(20)]
+    path = write(tmp_path / "a.csv", ["t,x,y", *rows])
+    dropped = read_csv(path, Reading("drop"))
+    assert dropped.filled == 2
+    np.testing.assert_array_equal(dropped.trajectory.t, [i for i in range(20) if i not in {3, 4}])
+    filled = read_csv(path, Reading("interpolate"))
+    assert filled.filled == 2
+    np.testing.assert_allclose(filled.trajectory.u[:, 1], -np.arange(20.0))
+    rows[0] = "0,0,"
+    with pytest.raises(DataError, match="line 2: y is missing at an end"):
+        read_csv(write(tmp_path / "b.csv", ["t,x,y", *rows]), Reading("interpolate"))
+
+
+def test_trajectories_are_told_apart_by_a_column(tmp_path: Path) -> None:
+    rows = [f"{run},{i},{i * i},{-i}" for run in ("one", "two") for i in range(20)]
+    path = write(tmp_path / "a.csv", ["run,t,x,push", *rows])
+    found = read_csv(path, Reading(inputs=("push",), trajectory="run"))
+    assert found.trajectory.starts == (0, 20)
+    assert [len(each.t) for each in found.trajectory.pieces] == [20, 20]
+    assert [one.name for one in (*found.states, *found.inputs)] == ["x", "push"]
+    with pytest.raises(DataError, match="'one' begins again"):
+        read_csv(
+            write(tmp_path / "b.csv", ["run,t,x,push", *rows, *rows[:20]]),
+            Reading(trajectory="run"),
+        )
+    with pytest.raises(DataError, match="line 45: run is empty"):
+        read_csv(
+            write(
+                tmp_path / "c.csv",
+                ["run,t,x,push", *rows, "two,20,0,0", "two,21,0,0", "two,22,0,0", ",23,0,0"],
+            ),
+            Reading(trajectory="run"),
+        )
+    with pytest.raises(DataError, match=r"12 time points from row 20"):
+        read_csv(write(tmp_path / "d.csv", ["run,t,x,push", *rows[:32]]), Reading(trajectory="run"))
+    with pytest.raises(DataError, match=r"(?s)line 22: t is 0, after 19.*--trajectory"):
+        read_csv(
+            write(tmp_path / "e.csv", ["t,x", *(",".join(row.split(",")[1:3]) for row in rows)])
+        )
 
 
 @pytest.mark.parametrize(
@@ -46,7 +111,10 @@ def test_what_spreadsheets_add_does_no_harm(tmp_path: Path) -> None:
     [
         ([], "line 1"),
         (["t"], "line 1: 't' has too few columns"),
-        (["t;x;y", *ROWS], "line 1: 't;x;y' has too few columns"),
+        (["t;x;y", *ROWS], "line 2: 1 cells, but the header names 3"),
+        (["t;x;y", "2024-01-01;1;2", "0.5;1;2"], "line 3: t is '0.5'"),
+        (["t;x;y", "0;1;2", "2024-01-01;1;2"], "line 3: t is '2024-01-01'"),
+        (["t;x;y", "2024-13-01;1;2"], "line 2: '2024-13-01' is no date"),
         (ROWS, "line 1: '0.0' is not the name of a column"),
         (["t,,y", *ROWS], "line 1: '' is not the name of a column"),
         (["t,x,y", *ROWS[:3], "0.3,1", *ROWS[4:]], "line 5: 2 cells, but the header names 3"),

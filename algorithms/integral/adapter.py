@@ -65,9 +65,10 @@ class Adapter:
         start = time.monotonic()
         until = np.inf if problem.time_limit is None else start + _TIME_PART * problem.time_limit
         measured = problem.arrays.get("measured", problem.u)
+        several = problem.arrays.get("trajectory")
         try:
-            samples = Sampled.of(problem.t, measured, problem.u)
-            raw = Sampled.of(problem.t, measured, measured)
+            samples = Sampled.of(problem.t, measured, problem.u, several)
+            raw = Sampled.of(problem.t, measured, measured, several)
         except ValueError as error:
             raise Unsupported(str(error)) from error
         with np.errstate(all="ignore"):  # what overflows is left out

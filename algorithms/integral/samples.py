@@ -1,4 +1,4 @@
-"""A trajectory between its samples, and integrals of terms over its intervals."""
+"""Trajectories between their samples, and integrals of terms over their intervals."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.interpolate import make_interp_spline
+from scipy.linalg import block_diag
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,6 +26,7 @@ _PLACES, _WEIGHTS = (_PLACES + 1) / 2, _WEIGHTS / 2
 _NOISY = 3e-4
 """Noise above this share of a state's deviation is smoothed; an integrator's is a tenth of it."""
 _SUBSTEPS = 4
+_ENDS = slice(None, -1), slice(1, None)
 _FEWEST = 8
 """Intervals, in which a spline of degree 7 fits."""
 
@@ -33,57 +35,84 @@ _FEWEST = 8
 class Sampled:
     """States at the samples and between them.
 
+    There are m intervals: n - 1 of one trajectory, and of several those of one after the other.
+
     Attributes
     ----------
+    u
+        The states at all samples, (n, d).
+    left, right
+        The states at both ends of the intervals, (m, d).
     steps
-        The lengths of the intervals, (n - 1,).
-    changes
-        Of the states over the intervals, (n - 1, d).
+        The lengths of the intervals, (m,).
     between
-        The states at the nodes, (n - 1, nodes, d).
+        The states at the nodes, (m, nodes, d).
     doubt
         How far off the states between the samples may be over an interval, as a share of the
-        states' deviation: the error of an integral, (n - 1,).
+        states' deviation: the error of an integral, (m,).
     deviation
         Of each state, (d,).
     noise
         Of each state, as a share of its deviation; zero where it is not worth smoothing.
+    pieces
+        How many intervals each trajectory has.
     """
 
-    t: Array = field(repr=False)
     u: Array = field(repr=False)
+    left: Array = field(repr=False)
+    right: Array = field(repr=False)
     steps: Array = field(repr=False)
-    changes: Array = field(repr=False)
     between: Array = field(repr=False)
     doubt: Array = field(repr=False)
     deviation: Array = field(repr=False)
     noise: float
+    pieces: tuple[int, ...]
+
+    @property
+    def changes(self) -> Array:
+        """Of the states over the intervals, (m, d)."""
+        return self.right - self.left
 
     @classmethod
-    def of(cls, t: Array, measured: Array, smoothed: Array) -> Sampled:
+    def of(
+        cls, t: Array, measured: Array, smoothed: Array, trajectory: Array | None = None
+    ) -> Sampled:
         """Interpolate samples as they are, or smoothed if they are noisy.
 
-        The error between samples is estimated by the difference of splines of degrees 5 and 7.
+        Of several trajectories `trajectory` tells which one each sample is of.  The error between
+        samples is estimated by the difference of splines of degrees 5 and 7.
 
         Raises
         ------
         ValueError
             If there are too few samples, or their times do not increase.
         """
-        if len(t) <= _FEWEST or not (np.diff(t) > 0).all():
+        cuts = [] if trajectory is None else np.flatnonzero(np.diff(trajectory)) + 1
+        times = np.split(t, cuts)
+        if any(len(one) <= _FEWEST or not (np.diff(one) > 0).all() for one in times):
             raise ValueError(f"more than {_FEWEST} samples at increasing times are needed")
         deviation = np.std(measured, axis=0)
         deviation[deviation == 0] = 1.0
         noise = _noise((measured - smoothed) / deviation)
         u = smoothed if noise else measured
-        steps = np.diff(t)
-        places = (t[:-1, None] + steps[:, None] * _PLACES).ravel()
-        lower, higher = (make_interp_spline(t, u, k=degree)(places) for degree in (5, 7))
-        shape = (len(steps), _NODES, u.shape[1])
-        apart = np.mean(((higher - lower) / deviation).reshape(shape) ** 2, axis=1)
+        parts = list(zip(times, np.split(u, cuts), strict=True))
+        splines = [_between(*part) for part in parts]
+        lower, higher = (np.concatenate([one[place] for one in splines]) for place in (0, 1))
+        steps = np.concatenate([np.diff(one) for one in times])
+        apart = np.mean(((higher - lower) / deviation) ** 2, axis=1)
         doubt = steps / np.mean(steps) * np.sqrt(np.sum(apart, axis=1))
-        changes = np.diff(u, axis=0)
-        return cls(t, u, steps, changes, lower.reshape(shape), doubt, deviation, noise)
+        left, right = (np.concatenate([one[rows] for _, one in parts]) for rows in _ENDS)
+        pieces = tuple(len(one) - 1 for one in times)
+        return cls(u, left, right, steps, lower, doubt, deviation, noise, pieces)
+
+
+def _between(t: Array, u: Array) -> tuple[Array, Array]:
+    """Interpolate one trajectory by splines of degrees 5 and 7, (n - 1, nodes, d) each."""
+    steps = np.diff(t)
+    places = (t[:-1, None] + steps[:, None] * _PLACES).ravel()
+    shape = (len(steps), _NODES, u.shape[1])
+    lower, higher = (make_interp_spline(t, u, k=degree)(places) for degree in (5, 7))
+    return lower.reshape(shape), higher.reshape(shape)
 
 
 def _noise(residuals: Array) -> float:
@@ -98,10 +127,10 @@ def _noise(residuals: Array) -> float:
 def stepped(samples: Sampled, right_hand_side: Callable[[Array], Array]) -> tuple[Array, Array]:
     """Follow equations through each interval from its left sample.
 
-    Gives the states at the nodes (n - 1, nodes, d), the defect at the end of each interval spread
-    along it linearly, and the defects (n - 1, d).  By Runge and Kutta's fourth order.
+    Gives the states at the nodes (m, nodes, d), the defect at the end of each interval spread
+    along it linearly, and the defects (m, d).  By Runge and Kutta's fourth order.
     """
-    u, h = samples.u[:-1], samples.steps[:, None]
+    u, h = samples.left, samples.steps[:, None]
     places, before = [], 0.0
     with np.errstate(all="ignore"):
         for place in (*_PLACES, 1.0):
@@ -114,7 +143,7 @@ def stepped(samples: Sampled, right_hand_side: Callable[[Array], Array]) -> tupl
                 u = u + part / 6 * (first + 2 * second + 2 * third + last)
             places.append(u)
             before = place
-        defect = samples.u[1:] - places[-1]
+        defect = samples.right - places[-1]
         nodes = [u + place * defect for u, place in zip(places[:-1], _PLACES, strict=True)]
         return np.stack(nodes, axis=1), defect
 
@@ -125,11 +154,11 @@ class Integrals:
     Parameters
     ----------
     samples
-        The trajectory.
+        The trajectories.
     between
         The states at the nodes, where they are known better than by interpolation.
     weights
-        Of the intervals, (n - 1,); by default the smaller, the more in doubt.
+        Of the intervals, (m,); by default the smaller, the more in doubt.
     """
 
     def __init__(
@@ -139,7 +168,7 @@ class Integrals:
         self.between = samples.between if between is None else between
         doubt = samples.doubt
         if samples.noise:
-            self._rows = _bumps(len(samples.steps), samples.noise)
+            self._rows = block_diag(*(_bumps(each, samples.noise) for each in samples.pieces))
         else:
             weights = 1.0 / (np.median(doubt) + doubt + 1e-12) if weights is None else weights
             self._rows = weights / np.sqrt(np.mean(weights**2))
@@ -164,11 +193,11 @@ class Integrals:
         return np.stack([self.column(term, state) for term in terms], axis=1)
 
     def integrals(self, values: Array) -> Array:
-        """Integrate values at the nodes, (..., n - 1, nodes), over intervals or test functions."""
+        """Integrate values at the nodes, (..., m, nodes), over intervals or test functions."""
         return self._weighed(self.samples.steps * (values @ _WEIGHTS))
 
     def at_nodes(self, term: Summand) -> Array:
-        """Give a term's values at the nodes, (n - 1, nodes)."""
+        """Give a term's values at the nodes, (m, nodes)."""
         if term.text not in self._values:
             self._values[term.text] = term.values(self.between)
         return self._values[term.text]

@@ -56,7 +56,7 @@ class Adapter(StateAdapter):
         start = time.monotonic()
         found = np.zeros((len(settings), len(problem.targets), len(terms)))
         features = terms.features(problem.u)
-        steps = Steps(terms, problem.t, problem.u)
+        steps = Steps(terms, problem.t, problem.u, problem.arrays.get("trajectory"))
         size = np.maximum(np.std(problem.u, axis=0), np.finfo(float).tiny)
         alike: dict[Library, list[int]] = {}
         for place, setting in enumerate(settings):

@@ -28,14 +28,20 @@ class Steps:
         The terms of the library.
     t, u
         Times (n,) and states (n, d).
+    trajectory
+        Which trajectory each sample is of, (n,), where there are several: no step leads from one
+        to the next.
     """
 
-    def __init__(self, terms: StateTerms, t: Array, u: Array) -> None:
+    def __init__(
+        self, terms: StateTerms, t: Array, u: Array, trajectory: Array | None = None
+    ) -> None:
         self._terms = terms
-        gaps = np.diff(t)
+        same = slice(None) if trajectory is None else np.diff(trajectory) == 0
+        gaps, left, right = np.diff(t)[same], u[:-1][same], u[1:][same]
         self._h = np.concatenate([gaps, -gaps])[:, None]
-        self._from = np.concatenate([u[:-1], u[1:]])
-        self._to = np.concatenate([u[1:], u[:-1]])
+        self._from = np.concatenate([left, right])
+        self._to = np.concatenate([right, left])
 
     def misses(self, coefficients: Array) -> Array:
         """Give by how much the steps miss the samples, (2 (n - 1), d).

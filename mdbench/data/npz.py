@@ -49,7 +49,7 @@ def read_npz(path: Path) -> Trajectory:
             arrays = {key: _array(archive, path, key) for key in _KEYS}
     except _UNREADABLE as error:
         raise DataError(f"{path} cannot be read: {_reason(error)}", _EXPECTED) from error
-    trajectory = Trajectory(**arrays)
+    trajectory = Trajectory(arrays["t"], arrays["u"], arrays["du"])
     trajectory.check(path)
     return trajectory
 

@@ -173,6 +173,8 @@ class Dataset:
     fingerprint: str
     floor: float | None = field(default=None, kw_only=True)
     units: Mapping[str, tuple[float, ...]] | None = field(default=None, kw_only=True)
+    names: Mapping[str, str] = field(default_factory=dict, kw_only=True)
+    measured_in: Mapping[str, str] = field(default_factory=dict, kw_only=True)
 
 
 D = TypeVar("D", bound=Dataset)
@@ -192,6 +194,9 @@ class Task(Generic[D]):
     any_order
         Whether the rows of the test mean the same in any order; they are then given in one that
         the job's seed draws.
+    needs
+        What a method has to be able to use beyond the view's usual arrays, as ``takes`` of its
+        ``method.toml`` names it: ``trajectories`` and ``inputs``.
     """
 
     dataset: D
@@ -205,6 +210,7 @@ class Task(Generic[D]):
     test: Part
     equations: bool = field(default=True, kw_only=True)
     any_order: bool = field(default=False, kw_only=True)
+    needs: tuple[str, ...] = field(default=(), kw_only=True)
 
 
 T = TypeVar("T", bound=Task[Any])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import json
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import IO, TYPE_CHECKING, Any
 
@@ -10,13 +11,12 @@ import numpy as np
 
 from mdbench.data import splits
 from mdbench.data.cache import load_or_make
-from mdbench.data.csv import read_csv
 from mdbench.data.derivatives import time_derivative
 from mdbench.data.noise import add_noise, add_published_noise
-from mdbench.data.npz import read_npz, write_npz
-from mdbench.data.smoothing import FEWEST_SAMPLES, smooth
-from mdbench.data.trajectory import Trajectory
-from mdbench.datatypes.base import NO_OPTIONS, Dataset, Drawn, Part, Protocol, Source
+from mdbench.data.npz import write_npz
+from mdbench.data.smoothing import smooth
+from mdbench.data.trajectory import Trajectory, named_columns, state_names
+from mdbench.datatypes.base import NO_OPTIONS, Dataset, Drawn, Protocol, Source
 from mdbench.datatypes.shared.derivatives import DERIVATIVES, smooths
 from mdbench.datatypes.shared.equations import (
     AGREEMENT,
@@ -28,6 +28,19 @@ from mdbench.datatypes.shared.equations import (
 )
 from mdbench.datatypes.shared.evidence import INTEGRATED_TO, Increments
 from mdbench.datatypes.shared.files import by_number, find_files, fingerprint, named, suffix
+from mdbench.datatypes.shared.recordings import OWN_OPTIONS, read_recording
+from mdbench.datatypes.shared.samples import (
+    Samples,
+    as_given,
+    as_measured,
+    held_out,
+    increments,
+    joined,
+    needs_of,
+    part_of,
+    rates,
+    told_floor,
+)
 from mdbench.datatypes.shared.terms import TERM_METRICS
 from mdbench.errors import DataError, UsageError, did_you_mean
 from mdbench.expressions import parse
@@ -42,7 +55,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from mdbench.data.smoothing import Smoothed
     from mdbench.datatypes.base import Room, Shown
     from mdbench.datatypes.shared.equations import EquationAnswer
     from mdbench.solvers.ode import OdeSystem
@@ -114,12 +126,16 @@ class OdeDataset(Dataset):
         finite differences.
     unseen
         Makes or reads a true trajectory from another initial condition; None where there is none.
+    titles
+        What axes say of the time and of each state; empty for those that have no names but the
+        methods'.
     """
 
     given: Trajectory = field(repr=False)
     clean: Trajectory = field(repr=False)
     smoothed: bool
     unseen: Callable[[], Trajectory] | None = field(default=None, repr=False)
+    titles: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -159,7 +175,7 @@ class Ode(EquationType[OdeDataset]):
         AGREEMENT,
     )
     check_datasets = ("rc-circuit", "harmonic-oscillator")
-    options = (DERIVATIVES,)
+    options = (DERIVATIVES, *OWN_OPTIONS)
     draws = True
 
     def source(self, path: Path | None = None) -> Source[OdeDataset]:
@@ -180,43 +196,57 @@ class Ode(EquationType[OdeDataset]):
         """
         if view not in self.views:
             raise UsageError(f"{self.name} has no view {view!r}.", did_you_mean(view, self.views))
-        strict = protocol is Protocol.STRICT
-        t, u, clean = dataset.given.t, dataset.given.u, dataset.clean
-        cut = splits.chronological(len(t)) if strict else splits.published(len(t))
-        test_t, test_u = clean.t[cut.test], (clean if strict else dataset.given).u[cut.test]
-        held_out = None
-        if clean.du is not None:
-            test_du = clean.du[cut.test]
-        else:
-            test_du = time_derivative(test_t, clean.u[cut.test])
-            if strict and len(test_t) >= FEWEST_SAMPLES:
-                held_out = Increments.of(smooth(test_t, test_u), test_u)
-        test = _part(view, test_t, test_u, test_du, test_u)
-        variables = tuple(f"u{i}" for i in range(dataset.dim))
+        given, variables = dataset.given, state_names(dataset.given)
         make = partial(
             EquationTask,
             dataset=dataset,
             view=view,
             protocol=protocol,
             variables=variables,
-            targets=tuple(f"{variable}_t" for variable in variables),
-            test=test,
+            targets=tuple(f"{variable}_t" for variable in variables[: dataset.dim]),
             any_order=view == "table",
+            needs=needs_of(given) if view != "table" else (),
         )
-        if strict:
-            before = u[cut.refit]
-            curve = smooth(t[cut.refit], before)
-            given = _given(view, curve, before, smoothed=dataset.smoothed)
-            evidence = Increments.of(curve, before)
-            return make(
-                train=given, validation=given, refit=given, evidence=evidence, held_out=held_out
+        if protocol is not Protocol.STRICT:
+            return self._as_published(make, dataset, view)
+        tests = held_out(dataset.clean)
+        test = part_of(view, [as_measured(one, rates(one)) for one in tests])
+        befores = [one.rows(splits.chronological(len(one.t)).refit) for one in given.pieces]
+        curves = [smooth(one.t, one.u) for one in befores]
+        shown = part_of(
+            view, list(map(partial(as_given, smoothed=dataset.smoothed), curves, befores))
+        )
+        return make(
+            train=shown,
+            validation=shown,
+            refit=shown,
+            test=test,
+            evidence=Increments.of(curves, befores),
+            held_out=increments(tests) if dataset.clean.du is None else None,
+        )
+
+    def _as_published(
+        self,
+        make: Callable[..., EquationTask[OdeDataset]],
+        dataset: OdeDataset,
+        view: str,
+    ) -> EquationTask[OdeDataset]:
+        given, clean = dataset.given, dataset.clean
+        if needs := needs_of(given):
+            raise UsageError(
+                f"The protocol published knows no {' and no '.join(needs)}.",
+                "Leave out --protocol published.",
             )
+        t, u = given.t, given.u
+        cut = splits.published(len(t))
         du = time_derivative(t, u)
         train, validation, refit = (
-            _part(view, t[rows], u[rows], du[rows], u[rows])
+            part_of(view, [Samples(t[rows], u[rows], du[rows], u[rows], None)])
             for rows in (cut.train, cut.validation, cut.refit)
         )
-        return make(train=train, validation=validation, refit=refit)
+        true = rates(clean.rows(cut.test))
+        test = part_of(view, [as_measured(given.rows(cut.test), true)])
+        return make(train=train, validation=validation, refit=refit, test=test)
 
     def warm(self) -> None:
         """Let the solver be loaded while the first worker starts."""
@@ -235,24 +265,29 @@ class Ode(EquationType[OdeDataset]):
     ) -> dict[str, Value]:
         """Integrate an answer through the test window, and from an initial condition of its own.
 
-        Both are compared with the clean truth, whatever noise the method saw.  The score of the
-        published pipeline stands beside.
+        Both are compared with the clean truth, whatever noise the method saw; of several
+        trajectories the one counts that is followed worst.  The score of the published pipeline
+        stands beside.
         """
-        dataset, rows = task.dataset, len(task.test.targets)
-        noisy = _columns(dataset.given.u[-rows:])
+        dataset = task.dataset
+        noisy = joined([named_columns(one) for one in held_out(dataset.given, task.protocol)])
         values = np.stack([one.evaluate(noisy) for one in answer.read], axis=-1)
-        seen = simulate(answer.texts, dataset.clean.t[-rows:], dataset.clean.u[-rows:])
-        ways = [(seen, _TEST, _R2_TEST)]
+        ways = [
+            (simulate(answer.texts, one.t, one.u, inputs=one.inputs), _TEST, _R2_TEST)
+            for one in held_out(dataset.clean, task.protocol)
+        ]
         if dataset.unseen is not None:
             other = dataset.unseen()
             ways.append((simulate(answer.texts, other.t, other.u), _UNSEEN, _R2_UNSEEN))
         scores: dict[str, Value] = {}
         if np.isfinite(values).all():
             scores[PUBLISHED_NMSE.name] = nmse(values, task.test.targets)
-        for way, follows, r2 in ways:
-            scores[follows.name] = _follows(way)
-            if way.r2 is not None or way.ended is Ending.LATE:
-                scores[r2.name] = way.r2
+        for follows, r2 in dict.fromkeys((follows, r2) for _, follows, r2 in ways):
+            same = [way for way, name, _ in ways if name is follows]
+            worst = min(same, key=_how_well)
+            scores[follows.name] = _follows(worst)
+            if worst.r2 is not None or worst.ended is Ending.LATE:
+                scores[r2.name] = worst.r2
         # The first of the two that did not come to its end decides.
         ends = [way.ended for way, *_ in ways if way.ended is not Ending.WHOLE]
         ended = ends[0] if ends else Ending.WHOLE
@@ -263,7 +298,8 @@ class Ode(EquationType[OdeDataset]):
         from mdbench.drawing.numbers import rounded  # noqa: PLC0415 - only reports need it
         from mdbench.drawing.trajectories import Found, follow, trajectory_pictures  # noqa: PLC0415
 
-        seen, unseen = dataset.clean, dataset.unseen() if dataset.unseen else None
+        every, unseen = dataset.clean.pieces, dataset.unseen() if dataset.unseen else None
+        seen = every[0]
         found = []
         for one in answers:
             ways, used = follow(one.equations, seen, unseen, room.evaluations)
@@ -273,7 +309,12 @@ class Ode(EquationType[OdeDataset]):
             if any(states is not None for states in ways):
                 says = f"R² {' and '.join(r2)}" if r2 else ""
                 found.append(Found(one.method, one.number, says, ways))
-        return Drawn(trajectory_pictures(dataset.name, seen, unseen, found))
+        of = f" (the first of {len(every)} trajectories)" if len(every) > 1 else ""
+        measured = dataset.target_source != "equations"
+        drawn = trajectory_pictures(
+            f"{dataset.name}{of}", seen, unseen, found, titles=dataset.titles, measured=measured
+        )
+        return Drawn(drawn)
 
     def files(self, dataset: OdeDataset) -> Iterable[tuple[str, Callable[[IO[bytes]], None]]]:
         """Give the NPZ file of a system in MDBench's layout, ``NAME/NAME_snr_40.npz``."""
@@ -332,6 +373,10 @@ class _OdeSystems(Source[OdeDataset]):
         options: Mapping[str, Any] = NO_OPTIONS,
     ) -> OdeDataset:
         smoothed = smooths(options, protocol)
+        if own := [option.name for option in OWN_OPTIONS if option.key in options]:
+            raise UsageError(
+                f"{own[0]} says how a file of your own is read.", "Name one by --dataset-path."
+            )
         system = named(name, self.systems)
         path = self.cache / f"{name}-{system.recipe[:16]}.npz"
         clean = load_or_make(path, lambda: Trajectory(*integrate(system)))
@@ -390,10 +435,9 @@ class _OdeFiles(Source[OdeDataset]):
 
     def title(self, name: str) -> str:
         path = named(name, self.paths)
-        if _is_npz(path):
-            return str(path)
-        _, states = read_csv(path)
-        return f"{path} ({', '.join(f'u{i}: {state}' for i, state in enumerate(states))})"
+        known = read_recording(path, NO_OPTIONS)
+        names = ", ".join(f"{theirs}: {own}" for theirs, own in known.names.items())
+        return f"{f'{known.title}: ' * bool(known.title)}{path}{f' ({names})' * bool(names)}"
 
     def load(
         self,
@@ -407,9 +451,10 @@ class _OdeFiles(Source[OdeDataset]):
         smoothed = smooths(options, protocol)
         path = named(name, self.paths)
         noisy = None if snr_db is None else self.noisy.get((name, snr_db))
-        clean = _read(path)
+        known = read_recording(path, options)
+        clean = known.trajectory
         if noisy is not None:
-            measured = _read(noisy)
+            measured = read_recording(noisy, options, beside=path).trajectory
             if not np.array_equal(measured.t, clean.t):
                 clean = measured  # nobody knows these states without noise
             u, noise = measured.u, "file"
@@ -417,17 +462,31 @@ class _OdeFiles(Source[OdeDataset]):
             u, noise = clean.u, Protocol.STRICT.value
             if snr_db is not None:
                 u = add_noise(u, name=name, snr_db=snr_db, seed=seed)
+        identity = _fingerprint(
+            u, clean, snr_db, noise, seed, smoothed=smoothed, said=known.said_of_it
+        )
         return OdeDataset(
             name=name,
             dim=u.shape[1],
             snr_db=snr_db,
-            truth=None,
+            truth=known.truth,
             target_source="finite differences" if clean.du is None else "file",
-            fingerprint=_fingerprint(u, clean, snr_db, noise, seed, smoothed=smoothed),
-            given=Trajectory(clean.t, u),
+            fingerprint=identity,
+            floor=None if known.truth is None else told_floor(known.truth, clean),
+            given=replace(clean, u=u, du=None),
             clean=clean,
             smoothed=smoothed,
+            names=known.names,
+            measured_in=known.units,
+            titles=(known.time.title, *(one.title for one in known.states)),
         )
+
+
+def _how_well(way: Simulated) -> float:
+    """Order simulations; one that nobody knows the end of may be worse than any that follows."""
+    if way.ended is Ending.LATE:
+        return FOLLOWED
+    return -np.inf if way.r2 is None else way.r2
 
 
 def _follows(way: Simulated) -> float | None:
@@ -458,33 +517,23 @@ def _floor(system: OdeSystem, given: Trajectory, clean: Trajectory, *, noisy: bo
     return off if off >= 1.0 else score(clean.u[rows])
 
 
-def _given(view: str, curve: Smoothed, u: Array, *, smoothed: bool) -> Part:
-    """Show noisy samples to a method, with derivatives.
-
-    A smoothed curve is known least at its ends, and the first and the last sample are left out.
-    """
-    if not smoothed:
-        return _part(view, curve.t, u, time_derivative(curve.t, u), u)
-    inner = slice(1, -1)
-    return _part(view, curve.t[inner], curve.u[inner], curve.du[inner], u[inner])
-
-
-def _part(view: str, t: Array, u: Array, du: Array, measured: Array) -> Part:
-    u, du = np.ascontiguousarray(u), np.ascontiguousarray(du)
-    if view == "table":
-        return Part({"X": u}, "Y", du, _columns(u))
-    inputs = {"t": np.ascontiguousarray(t), "u": u, "measured": np.ascontiguousarray(measured)}
-    return Part(inputs, "du", du, _columns(u))
-
-
-def _columns(u: Array) -> dict[str, Array]:
-    return {f"u{i}": np.ascontiguousarray(column) for i, column in enumerate(u.T)}
-
-
 def _fingerprint(
-    u: Array, clean: Trajectory, snr_db: float | None, noise: str, seed: int, *, smoothed: bool
+    u: Array,
+    clean: Trajectory,
+    snr_db: float | None,
+    noise: str,
+    seed: int,
+    *,
+    smoothed: bool,
+    said: object = None,
 ) -> str:
-    arrays = {"t": clean.t, "u": u, "clean u": clean.u}
+    arrays: dict[str, NDArray[Any]] = {"t": clean.t, "u": u, "clean u": clean.u}
+    if said:
+        arrays["said"] = np.frombuffer(json.dumps(said, sort_keys=True).encode(), dtype=np.uint8)
+    if clean.inputs is not None:
+        arrays["inputs"] = clean.inputs
+    if len(clean.starts) > 1:
+        arrays["starts"] = np.array(clean.starts)
     if smoothed:
         arrays["smoothed"] = np.ones(1)
     if clean.du is not None:
@@ -499,11 +548,3 @@ def _read_systems(folder: Path) -> dict[str, OdeSystem]:
 
 def _order(system: OdeSystem) -> tuple[str, int]:
     return by_number(system.id)
-
-
-def _read(path: Path) -> Trajectory:
-    return read_npz(path) if _is_npz(path) else read_csv(path)[0]
-
-
-def _is_npz(path: Path) -> bool:
-    return path.suffix.lower() == ".npz"

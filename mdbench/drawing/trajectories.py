@@ -88,7 +88,8 @@ def follow(
         if used >= evaluations:
             ways.append(None)
             continue
-        done = simulate(equations, series.t[first:], series.u[first:])
+        rest = series.rows(slice(first, None))
+        done = simulate(equations, rest.t, rest.u, inputs=rest.inputs)
         used += done.evaluations
         ways.append(done.states if done.states.size else None)
     return ways, used
@@ -99,6 +100,9 @@ def trajectory_pictures(
     seen: Trajectory,
     unseen: Trajectory | None,
     found: Sequence[Found],
+    *,
+    titles: Sequence[str] = (),
+    measured: bool = False,
 ) -> str:
     """Draw the states over time, and what methods make of them.
 
@@ -112,6 +116,10 @@ def trajectory_pictures(
         That from the second initial condition, if there is one.
     found
         What methods make of them.
+    titles
+        Of the time and of each state, where they have names of their own.
+    measured
+        Whether the states were measured, and nobody knows the true ones.
 
     Returns
     -------
@@ -119,9 +127,10 @@ def trajectory_pictures(
         HTML: one figure with one or two pictures.
     """
     first = chronological(len(seen.t)).test.start
-    says = "True trajectories in grey"
+    says = "Measurements in grey" if measured else "True trajectories in grey"
     if found:
-        says += ", in colour what the equations found on clean data make of them, integrated from "
+        of = "the equations" if measured else "the equations found on clean data"
+        says += f", in colour what {of} make of them, integrated from "
         says += "the first state of the test window"
     if unseen is not None:
         says += " (first picture) and from " if found else "; the second is from "
@@ -134,10 +143,10 @@ def trajectory_pictures(
         for one in found
     ]
     keys = [f'<p class="legend">{"".join(keys)}</p>'] if keys else []
-    drawn = [_picture(f"Trajectory of {name}", seen, found, 0, first)]
+    drawn = [_picture(f"Trajectory of {name}", seen, found, 0, first=first, titles=titles)]
     if unseen is not None:
         title = f"Trajectory of {name} from the second initial condition"
-        drawn.append(_picture(title, unseen, found, 1, 0))
+        drawn.append(_picture(title, unseen, found, 1, titles=titles))
     return (
         f'<figure class="picture"><figcaption>{says}.{"".join(keys)}</figcaption>'
         f'<div class="pair">{"".join(drawn)}</div></figure>'
@@ -149,8 +158,11 @@ def _picture(
     measured: Trajectory,
     found: Sequence[Found],
     way: int,
-    first: int,
+    *,
+    first: int = 0,
+    titles: Sequence[str] = (),
 ) -> str:
+    time, *names = titles or ("time", *(f"u{i}" for i in range(measured.u.shape[1])))
     t, u = measured.t, measured.u
     low, high = float(u.min()), float(u.max())
     margin = MARGIN * (high - low) or 1.0
@@ -158,7 +170,7 @@ def _picture(
     y.low, y.high = low - margin, high + margin
     x = Axis([float(t[0]), float(t[-1])], log=False)
     x.high = float(t[-1])
-    plot = Plot(title, x, y, ("time", "state"))
+    plot = Plot(title, x, y, (time, names[0] if len(names) == 1 else "state"))
     if first:
         split = plot.at_x(float(t[first]))
         plot.parts.append(f'<path class="split" d="M{split:.1f} 14V284"/>')
@@ -182,7 +194,7 @@ def _picture(
         at = plot.at_y(float(u[0, i])) - 5
         at = max(at, taken[-1] + 13) if taken else max(at, 40.0)
         taken.append(at)
-        plot.text(LEFT + 5, at, f"u{i}", "start", "halo")
+        plot.text(LEFT + 5, at, names[i], "start", "halo")
     return plot.render()
 
 

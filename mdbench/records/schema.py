@@ -241,6 +241,8 @@ class Record(_Model):
     targets: tuple[Text, ...] = ()
     truth: tuple[Text, ...] | None = None
     target_source: str | None = None
+    names: dict[str, Text] = {}
+    measured_in: dict[str, Text] = {}
 
     status: Status
     reason: Line = ""

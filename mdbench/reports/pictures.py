@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from mdbench.data.columns import Names
 from mdbench.datatypes.base import Drawn, Protocol, Room, Shown
 from mdbench.errors import MdbenchError
 from mdbench.reports.entries import entry, marked
@@ -116,7 +117,12 @@ def _best(
             best.setdefault(one.algorithm, one)
     told = [one for one in best.values() if one.truth is None or one.equations != one.truth]
     return [
-        Shown(one.algorithm, numbers[one.algorithm], one.equations or (), one.metrics)
+        Shown(
+            one.algorithm,
+            numbers[one.algorithm],
+            Names(one.names).all_internal(one.equations or ()),
+            one.metrics,
+        )
         for one in sorted(told, key=order)[:MOST_DRAWN]
     ]
 

@@ -66,6 +66,7 @@ class Result(_Section):
     study: str | None = None
     targets: tuple[str, ...] = ()
     truth: tuple[str, ...] | None = None
+    names: dict[str, str] = {}
     status: Status
     reason: str = ""
     equations: tuple[str, ...] | None = None

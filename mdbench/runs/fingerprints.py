@@ -17,6 +17,7 @@ import threading
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cache
+from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -164,7 +165,8 @@ class _TooManyError(Exception):
 
 def _files_in(place: Path) -> list[Path]:
     if place.is_file():
-        return [place]
+        beside = place.parent.glob(f"{escape(place.stem)}.*")  # what is said of it
+        return sorted({place, *(file for file in beside if file.is_file())})
     found: list[Path] = []
     for folder, folders, names in os.walk(place, followlinks=True):
         folders.sort()

@@ -128,6 +128,11 @@ def _refused(method: Method, job: JobSpec, task: Task[Any]) -> Outcome | None:
     for limit in method.spec.limits:
         if limit.covers(job.data_type, job.dataset, task.dataset.dim):
             return Outcome(Status.UNSUPPORTED, limit.reason)
+    if missing := [need for need in task.needs if need not in method.spec.takes]:
+        return Outcome(
+            Status.UNSUPPORTED,
+            f"the data have {' and '.join(task.needs)}; of these it takes no {missing[0]}",
+        )
     return None
 
 

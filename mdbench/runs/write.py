@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mdbench import __version__
+from mdbench.data.columns import Names
 from mdbench.errors import UnavailableError
 from mdbench.metrics.selection import best_by_complexity
 from mdbench.records import (
@@ -77,6 +78,7 @@ def make_record(
 ) -> Record:
     """Put together the one line that a job leaves."""
     dataset, outcome, choice = task.dataset, judged.outcome, judged.outcome.choice
+    names = Names(dataset.names)
     return Record(
         mdbench=__version__,
         key=key_of(one.parts),
@@ -86,9 +88,11 @@ def make_record(
         system=one.job.system(data_type.options),
         part=one.job.part(data_type.options),
         view=task.view,
-        targets=task.targets,
-        truth=dataset.truth,
+        targets=names.all_own(task.targets),
+        truth=None if dataset.truth is None else names.all_own(dataset.truth),
         target_source=dataset.target_source,
+        names=dict(dataset.names),
+        measured_in=dict(dataset.measured_in),
         log=log,
         **scored(data_type, task, judged),
         selection=None
@@ -99,7 +103,7 @@ def make_record(
             candidates=outcome.came,
             invalid=outcome.invalid,
         ),
-        front=None if outcome.front is None else tuple(_front(outcome.front)),
+        front=None if outcome.front is None else tuple(_front(outcome.front, names)),
         runtime=Isolation(name=runtime.name, details=_details(runtime, prepared, outcome)),
         provenance=Provenance(
             python=None if prepared is None else prepared.python,
@@ -126,16 +130,16 @@ def make_record(
 
 def scored(data_type: DataType[Any, Any], task: Task[Any], judged: Judged) -> dict[str, Any]:
     """Give the keys of a record that say what the answer is, and what it is worth."""
-    outcome = judged.outcome
+    outcome, names = judged.outcome, Names(task.dataset.names)
     return {
         "status": outcome.status,
-        "reason": outcome.reason,
-        "equations": judged.equations,
+        "reason": names.own(outcome.reason),
+        "equations": None if judged.equations is None else names.all_own(judged.equations),
         "hyperparameters": outcome.hyperparameters if outcome.status in ANSWERED else None,
         "judged_by": data_type.judged_by(task),
         "metrics": dict(judged.scores.metrics),
         "floor": task.dataset.floor,
-        "notes": {name: tuple(told) for name, told in judged.scores.notes.items() if told},
+        "notes": {n: names.all_own(told) for n, told in judged.scores.notes.items() if told},
     }
 
 
@@ -148,7 +152,7 @@ def _details(runtime: Runtime, prepared: Prepared | None, outcome: Outcome) -> d
     return enforced | jobs | ({} if prepared is None else dict(prepared.details))
 
 
-def _front(offers: list[Offer]) -> Iterable[FrontEntry]:
+def _front(offers: list[Offer], names: Names) -> Iterable[FrontEntry]:
     """Keep the best at each complexity that no simpler one beats, target by target."""
     for target in dict.fromkeys(offer.candidate.target for offer in offers):
         group = [offer for offer in offers if offer.candidate.target == target]
@@ -159,7 +163,7 @@ def _front(offers: list[Offer]) -> Iterable[FrontEntry]:
                 continue
             lowest = offer.loss
             yield FrontEntry(
-                equations=offer.candidate.equations,
+                equations=names.all_own(offer.candidate.equations),
                 target=target,
                 hyperparameters=dict(offer.candidate.hyperparameters),
                 loss=offer.loss,

@@ -41,13 +41,17 @@ class _TooManyError(Exception):
 def answer(question: dict[str, Any]) -> dict[str, Any]:
     """Integrate ``equations`` from ``start`` to the times ``t``: the states as far as it came.
 
+    ``inputs``, where there are some, are values at these times.
+
     With these also how it ended, and how often the right-hand sides were evaluated.
     """
-    derivatives = compiled(question["equations"])
+    inputs = question.get("inputs") or []
+    derivatives = compiled(question["equations"], len(inputs))
+    times = question["t"]
     limit, most = question["limit"], question["evaluations"]
     used = 0
 
-    def right_hand_side(_t: float, u: Any) -> list[float]:
+    def right_hand_side(now: float, u: Any) -> list[float]:
         nonlocal used
         used += 1
         if used > most:
@@ -55,7 +59,7 @@ def answer(question: dict[str, Any]) -> dict[str, Any]:
         state = u.tolist()
         if not all(abs(value) < limit for value in state):
             raise _BlewUpError
-        du = derivatives(*state)
+        du = derivatives(*state, *(float(np.interp(now, times, one)) for one in inputs))
         if not all(map(math.isfinite, du)):
             raise _BlewUpError
         return du
@@ -91,8 +95,8 @@ def _march(right_hand_side: Callable[..., list[float]], t: Any, reached: list[An
             reached += solver.dense_output()(t[len(reached) : passed]).T.tolist()
 
 
-def compiled(equations: list[str]) -> Callable[..., list[float]]:
-    """Make a function of the states that gives the derivatives, all plain floats.
+def compiled(equations: list[str], inputs: int = 0) -> Callable[..., list[float]]:
+    """Make a function of the states and of inputs that gives the derivatives, all plain floats.
 
     Raises
     ------
@@ -104,7 +108,7 @@ def compiled(equations: list[str]) -> Callable[..., list[float]]:
     >>> compiled(["-u0*u1", "u0**2 + exp(u1)"])(2.0, 0.0)
     [-0.0, 5.0]
     """
-    names = tuple(f"u{i}" for i in range(len(equations)))
+    names = (*(f"u{i}" for i in range(len(equations))), *(f"v{i}" for i in range(inputs)))
     written = ", ".join(_python(read(text, names)) for text in equations)
     with READING:
         code = compile(f"lambda {', '.join(names)}: [{written}]", "<equations>", "eval")

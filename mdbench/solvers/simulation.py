@@ -67,7 +67,12 @@ class Simulated:
 
 
 def simulate(
-    equations: Sequence[str], t: Array, true: Array, evaluations: int = MAX_EVALUATIONS
+    equations: Sequence[str],
+    t: Array,
+    true: Array,
+    evaluations: int = MAX_EVALUATIONS,
+    *,
+    inputs: Array | None = None,
 ) -> Simulated:
     """Integrate a system from the first true state, and compare the trajectories.
 
@@ -83,6 +88,9 @@ def simulate(
         The true states at these times, (n, len(equations)).
     evaluations
         How often the right-hand sides may be evaluated.
+    inputs
+        The values at these times of ``v0``, ``v1``, ..., (n, k), where the right-hand sides have
+        such; in between they change evenly.
     """
     question = {
         "equations": list(equations),
@@ -90,6 +98,7 @@ def simulate(
         "start": true[0].tolist(),
         "limit": BLOWN_UP * (1.0 + float(np.max(np.abs(true)))),
         "evaluations": evaluations,
+        "inputs": None if inputs is None else inputs.T.tolist(),
     }
     found = _child.ask(question)
     if "error" in found:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
+from mdbench.data.trajectory import state_names
 from mdbench.metrics.regression import relative_error
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from mdbench.data.smoothing import Smoothed
+    from mdbench.data.trajectory import Trajectory
     from mdbench.expressions import Equation
 
     Array = NDArray[np.float64]
@@ -145,37 +147,86 @@ class NoisyRows(Evidence):
         )
 
 
+class _Stretch(NamedTuple):
+    """One trajectory, as increments are taken of it.
+
+    Attributes
+    ----------
+    measured
+        States, (n, d).
+    weights
+        Of the nodes between two samples, (n - 1, nodes).
+    whole
+        The mean variance of each state within the windows, (d,).
+    window
+        In samples.
+    share
+        Of all samples.
+    """
+
+    measured: Array
+    weights: Array
+    whole: Array
+    window: int
+    share: float
+
+
 @dataclass(frozen=True, eq=False)
 class Increments(Evidence):
     """States whose changes within windows are to be the integrals of right-hand sides.
 
     The right-hand sides are evaluated on smoothed states between the samples, and their integrals
     compared with the states as they were measured.  In each of the windows, which overlap by
-    half, a constant of integration is free.
+    half, a constant of integration is free.  Several trajectories count by their samples.
     """
 
-    measured: Array = field(repr=False)
-    weights: Array = field(repr=False)
-    whole: Array
-    window: int
+    stretches: tuple[_Stretch, ...] = field(repr=False)
 
     @classmethod
-    def of(cls, curve: Smoothed, u: Array) -> Increments:
-        """Make it of a noisy series (n, d) and of what it is when it is smoothed."""
-        t = curve.t
+    def of(cls, curves: Sequence[Smoothed], measured: Sequence[Trajectory]) -> Increments:
+        """Make it of noisy trajectories and of what they are when they are smoothed.
+
+        Their inputs are taken to change evenly from one sample to the next.
+        """
         nodes, weights = np.polynomial.legendre.leggauss(_NODES)
-        half = np.diff(t)[:, None] / 2
-        states = curve.at((t[:-1, None] + half * (nodes + 1)).ravel())
-        columns = {f"u{i}": np.ascontiguousarray(column) for i, column in enumerate(states.T)}
-        window, whole, floors = windows(u, curve.variances)
-        return cls(columns, floors, u, half * weights, whole, window)
+        total = sum(len(one.t) for one in measured)
+        states, stretches, floors = [], [], []
+        for curve, series in zip(curves, measured, strict=True):
+            t = curve.t
+            half = np.diff(t)[:, None] / 2
+            times = (t[:-1, None] + half * (nodes + 1)).ravel()
+            at = [curve.at(times)]
+            if series.inputs is not None:
+                at += [np.interp(times, t, one)[:, None] for one in series.inputs.T]
+            states.append(np.concatenate(at, axis=1))
+            window, whole, floor = windows(series.u, curve.variances)
+            share = len(t) / total
+            stretches.append(_Stretch(series.u, half * weights, whole, window, share))
+            floors.append(floor)
+        names = state_names(measured[0])
+        columns = dict(zip(names, np.ascontiguousarray(np.concatenate(states).T), strict=True))
+        return cls(columns, _pooled(floors, stretches), tuple(stretches))
 
     def loss(self, values: Array, target: int) -> float:
         """Give the variance of what is left within windows over that of the state."""
-        steps = np.sum(values.reshape(self.weights.shape) * self.weights, axis=1)
-        left = self.measured[:, target].copy()
-        left[1:] -= np.cumsum(steps)
-        return float(scatters(left, self.window) / self.whole[target])
+        first, left, whole = 0, 0.0, 0.0
+        for one in self.stretches:
+            last = first + one.weights.size
+            steps = np.sum(values[first:last].reshape(one.weights.shape) * one.weights, axis=1)
+            rest = one.measured[:, target].copy()
+            rest[1:] -= np.cumsum(steps)
+            left += one.share * float(scatters(rest, one.window))
+            whole += one.share * float(one.whole[target])
+            first = last
+        return left / whole
+
+
+def _pooled(floors: Sequence[Array], stretches: Sequence[_Stretch]) -> Array:
+    if len(floors) == 1:
+        return floors[0]
+    pairs = list(zip(floors, stretches, strict=True))
+    left = sum(one.share * one.whole * floor for floor, one in pairs)
+    return np.asarray(left / sum(one.share * one.whole for one in stretches))
 
 
 def windows(u: Array, variances: Array) -> tuple[int, Array, Array]:

@@ -1,0 +1,153 @@
+"""Columns of a user's file: what they are called, in what unit, and by what name in equations."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+__all__ = ["Column", "Names", "columns_of"]
+
+LONGEST = 40
+"""Characters of a name in equations."""
+_UNIT = re.compile(r"^(?P<label>.*?)\s*(?:\[(?P<square>[^\[\]]*)\]|\((?P<round>[^()]*)\))$")
+_LETTER = re.compile(r"^(?:GREEK|LATIN) (?:SMALL|CAPITAL) LETTER (?P<name>[A-Z]+)")
+_NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
+_TIME = "t"
+_RATE = "_t"
+"""What the left-hand side of a variable has behind its name."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table.
+
+    Attributes
+    ----------
+    label
+        As the file has it, without the unit.
+    name
+        What stands for it in equations: ASCII letters, digits and underscores.
+    unit
+        As the file has it; empty where it says none.
+    """
+
+    label: str
+    name: str
+    unit: str = ""
+
+    @property
+    def title(self) -> str:
+        """The label with its unit, as at an axis."""
+        return f"{self.label} [{self.unit}]" if self.unit else self.label
+
+
+def columns_of(cells: Sequence[str], taken: Collection[str] = ()) -> tuple[Column, ...]:
+    """Make columns of the cells of a header.
+
+    A unit stands behind the label in square or round brackets.  Names keep what they can of the
+    label: accents go, Greek letters are spelled out, and what no name may have becomes an
+    underscore.  A name that is taken, or that stands there twice, gets a number.
+
+    Parameters
+    ----------
+    cells
+        The texts of the header.
+    taken
+        Names that mean something else, such as those of functions.
+
+    Examples
+    --------
+    >>> [one.name for one in columns_of(["Prey [thousand]", "θ", "sin", "2nd wind (m/s)"], ["sin"])]
+    ['Prey', 'theta', 'sin_2', 'c2nd_wind']
+    >>> columns_of(["Prey [thousand]"])[0].title
+    'Prey [thousand]'
+    """
+    used = {*taken, _TIME}
+    found = []
+    for number, cell in enumerate(cells):
+        match = _UNIT.match(cell.strip())
+        label, unit = cell.strip(), ""
+        if match and match["label"]:
+            label, unit = match["label"], (match["square"] or match["round"] or "").strip()
+        name = _free(_identifier(label) or f"c{number}", used)
+        used |= {name, f"{name}{_RATE}"}
+        found.append(Column(label, name, unit))
+    return tuple(found)
+
+
+def _identifier(label: str) -> str:
+    spelled = "".join(map(_spelled, unicodedata.normalize("NFKD", label)))
+    name = re.sub(r"_+", "_", re.sub(r"[^A-Za-z0-9_]+", "_", spelled)).strip("_")[:LONGEST]
+    return f"c{name}" if name[:1].isdigit() else name
+
+
+def _spelled(letter: str) -> str:
+    if letter.isascii():
+        return letter
+    if unicodedata.combining(letter):
+        return ""
+    if (folded := letter.casefold()).isascii():
+        return folded  # as that of the German sharp s
+    match = _LETTER.match(unicodedata.name(letter, ""))
+    return match["name"].lower() if match else " "
+
+
+def _free(name: str, used: Collection[str]) -> str:
+    number, free = 2, name
+    while free in used or f"{free}{_RATE}" in used:
+        free = f"{name}_{number}"
+        number += 1
+    return free
+
+
+class Names:
+    """Two sets of names for the same variables: a method's, such as ``u0``, and the user's own.
+
+    Left-hand sides, such as ``u0_t``, go with their variables.
+
+    Parameters
+    ----------
+    own
+        The user's name of each variable, by the method's.
+
+    Examples
+    --------
+    >>> names = Names({"u0": "prey", "u1": "u0"})
+    >>> names.own("u0_t - sin(u1)*u0**2")
+    'prey_t - sin(u0)*prey**2'
+    >>> names.internal(names.own("u0_t - sin(u1)*u0**2"))
+    'u0_t - sin(u1)*u0**2'
+    """
+
+    def __init__(self, own: Mapping[str, str]) -> None:
+        self._own = _with_rates(own)
+        self._internal = {own: name for name, own in self._own.items()}
+
+    def own(self, text: str) -> str:
+        """Write a text with the user's names."""
+        return _renamed(text, self._own)
+
+    def internal(self, text: str) -> str:
+        """Write a text with the method's names."""
+        return _renamed(text, self._internal)
+
+    def all_own(self, texts: Iterable[str]) -> tuple[str, ...]:
+        """Write texts with the user's names."""
+        return tuple(map(self.own, texts))
+
+    def all_internal(self, texts: Iterable[str]) -> tuple[str, ...]:
+        """Write texts with the method's names."""
+        return tuple(map(self.internal, texts))
+
+
+def _with_rates(names: Mapping[str, str]) -> dict[str, str]:
+    return {**names, **{f"{name}{_RATE}": f"{own}{_RATE}" for name, own in names.items()}}
+
+
+def _renamed(text: str, names: Mapping[str, str]) -> str:
+    return _NAME.sub(lambda found: names.get(found.group(), found.group()), text) if names else text

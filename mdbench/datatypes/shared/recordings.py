@@ -1,0 +1,271 @@
+"""Trajectories of people's own: a CSV or NPZ file, what is said beside it, and options."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from mdbench.data.columns import Column, Names, columns_of
+from mdbench.data.csv import MISSING, Reading, read_csv
+from mdbench.data.npz import read_npz
+from mdbench.datatypes.base import Option
+from mdbench.errors import DataError, EquationError, UsageError, did_you_mean
+from mdbench.expressions import parse
+from mdbench.expressions.functions import CONSTANTS, FUNCTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from mdbench.data.trajectory import Trajectory
+
+__all__ = ["OWN_OPTIONS", "OwnRecording", "read_recording"]
+
+_PAGE = "docs/datasets.md lists all keys and the values allowed."
+_TAKEN = frozenset(FUNCTIONS) | frozenset(CONSTANTS)
+_LEFT = re.compile(r"^\s*(?:d\s*(?P<d>\w+)\s*/\s*dt|(?P<name>\w+?)(?:'|_t|\.)?)\s*$")
+_TIME = Column("time", "t")
+
+
+def _labels(text: str) -> list[str]:
+    found = [part.strip() for part in text.split(",")]
+    if not all(found):
+        raise UsageError(f"--inputs is {text!r}.", "Give names of columns, separated by commas.")
+    return found
+
+
+INPUTS = Option(
+    "--inputs",
+    "Columns of the user's files that act on the system and are known: they are given to methods, "
+    "and not to be predicted.",
+    "COL[,COL]",
+    _labels,
+    asks=False,
+)
+TRAJECTORY = Option(
+    "--trajectory",
+    "The column of the user's files that tells several trajectories apart.",
+    "COL",
+    asks=False,
+)
+MISSING_VALUES = Option(
+    "--missing",
+    "What to do about cells without a value: refuse them (the default), leave their lines out, or "
+    "fill them on the straight line between those before and after.",
+    "|".join(MISSING),
+    Option.choice("--missing", MISSING, "").read,
+    asks=False,
+)
+TRUTH = Option(
+    "--truth",
+    "The true equations of the user's data, where they are known: \"prey = prey*(2 - hunter); "
+    'hunter = hunter*(prey - 1)"; answers then have a verdict.',
+    "EQUATIONS",
+    asks=False,
+)
+OWN_OPTIONS = (INPUTS, TRAJECTORY, MISSING_VALUES, TRUTH)
+"""Options of data types that read trajectories of people's own."""
+
+
+class _File(BaseModel):
+    """What a TOML file beside the data may say."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    schema_: Literal[1] = Field(alias="schema")
+    title: str = ""
+    source: str = ""
+    states: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
+    trajectory: str = ""
+    missing: Literal["refuse", "drop", "interpolate"] = "refuse"
+    units: dict[str, str] = {}
+    truth: dict[str, str] = {}
+
+
+@dataclass(frozen=True, eq=False)
+class OwnRecording:
+    """What is known of a trajectory of somebody's own.
+
+    Attributes
+    ----------
+    trajectory
+        The samples.
+    time, states, inputs
+        Its columns.
+    truth
+        The true right-hand sides, in the methods' names; None where nobody says them.
+    title, source
+        Texts for people.
+    """
+
+    trajectory: Trajectory
+    time: Column
+    states: tuple[Column, ...]
+    inputs: tuple[Column, ...]
+    truth: tuple[str, ...] | None
+    title: str
+    source: str
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The user's names of variables, by those that methods are given; empty for the same."""
+        theirs = [f"u{i}" for i in range(len(self.states))]
+        theirs += [f"v{i}" for i in range(len(self.inputs))]
+        own = [column.name for column in (*self.states, *self.inputs)]
+        pairs = dict(zip(theirs, own, strict=True))
+        return {} if all(one == other for one, other in pairs.items()) else pairs
+
+    @property
+    def units(self) -> dict[str, str]:
+        """The unit of each column that has one, by its name; that of the time as ``t``."""
+        known = {column.name: column.unit for column in (*self.states, *self.inputs)}
+        return {name: unit for name, unit in (known | {"t": self.time.unit}).items() if unit}
+
+    @property
+    def said_of_it(self) -> list[object]:
+        """All that a record of it shows or depends on, besides the samples; empty for nothing."""
+        if not (self.names or self.units or self.truth):
+            return []
+        return [self.names, self.units, self.truth]
+
+
+def read_recording(
+    path: Path, options: Mapping[str, Any], *, beside: Path | None = None
+) -> OwnRecording:
+    """Read a trajectory, a TOML file of its name beside it, and what options say instead.
+
+    Parameters
+    ----------
+    beside
+        The file whose TOML file counts; by default the file itself.
+
+    Raises
+    ------
+    DataError
+        If a file cannot be used; it names the file and the key or the line.
+    UsageError
+        If an option does not fit the file.
+    """
+    said = _said_beside(beside or path)
+    how = Reading(
+        options.get(MISSING_VALUES.key, said.missing),
+        tuple(options.get(INPUTS.key, said.inputs)),
+        options.get(TRAJECTORY.key, said.trajectory),
+    )
+    if path.suffix.lower() == ".npz":
+        if how != Reading():
+            raise UsageError(
+                f"{path} is an NPZ file, which has no columns.",
+                f"{INPUTS.name}, {TRAJECTORY.name} and {MISSING_VALUES.name} go with CSV files.",
+            )
+        trajectory = read_npz(path)
+        labels = list(said.states) or [f"u{i}" for i in range(trajectory.u.shape[1])]
+        if len(labels) != trajectory.u.shape[1]:
+            raise DataError(
+                f"{path.with_suffix('.toml')}: key 'states' names {len(labels)}; u has "
+                f"{trajectory.u.shape[1]} columns.",
+                _PAGE,
+            )
+        columns = (_TIME, *columns_of(labels, _TAKEN))
+    else:
+        found = read_csv(path, how, _TAKEN)
+        trajectory, columns = found.trajectory, (found.time, *found.states, *found.inputs)
+        labels = [one.label for one in found.states]
+        if said.states and labels != list(said.states):
+            raise DataError(
+                f"{path.with_suffix('.toml')}: key 'states' is {list(said.states)}, and the states "
+                f"of {path.name} are {labels}.",
+                "Leave the key out; it names the columns of NPZ files.",
+            )
+    time, *others = _with_units(columns, said.units, path)
+    states, inputs = tuple(others[: trajectory.u.shape[1]]), tuple(others[trajectory.u.shape[1] :])
+    known = OwnRecording(trajectory, time, states, inputs, None, said.title, said.source)
+    truth: tuple[str, ...] | None = None
+    if TRUTH.key in options:
+        truth = _typed_truth(options[TRUTH.key], known)
+    elif said.truth:
+        where = f"{path.with_suffix('.toml')}: table [truth]"
+        truth = _truth(list(said.truth.items()), known, where, DataError)
+    return replace(known, truth=truth)
+
+
+def _said_beside(path: Path) -> _File:
+    file = path.with_suffix(".toml")
+    try:
+        return _File.model_validate(tomllib.loads(file.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return _File(schema=1)
+    except OSError as error:
+        raise DataError(f"{file} cannot be read: {error.strerror}.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise DataError(f"{file} is no valid TOML: {error}") from None
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        key = ".".join(str(part) for part in first["loc"])
+        given = "" if first["type"] == "missing" else f" is {first['input']!r}"
+        raise DataError(f"{file}: key {key!r}{given}: {first['msg']}", _PAGE) from None
+
+
+def _with_units(
+    columns: Sequence[Column], units: Mapping[str, str], path: Path
+) -> tuple[Column, ...]:
+    known = {name: place for place, one in enumerate(columns) for name in (one.name, one.label)}
+    found = list(columns)
+    for name, unit in units.items():
+        if name not in known:
+            raise DataError(
+                f"{path.with_suffix('.toml')}: key 'units.{name}': there is no such column.",
+                did_you_mean(name, known),
+            )
+        found[known[name]] = replace(found[known[name]], unit=unit)
+    return tuple(found)
+
+
+def _typed_truth(text: str, known: OwnRecording) -> tuple[str, ...]:
+    parts = [part.strip() for part in text.split(";") if part.strip()]
+    pairs = [tuple(map(str.strip, part.split("=", 1))) for part in parts]
+    states = [column.name for column in known.states]
+    if all(len(pair) == 1 for pair in pairs) and len(pairs) == len(states):
+        pairs = [(name, part) for name, part in zip(states, parts, strict=True)]
+    if not all(len(pair) == 2 for pair in pairs):  # noqa: PLR2004
+        raise UsageError(
+            f"{TRUTH.name} is {text!r}.",
+            f"Give an equation for each state, such as: {TRUTH.name} "
+            f'"{"; ".join(f"{name} = ..." for name in states)}"',
+        )
+    return _truth([(pair[0], pair[-1]) for pair in pairs], known, TRUTH.name, UsageError)
+
+
+def _truth(
+    pairs: Sequence[tuple[str, str]],
+    known: OwnRecording,
+    where: str,
+    error: type[DataError | UsageError],
+) -> tuple[str, ...]:
+    """Read equations in the user's names, one for each state, and give them in the methods'."""
+    states = {column.name: column.name for column in known.states}
+    states |= {column.label: column.name for column in known.states}
+    variables = [column.name for column in (*known.states, *known.inputs)]
+    found: dict[str, str] = {}
+    for left, text in pairs:
+        match = _LEFT.match(left)
+        name = states.get(left) or (match and states.get(match["d"] or match["name"]))
+        if not name:
+            raise error(f"{where}: there is no state {left!r}.", did_you_mean(left, states))
+        if name in found:
+            raise error(f"{where}: {name} has two equations.", "Give one for each state.")
+        try:
+            parse(text, variables)
+        except EquationError as refused:
+            what = f"{where}: the equation of {name}: {refused.message}"
+            raise error(what, refused.hint) from None
+        found[name] = text
+    if missing := [column.name for column in known.states if column.name not in found]:
+        raise error(f"{where}: {missing[0]} has no equation.", "Give one for each state.")
+    names = Names(known.names)
+    return tuple(names.internal(found[column.name]) for column in known.states)
