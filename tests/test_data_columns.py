@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mdbench.data.columns import Names, columns_of
+from mdbench.data.columns import OwnNames, columns_of
 from mdbench.expressions import parse
 from mdbench.expressions.functions import CONSTANTS, FUNCTIONS
 
@@ -52,14 +52,14 @@ def test_every_header_gives_names_that_equations_may_have(cells: list[str]) -> N
 
 @given(st.permutations(["u0", "u1", "v0", "prey"]), st.integers(0, 3))
 def test_names_go_forth_and_back(own: list[str], count: int) -> None:
-    names = Names(dict(zip(["u0", "u1", "v0"][:count], own, strict=False)))
+    names = OwnNames(dict(zip(["u0", "u1", "v0"][:count], own, strict=False)))
     text = "u0_t: 1.5*u0**2 - sin(u1)*v0 + 2e3*u0_x1"
     if set(own[:count]) <= {"u0", "u1", "v0"}.union(own[:count]):
         assert names.internal(names.own(text)) == text or set(own[:count]) & {"u0", "u1", "v0"}
-    everything = Names({"u0": own[0], "u1": own[1], "v0": own[2], "u0_x1": "w"})
+    everything = OwnNames({"u0": own[0], "u1": own[1], "v0": own[2], "u0_x1": "w"})
     assert everything.internal(everything.own(text)) == text
 
 
 def test_numbers_and_functions_stay() -> None:
-    names = Names({"u0": "e5", "u1": "sin_2"})
+    names = OwnNames({"u0": "e5", "u1": "sin_2"})
     assert names.own("1e5*u0 - sin(u1)/1.0e5") == "1e5*e5 - sin(sin_2)/1.0e5"

@@ -87,7 +87,8 @@ class Sampled:
         ValueError
             If there are too few samples, or their times do not increase.
         """
-        cuts = [] if trajectory is None else np.flatnonzero(np.diff(trajectory)) + 1
+        parted = np.zeros(len(t)) if trajectory is None else trajectory
+        cuts = np.flatnonzero(np.diff(parted)) + 1
         times = np.split(t, cuts)
         if any(len(one) <= _FEWEST or not (np.diff(one) > 0).all() for one in times):
             raise ValueError(f"more than {_FEWEST} samples at increasing times are needed")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-__all__ = ["Column", "Names", "columns_of"]
+__all__ = ["LabelledColumn", "OwnNames", "columns_of"]
 
 LONGEST = 40
 """Characters of a name in equations."""
@@ -23,7 +23,7 @@ _RATE = "_t"
 
 
 @dataclass(frozen=True)
-class Column:
+class LabelledColumn:
     """A column of a table.
 
     Attributes
@@ -46,7 +46,7 @@ class Column:
         return f"{self.label} [{self.unit}]" if self.unit else self.label
 
 
-def columns_of(cells: Sequence[str], taken: Collection[str] = ()) -> tuple[Column, ...]:
+def columns_of(cells: Sequence[str], taken: Collection[str] = ()) -> tuple[LabelledColumn, ...]:
     """Make columns of the cells of a header.
 
     A unit stands behind the label in square or round brackets.  Names keep what they can of the
@@ -76,7 +76,7 @@ def columns_of(cells: Sequence[str], taken: Collection[str] = ()) -> tuple[Colum
             label, unit = match["label"], (match["square"] or match["round"] or "").strip()
         name = _free(_identifier(label) or f"c{number}", used)
         used |= {name, f"{name}{_RATE}"}
-        found.append(Column(label, name, unit))
+        found.append(LabelledColumn(label, name, unit))
     return tuple(found)
 
 
@@ -105,7 +105,7 @@ def _free(name: str, used: Collection[str]) -> str:
     return free
 
 
-class Names:
+class OwnNames:
     """Two sets of names for the same variables: a method's, such as ``u0``, and the user's own.
 
     Left-hand sides, such as ``u0_t``, go with their variables.
@@ -117,7 +117,7 @@ class Names:
 
     Examples
     --------
-    >>> names = Names({"u0": "prey", "u1": "u0"})
+    >>> names = OwnNames({"u0": "prey", "u1": "u0"})
     >>> names.own("u0_t - sin(u1)*u0**2")
     'prey_t - sin(u0)*prey**2'
     >>> names.internal(names.own("u0_t - sin(u1)*u0**2"))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from mdbench.data.columns import Column, columns_of
+from mdbench.data.columns import LabelledColumn, columns_of
 from mdbench.data.trajectory import Trajectory
 from mdbench.errors import DataError, did_you_mean
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["DAY", "MISSING", "Reading", "Recording", "read_csv"]
+__all__ = ["DAY", "MISSING", "Reading", "CsvRecording", "read_csv"]
 
 MISSING = ("refuse", "drop", "interpolate")
 """What can be done about cells without a value."""
@@ -63,7 +63,7 @@ class Reading:
 
 
 @dataclass(frozen=True, eq=False)
-class Recording:
+class CsvRecording:
     """What a file holds.
 
     Attributes
@@ -78,14 +78,14 @@ class Recording:
         Lines that were left out, or cells that were filled, for want of values.
     """
 
-    time: Column
-    states: tuple[Column, ...]
-    inputs: tuple[Column, ...]
+    time: LabelledColumn
+    states: tuple[LabelledColumn, ...]
+    inputs: tuple[LabelledColumn, ...]
     trajectory: Trajectory
     filled: int = 0
 
 
-def read_csv(path: Path, how: Reading | None = None, taken: Collection[str] = ()) -> Recording:
+def read_csv(path: Path, how: Reading | None = None, taken: Collection[str] = ()) -> CsvRecording:
     """Read and check samples without derivatives.
 
     Cells are separated by commas, semicolons or tabs, whichever the header has; with one of the
@@ -242,7 +242,7 @@ class _Lines:
             text = text.replace(",", ".")
         return _number(text)
 
-    def recording(self, taken: Collection[str]) -> Recording:
+    def recording(self, taken: Collection[str]) -> CsvRecording:
         """Put together what was read."""
         order = (*self._states, *self._inputs)
         columns = columns_of([self._labels[place] for place in order], taken)
@@ -254,7 +254,7 @@ class _Lines:
             self._fill(rows[first:last], first)
         if self._dates:
             rows[:, 0] -= rows[0, 0] if len(rows) else 0.0
-            time = Column(time.label, time.name, DAY)
+            time = LabelledColumn(time.label, time.name, DAY)
         d = len(self._states)
         trajectory = Trajectory(
             t=rows[:, 0].copy(),
@@ -263,7 +263,7 @@ class _Lines:
             starts=tuple(starts) if len(starts) > 1 else (0,),
         )
         trajectory.check(self._path)
-        return Recording(time, columns[:d], columns[d:], trajectory, self._filled)
+        return CsvRecording(time, columns[:d], columns[d:], trajectory, self._filled)
 
     def _refuse_twice(self, starts: Sequence[int]) -> None:
         names = [self._of[first] for first in starts]

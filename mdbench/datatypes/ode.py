@@ -30,7 +30,7 @@ from mdbench.datatypes.shared.evidence import INTEGRATED_TO, Increments
 from mdbench.datatypes.shared.files import by_number, find_files, fingerprint, named, suffix
 from mdbench.datatypes.shared.recordings import OWN_OPTIONS, read_recording
 from mdbench.datatypes.shared.samples import (
-    Samples,
+    ShownSamples,
     as_given,
     as_measured,
     held_out,
@@ -241,7 +241,7 @@ class Ode(EquationType[OdeDataset]):
         cut = splits.published(len(t))
         du = time_derivative(t, u)
         train, validation, refit = (
-            part_of(view, [Samples(t[rows], u[rows], du[rows], u[rows], None)])
+            part_of(view, [ShownSamples(t[rows], u[rows], du[rows], u[rows], None)])
             for rows in (cut.train, cut.validation, cut.refit)
         )
         true = rates(clean.rows(cut.test))

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from mdbench.data.columns import Names
+from mdbench.data.columns import OwnNames
 from mdbench.datatypes.base import Drawn, Protocol, Room, Shown
 from mdbench.errors import MdbenchError
 from mdbench.reports.entries import entry, marked
@@ -120,7 +120,7 @@ def _best(
         Shown(
             one.algorithm,
             numbers[one.algorithm],
-            Names(one.names).all_internal(one.equations or ()),
+            OwnNames(one.names).all_internal(one.equations or ()),
             one.metrics,
         )
         for one in sorted(told, key=order)[:MOST_DRAWN]

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mdbench.data.columns import Names
+from mdbench.data.columns import OwnNames
 from mdbench.datatypes.base import Protocol, RawAnswer
 from mdbench.errors import MdbenchError
 from mdbench.records import ANSWERED, Status, key_of
@@ -104,7 +104,7 @@ def _rescored(record: Record, inventory: Inventory) -> Record:
 def _judge(record: Record, data_type: DataType[Any, Any], task: Task[Any]) -> Judged:
     raw = None
     if record.equations is not None:
-        texts = Names(task.dataset.names).all_internal(record.equations)
+        texts = OwnNames(task.dataset.names).all_internal(record.equations)
         raw = RawAnswer(texts, recorded=record.metrics)
     outcome = Outcome(record.status, record.reason, raw, hyperparameters=record.hyperparameters)
     return judged(data_type, task, outcome)

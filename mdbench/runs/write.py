@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mdbench import __version__
-from mdbench.data.columns import Names
+from mdbench.data.columns import OwnNames
 from mdbench.errors import UnavailableError
 from mdbench.metrics.selection import best_by_complexity
 from mdbench.records import (
@@ -78,7 +78,7 @@ def make_record(
 ) -> Record:
     """Put together the one line that a job leaves."""
     dataset, outcome, choice = task.dataset, judged.outcome, judged.outcome.choice
-    names = Names(dataset.names)
+    names = OwnNames(dataset.names)
     return Record(
         mdbench=__version__,
         key=key_of(one.parts),
@@ -130,7 +130,7 @@ def make_record(
 
 def scored(data_type: DataType[Any, Any], task: Task[Any], judged: Judged) -> dict[str, Any]:
     """Give the keys of a record that say what the answer is, and what it is worth."""
-    outcome, names = judged.outcome, Names(task.dataset.names)
+    outcome, names = judged.outcome, OwnNames(task.dataset.names)
     return {
         "status": outcome.status,
         "reason": names.own(outcome.reason),
@@ -152,7 +152,7 @@ def _details(runtime: Runtime, prepared: Prepared | None, outcome: Outcome) -> d
     return enforced | jobs | ({} if prepared is None else dict(prepared.details))
 
 
-def _front(offers: list[Offer], names: Names) -> Iterable[FrontEntry]:
+def _front(offers: list[Offer], names: OwnNames) -> Iterable[FrontEntry]:
     """Keep the best at each complexity that no simpler one beats, target by target."""
     for target in dict.fromkeys(offer.candidate.target for offer in offers):
         group = [offer for offer in offers if offer.candidate.target == target]

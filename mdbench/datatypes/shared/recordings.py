@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from mdbench.data.columns import Column, Names, columns_of
+from mdbench.data.columns import LabelledColumn, OwnNames, columns_of
 from mdbench.data.csv import MISSING, Reading, read_csv
 from mdbench.data.npz import read_npz
 from mdbench.datatypes.base import Option
@@ -28,7 +28,7 @@ __all__ = ["OWN_OPTIONS", "OwnRecording", "read_recording"]
 _PAGE = "docs/datasets.md lists all keys and the values allowed."
 _TAKEN = frozenset(FUNCTIONS) | frozenset(CONSTANTS)
 _LEFT = re.compile(r"^\s*(?:d\s*(?P<d>\w+)\s*/\s*dt|(?P<name>\w+?)(?:'|_t|\.)?)\s*$")
-_TIME = Column("time", "t")
+_TIME = LabelledColumn("time", "t")
 
 
 def _labels(text: str) -> list[str]:
@@ -104,9 +104,9 @@ class OwnRecording:
     """
 
     trajectory: Trajectory
-    time: Column
-    states: tuple[Column, ...]
-    inputs: tuple[Column, ...]
+    time: LabelledColumn
+    states: tuple[LabelledColumn, ...]
+    inputs: tuple[LabelledColumn, ...]
     truth: tuple[str, ...] | None
     title: str
     source: str
@@ -212,8 +212,8 @@ def _said_beside(path: Path) -> _File:
 
 
 def _with_units(
-    columns: Sequence[Column], units: Mapping[str, str], path: Path
-) -> tuple[Column, ...]:
+    columns: Sequence[LabelledColumn], units: Mapping[str, str], path: Path
+) -> tuple[LabelledColumn, ...]:
     known = {name: place for place, one in enumerate(columns) for name in (one.name, one.label)}
     found = list(columns)
     for name, unit in units.items():
@@ -267,5 +267,5 @@ def _truth(
         found[name] = text
     if missing := [column.name for column in known.states if column.name not in found]:
         raise error(f"{where}: {missing[0]} has no equation.", "Give one for each state.")
-    names = Names(known.names)
+    names = OwnNames(known.names)
     return tuple(names.internal(found[column.name]) for column in known.states)

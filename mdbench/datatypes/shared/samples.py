@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 __all__ = [
-    "Samples",
+    "ShownSamples",
     "as_given",
     "as_measured",
     "held_out",
@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 
-class Samples(NamedTuple):
+class ShownSamples(NamedTuple):
     """Some samples of one trajectory, as methods are shown them: see `Part`."""
 
     t: Array
@@ -72,7 +72,7 @@ def increments(tests: Sequence[Trajectory]) -> Increments | None:
     return Increments.of([smooth(one.t, one.u) for one in tests], tests)
 
 
-def as_given(curve: Smoothed, measured: Trajectory, *, smoothed: bool) -> Samples:
+def as_given(curve: Smoothed, measured: Trajectory, *, smoothed: bool) -> ShownSamples:
     """Show noisy samples to a method, with derivatives.
 
     A smoothed curve is known least at its ends, and the first and the last sample are left out.
@@ -80,15 +80,15 @@ def as_given(curve: Smoothed, measured: Trajectory, *, smoothed: bool) -> Sample
     if not smoothed:
         return as_measured(measured, time_derivative(curve.t, measured.u))
     inner = measured.rows(slice(1, -1))
-    return Samples(inner.t, curve.u[1:-1], curve.du[1:-1], inner.u, inner.inputs)
+    return ShownSamples(inner.t, curve.u[1:-1], curve.du[1:-1], inner.u, inner.inputs)
 
 
-def as_measured(series: Trajectory, du: Array) -> Samples:
+def as_measured(series: Trajectory, du: Array) -> ShownSamples:
     """Show samples as they were measured."""
-    return Samples(series.t, series.u, du, series.u, series.inputs)
+    return ShownSamples(series.t, series.u, du, series.u, series.inputs)
 
 
-def part_of(view: str, pieces: Sequence[Samples]) -> Part:
+def part_of(view: str, pieces: Sequence[ShownSamples]) -> Part:
     """Show samples of one trajectory, or of several one after the other, in a view."""
     t, u, du, measured = (
         np.ascontiguousarray(np.concatenate([one[place] for one in pieces])) for place in range(4)
