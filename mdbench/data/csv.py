@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["DAY", "MISSING", "Reading", "CsvRecording", "read_csv"]
+__all__ = ["DAY", "MISSING", "CsvRecording", "Reading", "read_csv"]
 
 MISSING = ("refuse", "drop", "interpolate")
 """What can be done about cells without a value."""
