@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import random
 import re
+from typing import Any
 
 import pytest
 
 from mdbench.expressions.fidelity import Verdict, compare
 from mdbench.expressions.skeleton import same_skeleton
+from mdbench.expressions.written import Written
 
 NAMES = ("x", "y", "z")
 
@@ -129,3 +131,19 @@ def test_the_verdict_does_not_hang_on_units(truth: str, answer: str) -> None:
             verdict = compare(texts[:1], texts[1:], ("x", "y"), domain=domain).verdict
             found.add(verdict is Verdict.IDENTIFIED)
     assert len(found) == 1
+
+
+def test_what_has_no_value_in_more_digits_is_no_match(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In double precision 10.0*0.1 is 1; in exact arithmetic it is a little more."""
+    precise = Written.precise
+    seen = []
+
+    def undefined(self: Written, point: Any, constants: Any) -> Any:
+        seen.append(1)
+        return precise(self, point, constants) * float("nan")
+
+    monkeypatch.setattr(Written, "precise", undefined)
+    ranges = (("a", 0.01, 0.1),)
+    law, answer = "2.0*acos(10.0*a)", "2.1*acos(10.0*a)"
+    assert not same_skeleton(law, answer, ("a",), ("a",), ranges)
+    assert seen

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 from house import ROOT
 
@@ -60,3 +61,25 @@ def test_without_an_answer_there_is_nothing_to_judge(
     kind, task = posed
     crash = Outcome(Status.CRASHED, "killed by signal 9")
     assert judged(kind, task, crash).outcome is crash
+
+
+def test_a_scorer_that_fails_leaves_all_undecided(
+    posed: tuple[DataType[Any, Any], Task[Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kind, task = posed
+    raw = RawAnswer(task.dataset.truth, task.test.targets)
+
+    def fails(*_: object) -> None:
+        raise np.linalg.LinAlgError("SVD did not converge")
+
+    monkeypatch.setattr(kind, "own_scores", fails)
+    done = judged(kind, task, Outcome(Status.OK, raw=raw))
+    assert (done.outcome.status, done.equations) == (Status.OK, task.dataset.truth)
+    assert set(done.scores.metrics) == set(kind.judged_by(task))
+    assert set(done.scores.metrics.values()) == {None}
+    [told] = done.scores.notes["scorer"]
+    assert "SVD did not converge" in told
+    monkeypatch.setattr(kind, "values", fails)
+    refused = judged(kind, task, Outcome(Status.OK, raw=raw))
+    assert refused.outcome.status is Status.INVALID_OUTPUT
+    assert "SVD did not converge" in refused.outcome.reason

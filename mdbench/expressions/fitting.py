@@ -5,6 +5,7 @@ First in double precision, then with all digits, until the two agree.
 
 from __future__ import annotations
 
+import math
 from itertools import combinations, islice
 from typing import TYPE_CHECKING, Any
 
@@ -110,8 +111,9 @@ def _fitted(  # noqa: PLR0917 - what a fit needs
             lifted = np.vstack([slopes, np.sqrt(damping) * np.eye(len(free))])
             shift = np.zeros(len(start))
             steps = np.linalg.lstsq(lifted, np.append(-error, np.zeros(len(free))), rcond=None)[0]
-            shift[free] = steps / lengths
-            tried = constants + shift * np.where(constants == 0, 1.0, np.abs(constants))
+            with np.errstate(all="ignore"):
+                shift[free] = steps / lengths
+                tried = constants + shift * np.where(constants == 0, 1.0, np.abs(constants))
             new, new_weights = _residuals(equation, columns, wanted, least, tried)
             if np.linalg.norm(new) < now:
                 constants, error, weights = tried, new, new_weights
@@ -223,7 +225,9 @@ def _polished(
         best, worst = exact, np.inf
         for _ in range(_POLISHING):
             now = errors(exact)
-            error = float(max(map(abs, now)))
+            error = max(float(abs(each)) for each in now)
+            if not all(math.isfinite(float(each)) for each in now):
+                return worst, best  # what doubles round to a value may have none
             if error <= _POLISHED or error > worst / 2:
                 return (error, exact) if error < worst else (worst, best)
             worst, best = error, list(exact)
@@ -244,6 +248,8 @@ def _polished(
                     for column, length in zip(columns_of, lengths, strict=True)
                 ]
             ).T
+            if not np.isfinite(slopes).all():
+                break
             most = max(map(abs, now)).mid()
             moves = np.linalg.pinv(slopes, rcond=1e-10) @ np.array(
                 [float((each / most).mid()) for each in now]
