@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from mdbench.errors import UsageError, did_you_mean
@@ -50,6 +50,8 @@ class _Writing:
         What stands between factors.
     fractions
         Whether a quotient is written as one above the other.
+    whole_exponents
+        Whether a whole exponent may stand there as it is.
     variable
         Writes a name.
     """
@@ -61,6 +63,7 @@ class _Writing:
     number: Callable[[str], str] = str
     product: str = "*"
     fractions: bool = False
+    whole_exponents: bool = True
     variable: Callable[[str], str] = str
 
 
@@ -119,7 +122,8 @@ def _latex_name(name: str) -> str:
 
 
 _WRITINGS: dict[str, _Writing] = {
-    "python": _Writing(_in_numpy(), {"pi": "np.pi", "E": "np.e"}),
+    # NumPy's integers, which abs(3) is one of, have no negative powers, and overflow.
+    "python": _Writing(_in_numpy(), {"pi": "np.pi", "E": "np.e"}, number=_with_point),
     "sympy": _Writing(
         _calls("{name}({{0}})", abs="Abs({0})", max="Max({0}, {1})", min="Min({0}, {1})"),
         {"pi": "pi", "E": "E"},
@@ -138,6 +142,7 @@ _WRITINGS: dict[str, _Writing] = {
         power="pow({0}, {1})",
         calls_power=True,
         number=_with_point,
+        whole_exponents=False,
     ),
     "latex": _Writing(
         {name: f"\\{name}\\left({{0}}\\right)" for name in _USUAL}
@@ -153,6 +158,7 @@ _WRITINGS: dict[str, _Writing] = {
         number=_in_latex,
         product=" \\, ",
         fractions=True,
+        whole_exponents=False,
         variable=_latex_name,
     ),
 }
@@ -207,6 +213,8 @@ def written_as(text: str, language: str, variables: Sequence[str] | None = None)
 
     Examples
     --------
+    >>> written_as("1.5*u0**2/(1 + abs(u1))", "python")
+    '1.5*u0**2/(1.0 + np.abs(u1))'
     >>> written_as("1.5*u0**2/(1 + abs(u1))", "julia")
     '1.5*u0^2/(1 + abs(u1))'
     >>> written_as("1.5*u0**2/(1 + abs(u1))", "c")
@@ -233,6 +241,8 @@ def _write(node: Node, way: _Writing) -> str:  # noqa: PLR0911 - one for each ki
             # A sign in an exponent is no trouble behind a brace or a comma; else it has brackets.
             free = way.calls_power or way.fractions
             base = _write(node.base, way) if way.calls_power else _inside(node.base, _ATOM, way)
+            if way.whole_exponents and isinstance(node.exponent, Number):
+                return way.power.format(base, _write(node.exponent, replace(way, number=str)))
             above = _write(node.exponent, way) if free else _inside(node.exponent, _ATOM, way)
             return way.power.format(base, above)
         case Call():
