@@ -381,6 +381,90 @@ def report(
     reporting.report(folder, page, Console(highlight=False), title=title, text=text)
 
 
+Results = Annotated[
+    Path, typer.Option(metavar="FOLDER", help="As --result-dir of run, or a bundle.")
+]
+Algorithms = Annotated[
+    list[str] | None, typer.Option(metavar="NAME", help="Only of these methods.")
+]
+
+
+@app.command()
+def show(
+    what: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[RESULTS|DATASET]",
+            help="Results, or the name or glob of datasets in --results.",
+        ),
+    ] = None,
+    results: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="As --result-dir of run, or a bundle.")
+    ] = Path("results"),
+    algorithm: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Only of these methods.")
+    ] = None,
+    language: Annotated[
+        str,
+        typer.Option("--as", metavar="LANGUAGE", help="plain, python, sympy, julia, c or latex."),
+    ] = "plain",
+    digits: Annotated[
+        int | None,
+        typer.Option(min=1, max=17, help="Of numbers.  Default: 4 in plain text, all in code."),
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="All answers, not the best alone.")] = False,
+) -> None:
+    """Print the best equations found, as text or as code to paste."""
+    from mdbench.cli import showing
+
+    showing.show(
+        what,
+        Console(highlight=False),
+        folder=results,
+        algorithm=algorithm or [],
+        language=language,
+        digits=digits,
+        every=every,
+    )
+
+
+@app.command()
+def predict(
+    what: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[RESULTS|DATASET]", help="Results, or a dataset (name or glob) in --results."
+        ),
+    ] = None,
+    results: Results = Path("results"),
+    algorithm: Algorithms = None,
+    start: Annotated[
+        str | None, typer.Option(metavar="NAME=X,...", help="The states to set out from.")
+    ] = None,
+    until: Annotated[
+        float | None, typer.Option(metavar="T", help="The last time; the first is 0.")
+    ] = None,
+    points: Annotated[int, typer.Option(min=2, help="How many times.")] = 200,
+    given: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="CSV",
+            help="Times and inputs, instead of --until; for equations without rates, the columns.",
+        ),
+    ] = None,
+    out: Annotated[Path, typer.Option(metavar="CSV", help="The file to write.")] = Path(
+        "prediction.csv"
+    ),
+) -> None:
+    """Integrate the best equations found from a start of yours, or evaluate them."""
+    from mdbench.cli import predicting
+
+    asked = predicting.PredictionAsked(start, until, points, given)
+    predicting.predict(
+        what, asked, out, Console(highlight=False), folder=results, algorithm=algorithm or []
+    )
+
+
 @app.command()
 def export(
     folder: Folder = Path("results"),

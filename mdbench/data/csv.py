@@ -5,10 +5,11 @@ from __future__ import annotations
 import csv
 import math
 import re
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["DAY", "MISSING", "CsvRecording", "Reading", "read_csv"]
+__all__ = ["DAY", "MISSING", "CsvRecording", "Reading", "read_columns", "read_csv"]
 
 MISSING = ("refuse", "drop", "interpolate")
 """What can be done about cells without a value."""
@@ -104,30 +105,66 @@ def read_csv(path: Path, how: Reading | None = None, taken: Collection[str] = ()
         missing or is no finite number; it names the line, the column and the text.
     """
     how = how or Reading()
+    with _open(path) as (lines, separator):
+        labels = _labels(path, next(lines, []), separator)
+        table = _Lines(path, labels, how, decimal_comma=separator != ",")
+        for cells in lines:
+            if cells:
+                table.add(lines.line_num, cells)
+    return table.recording(taken)
+
+
+@contextmanager
+def _open(path: Path) -> Iterator[tuple[Any, str]]:
+    """Open a file for reading by lines, separated by whatever its header has most of."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             first = file.readline()
             separator = max(_SEPARATORS, key=first.count)
             file.seek(0)
-            lines = csv.reader(file, delimiter=separator, strict=True)
-            labels = _labels(path, next(lines, []), separator)
-            table = _Lines(path, labels, how, decimal_comma=separator != ",")
-            for cells in lines:
-                if cells:
-                    table.add(lines.line_num, cells)
+            yield csv.reader(file, delimiter=separator, strict=True), separator
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise DataError(f"{path} cannot be read: {error}", _EXPECTED) from error
-    return table.recording(taken)
 
 
-def _labels(path: Path, cells: Sequence[str], separator: str) -> tuple[str, ...]:
+def _labels(path: Path, cells: Sequence[str], separator: str, fewest: int = 2) -> tuple[str, ...]:
     labels = tuple(cell.strip() for cell in cells)
-    if len(labels) < 2:  # noqa: PLR2004 - a time and at least one state
+    if len(labels) < fewest:  # usually a time and at least one state
         raise DataError(f"{path}, line 1: {separator.join(cells)!r} has too few columns", _EXPECTED)
     for label in labels:
         if not label or _number(label) is not None:
             raise DataError(f"{path}, line 1: {label!r} is not the name of a column", _EXPECTED)
     return labels
+
+
+def read_columns(path: Path, taken: Collection[str] = ()) -> tuple[tuple[str, ...], Array]:
+    """Read a table of numbers: the names of its columns, and its rows (n, columns).
+
+    Raises
+    ------
+    DataError
+        As `read_csv`; there may be any number of rows, in any order.
+    """
+    with _open(path) as (lines, separator):
+        labels = _labels(path, next(lines, []), separator, fewest=1)
+        columns = columns_of(labels, taken)
+        rows = []
+        for cells in lines:
+            if not cells:
+                continue
+            where = f"{path}, line {lines.line_num}"
+            if len(cells) != len(labels):
+                raise DataError(
+                    f"{where}: {len(cells)} cells, but the header names {len(labels)} columns"
+                )
+            row = [_as_number(cell.strip(), decimal_comma=separator != ",") for cell in cells]
+            for label, cell, value in zip(labels, cells, row, strict=True):
+                if value is None or not math.isfinite(value):
+                    raise DataError(f"{where}: {label} is {cell!r}", "Give a finite number.")
+            rows.append(row)
+    return tuple(one.name for one in columns), np.array(rows, dtype=np.float64).reshape(
+        -1, len(columns)
+    )
 
 
 class _Lines:
@@ -238,9 +275,7 @@ class _Lines:
         return value
 
     def _number(self, text: str) -> float | None:
-        if self._comma and _COMMA.fullmatch(text):
-            text = text.replace(",", ".")
-        return _number(text)
+        return _as_number(text, decimal_comma=self._comma)
 
     def recording(self, taken: Collection[str]) -> CsvRecording:
         """Put together what was read."""
@@ -300,6 +335,12 @@ def _stretches(of: Iterable[str]) -> Iterator[tuple[int, int]]:
         last = first + sum(1 for _ in group)
         yield first, last
         first = last
+
+
+def _as_number(text: str, *, decimal_comma: bool) -> float | None:
+    if decimal_comma and _COMMA.fullmatch(text):
+        text = text.replace(",", ".")
+    return _number(text)
 
 
 def _number(text: str) -> float | None:

@@ -1,0 +1,208 @@
+"""``mdbench predict``: what the equations found say of another start, or of other rows."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from rich.markup import escape
+
+from mdbench.cli.reporting import write
+from mdbench.cli.showing import answers_of, place_and_name
+from mdbench.data.columns import OwnNames
+from mdbench.data.csv import read_columns
+from mdbench.errors import UsageError, did_you_mean
+from mdbench.expressions import parse
+from mdbench.reports.answers import states_of
+from mdbench.solvers.simulation import Ending, simulate
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+    from rich.console import Console
+
+    from mdbench.reports.answers import AnswerNames
+    from mdbench.reports.results import Result
+
+    Array = NDArray[np.float64]
+
+__all__ = ["PredictionAsked", "predict"]
+
+_MOST_EVALUATIONS = 2_000_000
+
+
+@dataclass(frozen=True)
+class PredictionAsked:
+    """What is to be predicted, as it was typed.
+
+    Attributes
+    ----------
+    start
+        ``NAME=X,...`` for each state.
+    until, points
+        The last time, and how many there are from 0 on.
+    given
+        A CSV file with times and inputs, or with the columns of equations that give no rates.
+    """
+
+    start: str | None
+    until: float | None
+    points: int
+    given: Path | None
+
+
+def predict(
+    what: str | None,
+    asked: PredictionAsked,
+    out: Path,
+    console: Console,
+    *,
+    folder: Path,
+    algorithm: Sequence[str],
+) -> None:
+    """Write a CSV file of what the best answer says.
+
+    Raises
+    ------
+    UsageError
+        If there is not one dataset with an answer, or something is missing to go on.
+    DataError
+        If the file that is given cannot be used.
+    """
+    place, name = place_and_name(what, folder)
+    found = answers_of(place, name, algorithm)
+    systems = sorted({system for system, _ in found})
+    if len(systems) > 1:
+        raise UsageError(
+            f"There are answers of {len(systems)} datasets: {', '.join(systems[:5])}"
+            f"{', ...' * (len(systems) > 5)}.",  # noqa: PLR2004
+            f"Name one: mdbench predict {systems[0]}",
+        )
+    answers, _ = next(iter(found.values()))
+    one = answers[0]
+    system = states_of(one)
+    if system.rates:
+        names, rows = _integrated(one, system, asked, console)
+    else:
+        names, rows = _evaluated(one, system, asked)
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(names)
+    table.writerows([repr(float(value)) for value in row] for row in rows)
+    write(out, text.getvalue())
+    console.print(
+        f"{len(rows)} rows by {escape(one.algorithm)}'s equations in {escape(str(out))}",
+        soft_wrap=True,
+    )
+
+
+def _integrated(
+    one: Result, system: AnswerNames, asked: PredictionAsked, console: Console
+) -> tuple[list[str], Array]:
+    inputs = [name for name in system.others if name in one.names.values()]
+    if other := [name for name in system.others if name not in inputs]:
+        raise UsageError(
+            f"The equations of {one.dataset} use {other[0]}, which is no state.",
+            "predict integrates ordinary differential equations, and evaluates plain ones.",
+        )
+    t, columns = _times(asked, inputs)
+    start = _start(asked.start, system)
+    names = OwnNames(one.names)
+    # An input that no equation uses keeps its place.
+    places = {names.internal(name): columns[name] for name in inputs}
+    most = 1 + max((int(name[1:]) for name in places), default=-1)
+    given = [places.get(f"v{place}", np.zeros(len(t))) for place in range(most)]
+    own = {f"u{place}": state for place, state in enumerate(system.states)}
+    texts = OwnNames({**one.names, **own}).all_internal(one.equations or ())
+    done = simulate(
+        texts,
+        t,
+        np.tile(start, (len(t), 1)),
+        _MOST_EVALUATIONS,
+        inputs=np.stack(given, axis=1) if given else None,
+    )
+    if done.ended is not Ending.WHOLE:
+        reached = len(done.states)
+        last = f" at t = {t[reached - 1]:g}" if reached else ""
+        why = {
+            Ending.BLEW_UP: "a state grew without end, or a right-hand side has no value",
+            Ending.STIFF: "the solver's steps became too small",
+            Ending.LATE: "it took too long",
+        }[done.ended]
+        console.print(f"[yellow]It broke off{last}: {why}.[/]", soft_wrap=True)
+        if not reached:
+            raise UsageError(
+                f"Nothing can be predicted from this start: {why}.", "Give another --start."
+            )
+    rows = np.column_stack([t[: len(done.states)], done.states])
+    return ["t", *system.states], rows
+
+
+def _times(asked: PredictionAsked, inputs: Sequence[str]) -> tuple[Array, Mapping[str, Array]]:
+    if asked.given is not None:
+        if asked.until is not None:
+            raise UsageError("--until and --given both say the times.", "Give one of them.")
+        names, table = read_columns(asked.given)
+        columns = dict(zip(names, table.T, strict=True))
+        for name in inputs:
+            if name not in columns:
+                raise UsageError(f"{asked.given} has no column {name}.", did_you_mean(name, names))
+        t = table[:, 0]
+        if len(t) < 2 or not (np.diff(t) > 0).all():  # noqa: PLR2004
+            raise UsageError(f"{asked.given}: {names[0]} does not increase.", "It is the time.")
+        return t, columns
+    if inputs:
+        raise UsageError(
+            f"The equations use {', '.join(inputs)}, which you give.",
+            f"Give a CSV with the time and {', '.join(inputs)}: --given FILE",
+        )
+    if asked.until is None or not 0 < asked.until < np.inf:
+        raise UsageError(
+            "predict was not told until when."
+            if asked.until is None
+            else f"--until is {asked.until:g}.",
+            "Give the last time, a positive number: --until 20",
+        )
+    return np.linspace(0.0, asked.until, asked.points), {}
+
+
+def _start(text: str | None, system: AnswerNames) -> Array:
+    example = ",".join(f"{name}=1.0" for name in system.states)
+    if text is None:
+        raise UsageError("predict was not told where to start.", f"Give: --start {example}")
+    found: dict[str, float] = {}
+    for part in text.split(","):
+        name, _, value = (each.strip() for each in part.partition("="))
+        if name not in system.states:
+            raise UsageError(
+                f"--start: there is no state {name!r}.", did_you_mean(name, system.states)
+            )
+        try:
+            found[name] = float(value)
+        except ValueError:
+            found[name] = np.nan
+        if not np.isfinite(found[name]):
+            raise UsageError(f"--start: {name} is {value!r}.", f"Give numbers: --start {example}")
+    if missing := [name for name in system.states if name not in found]:
+        raise UsageError(f"--start: {missing[0]} is missing.", f"Give: --start {example}")
+    return np.array([found[name] for name in system.states])
+
+
+def _evaluated(one: Result, system: AnswerNames, asked: PredictionAsked) -> tuple[list[str], Array]:
+    if asked.given is None:
+        raise UsageError(
+            f"The equations of {one.dataset} give {', '.join(system.states)}, and no rates.",
+            f"Give a CSV with the columns {', '.join(system.others)}: --given FILE",
+        )
+    names, table = read_columns(asked.given)
+    columns = dict(zip(names, table.T, strict=True))
+    for name in system.others:
+        if name not in columns:
+            raise UsageError(f"{asked.given} has no column {name}.", did_you_mean(name, names))
+    values = [parse(text, columns).evaluate(columns) for text in one.equations or ()]
+    return [*names, *system.states], np.column_stack([table, *values])

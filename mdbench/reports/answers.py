@@ -1,0 +1,137 @@
+"""The answers that people take home: the best of each system, as code."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+from mdbench.expressions.languages import names_in, rounded_to, written_as
+from mdbench.reports.columns import written
+from mdbench.reports.entries import best_mark, entry, marked
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from mdbench.metrics.spec import MetricSpec
+    from mdbench.reports.results import Result
+
+__all__ = ["AnswerNames", "best_first", "code", "states_of", "told"]
+
+_RATE = "_t"
+"""What the left-hand side of a state has behind its name."""
+
+
+class AnswerNames(NamedTuple):
+    """What an answer is about.
+
+    Attributes
+    ----------
+    states
+        What the equations are of: the states whose rates they give, or the targets themselves.
+    others
+        Further names that stand in them, such as inputs and columns.
+    rates
+        Whether they give rates.
+    """
+
+    states: tuple[str, ...]
+    others: tuple[str, ...]
+    rates: bool
+
+
+def states_of(result: Result) -> AnswerNames:
+    """Tell what stands in an answer's equations."""
+    used = dict.fromkeys(name for text in result.equations or () for name in names_in(text))
+    rates = all(target.endswith(_RATE) for target in result.targets)
+    states = tuple(t.removesuffix(_RATE) if rates else t for t in result.targets)
+    return AnswerNames(states, tuple(name for name in used if name not in states), rates)
+
+
+def best_first(
+    results: Iterable[Result], specs: Sequence[MetricSpec], told_the_truth: Collection[str] = ()
+) -> list[Result]:
+    """Order answers of one system: what is known to be right first, then by the primary metric.
+
+    Methods that are told the truth come last.
+    """
+    primary, flags = specs[0], marked(specs)
+
+    def order(one: Result) -> tuple[bool | float, ...]:
+        values = entry(one, specs).values
+        score = values.get(primary.name)
+        loss = primary.loss(score) if isinstance(score, int | float) else math.inf
+        right = (values.get(flag.name) != 1 for flag in flags)
+        return one.algorithm in told_the_truth, *right, loss
+
+    return sorted((one for one in results if one.answered and one.equations), key=order)
+
+
+def told(result: Result, specs: Sequence[MetricSpec]) -> str:
+    """Say in a line who answered, and how well."""
+    held, _ = best_mark(specs, result.metrics)
+    shown = [spec for spec in specs if spec is specs[0] or spec.weighs]
+    scores = [
+        f"{spec.title} {written(spec, value)}"
+        for spec in shown
+        if not spec.mark and isinstance(value := result.metrics.get(spec.name), int | float)
+    ]
+    return ", ".join([result.algorithm, *([f"{held.mark} {held.title}"] if held else []), *scores])
+
+
+def code(result: Result, language: str, digits: int | None = None) -> str:
+    """Write an answer so that it can be pasted: a function, definitions, or a formula.
+
+    Raises
+    ------
+    UsageError
+        If there is no such language.
+    EquationError
+        If an equation is none.
+    """
+    texts = [
+        text if digits is None else rounded_to(text, digits) for text in result.equations or ()
+    ]
+    system = states_of(result)
+    names = (*(system.states if system.rates else ()), *system.others)
+    rights = [written_as(text, language) for text in texts]
+    pairs = list(zip(result.targets, rights, strict=True))
+    match language:
+        case "python":
+            return _function(
+                ["import numpy as np", "", "", f"def equations({', '.join(names)}):"], pairs, result
+            )
+        case "julia":
+            return _function([f"function equations({', '.join(names)})"], pairs, result) + "\nend"
+        case "sympy":
+            symbols = ", ".join(names)
+            lines = [f"from sympy import *\n\n{symbols} = symbols({' '.join(names)!r}, seq=True)"]
+            lines = [
+                f"from sympy import *\n\n({symbols},) = symbols({' '.join(names)!r}, seq=True)"
+            ]
+            return "\n".join(lines * bool(names) + [f"{left} = {right}" for left, right in pairs])
+        case "c":
+            given = ", ".join([*(f"double {name}" for name in names), "double *result"])
+            body = [
+                f"    result[{place}] = {right};  /* {left} */"
+                for place, (left, right) in enumerate(pairs)
+            ]
+            return "\n".join(["#include <math.h>", "", f"void equations({given}) {{", *body, "}"])
+        case "latex":
+            rows = [
+                f"  {_left_in_latex(left, rates=system.rates)} &= {right}" for left, right in pairs
+            ]
+            return "\\begin{align}\n" + " \\\\\n".join(rows) + "\n\\end{align}"
+    return "\n".join(
+        f"d{left.removesuffix(_RATE)}/dt = {right}" if system.rates else f"{left} = {right}"
+        for left, right in pairs
+    )
+
+
+def _function(head: list[str], pairs: Sequence[tuple[str, str]], result: Result) -> str:
+    body = [f"    {left} = {right}" for left, right in pairs]
+    return "\n".join([*head, *body, f"    return {', '.join(result.targets)}"])
+
+
+def _left_in_latex(target: str, *, rates: bool) -> str:
+    name = written_as(target.removesuffix(_RATE) if rates else target, "latex")
+    return f"\\frac{{\\mathrm{{d}} {name}}}{{\\mathrm{{d}} t}}" if rates else name

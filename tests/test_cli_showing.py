@@ -1,0 +1,171 @@
+"""The answers to take home: as text, as code that runs, and integrated from another start."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+import sympy
+from house import HereRuntime, add_method, workspace
+
+from mdbench.cli import main
+from mdbench.runtimes import choose
+
+if TYPE_CHECKING:
+    from mdbench.workspace import Workspace
+
+Output = pytest.CaptureFixture[str]
+T = np.linspace(0, 8, 80)
+
+SPRING = """
+import numpy as np
+
+class Adapter:
+    def __init__(self, *, seed, threads): ...
+    def fit(self, problem):
+        self.problem = problem
+    def predict(self, problem):
+        return np.stack([problem.X[:, 1], {wind} - {k!r}*problem.X[:, 0]], axis=1)
+    def equations(self):
+        return ["u1", "{text}"]
+"""
+
+
+def spring(k: float, *, driven: bool = False) -> str:
+    text = f"v0 - {k!r}*u0" if driven else f"-{k!r}*u0"
+    return SPRING.format(k=k, text=text, wind="problem.X[:, 2]" if driven else "0.0")
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    made = workspace(tmp_path)
+    monkeypatch.setenv("MDBENCH_ROOT", str(made.root))
+    monkeypatch.setenv("MDBENCH_HOME", str(made.home))
+    monkeypatch.setenv("MDBENCH_RUNTIME", "venv")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(choose, "VenvRuntime", lambda *_, **__: HereRuntime())
+    return made
+
+
+@pytest.fixture
+def results(place: Workspace, capsys: Output) -> None:
+    rows = ["t,place [cm],speed"]
+    rows += [f"{t!r},{float(np.cos(t))!r},{float(-np.sin(t))!r}" for t in T.tolist()]
+    Path("weight.csv").write_text("\n".join(rows) + "\n")
+    add_method(place, "near", spring(1.0000001234567))
+    add_method(place, "far", spring(1.5))
+    line = ["--data-type", "ode", "--dataset-path", "weight.csv", "--algorithm", "near", "far"]
+    assert main(["run", *line]) == 0
+    capsys.readouterr()
+
+
+@pytest.mark.usefixtures("results")
+def test_the_best_answer_is_shown_in_the_users_words(capsys: Output) -> None:
+    assert main(["show"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("weight: near, NMSE ")
+    assert "dplace/dt = speed\ndspeed/dt = -1*place\n" in out
+    assert "far" not in out
+    assert main(["show", "weight", "--all", "--digits", "9"]) == 0
+    out = capsys.readouterr().out
+    assert "dspeed/dt = -1.00000012*place" in out
+    assert "dspeed/dt = -1.5*place" in out
+    assert main(["show", "results", "--algorithm", "far"]) == 0
+    assert capsys.readouterr().out.startswith("weight: far")
+
+
+@pytest.mark.usefixtures("results")
+def test_code_runs_as_it_is_printed(capsys: Output) -> None:
+    assert main(["show", "--as", "python"]) == 0
+    scope: dict[str, Any] = {}
+    exec(capsys.readouterr().out, scope)
+    assert scope["equations"](2.0, 3.0) == (3.0, -2 * 1.0000001234567)
+    assert main(["show", "--as", "sympy"]) == 0
+    scope = {}
+    exec(capsys.readouterr().out, scope)
+    slope = scope["speed_t"].diff(sympy.Symbol("place", real=True))
+    assert float(slope) == -1.0000001234567
+    for language, words in {
+        "julia": ["function equations(place, speed)", "return place_t, speed_t\nend"],
+        "c": ["#include <math.h>", "result[1] = -1.0000001234567*place;  /* speed_t */"],
+        "latex": [r"\frac{\mathrm{d} \mathrm{place}}{\mathrm{d} t} &= \mathrm{speed} \\"],
+    }.items():
+        assert main(["show", "--as", language]) == 0
+        out = capsys.readouterr().out
+        assert all(word in out for word in words), out
+
+
+@pytest.mark.usefixtures("results")
+def test_a_found_system_is_integrated_from_another_start(capsys: Output) -> None:
+    line = ["predict", "--start", "speed=2, place=0", "--until", "3", "--points", "7"]
+    assert main(line) == 0
+    assert "7 rows by near's equations in prediction.csv" in capsys.readouterr().out
+    with Path("prediction.csv").open() as file:
+        rows = list(csv.reader(file))
+    assert rows[0] == ["t", "place", "speed"]
+    t, place, speed = np.array(rows[1:], dtype=float).T
+    np.testing.assert_allclose(t, np.linspace(0, 3, 7))
+    np.testing.assert_allclose(place, 2 * np.sin(t), atol=1e-3)
+    np.testing.assert_allclose(speed, 2 * np.cos(t), atol=1e-3)
+
+
+@pytest.mark.usefixtures("results")
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["show", "wait"], "Did you mean weight?"),
+        (["show", "--as", "jullia"], "Did you mean julia?"),
+        (["show", "nowhere", "--results", "nowhere"], "no folder nowhere"),
+        (["show", "--algorithm", "nar"], "near"),
+        (["predict"], "predict was not told until when"),
+        (["predict", "--until", "3"], "--start place=1.0,speed=1.0"),
+        (["predict", "--until", "-3"], "a positive number"),
+        (["predict", "--until", "3", "--start", "place=1"], "speed is missing"),
+        (["predict", "--until", "3", "--start", "place=1,sped=2"], "Did you mean speed?"),
+        (["predict", "--until", "3", "--start", "place=1,speed=two"], "speed is 'two'"),
+        (["predict", "--until", "3", "--given", "weight.csv"], "Give one of them"),
+        (["predict", "--given", "none.csv", "--start", "place=1,speed=2"], "cannot be read"),
+    ],
+)
+def test_what_is_missing_is_said(words: list[str], message: str, capsys: Output) -> None:
+    assert main(words) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_inputs_are_given_for_a_prediction(place: Workspace, capsys: Output) -> None:
+    rows = ["t,wind,place,speed"]
+    rows += [f"{t!r},1.0,{float(1 - np.cos(t))!r},{float(np.sin(t))!r}" for t in T.tolist()]
+    Path("sail.csv").write_text("\n".join(rows) + "\n")
+    add_method(place, "sail", spring(1.0, driven=True))
+    line = ["--data-type", "ode", "--dataset-path", "sail.csv", "--algorithm", "sail"]
+    assert main(["run", *line, "--inputs", "wind"]) == 0
+    assert main(["predict", "--start", "place=0,speed=0", "--until", "2"]) == 2
+    assert "--given FILE" in capsys.readouterr().err
+    Path("wind.csv").write_text("time;wind\n0;2,0\n1;2,0\n2;2,0\n")
+    assert main(["predict", "--start", "place=0,speed=0", "--given", "wind.csv"]) == 0
+    last = Path("prediction.csv").read_text().splitlines()[-1].split(",")
+    assert float(last[1]) == pytest.approx(2 * (1 - np.cos(2.0)), abs=1e-3)
+
+
+def test_a_state_that_grows_without_end_is_told(place: Workspace, capsys: Output) -> None:
+    Path("grow.csv").write_text("t,x\n" + "".join(f"{t!r},{1 / (10 - t)!r}\n" for t in T.tolist()))
+    add_method(place, "square", SQUARE)
+    line = ["--data-type", "ode", "--dataset-path", "grow.csv", "--algorithm", "square"]
+    assert main(["run", *line]) == 0
+    assert main(["predict", "--start", "x=1", "--until", "3", "--points", "31"]) == 0
+    assert "It broke off at t = " in capsys.readouterr().out
+    assert len(Path("prediction.csv").read_text().splitlines()) < 20
+
+
+SQUARE = """
+class Adapter:
+    def __init__(self, *, seed, threads): ...
+    def fit(self, problem): ...
+    def predict(self, problem):
+        return problem.X**2
+    def equations(self):
+        return ["u0**2"]
+"""
