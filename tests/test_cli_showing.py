@@ -87,7 +87,7 @@ def test_code_runs_as_it_is_printed(capsys: Output) -> None:
     scope = {}
     exec(capsys.readouterr().out, scope)
     slope = scope["speed_t"].diff(sympy.Symbol("place", real=True))
-    assert float(slope) == -1.0000001234567
+    assert float(slope) == pytest.approx(-1.0000001234567, rel=1e-14)
     for language, words in {
         "julia": ["function equations(place, speed)", "return place_t, speed_t\nend"],
         "c": ["#include <math.h>", "result[1] = -1.0000001234567*place;  /* speed_t */"],
