@@ -103,12 +103,11 @@ def code(result: Result, language: str, digits: int | None = None) -> str:
         case "julia":
             return _function([f"function equations({', '.join(names)})"], pairs, result) + "\nend"
         case "sympy":
-            symbols = ", ".join(names)
-            lines = [f"from sympy import *\n\n{symbols} = symbols({' '.join(names)!r}, seq=True)"]
-            lines = [
-                f"from sympy import *\n\n({symbols},) = symbols({' '.join(names)!r}, seq=True)"
-            ]
-            return "\n".join(lines * bool(names) + [f"{left} = {right}" for left, right in pairs])
+            lines = ["from sympy import *", ""]
+            if names:
+                made = f"symbols({' '.join(names)!r}, real=True, seq=True)"
+                lines.append(f"[{', '.join(names)}] = {made}")
+            return "\n".join([*lines, *(f"{left} = {right}" for left, right in pairs)])
         case "c":
             given = ", ".join([*(f"double {name}" for name in names), "double *result"])
             body = [
