@@ -272,3 +272,25 @@ def test_a_floor_so_high_that_scores_say_little_is_marked() -> None:
     assert "4.0e-1⚠" in told
     assert "⚠ so high that scores say little" in told
     assert "⚠" not in "\n".join(shown(run_table(lost[:1])))
+
+
+def test_in_a_pipe_no_equation_is_cut() -> None:
+    long = " + ".join(f"{i}.5*u0**{i}" for i in range(2, 60))
+    whole = table.run_table([record(equations=[long, "u0"])], (), MOTION, cut=False)
+    assert f"{long}; u0" in "\n".join(shown(whole, width=100_000))
+    assert long[:12] in "\n".join(shown(run_table([record(equations=[long, "u0"])])))
+
+
+def test_what_is_worse_than_nothing_is_marked() -> None:
+    bad = record(nmse=5.8)
+    text = "\n".join(shown(run_table([bad, record("other")])))
+    assert "5.8e0⚠" in text
+    assert "⚠ at NMSE: worse than no equation" in text
+    assert "worse than" not in "\n".join(shown(run_table([record(), record("zero", nmse=1.0)])))
+
+
+def test_whole_equations_stand_below_each_other() -> None:
+    found = table.answers([record(), failure("glider", "timeout", "late")])
+    assert found.plain == (
+        "sindy · lotka-volterra\n  u0_t = 1.84*u0 - 1.45*u0*u1\n  u1_t = 1.62*u0*u1 - 3*u1\n"
+    )

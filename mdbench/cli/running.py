@@ -7,6 +7,7 @@ import threading
 from contextlib import closing
 from typing import TYPE_CHECKING, Self
 
+from rich.console import Console
 from rich.markup import escape
 from rich.progress import (
     BarColumn,
@@ -21,8 +22,8 @@ from rich.table import Column
 
 from mdbench.cli.exits import Exit
 from mdbench.records import ANSWERED, Status
-from mdbench.reports.columns import written
-from mdbench.reports.table import failures, run_table, summary
+from mdbench.reports.columns import ALARM, WORSE, written
+from mdbench.reports.table import answers, failures, run_table, summary
 from mdbench.runs.due import explain
 from mdbench.runs.execute import execute
 from mdbench.runs.plan import make_plan
@@ -32,8 +33,6 @@ from mdbench.workspace import Workspace
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import TracebackType
-
-    from rich.console import Console
 
     from mdbench.metrics.spec import MetricSpec
     from mdbench.records import Record
@@ -46,6 +45,10 @@ __all__ = ["run", "why"]
 
 ESTIMATE_SECONDS = 24 * 3600.0
 """The time left is estimated from the jobs of so long ago: single ones may take hours."""
+FEW = 12
+"""Records whose equations are shown whole below a table that has no room for them."""
+WIDEST = 1_000_000
+"""Columns of a table in a pipe or a file, where nothing need be cut."""
 LARGEST_TABLE = 400
 """Records beyond which the end of a run shows only the summary."""
 
@@ -186,10 +189,27 @@ def _result(record: Record, metrics: Sequence[MetricSpec]) -> str:
             for spec in shown
             if (value := record.metrics.get(spec.name)) is not None
         )
-        colour = "green" if record.status is Status.OK else "yellow"
-        return f"[{colour}]{record.status}[/] {escape(scores)}{seconds:.1f} s"
+        useless = metrics[0].worse_than_nothing(record.metrics.get(metrics[0].name))
+        fine = record.status is Status.OK and not useless
+        told = f"[yellow]{ALARM} {WORSE}[/] " if useless else ""
+        colour = "green" if fine else "yellow"
+        return f"[{colour}]{record.status}[/] {escape(scores)}{told}{seconds:.1f} s"
     first = escape(record.reason.splitlines()[0] if record.reason else "")
     return f"[red]{record.status}[/] {first} {seconds:.1f} s"
+
+
+def _show_table(
+    records: Sequence[Record], order: Sequence[str], specs: Sequence[MetricSpec], console: Console
+) -> None:
+    """Show a row for each job; equations are never cut where there are few, nor in a pipe."""
+    whole = run_table(records, order, specs, cut=False)
+    wide = Console(file=console.file, width=WIDEST, highlight=False)
+    if not console.is_terminal:
+        wide.print(whole)
+        return
+    console.print(run_table(records, order, specs))
+    if len(records) <= FEW and wide.measure(whole).maximum > console.width:
+        console.print(answers(records))
 
 
 def _show_end(result: Summary, plan: Plan, console: Console) -> None:
@@ -198,7 +218,8 @@ def _show_end(result: Summary, plan: Plan, console: Console) -> None:
         specs = plan.inventory.data_type(data_type).metrics
         if len(records) <= LARGEST_TABLE:
             jobs = (job for job in plan.jobs if job.data_type == data_type)
-            console.print(run_table(records, list(dict.fromkeys(j.dataset for j in jobs)), specs))
+            order = list(dict.fromkeys(job.dataset for job in jobs))
+            _show_table(records, order, specs, console)
         console.print(summary(records, specs))
         if found := failures(records):
             console.print(found)

@@ -16,7 +16,7 @@ from .tree import Call, Chain, Negation, Node, Number, Power, Variable
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-__all__ = ["LANGUAGES", "names_in", "rounded_to", "written_as"]
+__all__ = ["LANGUAGES", "names_in", "rounded_to", "sympy_symbols", "written_as"]
 
 Language = Literal["plain", "python", "sympy", "julia", "c", "latex"]
 LANGUAGES: tuple[Language, ...] = ("plain", "python", "sympy", "julia", "c", "latex")
@@ -190,6 +190,18 @@ def rounded_to(text: str, digits: int) -> str:
         return f"{float(found):.{digits}g}" if re.search(r"[.eE]", found) else found
 
     return _DECIMAL.sub(short, text)
+
+
+def sympy_symbols(names: Sequence[str]) -> list[str]:
+    """Give the line that makes SymPy's symbols of names, real ones; none for no names.
+
+    Examples
+    --------
+    >>> sympy_symbols(["prey", "hunter"])
+    ["[prey, hunter] = symbols('prey hunter', real=True, seq=True)"]
+    """
+    made = f"symbols({' '.join(names)!r}, real=True, seq=True)"
+    return [f"[{', '.join(names)}] = {made}"] if names else []
 
 
 def written_as(text: str, language: str, variables: Sequence[str] | None = None) -> str:

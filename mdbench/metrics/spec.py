@@ -18,6 +18,8 @@ Kind: TypeAlias = Literal["number", "flag", "label"]
 Better: TypeAlias = Literal["lower", "higher", "neither"]
 Aggregate: TypeAlias = Literal["median", "mean", "max", "share", "counts"]
 Place: TypeAlias = Literal["board", "answer", "brief", "figure"]
+_CLOSE = 1e-6
+"""The share within which an answer is as good as saying nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,6 +111,12 @@ class MetricSpec:
         """Tell whether a value is to be marked."""
         known = isinstance(value, int | float) and self.alarm is not None
         return known and self.loss(float(value)) > self.loss(self.alarm)  # type: ignore[arg-type]
+
+    def worse_than_nothing(self, value: Value) -> bool:
+        """Tell whether an answer that says nothing, such as zero, would have been better."""
+        if self.nothing is None or not isinstance(value, int | float):
+            return False
+        return self.loss(float(value)) - self.loss(self.nothing) > _CLOSE * abs(self.nothing)
 
     def as_json(self) -> dict[str, Any]:
         """Give all of it as strict JSON, for the page's script; infinite is the text ``inf``."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from mdbench.expressions.languages import names_in, rounded_to, written_as
+from mdbench.expressions.languages import names_in, rounded_to, sympy_symbols, written_as
 from mdbench.reports.columns import written
 from mdbench.reports.entries import best_mark, entry, marked
 
@@ -103,10 +103,7 @@ def code(result: Result, language: str, digits: int | None = None) -> str:
         case "julia":
             return _function([f"function equations({', '.join(names)})"], pairs, result) + "\nend"
         case "sympy":
-            lines = ["from sympy import *", ""]
-            if names:
-                made = f"symbols({' '.join(names)!r}, real=True, seq=True)"
-                lines.append(f"[{', '.join(names)}] = {made}")
+            lines = ["from sympy import *", "", *sympy_symbols(names)]
             return "\n".join([*lines, *(f"{left} = {right}" for left, right in pairs)])
         case "c":
             given = ", ".join([*(f"double {name}" for name in names), "double *result"])

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ALARM",
     "UNDECIDED",
+    "WORSE",
     "Cell",
     "Column",
     "answer_cell",
@@ -31,6 +32,8 @@ __all__ = [
 ]
 
 ALARM = "⚠"
+WORSE = "worse than no equation"
+"""What is said of an answer that says less than nothing: see `MetricSpec.worse_than_nothing`."""
 UNDECIDED = "?"
 
 
@@ -176,7 +179,11 @@ def answer_cell(spec: MetricSpec, values: Mapping[str, Value]) -> Cell:
     if value is None:
         return Cell(UNDECIDED)
     text = written(spec, value)
-    return Cell(text, value) if isinstance(value, str) else _with_alarm(spec, text, value)
+    if isinstance(value, str):
+        return Cell(text, value)
+    if spec.worse_than_nothing(value) and not math.isinf(value):
+        return Cell(f"{text}\xa0{ALARM}", value, WORSE)
+    return _with_alarm(spec, text, value)
 
 
 def written(spec: MetricSpec, value: Value) -> str:

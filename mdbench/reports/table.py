@@ -16,7 +16,7 @@ from mdbench.drawing.numbers import cleanest_first, duration, noise_name
 from mdbench.metrics.floor import is_high
 from mdbench.metrics.spec import MetricSpec
 from mdbench.records import ANSWERED, Record, Status
-from mdbench.reports.columns import ALARM, UNDECIDED, warning, written
+from mdbench.reports.columns import ALARM, UNDECIDED, WORSE, warning, written
 from mdbench.reports.entries import best_mark, counted, entry, marked, specs_of
 from mdbench.reports.leaderboard import aggregate
 from mdbench.reports.results import Result
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from mdbench.reports.leaderboard import Aggregated
 
-__all__ = ["failures", "run_table", "summary"]
+__all__ = ["answers", "failures", "run_table", "summary"]
 
 STYLES = {Status.OK: "green", Status.PARTIAL: "yellow"}
 NOTHING = "-"
@@ -39,7 +39,11 @@ DECIMAL = re.compile(r"(?<![\w.])\d+(?:\.\d*(?:[eE][+-]?\d+)?|[eE][+-]?\d+)")
 
 
 def run_table(
-    records: Iterable[Record], datasets: Sequence[str] = (), specs: Sequence[MetricSpec] = ()
+    records: Iterable[Record],
+    datasets: Sequence[str] = (),
+    specs: Sequence[MetricSpec] = (),
+    *,
+    cut: bool = True,
 ) -> Table:
     """Show one row for each job.
 
@@ -55,6 +59,8 @@ def run_table(
         The order of the datasets; those that are not in it come last, by name.
     specs
         The metrics of the data type; where none are given they are made of what records hold.
+    cut
+        Whether what is too long for the width is cut; else the table is as wide as it needs.
     """
     place = {name: number for number, name in enumerate(datasets)}
     rows = sorted(
@@ -77,7 +83,7 @@ def run_table(
         "noise": [Text(noise_name(record.snr_db)) for record in rows],
         "seed": [Text(str(record.seed)) for record in rows],
         "status": [Text(record.status, style=STYLES.get(record.status, "red")) for record in rows],
-        primary.title: [_value(primary, record) for record in rows],
+        primary.title: [_primary(primary, record) for record in rows],
         "floor": [_floor(primary, record.floor) for record in rows],
         "found": [_mark(specs, record) for record in rows],
         "size": [_value(size, record) for record in rows] if size else [],
@@ -96,11 +102,16 @@ def run_table(
     for name, text in told.items():
         if not text:
             del columns[name]
+    useless = any(map(_is_useless, rows, [primary] * len(rows)))
+    told["worse"] = f"{ALARM} at {primary.title}: {WORSE}" * useless
     caption = "\n".join(filter(None, told.values()))
     table = _table(caption=caption)
+    table.expand = cut
     for name in columns:
-        if name == answer:
+        if name == answer and cut:
             table.add_column(name, ratio=1, width=12)  # at least 12, and all that is left
+        elif name == answer:
+            table.add_column(name, no_wrap=True)
         elif name == "dataset":
             table.add_column(name, max_width=30)  # may wrap, so it is the one to give way
         else:
@@ -108,6 +119,29 @@ def run_table(
     for row in zip(*columns.values(), strict=True):
         table.add_row(*row)
     return table
+
+
+def answers(records: Iterable[Record]) -> Text:
+    """Write whole equations below each other, for a terminal that has no room for a column."""
+    lines = Text()
+    for record in records:
+        if record.equations is None or record.status not in ANSWERED:
+            continue
+        lines.append(f"{_printable(record.algorithm)} · {_printable(record.dataset)}\n", "bold")
+        for target, equation in zip(record.targets, record.equations, strict=True):
+            text = DECIMAL.sub(_rounded, equation)
+            lines.append(f"  {_printable(target)} = {_printable(text)}\n")
+    return lines
+
+
+def _is_useless(record: Record, primary: MetricSpec) -> bool:
+    value = record.metrics.get(primary.name)
+    return record.status in ANSWERED and primary.worse_than_nothing(value)
+
+
+def _primary(primary: MetricSpec, record: Record) -> Text:
+    text = _value(primary, record)
+    return Text(f"{text}{ALARM}", style="yellow") if _is_useless(record, primary) else text
 
 
 def _floor(primary: MetricSpec, floor: float | None) -> Text:
