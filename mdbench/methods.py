@@ -6,7 +6,9 @@ import hashlib
 import itertools
 import json
 import os
+import re
 import tomllib
+from collections import defaultdict
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from importlib.metadata import entry_points
@@ -43,6 +45,10 @@ FAMILIES = ("linear", "genetic", "neural", "pretrained", "bayesian", "baseline")
 """Families of methods that all data types share."""
 SHARED = "shared"
 """The folder, beside those of the methods, with folders of code that several methods use."""
+_LOCKED = re.compile(r"^([A-Za-z0-9][\w.-]*)==([^\s;\\]+)", re.MULTILINE)
+_REQUIRED = re.compile(
+    r"\s*(?P<name>[A-Za-z0-9][\w.-]*)(?:\[[^\]]*\])?\s*(?:==\s*(?P<version>[\w.+!-]+)(?![\w.*]))?"
+)
 _IGNORED = {"__pycache__", ".mypy_cache", ".ruff_cache", ".git"}
 
 
@@ -149,7 +155,8 @@ class MethodSpec(_Table):
         if (self.tuning == "grid") != bool(self.grid):
             raise ValueError(
                 "tuning = 'grid' and a [grid] table belong together: "
-                f"tuning is {self.tuning!r} and [grid] has {len(self.grid)} keys"
+                f"tuning is {self.tuning!r} and [grid] has "
+                f"{len(self.grid) or 'no'} key{'s' * (len(self.grid) != 1)}"
             )
         for name, values in self.grid.items():
             if not values:
@@ -252,6 +259,27 @@ class Method:
                 f"To make it from requirements.in: scripts/lock {self.name}",
             ) from None
 
+    def not_locked(self) -> list[str]:
+        """Name the lines of ``requirements.in`` that the lock does not hold, or in another version.
+
+        A lock is made of them, and is older than what it lacks.
+        """
+        asked = self.lock.with_suffix(".in")
+        if not asked.is_file() or not self.lock.is_file():
+            return []
+        pinned: dict[str, set[str]] = defaultdict(set)  # by platform there may be several
+        for name, version in _LOCKED.findall(self.lock.read_text(encoding="utf-8")):
+            pinned[_canonical(name)].add(version)
+        missing = []
+        for line in asked.read_text(encoding="utf-8").splitlines():
+            match = _REQUIRED.match(line)
+            if match is None:
+                continue
+            versions = pinned.get(_canonical(match["name"]))
+            if versions is None or (match["version"] and match["version"] not in versions):
+                missing.append(line.partition("#")[0].strip())
+        return missing
+
     def fingerprint(self) -> str:
         """Give the SHA-256 of all files that it consists of.
 
@@ -272,6 +300,10 @@ class Method:
                 digest.update(f"{relative.as_posix()}\0{len(content)}\0".encode())
                 digest.update(content)
         return digest.hexdigest()
+
+
+def _canonical(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def files_of(folder: Path) -> list[Path]:

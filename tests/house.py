@@ -110,7 +110,7 @@ def add_method(
     toml = METHOD.format(name=name, tuning=tuning, more=dedent(more))
     (folder / "method.toml").write_text(toml, encoding="utf-8")
     (folder / "adapter.py").write_text(dedent(adapter), encoding="utf-8")
-    (folder / "requirements.in").write_text("numpy\n", encoding="utf-8")
+    (folder / "requirements.in").write_text("# nothing\n", encoding="utf-8")
     (folder / "requirements.lock").write_text("# nothing\n", encoding="utf-8")
     return folder
 

@@ -137,3 +137,32 @@ def test_what_is_unavailable_here_breaks_nothing(adapter: str, place: Workspace)
     assert "declared as unavailable here" in findings[-1].point
     assert "put weights there" in findings[-1].explanation
     assert not children()
+
+
+def test_nothing_is_ok_where_no_fit_works(place: Workspace) -> None:
+    """A refusal of what is wrong proves nothing where what is right is refused, too."""
+    add_method(place, "m", good().replace("def fit(", "def fit_not("))
+    said: list[str] = []
+    findings = list(check_method("m", place, HereRuntime(), said.append))
+    assert [one.point for one in findings if one.passed] == [
+        "method.toml is valid",
+        "the environment can be made",
+        "adapter.py can be imported",
+    ]
+    assert [one.point for one in findings if not one.passed] == [
+        "ode rc-circuit: fit, predict and equations work",
+        "ode harmonic-oscillator: fit, predict and equations work",
+    ]
+    assert [line.partition(" (")[0] for line in said] == [
+        "trying ode rc-circuit",
+        "trying ode harmonic-oscillator",
+    ]
+
+
+def test_an_old_lock_is_a_breach(place: Workspace) -> None:
+    add_method(place, "m", good())
+    (place.algorithms / "m" / "requirements.in").write_text("numpy\ntorch\n")
+    [finding] = broken(place)
+    assert finding.point == "requirements.lock has all of requirements.in"
+    assert "torch" in finding.explanation
+    assert "scripts/lock m" in finding.explanation

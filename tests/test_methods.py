@@ -229,3 +229,28 @@ def test_missing_lock_says_what_to_type(tmp_path: Path) -> None:
     (add_method(place, "m") / "requirements.lock").unlink()
     with pytest.raises(MethodError, match="scripts/lock m"):
         methods.find("m", place.algorithms).lock_sha256()
+
+
+def test_a_lock_older_than_what_is_asked_for_is_noticed(tmp_path: Path) -> None:
+    place = workspace(tmp_path)
+    add_method(place, "m")
+    method = methods.find("m", place.algorithms)
+    method.lock.write_text("NumPy==2.4.6 \\\n    --hash=sha256:0\nscikit-learn==1.8.0 ; x\n")
+    asked = method.lock.with_suffix(".in")
+    for line in (
+        "numpy",
+        "numpy>=2",
+        "numpy==2.4.6  # why",
+        "scikit_learn[extra]==1.8.0",
+        "# torch",
+    ):
+        asked.write_text(f"{line}\n-r other.in\n\n")
+        assert method.not_locked() == [], line
+    asked.write_text("numpy==2.4.7 # newer\ntorch\nscikit-learn==1.8.*\n")
+    assert method.not_locked() == ["numpy==2.4.7", "torch"]
+
+
+def test_no_lock_of_the_project_is_older_than_its_source() -> None:
+    for name, method in methods.discover(ROOT / "algorithms").items():
+        assert isinstance(method, methods.Method), method
+        assert method.not_locked() == [], name

@@ -20,7 +20,7 @@ from mdbench.runs.spec import JobSpec
 from mdbench.runtimes.base import Limits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from mdbench.datatypes.base import DataType
     from mdbench.methods import Method
@@ -43,8 +43,15 @@ class Finding:
     explanation: str = ""
 
 
-def check_method(name: str, workspace: Workspace, runtime: Runtime) -> Iterator[Finding]:
+def check_method(
+    name: str, workspace: Workspace, runtime: Runtime, say: Callable[[str], None] = print
+) -> Iterator[Finding]:
     """Try the method on small problems of every data type that it claims.
+
+    Parameters
+    ----------
+    say
+        Told which problem is tried, before that takes its time.
 
     Yields
     ------
@@ -55,6 +62,12 @@ def check_method(name: str, workspace: Workspace, runtime: Runtime) -> Iterator[
         method = methods.find(name, workspace.algorithms)
         yield Finding("method.toml is valid", passed=True)
         method.lock_sha256()
+        if missing := method.not_locked():
+            yield Finding(
+                "requirements.lock has all of requirements.in",
+                passed=False,
+                explanation=f"it lacks {', '.join(missing)}. To lock anew: scripts/lock {name}",
+            )
         prepared = runtime.prepare(method)
         yield Finding("the environment can be made", passed=True)
     except UsageError:
@@ -83,10 +96,12 @@ def check_method(name: str, workspace: Workspace, runtime: Runtime) -> Iterator[
             except UsageError as error:
                 yield Finding(f"data type {kind} exists", passed=False, explanation=str(error))
                 continue
-            yield from _check_data_type(trials, data_type)
+            yield from _check_data_type(trials, data_type, say)
 
 
-def _check_data_type(trials: _Trials, data_type: DataType[Any, Any]) -> Iterator[Finding]:
+def _check_data_type(
+    trials: _Trials, data_type: DataType[Any, Any], say: Callable[[str], None]
+) -> Iterator[Finding]:
     view = trials.method.spec.view
     if view not in data_type.views:
         yield Finding(
@@ -96,9 +111,10 @@ def _check_data_type(trials: _Trials, data_type: DataType[Any, Any]) -> Iterator
         )
         return
     source = data_type.source()
-    task: Task[Any] | None = None
+    works: Task[Any] | None = None
     for dataset in data_type.check_datasets:
         where = f"{data_type.name} {dataset}"
+        say(f"trying {where} (at most {_SECONDS:g} s)")
         loaded = source.load(dataset, snr_db=None, seed=0, protocol=Protocol.STRICT, options={})
         task = data_type.task(loaded, view, Protocol.STRICT)
         answer = trials.run(data_type, task, dataset)
@@ -120,13 +136,16 @@ def _check_data_type(trials: _Trials, data_type: DataType[Any, Any]) -> Iterator
         )
         if first.status is not Status.OK:
             continue
+        works = task
         yield from _alarms(where, data_type, answer)
         if trials.method.spec.repeatable:
             yield _repeatable(where, answer, trials.run(data_type, task, dataset))
-    if task is not None:
-        if task.refit.targets.dtype.kind == "f":
-            yield _refuses_nan(trials, data_type, task)
-        yield _refuses_unknown(trials, data_type, task)
+    # Where no fit works, a refusal proves nothing.
+    if works is not None:
+        if works.refit.targets.dtype.kind == "f":
+            say(f"trying {data_type.name} data with NaN")
+            yield _refuses_nan(trials, data_type, works)
+        yield _refuses_unknown(trials, data_type, works)
 
 
 def _alarms(where: str, data_type: DataType[Any, Any], answer: Judged) -> Iterator[Finding]:

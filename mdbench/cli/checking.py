@@ -40,18 +40,19 @@ def check(name: str, workspace: Workspace, console: Console, runtime_name: str =
     """Print every finding; 0 if the method keeps its contract, else 1."""
 
     def say(line: str) -> None:
-        console.print(escape(line), style="dim")
+        console.print(escape(line), style="dim", soft_wrap=True)
 
     failed = 0
     with closing(open_runtime(runtime_name, workspace.home, say)) as runtime:
-        for finding in check_method(name, workspace, runtime):
+        for finding in check_method(name, workspace, runtime, say):
             mark = "[green]ok[/]    " if finding.passed else "[red]broken[/]"
             console.print(f"{mark} {escape(finding.point)}", soft_wrap=True)
             if not finding.passed:
                 failed += 1
                 console.print(f"       {escape(finding.explanation)}", soft_wrap=True)
     if failed:
-        console.print(f"{name} breaks {failed} point(s) of its contract.")
+        points = "a point" if failed == 1 else f"{failed} points"
+        console.print(f"{name} breaks {points} of its contract.")
         return Exit.NOT_AS_WISHED
     console.print(f"{name} keeps its contract.")
     return Exit.DONE
