@@ -82,7 +82,7 @@ def test_help_names_the_options_of_each_data_type(capsys: Output) -> None:
             for section in sections
         }
         assert listed == {
-            "ode": {"--derivatives"},
+            "ode": {"--derivatives", "--inputs", "--missing", "--trajectory", "--truth"},
             "pde": {"--derivatives", "--variant", "--max-rows"},
             "real": {"--fold"},
             "srsd": {"--dummy-columns", "--target-noise", "--variant"},
@@ -338,3 +338,35 @@ def test_what_was_mistyped_is_named_with_where_to_look(
 ) -> None:
     assert main(typed) == 2
     assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("mdbench ru", {"run"}),
+        ("mdbench run --data-t", {"--data-type"}),
+        ("mdbench run --algorithm sin", {"sindy"}),
+        ("mdbench run --data-type srsd --dataset feynman-i.1", None),
+        ("mdbench run --data-type surf", {"surface"}),
+        ("mdbench plan --protocol p", {"published"}),
+        ("mdbench check oper", {"operon"}),
+        ("mdbench show --as py", {"python"}),
+        ("mdbench predict --algorithm oper", {"operon"}),
+    ],
+)
+def test_a_shell_completes_what_is_typed(
+    words: str, offered: set[str] | None, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    monkeypatch.setenv("_MDBENCH_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
+    monkeypatch.setattr("sys.argv", ["mdbench"])
+    with pytest.raises(SystemExit) as done:
+        main([])
+    assert done.value.code == 0
+    found = set(capsys.readouterr().out.split())
+    if offered is None:
+        assert found
+        assert all(name.startswith(words.rsplit(maxsplit=1)[-1]) for name in found)
+    else:
+        assert found == offered

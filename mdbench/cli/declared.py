@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from mdbench.cli.completing import COMPLETIONS
 from mdbench.errors import UsageError
 from mdbench.runs.spec import RunOptions
 from mdbench.runs.study import STUDY, Study, asked_for
@@ -142,7 +143,11 @@ class Told:
 
 def _parameter(name: str, option: Typed) -> inspect.Parameter:
     details = typer.Option(
-        option.name, metavar=option.metavar or None, envvar=option.envvar or None, help=option.help
+        option.name,
+        metavar=option.metavar or None,
+        envvar=option.envvar or None,
+        help=option.help,
+        autocompletion=COMPLETIONS.get(name),
     )
     kind: Any = list[str] if option.several else str if option.metavar else bool
     default, kind = (None, kind | None) if option.metavar else (False, kind)

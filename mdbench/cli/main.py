@@ -14,6 +14,7 @@ from rich.markup import escape
 
 from mdbench import __version__
 from mdbench.cli.arguments import spread
+from mdbench.cli.completing import COMPLETIONS
 from mdbench.cli.declared import OPEN, OpenCommand, Told, with_run_options
 from mdbench.cli.exits import Exit
 from mdbench.errors import MdbenchError, UsageError
@@ -26,15 +27,26 @@ app = typer.Typer(
     name="mdbench",
     help="The benchmark bench for equation discovery.",
     no_args_is_help=True,
-    add_completion=False,
+    add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
 
-DataType = Annotated[str, typer.Option(metavar="NAME", help="Kind of problem, e.g. ode.")]
+DataType = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="Kind of problem, e.g. ode.",
+        autocompletion=COMPLETIONS["data_type"],
+    ),
+]
 Datasets = Annotated[
     list[str] | None,
-    typer.Option(metavar="NAME", help="Exact name or glob; several allowed.  Default: all."),
+    typer.Option(
+        metavar="NAME",
+        help="Exact name or glob; several allowed.  Default: all.",
+        autocompletion=COMPLETIONS["dataset"],
+    ),
 ]
 NJobs = Annotated[
     str | None, typer.Option(metavar="N", help="Jobs at a time; -1: one a core, the default.")
@@ -53,7 +65,7 @@ def main(arguments: list[str] | None = None) -> int:
     if isinstance(sys.stdout, TextIOWrapper):  # names such as rössler on a terminal without UTF-8
         sys.stdout.reconfigure(errors="replace")
     try:
-        code = app(args=spread(given) or ["--help"], standalone_mode=False)
+        code = app(args=spread(given) or ["--help"], prog_name="mdbench", standalone_mode=False)
     except MdbenchError as error:
         complain(error)
         return Exit.ERROR
@@ -182,7 +194,12 @@ def list_(
         bool, typer.Option("--datasets", help="Show every dataset by name.")
     ] = False,
     data_type: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Only this kind of problem.")
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Only this kind of problem.",
+            autocompletion=COMPLETIONS["data_type"],
+        ),
     ] = None,
 ) -> None:
     """Show the methods and the datasets."""
@@ -194,7 +211,10 @@ def list_(
 
 @app.command()
 def install(
-    method: Annotated[list[str] | None, typer.Argument(help="Methods.  Default: all.")] = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Argument(help="Methods.  Default: all.", autocompletion=COMPLETIONS["algorithm"]),
+    ] = None,
     runtime: RuntimeName = "auto",
     n_jobs: NJobs = None,
 ) -> int:
@@ -238,7 +258,10 @@ def new(name: Annotated[str, typer.Argument(help="The method's name.")]) -> None
 
 @app.command()
 def check(
-    name: Annotated[str | None, typer.Argument(help="The method's name.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(help="The method's name.", autocompletion=COMPLETIONS["algorithm"]),
+    ] = None,
     runtime: RuntimeName = "auto",
     truths: Annotated[
         bool,
@@ -385,7 +408,10 @@ Results = Annotated[
     Path, typer.Option(metavar="FOLDER", help="As --result-dir of run, or a bundle.")
 ]
 Algorithms = Annotated[
-    list[str] | None, typer.Option(metavar="NAME", help="Only of these methods.")
+    list[str] | None,
+    typer.Option(
+        metavar="NAME", help="Only of these methods.", autocompletion=COMPLETIONS["algorithm"]
+    ),
 ]
 
 
@@ -398,15 +424,16 @@ def show(
             help="Results, or the name or glob of datasets in --results.",
         ),
     ] = None,
-    results: Annotated[
-        Path, typer.Option(metavar="FOLDER", help="As --result-dir of run, or a bundle.")
-    ] = Path("results"),
-    algorithm: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Only of these methods.")
-    ] = None,
+    results: Results = Path("results"),
+    algorithm: Algorithms = None,
     language: Annotated[
         str,
-        typer.Option("--as", metavar="LANGUAGE", help="plain, python, sympy, julia, c or latex."),
+        typer.Option(
+            "--as",
+            metavar="LANGUAGE",
+            help="plain, python, sympy, julia, c or latex.",
+            autocompletion=COMPLETIONS["language"],
+        ),
     ] = "plain",
     digits: Annotated[
         int | None,
