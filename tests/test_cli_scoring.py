@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -109,3 +110,20 @@ def test_a_bad_question_is_an_error(capsys: Output, arguments: list[str], words:
     captured = capsys.readouterr()
     assert words in captured.err
     assert "Traceback" not in captured.err
+
+
+def test_the_verdict_stands_first(capsys: Output) -> None:
+    rows = scored(capsys, "2*x*y - x", "2.3*x*y - 1.01*x")
+    assert rows["verdict"].startswith("different")
+    assert rows["verdict"].endswith("all terms are right; constants are off by up to 15 %")
+    rows = scored(capsys, "2*x*y - x", "2.01*x*y")
+    assert rows["verdict"].split(maxsplit=3) == ["one", "term", "off", "missing: -x"]
+    assert scored(capsys, "2*x", "2.01*x")["verdict"].startswith("identified")
+
+
+def test_all_of_it_is_given_as_json(capsys: Output) -> None:
+    assert main(["score", "2*x*y - x", "2.01*x*y - x + y**2", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["verdict"], found["extra"], found["missing"]) == ("one_term_off", ["y**2"], [])
+    assert found["solution"] is False
+    assert found["true_complexity"] == 8

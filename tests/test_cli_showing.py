@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -169,3 +170,31 @@ class Adapter:
     def equations(self):
         return ["u0**2"]
 """
+
+
+@pytest.mark.usefixtures("results")
+def test_leaderboards_methods_and_runtimes_are_given_as_json(capsys: Output) -> None:
+    assert main(["report", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    board = told["data_types"]["ode"]
+    assert (told["results"], board["primary"]) == (2, "nmse")
+    assert [row["method"] for row in board["rows"]] == ["near", "far"]
+    assert board["rows"][0]["values"]["nmse"]["value"] < board["rows"][1]["values"]["nmse"]["value"]
+    assert not Path("report.html").exists()
+    assert main(["list", "--json", "--data-type", "ode"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert {one["name"]: one["broken"] for one in told["methods"]} == {"near": None, "far": None}
+    assert len(told["data_types"][0]["datasets"]) == 63
+    assert main(["check", "near", "--json"]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert told["findings"][0] == {
+        "point": "method.toml is valid",
+        "passed": True,
+        "explanation": "",
+    }
+    assert told["keeps"] is False
+    assert main(["probe", "--json"]) == 0
+    assert [one["runtime"] for one in json.loads(capsys.readouterr().out)["runtimes"]] == [
+        "venv",
+        "docker",
+    ]

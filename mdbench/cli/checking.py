@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from contextlib import closing
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from rich import box
@@ -36,13 +38,27 @@ __all__ = ["check", "truths"]
 _HEADS = ("data type", "noise", "datasets", "truth known", "wins", "largest score", "ranks nobody")
 
 
-def check(name: str, workspace: Workspace, console: Console, runtime_name: str = "auto") -> int:
+def check(
+    name: str,
+    workspace: Workspace,
+    console: Console,
+    runtime_name: str = "auto",
+    *,
+    json_: bool = False,
+) -> int:
     """Print every finding; 0 if the method keeps its contract, else 1."""
 
     def say(line: str) -> None:
-        console.print(escape(line), style="dim", soft_wrap=True)
+        if not json_:
+            console.print(escape(line), style="dim", soft_wrap=True)
 
     failed = 0
+    if json_:
+        with closing(open_runtime(runtime_name, workspace.home, say)) as runtime:
+            found = [asdict(one) for one in check_method(name, workspace, runtime, say)]
+        broken = [one for one in found if not one["passed"]]
+        print(json.dumps({"schema": 1, "method": name, "keeps": not broken, "findings": found}))
+        return Exit.NOT_AS_WISHED if broken else Exit.DONE
     with closing(open_runtime(runtime_name, workspace.home, say)) as runtime:
         for finding in check_method(name, workspace, runtime, say):
             mark = "[green]ok[/]    " if finding.passed else "[red]broken[/]"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.markup import escape
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from mdbench.workspace import Workspace
 
-__all__ = ["show"]
+__all__ = ["show", "show_json"]
 
 
 def show(workspace: Workspace, console: Console, data_type: str | None, *, names: bool) -> None:
@@ -46,3 +47,20 @@ def show(workspace: Workspace, console: Console, data_type: str | None, *, names
             console.print(grid)
         else:
             console.print(escape(", ".join(found)))
+
+
+def show_json(workspace: Workspace, data_type: str | None) -> None:
+    """Print all methods and datasets as JSON."""
+    found: dict[str, Any] = {"schema": 1, "methods": [], "data_types": []}
+    for name, method in methods.discover(workspace.algorithms).items():
+        if isinstance(method, MethodError):
+            found["methods"].append({"name": name, "broken": str(method)})
+        elif data_type is None or data_type in method.spec.data_types:
+            told = method.spec.model_dump(mode="json", by_alias=True, exclude={"schema_"})
+            found["methods"].append(told | {"broken": None})
+    for kind in datatypes.names() if data_type is None else [data_type]:
+        source = datatypes.find(kind, workspace.datasets / kind, workspace.arrays / kind).source()
+        named = [{"name": name, "title": source.title(name)} for name in source.names()]
+        groups = {name: list(members) for name, members in source.groups().items()}
+        found["data_types"].append({"name": kind, "datasets": named, "groups": groups})
+    print(json.dumps(found, allow_nan=False))

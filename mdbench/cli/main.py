@@ -48,6 +48,7 @@ Datasets = Annotated[
         autocompletion=COMPLETIONS["dataset"],
     ),
 ]
+Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
 NJobs = Annotated[
     str | None, typer.Option(metavar="N", help="Jobs at a time; -1: one a core, the default.")
 ]
@@ -201,12 +202,16 @@ def list_(
             autocompletion=COMPLETIONS["data_type"],
         ),
     ] = None,
+    json: Json = False,
 ) -> None:
     """Show the methods and the datasets."""
     from mdbench.cli import listing
     from mdbench.workspace import Workspace
 
-    listing.show(Workspace.find(), Console(highlight=False), data_type, names=datasets)
+    if json:
+        listing.show_json(Workspace.find(), data_type)
+    else:
+        listing.show(Workspace.find(), Console(highlight=False), data_type, names=datasets)
 
 
 @app.command()
@@ -232,12 +237,12 @@ def install(
 
 
 @app.command()
-def probe() -> None:
+def probe(json: Json = False) -> None:
     """Show what each runtime keeps methods from on this machine."""
     from mdbench.cli import probing
     from mdbench.workspace import Workspace
 
-    probing.probe(Workspace.find(), Console(highlight=False))
+    probing.probe(Workspace.find(), Console(highlight=False), json_=json)
 
 
 @app.command()
@@ -303,6 +308,9 @@ def check(
         bool,
         typer.Option("--each", help="With --truths: a line for each dataset, where it wins, too."),
     ] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="The findings about a method as JSON.")
+    ] = False,
 ) -> int:
     """Check that a method keeps its contract, or that truths win; explains each failure."""
     from mdbench.cli import checking
@@ -322,7 +330,7 @@ def check(
                 f"Leave them out: mdbench check {name}",
             )
         console = Console(highlight=False)
-        return checking.check(str(name), Workspace.find(), console, runtime)
+        return checking.check(str(name), Workspace.find(), console, runtime, json_=json)
     return checking.truths(
         Workspace.find(),
         Console(highlight=False),
@@ -396,12 +404,16 @@ def report(
     title: Annotated[
         str, typer.Option(metavar="TEXT", help="The page's heading.")
     ] = "mdbench report",
+    json: Annotated[
+        bool, typer.Option("--json", help="Print the leaderboards as JSON; a page only with --out.")
+    ] = False,
 ) -> None:
     """Compare methods: one HTML page that needs no network, or text."""
     from mdbench.cli import reporting
 
-    page = out if text else out or Path("report.html")
-    reporting.report(folder, page, Console(highlight=False), title=title, text=text)
+    page = out if text or json else out or Path("report.html")
+    console = Console(highlight=False, stderr=json)
+    reporting.report(folder, page, console, title=title, text=text, json_=json)
 
 
 Results = Annotated[
@@ -588,8 +600,9 @@ def score(
     timeout: Annotated[
         int, typer.Option(metavar="SECONDS", min=1, help="CPU time a step may take.")
     ] = 30,
+    json: Json = False,
 ) -> None:
-    """Compare an equation with the true one: edit distance, solution, complexity."""
+    """Compare an equation with the true one: verdict, edit distance, solution, complexity."""
     from mdbench.cli import scoring
 
     scoring.score(
@@ -600,6 +613,7 @@ def score(
         any_sign=any_sign,
         r2=r2,
         seconds=timeout,
+        json_=json,
     )
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.markup import escape
@@ -23,24 +24,33 @@ __all__ = ["probe"]
 _COLOURS = {"hard": "green", "soft": "yellow", "none": "red"}
 
 
-def probe(workspace: Workspace, console: Console) -> None:
+def probe(workspace: Workspace, console: Console, *, json_: bool = False) -> None:
     """Print a row for each runtime: how hard it keeps each thing, or why it does not work."""
+    found = [_probed(name, workspace) for name in RUNTIMES if name != "auto"]
+    if json_:
+        print(json.dumps({"schema": 1, "runtimes": found}))
+        return
     table = Table(box=box.SIMPLE_HEAD)
     for column in ("runtime", *ENFORCED):
         table.add_column(column, no_wrap=True)
     table.add_column("how", overflow="fold")
-    for name in RUNTIMES:
-        if name == "auto":
-            continue
-        try:
-            with closing(open_runtime(name, workspace.home)) as runtime:
-                enforcement = runtime.probe()
-                levels = [enforcement.levels[what] for what in ENFORCED]
-                missing = runtime.missing()
-        except UnavailableError as error:
-            table.add_row(name, *["-"] * len(ENFORCED), escape(str(error)))
-            continue
-        cells = [f"[{_COLOURS[level]}]{level}[/]" for level in levels]
-        how = enforcement.how + (f"; {missing}" if missing else "")
-        table.add_row(name, *cells, escape(how))
+    for one in found:
+        levels = one["enforces"]
+        cells = [f"[{_COLOURS[level]}]{level}[/]" for level in levels.values()]
+        how = "; ".join(filter(None, [one["how"], one["missing"], one["unavailable"]]))
+        table.add_row(one["runtime"], *(cells or ["-"] * len(ENFORCED)), escape(how))
     console.print(table)
+
+
+def _probed(name: str, workspace: Workspace) -> dict[str, Any]:
+    """Say what a runtime enforces, or why it does not work here."""
+    told: dict[str, Any] = {"runtime": name, "enforces": {}, "how": ""}
+    told |= {"missing": "", "unavailable": ""}
+    try:
+        with closing(open_runtime(name, workspace.home)) as runtime:
+            enforcement = runtime.probe()
+            told["enforces"] = {what: enforcement.levels[what] for what in ENFORCED}
+            told["how"], told["missing"] = enforcement.how, runtime.missing() or ""
+    except UnavailableError as error:
+        told["unavailable"] = str(error)
+    return told

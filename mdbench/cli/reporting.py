@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import math
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -42,9 +44,21 @@ def combine(folder: Path, out: Path, console: Console) -> None:
     console.print(f"{len(rows)} records of {files} files in {escape(str(out))}", soft_wrap=True)
 
 
-def report(folder: Path, out: Path | None, console: Console, *, title: str, text: bool) -> None:
+def report(
+    folder: Path,
+    out: Path | None,
+    console: Console,
+    *,
+    title: str,
+    text: bool,
+    json_: bool = False,
+) -> None:
     """Write the page, or print the leaderboards."""
     results = read_results(folder)
+    if json_:
+        boards = compare(results, _workspace())
+        told = {name: _as_json(board) for name, board in boards.items()}
+        print(json.dumps({"schema": 1, "results": len(results), "data_types": told}))
     if text:
         boards = compare(results, _workspace())
         from mdbench.reports.terminal import leaderboards
@@ -60,6 +74,30 @@ def report(folder: Path, out: Path | None, console: Console, *, title: str, text
     write(out, html)
     size = len(html.encode()) / 1e6
     console.print(f"{len(results)} results in {escape(str(out))} ({size:.1f} MB)", soft_wrap=True)
+
+
+def _as_json(board: Board) -> dict[str, Any]:
+    """Give a leaderboard: its metrics and its rows; infinite is the text ``inf``."""
+    return {
+        "primary": board.primary.name,
+        "metrics": [spec.as_json() for spec in board.known],
+        "systems": len(board.systems),
+        "rows": [_finite(vars(row)) for row in board.rows],
+    }
+
+
+def _finite(value: Any) -> Any:
+    """Make strict JSON of numbers that are not finite, and objects of named tuples."""
+    match value:
+        case float() if not math.isfinite(value):
+            return None if math.isnan(value) else "inf" if value > 0 else "-inf"
+        case dict():
+            return {name: _finite(each) for name, each in value.items()}
+        case tuple() if hasattr(value, "_asdict"):
+            return _finite(value._asdict())
+        case list() | tuple():
+            return [_finite(each) for each in value]
+    return value
 
 
 def html_of(results: Sequence[Result], *, title: str) -> str:

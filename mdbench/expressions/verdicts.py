@@ -194,3 +194,9 @@ class TermComparison:
     matched: tuple[Term, ...]
     findings: Findings
     by_equation: tuple[Findings, ...]
+
+    @property
+    def constants_off(self) -> float | None:
+        """By what share constants are off, where nothing else is; None where that is not so."""
+        alone = self.verdict is Verdict.DIFFERENT and not self.missing and not self.extra
+        return self.coefficient_error if alone else None

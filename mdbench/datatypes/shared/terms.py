@@ -198,6 +198,10 @@ def beside_the_truth(truth: Sequence[str], equations: Sequence[str], task: Task[
         for target, each in zip(task.targets, found.by_equation, strict=True)
         if each.told
     ]
+    if off := found.constants_off:
+        told["coefficients"] = [
+            f"all terms are right; constants are off by up to {100 * off:.2g} %"
+        ]
     told["contradictions"] = list(findings.contradictions)
     told["unseen"] = excused
     return Scores(metrics, {word: texts for word, texts in told.items() if texts})
