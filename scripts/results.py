@@ -47,19 +47,9 @@ _FIRST_SURFACES = "NACS1 PDS1 MTAS1 CMRS1 OCS1 TECS1 MOCS1 EBS1 DIGS1 NCS1 EMTS1
 RUNS: dict[str, tuple[str, ...]] = {
     "ode": (
         "--algorithm zero mean linear truth sindy esindy integral rk4sindy --with-noise",
-        "--algorithm operon --with-noise",
-        "--algorithm eql udsr --timeout 30",
-        "--algorithm pysindy dsr gplearn afp afp_fe bingo rils_rols --timeout 10",
+        "--algorithm operon",
     ),
-    "pde": (
-        (
-            "--algorithm zero mean linear truth weakform pdefind bayesian wsindy ewsindy "
-            "--with-noise --timeout 600"
-        ),
-        "--algorithm deepmod --timeout 900",
-        "--algorithm operon --timeout 120",
-        "--algorithm pdefind bayesian wsindy ewsindy --timeout 600 --protocol published",
-    ),
+    "pde": ("--algorithm zero mean linear truth weakform wsindy --with-noise --timeout 600",),
     "srsd": ("--algorithm truth operon afp afp_fe gplearn --dataset easy --timeout 10",),
     "real": (
         "--algorithm zero mean linear truth",
