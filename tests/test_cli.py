@@ -370,3 +370,20 @@ def test_a_shell_completes_what_is_typed(
         assert all(name.startswith(words.rsplit(maxsplit=1)[-1]) for name in found)
     else:
         assert found == offered
+
+
+def test_the_bench_computes_with_one_thread_whatever_the_machine_has() -> None:
+    """With more, the last digits of data and scores would hang on the number of cores."""
+    asks = (
+        "import mdbench.cli, numpy; from mdbench.worker.blas import kernel_and_threads; "
+        "print(kernel_and_threads()[1])"
+    )
+    unset = {name: v for name, v in os.environ.items() if not name.endswith("_NUM_THREADS")}
+    command = [sys.executable, "-c", asks]
+    done = subprocess.run(command, env=unset, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() in {"1", "None"}  # None: another library than OpenBLAS
+    asks = "import mdbench.cli, os; print(os.environ['OPENBLAS_NUM_THREADS'])"
+    chosen = unset | {"OPENBLAS_NUM_THREADS": "2"}
+    command = [sys.executable, "-c", asks]
+    done = subprocess.run(command, env=chosen, capture_output=True, text=True, check=True)
+    assert done.stdout == "2\n", "what somebody has set counts"
