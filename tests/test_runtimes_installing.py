@@ -7,10 +7,12 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
+from house import ROOT
 
 from mdbench.errors import UnavailableError
 from mdbench.runtimes.installing import (
     STAMP,
+    cache_for_uv,
     compile_bytecode,
     discard,
     make_once,
@@ -215,3 +217,35 @@ def test_requirements_are_split_by_package() -> None:
         "pyyaml": "PyYAML>=6\n",
     }
     assert split_requirements("") == {}
+
+
+def test_uv_keeps_what_it_fetched_where_it_can(tmp_path: Path) -> None:
+    project = str(ROOT / ".mdbench" / "uv-cache")
+    home = tmp_path / "home"
+    home.mkdir()
+    assert cache_for_uv({"HOME": str(home)}) == {}
+    assert cache_for_uv({"HOME": "/proc/none", "UV_CACHE_DIR": "/somewhere"}) == {}
+    assert cache_for_uv({"HOME": "/proc/none", "XDG_CACHE_HOME": str(tmp_path)}) == {}
+    for none in (
+        {},
+        {"HOME": ""},
+        {"HOME": "/proc/none"},
+        {"HOME": str(home), "XDG_CACHE_HOME": "/proc"},
+    ):
+        assert cache_for_uv(none) == {"UV_CACHE_DIR": project}, none
+
+
+@pytest.mark.parametrize(
+    ("said", "advice"),
+    [
+        ("error: Failed to initialize cache at `/x`", "UV_CACHE_DIR"),
+        ("error: No space left on device (os error 28)", "Make room"),
+        ("error: Failed to fetch: `https://...`", "pip config list"),
+    ],
+)
+def test_advice_names_the_real_cause(tmp_path: Path, said: str, advice: str) -> None:
+    uv = tmp_path / "uv"
+    uv.write_text(f"#!/bin/sh\necho '{said}'\nexit 2\n")
+    uv.chmod(0o755)
+    with pytest.raises(UnavailableError, match=advice):
+        run_uv(uv, ["pip"], settings=UvSettings({}, ()), cwd=tmp_path, failure="it failed")

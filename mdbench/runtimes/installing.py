@@ -12,8 +12,10 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 from collections import deque
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mdbench.errors import UnavailableError
@@ -21,13 +23,13 @@ from mdbench.runtimes import manifest
 from mdbench.runtimes.pip_settings import redact
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from mdbench.runtimes.pip_settings import UvSettings
 
 __all__ = [
     "STAMP",
+    "cache_for_uv",
     "claimed",
     "compile_bytecode",
     "discard",
@@ -37,6 +39,7 @@ __all__ = [
     "split_requirements",
 ]
 
+_PROJECT = Path(__file__).resolve().parents[2]
 STAMP = ".mdbench-stamp"
 """Marks an environment as ours; says what it was made for once it is whole."""
 _TAIL_LINES = 12
@@ -160,7 +163,7 @@ def run_uv(
     command = [str(uv), *map(str, arguments)]
     if command[1] == "pip":
         command += settings.arguments
-    environment = inherited | settings.environment | _PLAIN_OUTPUT
+    environment = cache_for_uv(inherited) | inherited | settings.environment | _PLAIN_OUTPUT
     if wrap is not None:
         command = wrap(command, environment)
     tail: deque[str] = deque(maxlen=most_lines)
@@ -185,9 +188,44 @@ def run_uv(
     if process.returncode != 0:
         raise UnavailableError(
             "\n    ".join([f"{failure}; {who} says:", *tail]),
-            "Check the network and pip's settings (python3 -m pip config list), "
-            "then run the same command again.",
+            _advice(tail),
         )
+
+
+def _advice(said: Iterable[str]) -> str:
+    """Say what to do, by what uv said."""
+    text = "\n".join(said)
+    if "No space left" in text:
+        what = "Make room on the disk"
+    elif re.search(r"initialize cache|Permission denied|Read-only file system", text):
+        what = "See to it that the folder named above may be written (UV_CACHE_DIR sets another)"
+    else:
+        what = "Check the network and pip's settings (python3 -m pip config list)"
+    return f"{what}, then run the same command again."
+
+
+def cache_for_uv(environ: Mapping[str, str]) -> dict[str, str]:
+    """Say where uv keeps what it fetched: usually nothing, which is in the home folder.
+
+    Where that cannot be written, or there is none, it is a folder of the project's.
+    """
+    if environ.get("UV_CACHE_DIR") or environ.get("UV_NO_CACHE"):
+        return {}
+    home = environ.get("HOME", "")
+    usual = Path(environ.get("XDG_CACHE_HOME") or (Path(home) / ".cache" if home else "/"), "uv")
+    there = next(folder for folder in (usual, *usual.parents) if folder.exists())
+    if home and os.access(there, os.W_OK | os.X_OK) and _takes_files(there):
+        return {}
+    return {"UV_CACHE_DIR": str(_PROJECT / ".mdbench" / "uv-cache")}
+
+
+def _takes_files(folder: Path) -> bool:
+    """Try it: for root all may be written, /proc included."""
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
 
 
 def compile_bytecode(prefix: Path) -> None:
