@@ -150,7 +150,8 @@ class ProgramFronts:
                 if found is None:
                     continue
                 equation, predictions, root = found
-                error = float(np.mean(np.square((predictions - y) / spread(y))))
+                with np.errstate(over="ignore"):
+                    error = float(np.mean(np.square((predictions - y) / spread(y))))
                 yield FrontProgram(target, equation, predictions, error, root)
 
     def _keep(self, target: int, root: GraphNode, fitted: FittedFormula) -> None:

@@ -124,6 +124,12 @@ def read_function(
             _look_over(statement)
     if found is None:
         raise ProgramError("there is no function in the code")
+    given = found.args.args
+    last = given[-1].arg if given else ""
+    if len(given) == 1 + len(variables) and last not in {*variables, "params"}:
+        given[-1].arg = "params"
+        with _not_too_deep():
+            _Renaming(last, "params").visit(found)
     names: dict[str, _Nodes] = _arguments(found, variables, leave_out={"params"})
     names["params"] = tuple(parameter(index) for index in range(parameters))
     with _not_too_deep():
@@ -302,6 +308,19 @@ def _finite(value: float) -> float:
     if not math.isfinite(found):
         raise ProgramError("a number in it is not finite")
     return found
+
+
+class _Renaming(ast.NodeTransformer):
+    """Gives a name another name: models call ``params`` by names of their own."""
+
+    def __init__(self, old: str, new: str) -> None:
+        self.old, self.new = old, new
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:  # noqa: N802 - so Python calls it
+        """Rename."""
+        if node.id == self.old:
+            node.id = self.new
+        return node
 
 
 class _Reader:

@@ -96,7 +96,7 @@ CALLS: dict[tuple[str, int], Callable[..., GraphNode]] = {
     ("clamp", 3): _between,
 }
 """Functions of a module, by name and number of arguments."""
-PLAINCALLS: dict[tuple[str, int], Callable[..., GraphNode]] = {
+PLAIN_CALLS: dict[tuple[str, int], Callable[..., GraphNode]] = {
     ("abs", 1): _of("abs"),
     ("float", 1): lambda x: x,
     ("pow", 2): _of("**"),
