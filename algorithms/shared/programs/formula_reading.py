@@ -316,7 +316,7 @@ class _Renaming(ast.NodeTransformer):
     def __init__(self, old: str, new: str) -> None:
         self.old, self.new = old, new
 
-    def visit_Name(self, node: ast.Name) -> ast.Name:  # noqa: N802 - so Python calls it
+    def visit_Name(self, node: ast.Name) -> ast.Name:
         """Rename."""
         if node.id == self.old:
             node.id = self.new
