@@ -23,6 +23,7 @@ __all__ = [
     "ENTRY_POINTS",
     "FAMILIES",
     "FOLDERS_VARIABLE",
+    "Access",
     "Limit",
     "Method",
     "MethodSpec",
@@ -76,6 +77,13 @@ class Overrides(_Table):
     grid: dict[str, list[Any]] = {}
 
 
+class Access(_Table):
+    """What a method may reach from its room beyond its own files."""
+
+    llm: bool = False
+    """The language model that the user names: one endpoint, over a socket in the job's folder."""
+
+
 class MethodSpec(_Table):
     """The content of a ``method.toml`` (docs/adding-a-method.md)."""
 
@@ -100,6 +108,7 @@ class MethodSpec(_Table):
     given: tuple[Literal["truth", "units"], ...] = ()
     """What it is told beyond the data: a reference may be told the true equations, and any method
     the units of variables and targets."""
+    access: Access = Access()
     build: bool = False
     """Whether packages of its lock may be built from their sources."""
     fetch: str = Field(default="", pattern=r"^([a-z0-9_]+\.py)?$")

@@ -40,12 +40,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from mdbench.datatypes.base import Choice, DataType, Offer, Part, Task
+    from mdbench.language_models.conversation import ModelUse
     from mdbench.methods import Method
     from mdbench.runs.spec import JobSpec
     from mdbench.runtimes.base import JobFolder, Worker
     from mdbench.runtimes.protocol import Message
 
-__all__ = ["Attempt", "Outcome", "Setting"]
+__all__ = ["Attempt", "Briefing", "Outcome", "Setting"]
 
 _M = TypeVar("_M", Fitted, Described, Predicted)
 
@@ -98,6 +99,11 @@ class Outcome:
         The candidate that was chosen, and all that might have been where the front is kept.
     came, invalid
         How many candidates came, and how many of them could not win.
+    asked
+        What was asked of a language model; None where nothing could be.
+    curve
+        Where candidates say after how many calls they were found: each number of calls after which
+        the best loss was better than before, and that loss.
     """
 
     status: Status
@@ -116,6 +122,14 @@ class Outcome:
     blas_kernel: str | None = None
     blas_threads: int | None = None
     by_the_method: bool = False
+    asked: ModelUse | None = None
+    curve: tuple[tuple[int, float], ...] | None = None
+
+    def fail(self, status: Status, reason: str) -> None:
+        """Be no answer after all."""
+        self.status, self.reason = status, reason
+        self.raw = self.hyperparameters = self.choice = None
+        self.late = ""
 
 
 @dataclass(frozen=True)
@@ -129,6 +143,22 @@ class Setting:
     def of(cls, method: Method, job: JobSpec) -> Setting:
         """Take what the method's folder says for the job's protocol."""
         return cls(method.spec.fixed(job.protocol), method.spec.combinations(job.protocol))
+
+
+@dataclass(frozen=True)
+class Briefing:
+    """What a method that asks a language model is told beyond the data.
+
+    Attributes
+    ----------
+    socket
+        The name of the socket in the job's folder.
+    description
+        What a prompt may say of the problem.
+    """
+
+    socket: str | None = None
+    description: str | None = None
 
 
 class _StopError(Exception):
@@ -156,6 +186,8 @@ class Attempt:
         The job's own folder; empty.
     identity
         The key of the job's record, which names the job in messages.
+    told
+        What a method that asks a language model is told beyond the data.
     """
 
     def __init__(
@@ -169,8 +201,10 @@ class Attempt:
         worker: Worker,
         folder: JobFolder,
         identity: str,
+        told: Briefing | None = None,
     ) -> None:
         self._job = job
+        self._told = told or Briefing()
         self._method = method
         self._data_type = data_type
         self._task = task
@@ -305,6 +339,8 @@ class Attempt:
                 time_limit=self._job.timeout_s,
                 truth=self._truth,
                 units=None if self._units is None else dict(self._units),
+                description=self._told.description,
+                language_model=self._told.socket,
             )
         )
 
