@@ -40,7 +40,7 @@ ENTRY_POINTS = "mdbench.methods"
 """The group of entry points by which installed packages bring methods."""
 _NAME = r"^[a-z][a-z0-9_-]{0,39}$"
 _KEYS = "docs/adding-a-method.md lists all keys and the values allowed."
-FAMILIES = ("linear", "genetic", "neural", "pretrained", "bayesian", "baseline")
+FAMILIES = ("linear", "genetic", "neural", "pretrained", "llm", "bayesian", "baseline")
 """Families of methods that all data types share."""
 SHARED = "shared"
 """The folder, beside those of the methods, with folders of code that several methods use."""
@@ -149,7 +149,7 @@ class MethodSpec(_Table):
     @property
     def chaotic(self) -> bool:
         """Whether a difference in the last digit may change all that follows."""
-        return self.family in {"genetic", "neural", "pretrained"}
+        return self.family in {"genetic", "neural", "pretrained", "llm"}
 
     @model_validator(mode="after")
     def _grid_fits_tuning(self) -> MethodSpec:

@@ -27,7 +27,7 @@ from mdbench.expressions import parse
 from mdbench.worker import BudgetSpent, LanguageModelError, Problem, Reply
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 SEEDS = range(10)
 
@@ -99,7 +99,7 @@ def test_useless_replies_are_counted_and_end_in_the_loops_own_start(name: str, m
         assert adapter.asker.asked <= 40
 
 
-FENCES = {
+FENCES: dict[str, Callable[[str], str]] = {
     "plain": good,
     "thinking first": lambda name: f"<think>{other(name, 0.5)}</think>" + good(name),
     "another language": lambda name: good(name).replace("```python", "```javascript"),
@@ -312,7 +312,7 @@ def test_llmsr_shows_versions_worst_first_and_no_scores() -> None:
         adapter.fit(table(60))
         prompts = [request["messages"][0]["content"] for request in model.requests]
         assert all(len(request["messages"]) == 1 for request in model.requests)
-        scores = {}
+        scores: dict[str, float] = {}
         for island in adapter.islands:
             for score, texts in island.clusters.items():
                 scores |= {text.partition(":\n")[2]: score for text in texts}

@@ -211,7 +211,17 @@ def _as_text(equation: str, _: list[str]) -> str:
     return f"```\n{equation}\n```"
 
 
+def _as_class(equation: str, names: list[str]) -> str:
+    body = re.sub(rf"\b({'|'.join(_FUNCTIONS)})\(", r"torch.\1(", equation)
+    return (
+        "### Plan\nThis law.\n\n### Code\n```python\nclass Law(nn.Module):\n"
+        "    def __init__(self):\n        super().__init__()\n\n"
+        f"    def forward({', '.join(['self', *names])}):\n        return {body}\n```"
+    )
+
+
 _FORMS: Final = (
+    _Form(lambda prompt: "class Law(nn.Module)" in prompt, _as_class),
     _Form(lambda prompt: "def equation" in prompt, _as_function),
     _Form(lambda prompt: "json" in prompt.lower(), _as_list),
     _Form(lambda _: True, _as_text),

@@ -177,9 +177,9 @@ class ConceptLibrary:
         )
         signs = [_SIGNS.get(name, name) for name in self._functions]
         system = (
-            "You propose expressions to a search for a formula. The variables are "
-            f"{', '.join(self._names)}; allowed are {' '.join(signs)} and brackets. Write C for "
-            "every number: its value is found afterwards."
+            "You propose expressions to a search for a formula. Only the variables may be used, "
+            f"brackets, and {' '.join(signs)}. Write C for every number; its value is found "
+            "afterwards."
         )
         found = []
         for expression in self._asked(system, "\n\n".join(parts)):

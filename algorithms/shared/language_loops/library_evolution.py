@@ -18,11 +18,14 @@ from grammar_draws import DrawingModel, GrammarDraws
 from hillclimb import least_squares
 from program_loops import python_names, situation_of
 from regressor import AgeFitness
+from scaling import in_own_units, line, text
 from trees import FUNCTIONS
 
-from mdbench.worker import language_model
+from mdbench.worker import Candidate, language_model
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from evolution import Evolution
     from language import Language
     from trees import Node
@@ -186,6 +189,7 @@ class LibrarySearch(AgeFitness):
             )
             for target, run in enumerate(self._runs)
         ]
+        self._searches = searches
         with np.errstate(all="ignore"):
             going = searches
             while going:
@@ -201,6 +205,21 @@ class LibrarySearch(AgeFitness):
             if not members:
                 raise RuntimeError(f"nothing that was found for {name} is finite on all the data")
             self._chosen.append(min(members, key=lambda member: member.error))
+
+    def candidates(self) -> Iterator[Candidate]:
+        """Give the front of each target, and after how many completions each was found."""
+        calls: dict[tuple[int, str], int] = {}
+        with np.errstate(all="ignore"):
+            for run, search in zip(self._runs, self._searches, strict=True):
+                y = self._problem.Y[:, run.target]
+                for tree, fit in run.evolution.archive.front():
+                    own = in_own_units(tree, run.scales)
+                    shown = line(run.scale * fit.slope, own, run.scale * fit.intercept, like=y)
+                    equation = text(shown, self._problem.variables)
+                    calls.setdefault((run.target, equation), search.found.get(tree, 0))
+        for candidate in super().candidates():
+            key = int(candidate.target or 0), candidate.equations[0]
+            yield replace(candidate, hyperparameters={"calls": calls.get(key, 0)})
 
     def _make_asker(self, deadline: float | None) -> Asker:
         asks = self._probability > 0 and not self.nollm
@@ -236,7 +255,13 @@ class LibrarySearch(AgeFitness):
 
 
 class _LibraryRun:
-    """One target's population with its library, a generation at a time."""
+    """One target's population with its library, a generation at a time.
+
+    Attributes
+    ----------
+    found
+        Completions that had been asked for after the generation that brought each tree.
+    """
 
     def __init__(
         self,
@@ -250,6 +275,7 @@ class _LibraryRun:
         self._evolution, self._library = evolution, library
         self._asks, self._iteration = probability > 0, iteration
         self._plan = evolution._plan  # noqa: SLF001 - this drives it
+        self.found: dict[Node, int] = {}
         if self._asks:
             language: Any = LibraryLanguage(
                 evolution._language,  # noqa: SLF001
@@ -270,6 +296,8 @@ class _LibraryRun:
             ranked = sorted(evolution.population, key=lambda one: -one.fit.error)
             bad = [one.tree for one in ranked[: 1 + len(ranked) // _WORST]]
             self._library.learn([tree for tree, _ in evolution.archive.front()], bad)
+        for tree, _ in evolution.archive.front():
+            self.found.setdefault(tree, self._library.asker.asked)
         return (
             evolution.generation < plan.generations
             and evolution.archive.error > plan.stop_threshold

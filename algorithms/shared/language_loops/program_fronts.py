@@ -48,6 +48,8 @@ class FrontProgram:
         Over the variance.
     root
         The same as a graph.
+    calls
+        Completions that had been asked for when it was found.
     """
 
     target: int
@@ -55,6 +57,7 @@ class FrontProgram:
     predictions: Array
     error: float
     root: GraphNode
+    calls: int
 
     def values(self, X: Array) -> Array:
         """Evaluate it on rows (n, d); gives (n,)."""
@@ -65,6 +68,7 @@ class FrontProgram:
 class _Kept:
     root: GraphNode
     fitted: FittedFormula
+    calls: int
 
 
 class ProgramFronts:
@@ -87,6 +91,8 @@ class ProgramFronts:
     ----------
     X, Y
         The rows of the search.
+    calls
+        Completions that have been asked for by now.
     """
 
     def __init__(
@@ -103,6 +109,7 @@ class ProgramFronts:
         self.X, self.Y = _some_rows(problem.X, problem.Y, max_rows, seed)
         self._starts = fixed_starts(starts, parameters, seed=0)
         self._iterations = iterations
+        self.calls = 0
         self._best: list[dict[int, _Kept]] = [{} for _ in problem.targets]
 
     def judge(self, roots: Sequence[GraphNode]) -> list[FittedFormula]:
@@ -134,6 +141,7 @@ class ProgramFronts:
         for target, best in enumerate(self._best):
             first = sorted(best.values(), key=lambda kept: kept.fitted.error)[:_REDUCED]
             for kept in first:
+                self.calls = kept.calls
                 self._shorten(target, kept)
 
     def members(self) -> Iterator[FrontProgram]:
@@ -152,7 +160,7 @@ class ProgramFronts:
                 equation, predictions, root = found
                 with np.errstate(over="ignore"):
                     error = float(np.mean(np.square((predictions - y) / spread(y))))
-                yield FrontProgram(target, equation, predictions, error, root)
+                yield FrontProgram(target, equation, predictions, error, root, kept.calls)
 
     def _keep(self, target: int, root: GraphNode, fitted: FittedFormula) -> None:
         try:
@@ -162,7 +170,7 @@ class ProgramFronts:
             return
         best = self._best[target]
         if shown.size not in best or fitted.error < best[shown.size].fitted.error:
-            best[shown.size] = _Kept(root, fitted)
+            best[shown.size] = _Kept(root, fitted, self.calls)
 
     def _shorten(self, target: int, kept: _Kept) -> None:
         root, constants, y = kept.root, kept.fitted.constants, self.Y[:, target]

@@ -54,8 +54,8 @@ def renamed(text: str, name: str) -> str:
 def situation_of(problem: Problem, targets: Sequence[str]) -> str:
     """Say what is asked for, and what the bench tells of it: the same for all loops."""
     lines = [
-        f"Measured quantities: {', '.join(python_names(problem.variables))}.",
-        f"Wanted: a formula that gives {', '.join(targets)} from them.",
+        f"Variables: {', '.join(python_names(problem.variables))}.",
+        f"They were measured; wanted is a formula that gives {', '.join(targets)} from them.",
     ]
     description: Any = getattr(problem, "description", None)
     if description:
@@ -195,7 +195,12 @@ class ProgramLoop:
         finished = len(self._chosen) == len(self.problem.targets)
         self._members = self._members if finished else list(self.fronts.members())
         for member in self._members:
-            yield Candidate((member.equation,), member.predictions, target=member.target)
+            yield Candidate(
+                (member.equation,),
+                member.predictions,
+                hyperparameters={"calls": member.calls},
+                target=member.target,
+            )
 
     def choose(self, indices: Sequence[int]) -> None:
         """Use these candidates, one a target; before, those of least error are used."""
@@ -215,7 +220,9 @@ class ProgramLoop:
     ) -> list[Reply]:
         """Ask the model."""
         given = self.temperature if temperature is None else temperature
-        return self.asker.ask(messages, n, temperature=given)
+        replies = self.asker.ask(messages, n, temperature=given)
+        self.fronts.calls = self.asker.asked
+        return replies
 
     def read(self, reply: Reply) -> ReadProgram:
         """Read the function in a reply; where only its body was written, that.
