@@ -78,6 +78,7 @@ MODES = {
     "numbers for expressions": "[1, 2, 3]",
     "empty list": "[]",
     "brackets": "[" * 5000,
+    "half of a letter": code("'\ud800' + x0"),
     "a class that loops": law_class("self.p0", 1).replace("return", "while self:"),
 }
 
@@ -540,3 +541,48 @@ def test_of_many_rows_some_are_drawn() -> None:
         adapter.fit(problem)
         assert adapter.fronts.X.shape == (50, 3)
         assert error(adapter, problem) < 1e-12
+
+
+MANY = 60_000
+HOSTILE = {
+    "backticks": "`" * MANY,
+    "fences": "```\n" * MANY,
+    "newlines": "\n" * MANY + "def",
+    "openings": "<<<<<<< SEARCH\n" * 5000,
+    "brackets of lists": '["' * MANY,
+    "thoughts": "<think>" * MANY + "</think>",
+    "functions": "def f(\n" * MANY,
+    "headings": "### Plan\n" * 5000,
+    "attributes": code("x0" + ".a" * 8000),
+    "calls": code("x0" + "()" * 8000),
+    "subscripts": code("x0" + "[0]" * 5000),
+    "choices": code("x0 if 1 else " * 1400 + "1"),
+    "powers": code("x0" + "**x0" * 4000),
+    "calls in calls": code("np.sin(" * 90 + "x0" + ")" * 90),
+    "null": "\0" * 100,
+    "lone surrogate": code("'\ud800' + x0"),
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_no_reply_is_looked_at_for_ever(text: str) -> None:
+    """Each of these made a pattern or a parser that looks ahead work for minutes, or fall."""
+    shared = ALGORITHMS / "shared"
+    with modules(shared / "language_loops", shared / "programs") as imported:
+        replies, reading = imported("replies"), imported("formula_reading")
+        reply = HOSTILE[text]
+        refused = 0
+        for read in (
+            lambda: reading.read_function(
+                replies.code_of(replies.said(said(reply))), ["x0"], 1, parameters=3
+            ),
+            lambda: reading.read_class(replies.code_of(replies.said(said(reply))), ["x0"], 1),
+            lambda: replies.text_list(replies.said(said(reply))),
+        ):
+            try:
+                read()
+            except ValueError:
+                refused += 1
+        assert refused == 3
+        assert replies.changes(reply) == []
+        replies.section(reply, "Plan")

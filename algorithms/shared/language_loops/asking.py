@@ -130,7 +130,8 @@ class Asker:
 
     def note(self, reason: object) -> None:
         """Count a reply that could not be used."""
-        self.useless[str(reason)[:120]] += 1
+        shown = str(reason)[:120].encode("ascii", "backslashreplace").decode()
+        self.useless[shown] += 1
 
     def summary(self) -> str:
         """Say for the log what was asked, and what was of no use."""

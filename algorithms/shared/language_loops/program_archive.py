@@ -15,7 +15,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from program_loops import UNREADABLE, ProgramLoop
-from replies import ReplyError, said
+from replies import ReplyError, changes, said
 
 if TYPE_CHECKING:
     from mdbench.worker import Reply
@@ -24,9 +24,6 @@ __all__ = ["ArchiveSearch", "ArchivedProgram"]
 
 _FLOOR = 1e-9
 """Added to an error before its logarithm is taken."""
-_HUNK = re.compile(
-    r"^<{5,}[ ]*SEARCH[ ]*\n(.*?)^={5,}[ ]*\n(.*?)^>{5,}[ ]*REPLACE[ ]*$", re.DOTALL | re.MULTILINE
-)
 _WORD = re.compile(r"\w+|[^\w\s]")
 _REFERENCES = 10
 
@@ -141,7 +138,7 @@ class ArchiveSearch(ProgramLoop):
     def _code(self, reply: Reply, parent: ArchivedProgram) -> str:
         if self._mode == "rewrite":
             return self.read(reply).text
-        hunks = _HUNK.findall(said(reply))
+        hunks = changes(said(reply))
         if not hunks:
             raise ReplyError("there is no SEARCH/REPLACE block in the reply")
         text = parent.text + "\n"

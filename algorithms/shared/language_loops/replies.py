@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mdbench.worker import Reply
 
-__all__ = ["ReplyError", "code_of", "said", "section", "text_list"]
+__all__ = ["ReplyError", "changes", "code_of", "said", "section", "text_list"]
 
-_FENCE = re.compile(
-    r"^[ \t]*(```+|~~~+)[^\n]*\n(.*?)(?:^[ \t]*\1[ \t]*$|\Z)", re.DOTALL | re.MULTILINE
-)
 _BEGINS = re.compile(r"^[ \t]*(?:def|class)[ \t]+\w+", re.MULTILINE)
-_LONGEST = 200_000
+_LONGEST = 60_000
 _MOST_LISTS = 50
+_FENCES = ("```", "~~~")
 
 
 class ReplyError(ValueError):
@@ -51,7 +49,7 @@ def code_of(text: str) -> str:
     ReplyError
         If there is none.
     """
-    blocks = [found[2] for found in _FENCE.finditer(text) if _BEGINS.search(found[2])]
+    blocks = [block for block in _blocks(text) if _BEGINS.search(block)]
     if blocks:
         return _outdented(blocks[-1])
     begins = _BEGINS.search(text)
@@ -66,6 +64,26 @@ def code_of(text: str) -> str:
             break
         kept.append(line)
     return _outdented("\n".join(kept) + "\n")
+
+
+def _blocks(text: str) -> list[str]:
+    """Give what stands between fences; the last one may be open.
+
+    Line by line: a pattern that looks ahead could be made to look for ever.
+    """
+    found: list[str] = []
+    inside: list[str] = []
+    fence = ""
+    for line in text.splitlines(keepends=True):
+        begins = line.strip()[:3]
+        if not fence and begins in _FENCES:
+            fence, inside = begins, []
+        elif fence and begins == fence:
+            found.append("".join(inside))
+            fence = ""
+        elif fence:
+            inside.append(line)
+    return [*found, "".join(inside)] if fence else found
 
 
 def _indent(line: str) -> int:
@@ -100,9 +118,35 @@ def text_list(text: str) -> list[str]:
 
 def section(text: str, title: str) -> str:
     """Give what stands below a heading, up to the next heading or fence; empty if nothing does."""
-    found = re.search(
-        rf"^[#*\s]*{re.escape(title)}[*:\s]*$(.*?)(?=^\s*(?:#+\s|```|~~~|\*\*)|\Z)",
-        text,
-        re.DOTALL | re.MULTILINE | re.IGNORECASE,
-    )
-    return found[1].strip() if found else ""
+    kept: list[str] = []
+    inside = False
+    for line in text.splitlines():
+        bare = line.strip()
+        if bare.strip("#*: \t").lower() == title.lower():
+            inside, kept = True, []
+        elif inside and bare.startswith(("#", "**", *_FENCES)):
+            break
+        elif inside:
+            kept.append(line)
+    return "\n".join(kept).strip()
+
+
+def changes(text: str) -> list[tuple[str, str]]:
+    """Give the SEARCH/REPLACE blocks of a reply: what stands there, and what is to stand there."""
+    found: list[tuple[str, str]] = []
+    old: list[str] = []
+    new: list[str] = []
+    part = None
+    for line in text.splitlines(keepends=True):
+        mark = line.strip()
+        if mark.startswith("<<<<<") and mark.endswith("SEARCH"):
+            old, new = [], []
+            part = old
+        elif part is old and set(mark) == {"="} and len(mark) >= 5:  # noqa: PLR2004
+            part = new
+        elif part is new and mark.startswith(">>>>>") and mark.endswith("REPLACE"):
+            found.append(("".join(old), "".join(new)))
+            part = None
+        elif part is not None:
+            part.append(line)
+    return found
