@@ -47,8 +47,8 @@ def _reproduce(place: Path, patterns: list[str], n_jobs: int | None, console: Co
     for file in results_files(place):
         for record in RecordStore(file).read():
             read.append(record)
-            if record.llm is not None and record.llm.log:
-                logs[record.key] = file.parent / record.llm.log
+            if record.exchanges is not None:
+                logs[record.key] = file.parent / record.exchanges
     records = [record for record in read if record.budget.timeout_s is not None]
     before = {_question(record): record for record in records}
     count: Counter[Sameness] = Counter()

@@ -219,7 +219,7 @@ def _add_exchanges(
 ) -> None:
     """Add what was said to and by language models, where the records look for it."""
     for file, data in rows:
-        name = (data.get("llm") or {}).get("log")
+        name = data.get("exchanges")
         if not isinstance(name, str) or not _stays_inside(name):
             continue
         path = file.parent / name

@@ -38,8 +38,8 @@ RESULT = frozenset(
     }
 )
 """The keys of a record that say what came out; the others say of what, with what and where."""
-_NOT_COMPARED = {"log"}
-"""A path below the results folder, which is another one."""
+_NOT_COMPARED = {"log", "exchanges"}
+"""Paths below the results folder, which is another one."""
 
 
 def plans_of(
