@@ -42,6 +42,8 @@ _NAME = r"^[a-z][a-z0-9_-]{0,39}$"
 _KEYS = "docs/adding-a-method.md lists all keys and the values allowed."
 FAMILIES = ("linear", "genetic", "neural", "pretrained", "llm", "bayesian", "baseline")
 """Families of methods that all data types share."""
+TABLE = "table"
+"""The view of methods that ask a language model."""
 SHARED = "shared"
 """The folder, beside those of the methods, with folders of code that several methods use."""
 _IGNORED = {"__pycache__", ".mypy_cache", ".ruff_cache", ".git"}
@@ -161,6 +163,11 @@ class MethodSpec(_Table):
         for name, values in self.grid.items():
             if not values:
                 raise ValueError(f"grid.{name} is empty; give at least one value")
+        if self.access.llm and (self.view != TABLE or self.given):
+            raise ValueError(
+                "access.llm = true goes with view = 'table' and without 'given': what its prompts "
+                f"may tell is said by --prompt; view is {self.view!r}, given is {self.given!r}"
+            )
         tables: list[MethodSpec | Overrides] = [self, self.check, *self.protocols.values()]
         for table in tables:
             _refuse_what_is_no_json(table.hyperparameters | table.grid)

@@ -203,7 +203,6 @@ class LlmUse(_Model):
     answered_by: tuple[Text, ...] = ()
     fingerprints: tuple[Text, ...] = ()
     curve: tuple[LlmPoint, ...] | None = None
-    log: Text | None = None
 
 
 class Isolation(_Model):
@@ -287,6 +286,7 @@ class Record(_Model):
     status: Status
     reason: Line = ""
     log: Text | None = None
+    exchanges: Text | None = None
     equations: tuple[Text, ...] | None = None
     hyperparameters: JsonObject | None = None
     judged_by: tuple[str, ...] = ()

@@ -184,6 +184,7 @@ def write_bundle(
             if path.is_file() and not path.is_symlink():
                 parts.add(path.relative_to(base).as_posix(), path)
     started = [result.measured.started[:10] for result in results if result.measured.started]
+    _add_exchanges(parts, base, rows)
     own_data = sorted({result.dataset for result in results if result.dataset_path})
     told: dict[str, Any] = {
         "bundle": FORMAT,
@@ -211,6 +212,20 @@ def write_bundle(
         tuple(changed),
         tuple(own_data),
     )
+
+
+def _add_exchanges(
+    parts: _Parts, base: Path, rows: Iterable[tuple[Path, Mapping[str, Any]]]
+) -> None:
+    """Add what was said to and by language models, where the records look for it."""
+    for file, data in rows:
+        name = data.get("exchanges")
+        if not isinstance(name, str) or not _stays_inside(name):
+            continue
+        path = file.parent / name
+        if path.is_file() and not path.is_symlink():
+            place = file.parent.relative_to(base) / name
+            parts.add(f"{RECORDS}/{place.as_posix()}", path)
 
 
 def _add_study(parts: _Parts, path: Path, known: Iterable[str]) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 import numpy as np
 
 from mdbench.datatypes.base import Protocol, RawAnswer
+from mdbench.language_models.views import plain_view
 from mdbench.records import ANSWERED, Status
 from mdbench.runs.choice import Proposals
 from mdbench.runs.handover import HandoverError, read_predictions
@@ -35,16 +36,17 @@ from mdbench.runtimes.protocol import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
     from mdbench.datatypes.base import Choice, DataType, Offer, Part, Task
     from mdbench.language_models.conversation import ModelUse
+    from mdbench.language_models.views import PromptView
     from mdbench.methods import Method
     from mdbench.runs.spec import JobSpec
     from mdbench.runtimes.base import JobFolder, Worker
-    from mdbench.runtimes.protocol import Message
+    from mdbench.runtimes.protocol import CandidateItem, Message
 
 __all__ = ["Attempt", "Briefing", "Outcome", "Setting"]
 
@@ -73,6 +75,8 @@ _NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
 _NOT_BY_A_LIMIT = {Status.TIMEOUT, Status.UNSUPPORTED, Status.UNAVAILABLE}
 _MOST_APART_S, _MOST_APART = 0.1, 0.05
 """How far a job's clock may be behind ours, which waits for files and messages, too."""
+_CALLS = "calls"
+"""The hyperparameter by which a candidate says after how many calls it was found."""
 _BREACHES = {"memory": Status.OUT_OF_MEMORY, "processes": Status.CRASHED}
 _ORDER = b"test rows"
 """Keeps the order of test rows apart from what else a seed draws."""
@@ -153,12 +157,12 @@ class Briefing:
     ----------
     socket
         The name of the socket in the job's folder.
-    description
-        What a prompt may say of the problem.
+    view
+        How the problem is told; None as it is.
     """
 
     socket: str | None = None
-    description: str | None = None
+    view: PromptView | None = None
 
 
 class _StopError(Exception):
@@ -204,7 +208,9 @@ class Attempt:
         told: Briefing | None = None,
     ) -> None:
         self._job = job
-        self._told = told or Briefing()
+        told = told or Briefing()
+        self._socket = told.socket
+        self._view = told.view or plain_view(task)
         self._method = method
         self._data_type = data_type
         self._task = task
@@ -245,6 +251,7 @@ class Attempt:
         outcome.invalid = self._proposals.invalid + self._settings_failed
         if outcome.fit_s is None and self._fit_s:
             outcome.fit_s = self._fit_s
+        outcome.curve = _curve(self._proposals.offers)
         if self._job.save_pareto and self._method.spec.tuning != "none":
             outcome.front = self._proposals.offers
         return outcome
@@ -293,7 +300,7 @@ class Attempt:
             self._await(Fitted)
         indices = choice.indices if tuning == "front" and choice is not None else None
         self._ask(Describe(job=self._identity, choose=indices))
-        described = self._await(Described)
+        described = self._own_words(self._await(Described))
         if indices is not None and choice is not None and described.equations != choice.equations:
             _invalid(f"the answer is not the candidate chosen: {' ; '.join(choice.equations)}")
         # The test inputs are there only now: no equation knows them.
@@ -327,8 +334,8 @@ class Attempt:
                 job=self._identity,
                 folder=self._folder.inside,
                 view=spec.view,
-                variables=self._task.variables,
-                targets=self._task.targets,
+                variables=self._view.variables,
+                targets=self._view.targets,
                 equations=self._task.equations,
                 compares=not self._proposals.by_equations,
                 tuning=spec.tuning,
@@ -339,8 +346,8 @@ class Attempt:
                 time_limit=self._job.timeout_s,
                 truth=self._truth,
                 units=None if self._units is None else dict(self._units),
-                description=self._told.description,
-                language_model=self._told.socket,
+                description=self._view.description,
+                language_model=self._socket,
             )
         )
 
@@ -355,7 +362,7 @@ class Attempt:
         return said if believed else ours
 
     def _save(self, file: str, part: Part, *, with_targets: bool) -> None:
-        arrays = dict(part.inputs)
+        arrays = dict(self._view.told(part).inputs)
         if with_targets:
             arrays[part.target_name] = part.targets
         try:
@@ -442,7 +449,7 @@ class Attempt:
     def _take(self, message: Candidates) -> None:
         proposals = self._proposals
         if message.predictions is None or proposals.by_equations:
-            for item in message.items:
+            for item in self._translated(message.items):
                 proposals.hear(item, None)
             return
         target = message.items[0].target if message.items else None
@@ -452,11 +459,21 @@ class Attempt:
         except HandoverError as error:
             proposals.refuse(message.items, str(error))
             return
-        for item, values in zip(message.items, predictions, strict=True):
+        for item, values in zip(self._translated(message.items), predictions, strict=True):
             if (item.target is None) != (target is None):
                 proposals.refuse([item], "candidates for one and for all targets, mixed")
             else:
                 proposals.hear(item, values)
+
+    def _own_words(self, described: Described) -> Described:
+        told = tuple(map(self._view.equation, described.equations))
+        return described.model_copy(update={"equations": told})
+
+    def _translated(self, items: list[CandidateItem]) -> Iterator[CandidateItem]:
+        """Give candidates in the names of the task, whatever names were told."""
+        for item in items:
+            equations = tuple(map(self._view.equation, item.equations))
+            yield item.model_copy(update={"equations": equations})
 
     def _read(self, file: str, shape: tuple[int, ...]) -> NDArray[Any]:
         like = self._task.test.targets.dtype
@@ -556,6 +573,25 @@ class Attempt:
                 f"used {peak:.0f} MiB of memory; {most} MiB are allowed",
             )
         return outcome
+
+
+def _curve(offers: list[Offer]) -> tuple[tuple[int, float], ...] | None:
+    """Say after how many calls of a language model the best loss was better than before.
+
+    None where no candidate says after how many it was found.
+    """
+    said = []
+    for offer in offers:
+        calls = offer.candidate.hyperparameters.get(_CALLS)
+        if isinstance(calls, int) and calls >= 0 and offer.candidate.target is None:
+            said.append((calls, offer.loss))
+    found: list[tuple[int, float]] = []
+    for calls, loss in sorted(said):
+        if not found or loss < found[-1][1]:
+            if found and found[-1][0] == calls:
+                found.pop()
+            found.append((calls, loss))
+    return tuple(found) or None
 
 
 def _test_order(task: Task[Any], seed: int) -> NDArray[np.intp] | None:

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mdbench.errors import DataError, MethodError, UnavailableError
+from mdbench.language_models.budget import PROMPTS
 from mdbench.language_models.proxy import NAME as SOCKET
+from mdbench.language_models.views import prompt_view
 from mdbench.records import ANSWERED, Status
 from mdbench.runs.asking import exchanges_beside
 from mdbench.runs.attempt import Attempt, Briefing, Outcome, Setting
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mdbench.datatypes.base import Task
+    from mdbench.language_models.views import PromptView
     from mdbench.methods import Method
     from mdbench.records import Record
     from mdbench.runs.asking import ModelAccess
@@ -153,7 +156,7 @@ def _attempt(one: Ready, task: Task[Any], slot: Slot, worker: Worker, log: Path)
             told, talk = Briefing(), None
             if method.spec.access.llm and slot.model is not None:
                 talk = stack.enter_context(slot.model.talking(one.job, folder.descriptor, log))
-                told = Briefing(socket=SOCKET)
+                told = Briefing(SOCKET, _view(one.job, task, slot.inventory))
             outcome = Attempt(
                 one.job,
                 method,
@@ -170,6 +173,11 @@ def _attempt(one: Ready, task: Task[Any], slot: Slot, worker: Worker, log: Path)
     finally:
         worker.end_log()
         worker.remove_folder(folder)
+
+
+def _view(job: JobSpec, task: Task[Any], inventory: Inventory) -> PromptView:
+    background = inventory.source(job.data_type, job.dataset_path).background(job.dataset)
+    return prompt_view(job.prompt or PROMPTS[0], task, background, job.seed)
 
 
 def _hold_to_the_model(outcome: Outcome) -> None:

@@ -98,6 +98,7 @@ def make_record(
         truth=dataset.truth,
         target_source=dataset.target_source,
         log=log,
+        exchanges=exchanges,
         **scored(data_type, task, judged),
         selection=None
         if choice is None
@@ -108,7 +109,7 @@ def make_record(
             invalid=outcome.invalid,
         ),
         front=None if outcome.front is None else tuple(_front(outcome.front)),
-        llm=None if asked is None else _used(one.job, asked, outcome, exchanges),
+        llm=None if asked is None else _used(one.job, asked, outcome),
         runtime=Isolation(name=runtime.name, details=_details(runtime, prepared, outcome)),
         provenance=Provenance(
             python=None if prepared is None else prepared.python,
@@ -149,9 +150,7 @@ def scored(data_type: DataType[Any, Any], task: Task[Any], judged: Judged) -> di
     }
 
 
-def _used(
-    job: JobSpec, recorded: Mapping[str, Any], outcome: Outcome, exchanges: str | None
-) -> LlmUse:
+def _used(job: JobSpec, recorded: Mapping[str, Any], outcome: Outcome) -> LlmUse:
     """Say what was told and used of a language model."""
     told = {**recorded, "settings": {} if job.talk is None else job.talk.settings}
     asked = outcome.asked
@@ -171,7 +170,6 @@ def _used(
         curve=None
         if outcome.curve is None
         else tuple(LlmPoint(calls=calls, loss=loss) for calls, loss in outcome.curve),
-        log=exchanges,
     )
 
 
