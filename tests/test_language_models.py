@@ -251,11 +251,12 @@ def test_a_caller_that_dies_in_mid_call_costs_its_call_and_no_more(tmp_path: Pat
 
 def test_tokens_and_money_are_never_passed(tmp_path: Path) -> None:
     price = (1.0, 2.0)
-    for name, allowed in {
+    cases: dict[str, dict[str, Any]] = {
         "prompt": {"prompt_tokens": 400},
         "completion": {"completion_tokens": 300},
         "money": {"money": 0.0005, "price": price},
-    }.items():
+    }
+    for name, allowed in cases.items():
         with Stub() as stub, talking(tmp_path / name, stub, **allowed) as (llm, conversation):
             count = ask_until_spent(llm, 0, max_tokens=100)
             asked = conversation.asked()

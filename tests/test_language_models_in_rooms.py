@@ -412,8 +412,7 @@ def test_modes_end_in_the_right_status(here: Bench, mode: str, status: Status, w
 def test_an_endpoint_that_is_not_there_is_no_fault_of_the_method(here: Bench) -> None:
     with Stub() as stub:
         url = stub.url
-    plan_url = {"llm_url": url, "llm_calls": 2}
-    (record,) = here.ask(None, **plan_url)
+    (record,) = here.ask(None, llm_url=url, llm_calls=2)
     assert record.status is Status.UNAVAILABLE
     assert "nobody listens at that address" in record.reason
     assert url not in record.to_line()
