@@ -44,3 +44,9 @@ def probe(workspace: Workspace, console: Console) -> None:
         how = enforcement.how + (f"; {missing}" if missing else "")
         table.add_row(name, *cells, escape(how))
     console.print(table)
+    console.print(
+        "network: one endpoint, for a method with [access] llm = true: a socket in its job's "
+        "folder, at which the bench listens; nothing else.",
+        soft_wrap=True,
+        markup=False,
+    )

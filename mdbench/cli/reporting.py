@@ -12,6 +12,7 @@ from mdbench import datatypes, methods
 from mdbench.errors import MdbenchError, MethodError, UsageError
 from mdbench.reports.bundle import opened
 from mdbench.reports.combine import flatten, write_table
+from mdbench.reports.language_models import asked, read_probes
 from mdbench.reports.latex import latex_tables
 from mdbench.reports.leaderboard import Board, Kind
 from mdbench.reports.leaderboard import boards as boards_of
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from mdbench.datatypes.base import DataType
+    from mdbench.language_models.contamination import Probes
 
 __all__ = ["combine", "compare", "export", "html_of", "read_results", "report", "write"]
 
@@ -45,24 +47,28 @@ def combine(folder: Path, out: Path, console: Console) -> None:
 def report(folder: Path, out: Path | None, console: Console, *, title: str, text: bool) -> None:
     """Write the page, or print the leaderboards."""
     results = read_results(folder)
+    with opened(folder) as place:
+        probes = read_probes(place)
     if text:
         boards = compare(results, _workspace())
-        from mdbench.reports.terminal import leaderboards
+        from mdbench.reports.terminal import leaderboards, model_tables
 
         for sha256, number in studies(results):
             of = f"of the study with SHA-256 {sha256}" if sha256 else "of no study"
             console.print(f"{number} results {of}", soft_wrap=True)
         for table in leaderboards(boards):
             console.print(table)
+        for table in model_tables(asked(results, boards), probes):
+            console.print(table)
     if out is None:
         return
-    html = html_of(results, title=title)
+    html = html_of(results, title=title, probes=probes)
     write(out, html)
     size = len(html.encode()) / 1e6
     console.print(f"{len(results)} results in {escape(str(out))} ({size:.1f} MB)", soft_wrap=True)
 
 
-def html_of(results: Sequence[Result], *, title: str) -> str:
+def html_of(results: Sequence[Result], *, title: str, probes: Sequence[Probes] = ()) -> str:
     """Make the page of results."""
     from mdbench.reports.pictures import Pictures
     from mdbench.reports.site import page
@@ -75,6 +81,7 @@ def html_of(results: Sequence[Result], *, title: str) -> str:
         picture=Pictures(partial(_data_type, workspace)).draw if workspace else None,
         describe=_Titles(workspace) if workspace else None,
         derivatives={name: kind.derivative for name, kind in _here(results).items()},
+        probes=probes,
     )
 
 
@@ -171,7 +178,9 @@ def _workspace() -> Workspace | None:
 def compare(results: Sequence[Result], workspace: Workspace | None) -> dict[str, Board]:
     """Compare methods on each data type, with what a workspace, if there is one, says of them."""
     specs = {name: kind.metrics for name, kind in _here(results).items()}
-    return boards_of(results, _kinds(workspace), specs)
+    kinds = _kinds(workspace)
+    known = {one.algorithm: kinds[one.folder] for one in results if one.folder in kinds}
+    return boards_of(results, kinds | known, specs)
 
 
 def _here(results: Sequence[Result]) -> dict[str, type[DataType[Any, Any]]]:

@@ -71,7 +71,7 @@ class Exchange(BaseModel):
     model, fingerprint
         As the endpoint says them.
     latency_s
-        Seconds of the last attempt.
+        Seconds that the endpoint took, over all attempts.
     attempts
         How often it was sent.
     """

@@ -69,14 +69,15 @@ class Live:
             Gives the seconds that the endpoint may take; None for no limit.
         """
         body = dumped(begun.request)
-        found, attempt = begun, 0
+        found, attempt, took = begun, 0, 0.0
         while not self._over.is_set():
             attempt += 1
+            most = left()
             start = time.monotonic()
-            found, again, pause = self._try(begun, body, left())
-            took = time.monotonic() - start
+            found, again, pause = self._try(begun, body, None if most is None else most - took)
+            took += time.monotonic() - start
             found = found.model_copy(update={"latency_s": took, "attempts": attempt})
-            if not again or attempt == _ATTEMPTS:
+            if not again or attempt == _ATTEMPTS or (most is not None and took >= most):
                 break
             least = self._pauses[min(attempt, len(self._pauses)) - 1]
             self._over.wait(min(_LONGEST_PAUSE, max(least, pause or 0.0)))

@@ -187,5 +187,5 @@ def _hold_to_the_model(outcome: Outcome) -> None:
         return
     if asked.missed:
         outcome.fail(Status.FAILED, asked.missed)
-    elif asked.trouble and outcome.status not in ANSWERED:
+    elif asked.trouble:  # whatever it says: nobody has answered it anything
         outcome.fail(Status.UNAVAILABLE, asked.trouble)

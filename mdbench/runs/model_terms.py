@@ -146,7 +146,7 @@ class ModelTerms:
     llm_calls: int | None = _limit(
         "calls",
         "--llm-calls N",
-        f"Completions a job may ask for.  Default: {USUAL_CALLS}.",
+        f"Completions a job may ask for.  Default of a run: {USUAL_CALLS}.",
         _count,
         usual=USUAL_CALLS,
     )
