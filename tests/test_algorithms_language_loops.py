@@ -169,6 +169,16 @@ def test_an_endpoint_that_fails_five_times_in_a_row_ends_the_job(name: str) -> N
     assert len(model.requests) == 5
 
 
+def test_an_endpoint_that_never_answers_is_a_failure_whatever_ends_the_search() -> None:
+    model = Failing("sga", 0)
+    with (
+        loop("sga", model, samples=20) as adapter,
+        pytest.raises(LanguageModelError, match="HTTP 500"),
+    ):
+        adapter.fit(table(60))
+    assert len(model.requests) == 3
+
+
 @pytest.mark.parametrize("name", LOOPS)
 def test_an_endpoint_that_fails_now_and_then_loses_samples(name: str) -> None:
     with loop(name, Failing(name, 3), samples=60) as adapter:

@@ -83,7 +83,8 @@ class Asker:
         self._max_tokens = max_tokens
         self._deadline = deadline
         self._requests = 0
-        self._failures = 0
+        self._failures, self._answered = 0, False
+        self._failure: LanguageModelError | None = None
 
     def ask(
         self, messages: Sequence[Message], n: int = 1, *, temperature: float | None = None
@@ -95,14 +96,13 @@ class Asker:
         SearchOver
             If samples, budget or time are used up.
         LanguageModelError
-            If several requests in a row have failed.
+            If several requests in a row have failed, or all until the end.
         """
         n = min(n, self._samples - self.asked)
         if self._deadline is not None and time.monotonic() >= self._deadline:
             self.over = self.late = True
         if n <= 0 or self.over:
-            self.over = True
-            raise SearchOver
+            raise self._ended()
         self._requests += 1
         try:
             replies = self._model.chat(
@@ -113,20 +113,25 @@ class Asker:
                 seed=(self._seed * 1_000_003 + self._requests) % 2**31,
             )
         except BudgetSpent:
-            self.over = True
-            raise SearchOver from None
+            raise self._ended() from None
         except LanguageModelError as error:
             self.asked += n
             self._failures += 1
+            self._failure = error
             self.note(f"the endpoint failed: {error}")
             if self._failures >= MOST_FAILURES:
                 raise
             return []
-        self._failures = 0
+        self._failures, self._answered = 0, True
         replies = replies[:n]
         # Whoever gives nothing without an error would be asked for ever.
         self.asked += len(replies) or n
         return replies
+
+    def _ended(self) -> Exception:
+        """Give what ends the search: its failure, where the endpoint has never answered."""
+        self.over = True
+        return SearchOver() if self._answered or self._failure is None else self._failure
 
     def note(self, reason: object) -> None:
         """Count a reply that could not be used."""
