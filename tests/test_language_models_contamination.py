@@ -13,7 +13,7 @@ from mdbench.cli import main
 from mdbench.datatypes import find
 from mdbench.datatypes.base import Background
 from mdbench.errors import RecordsError, UsageError
-from mdbench.language_models.contamination import PROBES, Probes, closest
+from mdbench.language_models.contamination import PROBES, Probes, Subject, closest
 from mdbench.language_models.stub import Stub
 from mdbench.language_models.views import prompt_view, symmetries
 from mdbench.protocols import Protocol
@@ -241,10 +241,7 @@ def test_names_are_made_fit_for_python_and_for_equations() -> None:
 
 def test_the_rows_of_a_problem_of_the_same_size_are_taken() -> None:
     tasks = [task_of("srsd", name) for name in (FRICTION, POTENTIAL, "feynman-i.12.2")]
-    subjects = [
-        type("S", (), {"name": str(i), "task": task, "background": b})()
-        for i, (task, b) in enumerate(tasks)
-    ]
+    subjects = [Subject(str(i), task, known) for i, (task, known) in enumerate(tasks)]
     assert closest(subjects[0], subjects) is subjects[1]
     assert closest(subjects[1], subjects) is subjects[0]
     assert closest(subjects[2], subjects) is None

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import select
 import socket
 import threading
 import time
@@ -70,78 +69,77 @@ class Proxy:
     def __init__(self, folder: int, answer: Callable[[bytes], bytes]) -> None:
         self._answer = answer
         self._listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._over = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-        self._free = threading.Semaphore(_AT_A_TIME)
         self._lock = threading.Lock()
         self._open: set[socket.socket] = set()
-        self._serving: set[threading.Thread] = set()
+        self._threads: list[threading.Thread] = []
+        self._idle = 0
         self._closed = False
         try:
-            place = f"/proc/self/fd/{folder}/{NAME}"
-            self._listening.bind(place)
+            self._listening.bind(f"/proc/self/fd/{folder}/{NAME}")
             os.chmod(NAME, 0o666, dir_fd=folder)  # noqa: S103 - the folder is the job's alone
             self._listening.listen(_WAITING)
-            self._listening.setblocking(False)  # who waited may have gone again
         except BaseException:
             self._listening.close()
-            os.close(self._over)
             raise
-        self._thread = threading.Thread(target=self._accept, daemon=True)
-        self._thread.start()
+        self._begin()
+
+    def _begin(self) -> None:
+        """Have one more thread wait for connections; more than one only where they are busy."""
+        with self._lock:
+            if self._idle or self._closed or len(self._threads) >= _AT_A_TIME:
+                return
+            self._idle += 1
+            thread = threading.Thread(target=self._work, daemon=True)
+            self._threads.append(thread)
+        thread.start()
 
     def close(self) -> None:
-        """Listen no more, and end what is being served; once."""
-        self._closed = True
-        os.eventfd_write(self._over, 1)
-        self._free.release()
-        self._thread.join()
-        self._listening.close()
+        """Listen no more, and end what is being served."""
         with self._lock:
+            self._closed = True
             for connection in self._open:
                 with suppress(OSError):
                     connection.shutdown(socket.SHUT_RDWR)
-            serving = list(self._serving)
-        for thread in serving:
+        with suppress(OSError):
+            self._listening.shutdown(socket.SHUT_RDWR)  # wakes all who wait for connections
+        for thread in self._threads:
             thread.join()
-        os.close(self._over)
+        self._listening.close()
 
-    def _accept(self) -> None:
+    def _work(self) -> None:
+        """Serve one connection after the other."""
         while True:
-            self._free.acquire()
-            heard: list[socket.socket | int] = [self._listening, self._over]
-            ready = select.select(heard, [], [])[0]
-            if self._closed:
-                return
             try:
                 connection, _ = self._listening.accept()
-            except OSError:
-                self._free.release()
-                if not ready:
-                    return
+            except ConnectionAbortedError:
                 continue
-            thread = threading.Thread(target=self._serve, args=(connection,), daemon=True)
+            except OSError:
+                return
             with self._lock:
+                self._idle -= 1
                 self._open.add(connection)
-                self._serving.add(thread)
-            thread.start()
+                if self._closed:
+                    connection.close()
+                    return
+            self._begin()
+            try:
+                self._serve(connection)
+            finally:
+                with self._lock:
+                    self._open.discard(connection)
+                    self._idle += 1
+                connection.close()
 
     def _serve(self, connection: socket.socket) -> None:
         try:
-            try:
-                status, body = 200, self._answer(_body_of(connection))
-            except RefusedError as refused:
-                status, body = refused.status, _error(refused.code, str(refused))
-            except (OSError, _GoneError):
-                return
-            except Exception:  # noqa: BLE001 - our own mistake, which must not hang a job
-                status, body = 500, _error("mistake", "the bench made a mistake")
-            _send(connection, status, body)
-        finally:
-            with self._lock:
-                self._open.discard(connection)
-                self._serving.discard(threading.current_thread())
-            connection.close()
-            self._free.release()
+            status, body = 200, self._answer(_body_of(connection))
+        except RefusedError as refused:
+            status, body = refused.status, _error(refused.code, str(refused))
+        except (OSError, _GoneError):
+            return
+        except Exception:  # noqa: BLE001 - our own mistake, which must not hang a job
+            status, body = 500, _error("mistake", "the bench made a mistake")
+        _send(connection, status, body)
 
 
 class _GoneError(Exception):

@@ -189,7 +189,7 @@ class LlmUse(_Model):
     """What a method was told and has used of a language model."""
 
     model: Text | None = None
-    settings: JsonObject = {}
+    settings: Text | None = None
     prompt: str | None = None
     budget: LlmBudget = LlmBudget()
     price: tuple[float, ...] | None = None

@@ -86,7 +86,11 @@ def execute(plan: Plan, runtime: Runtime, observer: Observer) -> Summary:
         _check_model(to_run, plan)
         observer.prepared(len(to_run), len(ready) - len(to_run))
         run = _Run(plan, runtime, observer, writers)
-        interrupted = run.all(to_run)
+        try:
+            interrupted = run.all(to_run)
+        finally:
+            if plan.model is not None:
+                plan.model.close()
         plan.inventory.save()  # of data that changed meanwhile
         newest = {
             name: dict(writer.earlier) | run.written[name] for name, writer in writers.items()

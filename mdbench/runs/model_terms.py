@@ -65,7 +65,7 @@ _PINNED = ("model", "messages", "n", "stream", "tools", "functions")
 _TOKENS = ("max_tokens", "max_completion_tokens")
 
 
-def _settings(option: str, text: str) -> str:
+def _settings(option: str, text: str) -> str | None:
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
@@ -84,7 +84,7 @@ def _settings(option: str, text: str) -> str:
             raise UsageError(
                 f"{option} says {name} = {value!r}.", "It is a whole number from 1 on."
             )
-    return json.dumps(found, sort_keys=True)
+    return json.dumps(found, sort_keys=True) if found else None
 
 
 def _limit(name: str, typed: str, help_: str, read: Callable[[str, str], Any], **more: Any) -> Any:
@@ -120,15 +120,7 @@ class ModelTerms:
     llm_settings: str | None = field(
         default=None,
         metadata=declared(
-            Kept(
-                "llm_settings",
-                str,
-                left_out=None,
-                record="llm.settings",
-                access=_ACCESS,
-                back=lambda value: json.dumps(value, sort_keys=True),
-                written=False,
-            ),
+            Kept("llm_settings", left_out=None, record="llm.settings", access=_ACCESS),
             Typed("--llm-settings JSON", "Fields of every request to it, as JSON.", _settings),
         ),
     )

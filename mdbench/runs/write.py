@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from mdbench.runs.attempt import Outcome
     from mdbench.runs.due import Ready
     from mdbench.runs.judgement import Judged
-    from mdbench.runs.spec import JobSpec
     from mdbench.runtimes.base import Prepared, Runtime
 
 __all__ = ["ONE_ENDPOINT", "Stopwatch", "make_record", "scored"]
@@ -109,7 +108,7 @@ def make_record(
             invalid=outcome.invalid,
         ),
         front=None if outcome.front is None else tuple(_front(outcome.front)),
-        llm=None if asked is None else _used(one.job, asked, outcome),
+        llm=None if asked is None else _used(asked, outcome),
         runtime=Isolation(name=runtime.name, details=_details(runtime, prepared, outcome)),
         provenance=Provenance(
             python=None if prepared is None else prepared.python,
@@ -150,14 +149,13 @@ def scored(data_type: DataType[Any, Any], task: Task[Any], judged: Judged) -> di
     }
 
 
-def _used(job: JobSpec, recorded: Mapping[str, Any], outcome: Outcome) -> LlmUse:
+def _used(recorded: Mapping[str, Any], outcome: Outcome) -> LlmUse:
     """Say what was told and used of a language model."""
-    told = {**recorded, "settings": {} if job.talk is None else job.talk.settings}
     asked = outcome.asked
     if asked is None:
-        return LlmUse(**told)
+        return LlmUse(**recorded)
     return LlmUse(
-        **told,
+        **recorded,
         calls=asked.calls,
         failed=asked.failed,
         spent=asked.refused,
