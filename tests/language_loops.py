@@ -135,6 +135,10 @@ def error(adapter: Any, problem: Problem) -> float:
     least = []
     for target in range(len(problem.targets)):
         y = problem.Y[:, target]
-        offs = [each.predictions - y for each in adapter.candidates() if each.target == target]
+        offs = [
+            each.predictions.reshape(-1) - y
+            for each in adapter.candidates()
+            if each.target in {None, target}
+        ]
         least.append(min(float(np.mean(off**2)) for off in offs) / float(y.var()))
     return max(least)

@@ -265,6 +265,19 @@ def test_several_targets_each_have_a_front(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LOOPS)
+def test_candidates_say_after_how_many_calls_they_were_found(name: str) -> None:
+    problem = table(60)
+    model = Scripted(name, lambda count: good(name) if count == 30 else other(name, 0.5))
+    with loop(name, model, samples=200) as adapter:
+        adapter.fit(problem)
+        candidates = list(adapter.candidates())
+    assert all(each.target is None and each.predictions.shape == (60, 1) for each in candidates)
+    first, last = candidates[0].hyperparameters["calls"], candidates[-1].hyperparameters["calls"]
+    assert 0 <= first < last == model.calls
+    assert 31 <= last < 60
+
+
+@pytest.mark.parametrize("name", LOOPS)
 def test_what_the_bench_tells_stands_in_the_prompts_and_the_targets_do_not(name: str) -> None:
     told = Problem(
         "table",
@@ -527,7 +540,7 @@ def test_a_formula_with_too_many_constants_comes_with_shorter_ones() -> None:
     ) as adapter:
         adapter.fit(problem)
         shortest = next(
-            each for each in adapter.candidates() if np.allclose(each.predictions, problem.Y[:, 0])
+            each for each in adapter.candidates() if np.allclose(each.predictions, problem.Y)
         )
     assert shortest.equations[0] in {"2*x0*x1", "2.0*x0*x1"} or "x2" not in shortest.equations[0]
 

@@ -16,7 +16,7 @@ from asking import Asker
 from concept_library import ConceptLibrary
 from grammar_draws import DrawingModel, GrammarDraws
 from hillclimb import least_squares
-from program_loops import python_names, situation_of
+from program_loops import counted, python_names, situation_of
 from regressor import AgeFitness
 from scaling import in_own_units, line, text
 from trees import FUNCTIONS
@@ -219,7 +219,7 @@ class LibrarySearch(AgeFitness):
                     calls.setdefault((run.target, equation), search.found.get(tree, 0))
         for candidate in super().candidates():
             key = int(candidate.target or 0), candidate.equations[0]
-            yield replace(candidate, hyperparameters={"calls": calls.get(key, 0)})
+            yield counted(candidate, calls.get(key, 0), self._problem)
 
     def _make_asker(self, deadline: float | None) -> Asker:
         asks = self._probability > 0 and not self.nollm

@@ -5,6 +5,7 @@ from __future__ import annotations
 import keyword
 import re
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["UNREADABLE", "ProgramLoop", "python_names", "renamed", "situation_of"]
+__all__ = ["UNREADABLE", "ProgramLoop", "counted", "python_names", "renamed", "situation_of"]
 
 UNREADABLE = (ReplyError, ProgramError)
 """What a reply that cannot be used raises."""
@@ -61,6 +62,14 @@ def situation_of(problem: Problem, targets: Sequence[str]) -> str:
     if description:
         lines += ["", str(description)]
     return "\n".join(lines)
+
+
+def counted(candidate: Candidate, calls: int, problem: Problem) -> Candidate:
+    """Say after how many completions a candidate was found; one of a single target is of all."""
+    candidate = replace(candidate, hyperparameters={"calls": calls})
+    if len(problem.targets) > 1 or candidate.predictions is None:
+        return candidate
+    return replace(candidate, predictions=candidate.predictions[:, np.newaxis], target=None)
 
 
 class ProgramLoop:
@@ -195,12 +204,8 @@ class ProgramLoop:
         finished = len(self._chosen) == len(self.problem.targets)
         self._members = self._members if finished else list(self.fronts.members())
         for member in self._members:
-            yield Candidate(
-                (member.equation,),
-                member.predictions,
-                hyperparameters={"calls": member.calls},
-                target=member.target,
-            )
+            candidate = Candidate((member.equation,), member.predictions, target=member.target)
+            yield counted(candidate, member.calls, self.problem)
 
     def choose(self, indices: Sequence[int]) -> None:
         """Use these candidates, one a target; before, those of least error are used."""
