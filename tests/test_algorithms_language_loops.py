@@ -595,13 +595,14 @@ def test_no_reply_is_looked_at_for_ever(text: str) -> None:
         replies, reading = imported("replies"), imported("formula_reading")
         reply = HOSTILE[text]
         refused = 0
-        for read in (
+        ways: tuple[Callable[[], object], ...] = (
             lambda: reading.read_function(
                 replies.code_of(replies.said(said(reply))), ["x0"], 1, parameters=3
             ),
             lambda: reading.read_class(replies.code_of(replies.said(said(reply))), ["x0"], 1),
             lambda: replies.text_list(replies.said(said(reply))),
-        ):
+        )
+        for read in ways:
             try:
                 read()
             except ValueError:
