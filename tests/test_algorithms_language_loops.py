@@ -299,6 +299,24 @@ def test_what_the_bench_tells_stands_in_the_prompts_and_the_targets_do_not(name:
     assert sum(shows_rows) == (20 if name == "direct" else 0)
 
 
+@pytest.mark.parametrize("name", LOOPS)
+def test_a_fit_that_is_stopped_from_outside_has_a_front(name: str) -> None:
+    """The worker asks for candidates after it has ended a fit whose time is up."""
+
+    class Stopped(KnowingModel):
+        def chat(self, messages: Any, n: int = 1, **settings: Any) -> list[Reply]:
+            if self.calls >= 20:
+                raise KeyboardInterrupt
+            return super().chat(messages, n, **settings)
+
+    with loop(name, Stopped(name, probability=0.0), samples=200) as adapter:
+        with pytest.raises(KeyboardInterrupt):
+            adapter.fit(table(60))
+        candidates = list(adapter.candidates())
+    assert candidates
+    assert all(np.isfinite(each.predictions).all() for each in candidates)
+
+
 @pytest.mark.parametrize("name", LOOPS[:-1])  # lasr's clock is AFP's
 def test_time_that_is_up_ends_the_search(name: str) -> None:
     with loop(name, KnowingModel(name, probability=0.0), samples=10**6) as adapter:

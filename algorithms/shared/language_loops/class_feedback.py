@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from asking import SearchOver
 from formula_fitting import Adam
-from formula_reading import read_class
+from formula_reading import MAX_PARAMETERS, read_class
 from program_loops import UNREADABLE, ProgramLoop
 from replies import code_of, said, section
 
@@ -132,7 +132,7 @@ class FeedbackSearch(ProgramLoop):
             names += [f"self.c{first + place}" for place in range(len(self.names) + 1)]
             terms = [f"{names[first + place]} * {name}" for place, name in enumerate(self.names)]
             outputs.append(" + ".join([*terms, names[-1]]))
-        if len(names) > self.parameters:
+        if len(names) > MAX_PARAMETERS:
             return self._class(["self.c0"], ", ".join(["self.c0"] * len(outputs)))
         return self._class(names, ", ".join(outputs))
 
@@ -181,7 +181,8 @@ class FeedbackSearch(ProgramLoop):
             {"role": "system", "content": system},
             {"role": "user", "content": f"{self.situation()}\n\n{self._format()}"},
         ]
-        best = sorted(self.laws, key=lambda law: law.loss)[: self._shown]
+        first = {law.code: law for law in reversed(self.laws)}  # one of those that are the same
+        best = sorted(reversed(first.values()), key=lambda law: law.loss)[: self._shown]
         for law in reversed(best):
             said_then = f"### Plan\n{law.plan}\n\n### Code\n```python\n{law.code.rstrip()}\n```"
             messages += [

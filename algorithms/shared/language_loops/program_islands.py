@@ -157,4 +157,4 @@ class IslandSearch(ProgramLoop):
             "products and functions could be missing or wrong. Answer with the complete function "
             "in one fenced block of Python."
         )
-        return "\n\n".join([self.situation(), self.rules(), wanted, f"```python\n{code}\n```"])
+        return "\n\n".join([self.situation(), self.rules(name), wanted, f"```python\n{code}\n```"])

@@ -287,8 +287,8 @@ class ProgramLoop:
         """Say what is asked for, and what the bench tells of it."""
         return situation_of(self.problem, self.problem.targets)
 
-    def rules(self) -> str:
-        """Say what a program may be."""
+    def rules(self, name: str = "equation") -> str:
+        """Say what a program of that name may be."""
         count = len(self.problem.targets)
         several = (
             ""
@@ -298,7 +298,7 @@ class ProgramLoop:
             "on its own, so that indices may be used again."
         )
         return (
-            f"Write one Python function with the header `{self.header('equation')}`. Its arguments "
+            f"Write one Python function with the header `{self.header(name)}`. Its arguments "
             "are arrays of equal length; `params` holds unknown numbers, `params[0]` to "
             f"`params[{self.parameters - 1}]`, which are fitted to the data afterwards: use them "
             "for coefficients and leave numbers in only where they are part of the structure. "
