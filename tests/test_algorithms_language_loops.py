@@ -408,7 +408,7 @@ def test_sga_tells_what_came_of_the_best_of_which_the_best_is_last() -> None:
     def script(count: int) -> str:
         if count == 3:
             return law_class("exit()", 0)
-        return other("sga", count / 100)
+        return law_class(f"self.p0 * x{count % 3} ** {count % 4} + self.p1", 2)
 
     model = Scripted("sga", script)
     with loop("sga", model, samples=32) as adapter:

@@ -181,8 +181,10 @@ class FeedbackSearch(ProgramLoop):
             {"role": "system", "content": system},
             {"role": "user", "content": f"{self.situation()}\n\n{self._format()}"},
         ]
-        first = {law.code: law for law in reversed(self.laws)}  # one of those that are the same
-        best = sorted(reversed(first.values()), key=lambda law: law.loss)[: self._shown]
+        distinct: dict[str, ProposedLaw] = {}
+        for law in self.laws:
+            distinct.setdefault(law.code, law)
+        best = sorted(distinct.values(), key=lambda law: law.loss)[: self._shown]
         for law in reversed(best):
             said_then = f"### Plan\n{law.plan}\n\n### Code\n```python\n{law.code.rstrip()}\n```"
             messages += [
