@@ -26,6 +26,8 @@ _MOST_ROWS = 10_000
 """Of the last fit."""
 _REDUCED = 3
 """So many of the best programs of a target are made shorter."""
+_REFITTED = 6
+"""So many ways to leave a constant out are fitted: those that miss least before that."""
 _USELESS = 0.9
 """An error over the variance at which a formula says hardly more than a number."""
 _GAIN = 1e-7
@@ -173,35 +175,40 @@ class ProgramFronts:
             best[shown.size] = _Kept(root, fitted, self.calls)
 
     def _shorten(self, target: int, kept: _Kept) -> None:
-        root, constants, y = kept.root, kept.fitted.constants, self.Y[:, target]
+        root, constants = kept.root, kept.fitted.constants
         while constants:
-            tries: list[tuple[float, int, int, GraphNode, FittedFormula]] = []
+            tries: list[tuple[float, int, int, GraphNode]] = []
             for index in constants:
                 for value in (0.0, 1.0):
                     try:
                         shorter = settled(root, {index: value})
                     except ProgramError:
                         continue
-                    start = np.ones((1, 1 + max(constants)))
-                    for other, number in constants.items():
-                        start[0, other] = number
-                    fitted = fit_formula(shorter, self.X, y, start, iterations=self._iterations)
-                    tries.append((fitted.error, shorter.size, len(tries), shorter, fitted))
-            best = min(tries, default=None, key=lambda each: each[:3])
+                    error = self._refitted(target, shorter, constants, iterations=0).error
+                    tries.append((error, shorter.size, len(tries), shorter))
+            again = []
+            for _, size, number, shorter in sorted(tries, key=lambda each: each[:3])[:_REFITTED]:
+                fitted = self._refitted(target, shorter, constants, iterations=self._iterations)
+                again.append((fitted.error, size, number, shorter, fitted))
+            best = min(again, default=None, key=lambda each: each[:3])
             if best is None or not best[0] < _USELESS:
                 return
             *_, root, fitted = best
             constants = fitted.constants
             self._keep(target, root, fitted)
 
+    def _refitted(
+        self, target: int, root: GraphNode, constants: dict[int, float], *, iterations: int
+    ) -> FittedFormula:
+        """Fit a formula from constants that it had."""
+        start = _row(constants)
+        return fit_formula(root, self.X, self.Y[:, target], start, iterations=iterations)
+
     def _settled(self, kept: _Kept, X: Array, y: Array) -> tuple[str, Array, GraphNode] | None:
         """Write a formula, its constants fitted to more rows; None where it is not finite."""
         constants = kept.fitted.constants
         if constants and len(X) > len(self.X):
-            start = np.ones((1, 1 + max(constants)))
-            for index, value in constants.items():
-                start[0, index] = value
-            again = fit_formula(kept.root, X, y, start, iterations=self._iterations)
+            again = fit_formula(kept.root, X, y, _row(constants), iterations=self._iterations)
             if np.isfinite(again.error):
                 constants = again.constants
         try:
@@ -211,6 +218,14 @@ class ProgramFronts:
             return None
         predictions = evaluate_formula(root, self._problem.X)
         return (equation, predictions, root) if np.isfinite(predictions).all() else None
+
+
+def _row(constants: dict[int, float]) -> Array:
+    """Give constants as one start."""
+    start = np.ones((1, 1 + max(constants)))
+    for index, value in constants.items():
+        start[0, index] = value
+    return start
 
 
 def _some_rows(X: Array, Y: Array, most: int, seed: int) -> tuple[Array, Array]:

@@ -49,10 +49,9 @@ class FittedFormula:
 
 def spread(y: Array) -> float:
     """Give the standard deviation of targets (n,), or their size where all are equal, or 1."""
-    found = float(np.std(y))
-    if found > 1e-14 * float(np.max(np.abs(y), initial=0.0)):
-        return found
-    return float(np.max(np.abs(y), initial=0.0)) or 1.0
+    largest = float(np.max(np.abs(y), initial=0.0)) or 1.0
+    found = float(np.std(y / largest))  # as it is, a square could overflow
+    return largest * found if found > 1e-14 else largest  # noqa: PLR2004 - rounding
 
 
 def fixed_starts(count: int, parameters: int, seed: int) -> Array:
