@@ -409,6 +409,28 @@ def test_modes_end_in_the_right_status(here: Bench, mode: str, status: Status, w
     assert len(exchanges(here, record)) == known(known(record.llm).calls) == stub.count
 
 
+def test_a_job_whose_time_is_up_waits_for_no_answer(here: Bench) -> None:
+    with Stub(mode="never-ends") as stub:
+        (record,) = here.ask(stub, timeout_s=1.5)
+    assert record.status is Status.TIMEOUT
+    (first, *_) = exchanges(here, record)
+    assert first.error == "the job had ended"
+
+
+def test_the_stub_is_a_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stop(*_: object) -> bool:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("mdbench.cli.stubbing.wait", stop)
+    assert main(["llm-stub", "--port", "0", "--mode", "prose"]) == 0
+    said = capsys.readouterr().out
+    assert "/v1 answers with prose" in said
+    assert "0 requests" in said
+    assert main(["llm-stub", "--mode", "pros"]) == 2
+
+
 def test_an_endpoint_that_is_not_there_is_no_fault_of_the_method(here: Bench) -> None:
     with Stub() as stub:
         url = stub.url
