@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
 import zipfile
 from contextlib import closing
 from dataclasses import replace
@@ -22,8 +24,11 @@ from mdbench.language_models.stub import Stub
 from mdbench.methods import find
 from mdbench.records import RecordStore, Status, comparable
 from mdbench.reports.bundle import opened, write_bundle
+from mdbench.runs.due import make_ready
 from mdbench.runs.execute import execute
+from mdbench.runs.job import begin_job
 from mdbench.runs.plan import RunOptions, make_plan
+from mdbench.runs.slot import Environments, Slot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -407,6 +412,59 @@ def test_modes_end_in_the_right_status(here: Bench, mode: str, status: Status, w
         assert record.status is status, record.reason
     assert words in record.reason
     assert len(exchanges(here, record)) == known(known(record.llm).calls) == stub.count
+
+
+def test_a_job_whose_time_is_up_waits_for_no_answer(here: Bench) -> None:
+    with Stub(mode="never-ends") as stub:
+        (record,) = here.ask(stub, timeout_s=1.5)
+    assert record.status is Status.TIMEOUT
+    (first, *_) = exchanges(here, record)
+    assert first.error == "the job had ended"
+
+
+def test_a_job_that_is_killed_in_mid_search_begins_anew(here: Bench) -> None:
+    here.make_front()
+    with Stub(mode="slow", delay=0.02) as stub:
+        options = RunOptions(
+            ("nasty",), "ode", datasets=("rc-circuit",), llm_model="m", llm_url=stub.url
+        )
+        plan = make_plan(replace(options, llm_calls=20), here.place)
+        (one,) = make_ready(plan, here.runtime)
+        folder = here.place.root / "results"
+        environments = Environments(here.runtime)
+        with Slot(plan.inventory, here.runtime, environments, folder, model=plan.model) as slot:
+
+            def kill() -> None:
+                while stub.count < 5:
+                    time.sleep(0.002)
+                slot.interrupt()
+
+            killer = threading.Thread(target=kill)
+            killer.start()
+            killed = begin_job(one, slot)()
+            killer.join()
+        assert killed.status is Status.INTERRUPTED
+        assert 5 <= known(known(killed.llm).calls) < 20
+        stub.count = 0
+        with Slot(plan.inventory, here.runtime, environments, folder, model=plan.model) as slot:
+            record = begin_job(one, slot)()
+        known(plan.model).close()
+    assert record.status is Status.OK, record.reason
+    assert known(record.llm).calls == stub.count == len(exchanges(here, record)) == 20
+
+
+def test_the_stub_is_a_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stop(*_: object) -> bool:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("mdbench.cli.stubbing.wait", stop)
+    assert main(["llm-stub", "--port", "0", "--mode", "prose"]) == 0
+    said = capsys.readouterr().out
+    assert "/v1 answers with prose" in said
+    assert "0 requests" in said
+    assert main(["llm-stub", "--mode", "pros"]) == 2
 
 
 def test_an_endpoint_that_is_not_there_is_no_fault_of_the_method(here: Bench) -> None:

@@ -13,7 +13,12 @@ from mdbench.language_models.stub import MODES, Stub
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["serve"]
+__all__ = ["serve", "wait"]
+
+
+def wait() -> None:
+    """Wait for ever."""
+    threading.Event().wait()
 
 
 def serve(mode: str, port: int, seed: int, answer: str, knows: float, console: Console) -> int:
@@ -24,7 +29,7 @@ def serve(mode: str, port: int, seed: int, answer: str, knows: float, console: C
             f"{escape(stub.url)} answers with {MODES[mode]}.  To stop it: Ctrl-C", soft_wrap=True
         )
         try:
-            threading.Event().wait()
+            wait()
         except KeyboardInterrupt:
             console.print(f"{stub.count} requests.")
     return Exit.DONE

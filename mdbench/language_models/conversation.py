@@ -21,6 +21,8 @@ __all__ = ["Answerer", "Conversation", "ModelUse"]
 
 _AT_A_TIME = 8
 """Completions of one job that are under way at once."""
+_END_SECONDS = 2.0
+"""How long the end of what is under way is waited for."""
 _NOTHING = Usage(prompt_tokens=0, completion_tokens=0)
 
 
@@ -106,6 +108,8 @@ class Conversation:
         self._pool = ThreadPoolExecutor(_AT_A_TIME, thread_name_prefix="mdbench-llm")
         self._models: set[str] = set()
         self._fingerprints: set[str] = set()
+        self._quiet = threading.Condition()
+        self._under_way = 0
         self._failed = 0
         self._refused = self._estimated = False
 
@@ -162,6 +166,16 @@ class Conversation:
 
     def _complete(self, begun: Exchange, wanted: Spent) -> Exchange:
         """Have a request answered, write it down, and put down what it used."""
+        with self._quiet:
+            self._under_way += 1
+        try:
+            return self._completed(begun, wanted)
+        finally:
+            with self._quiet:
+                self._under_way -= 1
+                self._quiet.notify_all()
+
+    def _completed(self, begun: Exchange, wanted: Spent) -> Exchange:
         used = Spent(calls=1)
         try:
             found = self._answerer.complete(begun, self._account.seconds_left)
@@ -213,9 +227,14 @@ class Conversation:
         self._answerer.hang_up()
 
     def close(self) -> None:
-        """Let go of all; nobody asks any more."""
+        """Let go of all; nobody asks any more.
+
+        What cannot be given up at once, such as a connection that is being made, goes unrecorded.
+        """
         self.hang_up()
-        self._pool.shutdown(wait=True)
+        with self._quiet:
+            self._quiet.wait_for(lambda: not self._under_way, _END_SECONDS)
+        self._pool.shutdown(wait=False, cancel_futures=True)
         self._answerer.close()
         self._log.close()
 

@@ -110,6 +110,7 @@ class ExchangeLog:
         self._path = path
         self._file: IO[bytes] | None = None
         self._lock = threading.Lock()
+        self._closed = False
         self.written = 0
         with suppress(FileNotFoundError):
             path.unlink()
@@ -124,6 +125,8 @@ class ExchangeLog:
         """
         line = exchange.model_dump_json(by_alias=True).encode() + b"\n"
         with self._lock:
+            if self._closed:
+                return
             if self._file is None:
                 self._path.parent.mkdir(parents=True, exist_ok=True)
                 self._file = self._path.open("wb", buffering=0)
@@ -131,8 +134,9 @@ class ExchangeLog:
             self.written += 1
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file; what comes later is left out."""
         with self._lock:
+            self._closed = True
             if self._file is not None:
                 self._file.close()
 

@@ -92,7 +92,8 @@ class Live:
         try:
             said = self._endpoint.ask(body, owner=self, seconds=seconds)
         except EndpointError as error:
-            self._despair(f"the endpoint of --llm-url does not answer: {error}")
+            if not self._over.is_set():
+                self._despair(f"the endpoint of --llm-url does not answer: {error}")
             return begun.model_copy(update={"error": f"no answer: {error}"}), True, None
         if said.status == http.client.OK:
             return self._read(begun, said), False, None

@@ -30,6 +30,8 @@ _AT_A_TIME = 16
 _WAITING = 64
 _READ_SECONDS = 10.0
 """How long a request may take to come, and an answer to be taken."""
+_END_SECONDS = 2.0
+"""How long the end of what is being served is waited for."""
 _PIECE = 2**16
 _REQUEST = re.compile(rb"([!-~]{1,32}) ([!-~]{1,2048}) HTTP/1\.[01]")
 _HEADER = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([ -~\x80-\xff\t]*)")
@@ -102,8 +104,9 @@ class Proxy:
                     connection.shutdown(socket.SHUT_RDWR)
         with suppress(OSError):
             self._listening.shutdown(socket.SHUT_RDWR)  # wakes all who wait for connections
+        end = time.monotonic() + _END_SECONDS
         for thread in self._threads:
-            thread.join()
+            thread.join(max(0.0, end - time.monotonic()))
         self._listening.close()
 
     def _work(self) -> None:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["leaderboards", "model_tables"]
 
+_WIDE = {"model", "prompt", "failed", "model s a job", "budget spent"}
+"""Columns that 80 characters have no room for; model and prompt stand behind the method's name."""
 MOST_WITH_INTERVAL = 3
 """Metrics besides the primary one beside which there is room for its interval and for memory."""
 
@@ -35,17 +37,18 @@ def leaderboards(boards: Mapping[str, Board]) -> Iterator[Table]:
 
 def model_tables(rows: Sequence[Asking], probes: Sequence[Probes]) -> Iterator[Table]:
     """Make the tables of what was asked of language models, where something was."""
-    for title, heads, lines in (
-        ("Language models", ASKING_HEADS, [asking_row(one) for one in rows]),
-        ("What language models know of the problems", PROBE_HEADS, probe_rows(probes)),
+    for title, heads, lines, left_out in (
+        ("Language models", ASKING_HEADS, [asking_row(one) for one in rows], _WIDE),
+        ("What language models know of the problems", PROBE_HEADS, probe_rows(probes), set()),
     ):
         if not lines:
             continue
         table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
-        for head in heads:
-            table.add_column(head)
+        shown = [place for place, head in enumerate(heads) if head not in left_out]
+        for place in shown:
+            table.add_column(heads[place])
         for line in lines:
-            table.add_row(*map(escape, line))
+            table.add_row(*(escape(line[place]) for place in shown))
         yield table
 
 

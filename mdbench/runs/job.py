@@ -120,7 +120,7 @@ def begin_job(one: Ready, slot: Slot) -> Callable[[], Record]:
         outcome = Outcome(Status.FAILED, str(error))
     outcome.reason = Discretion({method.folder.parent: "algorithms"}).text(outcome.reason)
     if slot.interrupted and outcome.status not in ANSWERED:
-        outcome = Outcome(Status.INTERRUPTED, "the run was stopped")
+        outcome = Outcome(Status.INTERRUPTED, "the run was stopped", asked=outcome.asked)
     seconds = watch.seconds
     return lambda: make_record(
         one,
