@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 LOOPS = ("direct", "llmsr", "openevolve", "sga", "lasr")
-QUICK = {"starts": 4, "iterations": 30}
+QUICK = {"starts": 2, "iterations": 25}
 SMALL: dict[str, dict[str, Any]] = {
     **dict.fromkeys(("direct", "llmsr", "openevolve"), QUICK),
     "lasr": {"population_size": 60, "generations": 60, "probability": 0.06, "iteration": 10},
@@ -122,7 +122,7 @@ def loop(name: str, model: Any = None, **changes: Any) -> Iterator[Any]:
         yield adapter.Adapter(**{"seed": 0, "threads": 1, "samples": 300, **given, **changes})
 
 
-def table(rows: int = 80, **more: Any) -> Problem:
+def table(rows: int = 50, **more: Any) -> Problem:
     """Give rows of the law."""
     X = np.random.default_rng(5).uniform(0.5, 3, (rows, 3))
     a, b, c = X.T

@@ -60,7 +60,8 @@ def test_finds_what_a_model_knows_now_and_then_and_draws_do_not(name: str) -> No
             found += error(adapter, problem) < 1e-12
             assert model.calls <= 300
     assert found >= 9
-    with loop(f"{name}_nollm", samples=300) as adapter:
+    # What is drawn does not hang on the loop: one has all its draws, the others enough.
+    with loop(f"{name}_nollm", samples=300 if name == "direct" else 100) as adapter:
         adapter.fit(problem)
         assert error(adapter, problem) > 1e-3
 
@@ -87,17 +88,17 @@ MODES = {
 @pytest.mark.parametrize("name", LOOPS)
 def test_useless_replies_are_counted_and_end_in_the_loops_own_start(name: str, mode: str) -> None:
     problem = table(60)
-    small = {"generations": 20} if name == "lasr" else {}
-    with loop(name, Scripted(name, lambda _: MODES[mode]), samples=40, **small) as adapter:
+    small = {"generations": 10} if name == "lasr" else {}
+    with loop(name, Scripted(name, lambda _: MODES[mode]), samples=20, **small) as adapter:
         if name == "direct":
-            with pytest.raises(RuntimeError, match="none of 40 replies has a formula for y"):
+            with pytest.raises(RuntimeError, match="none of 20 replies has a formula for y"):
                 adapter.fit(problem)
         else:
             adapter.fit(problem)
             assert len(adapter.equations()) == 1
             assert not adapter.stopped_early
-        assert 0 < sum(adapter.asker.useless.values()) <= 40
-        assert adapter.asker.asked <= 40
+        assert 0 < sum(adapter.asker.useless.values()) <= 20
+        assert adapter.asker.asked <= 20
 
 
 FENCES: dict[str, Callable[[str], str]] = {
