@@ -32,6 +32,7 @@ _READ_SECONDS = 10.0
 """How long a request may take to come, and an answer to be taken."""
 _END_SECONDS = 2.0
 """How long the end of what is being served is waited for."""
+_PAUSE_SECONDS = 0.05
 _PIECE = 2**16
 _REQUEST = re.compile(rb"([!-~]{1,32}) ([!-~]{1,2048}) HTTP/1\.[01]")
 _HEADER = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([ -~\x80-\xff\t]*)")
@@ -114,10 +115,11 @@ class Proxy:
         while True:
             try:
                 connection, _ = self._listening.accept()
-            except ConnectionAbortedError:
-                continue
             except OSError:
-                return
+                if self._closed:
+                    return
+                time.sleep(_PAUSE_SECONDS)  # this process may have too many open files for now
+                continue
             with self._lock:
                 self._idle -= 1
                 self._open.add(connection)
