@@ -14,6 +14,7 @@ import numpy as np
 from mdbench.datatypes.base import Protocol, RawAnswer
 from mdbench.language_models.views import plain_view
 from mdbench.records import ANSWERED, Status
+from mdbench.runs.briefing import Briefing, curve
 from mdbench.runs.choice import Proposals
 from mdbench.runs.handover import HandoverError, read_predictions
 from mdbench.runs.standstill import Standstill
@@ -42,13 +43,12 @@ if TYPE_CHECKING:
 
     from mdbench.datatypes.base import Choice, DataType, Offer, Part, Task
     from mdbench.language_models.conversation import ModelUse
-    from mdbench.language_models.views import PromptView
     from mdbench.methods import Method
     from mdbench.runs.spec import JobSpec
     from mdbench.runtimes.base import JobFolder, Worker
     from mdbench.runtimes.protocol import CandidateItem, Message
 
-__all__ = ["Attempt", "Briefing", "Outcome", "Setting"]
+__all__ = ["Attempt", "Outcome", "Setting"]
 
 _M = TypeVar("_M", Fitted, Described, Predicted)
 
@@ -75,8 +75,6 @@ _NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
 _NOT_BY_A_LIMIT = {Status.TIMEOUT, Status.UNSUPPORTED, Status.UNAVAILABLE}
 _MOST_APART_S, _MOST_APART = 0.1, 0.05
 """How far a job's clock may be behind ours, which waits for files and messages, too."""
-_CALLS = "calls"
-"""The hyperparameter by which a candidate says after how many calls it was found."""
 _BREACHES = {"memory": Status.OUT_OF_MEMORY, "processes": Status.CRASHED}
 _ORDER = b"test rows"
 """Keeps the order of test rows apart from what else a seed draws."""
@@ -147,22 +145,6 @@ class Setting:
     def of(cls, method: Method, job: JobSpec) -> Setting:
         """Take what the method's folder says for the job's protocol."""
         return cls(method.spec.fixed(job.protocol), method.spec.combinations(job.protocol))
-
-
-@dataclass(frozen=True)
-class Briefing:
-    """What a method that asks a language model is told beyond the data.
-
-    Attributes
-    ----------
-    socket
-        The name of the socket in the job's folder.
-    view
-        How the problem is told; None as it is.
-    """
-
-    socket: str | None = None
-    view: PromptView | None = None
 
 
 class _StopError(Exception):
@@ -251,7 +233,7 @@ class Attempt:
         outcome.invalid = self._proposals.invalid + self._settings_failed
         if outcome.fit_s is None and self._fit_s:
             outcome.fit_s = self._fit_s
-        outcome.curve = _curve(self._proposals.offers)
+        outcome.curve = curve(self._proposals.offers)
         if self._job.save_pareto and self._method.spec.tuning != "none":
             outcome.front = self._proposals.offers
         return outcome
@@ -573,25 +555,6 @@ class Attempt:
                 f"used {peak:.0f} MiB of memory; {most} MiB are allowed",
             )
         return outcome
-
-
-def _curve(offers: list[Offer]) -> tuple[tuple[int, float], ...] | None:
-    """Say after how many calls of a language model the best loss was better than before.
-
-    None where no candidate says after how many it was found.
-    """
-    said = []
-    for offer in offers:
-        calls = offer.candidate.hyperparameters.get(_CALLS)
-        if isinstance(calls, int) and calls >= 0 and offer.candidate.target is None:
-            said.append((calls, offer.loss))
-    found: list[tuple[int, float]] = []
-    for calls, loss in sorted(said):
-        if not found or loss < found[-1][1]:
-            if found and found[-1][0] == calls:
-                found.pop()
-            found.append((calls, loss))
-    return tuple(found) or None
 
 
 def _test_order(task: Task[Any], seed: int) -> NDArray[np.intp] | None:

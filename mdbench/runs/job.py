@@ -14,7 +14,8 @@ from mdbench.language_models.proxy import NAME as SOCKET
 from mdbench.language_models.views import prompt_view
 from mdbench.records import ANSWERED, Status
 from mdbench.runs.asking import exchanges_beside
-from mdbench.runs.attempt import Attempt, Briefing, Outcome, Setting
+from mdbench.runs.attempt import Attempt, Outcome, Setting
+from mdbench.runs.briefing import Briefing
 from mdbench.runs.due import isolated_parts, ready, scored_parts, told_parts
 from mdbench.runs.fingerprints import Facts
 from mdbench.runs.inventory import Inventory
