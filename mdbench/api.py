@@ -19,7 +19,7 @@ from pydantic import AwareDatetime, BaseModel
 from mdbench.errors import UsageError, did_you_mean
 from mdbench.expressions.scores import Comparison, compare
 from mdbench.protocols import Protocol
-from mdbench.records import Budget, Measured, Record, RecordStore, Selection
+from mdbench.records import Budget, LlmUse, Measured, Record, RecordStore, Selection
 from mdbench.runs.execute import execute
 from mdbench.runs.inventory import Inventory
 from mdbench.runs.plan import make_plan
@@ -150,6 +150,7 @@ _SPREAD: dict[str, type[BaseModel]] = {
     "selection": Selection,
     "budget": Budget,
     "measured": Measured,
+    "llm": LlmUse,
 }
 """Objects whose keys become columns, after their own name."""
 _BY_NAME = ("metrics", "options")

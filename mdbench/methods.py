@@ -25,6 +25,7 @@ __all__ = [
     "ENTRY_POINTS",
     "FAMILIES",
     "FOLDERS_VARIABLE",
+    "Access",
     "Limit",
     "Method",
     "MethodSpec",
@@ -41,8 +42,10 @@ ENTRY_POINTS = "mdbench.methods"
 """The group of entry points by which installed packages bring methods."""
 _NAME = r"^[a-z][a-z0-9_-]{0,39}$"
 _KEYS = "docs/adding-a-method.md lists all keys and the values allowed."
-FAMILIES = ("linear", "genetic", "neural", "pretrained", "bayesian", "baseline")
+FAMILIES = ("linear", "genetic", "neural", "pretrained", "llm", "bayesian", "baseline")
 """Families of methods that all data types share."""
+TABLE = "table"
+"""The view of methods that ask a language model."""
 SHARED = "shared"
 """The folder, beside those of the methods, with folders of code that several methods use."""
 _LOCKED = re.compile(r"^([A-Za-z0-9][\w.-]*)==([^\s;\\]+)", re.MULTILINE)
@@ -82,6 +85,13 @@ class Overrides(_Table):
     grid: dict[str, list[Any]] = {}
 
 
+class Access(_Table):
+    """What a method may reach from its room beyond its own files."""
+
+    llm: bool = False
+    """The language model that the user names: one endpoint, over a socket in the job's folder."""
+
+
 class MethodSpec(_Table):
     """The content of a ``method.toml`` (docs/adding-a-method.md)."""
 
@@ -108,6 +118,7 @@ class MethodSpec(_Table):
     the units of variables and targets."""
     takes: tuple[Literal["trajectories", "inputs"], ...] = ()
     """What it can use beyond one trajectory of states, where its view is one of trajectories."""
+    access: Access = Access()
     build: bool = False
     """Whether packages of its lock may be built from their sources."""
     fetch: str = Field(default="", pattern=r"^([a-z0-9_]+\.py)?$")
@@ -148,7 +159,7 @@ class MethodSpec(_Table):
     @property
     def chaotic(self) -> bool:
         """Whether a difference in the last digit may change all that follows."""
-        return self.family in {"genetic", "neural", "pretrained"}
+        return self.family in {"genetic", "neural", "pretrained", "llm"}
 
     @model_validator(mode="after")
     def _grid_fits_tuning(self) -> MethodSpec:
@@ -161,6 +172,11 @@ class MethodSpec(_Table):
         for name, values in self.grid.items():
             if not values:
                 raise ValueError(f"grid.{name} is empty; give at least one value")
+        if self.access.llm and (self.view != TABLE or self.given):
+            raise ValueError(
+                "access.llm = true goes with view = 'table' and without 'given': what its prompts "
+                f"may tell is said by --prompt; view is {self.view!r}, given is {self.given!r}"
+            )
         tables: list[MethodSpec | Overrides] = [self, self.check, *self.protocols.values()]
         for table in tables:
             _refuse_what_is_no_json(table.hyperparameters | table.grid)

@@ -13,11 +13,12 @@ from house import HereRuntime, add_method, number, workspace
 from mdbench.cli import main
 from mdbench.data.smoothing import smooth
 from mdbench.data.trajectory import Trajectory, named_columns
-from mdbench.datatypes.base import Protocol, RawAnswer
+from mdbench.datatypes.base import Background, Protocol, RawAnswer
 from mdbench.datatypes.ode import Ode, OdeDataset
 from mdbench.datatypes.shared.evidence import Increments
 from mdbench.errors import DataError, UsageError
 from mdbench.expressions import parse
+from mdbench.language_models.views import prompt_view
 from mdbench.records import RecordStore
 from mdbench.runs.inventory import Inventory
 from mdbench.runs.rescore import rescored
@@ -318,3 +319,12 @@ def test_columns_are_those_that_equations_are_evaluated_on() -> None:
     series = Trajectory(TIMES, TIMES[:, None], inputs=-TIMES[:, None])
     assert list(named_columns(series)) == ["u0", "v0"]
     np.testing.assert_array_equal(named_columns(series)["v0"], -TIMES)
+
+
+def test_a_prompt_that_may_tell_names_tells_the_users(kind: Ode, tmp_path: Path) -> None:
+    made = task(kind, load(kind, driven(tmp_path / "wind.csv"), **OPTIONS))
+    view = prompt_view("named", made, Background(), 0)
+    assert view.variables == ("Grosse", "Wind")
+    assert view.targets == ("Grosse_t",)
+    assert "- Grosse [m]" in (view.description or "")
+    assert prompt_view("anon", made, Background(), 0).variables == ("x0", "x1")

@@ -30,7 +30,7 @@ FLOORS = (
     {"drawing", "settings"},
     {"datatypes"},
     {"methods", "records"},
-    {"runtimes"},
+    {"runtimes", "language_models"},
     {"runs"},
     {"reports"},
     {"authoring", "api"},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from mdbench.datatypes.base import Protocol
 from mdbench.errors import DataError, MethodError, UsageError
 from mdbench.records import Status
 from mdbench.runs.due import make_ready
+from mdbench.runs.model_terms import ModelRoute, ModelTerms
 from mdbench.runs.plan import Plan, RunOptions, make_plan
 
 if TYPE_CHECKING:
@@ -116,6 +117,7 @@ def test_every_option_changes_the_plan(
 
 def test_no_option_is_left_out_of_the_test() -> None:
     others = {"data_type", "options", "special", "runtime", "require"}
+    others |= {each.name for kind in (ModelTerms, ModelRoute) for each in fields(kind)}
     assert set(TOGGLES) | others == set(RunOptions.__dataclass_fields__)
 
 

@@ -105,6 +105,19 @@ def recorded(job: JobSpec) -> Record:
         JOB,
         replace(JOB, dataset_path=Path("mine/a.csv"), protocol=Protocol.PUBLISHED, snr_db=None),
         replace(JOB, memory_mb=512, processes=9, output_mb=77, options={}),
+        replace(JOB, llm_model="a", prompt="anon", llm_calls=7),
+        replace(
+            JOB,
+            llm_model="a",
+            llm_settings='{"top_p": 0.5}',
+            prompt="prior",
+            llm_calls=1,
+            llm_prompt_tokens=2,
+            llm_completion_tokens=3,
+            llm_seconds=4.5,
+            llm_money=0.5,
+            llm_price=(0.15, 0.6),
+        ),
     ],
 )
 def test_a_record_gives_the_specification_back(job: JobSpec) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from mdbench.runs.typed import Typed
 
-__all__ = ["OPEN", "OpenCommand", "Told", "several", "with_run_options"]
+__all__ = ["OPEN", "OpenCommand", "Told", "several", "with_options_of", "with_run_options"]
 
 OPEN = {"allow_extra_args": True, "ignore_unknown_options": True}
 """For verbs that leave options they do not know to the data type."""
@@ -82,6 +82,22 @@ def with_run_options(verb: Callable[..., int | None]) -> Callable[..., int | Non
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {each.name: each.annotation for each in parameters}
     return command
+
+
+def with_options_of(kind: type[Any]) -> Callable[[Callable[[Any], int]], Callable[..., int]]:
+    """Give a verb the options that a class declares; it is called with an object of the class."""
+
+    def decorate(verb: Callable[[Any], int]) -> Callable[..., int]:
+        @wraps(verb)
+        def command(**given: Any) -> int:
+            return verb(read(kind, given))
+
+        parameters = [_parameter(name, option) for name, (option, _) in typed_fields(kind).items()]
+        command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        command.__annotations__ = {each.name: each.annotation for each in parameters}
+        return command
+
+    return decorate
 
 
 _TYPED = "COMMANDLINE"

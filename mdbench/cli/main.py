@@ -15,9 +15,10 @@ from rich.markup import escape
 from mdbench import __version__
 from mdbench.cli.arguments import spread
 from mdbench.cli.completing import COMPLETIONS
-from mdbench.cli.declared import OPEN, OpenCommand, Told, with_run_options
+from mdbench.cli.declared import OPEN, OpenCommand, Told, with_options_of, with_run_options
 from mdbench.cli.exits import Exit
 from mdbench.errors import MdbenchError, UsageError
+from mdbench.runs.probe_options import ProbeOptions
 from mdbench.runs.study import Study  # noqa: TC001 - the command line is made of it
 from mdbench.runs.typed import read_jobs, read_protocol, read_snr
 
@@ -243,6 +244,33 @@ def probe(json: Json = False) -> None:
     from mdbench.workspace import Workspace
 
     probing.probe(Workspace.find(), Console(highlight=False), json_=json)
+
+
+@app.command("llm-probe")
+@with_options_of(ProbeOptions)
+def llm_probe(options: ProbeOptions) -> int:
+    """Ask a language model what it knows of problems without data, and with others' data."""
+    from mdbench.cli import contaminating
+
+    return contaminating.llm_probe(options, Console(highlight=False))
+
+
+@app.command("llm-stub")
+def llm_stub(
+    mode: Annotated[str, typer.Option(metavar="NAME", help="How it answers, or fails to.")] = (
+        "good"
+    ),
+    port: Annotated[int, typer.Option(metavar="N", help="Where it listens.", min=0)] = 8099,
+    seed: Annotated[int, typer.Option(metavar="N", help="Of what it draws.")] = 0,
+    answer: Annotated[str, typer.Option(metavar="TEXT", help="An equation it knows.")] = "",
+    knows: Annotated[
+        float, typer.Option(metavar="P", help="How often it tells that.", min=0.0, max=1.0)
+    ] = 0.0,
+) -> int:
+    """Serve as a language model that is none, to try a set-up; until it is interrupted."""
+    from mdbench.cli import stubbing
+
+    return stubbing.serve(mode, port, seed, answer, knows, Console(highlight=False))
 
 
 @app.command()

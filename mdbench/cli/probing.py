@@ -40,6 +40,12 @@ def probe(workspace: Workspace, console: Console, *, json_: bool = False) -> Non
         how = "; ".join(filter(None, [one["how"], one["missing"], one["unavailable"]]))
         table.add_row(one["runtime"], *(cells or ["-"] * len(ENFORCED)), escape(how))
     console.print(table)
+    console.print(
+        "network: one endpoint, for a method with [access] llm = true: a socket in its job's "
+        "folder, at which the bench listens; nothing else.",
+        soft_wrap=True,
+        markup=False,
+    )
 
 
 def _probed(name: str, workspace: Workspace) -> dict[str, Any]:

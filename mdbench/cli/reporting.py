@@ -14,6 +14,7 @@ from mdbench import datatypes, methods
 from mdbench.errors import MdbenchError, MethodError, UsageError
 from mdbench.reports.bundle import opened
 from mdbench.reports.combine import flatten, write_table
+from mdbench.reports.language_models import asked, read_probes
 from mdbench.reports.latex import latex_tables
 from mdbench.reports.leaderboard import Board, Kind
 from mdbench.reports.leaderboard import boards as boards_of
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from mdbench.datatypes.base import DataType
+    from mdbench.language_models.contamination import Probes
 
 __all__ = ["combine", "compare", "export", "html_of", "read_results", "report", "write"]
 
@@ -59,18 +61,22 @@ def report(
         boards = compare(results, _workspace())
         told = {name: _as_json(board) for name, board in boards.items()}
         print(json.dumps({"schema": 1, "results": len(results), "data_types": told}))
+    with opened(folder) as place:
+        probes = read_probes(place)
     if text:
         boards = compare(results, _workspace())
-        from mdbench.reports.terminal import leaderboards
+        from mdbench.reports.terminal import leaderboards, model_tables
 
         for sha256, number in studies(results):
             of = f"of the study with SHA-256 {sha256}" if sha256 else "of no study"
             console.print(f"{number} results {of}", soft_wrap=True)
         for table in leaderboards(boards):
             console.print(table)
+        for table in model_tables(asked(results, boards), probes):
+            console.print(table)
     if out is None:
         return
-    html = html_of(results, title=title)
+    html = html_of(results, title=title, probes=probes)
     write(out, html)
     size = len(html.encode()) / 1e6
     console.print(f"{len(results)} results in {escape(str(out))} ({size:.1f} MB)", soft_wrap=True)
@@ -100,7 +106,7 @@ def _finite(value: Any) -> Any:
     return value
 
 
-def html_of(results: Sequence[Result], *, title: str) -> str:
+def html_of(results: Sequence[Result], *, title: str, probes: Sequence[Probes] = ()) -> str:
     """Make the page of results."""
     from mdbench.reports.pictures import Pictures
     from mdbench.reports.site import page
@@ -113,6 +119,7 @@ def html_of(results: Sequence[Result], *, title: str) -> str:
         picture=Pictures(partial(_data_type, workspace)).draw if workspace else None,
         describe=_Titles(workspace) if workspace else None,
         derivatives={name: kind.derivative for name, kind in _here(results).items()},
+        probes=probes,
     )
 
 
@@ -209,7 +216,9 @@ def _workspace() -> Workspace | None:
 def compare(results: Sequence[Result], workspace: Workspace | None) -> dict[str, Board]:
     """Compare methods on each data type, with what a workspace, if there is one, says of them."""
     specs = {name: kind.metrics for name, kind in _here(results).items()}
-    return boards_of(results, _kinds(workspace), specs)
+    kinds = _kinds(workspace)
+    known = {one.algorithm: kinds[one.folder] for one in results if one.folder in kinds}
+    return boards_of(results, kinds | known, specs)
 
 
 def _here(results: Sequence[Result]) -> dict[str, type[DataType[Any, Any]]]:

@@ -37,15 +37,24 @@ def reproduce(results: Path, patterns: list[str], n_jobs: int | None, console: C
     """Run again, compare and print; 0 if every result is the same."""
     if not results.exists():
         raise UsageError(f"There is no results file {results}.", "E.g. results/sindy-ode.jsonl")
-    workspace = Workspace.find()
     with opened(results) as place:
-        read = [record for file in results_files(place) for record in RecordStore(file).read()]
+        return _reproduce(place, patterns, n_jobs, console)
+
+
+def _reproduce(place: Path, patterns: list[str], n_jobs: int | None, console: Console) -> int:
+    workspace = Workspace.find()
+    read, logs = [], {}
+    for file in results_files(place):
+        for record in RecordStore(file).read():
+            read.append(record)
+            if record.exchanges is not None:
+                logs[record.key] = file.parent / record.exchanges
     records = [record for record in read if record.budget.timeout_s is not None]
     before = {_question(record): record for record in records}
     count: Counter[Sameness] = Counter()
     with tempfile.TemporaryDirectory(prefix="mdbench-reproduce-") as folder:
         for runtime_name, plan in plans_of(
-            before.values(), patterns, workspace, result_dir=Path(folder), n_jobs=n_jobs
+            before.values(), patterns, workspace, result_dir=Path(folder), n_jobs=n_jobs, logs=logs
         ):
             with (
                 Display(console, plan) as display,

@@ -17,6 +17,7 @@ from mdbench.errors import MethodError, UsageError
 from mdbench.reports.bundle import opened, write_bundle
 from mdbench.reports.changes import changes
 from mdbench.reports.columns import written
+from mdbench.reports.language_models import read_probes
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def bundle(
         out,
         methods=here,
         study_files=study_files,
-        page=html_of(read_results(folder), title=title),
+        page=html_of(read_results(folder), title=title, probes=read_probes(folder)),
         title=title,
         authors=authors,
         logs=logs,

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 __all__ = [
     "NO_OPTIONS",
     "Answer",
+    "Background",
     "Choice",
     "DataType",
     "Dataset",
@@ -114,6 +115,28 @@ class Option:
             return text
 
         return cls(name, help_, "|".join(values), read)
+
+
+@dataclass(frozen=True)
+class Background:
+    """What people know of a problem beside its data, by the names of its task.
+
+    Nothing here names a file, a collection or a category, or says what the law is.
+
+    Attributes
+    ----------
+    names
+        What people call a variable or a target.
+    meanings, units
+        What it is, and what it is measured in.
+    about
+        What the problem is about.
+    """
+
+    names: Mapping[str, str] = field(default_factory=dict)
+    meanings: Mapping[str, str] = field(default_factory=dict)
+    units: Mapping[str, str] = field(default_factory=dict)
+    about: str = ""
 
 
 @dataclass(frozen=True)
@@ -411,6 +434,10 @@ class Source(ABC, Generic[D]):
     def notes(self, name: str) -> Sequence[str]:  # noqa: ARG002 - most have none
         """Give what the dataset's own file says of its data that a reader of scores should know."""
         return ()
+
+    def background(self, name: str) -> Background:  # noqa: ARG002 - of most nothing is known
+        """Give what people know of a dataset beside its data, for prompts that may tell it."""
+        return Background()
 
     def at_hand(self, name: str, options: Mapping[str, Any]) -> bool:  # noqa: ARG002 - of most all are
         """Tell whether a dataset is loaded in a moment: its arrays are there, or soon made."""

@@ -16,7 +16,7 @@ from mdbench.data.noise import add_noise, add_published_noise
 from mdbench.data.npz import write_npz
 from mdbench.data.smoothing import smooth
 from mdbench.data.trajectory import Trajectory, named_columns, state_names
-from mdbench.datatypes.base import NO_OPTIONS, Dataset, Drawn, Protocol, Source
+from mdbench.datatypes.base import NO_OPTIONS, Background, Dataset, Drawn, Protocol, Source
 from mdbench.datatypes.shared.derivatives import DERIVATIVES, smooths
 from mdbench.datatypes.shared.equations import (
     AGREEMENT,
@@ -362,6 +362,11 @@ class _OdeSystems(Source[OdeDataset]):
 
     def title(self, name: str) -> str:
         return named(name, self.systems).description
+
+    def background(self, name: str) -> Background:
+        system = named(name, self.systems)
+        rates = {f"{state}_t": f"the rate of change of {state}" for state in system.variables}
+        return Background(meanings=dict(system.variables) | rates, about=system.description)
 
     def load(
         self,

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mdbench.datatypes.base import NO_OPTIONS, Dataset, Drawn, Option, Part, Protocol, Source
+from mdbench.datatypes.base import (
+    NO_OPTIONS,
+    Background,
+    Dataset,
+    Drawn,
+    Option,
+    Part,
+    Protocol,
+    Source,
+)
 from mdbench.datatypes.shared.equations import AGREEMENT, COMPLEXITY, EquationTask, EquationType
 from mdbench.datatypes.shared.evidence import NoisyRows
 from mdbench.datatypes.shared.terms import TERM_METRICS
@@ -324,6 +333,14 @@ class _Tables(Source[RealDataset]):
 
     def title(self, name: str) -> str:
         return self._table(name).title
+
+    def background(self, name: str) -> Background:
+        table = self._table(name)
+        units = {column: unit for column, unit in table.units.items() if unit}
+        if table.unit:
+            what = f"natural logarithm, of {table.unit}" if table.logarithm else table.unit
+            units[table.target] = what
+        return Background(units=units)
 
     def notes(self, name: str) -> Sequence[str]:
         table = self._table(name)

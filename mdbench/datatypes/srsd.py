@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from mdbench.datatypes.base import NO_OPTIONS, Dataset, Option, Part, Protocol, Source
+from mdbench.datatypes.base import NO_OPTIONS, Background, Dataset, Option, Part, Protocol, Source
 from mdbench.datatypes.shared.equations import (
     AGREEMENT,
     COMPLEXITY,
@@ -418,6 +418,17 @@ class _Problems(Source[SrsdDataset]):
 
     def title(self, name: str) -> str:
         return self._problem(Ask.read(name)).title
+
+    def background(self, name: str) -> Background:
+        ask = Ask.read(name)
+        problem = self._problem(ask)
+        if ask.dummies:  # other columns, of which some mean nothing
+            return Background(meanings={"y": problem.title})
+        names, meanings = {}, {"y": problem.title}
+        for column, text in problem.meanings.items():
+            name_, _, meaning = text.partition(": ")
+            names[column], meanings[column] = name_, meaning
+        return Background(names=names, meanings=meanings)
 
     def load(
         self,

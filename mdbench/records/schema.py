@@ -34,6 +34,9 @@ __all__ = [
     "Budget",
     "FrontEntry",
     "Isolation",
+    "LlmBudget",
+    "LlmPoint",
+    "LlmUse",
     "Machine",
     "Measured",
     "Provenance",
@@ -165,6 +168,43 @@ class Budget(_Model):
     output_mb: int | None = None
 
 
+class LlmBudget(_Model):
+    """What a job may use of a language model; null: no limit."""
+
+    calls: int | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    seconds: Number = None
+    money: Number = None
+
+
+class LlmPoint(_Model):
+    """After how many calls the best candidate was better than before, and its loss."""
+
+    calls: int
+    loss: Number
+
+
+class LlmUse(_Model):
+    """What a method was told and has used of a language model."""
+
+    model: Text | None = None
+    settings: Text | None = None
+    prompt: str | None = None
+    budget: LlmBudget = LlmBudget()
+    price: tuple[float, ...] | None = None
+    calls: int | None = None
+    failed: int | None = None
+    spent: bool | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    estimated: bool | None = None
+    money: Number = None
+    answered_by: tuple[Text, ...] = ()
+    fingerprints: tuple[Text, ...] = ()
+    curve: tuple[LlmPoint, ...] | None = None
+
+
 class Isolation(_Model):
     """How the method was isolated."""
 
@@ -205,6 +245,7 @@ class Measured(_Model):
     by: str | None = None
     blas_kernel: Text | None = None
     blas_threads: int | None = None
+    llm_s: Number = None
 
 
 class Record(_Model):
@@ -247,6 +288,7 @@ class Record(_Model):
     status: Status
     reason: Line = ""
     log: Text | None = None
+    exchanges: Text | None = None
     equations: tuple[Text, ...] | None = None
     hyperparameters: JsonObject | None = None
     judged_by: tuple[str, ...] = ()
@@ -256,6 +298,7 @@ class Record(_Model):
     selection: Selection | None = None
     front: tuple[FrontEntry, ...] | None = None
 
+    llm: LlmUse | None = None
     budget: Budget
     runtime: Isolation
     provenance: Provenance

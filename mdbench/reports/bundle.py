@@ -27,6 +27,7 @@ from mdbench.data.cache import write_whole
 from mdbench.errors import RecordsError, UsageError
 from mdbench.methods import files_of
 from mdbench.reports.citation import citation
+from mdbench.reports.language_models import FOLDER as PROBES_FOLDER
 from mdbench.reports.results import content_of, records_in, results_files, standing, studies
 
 if TYPE_CHECKING:
@@ -184,6 +185,8 @@ def write_bundle(
             if path.is_file() and not path.is_symlink():
                 parts.add(path.relative_to(base).as_posix(), path)
     started = [result.measured.started[:10] for result in results if result.measured.started]
+    _add_exchanges(parts, base, rows)
+    _add_probes(parts, base)
     own_data = sorted({result.dataset for result in results if result.dataset_path})
     told: dict[str, Any] = {
         "bundle": FORMAT,
@@ -193,7 +196,7 @@ def write_bundle(
         "results": len(results),
         "first": min(started, default=""),
         "last": max(started, default=""),
-        "methods": sorted({result.algorithm for result in results}),
+        "methods": sorted({result.folder for result in results}),
         "methods_left_out": changed,
         "data_types": sorted({result.data_type for result in results}),
         "own_data": own_data,
@@ -211,6 +214,27 @@ def write_bundle(
         tuple(changed),
         tuple(own_data),
     )
+
+
+def _add_exchanges(
+    parts: _Parts, base: Path, rows: Iterable[tuple[Path, Mapping[str, Any]]]
+) -> None:
+    """Add what was said to and by language models, where the records look for it."""
+    for file, data in rows:
+        name = data.get("exchanges")
+        if not isinstance(name, str) or not _stays_inside(name):
+            continue
+        path = file.parent / name
+        if path.is_file() and not path.is_symlink():
+            place = file.parent.relative_to(base) / name
+            parts.add(f"{RECORDS}/{place.as_posix()}", path)
+
+
+def _add_probes(parts: _Parts, base: Path) -> None:
+    """Add what language models were found to know of the problems, and what they said."""
+    for path in sorted(base.rglob(f"{PROBES_FOLDER}/*")):
+        if path.is_file() and not path.is_symlink() and path.name[:1] != ".":
+            parts.add(f"{RECORDS}/{path.relative_to(base).as_posix()}", path)
 
 
 def _add_study(parts: _Parts, path: Path, known: Iterable[str]) -> None:

@@ -17,7 +17,7 @@ __all__ = ["FORMATS", "columns_of", "flatten", "write_table"]
 
 FORMATS = (".csv", ".parquet")
 
-_SPREAD = {"options", "metrics", "selection", "measured", "budget"}
+_SPREAD = {"options", "metrics", "selection", "measured", "budget", "llm"}
 """Objects whose keys become columns of their own, such as ``measured.wall_s``."""
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 """With what begins a text that a spreadsheet computes."""

@@ -7,7 +7,14 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
 
 from mdbench.drawing.numbers import cleanest_first
 from mdbench.errors import RecordsError, UsageError
@@ -18,7 +25,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
+    "CurvePoint",
     "Effort",
+    "ModelAsked",
     "Result",
     "content_of",
     "read_folder",
@@ -37,6 +46,27 @@ class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
+class CurvePoint(_Section):
+    """After how many calls the best loss was better than before."""
+
+    calls: int
+    loss: Finite | None = None
+
+
+class ModelAsked(_Section):
+    """What a method was told, and has used, of a language model."""
+
+    model: str | None = None
+    prompt: str | None = None
+    calls: int | None = None
+    failed: int | None = None
+    spent: bool | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    money: Finite | None = None
+    curve: tuple[CurvePoint, ...] | None = None
+
+
 class Effort(_Section):
     """What a job took."""
 
@@ -44,15 +74,21 @@ class Effort(_Section):
     wall_s: Finite | None = None
     fit_s: Finite | None = None
     peak_memory_mb: Finite | None = None
+    llm_s: Finite | None = None
 
 
 class Result(_Section):
-    """A record, as far as reports show it; the keys are those of the record."""
+    """A record, as far as reports show it; the keys are those of the record.
+
+    A method that asks another language model, or is told otherwise, is another method to reports:
+    its `algorithm` says so, and `folder` is the method's own name.
+    """
 
     schema_number: int = Field(alias="schema")
     key: str
     key_parts: dict[str, str] = {}
     algorithm: str
+    folder: str = ""
     data_type: str
     dataset: str
     dataset_path: str | None = None
@@ -74,7 +110,19 @@ class Result(_Section):
     metrics: dict[str, Finite | str | None] = {}
     floor: Finite | None = None
     notes: dict[str, tuple[str, ...]] = {}
+    llm: ModelAsked | None = None
     measured: Effort = Effort()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_its_model(cls, data: Any) -> Any:
+        if not isinstance(data, dict) or "folder" in data or "algorithm" not in data:
+            return data
+        name = data["algorithm"]
+        told = data.get("llm") or {}
+        words = [told.get("model"), told.get("prompt")]
+        shown = ", ".join(word for word in words if isinstance(word, str))
+        return {**data, "folder": name, "algorithm": f"{name} ({shown})" if shown else name}
 
     @property
     def answered(self) -> bool:

@@ -17,6 +17,14 @@ from mdbench.reports import figures, leaderboard
 from mdbench.reports.columns import Cell, cells, columns, undecided, warning, written
 from mdbench.reports.entries import marked
 from mdbench.reports.heat import heat_map
+from mdbench.reports.language_models import (
+    ASKING_HEADS,
+    PROBE_HEADS,
+    asked,
+    asking_row,
+    curves,
+    probe_rows,
+)
 from mdbench.reports.results import report_order, studies
 from mdbench.reports.systems import Scope, system_section
 
@@ -24,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
+    from mdbench.language_models.contamination import Probes
     from mdbench.metrics.spec import MetricSpec
     from mdbench.reports.entries import Case, Entry
     from mdbench.reports.leaderboard import Board
@@ -44,6 +53,7 @@ def page(
     picture: Draw | None = None,
     describe: Callable[[str, str], str] | None = None,
     derivatives: Mapping[str, str] | None = None,
+    probes: Sequence[Probes] = (),
 ) -> str:
     """Make the page.
 
@@ -61,6 +71,8 @@ def page(
         Says in a few words what a dataset is, given its data type and name.
     derivatives
         The letter of derivatives on the left-hand sides of a data type, where it is no d.
+    probes
+        What language models were found to know of the problems.
 
     Returns
     -------
@@ -109,6 +121,7 @@ def page(
         title=title,
         version=__version__,
         sections=sections,
+        models=_models(results, boards, numbers, probes),
         count=len(results),
         studies=studies(results),
         first=min((r.measured.started[:10] for r in results if r.measured.started), default=""),
@@ -121,6 +134,25 @@ def page(
         coverage=f"{leaderboard.COVERAGE:.0%}",
         data=Markup(_json(data_json)),  # noqa: S704 - `<` is escaped
     )
+
+
+def _models(
+    results: Sequence[Result],
+    boards: Mapping[str, Board],
+    numbers: Mapping[str, int],
+    probes: Sequence[Probes],
+) -> dict[str, Any] | None:
+    """Gather what the template shows of language models; None where nobody has asked one."""
+    rows = [asking_row(one) for one in asked(results, boards)]
+    if not rows and not probes:
+        return None
+    return {
+        "heads": ASKING_HEADS,
+        "rows": rows,
+        "figures": [_safe(figure) for figure in curves(results, numbers).values()],
+        "probe_heads": PROBE_HEADS,
+        "probe_rows": probe_rows(probes),
+    }
 
 
 def _numbers(together: Sequence[AbstractSet[str]]) -> dict[str, int]:

@@ -5,20 +5,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rich import box
+from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
 from mdbench.drawing.numbers import duration, fixed
 from mdbench.reports.columns import cell, interval, of_place, undecided
+from mdbench.reports.language_models import ASKING_HEADS, PROBE_HEADS, asking_row, probe_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from mdbench.language_models.contamination import Probes
     from mdbench.metrics.spec import MetricSpec
+    from mdbench.reports.language_models import Asking
     from mdbench.reports.leaderboard import Board, Row
 
-__all__ = ["leaderboards"]
+__all__ = ["leaderboards", "model_tables"]
 
+_WIDE = {"model", "prompt", "failed", "model s a job", "budget spent"}
+"""Columns that 80 characters have no room for; model and prompt stand behind the method's name."""
 MOST_WITH_INTERVAL = 3
 """Metrics besides the primary one beside which there is room for its interval and for memory."""
 
@@ -27,6 +33,23 @@ def leaderboards(boards: Mapping[str, Board]) -> Iterator[Table]:
     """Make a table for each data type: the page's leaderboard, as far as 80 characters go."""
     for data_type, board in boards.items():
         yield _table(data_type, board)
+
+
+def model_tables(rows: Sequence[Asking], probes: Sequence[Probes]) -> Iterator[Table]:
+    """Make the tables of what was asked of language models, where something was."""
+    for title, heads, lines, left_out in (
+        ("Language models", ASKING_HEADS, [asking_row(one) for one in rows], _WIDE),
+        ("What language models know of the problems", PROBE_HEADS, probe_rows(probes), set()),
+    ):
+        if not lines:
+            continue
+        table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
+        shown = [place for place, head in enumerate(heads) if head not in left_out]
+        for place in shown:
+            table.add_column(heads[place])
+        for line in lines:
+            table.add_row(*(escape(line[place]) for place in shown))
+        yield table
 
 
 def _table(data_type: str, board: Board) -> Table:

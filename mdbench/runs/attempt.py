@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 import numpy as np
 
 from mdbench.datatypes.base import Protocol, RawAnswer
+from mdbench.language_models.views import plain_view
 from mdbench.records import ANSWERED, Status
+from mdbench.runs.briefing import Briefing, curve
 from mdbench.runs.choice import Proposals
 from mdbench.runs.handover import HandoverError, read_predictions
 from mdbench.runs.standstill import Standstill
@@ -35,15 +37,16 @@ from mdbench.runtimes.protocol import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
     from mdbench.datatypes.base import Choice, DataType, Offer, Part, Task
+    from mdbench.language_models.conversation import ModelUse
     from mdbench.methods import Method
     from mdbench.runs.spec import JobSpec
     from mdbench.runtimes.base import JobFolder, Worker
-    from mdbench.runtimes.protocol import Message
+    from mdbench.runtimes.protocol import CandidateItem, Message
 
 __all__ = ["Attempt", "Outcome", "Setting"]
 
@@ -98,6 +101,11 @@ class Outcome:
         The candidate that was chosen, and all that might have been where the front is kept.
     came, invalid
         How many candidates came, and how many of them could not win.
+    asked
+        What was asked of a language model; None where nothing could be.
+    curve
+        Where candidates say after how many calls they were found: each number of calls after which
+        the best loss was better than before, and that loss.
     """
 
     status: Status
@@ -116,6 +124,14 @@ class Outcome:
     blas_kernel: str | None = None
     blas_threads: int | None = None
     by_the_method: bool = False
+    asked: ModelUse | None = None
+    curve: tuple[tuple[int, float], ...] | None = None
+
+    def fail(self, status: Status, reason: str) -> None:
+        """Be no answer after all."""
+        self.status, self.reason = status, reason
+        self.raw = self.hyperparameters = self.choice = None
+        self.late = ""
 
 
 @dataclass(frozen=True)
@@ -156,6 +172,8 @@ class Attempt:
         The job's own folder; empty.
     identity
         The key of the job's record, which names the job in messages.
+    told
+        What a method that asks a language model is told beyond the data.
     """
 
     def __init__(
@@ -169,8 +187,12 @@ class Attempt:
         worker: Worker,
         folder: JobFolder,
         identity: str,
+        told: Briefing | None = None,
     ) -> None:
         self._job = job
+        told = told or Briefing()
+        self._socket = told.socket
+        self._view = told.view or plain_view(task)
         self._method = method
         self._data_type = data_type
         self._task = task
@@ -211,6 +233,7 @@ class Attempt:
         outcome.invalid = self._proposals.invalid + self._settings_failed
         if outcome.fit_s is None and self._fit_s:
             outcome.fit_s = self._fit_s
+        outcome.curve = curve(self._proposals.offers)
         if self._job.save_pareto and self._method.spec.tuning != "none":
             outcome.front = self._proposals.offers
         return outcome
@@ -259,7 +282,7 @@ class Attempt:
             self._await(Fitted)
         indices = choice.indices if tuning == "front" and choice is not None else None
         self._ask(Describe(job=self._identity, choose=indices))
-        described = self._await(Described)
+        described = self._own_words(self._await(Described))
         if indices is not None and choice is not None and described.equations != choice.equations:
             _invalid(f"the answer is not the candidate chosen: {' ; '.join(choice.equations)}")
         # The test inputs are there only now: no equation knows them.
@@ -293,8 +316,8 @@ class Attempt:
                 job=self._identity,
                 folder=self._folder.inside,
                 view=spec.view,
-                variables=self._task.variables,
-                targets=self._task.targets,
+                variables=self._view.variables,
+                targets=self._view.targets,
                 equations=self._task.equations,
                 compares=not self._proposals.by_equations,
                 tuning=spec.tuning,
@@ -305,6 +328,8 @@ class Attempt:
                 time_limit=self._job.timeout_s,
                 truth=self._truth,
                 units=None if self._units is None else dict(self._units),
+                description=self._view.description,
+                language_model=self._socket,
             )
         )
 
@@ -319,7 +344,7 @@ class Attempt:
         return said if believed else ours
 
     def _save(self, file: str, part: Part, *, with_targets: bool) -> None:
-        arrays = dict(part.inputs)
+        arrays = dict(self._view.told(part).inputs)
         if with_targets:
             arrays[part.target_name] = part.targets
         try:
@@ -406,7 +431,7 @@ class Attempt:
     def _take(self, message: Candidates) -> None:
         proposals = self._proposals
         if message.predictions is None or proposals.by_equations:
-            for item in message.items:
+            for item in self._translated(message.items):
                 proposals.hear(item, None)
             return
         target = message.items[0].target if message.items else None
@@ -416,11 +441,21 @@ class Attempt:
         except HandoverError as error:
             proposals.refuse(message.items, str(error))
             return
-        for item, values in zip(message.items, predictions, strict=True):
+        for item, values in zip(self._translated(message.items), predictions, strict=True):
             if (item.target is None) != (target is None):
                 proposals.refuse([item], "candidates for one and for all targets, mixed")
             else:
                 proposals.hear(item, values)
+
+    def _own_words(self, described: Described) -> Described:
+        told = tuple(map(self._view.equation, described.equations))
+        return described.model_copy(update={"equations": told})
+
+    def _translated(self, items: list[CandidateItem]) -> Iterator[CandidateItem]:
+        """Give candidates in the names of the task, whatever names were told."""
+        for item in items:
+            equations = tuple(map(self._view.equation, item.equations))
+            yield item.model_copy(update={"equations": equations})
 
     def _read(self, file: str, shape: tuple[int, ...]) -> NDArray[Any]:
         like = self._task.test.targets.dtype

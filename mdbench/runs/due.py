@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from mdbench.errors import MOST_SHOWN, DataError
+from mdbench.language_models.views import described
 from mdbench.records import RERUN_ALWAYS, Status, key_of
 from mdbench.runs.past import read_past
 from mdbench.runs.spec import JobSpec
@@ -103,8 +104,12 @@ def scored_parts(job: JobSpec, dataset: Dataset | Facts, inventory: Inventory) -
 
 def told_parts(job: JobSpec, facts: Facts, inventory: Inventory) -> dict[str, str]:
     """Give the parts of a key that say what a method is told beyond the data."""
-    asks = inventory.method(job.algorithm).spec.asks_for_units
-    return {"told": facts.units} if asks and facts.units else {}
+    spec = inventory.method(job.algorithm).spec
+    parts = {"told": facts.units} if spec.asks_for_units and facts.units else {}
+    if spec.access.llm:
+        background = inventory.source(job.data_type, job.dataset_path).background(job.dataset)
+        parts["described"] = described(job.prompt, background)
+    return parts
 
 
 def make_ready(plan: Plan, runtime: Runtime) -> list[Ready]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, Self
 
+from mdbench.errors import UsageError
 from mdbench.records import RecordStore, Status
 from mdbench.runs.due import is_due, make_ready
 from mdbench.runs.job import begin_job
@@ -82,9 +83,14 @@ def execute(plan: Plan, runtime: Runtime, observer: Observer) -> Summary:
                 )
         ready = make_ready(plan, runtime)
         to_run = [one for one in ready if is_due(one, writers[one.job.results].earlier, plan)]
+        _check_model(to_run, plan)
         observer.prepared(len(to_run), len(ready) - len(to_run))
         run = _Run(plan, runtime, observer, writers)
-        interrupted = run.all(to_run)
+        try:
+            interrupted = run.all(to_run)
+        finally:
+            if plan.model is not None:
+                plan.model.close()
         plan.inventory.save()  # of data that changed meanwhile
         newest = {
             name: dict(writer.earlier) | run.written[name] for name, writer in writers.items()
@@ -97,6 +103,16 @@ def execute(plan: Plan, runtime: Runtime, observer: Observer) -> Summary:
         if record is None or record.status is Status.INTERRUPTED:
             summary.left += 1
     return summary
+
+
+def _check_model(to_run: list[Ready], plan: Plan) -> None:
+    """Refuse to begin jobs that ask a language model where nobody says how it is reached."""
+    if plan.model is None and (asks := next((o for o in to_run if o.job.llm_model), None)):
+        raise UsageError(
+            f"{asks.job.algorithm} asks {asks.job.llm_model}, and nobody says where it is.",
+            "Give its address, e.g. --llm-url http://localhost:8000/v1, or --llm-replay PATH to "
+            "answer from logs (docs/language-models.md).",
+        )
 
 
 class _Run:
@@ -115,6 +131,7 @@ class _Run:
                 environments,
                 plan.result_dir,
                 fresh_rooms=plan.fresh_rooms,
+                model=plan.model,
             )
             for _ in range(plan.n_jobs)
         ]

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import tempfile
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mdbench.errors import DataError, MethodError, UnavailableError
+from mdbench.language_models.budget import PROMPTS
+from mdbench.language_models.proxy import NAME as SOCKET
+from mdbench.language_models.views import prompt_view
 from mdbench.records import ANSWERED, Status
+from mdbench.runs.asking import exchanges_beside
 from mdbench.runs.attempt import Attempt, Outcome, Setting
+from mdbench.runs.briefing import Briefing
 from mdbench.runs.due import isolated_parts, ready, scored_parts, told_parts
 from mdbench.runs.fingerprints import Facts
 from mdbench.runs.inventory import Inventory
@@ -23,8 +29,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mdbench.datatypes.base import Task
+    from mdbench.language_models.views import PromptView
     from mdbench.methods import Method
     from mdbench.records import Record
+    from mdbench.runs.asking import ModelAccess
     from mdbench.runs.due import Ready
     from mdbench.runs.spec import JobSpec
     from mdbench.runtimes.base import Prepared, Runtime, Worker
@@ -38,6 +46,7 @@ def run_job(
     *,
     workspace: Workspace | None = None,
     result_dir: Path = Path("results"),
+    model: ModelAccess | None = None,
 ) -> Record:
     """Run one job by itself: what comes of it follows from its specification alone.
 
@@ -47,6 +56,8 @@ def run_job(
         Where methods and systems are; by default the one that is found from here.
     result_dir
         The folder below which the job's log is written; the record is not written.
+    model
+        How the language model is reached that the job names.
 
     Returns
     -------
@@ -60,7 +71,7 @@ def run_job(
     """
     inventory = Inventory(workspace or Workspace.find())
     one = ready(job, inventory, isolated_parts(job.algorithm, inventory, runtime))
-    with Slot(inventory, runtime, Environments(runtime), result_dir) as slot:
+    with Slot(inventory, runtime, Environments(runtime), result_dir, model=model) as slot:
         return begin_job(one, slot)()
 
 
@@ -94,6 +105,7 @@ def begin_job(one: Ready, slot: Slot) -> Callable[[], Record]:
                 data_type.warm()
                 worker = slot.worker(one, prepared)
             outcome = _attempt(one, task, slot, worker, log)
+            _hold_to_the_model(outcome)
             slot.environments.believe(method, outcome)
             if slot.fresh_rooms:
                 outcome.seclusion = {**outcome.seclusion, "process": "a new room for each job"}
@@ -109,7 +121,7 @@ def begin_job(one: Ready, slot: Slot) -> Callable[[], Record]:
         outcome = Outcome(Status.FAILED, str(error))
     outcome.reason = Discretion({method.folder.parent: "algorithms"}).text(outcome.reason)
     if slot.interrupted and outcome.status not in ANSWERED:
-        outcome = Outcome(Status.INTERRUPTED, "the run was stopped")
+        outcome = Outcome(Status.INTERRUPTED, "the run was stopped", asked=outcome.asked)
     seconds = watch.seconds
     return lambda: make_record(
         one,
@@ -118,10 +130,15 @@ def begin_job(one: Ready, slot: Slot) -> Callable[[], Record]:
         data_type=data_type,
         runtime=slot.runtime,
         prepared=prepared,
-        log=str(log.relative_to(slot.result_dir)) if log.exists() else None,
+        log=_from(slot.result_dir, log),
+        exchanges=_from(slot.result_dir, exchanges_beside(log)),
         started=watch.started,
         wall_s=seconds,
     )
+
+
+def _from(folder: Path, file: Path) -> str | None:
+    return str(file.relative_to(folder)) if file.exists() else None
 
 
 def _refused(method: Method, job: JobSpec, task: Task[Any]) -> Outcome | None:
@@ -141,16 +158,40 @@ def _attempt(one: Ready, task: Task[Any], slot: Slot, worker: Worker, log: Path)
     folder = worker.make_folder()
     try:
         worker.begin_log(log, one.key)
-        return Attempt(
-            one.job,
-            method,
-            slot.inventory.data_type(one.job.data_type),
-            task,
-            Setting.of(method, one.job),
-            worker=worker,
-            folder=folder,
-            identity=one.key,
-        ).run()
+        with ExitStack() as stack:
+            told, talk = Briefing(), None
+            if method.spec.access.llm and slot.model is not None:
+                talk = stack.enter_context(slot.model.talking(one.job, folder.descriptor, log))
+                told = Briefing(SOCKET, _view(one.job, task, slot.inventory))
+            outcome = Attempt(
+                one.job,
+                method,
+                slot.inventory.data_type(one.job.data_type),
+                task,
+                Setting.of(method, one.job),
+                worker=worker,
+                folder=folder,
+                identity=one.key,
+                told=told,
+            ).run()
+        outcome.asked = None if talk is None else talk.asked()
+        return outcome
     finally:
         worker.end_log()
         worker.remove_folder(folder)
+
+
+def _view(job: JobSpec, task: Task[Any], inventory: Inventory) -> PromptView:
+    background = inventory.source(job.data_type, job.dataset_path).background(job.dataset)
+    return prompt_view(job.prompt or PROMPTS[0], task, background, job.seed)
+
+
+def _hold_to_the_model(outcome: Outcome) -> None:
+    """Tell of a model that did not answer, and let no replay answer with what it did not have."""
+    asked = outcome.asked
+    if asked is None:
+        return
+    if asked.missed:
+        outcome.fail(Status.FAILED, asked.missed)
+    elif asked.trouble:  # whatever it says: nobody has answered it anything
+        outcome.fail(Status.UNAVAILABLE, asked.trouble)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from mdbench.data.noise import SNR_LEVELS_DB
 from mdbench.errors import MethodError, UsageError, did_you_mean
+from mdbench.runs.asking import ModelAccess
 from mdbench.runs.inventory import Inventory
 from mdbench.runs.spec import JobSpec, RunOptions, portable
 from mdbench.runs.study import Study
@@ -42,6 +43,7 @@ class Plan:
     n_jobs: int
     rerun: Collection[Status] = ()
     fresh_rooms: bool = False
+    model: ModelAccess | None = None
 
     @property
     def files(self) -> dict[str, Path]:
@@ -81,6 +83,7 @@ def make_plan(options: RunOptions | Study, workspace: Workspace) -> Plan:
         slots(whole.n_jobs, threads),
         whole.rerun,
         whole.fresh_rooms,
+        ModelAccess.of(whole),
     )
 
 
@@ -101,6 +104,7 @@ def _jobs(options: RunOptions, inventory: Inventory) -> tuple[JobSpec, ...]:
     }
     for method in chosen:
         _check_method(method, data_type, given)
+        _check_access(method, options)
     source = inventory.source(data_type.name, options.dataset_path)
     names = select_names(source.names(), options.datasets, source.groups())
     levels, seeds = _noise_levels(options, data_type), _seeds(options)
@@ -181,6 +185,19 @@ def _check_method(method: Method, data_type: DataType[Any, Any], given: Mapping[
                 f"as {view}; it goes with: {', '.join(option.views)}.",
                 "Leave it out.",
             )
+
+
+def _check_access(method: Method, options: RunOptions) -> None:
+    if method.spec.access.llm and options.llm_model is None:
+        raise UsageError(
+            f"{method.name} asks a language model, and none was named.",
+            "Give --llm-model NAME and --llm-url URL (docs/language-models.md).",
+        )
+    if options.llm_money is not None and options.llm_price is None:
+        raise UsageError(
+            "--llm-money was given without --llm-price.",
+            "Say what tokens cost, e.g. --llm-price 0.15/0.60.",
+        )
 
 
 def _limits(method: Method, data_type: DataType[Any, Any]) -> dict[str, Any]:

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from mdbench.errors import UsageError
 from mdbench.records import RERUN_ALWAYS, comparable
+from mdbench.runs.asking import ModelAccess
 from mdbench.runs.inventory import Inventory
 from mdbench.runs.plan import Plan, select_names, slots
 from mdbench.runs.spec import JobSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from mdbench.records import Record
@@ -31,13 +32,14 @@ RESULT = frozenset(
         "notes",
         "selection",
         "front",
+        "llm",
         "truth",
         "targets",
     }
 )
 """The keys of a record that say what came out; the others say of what, with what and where."""
-_NOT_COMPARED = {"log"}
-"""A path below the results folder, which is another one."""
+_NOT_COMPARED = {"log", "exchanges"}
+"""Paths below the results folder, which is another one."""
 
 
 def plans_of(
@@ -47,8 +49,14 @@ def plans_of(
     *,
     result_dir: Path,
     n_jobs: int | None,
+    logs: Mapping[str, Path] | None = None,
 ) -> Iterator[tuple[str, Plan]]:
     """Plan the jobs that left these records once more, with results in another folder.
+
+    Parameters
+    ----------
+    logs
+        By the records' keys, the logs that answer jobs that have asked a language model.
 
     Yields
     ------
@@ -70,9 +78,13 @@ def plans_of(
         raise UsageError("There is no record to reproduce.", "Give a results file of mdbench run.")
     inventory = Inventory(workspace)
     for runtime, group in groupby(sorted(chosen, key=_runtime), key=_runtime):
-        jobs = tuple(JobSpec.of(record) for record in group)
+        records_ = list(group)
+        jobs = tuple(map(JobSpec.of, records_))
         at_a_time = slots(n_jobs, max(job.threads for job in jobs))
-        yield runtime, Plan(jobs, inventory, result_dir, at_a_time)
+        keys = [record.key for record in records_]
+        replays = {job: logs[k] for job, k in zip(jobs, keys, strict=True) if logs and k in logs}
+        model = ModelAccess(replays=replays)
+        yield runtime, Plan(jobs, inventory, result_dir, at_a_time, model=model)
 
 
 def differences(before: Record, after: Record) -> dict[str, tuple[Any, Any]]:

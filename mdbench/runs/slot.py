@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from mdbench.methods import Method
+    from mdbench.runs.asking import ModelAccess
     from mdbench.runs.attempt import Outcome
     from mdbench.runs.due import Ready
     from mdbench.runs.inventory import Inventory
@@ -147,6 +148,8 @@ class Slot:
         The folder below which the jobs' logs are written.
     fresh_rooms
         Whether each job gets a worker of its own, whatever the method says.
+    model
+        How jobs reach a language model, where their methods may.
 
     Attributes
     ----------
@@ -162,12 +165,14 @@ class Slot:
         result_dir: Path,
         *,
         fresh_rooms: bool = False,
+        model: ModelAccess | None = None,
     ) -> None:
         self.inventory = inventory
         self.runtime = runtime
         self.environments = environments
         self.result_dir = result_dir
         self.fresh_rooms = fresh_rooms
+        self.model = model
         self.interrupted = False
         self.goes_on = False
         self._worker: Worker | None = None

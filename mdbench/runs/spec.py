@@ -8,14 +8,14 @@ What a field is on the command line and in the help, in a job's key, in its reco
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass, field, fields
-from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from mdbench.errors import UsageError
 from mdbench.protocols import Protocol
+from mdbench.runs.kept import ALWAYS, Kept, declared, level, plain, portable, short
+from mdbench.runs.model_terms import ModelRoute, ModelTerms
 from mdbench.runs.typed import (
     SMALLEST_MEMORY_MB,
     Typed,
@@ -38,7 +38,7 @@ from mdbench.runs.typed import (
 from mdbench.runtimes.base import OUTPUT_MB, PROCESSES, Limits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from mdbench.datatypes.base import Option
     from mdbench.methods import MethodSpec
@@ -48,71 +48,8 @@ if TYPE_CHECKING:
 __all__ = ["JobSpec", "Kept", "RunOptions", "Terms", "declared", "portable"]
 
 
-ALWAYS: Final = object()
-"""No value of a field is left out of the key."""
-
-
-def _plain(value: Any) -> str:
-    if isinstance(value, str) or type(value) is int:  # of these there are very many
-        return str(value)
-    return json.dumps(value, sort_keys=True)
-
-
-def _short(value: float) -> str:
-    return f"{value:g}"
-
-
-def portable(path: str | Path) -> Path:
-    """Give a path from here on: a record tells nothing of the folders above."""
-    return Path(os.path.relpath(path) if Path(path).is_absolute() else path)
-
-
-def _noise(value: float | None) -> str:
-    return "clean" if value is None else _short(value)
-
-
-@dataclass(frozen=True)
-class Kept:
-    """What becomes of a field of a specification.
-
-    Attributes
-    ----------
-    key
-        The name of its part of the job's key; None where it cannot change the result.
-    text
-        Writes its value in the key.
-    left_out
-        A value that is not written: what nobody asks for changes no key.
-    record
-        Where its value stands in a record, with points between names; empty: in ``options``,
-        under the field's own name.
-    written
-        Whether it is written there; else something else there tells of it.
-    back
-        Makes the value of what the record says there, unless that is null.
-    asks
-        Whether it belongs to the question: other values of the rest answer the same one.
-    method
-        The attribute of a `MethodSpec` whose value counts where there is none.
-    """
-
-    key: str | None = None
-    text: Callable[[Any], str] = _plain
-    left_out: Any = ALWAYS
-    record: str = ""
-    written: bool = True
-    back: Callable[[Any], Any] = lambda value: value
-    asks: bool = False
-    method: str = ""
-
-
-def declared(*parts: Kept | Typed) -> dict[str, Any]:
-    """Say in a field's metadata what becomes of it, and how it is typed."""
-    return {type(part).__name__: part for part in parts}
-
-
 @dataclass(frozen=True, kw_only=True)
-class Terms:
+class Terms(ModelTerms):
     """What a job and a command that asks for many have in common.
 
     Attributes
@@ -146,7 +83,7 @@ class Terms:
     timeout_s: float | None = field(
         default=None,
         metadata=declared(
-            Kept("timeout_s", _short, record="budget.timeout_s", method="timeout"),
+            Kept("timeout_s", short, record="budget.timeout_s", method="timeout"),
             Typed(
                 "--timeout SECONDS",
                 "Seconds a job may take.  Default: the method's own.",
@@ -206,7 +143,7 @@ class JobSpec(Terms):
     data_type: str = field(metadata=declared(Kept("data_type", record="data_type", asks=True)))
     dataset: str = field(metadata=declared(Kept("name", record="dataset", asks=True)))
     snr_db: float | None = field(
-        metadata=declared(Kept("snr_db", _noise, record="snr_db", asks=True))
+        metadata=declared(Kept("snr_db", level, record="snr_db", asks=True))
     )
     seed: int = field(metadata=declared(Kept("seed", record="seed", asks=True)))
     if TYPE_CHECKING:  # the fields of `Terms`, which of a job are known
@@ -289,7 +226,7 @@ class JobSpec(Terms):
 
     def key_parts(self) -> dict[str, str]:
         """Give its parts of the job's key, by name."""
-        parts = {name: _plain(value) for name, value in self.options.items()}
+        parts = {name: plain(value) for name, value in self.options.items()}
         for name, each in _kept(self):
             value = getattr(self, name)
             if each.key is not None and (each.left_out is ALWAYS or value != each.left_out):
@@ -302,6 +239,8 @@ class JobSpec(Terms):
         for name, each in _kept(self):
             *path, last = (each.record or f"options.{name}").split(".")
             value = getattr(self, name)
+            if each.access and value is None:
+                continue
             place = found
             for part in path:
                 place = place.setdefault(part, {})
@@ -321,12 +260,20 @@ class JobSpec(Terms):
         options = dict(record.options)
         found: dict[str, Any] = {}
         for name, each in _kept(cls):
-            value = attrgetter(each.record)(record) if each.record else options.pop(name, None)
+            value = _at(record, each.record) if each.record else options.pop(name, None)
             if value is not None:
                 found[name] = each.back(value)
             elif each.method and each.left_out is ALWAYS:
                 raise UsageError(f"The record of {record.dataset} has no {name}.")
         return cls(**{"snr_db": None, **found}, options=options)
+
+
+def _at(record: Record, place: str) -> Any:
+    """Give what stands somewhere in a record; None where an object on the way is null."""
+    value: Any = record
+    for part in place.split("."):
+        value = None if value is None else getattr(value, part)
+    return value
 
 
 def _kept(spec: JobSpec | type[JobSpec]) -> list[tuple[str, Kept]]:
@@ -345,11 +292,11 @@ _ASKING: dict[type[JobSpec], tuple[tuple[str, Kept], ...]] = {}
 def _shown(option: Option, value: Any) -> str:
     if isinstance(value, str):
         return value
-    return option.key if value is True else f"{option.key}={_plain(value)}"
+    return option.key if value is True else f"{option.key}={plain(value)}"
 
 
 @dataclass(frozen=True)
-class RunOptions(Terms):
+class RunOptions(Terms, ModelRoute):
     """What ``mdbench run`` was asked for, one attribute an option."""
 
     algorithms: tuple[str, ...] = field(
@@ -459,8 +406,10 @@ class RunOptions(Terms):
         found = {}
         for each in fields(Terms):
             value = getattr(self, each.name)
-            kept_ = each.metadata.get("Kept")
-            if value is None and kept_ is not None and kept_.method:
-                value = getattr(spec, kept_.method)
+            kept_ = each.metadata.get("Kept", Kept())
+            if kept_.access and not getattr(spec.access, kept_.access):
+                value = None
+            elif value is None:
+                value = getattr(spec, kept_.method) if kept_.method else kept_.usual
             found[each.name] = value
         return found

@@ -20,6 +20,8 @@ from mdbench.records import (
     ANSWERED,
     FrontEntry,
     Isolation,
+    LlmPoint,
+    LlmUse,
     Machine,
     Measured,
     Provenance,
@@ -29,7 +31,7 @@ from mdbench.records import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from mdbench.datatypes.base import DataType, Offer, Task
     from mdbench.runs.attempt import Outcome
@@ -37,8 +39,10 @@ if TYPE_CHECKING:
     from mdbench.runs.judgement import Judged
     from mdbench.runtimes.base import Prepared, Runtime
 
-__all__ = ["Stopwatch", "make_record", "scored"]
+__all__ = ["ONE_ENDPOINT", "Stopwatch", "make_record", "scored"]
 
+ONE_ENDPOINT = "one endpoint"
+"""What a record says of the network of a method that asks a language model."""
 _CORE_PACKAGES = ("numpy", "scipy", "sympy", "mpmath", "findiff")
 
 
@@ -73,17 +77,20 @@ def make_record(
     runtime: Runtime,
     prepared: Prepared | None,
     log: str | None,
+    exchanges: str | None,
     started: datetime,
     wall_s: float,
 ) -> Record:
     """Put together the one line that a job leaves."""
     dataset, outcome, choice = task.dataset, judged.outcome, judged.outcome.choice
     names = OwnNames(dataset.names)
+    recorded = one.job.recorded()
+    asked = recorded.pop("llm", None)
     return Record(
         mdbench=__version__,
         key=key_of(one.parts),
         key_parts=one.parts,
-        **one.job.recorded(),
+        **recorded,
         dim=dataset.dim,
         system=one.job.system(data_type.options),
         part=one.job.part(data_type.options),
@@ -94,6 +101,7 @@ def make_record(
         names=dict(dataset.names),
         measured_in=dict(dataset.measured_in),
         log=log,
+        exchanges=exchanges,
         **scored(data_type, task, judged),
         selection=None
         if choice is None
@@ -104,6 +112,7 @@ def make_record(
             invalid=outcome.invalid,
         ),
         front=None if outcome.front is None else tuple(_front(outcome.front, names)),
+        llm=None if asked is None else _used(asked, outcome),
         runtime=Isolation(name=runtime.name, details=_details(runtime, prepared, outcome)),
         provenance=Provenance(
             python=None if prepared is None else prepared.python,
@@ -124,6 +133,7 @@ def make_record(
             by=outcome.costs.by,
             blas_kernel=outcome.blas_kernel,
             blas_threads=outcome.blas_threads,
+            llm_s=None if outcome.asked is None else outcome.asked.seconds,
         ),
     )
 
@@ -143,12 +153,36 @@ def scored(data_type: DataType[Any, Any], task: Task[Any], judged: Judged) -> di
     }
 
 
+def _used(recorded: Mapping[str, Any], outcome: Outcome) -> LlmUse:
+    """Say what was told and used of a language model."""
+    asked = outcome.asked
+    if asked is None:
+        return LlmUse(**recorded)
+    return LlmUse(
+        **recorded,
+        calls=asked.calls,
+        failed=asked.failed,
+        spent=asked.refused,
+        prompt_tokens=asked.prompt_tokens,
+        completion_tokens=asked.completion_tokens,
+        estimated=asked.estimated,
+        money=asked.money,
+        answered_by=asked.models,
+        fingerprints=asked.fingerprints,
+        curve=None
+        if outcome.curve is None
+        else tuple(LlmPoint(calls=calls, loss=loss) for calls, loss in outcome.curve),
+    )
+
+
 def _details(runtime: Runtime, prepared: Prepared | None, outcome: Outcome) -> dict[str, Any]:
     try:
         enforced = runtime.probe().details()
     except UnavailableError as error:
         enforced = {"unavailable": error.message}
-    jobs = {"jobs": dict(outcome.seclusion)} if outcome.seclusion else {}
+    jobs: dict[str, Any] = {"jobs": dict(outcome.seclusion)} if outcome.seclusion else {}
+    if outcome.asked is not None:
+        jobs["network"] = ONE_ENDPOINT
     return enforced | jobs | ({} if prepared is None else dict(prepared.details))
 
 

@@ -52,7 +52,7 @@ class JobOrder(_Message):
     """Host: fit.  The job's folder holds ``train.npz`` (and ``validation.npz`` for a grid).
 
     `equations` says whether an answer has some, `compares` whether it matters what candidates
-    predict.
+    predict, and `language_model` which socket in the folder asks one.
     """
 
     type: Literal["job"] = "job"
@@ -71,6 +71,8 @@ class JobOrder(_Message):
     time_limit: float | None
     truth: tuple[str, ...] | None = None
     units: dict[str, tuple[float, ...]] | None = None
+    description: str | None = None
+    language_model: str | None = None
 
 
 class Refit(_Message):

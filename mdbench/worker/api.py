@@ -73,6 +73,9 @@ class Problem:
         Of each variable and target, by name: the exponents of m, kg, s, A, K, mol and cd, for a
         method whose ``method.toml`` has ``given = ["units"]``; None for all others, and where
         nobody says them.  Columns come in units of any size: these are their dimensions.
+    description
+        What a prompt may say of the problem beyond its data, for a method that asks a language
+        model (``[access] llm``), as the bench has chosen for all methods alike; else None.
     """
 
     view: str
@@ -82,6 +85,7 @@ class Problem:
     time_limit: float | None = None
     truth: tuple[str, ...] | None = None
     units: Mapping[str, tuple[float, ...]] | None = None
+    description: str | None = None
 
     def __getattr__(self, name: str) -> Array:
         if name.startswith("__"):

@@ -26,6 +26,7 @@ import numpy.ma  # NumPy imports it when it is first used: 20 ms
 import numpy.random
 
 from .api import Candidate, Problem, Unavailable, Unsupported
+from .language_model import SOCKET_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -105,6 +106,7 @@ class Connection:
                 time_limit=self.order["time_limit"],
                 truth=None if self.order.get("truth") is None else tuple(self.order["truth"]),
                 units=_units(self.order.get("units")),
+                description=self.order.get("description"),
             )
 
     def save(self, file: str, array: Any) -> str:
@@ -121,6 +123,8 @@ def run_job(adapter: type, host: Connection) -> None:
     """Do one job from the first order to the prediction; every failure is told to the host."""
     order = host.order
     _move_into(host.folder)
+    if (socket := order.get("language_model")) is not None:
+        os.environ[SOCKET_VARIABLE] = str(host.folder / socket)
     random.seed(order["seed"])
     np.random.seed(order["seed"] % 2**32)  # noqa: NPY002 - for methods that use it
     host.send("started", pid=os.getpid())

@@ -1,0 +1,7 @@
+"""SGA: a language model proposes laws, Adam fits them, and tells it how they did."""
+
+from class_feedback import FeedbackSearch
+
+
+class Adapter(FeedbackSearch):
+    """All of it is shared; the parameters are explained in ``class_feedback``."""

@@ -1,0 +1,145 @@
+"""How a loop asks: counted, seeded, and ended by the budget, the time or a failing endpoint."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from typing import TYPE_CHECKING, Protocol
+
+from mdbench.worker import BudgetSpent, LanguageModelError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mdbench.worker import Reply
+
+    Message = dict[str, str]
+
+__all__ = ["Asker", "SearchOver"]
+
+MOST_FAILURES = 5
+"""Requests that may fail one after the other."""
+
+
+class SearchOver(Exception):  # noqa: N818 - it is an end, not an error
+    """There is nothing left to ask with: the search ends with what it has."""
+
+
+class _Model(Protocol):
+    def chat(
+        self,
+        messages: Sequence[Message],
+        n: int = 1,
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+        seed: int | None = None,
+    ) -> list[Reply]:
+        """Answer."""
+
+
+class Asker:
+    """Asks a model, and counts.
+
+    Parameters
+    ----------
+    model
+        A language model, or what stands for one.
+    samples
+        The most completions.
+    seed
+        Every request has a seed of its own that follows from this one.
+    max_tokens
+        Of a completion.
+    deadline
+        Of `time.monotonic`; None for none.
+
+    Attributes
+    ----------
+    asked
+        Completions so far, those that were lost too.
+    over
+        Whether there is nothing left.
+    late
+        Whether it was the time that ended it.
+    useless
+        How often replies could not be used, by reason.
+    """
+
+    def __init__(
+        self,
+        model: _Model,
+        *,
+        samples: int,
+        seed: int,
+        max_tokens: int,
+        deadline: float | None = None,
+    ) -> None:
+        self.asked = 0
+        self.over = self.late = False
+        self.useless: Counter[str] = Counter()
+        self._model = model
+        self._samples = samples
+        self._seed = seed
+        self._max_tokens = max_tokens
+        self._deadline = deadline
+        self._requests = 0
+        self._failures, self._answered = 0, False
+        self._failure: LanguageModelError | None = None
+
+    def ask(
+        self, messages: Sequence[Message], n: int = 1, *, temperature: float | None = None
+    ) -> list[Reply]:
+        """Ask for completions; gives `n` or fewer, none where the endpoint has failed.
+
+        Raises
+        ------
+        SearchOver
+            If samples, budget or time are used up.
+        LanguageModelError
+            If several requests in a row have failed, or all until the end.
+        """
+        n = min(n, self._samples - self.asked)
+        if self._deadline is not None and time.monotonic() >= self._deadline:
+            self.over = self.late = True
+        if n <= 0 or self.over:
+            raise self._ended()
+        self._requests += 1
+        try:
+            replies = self._model.chat(
+                list(messages),
+                n=n,
+                temperature=temperature,
+                max_tokens=self._max_tokens,
+                seed=(self._seed * 1_000_003 + self._requests) % 2**31,
+            )
+        except BudgetSpent:
+            raise self._ended() from None
+        except LanguageModelError as error:
+            self.asked += n
+            self._failures += 1
+            self._failure = error
+            self.note(f"the endpoint failed: {error}")
+            if self._failures >= MOST_FAILURES:
+                raise
+            return []
+        self._failures, self._answered = 0, True
+        replies = replies[:n]
+        # Whoever gives nothing without an error would be asked for ever.
+        self.asked += len(replies) or n
+        return replies
+
+    def _ended(self) -> Exception:
+        """Give what ends the search: its failure, where the endpoint has never answered."""
+        self.over = True
+        return SearchOver() if self._answered or self._failure is None else self._failure
+
+    def note(self, reason: object) -> None:
+        """Count a reply that could not be used."""
+        shown = str(reason)[:120].encode("ascii", "backslashreplace").decode()
+        self.useless[shown] += 1
+
+    def summary(self) -> str:
+        """Say for the log what was asked, and what was of no use."""
+        lines = [f"{self.asked} completions asked for in {self._requests} requests"]
+        lines += [f"{count} x {reason}" for reason, count in self.useless.most_common(20)]
+        return "\n".join(lines)

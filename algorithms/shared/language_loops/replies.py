@@ -1,0 +1,152 @@
+"""What is taken out of a language model's reply: code, lists, sections.  Nothing of it is run."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mdbench.worker import Reply
+
+__all__ = ["ReplyError", "changes", "code_of", "said", "section", "text_list"]
+
+_BEGINS = re.compile(r"^[ \t]*(?:def|class)[ \t]+\w+", re.MULTILINE)
+_LONGEST = 60_000
+_MOST_LISTS = 50
+_FENCES = ("```", "~~~")
+
+
+class ReplyError(ValueError):
+    """A reply holds nothing that can be used; the text says why."""
+
+
+def said(reply: Reply) -> str:
+    """Give the text of a reply, without what the model has thought before it.
+
+    Raises
+    ------
+    ReplyError
+        If it was cut off, or is empty.
+    """
+    if reply.finish_reason == "length":
+        raise ReplyError("the reply was cut off")
+    text = reply.text[:_LONGEST]
+    end = text.rfind("</think>")
+    if end >= 0:
+        text = text[end + len("</think>") :]
+    text = text.partition("<think>")[0]
+    if not text.strip():
+        raise ReplyError("the reply is empty")
+    return text
+
+
+def code_of(text: str) -> str:
+    """Give the code of a reply: the last block between fences that has some, or what is indented.
+
+    Raises
+    ------
+    ReplyError
+        If there is none.
+    """
+    blocks = [block for block in _blocks(text) if _BEGINS.search(block)]
+    if blocks:
+        return _outdented(blocks[-1])
+    begins = _BEGINS.search(text)
+    if begins is None:
+        raise ReplyError("there is no function in the reply")
+    lines = text[begins.start() :].lstrip("\n").splitlines()
+    depth = _indent(lines[0])
+    kept = [lines[0]]
+    for line in lines[1:]:
+        closes = line.lstrip().startswith(")")  # of arguments that stand below each other
+        if line.strip() and _indent(line) <= depth and not closes:
+            break
+        kept.append(line)
+    return _outdented("\n".join(kept) + "\n")
+
+
+def _blocks(text: str) -> list[str]:
+    """Give what stands between fences; the last one may be open.
+
+    Line by line: a pattern that looks ahead could be made to look for ever.
+    """
+    found: list[str] = []
+    inside: list[str] = []
+    fence = ""
+    for line in text.splitlines(keepends=True):
+        begins = line.strip()[:3]
+        if not fence and begins in _FENCES:
+            fence, inside = begins, []
+        elif fence and begins == fence:
+            found.append("".join(inside))
+            fence = ""
+        elif fence:
+            inside.append(line)
+    return [*found, "".join(inside)] if fence else found
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _outdented(code: str) -> str:
+    lines = code.splitlines()
+    least = min((_indent(line) for line in lines if line.strip()), default=0)
+    return "\n".join(line[least:] for line in lines) + "\n"
+
+
+def text_list(text: str) -> list[str]:
+    """Give the last JSON list of texts in a reply.
+
+    Raises
+    ------
+    ReplyError
+        If there is none.
+    """
+    decoder = json.JSONDecoder()
+    places = [place for place, letter in enumerate(text) if letter == "["]
+    for place in reversed(places[-_MOST_LISTS:]):
+        try:
+            found, _ = decoder.raw_decode(text, place)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(found, list) and found and all(isinstance(each, str) for each in found):
+            return found
+    raise ReplyError("there is no JSON list of texts in the reply")
+
+
+def section(text: str, title: str) -> str:
+    """Give what stands below a heading, up to the next heading or fence; empty if nothing does."""
+    kept: list[str] = []
+    inside = False
+    for line in text.splitlines():
+        bare = line.strip()
+        if bare.strip("#*: \t").lower() == title.lower():
+            inside, kept = True, []
+        elif inside and bare.startswith(("#", "**", *_FENCES)):
+            break
+        elif inside:
+            kept.append(line)
+    return "\n".join(kept).strip()
+
+
+def changes(text: str) -> list[tuple[str, str]]:
+    """Give the SEARCH/REPLACE blocks of a reply: what stands there, and what is to stand there."""
+    found: list[tuple[str, str]] = []
+    old: list[str] = []
+    new: list[str] = []
+    part = None
+    for line in text.splitlines(keepends=True):
+        mark = line.strip()
+        if mark.startswith("<<<<<") and mark.endswith("SEARCH"):
+            old, new = [], []
+            part = old
+        elif part is old and set(mark) == {"="} and len(mark) >= 5:  # noqa: PLR2004
+            part = new
+        elif part is new and mark.startswith(">>>>>") and mark.endswith("REPLACE"):
+            found.append(("".join(old), "".join(new)))
+            part = None
+        elif part is not None:
+            part.append(line)
+    return found

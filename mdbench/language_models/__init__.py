@@ -1,0 +1,1 @@
+"""Language models that methods may ask: one endpoint, counted, written down, and replayed."""

@@ -1,0 +1,219 @@
+"""What methods have asked of language models, beside their scores; and what the models knew."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from statistics import median
+from typing import TYPE_CHECKING, NamedTuple
+
+from pydantic import ValidationError
+
+from mdbench.drawing.svg import Axis, Plot
+from mdbench.errors import RecordsError
+from mdbench.language_models.contamination import PROBES, Probes
+from mdbench.reports.columns import written
+from mdbench.reports.figures import Figure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from mdbench.reports.leaderboard import Board
+    from mdbench.reports.results import Result
+
+__all__ = [
+    "ASKING_HEADS",
+    "PROBE_HEADS",
+    "Asking",
+    "asked",
+    "asking_row",
+    "curves",
+    "probe_rows",
+    "read_probes",
+]
+
+FOLDER = "llm-probes"
+"""The folder of probes below that of results."""
+_LARGEST = 2**26
+_SMALLEST_LOSS = 1e-12
+_LARGEST_LOSS = 1e6
+
+
+class Asking(NamedTuple):
+    """What a method has asked on one data type.
+
+    Attributes
+    ----------
+    score
+        The primary metric's value on the leaderboard, written.
+    calls
+        The median of completions a job.
+    tokens
+        Of all prompts and all completions.
+    money
+        Of all jobs; None where nobody said a price.
+    seconds
+        The median that the model took for a job; None where nobody knows.
+    spent
+        The share of jobs that wanted more than their budget.
+    """
+
+    data_type: str
+    method: str
+    model: str
+    prompt: str
+    jobs: int
+    title: str
+    score: str
+    calls: float
+    failed: int
+    tokens: tuple[int, int]
+    money: float | None
+    seconds: float | None
+    spent: float
+
+
+def asked(results: Iterable[Result], boards: Mapping[str, Board]) -> list[Asking]:
+    """Sum up what was asked, in the order of the leaderboards; nothing where nobody asked."""
+    groups: dict[tuple[str, str], list[Result]] = defaultdict(list)
+    for one in results:
+        if one.llm is not None and one.llm.calls is not None:
+            groups[one.data_type, one.algorithm].append(one)
+    found = []
+    for kind, board in boards.items():
+        for row in board.rows:
+            ones = groups.get((kind, row.method))
+            if not ones:
+                continue
+            used = [one.llm for one in ones if one.llm is not None]
+            paid = [each.money for each in used if each.money is not None]
+            took = [s for one in ones if (s := one.measured.llm_s) is not None]
+            value = row.values[board.primary.name].value
+            found.append(
+                Asking(
+                    data_type=kind,
+                    method=row.method,
+                    model=used[0].model or "",
+                    prompt=used[0].prompt or "",
+                    jobs=len(ones),
+                    title=board.primary.title,
+                    score=written(board.primary, value),
+                    calls=median(each.calls or 0 for each in used),
+                    failed=sum(each.failed or 0 for each in used),
+                    tokens=(
+                        sum(each.prompt_tokens or 0 for each in used),
+                        sum(each.completion_tokens or 0 for each in used),
+                    ),
+                    money=sum(paid) if paid else None,
+                    seconds=median(took) if took else None,
+                    spent=sum(bool(each.spent) for each in used) / len(used),
+                )
+            )
+    return found
+
+
+def curves(results: Iterable[Result], numbers: Mapping[str, int]) -> dict[str, Figure]:
+    """Draw for each data type the best loss after so many calls, the median over a method's jobs.
+
+    A job without a candidate by then counts as one of the largest loss.
+    """
+    jobs: dict[str, dict[str, list[list[tuple[int, float]]]]] = {}
+    for one in results:
+        if one.llm is not None and one.llm.curve:
+            steps = [(p.calls, p.loss) for p in one.llm.curve if p.loss is not None]
+            jobs.setdefault(one.data_type, {}).setdefault(one.algorithm, []).append(steps)
+    return {kind: _figure(kind, by_method, numbers) for kind, by_method in jobs.items()}
+
+
+def _figure(
+    kind: str, by_method: Mapping[str, list[list[tuple[int, float]]]], numbers: Mapping[str, int]
+) -> Figure:
+    lines = {}
+    for method, steps in sorted(by_method.items()):
+        places = sorted({max(1, calls) for one in steps for calls, _ in one})
+        lines[method] = [
+            (float(place), median(_best(one, place) for one in steps)) for place in places
+        ]
+    x = Axis([place for line in lines.values() for place, _ in line], log=True)
+    y = Axis([value for line in lines.values() for _, value in line], log=True)
+    title = f"Loss over calls, {kind}"
+    plot = Plot(title, x, y, ("completions asked for", "best loss so far, median"))
+    for method, line in lines.items():
+        plot.series(numbers[method], method, line)
+    caption = (
+        "The loss by which candidates are chosen, of the best that was found within so many "
+        "completions; the median over jobs, of which those without a candidate count as 10^6."
+    )
+    return Figure(title, caption, plot.render())
+
+
+def _best(steps: Sequence[tuple[int, float]], calls: int) -> float:
+    found = [loss for place, loss in steps if max(1, place) <= calls]
+    return min(_LARGEST_LOSS, max(_SMALLEST_LOSS, min(found))) if found else _LARGEST_LOSS
+
+
+def read_probes(folder: Path) -> list[Probes]:
+    """Read what ``mdbench llm-probe`` has left below a folder of results.
+
+    Raises
+    ------
+    RecordsError
+        If a file cannot be read, or is none.
+    """
+    if not folder.is_dir():
+        return []
+    found = []
+    for path in sorted(folder.rglob(f"{FOLDER}/*.json")):
+        try:
+            with path.open("rb") as file:
+                found.append(Probes.model_validate_json(file.read(_LARGEST)))
+        except (OSError, ValidationError) as error:
+            raise RecordsError(
+                f"{path} is no file of mdbench llm-probe: {type(error).__name__}.",
+                "Move it away, or ask again.",
+            ) from None
+    return found
+
+
+def probe_rows(probes: Iterable[Probes]) -> list[list[str]]:
+    """Write probes as rows: data type, model, problems, the share of each probe, known ones."""
+    rows = []
+    for each in probes:
+        shares = [each.share(name) for name in PROBES]
+        rows.append(
+            [
+                each.data_type,
+                each.model,
+                str(len(each.problems)),
+                *("" if share is None else f"{share:.0%}" for share in (*shares, each.recalled)),
+                f"{len(each.known)}",
+            ]
+        )
+    return rows
+
+
+PROBE_HEADS = ("data type", "model", "problems", *PROBES, "recalled", "known without data")
+"""What stands above the columns of `probe_rows`."""
+ASKING_HEADS = (
+    *("data type", "method", "model", "prompt", "jobs", "score", "calls a job", "failed"),
+    *("prompt tokens", "completion tokens", "money", "model s a job", "budget spent"),
+)
+"""What stands above the columns of `asking_row`."""
+
+
+def asking_row(one: Asking) -> list[str]:
+    """Write what was asked as a row."""
+    return [
+        one.data_type,
+        one.method,
+        one.model,
+        one.prompt,
+        str(one.jobs),
+        f"{one.title} {one.score}",
+        f"{one.calls:g}",
+        str(one.failed),
+        *map(str, one.tokens),
+        "" if one.money is None else f"{one.money:.4g}",
+        "" if one.seconds is None else f"{one.seconds:.3g}",
+        f"{one.spent:.0%}",
+    ]

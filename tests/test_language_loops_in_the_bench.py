@@ -1,0 +1,74 @@
+"""The loops that ask a language model, through the bench: budget, statuses and replay."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from house import ROOT, HereRuntime, Quiet, known, workspace
+from language_loops import LOOPS
+
+from mdbench.language_models.stub import Stub
+from mdbench.records import comparable
+from mdbench.runs.asking import exchanges_beside
+from mdbench.runs.execute import execute
+from mdbench.runs.plan import RunOptions, make_plan
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mdbench.records import Record
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture
+def place(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setenv("MDBENCH_METHODS", str(ROOT / "algorithms"))
+    return workspace(tmp_path, home)
+
+
+def run(place: Any, results: Path, **more: Any) -> list[Record]:
+    options = RunOptions(
+        LOOPS, "ode", datasets=("rc-circuit",), result_dir=results, n_jobs=1, **more
+    )
+    plan = make_plan(options, place)
+    with closing(known(plan.model)):
+        return list(execute(plan, HereRuntime(), Quiet()).records)
+
+
+@pytest.mark.slow
+def test_a_replay_gives_the_same_records(place: Any, tmp_path: Path) -> None:
+    given: dict[str, Any] = {"llm_model": "stub", "llm_calls": 30}
+    with Stub(answer="1.5*x0", knows=0.1) as stub:
+        live = run(place, tmp_path / "live", llm_url=stub.url, **given)
+    assert [record.status for record in live] == ["ok"] * len(LOOPS)
+    for record in live:
+        log = exchanges_beside(tmp_path / "live" / known(record.log))
+        lines = log.read_text(encoding="utf-8").splitlines()
+        assert len(lines) == known(known(record.llm).calls)
+        assert len(lines) <= 30
+    replay = run(place, tmp_path / "replay", llm_replay=tmp_path / "live", **given)
+    assert [comparable(record) for record in replay] == [comparable(record) for record in live]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["prose", "bad-json"])
+def test_replies_that_are_none_end_in_the_right_status(
+    place: Any, tmp_path: Path, mode: str
+) -> None:
+    with Stub(mode=mode) as stub:
+        records = run(place, tmp_path / mode, llm_model="stub", llm_url=stub.url, llm_calls=20)
+    statuses = {record.algorithm: str(record.status) for record in records}
+    reasons = {record.algorithm: record.reason for record in records}
+    if mode == "prose":
+        assert statuses == dict.fromkeys(LOOPS, "ok") | {"direct": "failed"}
+        assert "none of 20 replies has a formula for y" in known(reasons["direct"])
+        assert {known(record.llm).calls for record in records} == {20}
+    else:
+        assert set(statuses.values()) == {"failed"}
+        assert all("no chat completion" in known(reason) for reason in reasons.values())

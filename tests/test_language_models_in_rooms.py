@@ -1,0 +1,517 @@
+"""Methods that ask a language model, and some that ask for more, in every way of isolation."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+import zipfile
+from contextlib import closing
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import isolated
+import numpy as np
+import pytest
+from flavours import FLAVOURS, traces
+from house import Quiet, known, workspace
+from isolated import HOME
+
+from mdbench.cli import main
+from mdbench.errors import MethodError, UsageError
+from mdbench.language_models.exchanges import Exchange
+from mdbench.language_models.stub import Stub
+from mdbench.methods import find
+from mdbench.records import RecordStore, Status, comparable
+from mdbench.reports.bundle import opened, write_bundle
+from mdbench.runs.due import make_ready
+from mdbench.runs.execute import execute
+from mdbench.runs.job import begin_job
+from mdbench.runs.plan import RunOptions, make_plan
+from mdbench.runs.slot import Environments, Slot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from mdbench.records import Record
+
+KEY = "sk-test-5f3a9c81d2e47b60"
+ACCESS = "[access]\nllm = true"
+
+ASKER = '''
+import json, os, re
+import numpy as np
+from mdbench.worker import BudgetSpent, Candidate, LanguageModelError, language_model
+
+
+class Adapter:
+    """Asks until it may not, and keeps the best of what it was told."""
+
+    def __init__(self, *, seed, threads, n=4):
+        self.seed, self.n = seed, n
+
+    def fit(self, problem):
+        llm = language_model()
+        self.problem, self.found, asked, lost = problem, [], 0, 0
+        prompt = f"Variables: {', '.join(problem.variables)}. {problem.description or ''}"
+        while True:
+            try:
+                said = [{"role": "user", "content": f"{prompt} {asked}"}]
+                replies = llm.chat(said, n=self.n, seed=self.seed)
+            except BudgetSpent:
+                break
+            except LanguageModelError as error:
+                print("lost:", error)
+                lost += 1
+                if lost == 5:
+                    raise
+                continue
+            asked += len(replies)
+            for reply in replies:
+                if match := re.search(r"```\\n(.+?)\\n```", reply.text):
+                    self.found.append((match[1], asked))
+        print("asked", asked)
+        self.found = self.found or [("0", asked)]
+
+    def candidates(self):
+        for text, asked in self.found:
+            equations = (text,) * len(self.problem.targets)
+            yield Candidate(equations, hyperparameters={"calls": asked})
+
+    def choose(self, indices):
+        self.chosen = self.found[indices[0]][0]
+
+    def equations(self):
+        return [self.chosen] * len(self.problem.targets)
+
+    def predict(self, problem):
+        names = {name: problem.X[:, i] for i, name in enumerate(problem.variables)}
+        names |= {"sin": np.sin, "cos": np.cos, "exp": np.exp}
+        value = eval(self.chosen, {"__builtins__": {}}, names) + np.zeros(len(problem.X))
+        return np.stack([value] * len(problem.targets), axis=-1)
+'''
+
+ATTACKER = '''
+import json, os, signal, socket, time
+import numpy as np
+from pathlib import Path
+from mdbench.worker import BudgetSpent, language_model
+
+BODY = json.dumps({"messages": [{"role": "user", "content": "x0"}]}).encode()
+MARK = b"sk-" + b"test-"
+
+
+def raw(sent):
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(os.environ["MDBENCH_LLM_SOCKET"])
+        try:
+            connection.sendall(sent)
+        except BrokenPipeError:
+            pass
+        said = b""
+        while block := connection.recv(65536):
+            said += block
+    return said.split()[1].decode() if said else "nothing"
+
+
+def post(path, body, *headers):
+    head = [f"POST {path} HTTP/1.1", f"Content-Length: {len(body)}", *headers, "", ""]
+    return raw("\\r\\n".join(head).encode() + body)
+
+
+def search():
+    """Look for the key wherever a method can look."""
+    found = [name for name, value in os.environ.items() if MARK in value.encode()]
+    places = [*Path("/proc").glob("[0-9]*/environ"), *Path("/proc").glob("[0-9]*/cmdline")]
+    places += [p for p in Path(".").resolve().rglob("*")]
+    places += [p for top in ("/mdbench", "/tmp") for p in Path(top).glob("*")]
+    for place in places:
+        try:
+            if place.is_file() and MARK in place.read_bytes()[:2**20]:
+                found.append(str(place))
+        except OSError:
+            pass
+    return found
+
+
+class Adapter:
+    def __init__(self, *, seed, threads): ...
+
+    def fit(self, problem):
+        self.targets = len(problem.targets)
+        llm = language_model()
+        path = "/v1/chat/completions"
+        told = {}
+        told["key"] = search()
+        told["models"] = raw(b"GET /v1/models HTTP/1.1\\r\\n\\r\\n")
+        told["embeddings"] = post("/v1/embeddings", BODY)
+        told["stream"] = post(path, BODY[:-1] + b', "stream": true}')
+        told["tools"] = post(path, BODY[:-1] + b', "tools": [{"type": "function"}]}')
+        told["large"] = post(path, b" " * 10 * 2**20)
+        told["chunked"] = raw(
+            b"POST /v1/chat/completions HTTP/1.1\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n"
+            + b"%x\\r\\n%s\\r\\n0\\r\\n\\r\\n" % (len(BODY), BODY)
+        )
+        told["smuggled"] = post(path, BODY + b"POST /v1/chat/completions HTTP/1.1\\r\\n\\r\\n")
+        two = b"POST /v1/chat/completions HTTP/1.1\\r\\nContent-Length: %d\\r\\n\\r\\n" % len(BODY)
+        told["two"] = raw(two + BODY + two + BODY)
+        told["forged"] = post(
+            path, BODY[:-1] + b', "model": "dear"}', "Authorization: Bearer mine",
+            "Host: elsewhere", "X-Forwarded-For: 1.2.3.4", "Cookie: a=b",
+        )
+        idle = []
+        for _ in range(100):
+            connection = socket.socket(socket.AF_UNIX)
+            connection.setblocking(False)
+            try:
+                connection.connect(os.environ["MDBENCH_LLM_SOCKET"])
+            except OSError:
+                pass
+            idle.append(connection)
+        for connection in idle:
+            connection.close()
+        told["after_idle"] = post(path, BODY)
+        pid = os.fork()
+        if pid == 0:
+            connection = socket.socket(socket.AF_UNIX)
+            connection.connect(os.environ["MDBENCH_LLM_SOCKET"])
+            connection.sendall(two + BODY)
+            os.kill(os.getpid(), signal.SIGKILL)
+        os.waitpid(pid, 0)
+        count = 0
+        try:
+            while True:
+                count += len(llm.chat([{"role": "user", "content": f"x0 {count}"}], n=4))
+        except BudgetSpent:
+            told["count"] = count
+        told["spent"] = post(path, BODY)
+        try:
+            socket.create_connection(("127.0.0.1", 9), 0.2)
+            told["network"] = "open"
+        except OSError as error:
+            told["network"] = type(error).__name__
+        print(json.dumps(told))
+
+    def predict(self, problem):
+        return np.zeros((len(problem.X), self.targets))
+
+    def equations(self):
+        return ["0"] * self.targets
+'''
+
+
+@pytest.fixture(params=FLAVOURS)
+def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
+    made = Bench(request.param, workspace(tmp_path, HOME), ATTACKER)
+    yield made
+    made.runtime.close()
+    assert traces() == []
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Iterator[Bench]:
+    made = Bench("plain", workspace(tmp_path, HOME), ASKER)
+    yield made
+    made.runtime.close()
+
+
+class Bench(isolated.Bench):
+    def add(self, text: str = "", more: str = ACCESS, name: str = "nasty") -> None:
+        super().add(text, more, name)
+
+    def ask(self, stub: Stub | None, folder: str = "results", **changes: Any) -> list[Record]:
+        options = RunOptions(
+            algorithms=("nasty",),
+            data_type="ode",
+            datasets=("harmonic-oscillator",),
+            result_dir=self.place.root / folder,
+            n_jobs=1,
+            timeout_s=60.0,
+            llm_model="asked",
+            llm_url=None if stub is None else stub.url,
+            llm_calls=20,
+        )
+        plan = make_plan(replace(options, **changes), self.place)
+        if plan.model is not None:
+            plan = replace(plan, model=replace(plan.model, pauses=(0.001,)))
+        try:
+            return execute(plan, self.runtime, Quiet()).records
+        finally:
+            if plan.model is not None:
+                plan.model.close()
+
+    def found(self, what: bytes) -> list[str]:
+        """Name the files below the workspace in which something stands."""
+        files = [path for path in self.place.root.rglob("*") if path.is_file()]
+        return [str(path) for path in files if what in path.read_bytes()]
+
+
+def exchanges(bench: Bench, record: Record, folder: str = "results") -> list[Exchange]:
+    text = (bench.place.root / folder / known(record.exchanges)).read_text(encoding="utf-8")
+    return [Exchange.model_validate_json(line) for line in text.splitlines()]
+
+
+@pytest.mark.slow
+def test_one_who_asks_for_more_gets_what_is_his(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SECRET_OF_MINE", KEY)
+    with Stub(mode="echo") as stub:
+        (record,) = bench.ask(stub, llm_key_env="SECRET_OF_MINE")
+        assert record.status is Status.OK, record.reason
+        told = json.loads(bench.log(record).splitlines()[-1])
+        own = {"Host", "Authorization", "Content-Type", "Content-Length", "Accept"}
+        assert all(set(each) <= own | {"Accept-Encoding"} for each in stub.headers)
+        assert {each["Authorization"] for each in stub.headers} == {f"Bearer {KEY}"}
+        assert {each["model"] for each in stub.requests} == {"asked"}
+    assert told == {
+        "key": [],
+        "models": "404",
+        "embeddings": "404",
+        "stream": "400",
+        "tools": "400",
+        "large": "413",
+        "chunked": "411",
+        "smuggled": "400",
+        "two": "400",
+        "forged": "200",
+        "after_idle": "200",
+        "count": 17,  # with the two above, and the one of the child that was killed
+        "spent": "429",
+        "network": "ConnectionRefusedError",
+    }
+    assert stub.count == 20
+    llm = known(record.llm)
+    assert (llm.calls, llm.failed, llm.spent) == (20, 0, True)
+    assert len(exchanges(bench, record)) == 20
+    assert record.runtime.details["network"] == "one endpoint"
+    assert bench.found(KEY.encode()) == []
+    assert b"127.0.0.1" not in record.to_line().encode()
+
+
+@pytest.mark.slow
+def test_the_same_again_without_asking_anybody(bench: Bench) -> None:
+    bench.add(ASKER)
+    bench.make_front()
+    with Stub() as stub:
+        (live,) = bench.ask(stub, seeds=(3,))
+        assert stub.count == 20
+    for number in (1, 2):
+        folder = f"again-{number}"
+        (again,) = bench.ask(None, folder, seeds=(3,), llm_replay=bench.place.root / "results")
+        assert comparable(again) == comparable(live)
+        assert live.status is Status.OK, live.reason
+    curve = known(known(live.llm).curve)
+    assert [point.calls for point in curve] == sorted({point.calls for point in curve})
+    losses = [known(point.loss) for point in curve]
+    assert losses == sorted(losses, reverse=True)
+    assert losses[-1] == pytest.approx(known(live.selection).loss)
+
+
+def test_a_model_has_to_be_named_and_found(here: Bench) -> None:
+    with pytest.raises(UsageError, match="none was named"):
+        here.ask(None, llm_model=None)
+    with pytest.raises(UsageError, match="nobody says where"):
+        here.ask(None)
+    with pytest.raises(UsageError, match="does not exist"):
+        here.ask(None, llm_replay=here.place.root / "none")
+    with pytest.raises(UsageError, match="--llm-price"):
+        here.ask(None, llm_money=1.0)
+
+
+def test_what_is_asked_is_a_part_of_the_key_of_those_that_ask(here: Bench) -> None:
+    here.add('raise RuntimeError("not imported")', more="", name="plain")
+    options = RunOptions(("nasty",), "ode", datasets=("rc-circuit",), llm_model="a")
+
+    def parts(**changes: Any) -> dict[str, str]:
+        (job,) = make_plan(replace(options, **changes), here.place).jobs
+        return job.key_parts()
+
+    usual = parts()
+    assert usual["llm_model"] == "a"
+    assert usual["prompt"] == "anon"
+    assert usual["llm_calls"] == "1000"
+    changed = parts(
+        llm_settings='{"top_p": 0.5}',
+        prompt="named",
+        llm_calls=7,
+        llm_prompt_tokens=8,
+        llm_completion_tokens=9,
+        llm_seconds=1.5,
+        llm_money=2.5,
+        llm_price=(0.15, 0.6),
+    )
+    assert {name: part for name, part in changed.items() if usual.get(name) != part} == {
+        "llm_settings": '{"top_p": 0.5}',
+        "prompt": "named",
+        "llm_calls": "7",
+        "llm_prompt_tokens": "8",
+        "llm_completion_tokens": "9",
+        "llm_seconds": "1.5",
+        "llm_money": "2.5",
+        "llm_price": "0.15/0.6",
+    }
+    plain = parts(algorithms=("plain",))
+    assert not [name for name in plain if name.startswith("llm") or name == "prompt"]
+
+
+def test_access_goes_with_tables_alone(here: Bench) -> None:
+    toml = here.place.algorithms / "nasty" / "method.toml"
+    toml.write_text(toml.read_text().replace('"table"', '"trajectory"'))
+    with pytest.raises(MethodError, match="goes with view = 'table'"):
+        find("nasty", here.place.algorithms)
+
+
+@pytest.mark.parametrize("prompt", ["anon", "named", "prior", "wrong-prior"])
+def test_each_view_is_told_and_its_answer_translated(here: Bench, prompt: str) -> None:
+    here.make_front()
+    truth = {"anon": "x1", "named": "u1"}.get(prompt, "u1")
+    with Stub(answer=truth, knows=1.0, write=lambda _, text: f"```\n{text}\n```") as stub:
+        (record,) = here.ask(stub, prompt=prompt, seeds=(1,), llm_calls=2)
+    assert record.status is Status.OK, record.reason
+    said = stub.requests[0]["messages"][0]["content"]
+    assert ("oscillator" in said) == (prompt != "anon")
+    assert ("does not depend on" in said) == (prompt == "prior")
+    assert "harmonic-oscillator" not in said
+    assert known(record.llm).prompt == prompt
+    order = np.random.default_rng([1, *b"prompt columns"]).permutation(2)
+    expected = f"u{order[1]}" if prompt == "anon" else "u1"
+    assert record.equations == (expected, expected)
+
+
+def test_a_name_that_nobody_was_told_is_no_answer(here: Bench) -> None:
+    here.make_front()
+    with Stub(answer="u1", knows=1.0, write=lambda _, text: f"```\n{text}\n```") as stub:
+        (record,) = here.ask(stub, llm_calls=1)
+    assert record.status is Status.INVALID_OUTPUT
+    assert "unknown_u1" in record.reason
+
+
+@pytest.mark.parametrize(
+    ("mode", "status", "words"),
+    [
+        ("fence", Status.OK, ""),
+        ("prose", Status.OK, ""),
+        ("truncated", Status.OK, ""),
+        ("loop", Status.OK, ""),
+        ("import", Status.OK, ""),
+        ("slow", Status.OK, ""),
+        ("bad-json", Status.FAILED, "no chat completion"),
+        ("wrong-n", Status.FAILED, "no chat completion"),
+        ("401", Status.UNAVAILABLE, "the endpoint said 401 Unauthorized"),
+    ],
+)
+def test_modes_end_in_the_right_status(here: Bench, mode: str, status: Status, words: str) -> None:
+    here.make_front()
+    with Stub(mode=mode, delay=0.01) as stub:
+        (record,) = here.ask(stub, llm_calls=24)
+    if mode == "wrong-n" and record.status is Status.OK:
+        words = ""  # three choices are one too many, and good
+    else:
+        assert record.status is status, record.reason
+    assert words in record.reason
+    assert len(exchanges(here, record)) == known(known(record.llm).calls) == stub.count
+
+
+def test_a_job_whose_time_is_up_waits_for_no_answer(here: Bench) -> None:
+    with Stub(mode="never-ends") as stub:
+        (record,) = here.ask(stub, timeout_s=1.5)
+    assert record.status is Status.TIMEOUT
+    (first, *_) = exchanges(here, record)
+    assert first.error == "the job had ended"
+
+
+def test_a_job_that_is_killed_in_mid_search_begins_anew(here: Bench) -> None:
+    here.make_front()
+    with Stub(mode="slow", delay=0.02) as stub:
+        options = RunOptions(
+            ("nasty",), "ode", datasets=("rc-circuit",), llm_model="m", llm_url=stub.url
+        )
+        plan = make_plan(replace(options, llm_calls=20), here.place)
+        (one,) = make_ready(plan, here.runtime)
+        folder = here.place.root / "results"
+        environments = Environments(here.runtime)
+        with Slot(plan.inventory, here.runtime, environments, folder, model=plan.model) as slot:
+
+            def kill() -> None:
+                while stub.count < 5:
+                    time.sleep(0.002)
+                slot.interrupt()
+
+            killer = threading.Thread(target=kill)
+            killer.start()
+            killed = begin_job(one, slot)()
+            killer.join()
+        assert killed.status is Status.INTERRUPTED
+        assert 5 <= known(known(killed.llm).calls) < 20
+        stub.count = 0
+        with Slot(plan.inventory, here.runtime, environments, folder, model=plan.model) as slot:
+            record = begin_job(one, slot)()
+        known(plan.model).close()
+    assert record.status is Status.OK, record.reason
+    assert known(record.llm).calls == stub.count == len(exchanges(here, record)) == 20
+
+
+def test_the_stub_is_a_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stop(*_: object) -> bool:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("mdbench.cli.stubbing.wait", stop)
+    assert main(["llm-stub", "--port", "0", "--mode", "prose"]) == 0
+    said = capsys.readouterr().out
+    assert "/v1 answers with prose" in said
+    assert "0 requests" in said
+    assert main(["llm-stub", "--mode", "pros"]) == 2
+
+
+def test_an_endpoint_that_is_not_there_is_no_fault_of_the_method(here: Bench) -> None:
+    with Stub() as stub:
+        url = stub.url
+    (record,) = here.ask(None, llm_url=url, llm_calls=2)
+    assert record.status is Status.UNAVAILABLE
+    assert "nobody listens at that address" in record.reason
+    assert url not in record.to_line()
+
+
+def test_a_replay_that_lacks_an_answer_is_a_failure_whatever_the_method_does(here: Bench) -> None:
+    here.make_front()
+    with Stub() as stub:
+        (live,) = here.ask(stub)
+    log = here.place.root / "results" / known(live.exchanges)
+    lines = log.read_text().splitlines(keepends=True)
+    (here.place.root / "torn.llm.ndjson").write_text("".join(lines[:6]))
+    (again,) = here.ask(None, "again", llm_replay=here.place.root / "torn.llm.ndjson")
+    assert again.status is Status.FAILED
+    assert "the replay has no answer to request" in again.reason
+    (other,) = here.ask(None, "other", llm_replay=here.place.root / "results", seeds=(9,))
+    assert other.status is Status.UNAVAILABLE
+    assert "has no" in other.reason
+
+
+def test_a_bundle_has_what_was_said_and_is_reproduced_from_it(
+    here: Bench, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    here.make_front()
+    monkeypatch.setenv("SECRET_OF_MINE", KEY)
+    with Stub(mode="good") as stub:
+        (record,) = here.ask(stub, llm_key_env="SECRET_OF_MINE")
+    results = here.place.root / "results"
+    out = here.place.root / "b.zip"
+    write_bundle(results, out, methods={})
+    with zipfile.ZipFile(out) as archive:
+        name = f"records/{record.exchanges}"
+        assert archive.read(name) == (results / known(record.exchanges)).read_bytes()
+        assert not [n for n in archive.namelist() if KEY.encode() in archive.read(n)]
+    with opened(out) as place:
+        assert (place / known(record.exchanges)).is_file()
+    assert len(RecordStore(results / "nasty-ode.jsonl").read()) == 1
+
+    monkeypatch.setattr("mdbench.workspace.Workspace.find", lambda: here.place)
+    with closing(here.runtime):
+        monkeypatch.setattr("mdbench.cli.reproducing.open_runtime", lambda *_, **__: here.runtime)
+        assert main(["reproduce", str(out)]) == 0
+    assert "1 of 1 records were reproduced" in capsys.readouterr().out
+    assert stub.count == 20

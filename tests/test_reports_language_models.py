@@ -1,0 +1,129 @@
+"""What was asked of language models, beside the scores."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from reporting import boards, data, many, write
+
+from mdbench.api import load
+from mdbench.cli import main
+from mdbench.language_models.contamination import Probed, Probes
+from mdbench.reports.language_models import asked, asking_row, curves
+from mdbench.reports.results import Result, standing
+from mdbench.reports.site import page
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BUDGET = dict.fromkeys(("calls", "prompt_tokens", "completion_tokens", "seconds", "money"))
+SIZES = ("closed", "anon", "named", "swapped", "rescaled")
+
+
+def llm(model: str = "m", prompt: str = "anon", calls: int = 100, **more: Any) -> dict[str, Any]:
+    used = {
+        "model": model,
+        "settings": None,
+        "prompt": prompt,
+        "budget": BUDGET,
+        "price": [1.0, 2.0],
+        "calls": calls,
+        "failed": 3,
+        "spent": True,
+        "prompt_tokens": 1000,
+        "completion_tokens": 200,
+        "estimated": False,
+        "money": 0.25,
+        "answered_by": ["m-1"],
+        "fingerprints": [],
+        "curve": [{"calls": 4, "loss": 1.0}, {"calls": 40, "loss": 1e-3}],
+    }
+    return {**used, **more}
+
+
+RECORDS = [
+    data("loop", "a", nmse=1e-4, llm=llm()),
+    data("loop", "b", nmse=1e-2, llm=llm(calls=50, spent=False)),
+    data("loop", "a", nmse=1e-6, llm=llm(prompt="named")),
+    data("loop", "a", nmse=1e-5, llm=llm("other", curve=None)),
+    data("sindy", "a", nmse=1e-3),
+]
+
+
+def results() -> list[Result]:
+    return standing(("f", one) for one in RECORDS)  # type: ignore[misc]
+
+
+def test_another_model_or_prompt_is_another_method() -> None:
+    names = {one.algorithm for one in results()}
+    assert names == {"loop (m, anon)", "loop (m, named)", "loop (other, anon)", "sindy"}
+    assert {one.folder for one in results()} == {"loop", "sindy"}
+
+
+def test_calls_tokens_and_money_stand_beside_the_score() -> None:
+    rows = {one.method: one for one in asked(results(), boards(RECORDS))}
+    assert set(rows) == {"loop (m, anon)", "loop (m, named)", "loop (other, anon)"}
+    one = rows["loop (m, anon)"]
+    assert (one.jobs, one.calls, one.failed, one.tokens) == (2, 75, 6, (2000, 400))
+    assert one.money == pytest.approx(0.5)
+    assert one.spent == 0.5
+    assert asking_row(one)[4:8] == ["2", f"NMSE {one.score}", "75", "6"]
+    assert asked([], {}) == []
+
+
+def test_a_curve_is_the_median_of_the_best_so_far() -> None:
+    numbers = {name: place for place, name in enumerate(sorted({r.algorithm for r in results()}))}
+    (figure,) = curves(results(), numbers).values()
+    assert "<title>loop (m, anon)</title>" in figure.svg
+    assert "other" not in figure.svg
+    assert curves([], {}) == {}
+
+
+def probes() -> Probes:
+    one = Probed(
+        dataset="a",
+        samples=5,
+        right={"closed": 5, "anon": 1, "named": 4, "swapped": 0, "rescaled": 1},
+        recalled=4,
+        exact=dict.fromkeys(SIZES, 0),
+        answered=dict.fromkeys(SIZES, 5),
+        other="b",
+    )
+    return Probes(
+        mdbench="0",
+        model="m<b>",
+        data_type="ode",
+        protocol="strict",
+        seed=0,
+        calls=25,
+        failed=0,
+        prompt_tokens=1,
+        completion_tokens=1,
+        problems=[one],
+    )
+
+
+def test_the_page_shows_them_where_there_are_some() -> None:
+    html = page(results(), boards(RECORDS), probes=[probes()])
+    assert '<section id="language-models">' in html
+    assert "Loss over calls, ode" in html
+    assert "m&lt;b&gt;" in html
+    assert re.search(r"<td>100%</td><td>20%</td><td>80%</td><td>0%</td><td>20%</td><td>80%", html)
+    plain = many(2)
+    assert "language-models" not in page([Result.model_validate(r) for r in plain], boards(plain))
+
+
+def test_text_and_tables_have_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = write(tmp_path / "r", RECORDS)
+    (folder / "llm-probes").mkdir()
+    (folder / "llm-probes" / "ode-1.json").write_text(probes().model_dump_json())
+    assert main(["report", str(folder), "--text"]) == 0
+    shown = capsys.readouterr().out
+    assert "Language models" in shown
+    assert "What language models know" in shown
+    assert max(map(len, shown.splitlines())) <= 80
+    table = load(folder)
+    assert table["llm.calls"].max() == 100
+    assert table["llm.prompt"].isna().sum() == 1
