@@ -205,6 +205,7 @@ class Measured(_Model):
     by: str | None = None
     blas_kernel: Text | None = None
     blas_threads: int | None = None
+    retries: int = 0
 
 
 class Record(_Model):

@@ -89,6 +89,10 @@ class Outcome:
     ----------
     by_the_method
         Whether it is the method that said `unavailable`.
+    lost
+        Whether what ran the job has gone, by no doing of the method.
+    retries
+        How often it was tried again for that.
     raw
         What the method answered; None where it did not.
     late
@@ -116,6 +120,8 @@ class Outcome:
     blas_kernel: str | None = None
     blas_threads: int | None = None
     by_the_method: bool = False
+    lost: bool = False
+    retries: int = 0
 
 
 @dataclass(frozen=True)
@@ -231,7 +237,7 @@ class Attempt:
             self._worker.interrupt()
         except WorkerGoneError as gone:
             outcome = (
-                Outcome(Status.UNAVAILABLE, str(gone))
+                Outcome(Status.UNAVAILABLE, str(gone), lost=True)
                 if gone.lost
                 else Outcome(Status.CRASHED, _death(gone.exit_code))
             )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 from mdbench.records import RecordStore, Status
 from mdbench.runs.due import is_due, make_ready
 from mdbench.runs.job import begin_job
+from mdbench.runs.patience import Patience
 from mdbench.runs.slot import Environments, Slot
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ class _Run:
     ) -> None:
         self._observer = observer
         self._writers = writers
-        environments = Environments(runtime)
+        environments = Environments(runtime, Patience(plan.retries))
         self._slots = [
             Slot(
                 plan.inventory,

@@ -92,8 +92,7 @@ def begin_job(one: Ready, slot: Slot) -> Callable[[], Record]:
             with watch.stopped():  # made once and kept warm: not this job's time
                 prepared = slot.environments.get(method)
                 data_type.warm()
-                worker = slot.worker(one, prepared)
-            outcome = _attempt(one, task, slot, worker, log)
+            outcome = _tried(one, task, slot, prepared, watch, log)
             slot.environments.believe(method, outcome)
             if slot.fresh_rooms:
                 outcome.seclusion = {**outcome.seclusion, "process": "a new room for each job"}
@@ -104,7 +103,8 @@ def begin_job(one: Ready, slot: Slot) -> Callable[[], Record]:
             f"{slot.result_dir}, and give the same command again.",
         ) from error
     except UnavailableError as error:
-        outcome = Outcome(Status.UNAVAILABLE, str(error))
+        retries = slot.environments.retries(method)
+        outcome = Outcome(Status.UNAVAILABLE, str(error), retries=retries)
     except MethodError as error:
         outcome = Outcome(Status.FAILED, str(error))
     outcome.reason = Discretion({method.folder.parent: "algorithms"}).text(outcome.reason)
@@ -129,6 +129,28 @@ def _refused(method: Method, job: JobSpec, task: Task[Any]) -> Outcome | None:
         if limit.covers(job.data_type, job.dataset, task.dataset.dim):
             return Outcome(Status.UNSUPPORTED, limit.reason)
     return None
+
+
+def _tried(
+    one: Ready, task: Task[Any], slot: Slot, prepared: Prepared, watch: Stopwatch, log: Path
+) -> Outcome:
+    """Attempt a job, and again where what ran it was lost; the time is that of the last try."""
+    outcome = Outcome(Status.UNAVAILABLE, "the run was stopped")
+    for number in slot.environments.patience.tries():
+        if number:
+            watch.restart()
+        try:
+            with watch.stopped():
+                worker = slot.worker(one, prepared)
+            outcome = _attempt(one, task, slot, worker, log)
+        except UnavailableError as error:
+            if not error.passing:
+                raise
+            outcome = Outcome(Status.UNAVAILABLE, str(error), lost=True)
+        outcome.retries = number
+        if not outcome.lost or slot.interrupted:
+            break
+    return outcome
 
 
 def _attempt(one: Ready, task: Task[Any], slot: Slot, worker: Worker, log: Path) -> Outcome:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from mdbench.data.noise import SNR_LEVELS_DB
 from mdbench.errors import MethodError, UsageError, did_you_mean
 from mdbench.runs.inventory import Inventory
-from mdbench.runs.spec import JobSpec, RunOptions, portable
+from mdbench.runs.spec import RETRIES, JobSpec, RunOptions, portable
 from mdbench.runs.study import Study
 from mdbench.runs.typed import read_words, typed_fields
 
@@ -42,6 +42,7 @@ class Plan:
     n_jobs: int
     rerun: Collection[Status] = ()
     fresh_rooms: bool = False
+    retries: int = RETRIES
 
     @property
     def files(self) -> dict[str, Path]:
@@ -81,6 +82,7 @@ def make_plan(options: RunOptions | Study, workspace: Workspace) -> Plan:
         slots(whole.n_jobs, threads),
         whole.rerun,
         whole.fresh_rooms,
+        whole.retries,
     )
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Self
 
 from mdbench.errors import MdbenchError, MethodError, UnavailableError, UsageError
 from mdbench.records import Status
+from mdbench.runs.patience import Patience
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,11 +28,19 @@ __all__ = ["Environments", "Slot"]
 
 
 class Environments:
-    """Each method's environment, made once, by whichever slot needs it first."""
+    """Each method's environment, made once, by whichever slot needs it first.
 
-    def __init__(self, runtime: Runtime) -> None:
+    Parameters
+    ----------
+    patience
+        How often the making is tried again where that may help, and jobs whose worker was lost.
+    """
+
+    def __init__(self, runtime: Runtime, patience: Patience | None = None) -> None:
+        self.patience = patience or Patience()
         self._runtime = runtime
         self._made: dict[str, Prepared | MdbenchError] = {}
+        self._retries: dict[str, int] = {}
         self._worked: set[str] = set()
         self._done: set[str] = set()
         self._lock = threading.Lock()
@@ -42,18 +51,33 @@ class Environments:
         Raises
         ------
         UnavailableError, MethodError
-            If it cannot be made or used; the same for every job, and tried once.
+            If it cannot be made or used; the same for every job.
         """
         with self._lock:
             if method.name not in self._made:
-                try:
-                    self._made[method.name] = self._runtime.prepare(method)
-                except (UnavailableError, MethodError) as error:
-                    self._made[method.name] = error
+                self._made[method.name] = self._make(method)
             made = self._made[method.name]
         if isinstance(made, MdbenchError):
             raise made
         return made
+
+    def _make(self, method: Method) -> Prepared | MdbenchError:
+        found: MdbenchError = UnavailableError("the run was stopped")
+        for number in self.patience.tries():
+            self._retries[method.name] = number
+            try:
+                return self._runtime.prepare(method)
+            except MethodError as error:
+                return error
+            except UnavailableError as error:
+                found = error
+                if not error.passing:
+                    break
+        return found
+
+    def retries(self, method: Method) -> int:
+        """Tell how often the making of a method's environment was tried again."""
+        return self._retries.get(method.name, 0)
 
     def imported(self, method: Method) -> None:
         """Remember that the method's adapter can be imported."""
@@ -67,6 +91,8 @@ class Environments:
         then has failed, or it could get rid of problems that are too hard for it.
         """
         with self._lock:
+            if outcome.lost:
+                return
             if not outcome.by_the_method:
                 self._done.add(method.name)
             elif method.name in self._done:
@@ -192,6 +218,7 @@ class Slot:
 
     def interrupt(self) -> None:
         """End the job that is running, whose record then says so."""
+        self.environments.patience.end()
         with self._lock:
             self.interrupted = True
             if self._worker is not None:

@@ -22,6 +22,7 @@ from mdbench.runs.typed import (
     names,
     option_key,
     read,
+    read_count,
     read_jobs,
     read_path,
     read_protocol,
@@ -45,9 +46,11 @@ if TYPE_CHECKING:
     from mdbench.records import Record, Status
     from mdbench.runtimes.base import Level
 
-__all__ = ["JobSpec", "Kept", "RunOptions", "Terms", "declared", "portable"]
+__all__ = ["RETRIES", "JobSpec", "Kept", "RunOptions", "Terms", "declared", "portable"]
 
 
+RETRIES: Final = 2
+"""Times that what may pass is tried again, unless it is said otherwise."""
 ALWAYS: Final = object()
 """No value of a field is left out of the key."""
 
@@ -407,6 +410,18 @@ class RunOptions(Terms):
                 "--rerun STATUS...",
                 "Run again what ended so: e.g. timeout,failed; or all.",
                 read_rerun,
+                of_run=True,
+            )
+        ),
+    )
+    retries: int = field(
+        default=RETRIES,
+        metadata=declared(
+            Typed(
+                "--retries N",
+                "Times that a job is tried again whose environment, engine or worker was lost.  "
+                f"Default: {RETRIES}.",
+                read_count,
                 of_run=True,
             )
         ),

@@ -25,6 +25,7 @@ __all__ = [
     "names",
     "option_key",
     "read",
+    "read_count",
     "read_jobs",
     "read_path",
     "read_protocol",
@@ -276,6 +277,13 @@ def read_whole(option: str, text: str) -> int:
     return int(text)
 
 
+def read_count(option: str, text: str) -> int:
+    """Read a number of things of which there may be none."""
+    if not re.fullmatch(r"[0-9]{1,6}", text):
+        raise UsageError(f"{option} is {text!r}.", "Give a whole number from 0 on.")
+    return int(text)
+
+
 def read_size(least: int) -> Callable[[str, str], int]:
     """Read a size such as ``512M`` or ``4G`` (powers of 1024), in MiB."""
 
@@ -309,15 +317,17 @@ def read_seeds(_: str, text: str) -> tuple[int, ...]:
 
 
 def read_rerun(option: str, text: str) -> tuple[Status, ...]:
-    """Read a status of what is to be run again; ``all`` is every one."""
-    from mdbench.records import Status  # noqa: PLC0415 - brings pydantic
+    """Read a status of what is to be run again; ``all`` is every one, and there are groups."""
+    from mdbench.records import RERUN_ALWAYS, Status  # noqa: PLC0415 - brings pydantic
 
-    if text == "all":
-        return tuple(Status)
+    groups = {"infrastructure": tuple(sorted(RERUN_ALWAYS)), "all": tuple(Status)}
+    if text in groups:
+        return groups[text]
     if text not in list(Status):
         raise UsageError(
             f"{option} {text!r} is no status.",
-            f"{did_you_mean(text, [*Status, 'all'])} All: {', '.join(Status)}, or all.",
+            f"{did_you_mean(text, [*Status, *groups])} "
+            f"All: {', '.join(Status)}; infrastructure, or all.",
         )
     return (Status(text),)
 

@@ -48,6 +48,10 @@ class Stopwatch:
         self.started = datetime.now(UTC)
         self._start = time.monotonic()
 
+    def restart(self) -> None:
+        """Begin anew: what was before is not the job's time."""
+        self._start = time.monotonic()
+
     @contextmanager
     def stopped(self) -> Iterator[None]:
         """Leave out what is done meanwhile."""
@@ -120,6 +124,7 @@ def make_record(
             by=outcome.costs.by,
             blas_kernel=outcome.blas_kernel,
             blas_threads=outcome.blas_threads,
+            retries=outcome.retries,
         ),
     )
 

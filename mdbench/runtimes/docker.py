@@ -218,7 +218,7 @@ class DockerWorker(LineWorker):
         except UNREACHABLE as error:
             self._abandon()
             raise UnavailableError(
-                f"A container cannot be started: {explain(error)}.", START_IT
+                f"A container cannot be started: {explain(error)}.", START_IT, passing=True
             ) from error
         self._pumps = [
             threading.Thread(target=each, daemon=True) for each in (self._drain, self._drain_log)
