@@ -38,6 +38,7 @@ __all__ = [
     "Measured",
     "Provenance",
     "Record",
+    "ScoreSoFar",
     "Selection",
     "Status",
     "comparable",
@@ -193,6 +194,13 @@ class Provenance(_Model):
     machine: Machine
 
 
+class ScoreSoFar(_Model):
+    """What the best answer up to some time scores."""
+
+    share: float
+    score: Score
+
+
 class Measured(_Model):
     """All that may differ between two runs of the same job."""
 
@@ -206,6 +214,11 @@ class Measured(_Model):
     blas_kernel: Text | None = None
     blas_threads: int | None = None
     retries: int = 0
+    cores: tuple[int, ...] = ()
+    load: Number = None
+    speed: Number = None
+    energy_j: Number = None
+    anytime: tuple[ScoreSoFar, ...] = ()
 
 
 class Record(_Model):
