@@ -20,7 +20,7 @@ from rich.progress import (
 from rich.table import Column
 
 from mdbench.cli.exits import Exit
-from mdbench.records import ANSWERED, Status
+from mdbench.records import ANSWERED, Machine, Provenance, Status
 from mdbench.reports.columns import written
 from mdbench.reports.table import failures, run_table, summary
 from mdbench.runs.due import explain
@@ -65,10 +65,11 @@ def run(study: Study, *, console: Console) -> int:
     ):
         plan.inventory.listen(display.message)
         result = execute(plan, runtime, display)
-    _show_end(result, plan, console)
+    records = [_light(record) for record in result.records]
+    _show_end(result, records, plan, console)
     if result.interrupted:
         return Exit.INTERRUPTED
-    unavailable = any(record.status is Status.UNAVAILABLE for record in result.records)
+    unavailable = any(record.status is Status.UNAVAILABLE for record in records)
     return Exit.NOT_AS_WISHED if unavailable else Exit.DONE
 
 
@@ -192,9 +193,19 @@ def _result(record: Record, metrics: Sequence[MetricSpec]) -> str:
     return f"[red]{record.status}[/] {first} {seconds:.1f} s"
 
 
-def _show_end(result: Summary, plan: Plan, console: Console) -> None:
-    for data_type in dict.fromkeys(record.data_type for record in result.records):
-        records = [record for record in result.records if record.data_type == data_type]
+def _light(record: Record) -> Record:
+    """Leave out of a record what no table shows: there may be very many."""
+    update = dict.fromkeys(("truth", "front", "hyperparameters", "selection"))
+    nothing: dict[str, object] = {"key_parts": {}, "notes": {}, "provenance": _NOWHERE}
+    return record.model_copy(update={**update, **nothing})
+
+
+_NOWHERE = Provenance(machine=Machine(cpu="", cores=0, memory_mb=0, os=""))
+
+
+def _show_end(result: Summary, all_: Sequence[Record], plan: Plan, console: Console) -> None:
+    for data_type in dict.fromkeys(record.data_type for record in all_):
+        records = [record for record in all_ if record.data_type == data_type]
         specs = plan.inventory.data_type(data_type).metrics
         if len(records) <= LARGEST_TABLE:
             jobs = (job for job in plan.jobs if job.data_type == data_type)

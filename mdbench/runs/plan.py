@@ -34,7 +34,15 @@ NOISE_LEVELS: tuple[float | None, ...] = (None, *SNR_LEVELS_DB)
 
 @dataclass(frozen=True)
 class Plan:
-    """All jobs of one command, and how they are to be run."""
+    """All jobs of one command, and how they are to be run.
+
+    Attributes
+    ----------
+    memory_total_mb
+        MiB that all jobs that run at a time may need together; None for no limit.
+    record_dir
+        Where the results files are; in `result_dir`, below which logs are, unless it is said.
+    """
 
     jobs: tuple[JobSpec, ...]
     inventory: Inventory = field(compare=False, repr=False)
@@ -43,12 +51,15 @@ class Plan:
     rerun: Collection[Status] = ()
     fresh_rooms: bool = False
     retries: int = RETRIES
+    memory_total_mb: int | None = None
+    record_dir: Path | None = None
 
     @property
     def files(self) -> dict[str, Path]:
         """The files that records go to, by `JobSpec.results`."""
         names = dict.fromkeys(job.results for job in self.jobs)
-        return {name: self.result_dir / f"{name}.jsonl" for name in names}
+        folder = self.record_dir or self.result_dir
+        return {name: folder / f"{name}.jsonl" for name in names}
 
 
 def make_plan(options: RunOptions | Study, workspace: Workspace) -> Plan:
@@ -83,6 +94,7 @@ def make_plan(options: RunOptions | Study, workspace: Workspace) -> Plan:
         whole.rerun,
         whole.fresh_rooms,
         whole.retries,
+        whole.memory_total_mb,
     )
 
 

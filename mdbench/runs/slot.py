@@ -173,6 +173,8 @@ class Slot:
         The folder below which the jobs' logs are written.
     fresh_rooms
         Whether each job gets a worker of its own, whatever the method says.
+    speed
+        What the calibration job of the run came to, for the records; None where there was none.
 
     Attributes
     ----------
@@ -188,7 +190,9 @@ class Slot:
         result_dir: Path,
         *,
         fresh_rooms: bool = False,
+        speed: float | None = None,
     ) -> None:
+        self.speed = speed
         self.inventory = inventory
         self.runtime = runtime
         self.environments = environments

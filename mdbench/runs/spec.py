@@ -251,8 +251,8 @@ class JobSpec(Terms):
         return tuple(getattr(self, name) for name, _ in _asking(type(self)))
 
     @classmethod
-    def question_in(cls, record: Mapping[str, Any]) -> tuple[Any, ...]:
-        """Give the `question` of the job that left a record, which is given as it was read.
+    def question_in(cls, record: Mapping[str, Any] | Record) -> tuple[Any, ...]:
+        """Give the `question` of the job that left a record, which may be given as it was read.
 
         Raises
         ------
@@ -263,7 +263,7 @@ class JobSpec(Terms):
         for name, each in _asking(cls):
             value: Any = record
             for part in (each.record or f"options.{name}").split("."):
-                value = value[part]
+                value = value[part] if isinstance(value, dict) else getattr(value, part)
             found.append(None if value is None else each.back(value))
         return tuple(found)
 
@@ -422,6 +422,17 @@ class RunOptions(Terms):
                 "Times that a job is tried again whose environment, engine or worker was lost.  "
                 f"Default: {RETRIES}.",
                 read_count,
+                of_run=True,
+            )
+        ),
+    )
+    memory_total_mb: int | None = field(
+        default=None,
+        metadata=declared(
+            Typed(
+                "--memory-total SIZE",
+                "Memory that all jobs that run at a time may need together, e.g. 16G.",
+                read_size(SMALLEST_MEMORY_MB),
                 of_run=True,
             )
         ),
