@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mdbench.runs.spec import JobSpec
     from mdbench.runtimes.base import Prepared, Runtime, Worker
 
-__all__ = ["begin_job", "run_job"]
+__all__ = ["begin_job", "lost_job", "run_job"]
 
 
 def run_job(
@@ -92,7 +92,7 @@ def begin_job(one: Ready, slot: Slot) -> Callable[[], Record]:
             with watch.stopped():  # made once and kept warm: not this job's time
                 prepared = slot.environments.get(method)
                 data_type.warm()
-            outcome = _tried(one, task, slot, prepared, watch, log)
+            outcome = _tried(one, task, slot, prepared, watch=watch, log=log)
             slot.environments.believe(method, outcome)
             if slot.fresh_rooms:
                 outcome.seclusion = {**outcome.seclusion, "process": "a new room for each job"}
@@ -124,6 +124,34 @@ def begin_job(one: Ready, slot: Slot) -> Callable[[], Record]:
     )
 
 
+def lost_job(
+    one: Ready, inventory: Inventory, runtime: Runtime, reason: str, retries: int
+) -> Record:
+    """Give the record of a job that nobody could do: what it ran on was lost each time.
+
+    Raises
+    ------
+    DataError
+        If the dataset cannot be loaded.
+    """
+    job = one.job
+    watch = Stopwatch()
+    data_type = inventory.data_type(job.data_type)
+    task = inventory.task(job, inventory.load(job))
+    outcome = Outcome(Status.UNAVAILABLE, reason, lost=True, retries=retries)
+    return make_record(
+        one,
+        task,
+        judged(data_type, task, outcome),
+        data_type=data_type,
+        runtime=runtime,
+        prepared=None,
+        log=None,
+        started=watch.started,
+        wall_s=0.0,
+    )
+
+
 def _refused(method: Method, job: JobSpec, task: Task[Any]) -> Outcome | None:
     for limit in method.spec.limits:
         if limit.covers(job.data_type, job.dataset, task.dataset.dim):
@@ -132,7 +160,7 @@ def _refused(method: Method, job: JobSpec, task: Task[Any]) -> Outcome | None:
 
 
 def _tried(
-    one: Ready, task: Task[Any], slot: Slot, prepared: Prepared, watch: Stopwatch, log: Path
+    one: Ready, task: Task[Any], slot: Slot, prepared: Prepared, *, watch: Stopwatch, log: Path
 ) -> Outcome:
     """Attempt a job, and again where what ran it was lost; the time is that of the last try."""
     outcome = Outcome(Status.UNAVAILABLE, "the run was stopped")
