@@ -22,7 +22,7 @@ from mdbench.records.schema import Record
 from mdbench.records.upgrades import upgrade
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
 __all__ = ["NewestLines", "RecordStore", "RecordWriter"]
 
@@ -236,6 +236,33 @@ class RecordWriter:
                 self._places[record.key] = place
             except OSError as error:
                 raise _explain(self._path, "could not take a record", error) from error
+
+    def append_lines(self, lines: Sequence[tuple[str, bytes]]) -> None:
+        """Add records that were written before, all of them or none, and return as `append`.
+
+        Parameters
+        ----------
+        lines
+            The key of each record, and its line with the newline at the end.
+
+        Raises
+        ------
+        RecordsError, ValueError
+            As `append`.
+        """
+        with self._mutex:
+            if self._file < 0:
+                raise ValueError(f"the writer of {self._path} is closed")
+            try:
+                self._roll_back()
+                self._refuse_changes_by_others()
+                place = self._length
+                self._write(b"".join(line for _, line in lines))
+            except OSError as error:
+                raise _explain(self._path, "could not take records", error) from error
+            for key, line in lines:
+                self._places[key] = place
+                place += len(line)
 
     def close(self) -> None:
         """Let others write the file; closing twice does no harm."""

@@ -96,6 +96,7 @@ def execute(
         If the backend cannot do the jobs.
     """
     backend = backend or Threads()
+    backend.prepare(plan.result_dir, observer)
     with ExitStack() as stack:
         past: dict[str, dict[str, Past]] = {name: {} for name in plan.files}
         ledger = _Ledger(observer)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import queue
 import threading
+import time
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from mdbench.runs.backend import Backend
 from mdbench.runs.job import begin_job
@@ -21,7 +23,10 @@ if TYPE_CHECKING:
     from mdbench.runs.backend import Work
     from mdbench.runs.spec import JobSpec
 
-__all__ = ["Threads"]
+__all__ = ["ENDING_S", "Threads"]
+
+ENDING_S: Final = 30.0
+"""Seconds that a job may take beside its own limit: its data, its end and its scores."""
 
 
 class Threads(Backend):
@@ -31,21 +36,25 @@ class Threads(Backend):
     ----------
     speed
         What the calibration job of the run came to; None where there was none.
+    seconds
+        A job that may not end within so many from now on is not begun.
     """
 
-    def __init__(self, speed: float | None = None) -> None:
+    def __init__(self, speed: float | None = None, seconds: float = math.inf) -> None:
         self._speed = speed
+        self._end = time.monotonic() + seconds
 
     def run(self, work: Work) -> bool:
         """Do the jobs in slots that keep their workers warm."""
-        return _Run(work, self._speed).all()
+        return _Run(work, self._speed, self._end).all()
 
 
 class _Run:
     """The slots of one run, and what they share."""
 
-    def __init__(self, work: Work, speed: float | None) -> None:
+    def __init__(self, work: Work, speed: float | None, end: float) -> None:
         self._work = work
+        self._end = end
         self._observer = work.observer
         plan = work.plan
         environments = Environments(work.runtime, Patience(plan.retries))
@@ -107,6 +116,9 @@ class _Run:
         try:
             with _Beside() as beside, slot:
                 while (one := self._line.take(held)) is not None:
+                    if time.monotonic() + one.job.timeout_s + ENDING_S > self._end:
+                        self._line.ended(one)
+                        continue  # a shorter one may still fit
                     held = one.job.algorithm
                     slot.goes_on = bool(self._line)
                     self._observer.job_started(one.job)
