@@ -1,7 +1,8 @@
-"""A SLURM of one node, brought up in a folder: Debian's own programs, no service, no user of its own.
+"""A SLURM of one node, brought up in a folder: Debian's own programs, no service, no user.
 
-Needs root, ``munged``, ``slurmctld``, ``slurmd`` and the commands of a client (on Debian and Ubuntu:
-``apt install slurm-wlm munge``); nothing of theirs outside of the folder is read or written.
+Needs root, ``munged``, ``slurmctld``, ``slurmd`` and the commands of a client (on Debian and
+Ubuntu: ``apt install slurm-wlm munge``); nothing of theirs outside of the folder is read or
+written.
 """
 
 from __future__ import annotations
@@ -148,7 +149,7 @@ def one_node_slurm(folder: Path, *, cpus: int = 2, max_array_size: int = 4) -> I
             )
             stack.callback(_end, process)
             if command[0] == "munged":
-                _wait(lambda: (folder / "munge.socket").exists(), node)
+                _wait((folder / "munge.socket").exists, node)
         _wait(lambda: "idle" in node.ask("sinfo", "-h", "-o", "%t"), node)
         stack.callback(_cancel_all, node)
         yield node

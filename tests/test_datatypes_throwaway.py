@@ -134,7 +134,7 @@ def runtime(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Runtime]
     opened.close()
 
 
-def by_name(records: list[Record]) -> dict[tuple[str, str], Record]:
+def by_name(records: Sequence[Record]) -> dict[tuple[str, str], Record]:
     return {(record.algorithm, record.system): record for record in records}
 
 

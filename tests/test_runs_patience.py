@@ -18,6 +18,7 @@ from mdbench.runs.typed import read_count, read_rerun
 from mdbench.runtimes.base import WorkerGoneError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from mdbench.methods import Method
@@ -71,7 +72,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("home")
 
 
-def run(tmp_path: Path, runtime: HereRuntime, retries: int, datasets: int = 1) -> list[Record]:
+def run(tmp_path: Path, runtime: HereRuntime, retries: int, datasets: int = 1) -> Sequence[Record]:
     place = workspace(tmp_path)
     add_method(place, "zero")
     names = ("rc-circuit", "velocity-falling-object")[:datasets]

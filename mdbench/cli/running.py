@@ -23,6 +23,7 @@ from mdbench.cli.exits import Exit
 from mdbench.records import ANSWERED, Machine, Provenance, Status
 from mdbench.reports.columns import written
 from mdbench.reports.table import failures, run_table, summary
+from mdbench.runs.backends import open_backend
 from mdbench.runs.due import explain
 from mdbench.runs.execute import execute
 from mdbench.runs.plan import make_plan
@@ -54,6 +55,7 @@ def run(study: Study, *, console: Console) -> int:
     """Plan, execute and show; gives the exit status."""
     workspace = Workspace.find()
     plan, options = make_plan(study, workspace), study.whole
+    backend = open_backend(options)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # how a cluster asks to stop
     with (
         Display(console, plan) as display,
@@ -64,7 +66,7 @@ def run(study: Study, *, console: Console) -> int:
         ) as runtime,
     ):
         plan.inventory.listen(display.message)
-        result = execute(plan, runtime, display)
+        result = execute(plan, runtime, display, backend)
     records = [_light(record) for record in result.records]
     _show_end(result, records, plan, console)
     if result.interrupted:

@@ -1,10 +1,10 @@
 """The backend of Dask: a cluster of this machine, or a scheduler that runs somewhere.
 
-A Dask task only waits: the job is done in a process of ours beside Dask's worker (`NodeProcess`), so
-that the worker goes on answering its scheduler while a fit holds the interpreter.  Dask does a job
-whose worker has died elsewhere, and where it gives up, we try again as often as the run's patience
-allows.  Only a few jobs for each worker are handed over at a time: the scheduler's memory does not
-grow with the plan.
+A Dask task only waits: the job is done in a process of ours beside Dask's worker (`NodeProcess`),
+so that the worker goes on answering its scheduler while a fit holds the interpreter.  Dask does a
+job whose worker has died elsewhere, and where it gives up, we try again as often as the run's
+patience allows.  Only a few jobs for each worker are handed over at a time: the scheduler's memory
+does not grow with the plan.
 """
 
 from __future__ import annotations
@@ -102,11 +102,17 @@ class DaskCluster(Backend):
 
     def _connect(self, stack: ExitStack, n_jobs: int) -> Any:
         import dask  # noqa: PLC0415
-        from distributed import Client, LocalCluster  # noqa: PLC0415
+        import distributed  # noqa: PLC0415
+
+        # Without types in its packages.
+        Client: Any = distributed.Client
+        LocalCluster: Any = distributed.LocalCluster
 
         if self._address is not None:
             try:
-                return stack.enter_context(Client(self._address, timeout="10s", set_as_default=False))
+                return stack.enter_context(
+                    Client(self._address, timeout="10s", set_as_default=False)
+                )
             except (OSError, ValueError) as error:
                 raise UnavailableError(
                     f"No Dask scheduler answers at {self._address}: {error}.",
@@ -185,9 +191,7 @@ class _DaskRun:
             first.setdefault(str(told.get("host", address)), address)
         methods = list(dict.fromkeys(one.job.algorithm for one in self._work.jobs))
         checks = [
-            self._client.submit(
-                _prepare_node, self._order, methods, workers=[address], pure=False
-            )
+            self._client.submit(_prepare_node, self._order, methods, workers=[address], pure=False)
             for address in first.values()
         ]
         for check in checks:

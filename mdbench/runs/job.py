@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from mdbench.errors import DataError, MethodError, UnavailableError
 from mdbench.records import ANSWERED, Status
+from mdbench.runs.anytime import scores_so_far
 from mdbench.runs.attempt import Attempt, Outcome, Setting
+from mdbench.runs.conditions import Energy, load
 from mdbench.runs.due import isolated_parts, ready, scored_parts, told_parts
 from mdbench.runs.fingerprints import Facts
 from mdbench.runs.inventory import Inventory
-from mdbench.runs.judgement import judged
+from mdbench.runs.judgement import Judged, judged
 from mdbench.runs.slot import Environments, Slot
 from mdbench.runs.write import Stopwatch, make_record
 from mdbench.runtimes.discretion import Discretion
@@ -22,7 +24,7 @@ from mdbench.workspace import Workspace
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mdbench.datatypes.base import Task
+    from mdbench.datatypes.base import DataType, Task
     from mdbench.methods import Method
     from mdbench.records import Record
     from mdbench.runs.due import Ready
@@ -78,6 +80,8 @@ def begin_job(one: Ready, slot: Slot) -> Callable[[], Record]:
     job, inventory = one.job, slot.inventory
     method, data_type = inventory.method(job.algorithm), inventory.data_type(job.data_type)
     watch = Stopwatch()
+    conditions: dict[str, Any] = {"load": load(), "speed": slot.speed}
+    energy = Energy()
     dataset = inventory.load(job)
     now = scored_parts(job, dataset, inventory)  # as it is now
     now |= told_parts(job, Facts.of(dataset), inventory)
@@ -111,17 +115,27 @@ def begin_job(one: Ready, slot: Slot) -> Callable[[], Record]:
     if slot.interrupted and outcome.status not in ANSWERED:
         outcome = Outcome(Status.INTERRUPTED, "the run was stopped")
     seconds = watch.seconds
+    conditions |= {"cores": slot.cores, "energy_j": energy.joules()}
     return lambda: make_record(
         one,
         task,
-        judged(data_type, task, outcome),
+        _judged(data_type, task, outcome, job.timeout_s),
         data_type=data_type,
         runtime=slot.runtime,
         prepared=prepared,
         log=str(log.relative_to(slot.result_dir)) if log.exists() else None,
         started=watch.started,
         wall_s=seconds,
+        conditions=conditions,
     )
+
+
+def _judged(
+    data_type: DataType[Any, Any], task: Task[Any], outcome: Outcome, timeout_s: float
+) -> Judged:
+    found = judged(data_type, task, outcome)
+    anytime = scores_so_far(data_type, task, found.outcome, found.scores, timeout_s)
+    return replace(found, anytime=anytime)
 
 
 def lost_job(

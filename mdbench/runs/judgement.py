@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mdbench.datatypes.base import Scores
 from mdbench.errors import AnswerError
-from mdbench.records import Status
+from mdbench.records import ScoreSoFar, Status
 
 if TYPE_CHECKING:
     from mdbench.datatypes.base import DataType, Task
@@ -29,6 +29,7 @@ class Judged:
     outcome: Outcome
     equations: tuple[str, ...] | None
     scores: Scores
+    anytime: tuple[ScoreSoFar, ...] = ()
 
 
 def judged(data_type: DataType[Any, Any], task: Task[Any], outcome: Outcome) -> Judged:

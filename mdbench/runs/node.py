@@ -13,7 +13,6 @@ import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +30,7 @@ from mdbench.runtimes.choose import open_runtime
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from mdbench.records import Record
     from mdbench.runs.plan import Plan
@@ -130,9 +129,7 @@ class NodeOrder:
             If it does not work here, or keeps less than is required; names the node.
         """
         try:
-            return self.opens(
-                self.runtime, self.workspace().home, say, require=dict(self.require)
-            )
+            return self.opens(self.runtime, self.workspace().home, say, require=dict(self.require))
         except UnavailableError as error:
             raise UnavailableError(
                 f"{_host()}: {error.message}", error.hint, passing=error.passing

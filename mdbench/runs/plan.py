@@ -28,6 +28,8 @@ __all__ = ["NOISE_LEVELS", "Plan", "RunOptions", "make_plan", "select_names", "s
 _T = TypeVar("_T")
 
 _OPTIONS = [option.name for option, _ in typed_fields(RunOptions).values()]
+TASKS = 16
+"""Tasks of a cluster at a time, unless it is said otherwise."""
 NOISE_LEVELS: tuple[float | None, ...] = (None, *SNR_LEVELS_DB)
 """The levels of ``--with-noise``: clean, then SNR in dB (MDBench, section 4)."""
 
@@ -90,7 +92,7 @@ def make_plan(options: RunOptions | Study, workspace: Workspace) -> Plan:
         tuple(jobs),
         inventory,
         whole.result_dir,
-        slots(whole.n_jobs, threads),
+        whole.n_jobs or TASKS if whole.backend == "slurm" else slots(whole.n_jobs, threads),
         whole.rerun,
         whole.fresh_rooms,
         whole.retries,

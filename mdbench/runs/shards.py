@@ -1,9 +1,9 @@
 """A plan in pieces: each is done by one task of a cluster, which writes results files of its own.
 
 A folder ``.shards/<name>`` in the results folder holds the pieces of one round: the jobs with their
-keys (``shards.pickle``), a folder of results files for each piece, what the tasks print, and what has
-been submitted (``tasks.json``).  What is known of jobs is read from the records, and from nothing
-else: a task may end in any way, and be begun again in the same place, where it goes on.
+keys (``shards.pickle``), a folder of results files for each piece, what the tasks print, and what
+has been submitted (``tasks.json``).  What is known of jobs is read from the records, and from
+nothing else: a task may end in any way, and be begun again in the same place, where it goes on.
 """
 
 from __future__ import annotations
@@ -18,13 +18,11 @@ import socket
 import uuid
 from collections import Counter
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from mdbench.data.cache import write_whole
 from mdbench.errors import MdbenchError, RecordsError
 from mdbench.records import RecordStore, Status
-from mdbench.runs.calibration import calibrate
 from mdbench.runs.execute import execute
 from mdbench.runs.inventory import Inventory
 from mdbench.runs.plan import Plan
@@ -32,12 +30,23 @@ from mdbench.runs.threads import Threads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from mdbench.records import Record
     from mdbench.runs.node import NodeOrder
     from mdbench.runs.spec import JobSpec
 
-__all__ = ["FOLDER", "Gathering", "Merged", "Shard", "ShardFiles", "bring_home", "deal", "merge", "rounds_in"]
+__all__ = [
+    "FOLDER",
+    "Gathering",
+    "Merged",
+    "Shard",
+    "ShardFiles",
+    "bring_home",
+    "deal",
+    "merge",
+    "rounds_in",
+]
 
 FOLDER: Final = ".shards"
 """In a results folder: what has been sent to a cluster and is not yet in the results files."""
@@ -83,7 +92,7 @@ class Shard:
                 retries=order.retries,
                 record_dir=files.records(self.number),
             )
-            execute(plan, runtime, _Printer(), Threads(calibrate(), self.seconds))
+            execute(plan, runtime, _Printer(), Threads(calibrated=True, seconds=self.seconds))
         finally:
             runtime.close()
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Self
 from mdbench.errors import MdbenchError, MethodError, UnavailableError, UsageError
 from mdbench.records import Status
 from mdbench.runs.patience import Patience
+from mdbench.runtimes.cores import Cores, pinned_to
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -203,6 +204,7 @@ class Slot:
         self._worker: Worker | None = None
         self._serves: tuple[str, Limits] | None = None
         self._ahead: _Ahead | None = None
+        self._cores: Cores | None = None
         self._lock = threading.Lock()
 
     def __enter__(self) -> Self:
@@ -219,6 +221,8 @@ class Slot:
             ahead.interrupt()
             if (worker := ahead.take()) is not None:
                 worker.close()
+        if self._cores is not None:
+            self._cores.release()
 
     def interrupt(self) -> None:
         """End the job that is running, whose record then says so."""
@@ -255,8 +259,10 @@ class Slot:
             if used is not None:
                 used.close()
             used = None
+            self._pin(job.threads)
             try:
-                worker = self.runtime.start(method, prepared, job.limits, on_launch=self._hold)
+                with pinned_to(self.cores):
+                    worker = self.runtime.start(method, prepared, job.limits, on_launch=self._hold)
             except MethodError as error:
                 self._worker = None
                 if not self.interrupted:
@@ -273,6 +279,18 @@ class Slot:
         else:
             self._look_ahead(wanted, method, prepared, used)
         return worker
+
+    def _pin(self, threads: int) -> None:
+        """Claim cores for the workers of this slot, as many as a job has threads."""
+        if len(self.cores) != threads:
+            if self._cores is not None:
+                self._cores.release()
+            self._cores = Cores(threads)
+
+    @property
+    def cores(self) -> tuple[int, ...]:
+        """The cores that workers of this slot are pinned to; none where not enough are free."""
+        return () if self._cores is None else self._cores.numbers
 
     def _serves_many(self, worker: Worker) -> bool:
         return not self.fresh_rooms and worker.hello is not None and worker.hello.forks
@@ -298,7 +316,8 @@ class Slot:
         used: Worker | None,
     ) -> None:
         def start(note: Callable[[Worker], None]) -> Worker:
-            return self.runtime.start(method, prepared, wanted[1], on_launch=note)
+            with pinned_to(self.cores):
+                return self.runtime.start(method, prepared, wanted[1], on_launch=note)
 
         with self._lock:
             self._ahead = _Ahead(wanted, start, used)

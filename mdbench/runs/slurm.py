@@ -220,9 +220,7 @@ class Slurm(Backend):
             except (UnavailableError, MethodError) as error:
                 work.observer.message(f"{name}: {error.message}")
 
-    def _cut(
-        self, work: Work, order: NodeOrder, left: Sequence[Ready], minutes: int
-    ) -> ShardFiles:
+    def _cut(self, work: Work, order: NodeOrder, left: Sequence[Ready], minutes: int) -> ShardFiles:
         seconds = [work.expected(one).wall_s for one in left]
         pieces = math.ceil(sum(seconds) / (60 * minutes * FILLED))
         at_a_time = work.plan.n_jobs
@@ -265,7 +263,10 @@ class Slurm(Backend):
             seconds = 60.0 * minutes - SIGNAL_SECONDS - BEGIN_SECONDS
             shards = [Shard(files.folder, number, seconds) for number in range(len(files.shards))]
             jobs = executor.map_array(_do, shards)
-        except (submitit.core.utils.FailedJobError, submitit.core.utils.FailedSubmissionError) as error:
+        except (
+            submitit.core.utils.FailedJobError,
+            submitit.core.utils.FailedSubmissionError,
+        ) as error:
             files.remove()
             raise UsageError(
                 f"SLURM refuses the tasks: {_last_line(error)}.",

@@ -22,8 +22,10 @@ from mdbench.runs.typed import (
     names,
     option_key,
     read,
+    read_backend,
     read_count,
     read_jobs,
+    read_pair,
     read_path,
     read_protocol,
     read_require,
@@ -422,6 +424,36 @@ class RunOptions(Terms):
                 "Times that a job is tried again whose environment, engine or worker was lost.  "
                 f"Default: {RETRIES}.",
                 read_count,
+                of_run=True,
+            )
+        ),
+    )
+    backend: str = field(
+        default="local",
+        metadata=declared(
+            Typed(
+                "--backend NAME",
+                "Where jobs run: local, dask, slurm or submitit-local; see docs/scale.md.",
+                read_backend,
+                of_run=True,
+            )
+        ),
+    )
+    scheduler: str | None = field(
+        default=None,
+        metadata=declared(
+            Typed(
+                "--scheduler ADDRESS", "A Dask scheduler that runs: tcp://host:8786.", of_run=True
+            )
+        ),
+    )
+    slurm: tuple[tuple[str, str], ...] = field(
+        default=(),
+        metadata=declared(
+            Typed(
+                "--slurm KEY=VALUE...",
+                "Options for sbatch, e.g. partition=long; time in minutes.",
+                read_pair,
                 of_run=True,
             )
         ),

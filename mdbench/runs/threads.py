@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, Self
 
 from mdbench.runs.backend import Backend
+from mdbench.runs.calibration import calibrate
 from mdbench.runs.job import begin_job
 from mdbench.runs.order import Line
 from mdbench.runs.patience import Patience
@@ -34,19 +35,19 @@ class Threads(Backend):
 
     Parameters
     ----------
-    speed
-        What the calibration job of the run came to; None where there was none.
+    calibrated
+        Whether a calibration job is done at the start, for the records.
     seconds
         A job that may not end within so many from now on is not begun.
     """
 
-    def __init__(self, speed: float | None = None, seconds: float = math.inf) -> None:
-        self._speed = speed
+    def __init__(self, *, calibrated: bool = False, seconds: float = math.inf) -> None:
+        self._calibrated = calibrated
         self._end = time.monotonic() + seconds
 
     def run(self, work: Work) -> bool:
         """Do the jobs in slots that keep their workers warm."""
-        return _Run(work, self._speed, self._end).all()
+        return _Run(work, calibrate() if self._calibrated else None, self._end).all()
 
 
 class _Run:

@@ -21,12 +21,15 @@ if TYPE_CHECKING:
     from mdbench.runtimes.base import Level
 
 __all__ = [
+    "BACKENDS",
     "Typed",
     "names",
     "option_key",
     "read",
+    "read_backend",
     "read_count",
     "read_jobs",
+    "read_pair",
     "read_path",
     "read_protocol",
     "read_require",
@@ -275,6 +278,27 @@ def read_whole(option: str, text: str) -> int:
     if not re.fullmatch(r"[0-9]{1,6}", text) or int(text) == 0:
         raise UsageError(f"{option} is {text!r}.", "Give a whole number from 1 on.")
     return int(text)
+
+
+BACKENDS = ("local", "dask", "slurm", "submitit-local")
+"""Where jobs may run."""
+
+
+def read_backend(option: str, text: str) -> str:
+    """Read where jobs run."""
+    if text not in BACKENDS:
+        raise UsageError(
+            f"{option} is {text!r}.", f"{did_you_mean(text, BACKENDS)} All: {', '.join(BACKENDS)}"
+        )
+    return text
+
+
+def read_pair(option: str, text: str) -> tuple[tuple[str, str]]:
+    """Read an option for another program: ``partition=long``."""
+    match = re.fullmatch(r"-*([A-Za-z][A-Za-z_-]*)=(.+)", text)
+    if match is None:
+        raise UsageError(f"{option} is {text!r}.", "Give KEY=VALUE, e.g. partition=long.")
+    return ((match[1].replace("-", "_"), match[2]),)
 
 
 def read_count(option: str, text: str) -> int:

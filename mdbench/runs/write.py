@@ -28,7 +28,7 @@ from mdbench.records import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from mdbench.datatypes.base import DataType, Offer, Task
     from mdbench.runs.attempt import Outcome
@@ -78,6 +78,7 @@ def make_record(
     log: str | None,
     started: datetime,
     wall_s: float,
+    conditions: Mapping[str, Any] | None = None,
 ) -> Record:
     """Put together the one line that a job leaves."""
     dataset, outcome, choice = task.dataset, judged.outcome, judged.outcome.choice
@@ -125,6 +126,8 @@ def make_record(
             blas_kernel=outcome.blas_kernel,
             blas_threads=outcome.blas_threads,
             retries=outcome.retries,
+            anytime=judged.anytime,
+            **(conditions or {}),
         ),
     )
 
@@ -185,7 +188,7 @@ def _machine() -> Machine:
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return Machine(
         cpu=_cpu_name(),
-        cores=len(os.sched_getaffinity(0)),
+        cores=len(os.sched_getaffinity(os.getpid())),
         memory_mb=pages // 2**20,
         os=f"{platform.system()} {platform.machine()}",
     )
