@@ -23,7 +23,7 @@ from mdbench.runs.plan import RunOptions, make_plan
 from mdbench.runs.reproduce import RESULT, differences, plans_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from mdbench.records import Record
     from mdbench.runtimes.base import Runtime

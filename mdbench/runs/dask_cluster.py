@@ -24,7 +24,7 @@ from mdbench.records import Record
 from mdbench.runs.backend import Backend
 from mdbench.runs.job import lost_job
 from mdbench.runs.node import NodeOrder, NodeProcess
-from mdbench.runs.order import Line
+from mdbench.runs.order import WaitingLine
 from mdbench.runtimes.choose import open_runtime
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ class _DaskRun:
         self._work = work
         self._order = order
         self._topic = f"mdbench-{order.name}"
-        self._line = Line(work.jobs, work.expected, work.plan.memory_total_mb)
+        self._line = WaitingLine(work.jobs, work.expected, work.plan.memory_total_mb)
         self._handed: dict[Any, _Handed] = {}
         self._by_key: dict[str, _Handed] = {}
         self._losses: Counter[str] = Counter()

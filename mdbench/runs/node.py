@@ -1,7 +1,8 @@
 """A place on another machine, or in another process, that does jobs of a run one after the other.
 
-`Node` does the work, in a process of its own: `NodeProcess` starts one, hands it specifications and
-waits for records.  It ends when whoever started it does, and with it all that it has started.
+`ClusterNode` does the work, in a process of its own: `NodeProcess` starts one, hands it
+specifications and waits for records.  It ends when whoever started it does, and with it all that
+it has started.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from mdbench.runs.spec import JobSpec
     from mdbench.runtimes.base import Level, Runtime
 
-__all__ = ["Node", "NodeOrder", "NodeProcess", "Opener", "serve"]
+__all__ = ["ClusterNode", "NodeOrder", "NodeProcess", "Opener", "serve"]
 
 Opener: TypeAlias = "Callable[..., Runtime]"
 """What opens a runtime, as `mdbench.runtimes.choose.open_runtime`; it pickles."""
@@ -136,7 +137,7 @@ class NodeOrder:
             ) from None
 
 
-class Node:
+class ClusterNode:
     """Does jobs on this machine, one at a time, with workers that are kept warm.
 
     Raises
@@ -219,7 +220,7 @@ class NodeProcess:
             raise
 
     def prepare(self, methods: Sequence[str]) -> list[str]:
-        """Make environments, as `Node.prepare`."""
+        """Make environments, as `ClusterNode.prepare`."""
         troubles: list[str] = self._ask(("prepare", list(methods)))
         return troubles
 
@@ -298,7 +299,7 @@ def serve() -> None:
     os.dup2(2, 1)  # what anything prints is no answer
     asked: list[Any] = []
     there = threading.Semaphore(0)
-    node: Node | None = None
+    node: ClusterNode | None = None
 
     def listen() -> None:
         with suppress(OSError, EOFError, struct.error):
@@ -318,7 +319,7 @@ def serve() -> None:
             break
         try:
             if isinstance(question, NodeOrder):
-                node = Node(question)
+                node = ClusterNode(question)
                 answer: Any = None
             else:
                 assert node is not None  # noqa: S101 - the order comes first

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mdbench.runs.backend import Expectation
     from mdbench.runs.due import Ready
 
-__all__ = ["TURN_S", "Line", "longest_first"]
+__all__ = ["TURN_S", "WaitingLine", "longest_first"]
 
 TURN_S: Final = 60.0
 """Seconds for which whoever does jobs keeps to a method while others wait."""
@@ -40,7 +40,7 @@ class _Waiting:
         return 1.0 - len(self.jobs) / self.all
 
 
-class Line:
+class WaitingLine:
     """Jobs that wait to be begun; may be used from several threads.
 
     Parameters

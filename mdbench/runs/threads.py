@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Self
 from mdbench.runs.backend import Backend
 from mdbench.runs.calibration import calibrate
 from mdbench.runs.job import begin_job
-from mdbench.runs.order import Line
+from mdbench.runs.order import WaitingLine
 from mdbench.runs.patience import Patience
 from mdbench.runs.slot import Environments, Slot
 
@@ -59,7 +59,7 @@ class _Run:
         self._observer = work.observer
         plan = work.plan
         environments = Environments(work.runtime, Patience(plan.retries))
-        self._line = Line(work.jobs, work.expected, plan.memory_total_mb)
+        self._line = WaitingLine(work.jobs, work.expected, plan.memory_total_mb)
         self._slots = [
             Slot(
                 plan.inventory,
