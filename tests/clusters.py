@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from house import HereRuntime, add_method, workspace
 
+from mdbench.errors import UnavailableError
 from mdbench.records import comparable
 from mdbench.runs.plan import Plan, RunOptions, make_plan
 
@@ -36,6 +37,11 @@ def open_here(name: str, *_: Any, **__: Any) -> HereRuntime:
     """Open the runtime that makes no environment, on any node."""
     assert name == HereRuntime.name
     return HereRuntime()
+
+
+def no_engine(name: str, *_: Any, **__: Any) -> HereRuntime:
+    """Find no engine, on any node."""
+    raise UnavailableError("No Docker engine answers.", "Start it.")
 
 
 def place_with(tmp_path: Path, home: Path, seconds: float = 0.0) -> Workspace:

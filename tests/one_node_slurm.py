@@ -32,7 +32,7 @@ SlurmdUser=root
 SlurmctldPort={ctld_port}
 SlurmdPort={slurmd_port}
 AuthType=auth/munge
-AuthInfo=socket={folder}/munge.socket
+AuthInfo=socket={folder}/munge.socket,cred_expire=5
 CredType=cred/munge
 {plugins}
 StateSaveLocation={folder}/state

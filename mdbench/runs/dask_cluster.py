@@ -56,6 +56,8 @@ class DaskCluster(Backend):
         What the runtime has to enforce on every node.
     opens
         Opens the runtime on a node.
+    connect_seconds
+        How long the scheduler may take to answer.
 
     Raises
     ------
@@ -69,6 +71,7 @@ class DaskCluster(Backend):
         *,
         require: tuple[tuple[str, Level], ...] = (),
         opens: Opener = open_runtime,
+        connect_seconds: float = 30.0,
     ) -> None:
         try:
             import distributed  # noqa: F401, PLC0415 - an optional extra, and slow to import
@@ -80,6 +83,7 @@ class DaskCluster(Backend):
         self._address = address
         self._require = require
         self._opens = opens
+        self._connect_seconds = connect_seconds
 
     def run(self, work: Work) -> bool:
         """Hand over the jobs, and take their records as they come.
@@ -111,7 +115,7 @@ class DaskCluster(Backend):
         if self._address is not None:
             try:
                 return stack.enter_context(
-                    Client(self._address, timeout="10s", set_as_default=False)
+                    Client(self._address, timeout=self._connect_seconds, set_as_default=False)
                 )
             except (OSError, ValueError) as error:
                 raise UnavailableError(
@@ -128,7 +132,7 @@ class DaskCluster(Backend):
                 n_workers=n_jobs,
                 threads_per_worker=1,
                 processes=True,
-                dashboard_address=None,
+                dashboard_address="127.0.0.1:0",
                 memory_limit=0,
                 local_directory=folder,
             )
