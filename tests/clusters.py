@@ -39,7 +39,7 @@ def open_here(name: str, *_: Any, **__: Any) -> HereRuntime:
     return HereRuntime()
 
 
-def no_engine(name: str, *_: Any, **__: Any) -> HereRuntime:
+def no_engine(*_: Any, **__: Any) -> HereRuntime:
     """Find no engine, on any node."""
     raise UnavailableError("No Docker engine answers.", "Start it.")
 

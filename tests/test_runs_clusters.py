@@ -224,10 +224,11 @@ def test_slurm_requeues_and_loses_tasks_and_no_record(
     assert "in 2 tasks, 2 at a time (1_0" in tasks[0]
 
 
-def test_slurm_refuses_and_says_why(plan: Plan, slurm: Any, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("slurm")
+def test_slurm_refuses_and_says_why(plan: Plan, tmp_path: Path) -> None:
     plan = replace(plan, result_dir=tmp_path / "results", n_jobs=9)
     backend = Slurm(options={"partition": "nope"}, opens=open_here)
-    with pytest.raises(UsageError, match="[Ii]nvalid partition"):
+    with pytest.raises(UsageError, match="nvalid partition"):
         execute(plan, HereRuntime(), Quiet(), backend)
     backend = Slurm(opens=no_engine, poll_seconds=0.2)
     with pytest.raises(UnavailableError, match="No Docker engine"):

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from house import HereRuntime, Quiet, add_method, workspace
 from hypothesis import given
 from hypothesis import strategies as st
-from house import HereRuntime, Quiet, add_method, workspace
 
 from mdbench.runs.backend import Expectation
 from mdbench.runs.costs import expectations

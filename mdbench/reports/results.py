@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Effort",
     "Result",
+    "SoFar",
     "content_of",
     "read_folder",
     "records_in",
@@ -37,6 +38,13 @@ class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
+class SoFar(_Section):
+    """What the best answer up to a share of the budget scores."""
+
+    share: float
+    score: Finite | str | None
+
+
 class Effort(_Section):
     """What a job took."""
 
@@ -44,6 +52,8 @@ class Effort(_Section):
     wall_s: Finite | None = None
     fit_s: Finite | None = None
     peak_memory_mb: Finite | None = None
+    speed: Finite | None = None
+    anytime: tuple[SoFar, ...] = ()
 
 
 class Result(_Section):
