@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from contextlib import closing
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from rich.markup import escape
 from rich.progress import (
@@ -20,7 +20,7 @@ from rich.progress import (
 from rich.table import Column
 
 from mdbench.cli.exits import Exit
-from mdbench.records import ANSWERED, Machine, Provenance, Status
+from mdbench.records import ANSWERED, Measured, Record, Status
 from mdbench.reports.columns import written
 from mdbench.reports.table import failures, run_table, summary
 from mdbench.runs.backends import open_backend
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from mdbench.metrics.spec import MetricSpec
-    from mdbench.records import Record
     from mdbench.runs.execute import Summary
     from mdbench.runs.plan import Plan
     from mdbench.runs.spec import JobSpec
@@ -67,7 +66,8 @@ def run(study: Study, *, console: Console) -> int:
     ):
         plan.inventory.listen(display.message)
         result = execute(plan, runtime, display, backend)
-    records = [_light(record) for record in result.records]
+    many = len(result.records) > LARGEST_TABLE
+    records = [_light(record) if many else record for record in result.records]
     _show_end(result, records, plan, console)
     if result.interrupted:
         return Exit.INTERRUPTED
@@ -196,13 +196,34 @@ def _result(record: Record, metrics: Sequence[MetricSpec]) -> str:
 
 
 def _light(record: Record) -> Record:
-    """Leave out of a record what no table shows: there may be very many."""
-    update = dict.fromkeys(("truth", "front", "hyperparameters", "selection"))
-    nothing: dict[str, object] = {"key_parts": {}, "notes": {}, "provenance": _NOWHERE}
-    return record.model_copy(update={**update, **nothing})
+    """Keep of a record what the summary of many shows, and share what is the same in most."""
+    same = {
+        name: _SHARED.setdefault(value, value)
+        for name in _SAME_IN_MANY
+        for value in [getattr(record, name)]
+    }
+    measured = Measured.model_construct(
+        started=record.measured.started,
+        wall_s=record.measured.wall_s,
+        peak_memory_mb=record.measured.peak_memory_mb,
+    )
+    return Record.model_construct(
+        key="",
+        status=record.status,
+        snr_db=record.snr_db,
+        seed=record.seed,
+        floor=record.floor,
+        metrics={_SHARED.setdefault(name, name): v for name, v in record.metrics.items()},
+        log=None if record.status in ANSWERED else record.log,
+        measured=measured,
+        **same,
+    )
 
 
-_NOWHERE = Provenance(machine=Machine(cpu="", cores=0, memory_mb=0, os=""))
+_SAME_IN_MANY = (
+    *("algorithm", "data_type", "dataset", "system", "part", "protocol", "reason", "judged_by"),
+)
+_SHARED: dict[Any, Any] = {}
 
 
 def _show_end(result: Summary, all_: Sequence[Record], plan: Plan, console: Console) -> None:
