@@ -126,7 +126,9 @@ class DaskCluster(Backend):
         folder = stack.enter_context(
             tempfile.TemporaryDirectory(prefix="mdbench-dask-", ignore_cleanup_errors=True)
         )
-        stack.enter_context(dask.config.set({"distributed.scheduler.allowed-failures": 0}))
+        # A worker that dies, or ends with its cluster, is told of by us.
+        quiet = {"logging": {"distributed": "critical"}}
+        stack.enter_context(dask.config.set({"distributed.scheduler.allowed-failures": 0, **quiet}))
         cluster = stack.enter_context(
             LocalCluster(
                 n_workers=n_jobs,
@@ -163,6 +165,7 @@ class _DaskRun:
         self._losses: Counter[str] = Counter()
         self._ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._shown: set[str] = set()
+        self._starting: list[Any] = []
         self._lock = threading.Lock()
 
     def all(self) -> bool:
@@ -191,14 +194,23 @@ class _DaskRun:
             If they cannot.
         """
         first: dict[str, str] = {}
-        for address, told in self._workers().items():
+        workers = self._workers()
+        for address, told in workers.items():
             first.setdefault(str(told.get("host", address)), address)
         methods = list(dict.fromkeys(one.job.algorithm for one in self._work.jobs))
-        checks = [
-            self._client.submit(_prepare_node, self._order, methods, workers=[address], pure=False)
-            for address in first.values()
-        ]
-        for check in checks:
+        # All begin to start their processes; one on each machine makes the environments, too.
+        checks = {
+            address: self._client.submit(
+                _prepare_node,
+                self._order,
+                methods if address in first.values() else [],
+                workers=[address],
+                pure=False,
+            )
+            for address in workers
+        }
+        self._starting = list(checks.values())
+        for check in [checks[address] for address in first.values()]:
             try:
                 troubles = check.result()
             except UsageError as error:
