@@ -63,8 +63,8 @@ def main(pieces: int = 100, records: int = 1000) -> None:
         print(f"{pieces} pieces, {count} records, {size:.0f} MB: ", end="")
         print(f"{wall:.1f} s, CPU {cpu:.1f} s, {peak:.0f} MB at most")
         start = time.perf_counter()
-        keys = {record.key for record in RecordStore(results / "zero-ode.jsonl").read()}
-        print(f"read again: {len(keys)} keys, {time.perf_counter() - start:.1f} s")
+        read = {record.key for record in RecordStore(results / "zero-ode.jsonl").read()}
+        print(f"read again: {len(read)} keys, {time.perf_counter() - start:.1f} s")
 
 
 if __name__ == "__main__":

@@ -154,6 +154,9 @@ class NewestLines(Mapping[str, Record]):
                 f"{self._path} was changed by another program", "Give the same command again."
             ) from error
 
+    def __contains__(self, key: object) -> bool:
+        return key in self._places
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._places)
 
