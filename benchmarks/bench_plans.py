@@ -74,8 +74,10 @@ def measure(name: str, line: list[str], environment: dict[str, str]) -> None:
     )
     _, status, used = os.wait4(child.pid, 0)
     seconds = time.perf_counter() - start
+    cpu = used.ru_utime + used.ru_stime
     print(
-        f"{name}: {seconds:.1f} s, {used.ru_maxrss / 1024:.0f} MB" + f" ({status})" * bool(status)
+        f"{name}: {seconds:.1f} s, CPU {cpu:.1f} s, {used.ru_maxrss / 1024:.0f} MB"
+        + f" ({status})" * bool(status)
     )
 
 

@@ -20,6 +20,7 @@ from mdbench.errors import UsageError, did_you_mean
 from mdbench.expressions.scores import Comparison, compare
 from mdbench.protocols import Protocol
 from mdbench.records import Budget, LlmUse, Measured, Record, RecordStore, Selection
+from mdbench.runs.backends import open_backend
 from mdbench.runs.execute import execute
 from mdbench.runs.inventory import Inventory
 from mdbench.runs.plan import make_plan
@@ -85,12 +86,13 @@ def run(
     asked = asked_for(given, study)
     workspace = Workspace.find()
     plan, whole = make_plan(asked, workspace), asked.whole
+    backend = open_backend(whole)
     listener = _Listener(say)
     plan.inventory.listen(listener.message)
     with closing(
         open_runtime(whole.runtime, workspace.home, listener.message, require=dict(whole.require))
     ) as runtime:
-        return table(execute(plan, runtime, listener).records)
+        return table(execute(plan, runtime, listener, backend).records)
 
 
 class _Listener:

@@ -84,7 +84,20 @@ class RecordsError(MdbenchError):
 
 
 class UnavailableError(MdbenchError):
-    """An environment that cannot be made on this machine."""
+    """An environment that cannot be made on this machine.
+
+    Parameters
+    ----------
+    message, hint
+        As of every error.
+    passing
+        Whether it may pass by itself, as an engine that is started again or a network that was
+        gone for a moment: it is worth another try.
+    """
+
+    def __init__(self, message: str, hint: str = "", *, passing: bool = False) -> None:
+        super().__init__(message, hint)
+        self.passing = passing
 
 
 def did_you_mean(given: str, allowed: Iterable[str]) -> str:

@@ -23,7 +23,7 @@ from mdbench.runs.plan import RunOptions, make_plan
 from mdbench.runs.reproduce import RESULT, differences, plans_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from mdbench.records import Record
     from mdbench.runtimes.base import Runtime
@@ -134,7 +134,7 @@ def runtime(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Runtime]
     opened.close()
 
 
-def by_name(records: list[Record]) -> dict[tuple[str, str], Record]:
+def by_name(records: Sequence[Record]) -> dict[tuple[str, str], Record]:
     return {(record.algorithm, record.system): record for record in records}
 
 

@@ -40,7 +40,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
 
 
 def run(place: Workspace, asked: RunOptions) -> list[Record]:
-    return execute(make_plan(asked, place), HereRuntime(), Quiet()).records
+    return list(execute(make_plan(asked, place), HereRuntime(), Quiet()).records)
 
 
 def took(seconds: list[float], **changes: Any) -> None:

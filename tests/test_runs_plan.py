@@ -79,6 +79,8 @@ TOGGLES: dict[str, Callable[[Plan, Plan], bool]] = {
     "processes": lambda _, new: {j.limits.processes for j in new.jobs} == {9},
     "output_mb": lambda _, new: {j.limits.output_mb for j in new.jobs} == {77},
     "rerun": lambda _, new: new.rerun == {Status.TIMEOUT},
+    "retries": lambda _, new: new.retries == 5,
+    "memory_total_mb": lambda _, new: new.memory_total_mb == 4096,
     "fresh_rooms": lambda _, new: new.fresh_rooms,
     "seed": lambda _, new: {j.seed for j in new.jobs} == {7},
 }
@@ -100,6 +102,8 @@ VALUES: dict[str, Any] = {
     "processes": 9,
     "output_mb": 77,
     "rerun": frozenset({Status.TIMEOUT}),
+    "retries": 5,
+    "memory_total_mb": 4096,
     "fresh_rooms": True,
     "seed": (7,),
 }
@@ -118,6 +122,7 @@ def test_every_option_changes_the_plan(
 def test_no_option_is_left_out_of_the_test() -> None:
     others = {"data_type", "options", "special", "runtime", "require"}
     others |= {each.name for kind in (ModelTerms, ModelRoute) for each in fields(kind)}
+    others |= {"backend", "scheduler", "slurm"}  # say where the plan is run
     assert set(TOGGLES) | others == set(RunOptions.__dataclass_fields__)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from contextlib import closing
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from rich.console import Console
 from rich.markup import escape
@@ -21,9 +21,10 @@ from rich.progress import (
 from rich.table import Column
 
 from mdbench.cli.exits import Exit
-from mdbench.records import ANSWERED, Status
+from mdbench.records import ANSWERED, Measured, Record, Status
 from mdbench.reports.columns import ALARM, WORSE, written
 from mdbench.reports.table import answers, failures, run_table, summary
+from mdbench.runs.backends import open_backend
 from mdbench.runs.due import explain
 from mdbench.runs.execute import execute
 from mdbench.runs.plan import make_plan
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from mdbench.metrics.spec import MetricSpec
-    from mdbench.records import Record
     from mdbench.runs.execute import Summary
     from mdbench.runs.plan import Plan
     from mdbench.runs.spec import JobSpec
@@ -57,6 +57,7 @@ def run(study: Study, *, console: Console) -> int:
     """Plan, execute and show; gives the exit status."""
     workspace = Workspace.find()
     plan, options = make_plan(study, workspace), study.whole
+    backend = open_backend(options)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # how a cluster asks to stop
     with (
         Display(console, plan) as display,
@@ -67,11 +68,13 @@ def run(study: Study, *, console: Console) -> int:
         ) as runtime,
     ):
         plan.inventory.listen(display.message)
-        result = execute(plan, runtime, display)
-    _show_end(result, plan, console)
+        result = execute(plan, runtime, display, backend)
+    many = len(result.records) > LARGEST_TABLE
+    records = [_light(record) if many else record for record in result.records]
+    _show_end(result, records, plan, console)
     if result.interrupted:
         return Exit.INTERRUPTED
-    unavailable = any(record.status is Status.UNAVAILABLE for record in result.records)
+    unavailable = any(record.status is Status.UNAVAILABLE for record in records)
     return Exit.NOT_AS_WISHED if unavailable else Exit.DONE
 
 
@@ -212,9 +215,40 @@ def _show_table(
         console.print(answers(records))
 
 
-def _show_end(result: Summary, plan: Plan, console: Console) -> None:
-    for data_type in dict.fromkeys(record.data_type for record in result.records):
-        records = [record for record in result.records if record.data_type == data_type]
+def _light(record: Record) -> Record:
+    """Keep of a record what the summary of many shows, and share what is the same in most."""
+    same = {
+        name: _SHARED.setdefault(value, value)
+        for name in _SAME_IN_MANY
+        for value in [getattr(record, name)]
+    }
+    measured = Measured.model_construct(
+        started=record.measured.started,
+        wall_s=record.measured.wall_s,
+        peak_memory_mb=record.measured.peak_memory_mb,
+    )
+    return Record.model_construct(
+        key="",
+        status=record.status,
+        snr_db=record.snr_db,
+        seed=record.seed,
+        floor=record.floor,
+        metrics={_SHARED.setdefault(name, name): v for name, v in record.metrics.items()},
+        log=None if record.status in ANSWERED else record.log,
+        measured=measured,
+        **same,
+    )
+
+
+_SAME_IN_MANY = (
+    *("algorithm", "data_type", "dataset", "system", "part", "protocol", "reason", "judged_by"),
+)
+_SHARED: dict[Any, Any] = {}
+
+
+def _show_end(result: Summary, all_: Sequence[Record], plan: Plan, console: Console) -> None:
+    for data_type in dict.fromkeys(record.data_type for record in all_):
+        records = [record for record in all_ if record.data_type == data_type]
         specs = plan.inventory.data_type(data_type).metrics
         if len(records) <= LARGEST_TABLE:
             jobs = (job for job in plan.jobs if job.data_type == data_type)

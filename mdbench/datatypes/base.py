@@ -306,6 +306,8 @@ class Proposal:
     predictions
         What the method predicts on the data of its fit or of its validation; None where
         candidates are compared by their equations.
+    heard_s
+        Seconds from the start of the job to its arrival, by the bench's clock.
     """
 
     index: int
@@ -313,6 +315,7 @@ class Proposal:
     hyperparameters: Mapping[str, Any]
     target: int | None = None
     predictions: NDArray[Any] | None = field(default=None, repr=False)
+    heard_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -574,6 +577,16 @@ class DataType(ABC, Generic[D, T]):
 
         The scores depend on task and answer alone, never on how fast the machine is.
         """
+
+    def primary_score(self, task: T, answer: Answer) -> Value:
+        """Give an answer's score by the primary metric alone; None where it has none.
+
+        Raises
+        ------
+        AnswerError
+            If nothing in it may be scored.
+        """
+        return self.judge(task, answer).metrics.get(self.metrics[0].name)
 
     @abstractmethod
     def weigh(self, task: T, part: Part, candidate: Proposal) -> Offer:

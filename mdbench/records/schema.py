@@ -41,6 +41,7 @@ __all__ = [
     "Measured",
     "Provenance",
     "Record",
+    "ScoreSoFar",
     "Selection",
     "Status",
     "comparable",
@@ -233,6 +234,13 @@ class Provenance(_Model):
     machine: Machine
 
 
+class ScoreSoFar(_Model):
+    """What the best answer up to some time scores."""
+
+    share: float
+    score: Score
+
+
 class Measured(_Model):
     """All that may differ between two runs of the same job."""
 
@@ -246,6 +254,12 @@ class Measured(_Model):
     blas_kernel: Text | None = None
     blas_threads: int | None = None
     llm_s: Number = None
+    retries: int = 0
+    cores: tuple[int, ...] = ()
+    load: Number = None
+    speed: Number = None
+    energy_j: Number = None
+    anytime: tuple[ScoreSoFar, ...] = ()
 
 
 class Record(_Model):

@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import io
 import json
 import os
 import shutil
 import threading
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 from weakref import WeakSet
 
 from pydantic import ValidationError
@@ -20,9 +22,9 @@ from mdbench.records.schema import Record
 from mdbench.records.upgrades import upgrade
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["RecordStore", "RecordWriter"]
+__all__ = ["NewestLines", "RecordStore", "RecordWriter"]
 
 LINE_START = b'{"schema":'
 """How every line begins: what is no piece of this at the file's end was not torn by us."""
@@ -99,22 +101,67 @@ class RecordStore:
                 part.unlink(missing_ok=True)
 
     @contextlib.contextmanager
-    def open_for_writing(self) -> Iterator[RecordWriter]:
+    def open_for_writing(
+        self, each: Callable[[Record, int], object] | None = None
+    ) -> Iterator[RecordWriter]:
         """Open the file for this process alone, and mend a torn last line.
 
         Folders and the file are made if need be.  Where the file cannot be understood, nothing
         in it is changed.
+
+        Parameters
+        ----------
+        each
+            Given each record that is there, oldest first, and the bytes of its line.
 
         Raises
         ------
         RecordsError
             If another process is writing the file, if it may not be written, or as `read`.
         """
-        writer = RecordWriter(self.path)
+        writer = RecordWriter(self.path, each)
         try:
             yield writer
         finally:
             writer.close()
+
+
+class NewestLines(Mapping[str, Record]):
+    """The newest record of each key of a results file, read from the file whenever it is asked for.
+
+    Parameters
+    ----------
+    path
+        The file.
+    places
+        Where the line of each key begins.
+    """
+
+    def __init__(self, path: Path, places: Mapping[str, int]) -> None:
+        self._path = path
+        self._places = places
+
+    def __getitem__(self, key: str) -> Record:
+        place = self._places[key]
+        try:
+            with self._path.open("rb") as file:
+                file.seek(place)
+                return _parse_line(file.readline())
+        except OSError as error:
+            raise _explain(self._path, "cannot be read", error) from error
+        except ValueError as error:
+            raise RecordsError(
+                f"{self._path} was changed by another program", "Give the same command again."
+            ) from error
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._places
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
 
 
 class RecordWriter:
@@ -126,20 +173,23 @@ class RecordWriter:
     ----------
     earlier
         The newest record of each key that the file held when it was opened.
+    newest
+        That of each key by now.
     dropped_bytes
         The length of the torn last line that was cut off at opening, or 0.
     """
 
     earlier: Mapping[str, Record]
+    newest: Mapping[str, Record]
     dropped_bytes: int
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, each: Callable[[Record, int], object] | None = None) -> None:
         self._path = path
         self._mutex = threading.Lock()
         self._file = _open_locked(path)
         _WRITERS.add(self)
         try:
-            self._mend_and_read()
+            self._mend_and_read(each)
         except OSError as error:
             self.close()
             raise _explain(path, "cannot be prepared for writing", error) from error
@@ -147,16 +197,23 @@ class RecordWriter:
             self.close()
             raise
 
-    def _mend_and_read(self) -> None:
+    def _mend_and_read(self, each: Callable[[Record, int], object] | None) -> None:
+        self._places: dict[str, int] = {}
+        whole, last = 0, b"\n"
         with os.fdopen(self._file, "rb", closefd=False) as file:
-            content = file.read()
-        records, whole = _parse(self._path, content)
-        self.earlier = {record.key: record for record in records}
-        self.dropped_bytes = len(content) - whole
+            for place, line, record in _each_line(self._path, file):
+                if record is not None:
+                    self._places[record.key] = place
+                    if each is not None:
+                        each(record, len(line))
+                whole, last = place + len(line), line[-1:]
+        self.earlier = NewestLines(self._path, dict(self._places))
+        self.newest = NewestLines(self._path, self._places)
+        self.dropped_bytes = os.fstat(self._file).st_size - whole
         self._length = whole
         self._unsure = self.dropped_bytes > 0
         self._roll_back()
-        if whole and content[whole - 1 : whole] != b"\n":
+        if last != b"\n":
             self._write(b"\n")
 
     def append(self, record: Record) -> None:
@@ -177,9 +234,38 @@ class RecordWriter:
             try:
                 self._roll_back()
                 self._refuse_changes_by_others()
+                place = self._length
                 self._write(line)
+                self._places[record.key] = place
             except OSError as error:
                 raise _explain(self._path, "could not take a record", error) from error
+
+    def append_lines(self, lines: Sequence[tuple[str, bytes]]) -> None:
+        """Add records that were written before, all of them or none, and return as `append`.
+
+        Parameters
+        ----------
+        lines
+            The key of each record, and its line with the newline at the end.
+
+        Raises
+        ------
+        RecordsError, ValueError
+            As `append`.
+        """
+        with self._mutex:
+            if self._file < 0:
+                raise ValueError(f"the writer of {self._path} is closed")
+            try:
+                self._roll_back()
+                self._refuse_changes_by_others()
+                place = self._length
+                self._write(b"".join(line for _, line in lines))
+            except OSError as error:
+                raise _explain(self._path, "could not take records", error) from error
+            for key, line in lines:
+                self._places[key] = place
+                place += len(line)
 
     def close(self) -> None:
         """Let others write the file; closing twice does no harm."""
@@ -311,17 +397,25 @@ def _read_bytes(path: Path) -> bytes:
 
 def _parse(path: Path, content: bytes) -> tuple[list[Record], int]:
     """Give the records, and the length of the content without a torn last line."""
-    *lines, tail = content.split(b"\n")
-    whole = len(content)
-    if _is_torn(tail):
-        whole -= len(tail)
-    else:
-        lines.append(tail)
     records = []
-    for number, line in enumerate(lines, start=1):
-        if line and not line.isspace():
+    whole = 0
+    for place, line, record in _each_line(path, io.BytesIO(content)):
+        if record is not None:
+            records.append(record)
+        whole = place + len(line)
+    return records, whole
+
+
+def _each_line(path: Path, file: IO[bytes]) -> Iterator[tuple[int, bytes, Record | None]]:
+    """Give where each line begins, the line, and its record; a torn last line is left out."""
+    place = 0
+    for number, line in enumerate(file, start=1):
+        if not line.endswith(b"\n") and _is_torn(line):
+            return
+        record = None
+        if not line.isspace():
             try:
-                records.append(_parse_line(line))
+                record = _parse_line(line.removesuffix(b"\n"))
             except RecordsError as error:
                 raise RecordsError(f"{path}, line {number}: {error.message}", error.hint) from error
             except ValueError as error:
@@ -330,7 +424,8 @@ def _parse(path: Path, content: bytes) -> tuple[list[Record], int]:
                     "Nothing was changed. Mend the line, or delete it (after a copy of the file): "
                     "the job that it came from is then run again.",
                 ) from error
-    return records, whole
+        yield place, line, record
+        place += len(line)
 
 
 def _is_torn(tail: bytes) -> bool:

@@ -26,6 +26,7 @@ __all__ = [
     "columns",
     "interval",
     "of_place",
+    "pooled",
     "undecided",
     "warning",
     "written",
@@ -206,6 +207,21 @@ def written(spec: MetricSpec, value: Value) -> str:
         return {0.0: "no", 1.0: "yes"}.get(value, f"{fixed(100 * value)}\xa0%")
     powers = spec.scale == "log" and spec.digits
     return scientific(value) if powers else rounded(value, spec.digits)
+
+
+APART = 1.25
+"""Machines whose calibration jobs differ by more than this factor are told of."""
+
+
+def pooled(board: Board) -> str:
+    """Say that times of machines of different speed stand together; empty where none do."""
+    speeds = [one.speed for one in board.entries if one.speed]
+    if not speeds or max(speeds) <= APART * min(speeds):
+        return ""
+    return (
+        f"Times are pooled of machines that are not alike: by the calibration jobs the fastest was "
+        f"{max(speeds) / min(speeds):.2g} times as fast as the slowest (told above {APART:g})."
+    )
 
 
 def undecided(board: Board) -> str:

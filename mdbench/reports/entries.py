@@ -37,6 +37,11 @@ class Entry(NamedTuple):
         None for all that one would have been judged by.
     floor
         What the truth scores by the primary metric, where that is known.
+    speed
+        What the calibration job of the run came to.
+    so_far
+        What the best answer up to a share of the budget scores by the primary metric: share and
+        score.
     """
 
     method: str
@@ -47,6 +52,8 @@ class Entry(NamedTuple):
     floor: float | None
     wall_s: float | None
     memory_mb: float | None
+    speed: float | None = None
+    so_far: tuple[tuple[float, Value], ...] = ()
 
     @property
     def attempted(self) -> bool:
@@ -82,6 +89,8 @@ def entry(result: Result, specs: Iterable[MetricSpec]) -> Entry:
         floor=_six_digits(result.floor),
         wall_s=_six_digits(result.measured.wall_s),
         memory_mb=_six_digits(result.measured.peak_memory_mb),
+        speed=result.measured.speed,
+        so_far=_so_far(result),
     )
 
 
@@ -148,6 +157,13 @@ def _plain(name: str, labels: set[str]) -> MetricSpec:
         )
     places: frozenset[Place] = frozenset({"board", "answer"})
     return MetricSpec(name=name, title=title, explanation="", digits=3, places=places)
+
+
+def _so_far(result: Result) -> tuple[tuple[float, Value], ...]:
+    return tuple(
+        (each.share, _six_digits(each.score) if isinstance(each.score, float) else each.score)
+        for each in result.measured.anytime
+    )
 
 
 def _read(spec: MetricSpec, result: Result) -> Value:

@@ -24,6 +24,7 @@ __all__ = ["Figure", "critical_difference", "figures"]
 
 SMALLEST, LARGEST = 1e-12, 1e6
 """Scores beyond these are drawn here: nothing tells them apart."""
+SHARES_WORTH_DRAWING = 2
 LABEL, LINE = 90, 13
 """Pixels that the name of a method may take."""
 
@@ -53,6 +54,7 @@ def figures(board: Board, numbers: Mapping[str, int]) -> list[Figure]:
     ]
     found.append(_accuracy_and_size(board, numbers))
     found.append(_time_by_dimension(board, numbers, order))
+    found.append(_quality_against_time(board, numbers, order))
     return [figure for figure in found if figure is not None]
 
 
@@ -226,6 +228,36 @@ def _time_by_dimension(
     title, labels = "Run time by dimension", ("dimension", "wall time (s)")
     svg = _lines(title, dims, found, numbers, order, labels=labels, log=True, mean=False)
     caption = "Wall time of a job, tuning included: median and quartiles, failures included."
+    return Figure(title, caption, svg) if svg else None
+
+
+def _quality_against_time(
+    board: Board, numbers: Mapping[str, int], order: Sequence[str]
+) -> Figure | None:
+    """Draw what the best answers up to some time score; before the first there is none."""
+    primary = board.primary
+    log = primary.scale == "log"
+    known = [one for one in board.entries if one.attempted and one.case not in board.unfit]
+    shares = sorted({share for one in known for share, _ in one.so_far})
+    if len(shares) < SHARES_WORTH_DRAWING:
+        return None
+    found: Values = defaultdict(list)
+    failed = primary.failed
+    for one in known:
+        told = dict(one.so_far)
+        for share in shares:
+            # A record older than the key tells nothing; without an answer there is none at all.
+            value = told.get(share, failed if one.so_far or not one.answered else None)
+            if isinstance(value, int | float):
+                found[one.method, share].append(_clip(float(value), log=log))
+    places = {share: f"{100 * share:g} %" for share in shares}
+    title = f"{primary.title[:1].upper()}{primary.title[1:]} against time"
+    labels = ("share of the budget", primary.title)
+    svg = _lines(title, places, found, numbers, order, labels=labels, log=log, mean=False)
+    caption = (
+        "What the best answer up to a share of the budget scores, by the bench’s clock: median and "
+        "quartiles of jobs; before the first answer a job counts as a failure."
+    )
     return Figure(title, caption, svg) if svg else None
 
 

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from mdbench.drawing.numbers import ENDLESS, NOTHING, fixed, noise_name
-from mdbench.reports.columns import UNDECIDED, cell, interval, of_place, undecided, written
+from mdbench.reports.columns import UNDECIDED, cell, interval, of_place, pooled, undecided, written
 from mdbench.reports.entries import marked
 from mdbench.reports.heat import FAILED, middle, sign_of
 
@@ -67,7 +67,7 @@ def _leaderboard(data_type: str, board: Board) -> str:
     says = f"mean rank over {len(board.systems)} systems; {primary.title}: {primary.explanation}, "
     says += "with its bootstrap interval"
     says += "".join(f"; {spec.title}: {spec.explanation}" for spec in others)
-    says = f"{escape_latex(f'{data_type}: {says}. {undecided(board)}'.strip())}"
+    says = f"{escape_latex(f'{data_type}: {says}. {undecided(board)} {pooled(board)}'.strip())}"
     lines = [
         r"\begin{table}",
         rf"\caption{{{says}}}",

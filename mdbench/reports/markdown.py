@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from mdbench.drawing.numbers import NOTHING, duration, fixed, noise_name, rounded
 from mdbench.metrics.floor import is_high
-from mdbench.reports.columns import ALARM, UNDECIDED, cells, columns, undecided, written
+from mdbench.reports.columns import ALARM, UNDECIDED, cells, columns, pooled, undecided, written
 from mdbench.reports.entries import counted, marked
 from mdbench.reports.heat import FAILED, middle, sign_of
 
@@ -75,7 +75,7 @@ def leaderboard_table(board: Board) -> str:
     left |= {column.title for column in named if column.spec and column.spec.kind == "label"}
     head = [named[n].title for n in shown]
     table = _table(head, [[line[n] for n in shown] for line in lines], left={"method", *left})
-    unknown = undecided(board)
+    unknown = f"{undecided(board)} {pooled(board)}".strip()
     return f"{table}\n\n{unknown}" if unknown else table
 
 

@@ -29,6 +29,7 @@ __all__ = [
     "Effort",
     "ModelAsked",
     "Result",
+    "SoFar",
     "content_of",
     "read_folder",
     "records_in",
@@ -67,6 +68,13 @@ class ModelAsked(_Section):
     curve: tuple[CurvePoint, ...] | None = None
 
 
+class SoFar(_Section):
+    """What the best answer up to a share of the budget scores."""
+
+    share: float
+    score: Finite | str | None
+
+
 class Effort(_Section):
     """What a job took."""
 
@@ -75,6 +83,8 @@ class Effort(_Section):
     fit_s: Finite | None = None
     peak_memory_mb: Finite | None = None
     llm_s: Finite | None = None
+    speed: Finite | None = None
+    anytime: tuple[SoFar, ...] = ()
 
 
 class Result(_Section):

@@ -14,7 +14,7 @@ from mdbench.drawing.numbers import cleanest_first, fixed, noise_name, scientifi
 from mdbench.drawing.svg import COLOURS, marker
 from mdbench.records import ANSWERED, RERUN_ALWAYS, Status
 from mdbench.reports import figures, leaderboard
-from mdbench.reports.columns import Cell, cells, columns, undecided, warning, written
+from mdbench.reports.columns import Cell, cells, columns, pooled, undecided, warning, written
 from mdbench.reports.entries import marked
 from mdbench.reports.heat import heat_map
 from mdbench.reports.language_models import (
@@ -201,6 +201,7 @@ def _section(
         "columns": shown,
         "rows": [cells(board, row, shown) for row in board.rows],
         "undecided": undecided(board),
+        "pooled": pooled(board),
         "marks": marked(board.known),
         "nothing": written(primary, primary.nothing),
         "resolution": written(primary, primary.resolution) if primary.resolution else "",

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mdbench.drawing.numbers import duration, fixed
-from mdbench.reports.columns import cell, interval, of_place, undecided
+from mdbench.reports.columns import cell, interval, of_place, pooled, undecided
 from mdbench.reports.language_models import ASKING_HEADS, PROBE_HEADS, asking_row, probe_rows
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def _table(data_type: str, board: Board) -> Table:
         padding=0,
         title=f"{data_type}: {len(board.entries)} results, ranks over {len(board.systems)} systems",
         title_justify="left",
-        caption=f"{caption}. {undecided(board)}".strip(),
+        caption=f"{caption}. {undecided(board)} {pooled(board)}".strip(),
         caption_justify="left",
     )
     table.add_column("rank", justify="right", no_wrap=True)

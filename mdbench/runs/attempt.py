@@ -92,6 +92,10 @@ class Outcome:
     ----------
     by_the_method
         Whether it is the method that said `unavailable`.
+    lost
+        Whether what ran the job has gone, by no doing of the method.
+    retries
+        How often it was tried again for that.
     raw
         What the method answered; None where it did not.
     late
@@ -99,6 +103,10 @@ class Outcome:
         could not be asked about.
     choice, front
         The candidate that was chosen, and all that might have been where the front is kept.
+    offers
+        All candidates that might have been chosen.
+    answered_s
+        Seconds of the job's time up to its answer; None where the bench chose one for it.
     came, invalid
         How many candidates came, and how many of them could not win.
     asked
@@ -115,6 +123,8 @@ class Outcome:
     hyperparameters: dict[str, Any] | None = None
     choice: Choice | None = None
     front: list[Offer] | None = None
+    offers: list[Offer] = field(default_factory=list)
+    answered_s: float | None = None
     came: int = 0
     invalid: int = 0
     fit_s: float | None = None
@@ -132,6 +142,9 @@ class Outcome:
         self.status, self.reason = status, reason
         self.raw = self.hyperparameters = self.choice = None
         self.late = ""
+
+    lost: bool = False
+    retries: int = 0
 
 
 @dataclass(frozen=True)
@@ -216,7 +229,7 @@ class Attempt:
         tuning = method.spec.tuning
         self._first, self._compared = data_type.parts(task, tuning)
         predicted = self._compared if tuning == "grid" else self._first
-        self._proposals = Proposals(data_type, task, self._compared, predicted)
+        self._proposals = Proposals(data_type, task, self._compared, predicted, self._clock)
         self._order = _test_order(task, job.seed)
 
     def run(self) -> Outcome:
@@ -230,6 +243,7 @@ class Attempt:
         if (hello := self._worker.hello) is not None:
             outcome.blas_kernel, outcome.blas_threads = hello.blas_kernel, hello.blas_threads
         outcome.came = self._proposals.came
+        outcome.offers = self._proposals.offers
         outcome.invalid = self._proposals.invalid + self._settings_failed
         if outcome.fit_s is None and self._fit_s:
             outcome.fit_s = self._fit_s
@@ -254,7 +268,7 @@ class Attempt:
             self._worker.interrupt()
         except WorkerGoneError as gone:
             outcome = (
-                Outcome(Status.UNAVAILABLE, str(gone))
+                Outcome(Status.UNAVAILABLE, str(gone), lost=True)
                 if gone.lost
                 else Outcome(Status.CRASHED, _death(gone.exit_code))
             )
@@ -297,6 +311,10 @@ class Attempt:
         outcome.choice = choice
         outcome.hyperparameters = choice.hyperparameters if choice is not None else {}
         return outcome
+
+    def _clock(self) -> float:
+        """Give the seconds of the job's time that are over; while it stands, none go by."""
+        return self._job.timeout_s - (self._deadline - time.monotonic())
 
     def _choose(self) -> Choice | None:
         """Weigh the candidates and pick the best; while the job stands, so does its clock."""
@@ -474,6 +492,7 @@ class Attempt:
         return Outcome(
             Status.OK,
             raw=RawAnswer(described.equations, predictions),
+            answered_s=self._clock(),
             fit_s=self._fit_s,
             predict_s=self._took(predicted.seconds),
         )

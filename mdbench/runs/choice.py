@@ -35,12 +35,15 @@ class Proposals:
         The data on which they are compared.
     predicted
         The data on which a method predicts for each candidate.
+    clock
+        Gives the seconds since the job began, without those for which it stood.
     """
 
     data_type: DataType[Any, Any]
     task: Task[Any]
     part: Part
     predicted: Part
+    clock: Callable[[], float] = lambda: 0.0
     offers: list[Offer] = field(default_factory=list)
     came: int = 0
     invalid: int = 0
@@ -73,7 +76,14 @@ class Proposals:
             self.refuse([item], f"target {item.target}; there are {targets}, counted from 0")
         else:
             self._heard.append(
-                Proposal(self.came, item.equations, item.hyperparameters, item.target, predictions)
+                Proposal(
+                    self.came,
+                    item.equations,
+                    item.hyperparameters,
+                    item.target,
+                    predictions,
+                    self.clock(),
+                )
             )
             self.came += 1
 

@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from mdbench.records import RERUN_ALWAYS, Status
+from mdbench.runs.backend import Expectation
 from mdbench.runs.due import SINCE, make_ready, reasons
 from mdbench.runs.past import read_past
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["COVERAGE", "FEWEST", "Cost", "Due", "Expected", "Forecast", "forecast"]
+__all__ = ["COVERAGE", "FEWEST", "Cost", "Due", "Expected", "Forecast", "expectations", "forecast"]
 
 FEWEST: Final = 3
 """Records from which a job is told."""
@@ -283,6 +284,12 @@ class _Known:
             self._by["dataset", each.dataset].append(each)
             self._by["size", each.dim].append(each)
 
+    def groups(self) -> Iterator[tuple[tuple[str, object], Sequence[Past]]]:
+        """Give the records that tell of jobs, by what these are told from."""
+        for where, found in (*self._by.items(), (("method", None), self._all)):
+            if len(found) >= FEWEST:
+                yield where, found[-MOST:]
+
     def like(self, one: Ready) -> tuple[str, object, Sequence[Past]]:
         """Give what tells of a job, and the records: none where its budget does."""
         for where in (("dataset", one.job.dataset), ("size", one.dim)):
@@ -343,6 +350,46 @@ class _Total:
         parts = (low, self.drawn.mean() + self.at_most, high + self.at_most)
         low, value, high = (float(part) / at_a_time for part in parts)
         return Expected(low, max(value, least), max(high, least))
+
+
+def expectations(past: Mapping[str, Sequence[Past]]) -> Callable[[Ready], Expectation]:
+    """Say what jobs will probably take: the means of records like them, else their budgets.
+
+    Parameters
+    ----------
+    past
+        The newest record of each key of every results file, by `JobSpec.results`.
+    """
+    known = {name: _Means(each) for name, each in past.items()}
+
+    def expected(one: Ready) -> Expectation:
+        means = known.get(one.job.results)
+        return (means or _Means(())).of(one)
+
+    return expected
+
+
+class _Means:
+    """Of the records of a method on a data type, the mean time and the largest memory."""
+
+    def __init__(self, past: Sequence[Past]) -> None:
+        known = _Known(past)
+        self._memory = max(
+            (each.peak_memory_mb for each in past if each.peak_memory_mb is not None), default=None
+        )
+        self._seconds = {place: _mean(each) for place, each in known.groups()}
+
+    def of(self, one: Ready) -> Expectation:
+        """Say what a job will probably take, and at most its budget."""
+        job = one.job
+        places = (("dataset", job.dataset), ("size", one.dim), ("method", None))
+        found = next((self._seconds[place] for place in places if place in self._seconds), None)
+        seconds = job.timeout_s if found is None else min(found, job.timeout_s)
+        return Expectation(seconds, job.memory_mb or self._memory)
+
+
+def _mean(past: Sequence[Past]) -> float:
+    return float(np.mean([each.wall_s or 0.0 for each in past]))
 
 
 def _memory(peaks: Sequence[float], limits: Sequence[float | None]) -> Expected | None:

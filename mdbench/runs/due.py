@@ -146,7 +146,7 @@ def _all_of(errors: list[DataError]) -> DataError:
     )
 
 
-def is_due(one: Ready, records: Mapping[str, Record], plan: Plan) -> bool:
+def is_due(one: Ready, records: Mapping[str, Record] | Mapping[str, Past], plan: Plan) -> bool:
     """Tell whether a job is to be run, given the newest record of each key."""
     return bool(_reason(one, records, plan))
 
@@ -194,7 +194,7 @@ SINCE: Final = " since its record of "
 _NO_RECORD = "it has no record"
 
 
-def _reason(one: Ready, records: Mapping[str, Record | Past], plan: Plan) -> str:
+def _reason(one: Ready, records: Mapping[str, Record] | Mapping[str, Past], plan: Plan) -> str:
     record = records.get(one.key)
     if record is None:
         return _NO_RECORD

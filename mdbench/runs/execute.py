@@ -1,46 +1,64 @@
-"""Runs a plan: job slots that hold warm workers, and one record for every job."""
+"""Runs a plan: what is due is done by a backend, and every job leaves one record."""
 
 from __future__ import annotations
 
-import queue
 import threading
-from contextlib import ExitStack, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, overload
 
 from mdbench.errors import UsageError
-from mdbench.records import RecordStore, Status
+from mdbench.records import Record, RecordStore, Status
+from mdbench.runs.backend import Observer, Work
+from mdbench.runs.costs import expectations
 from mdbench.runs.due import is_due, make_ready
-from mdbench.runs.job import begin_job
-from mdbench.runs.slot import Environments, Slot
+from mdbench.runs.past import Past
+from mdbench.runs.threads import Threads
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from mdbench.records import Record, RecordWriter
+    from mdbench.records import RecordWriter
+    from mdbench.runs.backend import Backend
     from mdbench.runs.due import Ready
     from mdbench.runs.plan import Plan
     from mdbench.runs.spec import JobSpec
     from mdbench.runtimes.base import Runtime
 
-__all__ = ["Observer", "Summary", "execute"]
+__all__ = ["KeptRecords", "Observer", "Summary", "execute"]
 
 
-class Observer(Protocol):
-    """Whoever wants to know how a run goes on; called from several threads."""
+class KeptRecords(Sequence[Record]):
+    """Records that stay in their files, and are read whenever they are asked for.
 
-    def message(self, text: str) -> None:
-        """Tell something that a person should know."""
+    Parameters
+    ----------
+    places
+        The records of each file, and a key of them, in order.
+    """
 
-    def prepared(self, to_run: int, done: int) -> None:
-        """The jobs are known: how many will be run, how many have their record already."""
+    def __init__(self, places: Sequence[tuple[Mapping[str, Record], str]]) -> None:
+        self._places = places
 
-    def job_started(self, job: JobSpec) -> None:
-        """A job begins."""
+    def __len__(self) -> int:
+        return len(self._places)
 
-    def job_ended(self, job: JobSpec, record: Record) -> None:
-        """A job has left its record."""
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @overload
+    def __getitem__(self, index: int) -> Record: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> KeptRecords: ...
+
+    def __getitem__(self, index: int | slice) -> Record | KeptRecords:
+        if isinstance(index, slice):
+            return KeptRecords(self._places[index])
+        newest, key = self._places[index]
+        return newest[key]
 
 
 @dataclass
@@ -55,186 +73,111 @@ class Summary:
         Jobs run now, jobs that had their record before, jobs without one.
     """
 
-    records: list[Record] = field(default_factory=list)
+    records: Sequence[Record] = field(default_factory=list)
     ran: int = 0
     skipped: int = 0
     left: int = 0
     interrupted: bool = False
 
 
-def execute(plan: Plan, runtime: Runtime, observer: Observer) -> Summary:
+def execute(
+    plan: Plan, runtime: Runtime, observer: Observer, backend: Backend | None = None
+) -> Summary:
     """Run all jobs of a plan that have no record yet; safe to call again after any end.
+
+    Parameters
+    ----------
+    backend
+        Where the jobs are done; threads of this process unless it is said otherwise.
 
     Raises
     ------
     DataError, RecordsError, MethodError
         Before any job is run, if data, results file or a method's folder cannot be used.
+    UsageError, UnavailableError
+        If the backend cannot do the jobs.
     """
+    backend = backend or Threads()
+    backend.prepare(plan.result_dir, observer)
     with ExitStack() as stack:
-        writers = {
-            name: stack.enter_context(RecordStore(file).open_for_writing())
-            for name, file in plan.files.items()
-        }
-        for name, writer in writers.items():
+        past: dict[str, dict[str, Past]] = {name: {} for name in plan.files}
+        ledger = _Ledger(observer)
+        for name, file in plan.files.items():
+            each = partial(_remember, past[name])
+            ledger.writers[name] = stack.enter_context(RecordStore(file).open_for_writing(each))
+        for name, writer in ledger.writers.items():
             if writer.dropped_bytes:
                 observer.message(
                     f"{plan.files[name]}: a torn last line of {writer.dropped_bytes} bytes "
                     "was cut off; its job is run again."
                 )
         ready = make_ready(plan, runtime)
-        to_run = [one for one in ready if is_due(one, writers[one.job.results].earlier, plan)]
-        _check_model(to_run, plan)
+        to_run = [one for one in ready if is_due(one, past[one.job.results], plan)]
+        _check_model(to_run, plan, backend)
         observer.prepared(len(to_run), len(ready) - len(to_run))
-        run = _Run(plan, runtime, observer, writers)
-        try:
-            interrupted = run.all(to_run)
-        finally:
-            if plan.model is not None:
-                plan.model.close()
+        expected = expectations({name: list(each.values()) for name, each in past.items()})
+        skipped = len(ready) - len(to_run)
+        before = {one.key: past[one.job.results].get(one.key) for one in to_run}
+        left = {key for key, one in before.items() if one is None or one.status in _LEFT}
+        del past, before
+        interrupted = False
+        if to_run:
+            ledger.left = left
+            work = Work(plan, runtime, observer, to_run, expected, ledger.leave)
+            try:
+                interrupted = backend.run(work)
+            finally:
+                if plan.model is not None:
+                    plan.model.close()
         plan.inventory.save()  # of data that changed meanwhile
-        newest = {
-            name: dict(writer.earlier) | run.written[name] for name, writer in writers.items()
-        }
-    summary = Summary(ran=run.count, skipped=len(ready) - len(to_run), interrupted=interrupted)
-    for one in ready:
-        record = newest[one.job.results].get(one.key)
-        if record is not None:
-            summary.records.append(record)
-        if record is None or record.status is Status.INTERRUPTED:
-            summary.left += 1
-    return summary
+    newest = {name: writer.newest for name, writer in ledger.writers.items()}
+    places = [(newest[one.job.results], one.key) for one in ready]
+    kept = KeptRecords([place for place in places if place[1] in place[0]])
+    return Summary(kept, ledger.count, skipped, len(ledger.left), interrupted)
 
 
-def _check_model(to_run: list[Ready], plan: Plan) -> None:
-    """Refuse to begin jobs that ask a language model where nobody says how it is reached."""
-    if plan.model is None and (asks := next((o for o in to_run if o.job.llm_model), None)):
+_LEFT = {Status.INTERRUPTED}
+
+
+def _remember(past: dict[str, Past], record: Record, size: int) -> None:
+    past[record.key] = Past.of(record, size)
+
+
+def _check_model(to_run: list[Ready], plan: Plan, backend: Backend) -> None:
+    """Refuse to begin jobs that ask a language model which they cannot reach."""
+    asks = next((one for one in to_run if one.job.llm_model), None)
+    if asks is None:
+        return
+    if plan.model is None:
         raise UsageError(
             f"{asks.job.algorithm} asks {asks.job.llm_model}, and nobody says where it is.",
             "Give its address, e.g. --llm-url http://localhost:8000/v1, or --llm-replay PATH to "
             "answer from logs (docs/language-models.md).",
         )
+    if not isinstance(backend, Threads):
+        raise UsageError(
+            f"{asks.job.algorithm} asks a language model, whose budget and key one process keeps.",
+            "Leave out --backend and --scheduler for it: it runs on this machine alone.",
+        )
 
 
-class _Run:
-    """The slots of one run, and what they share."""
+class _Ledger:
+    """Takes down the records of a run."""
 
-    def __init__(
-        self, plan: Plan, runtime: Runtime, observer: Observer, writers: dict[str, RecordWriter]
-    ) -> None:
+    def __init__(self, observer: Observer) -> None:
         self._observer = observer
-        self._writers = writers
-        environments = Environments(runtime)
-        self._slots = [
-            Slot(
-                plan.inventory,
-                runtime,
-                environments,
-                plan.result_dir,
-                fresh_rooms=plan.fresh_rooms,
-                model=plan.model,
-            )
-            for _ in range(plan.n_jobs)
-        ]
-        self._queue: queue.SimpleQueue[Ready] = queue.SimpleQueue()
-        self._ended: queue.SimpleQueue[None] = queue.SimpleQueue()
-        self._stop = threading.Event()
         self._lock = threading.Lock()
-        self._error: BaseException | None = None
-        self.written: dict[str, dict[str, Record]] = {name: {} for name in writers}
+        self.writers: dict[str, RecordWriter] = {}
+        self.left: set[str] = set()
         self.count = 0
 
-    def all(self, to_run: list[Ready]) -> bool:
-        """Run the jobs; tell whether the user interrupted it."""
-        for one in to_run:
-            self._queue.put(one)
-        threads = [
-            threading.Thread(target=self._serve, args=(slot,))
-            for slot in self._slots[: len(to_run)]
-        ]
-        interrupted = False
-        try:
-            for thread in threads:
-                thread.start()
-            self._wait_for(threads)
-        except KeyboardInterrupt:
-            interrupted = True
-            self._observer.message("Stopping: the jobs that are running are ended.")
-        self._end_all()
-        while True:
-            try:
-                self._wait_for(threads)
-                break
-            except KeyboardInterrupt:
-                self._observer.message("Stopping already: the last records are being written.")
-        if self._error is not None:
-            raise self._error
-        return interrupted
-
-    def _wait_for(self, threads: list[threading.Thread]) -> None:
-        # Not by Thread.join: where Ctrl-C breaks into it, Python before 3.13 takes the thread
-        # for ended while it still runs.
-        while any(thread.is_alive() for thread in threads):
-            with suppress(queue.Empty):
-                self._ended.get(timeout=0.2)  # with a limit, so that Ctrl-C is seen
-
-    def _end_all(self) -> None:
-        self._stop.set()
-        for slot in self._slots:
-            slot.interrupt()
-
-    def _serve(self, slot: Slot) -> None:
-        """Take jobs until there are none: the work of one thread."""
-        try:
-            with _Beside() as beside, slot:
-                while not self._stop.is_set():
-                    one = self._queue.get_nowait()
-                    slot.goes_on = not self._queue.empty()
-                    self._observer.job_started(one.job)
-                    beside.do(partial(self._leave_record, one.job, begin_job(one, slot)))
-        except queue.Empty:
-            pass
-        except BaseException as error:  # noqa: BLE001 - raised again by the main thread
-            self._fail(error)
-        finally:
-            self._ended.put(None)
-
-    def _leave_record(self, job: JobSpec, make: Callable[[], Record]) -> None:
-        """Score an answer and write it down, while the slot does its next job."""
-        try:
-            record = make()
-            self._writers[job.results].append(record)
-            with self._lock:
-                self.written[job.results][record.key] = record
-                self.count += 1
-            self._observer.job_ended(job, record)
-        except BaseException as error:  # noqa: BLE001 - raised again by the main thread
-            self._fail(error)
-
-    def _fail(self, error: BaseException) -> None:
+    def leave(self, job: JobSpec, record: Record) -> None:
+        """Write a job's record down."""
+        self.writers[job.results].append(record)
         with self._lock:
-            self._error = self._error or error
-        self._end_all()
-
-
-class _Beside:
-    """Does one thing at a time beside the thread that asks for it, in the order of asking."""
-
-    def __init__(self) -> None:
-        self._thread: threading.Thread | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._wait()
-
-    def do(self, work: Callable[[], None]) -> None:
-        """Begin something, once what was asked for before is done."""
-        self._wait()
-        self._thread = threading.Thread(target=work)
-        self._thread.start()
-
-    def _wait(self) -> None:
-        if self._thread is not None:
-            self._thread.join()
-            self._thread = None
+            self.count += 1
+            if record.status in _LEFT:
+                self.left.add(record.key)
+            else:
+                self.left.discard(record.key)
+        self._observer.job_ended(job, record)

@@ -13,13 +13,15 @@ from mdbench.language_models.budget import PROMPTS
 from mdbench.language_models.proxy import NAME as SOCKET
 from mdbench.language_models.views import prompt_view
 from mdbench.records import ANSWERED, Status
+from mdbench.runs.anytime import scores_so_far
 from mdbench.runs.asking import exchanges_beside
 from mdbench.runs.attempt import Attempt, Outcome, Setting
 from mdbench.runs.briefing import Briefing
+from mdbench.runs.conditions import Energy, load
 from mdbench.runs.due import isolated_parts, ready, scored_parts, told_parts
 from mdbench.runs.fingerprints import Facts
 from mdbench.runs.inventory import Inventory
-from mdbench.runs.judgement import judged
+from mdbench.runs.judgement import Judged, judged
 from mdbench.runs.slot import Environments, Slot
 from mdbench.runs.write import Stopwatch, make_record
 from mdbench.runtimes.discretion import Discretion
@@ -28,7 +30,7 @@ from mdbench.workspace import Workspace
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mdbench.datatypes.base import Task
+    from mdbench.datatypes.base import DataType, Task
     from mdbench.language_models.views import PromptView
     from mdbench.methods import Method
     from mdbench.records import Record
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
     from mdbench.runs.spec import JobSpec
     from mdbench.runtimes.base import Prepared, Runtime, Worker
 
-__all__ = ["begin_job", "run_job"]
+__all__ = ["begin_job", "lost_job", "run_job"]
 
 
 def run_job(
@@ -89,6 +91,8 @@ def begin_job(one: Ready, slot: Slot) -> Callable[[], Record]:
     job, inventory = one.job, slot.inventory
     method, data_type = inventory.method(job.algorithm), inventory.data_type(job.data_type)
     watch = Stopwatch()
+    conditions: dict[str, Any] = {"load": load(), "speed": slot.speed}
+    energy = Energy()
     dataset = inventory.load(job)
     now = scored_parts(job, dataset, inventory)  # as it is now
     now |= told_parts(job, Facts.of(dataset), inventory)
@@ -103,9 +107,7 @@ def begin_job(one: Ready, slot: Slot) -> Callable[[], Record]:
             with watch.stopped():  # made once and kept warm: not this job's time
                 prepared = slot.environments.get(method)
                 data_type.warm()
-                worker = slot.worker(one, prepared)
-            outcome = _attempt(one, task, slot, worker, log)
-            _hold_to_the_model(outcome)
+            outcome = _tried(one, task, slot, prepared, watch=watch, log=log)
             slot.environments.believe(method, outcome)
             if slot.fresh_rooms:
                 outcome.seclusion = {**outcome.seclusion, "process": "a new room for each job"}
@@ -116,17 +118,19 @@ def begin_job(one: Ready, slot: Slot) -> Callable[[], Record]:
             f"{slot.result_dir}, and give the same command again.",
         ) from error
     except UnavailableError as error:
-        outcome = Outcome(Status.UNAVAILABLE, str(error))
+        retries = slot.environments.retries(method)
+        outcome = Outcome(Status.UNAVAILABLE, str(error), retries=retries)
     except MethodError as error:
         outcome = Outcome(Status.FAILED, str(error))
     outcome.reason = Discretion({method.folder.parent: "algorithms"}).text(outcome.reason)
     if slot.interrupted and outcome.status not in ANSWERED:
         outcome = Outcome(Status.INTERRUPTED, "the run was stopped", asked=outcome.asked)
     seconds = watch.seconds
+    conditions |= {"cores": slot.cores, "energy_j": energy.joules()}
     return lambda: make_record(
         one,
         task,
-        judged(data_type, task, outcome),
+        _judged(data_type, task, outcome, job.timeout_s),
         data_type=data_type,
         runtime=slot.runtime,
         prepared=prepared,
@@ -134,6 +138,44 @@ def begin_job(one: Ready, slot: Slot) -> Callable[[], Record]:
         exchanges=_from(slot.result_dir, exchanges_beside(log)),
         started=watch.started,
         wall_s=seconds,
+        conditions=conditions,
+    )
+
+
+def _judged(
+    data_type: DataType[Any, Any], task: Task[Any], outcome: Outcome, timeout_s: float
+) -> Judged:
+    found = judged(data_type, task, outcome)
+    anytime = scores_so_far(data_type, task, found.outcome, found.scores, timeout_s)
+    return replace(found, anytime=anytime)
+
+
+def lost_job(
+    one: Ready, inventory: Inventory, runtime: Runtime, reason: str, retries: int
+) -> Record:
+    """Give the record of a job that nobody could do: what it ran on was lost each time.
+
+    Raises
+    ------
+    DataError
+        If the dataset cannot be loaded.
+    """
+    job = one.job
+    watch = Stopwatch()
+    data_type = inventory.data_type(job.data_type)
+    task = inventory.task(job, inventory.load(job))
+    outcome = Outcome(Status.UNAVAILABLE, reason, lost=True, retries=retries)
+    return make_record(
+        one,
+        task,
+        judged(data_type, task, outcome),
+        data_type=data_type,
+        runtime=runtime,
+        prepared=None,
+        log=None,
+        exchanges=None,
+        started=watch.started,
+        wall_s=0.0,
     )
 
 
@@ -151,6 +193,29 @@ def _refused(method: Method, job: JobSpec, task: Task[Any]) -> Outcome | None:
             f"the data have {' and '.join(task.needs)}; of these it takes no {missing[0]}",
         )
     return None
+
+
+def _tried(
+    one: Ready, task: Task[Any], slot: Slot, prepared: Prepared, *, watch: Stopwatch, log: Path
+) -> Outcome:
+    """Attempt a job, and again where what ran it was lost; the time is that of the last try."""
+    outcome = Outcome(Status.UNAVAILABLE, "the run was stopped")
+    for number in slot.environments.patience.tries():
+        if number:
+            watch.restart()
+        try:
+            with watch.stopped():
+                worker = slot.worker(one, prepared)
+            outcome = _attempt(one, task, slot, worker, log)
+            _hold_to_the_model(outcome)
+        except UnavailableError as error:
+            if not error.passing:
+                raise
+            outcome = Outcome(Status.UNAVAILABLE, str(error), lost=True)
+        outcome.retries = number
+        if not outcome.lost or slot.interrupted:
+            break
+    return outcome
 
 
 def _attempt(one: Ready, task: Task[Any], slot: Slot, worker: Worker, log: Path) -> Outcome:

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from mdbench.datatypes.base import Scores
 from mdbench.errors import AnswerError
-from mdbench.records import Status
+from mdbench.records import ScoreSoFar, Status
 
 if TYPE_CHECKING:
     from mdbench.datatypes.base import Answer, DataType, RawAnswer, Task
     from mdbench.runs.attempt import Outcome
 
-__all__ = ["Judged", "judged"]
+__all__ = ["MISTAKES", "Judged", "judged"]
 
-_MISTAKES = (ArithmeticError, AssertionError, LookupError, RecursionError, TypeError, ValueError)
+MISTAKES = (ArithmeticError, AssertionError, LookupError, RecursionError, TypeError, ValueError)
 """What a mistake in a scorer may raise on an answer that nobody thought of: one record then lacks
 its scores, and no other job is touched."""
 
@@ -33,6 +33,7 @@ class Judged:
     outcome: Outcome
     equations: tuple[str, ...] | None
     scores: Scores
+    anytime: tuple[ScoreSoFar, ...] = ()
 
 
 def judged(data_type: DataType[Any, Any], task: Task[Any], outcome: Outcome) -> Judged:
@@ -58,7 +59,7 @@ def judged(data_type: DataType[Any, Any], task: Task[Any], outcome: Outcome) -> 
 def _read(data_type: DataType[Any, Any], task: Task[Any], raw: RawAnswer) -> Answer:
     try:
         return data_type.read_answer(task, raw)
-    except _MISTAKES as error:
+    except MISTAKES as error:
         told = f"the answer cannot be used: {type(error).__name__}: {error}"
         raise AnswerError(told) from error
 
@@ -66,7 +67,7 @@ def _read(data_type: DataType[Any, Any], task: Task[Any], raw: RawAnswer) -> Ans
 def _scores(data_type: DataType[Any, Any], task: Task[Any], answer: Answer) -> Scores:
     try:
         return data_type.judge(task, answer)
-    except _MISTAKES as error:
+    except MISTAKES as error:
         undecided = dict.fromkeys(data_type.judged_by(task))
         told = f"could not judge it: {type(error).__name__}: {error}"
         return Scores(undecided, {"scorer": [told]})

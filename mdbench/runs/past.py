@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from datetime import datetime
 from sys import intern
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from mdbench.errors import MdbenchError
 from mdbench.records import SCHEMA, RecordStore, Status, upgrade
@@ -15,6 +15,8 @@ from mdbench.runs.spec import JobSpec
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
+    from mdbench.records import Record
 
 __all__ = ["Past", "read_past"]
 
@@ -54,6 +56,28 @@ class Past:
     peak_memory_mb: float | None
     log: str | None
     size: int
+
+    @classmethod
+    def of(cls, record: Record, size: int) -> Self:
+        """Take what plans need from a record whose line has so many bytes."""
+        measured = record.measured
+        return cls(
+            key=record.key,
+            key_parts={intern(name): intern(value) for name, value in record.key_parts.items()},
+            question=JobSpec.question_in(record),
+            dataset=intern(record.dataset),
+            dim=record.dim,
+            status=record.status,
+            begun=measured.started.isoformat(),
+            front=None if record.front is None else True,
+            selection=None if record.selection is None else True,
+            timeout_s=record.budget.timeout_s,
+            wall_s=measured.wall_s,
+            cpu_s=measured.cpu_s,
+            peak_memory_mb=measured.peak_memory_mb,
+            log=record.log,
+            size=size,
+        )
 
     @property
     def started(self) -> datetime:

@@ -11,7 +11,7 @@ from mdbench.data.noise import SNR_LEVELS_DB
 from mdbench.errors import MethodError, UsageError, did_you_mean
 from mdbench.runs.asking import ModelAccess
 from mdbench.runs.inventory import Inventory
-from mdbench.runs.spec import JobSpec, RunOptions, portable
+from mdbench.runs.spec import RETRIES, JobSpec, RunOptions, portable
 from mdbench.runs.study import Study
 from mdbench.runs.typed import read_words, typed_fields
 
@@ -29,13 +29,23 @@ __all__ = ["NOISE_LEVELS", "Plan", "RunOptions", "make_plan", "select_names", "s
 _T = TypeVar("_T")
 
 _OPTIONS = [option.name for option, _ in typed_fields(RunOptions).values()]
+TASKS = 16
+"""Tasks of a cluster at a time, unless it is said otherwise."""
 NOISE_LEVELS: tuple[float | None, ...] = (None, *SNR_LEVELS_DB)
 """The levels of ``--with-noise``: clean, then SNR in dB (MDBench, section 4)."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """All jobs of one command, and how they are to be run."""
+    """All jobs of one command, and how they are to be run.
+
+    Attributes
+    ----------
+    memory_total_mb
+        MiB that all jobs that run at a time may need together; None for no limit.
+    record_dir
+        Where the results files are; in `result_dir`, below which logs are, unless it is said.
+    """
 
     jobs: tuple[JobSpec, ...]
     inventory: Inventory = field(compare=False, repr=False)
@@ -44,12 +54,16 @@ class Plan:
     rerun: Collection[Status] = ()
     fresh_rooms: bool = False
     model: ModelAccess | None = None
+    retries: int = RETRIES
+    memory_total_mb: int | None = None
+    record_dir: Path | None = None
 
     @property
     def files(self) -> dict[str, Path]:
         """The files that records go to, by `JobSpec.results`."""
         names = dict.fromkeys(job.results for job in self.jobs)
-        return {name: self.result_dir / f"{name}.jsonl" for name in names}
+        folder = self.record_dir or self.result_dir
+        return {name: folder / f"{name}.jsonl" for name in names}
 
 
 def make_plan(options: RunOptions | Study, workspace: Workspace) -> Plan:
@@ -80,10 +94,12 @@ def make_plan(options: RunOptions | Study, workspace: Workspace) -> Plan:
         tuple(jobs),
         inventory,
         whole.result_dir,
-        slots(whole.n_jobs, threads),
+        whole.n_jobs or TASKS if whole.backend == "slurm" else slots(whole.n_jobs, threads),
         whole.rerun,
         whole.fresh_rooms,
         ModelAccess.of(whole),
+        whole.retries,
+        whole.memory_total_mb,
     )
 
 

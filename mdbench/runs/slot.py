@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Self
 
 from mdbench.errors import MdbenchError, MethodError, UnavailableError, UsageError
 from mdbench.records import Status
+from mdbench.runs.patience import Patience
+from mdbench.runtimes.cores import Cores, pinned_to
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,11 +30,19 @@ __all__ = ["Environments", "Slot"]
 
 
 class Environments:
-    """Each method's environment, made once, by whichever slot needs it first."""
+    """Each method's environment, made once, by whichever slot needs it first.
 
-    def __init__(self, runtime: Runtime) -> None:
+    Parameters
+    ----------
+    patience
+        How often the making is tried again where that may help, and jobs whose worker was lost.
+    """
+
+    def __init__(self, runtime: Runtime, patience: Patience | None = None) -> None:
+        self.patience = patience or Patience()
         self._runtime = runtime
         self._made: dict[str, Prepared | MdbenchError] = {}
+        self._retries: dict[str, int] = {}
         self._worked: set[str] = set()
         self._done: set[str] = set()
         self._lock = threading.Lock()
@@ -43,18 +53,33 @@ class Environments:
         Raises
         ------
         UnavailableError, MethodError
-            If it cannot be made or used; the same for every job, and tried once.
+            If it cannot be made or used; the same for every job.
         """
         with self._lock:
             if method.name not in self._made:
-                try:
-                    self._made[method.name] = self._runtime.prepare(method)
-                except (UnavailableError, MethodError) as error:
-                    self._made[method.name] = error
+                self._made[method.name] = self._make(method)
             made = self._made[method.name]
         if isinstance(made, MdbenchError):
             raise made
         return made
+
+    def _make(self, method: Method) -> Prepared | MdbenchError:
+        found: MdbenchError = UnavailableError("the run was stopped")
+        for number in self.patience.tries():
+            self._retries[method.name] = number
+            try:
+                return self._runtime.prepare(method)
+            except MethodError as error:
+                return error
+            except UnavailableError as error:
+                found = error
+                if not error.passing:
+                    break
+        return found
+
+    def retries(self, method: Method) -> int:
+        """Tell how often the making of a method's environment was tried again."""
+        return self._retries.get(method.name, 0)
 
     def imported(self, method: Method) -> None:
         """Remember that the method's adapter can be imported."""
@@ -68,6 +93,8 @@ class Environments:
         then has failed, or it could get rid of problems that are too hard for it.
         """
         with self._lock:
+            if outcome.lost:
+                return
             if not outcome.by_the_method:
                 self._done.add(method.name)
             elif method.name in self._done:
@@ -150,6 +177,8 @@ class Slot:
         Whether each job gets a worker of its own, whatever the method says.
     model
         How jobs reach a language model, where their methods may.
+    speed
+        What the calibration job of the run came to, for the records; None where there was none.
 
     Attributes
     ----------
@@ -166,7 +195,9 @@ class Slot:
         *,
         fresh_rooms: bool = False,
         model: ModelAccess | None = None,
+        speed: float | None = None,
     ) -> None:
+        self.speed = speed
         self.inventory = inventory
         self.runtime = runtime
         self.environments = environments
@@ -178,6 +209,7 @@ class Slot:
         self._worker: Worker | None = None
         self._serves: tuple[str, Limits] | None = None
         self._ahead: _Ahead | None = None
+        self._cores: Cores | None = None
         self._lock = threading.Lock()
 
     def __enter__(self) -> Self:
@@ -194,9 +226,12 @@ class Slot:
             ahead.interrupt()
             if (worker := ahead.take()) is not None:
                 worker.close()
+        if self._cores is not None:
+            self._cores.release()
 
     def interrupt(self) -> None:
         """End the job that is running, whose record then says so."""
+        self.environments.patience.end()
         with self._lock:
             self.interrupted = True
             if self._worker is not None:
@@ -229,8 +264,10 @@ class Slot:
             if used is not None:
                 used.close()
             used = None
+            self._pin(job.threads)
             try:
-                worker = self.runtime.start(method, prepared, job.limits, on_launch=self._hold)
+                with pinned_to(self.cores):
+                    worker = self.runtime.start(method, prepared, job.limits, on_launch=self._hold)
             except MethodError as error:
                 self._worker = None
                 if not self.interrupted:
@@ -247,6 +284,18 @@ class Slot:
         else:
             self._look_ahead(wanted, method, prepared, used)
         return worker
+
+    def _pin(self, threads: int) -> None:
+        """Claim cores for the workers of this slot, as many as a job has threads."""
+        if len(self.cores) != threads:
+            if self._cores is not None:
+                self._cores.release()
+            self._cores = Cores(threads)
+
+    @property
+    def cores(self) -> tuple[int, ...]:
+        """The cores that workers of this slot are pinned to; none where not enough are free."""
+        return () if self._cores is None else self._cores.numbers
 
     def _serves_many(self, worker: Worker) -> bool:
         return not self.fresh_rooms and worker.hello is not None and worker.hello.forks
@@ -272,7 +321,8 @@ class Slot:
         used: Worker | None,
     ) -> None:
         def start(note: Callable[[Worker], None]) -> Worker:
-            return self.runtime.start(method, prepared, wanted[1], on_launch=note)
+            with pinned_to(self.cores):
+                return self.runtime.start(method, prepared, wanted[1], on_launch=note)
 
         with self._lock:
             self._ahead = _Ahead(wanted, start, used)

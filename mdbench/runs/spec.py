@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from mdbench.errors import UsageError
 from mdbench.protocols import Protocol
@@ -22,7 +22,10 @@ from mdbench.runs.typed import (
     names,
     option_key,
     read,
+    read_backend,
+    read_count,
     read_jobs,
+    read_pair,
     read_path,
     read_protocol,
     read_require,
@@ -45,7 +48,11 @@ if TYPE_CHECKING:
     from mdbench.records import Record, Status
     from mdbench.runtimes.base import Level
 
-__all__ = ["JobSpec", "Kept", "RunOptions", "Terms", "declared", "portable"]
+__all__ = ["RETRIES", "JobSpec", "Kept", "RunOptions", "Terms", "declared", "portable"]
+
+
+RETRIES: Final = 2
+"""Times that what may pass is tried again, unless it is said otherwise."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,8 +192,8 @@ class JobSpec(Terms):
         return tuple(getattr(self, name) for name, _ in _asking(type(self)))
 
     @classmethod
-    def question_in(cls, record: Mapping[str, Any]) -> tuple[Any, ...]:
-        """Give the `question` of the job that left a record, which is given as it was read.
+    def question_in(cls, record: Mapping[str, Any] | Record) -> tuple[Any, ...]:
+        """Give the `question` of the job that left a record, which may be given as it was read.
 
         Raises
         ------
@@ -197,7 +204,7 @@ class JobSpec(Terms):
         for name, each in _asking(cls):
             value: Any = record
             for part in (each.record or f"options.{name}").split("."):
-                value = value[part]
+                value = value[part] if isinstance(value, dict) else getattr(value, part)
             found.append(None if value is None else each.back(value))
         return tuple(found)
 
@@ -354,6 +361,59 @@ class RunOptions(Terms, ModelRoute):
                 "--rerun STATUS...",
                 "Run again what ended so: e.g. timeout,failed; or all.",
                 read_rerun,
+                of_run=True,
+            )
+        ),
+    )
+    retries: int = field(
+        default=RETRIES,
+        metadata=declared(
+            Typed(
+                "--retries N",
+                "Times that a job is tried again whose environment, engine or worker was lost.  "
+                f"Default: {RETRIES}.",
+                read_count,
+                of_run=True,
+            )
+        ),
+    )
+    backend: str = field(
+        default="local",
+        metadata=declared(
+            Typed(
+                "--backend NAME",
+                "Where jobs run: local, dask, slurm or submitit-local; see docs/scale.md.",
+                read_backend,
+                of_run=True,
+            )
+        ),
+    )
+    scheduler: str | None = field(
+        default=None,
+        metadata=declared(
+            Typed(
+                "--scheduler ADDRESS", "A Dask scheduler that runs: tcp://host:8786.", of_run=True
+            )
+        ),
+    )
+    slurm: tuple[tuple[str, str], ...] = field(
+        default=(),
+        metadata=declared(
+            Typed(
+                "--slurm KEY=VALUE...",
+                "Options for sbatch, e.g. partition=long; time in minutes.",
+                read_pair,
+                of_run=True,
+            )
+        ),
+    )
+    memory_total_mb: int | None = field(
+        default=None,
+        metadata=declared(
+            Typed(
+                "--memory-total SIZE",
+                "Memory that all jobs that run at a time may need together, e.g. 16G.",
+                read_size(SMALLEST_MEMORY_MB),
                 of_run=True,
             )
         ),

@@ -21,11 +21,15 @@ if TYPE_CHECKING:
     from mdbench.runtimes.base import Level
 
 __all__ = [
+    "BACKENDS",
     "Typed",
     "names",
     "option_key",
     "read",
+    "read_backend",
+    "read_count",
     "read_jobs",
+    "read_pair",
     "read_path",
     "read_protocol",
     "read_require",
@@ -276,6 +280,34 @@ def read_whole(option: str, text: str) -> int:
     return int(text)
 
 
+BACKENDS = ("local", "dask", "slurm", "submitit-local")
+"""Where jobs may run."""
+
+
+def read_backend(option: str, text: str) -> str:
+    """Read where jobs run."""
+    if text not in BACKENDS:
+        raise UsageError(
+            f"{option} is {text!r}.", f"{did_you_mean(text, BACKENDS)} All: {', '.join(BACKENDS)}"
+        )
+    return text
+
+
+def read_pair(option: str, text: str) -> tuple[tuple[str, str]]:
+    """Read an option for another program: ``partition=long``."""
+    match = re.fullmatch(r"-*([A-Za-z][A-Za-z_-]*)=(.+)", text)
+    if match is None:
+        raise UsageError(f"{option} is {text!r}.", "Give KEY=VALUE, e.g. partition=long.")
+    return ((match[1].replace("-", "_"), match[2]),)
+
+
+def read_count(option: str, text: str) -> int:
+    """Read a number of things of which there may be none."""
+    if not re.fullmatch(r"[0-9]{1,6}", text):
+        raise UsageError(f"{option} is {text!r}.", "Give a whole number from 0 on.")
+    return int(text)
+
+
 def read_size(least: int) -> Callable[[str, str], int]:
     """Read a size such as ``512M`` or ``4G`` (powers of 1024), in MiB."""
 
@@ -309,15 +341,17 @@ def read_seeds(_: str, text: str) -> tuple[int, ...]:
 
 
 def read_rerun(option: str, text: str) -> tuple[Status, ...]:
-    """Read a status of what is to be run again; ``all`` is every one."""
-    from mdbench.records import Status  # noqa: PLC0415 - brings pydantic
+    """Read a status of what is to be run again; ``all`` is every one, and there are groups."""
+    from mdbench.records import RERUN_ALWAYS, Status  # noqa: PLC0415 - brings pydantic
 
-    if text == "all":
-        return tuple(Status)
+    groups = {"infrastructure": tuple(sorted(RERUN_ALWAYS)), "all": tuple(Status)}
+    if text in groups:
+        return groups[text]
     if text not in list(Status):
         raise UsageError(
             f"{option} {text!r} is no status.",
-            f"{did_you_mean(text, [*Status, 'all'])} All: {', '.join(Status)}, or all.",
+            f"{did_you_mean(text, [*Status, *groups])} "
+            f"All: {', '.join(Status)}; infrastructure, or all.",
         )
     return (Status(text),)
 

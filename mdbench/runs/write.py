@@ -53,6 +53,10 @@ class Stopwatch:
         self.started = datetime.now(UTC)
         self._start = time.monotonic()
 
+    def restart(self) -> None:
+        """Begin anew: what was before is not the job's time."""
+        self._start = time.monotonic()
+
     @contextmanager
     def stopped(self) -> Iterator[None]:
         """Leave out what is done meanwhile."""
@@ -80,6 +84,7 @@ def make_record(
     exchanges: str | None,
     started: datetime,
     wall_s: float,
+    conditions: Mapping[str, Any] | None = None,
 ) -> Record:
     """Put together the one line that a job leaves."""
     dataset, outcome, choice = task.dataset, judged.outcome, judged.outcome.choice
@@ -134,6 +139,9 @@ def make_record(
             blas_kernel=outcome.blas_kernel,
             blas_threads=outcome.blas_threads,
             llm_s=None if outcome.asked is None else outcome.asked.seconds,
+            retries=outcome.retries,
+            anytime=judged.anytime,
+            **(conditions or {}),
         ),
     )
 
@@ -218,7 +226,7 @@ def _machine() -> Machine:
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return Machine(
         cpu=_cpu_name(),
-        cores=len(os.sched_getaffinity(0)),
+        cores=len(os.sched_getaffinity(os.getpid())),
         memory_mb=pages // 2**20,
         os=f"{platform.system()} {platform.machine()}",
     )

@@ -5,10 +5,33 @@ from __future__ import annotations
 import fcntl
 import os
 import tempfile
-from contextlib import suppress
+import threading
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-__all__ = ["Cores"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["Cores", "pinned", "pinned_to"]
+
+_own = threading.local()
+
+
+@contextmanager
+def pinned_to(numbers: tuple[int, ...]) -> Iterator[None]:
+    """Have the workers that this thread starts meanwhile pinned to some cores; none: to no one."""
+    _own.numbers = numbers
+    try:
+        yield
+    finally:
+        del _own.numbers
+
+
+def pinned() -> tuple[int, ...] | None:
+    """Give the cores that workers of this thread are to be pinned to; None where nobody said."""
+    numbers: tuple[int, ...] | None = getattr(_own, "numbers", None)
+    return numbers
 
 
 class Cores:

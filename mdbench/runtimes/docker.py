@@ -24,7 +24,7 @@ from mdbench.errors import UnavailableError
 from mdbench.runtimes import processes
 from mdbench.runtimes.base import Breach, Enforcement, Prepared, Runtime, WorkerGoneError
 from mdbench.runtimes.cgroups import group_of
-from mdbench.runtimes.cores import Cores
+from mdbench.runtimes.cores import Cores, pinned
 from mdbench.runtimes.engine import (
     ENGINE_SECONDS,
     OWNER,
@@ -196,7 +196,9 @@ class DockerWorker(LineWorker):
         self._paths = dict(paths or {})
         self._found: int | None = None
         self._sought = False
-        self._cores = Cores(limits.threads)
+        given = pinned()
+        self._own_cores = Cores(limits.threads) if given is None else None
+        self._cores = given or (self._own_cores.numbers if self._own_cores is not None else ())
         self._said = bytearray()
         self._ended = False
         self._interrupted = False
@@ -218,7 +220,7 @@ class DockerWorker(LineWorker):
         except UNREACHABLE as error:
             self._abandon()
             raise UnavailableError(
-                f"A container cannot be started: {explain(error)}.", START_IT
+                f"A container cannot be started: {explain(error)}.", START_IT, passing=True
             ) from error
         self._pumps = [
             threading.Thread(target=each, daemon=True) for each in (self._drain, self._drain_log)
@@ -230,7 +232,7 @@ class DockerWorker(LineWorker):
         limits = self._limits
         memory = None if limits.memory_mb is None else limits.memory_mb * 2**20
         output = limits.output_mb * 2**20
-        cores = self._cores.numbers
+        cores = self._cores
         places = inside_paths(_ROOM, self._paths)
         created = self._client.create_container(
             image,
@@ -356,7 +358,8 @@ class DockerWorker(LineWorker):
             self._pipes.close()
             for descriptor in (self._heard, self._over):
                 os.close(descriptor)
-        self._cores.release()
+        if self._own_cores is not None:
+            self._own_cores.release()
         self._remove_files()
 
     def _give(self, folder: int) -> None:

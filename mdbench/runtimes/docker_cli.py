@@ -41,6 +41,11 @@ _NO_ENGINE = re.compile(
     r"cannot connect|permission denied|dial (tcp|unix)|error during connect|is the docker daemon",
     re.IGNORECASE,
 )
+_NETWORK = re.compile(
+    r"timed? ?out|connection (reset|refused|broken)|name resolution|no such host|"
+    r"network is unreachable|temporary failure|too many requests|\b50[234]\b",
+    re.IGNORECASE,
+)
 
 
 def engine_trouble() -> str | None:
@@ -87,6 +92,7 @@ def docker(arguments: Sequence[str], failure: str, *, timeout: float = ANSWER_SE
         raise UnavailableError(
             f"{failure}: the Docker engine was silent for {timeout:.0f} s.",
             "See whether it answers: docker info",
+            passing=True,
         ) from None
     if done.returncode != 0:
         lines = [redact(line) for line in done.stderr.splitlines() if line.strip()]
@@ -236,14 +242,18 @@ def _kill(process: subprocess.Popen[str]) -> None:
 
 
 def _failed(failure: str, program: str, lines: Sequence[str], hint: str = "") -> UnavailableError:
+    passing = any(map(_NETWORK.search, lines))
     if program == "docker" and any(_NO_ENGINE.search(line) for line in lines[-1:]):
+        refused = "permission denied" in lines[-1].lower()
+        passing = not refused
         hint = (
             "Add yourself to the group of those who may use it, then log in anew: "
             "sudo usermod -aG docker $USER"
-            if "permission denied" in lines[-1].lower()
+            if refused
             else "Start the engine: sudo systemctl start docker (another one: DOCKER_HOST=...)"
         )
-    return UnavailableError("\n    ".join([f"{failure}; {program} says:", *lines]), hint)
+    told = "\n    ".join([f"{failure}; {program} says:", *lines])
+    return UnavailableError(told, hint, passing=passing)
 
 
 def _no_program(error: OSError) -> UnavailableError:

@@ -304,6 +304,7 @@ def _told_of_builds(error: UnavailableError) -> UnavailableError:
         error.message,
         "Only wheels are installed. Pin a version that has one, or let it be built from its "
         "sources in a room: build = true in method.toml.",
+        passing=error.passing,
     )
 
 

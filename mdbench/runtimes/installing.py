@@ -189,7 +189,17 @@ def run_uv(
         raise UnavailableError(
             "\n    ".join([f"{failure}; {who} says:", *tail]),
             _advice(tail),
+            passing=not any(map(_FINAL.search, tail)),
         )
+
+
+_FINAL = re.compile(
+    r"no solution found|not found in the package registry|no matching distribution|hash"
+    r"|no wheels? |no-build|building .* is disabled|requires-python|no interpreter found"
+    r"|failed to build|returned an error|exit (?:status|code)",
+    re.IGNORECASE,
+)
+"""What uv says where another try would only find the same again."""
 
 
 def _advice(said: Iterable[str]) -> str:

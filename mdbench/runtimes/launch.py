@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from mdbench.errors import MethodError, UnavailableError
 from mdbench.runtimes.base import WorkerGoneError, WorkerTimeoutError
+from mdbench.runtimes.cores import pinned
 from mdbench.runtimes.protocol import PROTOCOL, Broken, Hello, ProtocolError
 
 if TYPE_CHECKING:
@@ -39,12 +40,18 @@ WORKER_PACKAGE = Path(__file__).resolve().parent.parent / "worker"
 _START_SECONDS = 120.0
 """How long an adapter may take to be imported."""
 _THREAD_VARIABLES = (
-    "OMP_NUM_THREADS",
+    "OMP_NUM_THREADS",  # PyTorch, too
     "OPENBLAS_NUM_THREADS",
     "MKL_NUM_THREADS",
+    "BLIS_NUM_THREADS",
     "NUMEXPR_NUM_THREADS",
+    "NUMBA_NUM_THREADS",
     "VECLIB_MAXIMUM_THREADS",
+    "RAYON_NUM_THREADS",
+    "JULIA_NUM_THREADS",
+    "PYTHON_JULIACALL_THREADS",
 )
+"""What libraries read when they are loaded, which is when the worker starts."""
 _KERNEL_VARIABLES = ("OPENBLAS_CORETYPE", "NPY_DISABLE_CPU_FEATURES", "GLIBC_TUNABLES")
 """What somebody sets to compute as another processor would: it is meant for methods, too."""
 _T = TypeVar("_T")
@@ -162,9 +169,21 @@ def from_lasting_thread(call: Callable[[], _T]) -> _T:
     """Call from a thread that lives as long as this process, and give the result.
 
     The kernel ends a process that asked to die with its parent when the *thread* that started
-    it ends.
+    it ends.  What is started is pinned to the cores that are meant for it, if there are any.
     """
-    return _launcher().submit(call).result()
+    cores = pinned()
+    return _launcher().submit(lambda: _called(call, cores)).result()
+
+
+def _called(call: Callable[[], _T], cores: tuple[int, ...] | None) -> _T:
+    if not cores:
+        return call()
+    before = os.sched_getaffinity(0)  # of this thread, which what it starts inherits
+    try:
+        os.sched_setaffinity(0, cores)
+        return call()
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 @cache

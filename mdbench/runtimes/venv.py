@@ -222,7 +222,9 @@ class VenvWorker(LineWorker):
             )
         except OSError as error:
             self._remove_files()
-            raise UnavailableError(f"{command[0]} cannot be started: {error.strerror}.") from error
+            raise UnavailableError(
+                f"{command[0]} cannot be started: {error.strerror}.", passing=True
+            ) from error
         assert self._process.stdin is not None  # noqa: S101 - for the type checker
         assert self._process.stdout is not None  # noqa: S101
         assert self._process.stderr is not None  # noqa: S101

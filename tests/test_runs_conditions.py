@@ -1,0 +1,186 @@
+"""Under which conditions jobs run: load, speed, energy, cores; and what they score over time."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from house import HereRuntime, Quiet, add_method, known, workspace
+
+from mdbench.datatypes.base import Offer, Proposal, RawAnswer, Scores
+from mdbench.records import Status
+from mdbench.reports.columns import APART, pooled
+from mdbench.reports.entries import Case, Entry
+from mdbench.runs.anytime import SHARES, scores_so_far
+from mdbench.runs.attempt import Outcome
+from mdbench.runs.calibration import calibrate
+from mdbench.runs.conditions import Energy
+from mdbench.runs.execute import execute
+from mdbench.runs.plan import RunOptions, make_plan
+from mdbench.runs.threads import Threads
+from mdbench.runtimes.cores import pinned, pinned_to
+from mdbench.runtimes.launch import from_lasting_thread
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mdbench.records import Record
+    from mdbench.runs.inventory import Inventory
+
+TELLS = """
+import os
+import numpy as np
+from mdbench.worker import Candidate
+
+class Adapter:
+    def __init__(self, *, seed, threads): ...
+    def fit(self, problem):
+        cores = sorted(os.sched_getaffinity(0))
+        threads = [os.environ.get(name) for name in (
+            "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "JULIA_NUM_THREADS")]
+        print("cores", cores, "threads", threads)
+        self.X = problem.X
+    def candidates(self):
+        for slope in (0.5, -0.36):
+            yield Candidate((f"{slope}*u0",), slope * self.X)
+    def choose(self, indices):
+        (self.index,) = indices
+    def predict(self, problem):
+        return (0.5, -0.36)[self.index] * problem.X
+    def equations(self):
+        return [f"{(0.5, -0.36)[self.index]}*u0"]
+"""
+
+
+@pytest.fixture(autouse=True)
+def _own_claims(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+
+
+def test_a_record_says_where_and_how_its_job_ran(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mdbench.runs.calibration.SECONDS", 0.0)
+    place = workspace(tmp_path)
+    add_method(place, "tells", TELLS, tuning="front")
+    options = RunOptions(
+        ("tells",), "ode", ("rc-circuit",), n_jobs=1, result_dir=tmp_path / "results"
+    )
+    plan = make_plan(replace(options, timeout_s=1000.0), place)
+    (record,) = execute(plan, HereRuntime(), Quiet(), Threads(calibrated=True)).records
+    measured = record.measured
+    assert len(measured.cores) == 1
+    assert set(measured.cores) <= os.sched_getaffinity(0)
+    text = (tmp_path / "results" / known(record.log)).read_text(encoding="utf-8")
+    assert f"cores {list(measured.cores)} threads ['1', '1', '1', '1']" in text
+    assert known(measured.load) >= 0
+    assert known(measured.speed) > 0
+    assert [each.share for each in measured.anytime] == list(SHARES)  # there within 10 s
+    assert {each.score for each in measured.anytime} == {record.metrics[record.judged_by[0]]}
+
+
+def test_workers_are_pinned_and_who_starts_them_is_not() -> None:
+    everything = os.sched_getaffinity(0)
+    one = min(everything)
+    assert pinned() is None
+    with pinned_to((one,)):
+        assert pinned() == (one,)
+        assert from_lasting_thread(lambda: os.sched_getaffinity(0)) == {one}
+        assert os.sched_getaffinity(0) == everything
+    assert pinned() is None
+    assert from_lasting_thread(lambda: os.sched_getaffinity(0)) == everything
+
+
+def test_energy_is_that_of_all_packages(tmp_path: Path) -> None:
+    def count(name: str, joules: float) -> None:
+        folder = tmp_path / name
+        folder.mkdir(exist_ok=True)
+        (folder / "energy_uj").write_text(f"{int(joules * 1e6)}\n", encoding="ascii")
+        (folder / "max_energy_range_uj").write_text("100000000\n", encoding="ascii")
+
+    assert Energy(tmp_path / "nowhere").joules() is None
+    count("intel-rapl:0", 10.0)
+    count("intel-rapl:1", 99.0)
+    count("intel-rapl:0:0", 5.0)  # a part of the first package
+    energy = Energy(tmp_path)
+    count("intel-rapl:0", 12.5)
+    count("intel-rapl:1", 1.0)  # it began anew at 100 J
+    count("intel-rapl:0:0", 500.0)
+    assert energy.joules() == pytest.approx(2.5 + 2.0)
+
+
+def test_a_calibration_counts_work() -> None:
+    assert calibrate(0.0) > 0
+
+
+def entry(speed: float | None) -> Entry:
+    return Entry("a", Case("s", None, "strict"), 1, Status.OK, {}, None, 1.0, None, speed)
+
+
+@pytest.mark.parametrize(
+    ("speeds", "said"),
+    [
+        ((), False),
+        ((None, 10.0), False),
+        ((10.0, 10.0 * APART), False),
+        ((10.0, 21.0, None), True),
+    ],
+)
+def test_a_report_says_when_it_pools_times_of_unlike_machines(
+    speeds: tuple[float | None, ...], said: bool
+) -> None:
+    class Board:
+        entries = tuple(map(entry, speeds))
+
+    text = pooled(Board())  # type: ignore[arg-type]
+    assert bool(text) == said
+    assert ("2.1 times as fast" in text) == said
+
+
+def task_of(place: Any, name: str) -> tuple[Any, Any]:
+    plan = make_plan(RunOptions(("tells",), "ode", (name,)), place)
+    inventory: Inventory = plan.inventory
+    job = plan.jobs[0]
+    return inventory.data_type("ode"), inventory.task(job, inventory.load(job))
+
+
+def offer(index: int, text: str, fitness: float, heard_s: float) -> Offer:
+    return Offer(Proposal(index, (text,), {}, None, None, heard_s), -fitness, 3, fitness)
+
+
+def test_scores_so_far_follow_what_had_come(tmp_path: Path) -> None:
+    place = workspace(tmp_path)
+    add_method(place, "tells", TELLS, tuning="front")
+    data_type, task = task_of(place, "rc-circuit")
+    primary = data_type.metrics[0].name
+    final = Scores({primary: 0.25})
+    offers = [offer(0, "0.5*u0", 0.1, 1.5), offer(1, "0", 0.3, 8.0), offer(2, "2*u0", 0.2, 9.0)]
+    outcome = Outcome(Status.OK, offers=offers, answered_s=30.0)
+    found = scores_so_far(data_type, task, outcome, final, 100.0)
+    by_share = {each.share: each.score for each in found}
+    assert list(by_share) == [0.02, 0.05, 0.1, 0.2, 0.5, 1.0]  # nothing had come by 1 s
+    assert by_share[0.02] == by_share[0.05] != by_share[0.1]
+    assert by_share[0.1] == by_share[0.2] == pytest.approx(1.0)  # 0 explains nothing
+    assert by_share[0.5] == by_share[1.0] == 0.25
+    late = Outcome(Status.PARTIAL, offers=offers)
+    assert scores_so_far(data_type, task, late, final, 100.0)[-2].score == by_share[0.2]
+    assert scores_so_far(data_type, task, Outcome(Status.TIMEOUT, offers=offers), final, 9.0) == ()
+
+
+def test_the_same_score_by_the_short_way(tmp_path: Path) -> None:
+    place = workspace(tmp_path)
+    add_method(place, "tells", TELLS, tuning="front")
+    plan = make_plan(
+        RunOptions(("tells",), "ode", ("rc-circuit",), result_dir=tmp_path / "r"), place
+    )
+    (record,) = execute(plan, HereRuntime(), Quiet()).records
+    _same(record, *task_of(place, "rc-circuit"))
+
+
+def _same(record: Record, data_type: Any, task: Any) -> None:
+    answer = data_type.read_answer(task, RawAnswer(known(record.equations)))
+    assert data_type.primary_score(task, answer) == record.metrics[data_type.metrics[0].name]
