@@ -140,3 +140,13 @@ def test_a_peak_far_from_zero_is_not_nothing(other: str) -> None:
     assert same_skeleton(peak, near, ("x0",), ("x0",), (("x0", 400.0, 500.0),))
     found = compare([peak], [near], ["x0"], domain=domain).verdict
     assert found in {Verdict.IDENTIFIED, Verdict.UNDECIDED}
+
+
+def test_sines_of_very_many_parts_are_refused() -> None:
+    """Seen as an answer to real measurements, where it ended in a RecursionError."""
+    text = "sin(2*x)/(8.1 + cos(cos((x - exp(x)**3)**3*x))/exp(x)) - 4.9e-4"
+    with pytest.raises(EquationError, match="more than 100 parts"):
+        expand(text, ("x",), angles=True)
+    assert expand(text, ("x",))
+    found = compare(["0.19*(x**2 + 0.19*x)/(x**2 + 0.12*x + 0.13)"], [text], ["x"])
+    assert found.verdict is not Verdict.IDENTIFIED

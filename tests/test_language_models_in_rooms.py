@@ -236,7 +236,7 @@ class Bench(isolated.Bench):
         if plan.model is not None:
             plan = replace(plan, model=replace(plan.model, pauses=(0.001,)))
         try:
-            return execute(plan, self.runtime, Quiet()).records
+            return list(execute(plan, self.runtime, Quiet()).records)
         finally:
             if plan.model is not None:
                 plan.model.close()

@@ -52,6 +52,8 @@ MAX_PRODUCTS = 20_000
 """Products of two terms that the expansion of one equation may take: well below a second."""
 MAX_POWER = 24
 """Sums are not multiplied out beyond this power."""
+MAX_PARTED = 100
+"""Parts of the argument of a sine, multiples counted, that become sines of their own."""
 CANCELLED = Fraction(1, 10**14)
 """A sum of coefficients that is smaller than this share of their sizes is their rounding: that of
 numbers which are printed in double precision."""
@@ -96,6 +98,7 @@ class _Expansion:
     def __init__(self, *, angles: bool) -> None:
         self.angles = angles
         self.products = 0
+        self.depth = 0
         self.waves: dict[object, Sum] = {}
 
     def of(self, node: Node) -> Sum:
@@ -343,7 +346,13 @@ class _Expansion:
         if self.angles:
             # Each multiple asks for the sine and the cosine of the next, twice.
             if (terms, phase) not in self.waves:
+                if self.depth == MAX_PARTED:
+                    raise EquationError(
+                        f"a sine of more than {MAX_PARTED} parts is not multiplied out"
+                    )
+                self.depth += 1
                 self.waves[terms, phase] = self.parted(terms, phase)
+                self.depth -= 1
             return _scaled(self.waves[terms, phase], Fraction(sign))
         return {((wave(terms, phase), 1),): Fraction(sign)}
 
