@@ -89,6 +89,46 @@ def test_times_need_not_be_even(integral: Any) -> None:
     assert compare(truth, equations, ["u0", "u1"]).verdict.value == "identified"
 
 
+def several(problems: Sequence[Problem]) -> Problem:
+    """Put trajectories one below the other."""
+    arrays = {
+        name: np.concatenate([one.arrays[name] for one in problems]) for name in problems[0].arrays
+    }
+    lengths = [len(one.t) for one in problems]
+    arrays["trajectory"] = np.repeat(np.arange(float(len(problems))), lengths)
+    return Problem("trajectory", problems[0].variables, problems[0].targets, arrays)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.003])
+def test_several_trajectories_are_used_together(integral: Any, noise: float) -> None:
+    truth, _ = EQUATIONS["lotka-volterra"]
+    starts = ([8.3, 3.4], [3.0, 1.0], [1.0, 2.5], [5.0, 0.6])
+    runs = [simulate(truth, start, np.linspace(0, 3, 60), noise) for start in starts]
+    together = several(runs)
+    adapter = fitted(integral, together)
+    assert verdict(truth, adapter.equations(), together) == "identified"
+    with pytest.raises(Unsupported, match="increasing times"):
+        without = {name: array for name, array in together.arrays.items() if name != "trajectory"}
+        fitted(integral, Problem("trajectory", together.variables, together.targets, without))
+
+
+def test_no_interval_and_no_test_function_leads_from_one_trajectory_to_the_next(
+    integral: Any,
+) -> None:
+    samples = sys.modules["samples"]
+    t = np.concatenate([np.linspace(0, 3, 40), np.linspace(0, 2, 25)])
+    u = np.sin(t)[:, None]
+    of = np.repeat([0.0, 1.0], [40, 25])
+    noisy = u + 0.05 * np.random.default_rng(2).standard_normal(u.shape)
+    found = samples.Sampled.of(t, noisy, u, of)
+    assert found.pieces == (39, 24)
+    assert len(found.steps) == 63
+    np.testing.assert_allclose(found.changes, np.diff(u, axis=0)[np.arange(64) != 39])
+    rows = samples.Integrals(found)._rows
+    assert rows.shape[1] == 63
+    assert not (np.any(rows[:, :39], axis=1) & np.any(rows[:, 39:], axis=1)).any()
+
+
 def test_a_state_at_rest_does_not_change(integral: Any) -> None:
     t = np.linspace(0, 8, 40)
     u = np.stack([np.exp(-0.7 * t), np.full(40, 3.1)], axis=1)

@@ -171,3 +171,19 @@ def test_steps_that_leave_the_range_of_numbers_leave_an_answer(rk4sindy: Any) ->
     adapter = rk4sindy.Adapter(seed=0, threads=1, order=4, threshold=1e-9)
     adapter.fit(problem)
     assert len(adapter.equations()) == 2
+
+
+@pytest.mark.usefixtures("rk4sindy")
+def test_no_step_leads_from_one_trajectory_to_the_next() -> None:
+    _, terms = library()
+    generator = np.random.default_rng(4)
+    t = np.concatenate([np.linspace(0, 1, 7), np.linspace(0, 2, 5)])
+    u = generator.uniform(0.5, 1.5, (12, 2))
+    coefficients = generator.normal(size=(2, len(terms)))
+    steps = sys.modules["steps"].Steps
+    joined = steps(terms, t, u, np.repeat([0.0, 1.0], [7, 5])).misses(coefficients)
+    first, second = (
+        steps(terms, t[rows], u[rows]).misses(coefficients) for rows in (slice(7), slice(7, None))
+    )
+    expected = np.concatenate([first[:6], second[:4], first[6:], second[4:]])
+    np.testing.assert_array_equal(joined, expected)

@@ -9,7 +9,7 @@ import pytest
 from house import ROOT
 
 from mdbench.datatypes import find
-from mdbench.datatypes.base import Protocol
+from mdbench.datatypes.base import Choice, Offer, Proposal, Protocol
 from mdbench.runs.choice import Proposals
 from mdbench.runtimes.protocol import CandidateItem
 
@@ -98,6 +98,19 @@ def test_each_target_may_have_a_front_of_its_own(ode: DataType[Any, Any]) -> Non
     choice = heard.choose()
     assert choice is not None
     assert (choice.equations, choice.indices) == (TRUTH, [1, 2])
+
+
+def test_settings_of_each_target_are_kept_where_they_differ() -> None:
+    def chosen_of(*settings: dict[str, Any]) -> dict[str, Any]:
+        offers = [
+            Offer(Proposal(place, ("u0",), given, place), 0.0, 1, 0.0)
+            for place, given in enumerate(settings)
+        ]
+        return Choice(tuple(offers)).hyperparameters
+
+    assert chosen_of({"cost": 1}) == {"cost": 1}
+    assert chosen_of({"cost": 1}, {"cost": 1}) == {"cost": 1}
+    assert chosen_of({"cost": 1}, {"cost": 2}) == {"by_target": [{"cost": 1}, {"cost": 2}]}
 
 
 def test_a_front_that_lacks_a_target_wins_nothing(ode: DataType[Any, Any]) -> None:

@@ -356,8 +356,14 @@ class Choice:
 
     @property
     def hyperparameters(self) -> dict[str, Any]:
-        """The setting of the winner (one for all targets)."""
-        return dict(self.offers[0].candidate.hyperparameters)
+        """The setting of the winner; where each target has its own, and they differ, all of them.
+
+        They are then a list under ``by_target``, in the order of the targets.
+        """
+        settings = [dict(offer.candidate.hyperparameters) for offer in self.offers]
+        if all(one == settings[0] for one in settings):
+            return settings[0]
+        return {"by_target": settings}
 
     @property
     def fitness(self) -> float:
