@@ -107,14 +107,14 @@ def test_several_trajectories_are_used_together(integral: Any, noise: float) -> 
     together = several(runs)
     adapter = fitted(integral, together)
     assert verdict(truth, adapter.equations(), together) == "identified"
+    untold = {name: array for name, array in together.arrays.items() if name != "trajectory"}
+    joined = Problem("trajectory", together.variables, together.targets, untold)
     with pytest.raises(Unsupported, match="increasing times"):
-        without = {name: array for name, array in together.arrays.items() if name != "trajectory"}
-        fitted(integral, Problem("trajectory", together.variables, together.targets, without))
+        fitted(integral, joined)
 
 
-def test_no_interval_and_no_test_function_leads_from_one_trajectory_to_the_next(
-    integral: Any,
-) -> None:
+@pytest.mark.usefixtures("integral")
+def test_no_interval_and_no_test_function_leads_from_one_trajectory_to_the_next() -> None:
     samples = sys.modules["samples"]
     t = np.concatenate([np.linspace(0, 3, 40), np.linspace(0, 2, 25)])
     u = np.sin(t)[:, None]
