@@ -15,6 +15,11 @@ from hypothesis import settings
 if TYPE_CHECKING:
     from collections.abc import Generator
 
+# As `mdbench.cli` does, and for the same reason: what is computed in this process is compared with
+# what other processes compute, to the last digit.  NumPy reads it when it is loaded.
+for _variable in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
+    os.environ.setdefault(_variable, "1")
+
 ALLOWED_SKIPS = ("no image registry", "no Julia", "no model hub", "no GPU")
 """How the reason of a skip may begin: what a CI machine cannot be expected to have."""
 

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
+from mdbench.worker.blas import kernel_and_threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,3 +66,9 @@ def test_any_skip_passes_elsewhere(
     run: Callable[[str, str, str], pytest.RunResult],
 ) -> None:
     assert run("in a test", "it is Monday", "").ret == 0
+
+
+def test_tests_compute_with_one_thread_as_the_command_does() -> None:
+    """Else what they compute differs in its last digits from what other processes do."""
+    wanted = int(os.environ["OPENBLAS_NUM_THREADS"])
+    assert kernel_and_threads()[1] in {None, wanted}  # None: another library than OpenBLAS
