@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import shlex
 import subprocess
 import sys
 from collections import defaultdict
@@ -54,6 +55,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "real": (
         "--algorithm zero mean linear truth",
         "--algorithm operon gplearn afp afp_fe eql dsr --timeout 2",
+        "--algorithm physo --dataset bode hubble 'kepler*' time-dilation --timeout 15",
     ),
     "srsd-paper": (
         "--algorithm truth afp afp_fe --timeout 1",
@@ -271,7 +273,7 @@ def main() -> int:
     folder = root / "results" / "reference" / asked.name
     if not asked.no_run:
         for run in RUNS[asked.name]:
-            command = [str(root / "run.sh"), "--data-type", data_type, *run.split()]
+            command = [str(root / "run.sh"), "--data-type", data_type, *shlex.split(run)]
             command += ["--runtime", "venv", "--n-jobs", asked.n_jobs, "--result-dir", str(folder)]
             if done := subprocess.run(command, check=False).returncode:
                 return done
