@@ -13,7 +13,7 @@ from mdbench.cli.reporting import compare, read_results
 from mdbench.drawing.numbers import cleanest_first, noise_name
 from mdbench.errors import UsageError, did_you_mean
 from mdbench.expressions.languages import LANGUAGES
-from mdbench.reports.answers import best_first, code, told
+from mdbench.reports.answers import code, ordered, told
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def answers_of(
     for key in sorted(groups, key=lambda key: (key[0], cleanest_first(key[1]))):
         board = boards[groups[key][0].data_type]
         references = {row.method for row in board.rows if row.reference}
-        if answers := best_first(groups[key], board.specs, references):
+        if answers := ordered(groups[key], board.specs, references):
             found[key] = answers, board.specs
     if not found:
         raise UsageError(

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import csv
 import math
-import tomllib
 import unicodedata
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
+from mdbench.data.described import read_description
 from mdbench.errors import DataError, EquationError
 from mdbench.measurements.law import Law
 
@@ -156,7 +156,7 @@ def read_measurements(path: Path) -> Measurements:
             y=y,
             rounding=rounding,
         )
-    file = _read_file(path)
+    file = read_description(path, _File, _PAGE)
     header, x, y, rounding = _read_table(path.with_suffix(".csv"))
     if header != (*file.columns, file.target.name):
         raise DataError(
@@ -198,20 +198,6 @@ def read_measurements(path: Path) -> Measurements:
         y=y,
         rounding=rounding,
     )
-
-
-def _read_file(path: Path) -> _File:
-    try:
-        return _File.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise DataError(f"{path} is no valid TOML: {error}") from None
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        key = ".".join(str(part) for part in first["loc"])
-        given = "" if first["type"] == "missing" else f" is {first['input']!r}"
-        raise DataError(f"{path}: key {key!r}{given}: {first['msg']}", _PAGE) from None
 
 
 def _read_table(path: Path) -> tuple[tuple[str, ...], Array, Array, float]:

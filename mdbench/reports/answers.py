@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from mdbench.expressions.languages import names_in, rounded_to, sympy_symbols, written_as
 from mdbench.reports.columns import written
-from mdbench.reports.entries import best_mark, entry, marked
+from mdbench.reports.entries import best_first, best_mark
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from mdbench.metrics.spec import MetricSpec
     from mdbench.reports.results import Result
 
-__all__ = ["AnswerNames", "best_first", "code", "states_of", "told"]
+__all__ = ["AnswerNames", "code", "ordered", "states_of", "told"]
 
 _RATE = "_t"
 """What the left-hand side of a state has behind its name."""
@@ -47,23 +46,13 @@ def states_of(result: Result) -> AnswerNames:
     return AnswerNames(states, tuple(name for name in used if name not in states), rates)
 
 
-def best_first(
+def ordered(
     results: Iterable[Result], specs: Sequence[MetricSpec], told_the_truth: Collection[str] = ()
 ) -> list[Result]:
-    """Order answers of one system: what is known to be right first, then by the primary metric.
-
-    Methods that are told the truth come last.
-    """
-    primary, flags = specs[0], marked(specs)
-
-    def order(one: Result) -> tuple[bool | float, ...]:
-        values = entry(one, specs).values
-        score = values.get(primary.name)
-        loss = primary.loss(score) if isinstance(score, int | float) else math.inf
-        right = (values.get(flag.name) != 1 for flag in flags)
-        return one.algorithm in told_the_truth, *right, loss
-
-    return sorted((one for one in results if one.answered and one.equations), key=order)
+    """Order answers of one system, the best first; methods that are told the truth come last."""
+    key = best_first(specs)
+    answers = (one for one in results if one.answered and one.equations)
+    return sorted(answers, key=lambda one: (one.algorithm in told_the_truth, *key(one)))
 
 
 def told(result: Result, specs: Sequence[MetricSpec]) -> str:

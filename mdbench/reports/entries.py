@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,13 +11,23 @@ from mdbench.metrics.spec import MetricSpec
 from mdbench.records import ANSWERED, RERUN_ALWAYS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from mdbench.metrics.spec import Place, Value
     from mdbench.records import Status
     from mdbench.reports.results import Result
 
-__all__ = ["Case", "Counted", "Entry", "best_mark", "counted", "entry", "marked", "specs_of"]
+__all__ = [
+    "Case",
+    "Counted",
+    "Entry",
+    "best_first",
+    "best_mark",
+    "counted",
+    "entry",
+    "marked",
+    "specs_of",
+]
 
 
 class Case(NamedTuple):
@@ -120,6 +131,19 @@ def best_mark(
     flags = marked(specs)
     held = (spec for spec in flags if values.get(spec.name) == 1)
     return next(held, None), any(values.get(spec.name, 0) is None for spec in flags)
+
+
+def best_first(specs: Sequence[MetricSpec]) -> Callable[[Result], tuple[bool | float, ...]]:
+    """Give the key that sorts answers: what is known to be right first, then the primary metric."""
+    primary, flags = specs[0], marked(specs)
+
+    def key(one: Result) -> tuple[bool | float, ...]:
+        values = entry(one, specs).values
+        score = values.get(primary.name)
+        loss = primary.loss(score) if isinstance(score, int | float) else math.inf
+        return *(values.get(flag.name) != 1 for flag in flags), loss
+
+    return key
 
 
 def specs_of(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from mdbench.data.columns import OwnNames
 from mdbench.datatypes.base import Drawn, Protocol, Room, Shown
 from mdbench.errors import MdbenchError
-from mdbench.reports.entries import entry, marked
+from mdbench.reports.entries import best_first
 from mdbench.reports.results import Result
 
 if TYPE_CHECKING:
@@ -103,14 +102,6 @@ def _best(
     results: Sequence[Result], specs: Sequence[MetricSpec], numbers: Mapping[str, int]
 ) -> list[Shown]:
     """Choose who is drawn, by strict answers on clean data; who is told the truth need not be."""
-    primary, flags = specs[0], marked(specs)
-
-    def order(one: Result) -> tuple[bool | float, ...]:
-        values = entry(one, specs).values
-        score = values.get(primary.name)
-        loss = primary.loss(score) if isinstance(score, int | float) else math.inf
-        return *(values.get(flag.name) != 1 for flag in flags), loss
-
     best: dict[str, Result] = {}
     for one in results:
         if one.snr_db is None and one.answered and one.protocol == Protocol.STRICT:
@@ -123,7 +114,7 @@ def _best(
             OwnNames(one.names).all_internal(one.equations or ()),
             one.metrics,
         )
-        for one in sorted(told, key=order)[:MOST_DRAWN]
+        for one in sorted(told, key=best_first(specs))[:MOST_DRAWN]
     ]
 
 

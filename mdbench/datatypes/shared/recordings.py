@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from mdbench.data.columns import LabelledColumn, OwnNames, columns_of
 from mdbench.data.csv import MISSING, Reading, read_csv
+from mdbench.data.described import read_description
 from mdbench.data.npz import read_npz
 from mdbench.datatypes.base import Option
 from mdbench.errors import DataError, EquationError, UsageError, did_you_mean
@@ -196,19 +196,7 @@ def read_recording(
 
 def _said_beside(path: Path) -> _File:
     file = path.with_suffix(".toml")
-    try:
-        return _File.model_validate(tomllib.loads(file.read_text(encoding="utf-8")))
-    except FileNotFoundError:
-        return _File(schema=1)
-    except OSError as error:
-        raise DataError(f"{file} cannot be read: {error.strerror}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise DataError(f"{file} is no valid TOML: {error}") from None
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        key = ".".join(str(part) for part in first["loc"])
-        given = "" if first["type"] == "missing" else f" is {first['input']!r}"
-        raise DataError(f"{file}: key {key!r}{given}: {first['msg']}", _PAGE) from None
+    return read_description(file, _File, _PAGE) if file.exists() else _File(schema=1)
 
 
 def _with_units(
