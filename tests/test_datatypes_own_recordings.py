@@ -74,7 +74,9 @@ def task(kind: Ode, data: OdeDataset, view: str = "table") -> EquationTask[OdeDa
 
 
 def test_each_trajectory_is_cut_and_shown_by_itself(kind: Ode, tmp_path: Path) -> None:
-    data = load(kind, driven(tmp_path / "wind.csv"), **OPTIONS)
+    path = driven(tmp_path / "wind.csv")
+    data = load(kind, path, **OPTIONS)
+    assert kind.source(path).title("wind") == str(path)  # without options it cannot be read
     assert data.names == {"u0": "Grosse", "v0": "Wind"}
     assert data.measured_in == {"Grosse": "m"}
     assert data.titles == ("Zeit", "Größe [m]")

@@ -205,14 +205,15 @@ def _show_table(
     records: Sequence[Record], order: Sequence[str], specs: Sequence[MetricSpec], console: Console
 ) -> None:
     """Show a row for each job; equations are never cut where there are few, nor in a pipe."""
-    whole = run_table(records, order, specs, cut=False)
     wide = Console(file=console.file, width=WIDEST, highlight=False)
     if not console.is_terminal:
-        wide.print(whole)
+        wide.print(run_table(records, order, specs, cut=False))
         return
     console.print(run_table(records, order, specs))
-    if len(records) <= FEW and wide.measure(whole).maximum > console.width:
-        console.print(answers(records))
+    if len(records) <= FEW:
+        whole = run_table(records, order, specs, cut=False)
+        if wide.measure(whole).maximum > console.width:
+            console.print(answers(records))
 
 
 def _light(record: Record) -> Record:

@@ -440,7 +440,10 @@ class _OdeFiles(Source[OdeDataset]):
 
     def title(self, name: str) -> str:
         path = named(name, self.paths)
-        known = read_recording(path, NO_OPTIONS)
+        try:
+            known = read_recording(path, NO_OPTIONS)
+        except (DataError, UsageError):  # options say how it is read, or loading it says why not
+            return str(path)
         names = ", ".join(f"{theirs}: {own}" for theirs, own in known.names.items())
         return f"{f'{known.title}: ' * bool(known.title)}{path}{f' ({names})' * bool(names)}"
 
