@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import ssl
 import threading
 import time
 import tracemalloc
@@ -13,13 +14,14 @@ from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from house import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mdbench.errors import UnavailableError, UsageError
 from mdbench.language_models.budget import Account, Allowance, Spent, Talk
 from mdbench.language_models.conversation import Conversation
-from mdbench.language_models.endpoint import Endpoint, EndpointError
+from mdbench.language_models.endpoint import CERTIFICATES, Endpoint, EndpointError
 from mdbench.language_models.exchanges import Exchange, ExchangeLog, ExchangeReplay
 from mdbench.language_models.live import Live
 from mdbench.language_models.proxy import NAME, Proxy
@@ -676,6 +678,35 @@ def test_certificates_are_asked_for_and_may_be_the_users_own(
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "none.pem"))
     with pytest.raises(UsageError, match="certificates"):
         Endpoint("https://far.example/v1")
+
+
+def test_an_endpoint_behind_the_users_own_certificate_is_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    own = ROOT / "tests" / "golden" / "tls" / "server.pem"  # a key that nothing else trusts
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(own)
+    body = json.dumps({"messages": HELLO}).encode()
+    with Stub() as stub:
+        listening = stub._server
+        listening.socket = tls.wrap_socket(listening.socket, server_side=True)
+        url = f"https://localhost:{stub.port}/v1"
+        for name in CERTIFICATES:
+            monkeypatch.delenv(name, raising=False)
+        with (
+            closing(Endpoint(url, seconds=5.0)) as endpoint,
+            pytest.raises(EndpointError, match="TLS failed"),
+        ):
+            endpoint.ask(body)
+        monkeypatch.setenv("SSL_CERT_FILE", str(own))
+        with closing(Endpoint(url, seconds=5.0)) as endpoint:
+            assert endpoint.ask(body).status == 200
+        elsewhere = url.replace("localhost", "127.0.0.1")  # a name that is not in it
+        with (
+            closing(Endpoint(elsewhere, seconds=5.0)) as endpoint,
+            pytest.raises(EndpointError, match="TLS failed"),
+        ):
+            endpoint.ask(body)
 
 
 def test_a_method_without_a_socket_is_told_what_to_type(
