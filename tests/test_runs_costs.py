@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,7 +53,7 @@ def took(seconds: list[float], **changes: Any) -> None:
         measured = record.measured.model_copy(update=own)
         return record.model_copy(update={**changes, "measured": measured})
 
-    RecordStore(FILE).rewrite(change)
+    RecordStore(FILE).rewrite(partial(map, change))
 
 
 def told(place: Workspace, asked: RunOptions) -> Forecast:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +15,12 @@ from mdbench.cli import main
 from mdbench.errors import RecordsError
 from mdbench.records import Record, RecordStore, Status, key_of
 from mdbench.runs.inventory import Inventory
-from mdbench.runs.rescore import rescored
+from mdbench.runs.rescore import _PIECE, rescored
 from mdbench.runtimes import choose
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from mdbench.workspace import Workspace
 
 Output = pytest.CaptureFixture[str]
@@ -135,6 +139,31 @@ def test_the_command_says_what_changed(capsys: Output) -> None:
     assert "0 of 1 jobs would be run" in capsys.readouterr().out
 
 
+@pytest.mark.slow  # processes that import what scores
+@pytest.mark.usefixtures("place")
+def test_several_processes_give_what_one_gives() -> None:
+    numbers = range(2 * _PIECE + 3)  # three pieces for two processes
+    several = [old(metrics={"nmse": float(n)}, parts={"seed": str(n)}) for n in numbers]
+    several[5] = old(protocol="published")
+    before = write(*several)
+    written = {}
+    for jobs in ("1", "2"):
+        FILE.write_bytes(before)
+        done = subprocess.run(  # in a process of its own, with which the others end
+            [sys.executable, "-m", "mdbench", "rescore", str(FILE), "--n-jobs", jobs],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+        )
+        assert done.returncode == 0, done.stderr
+        said = f"{len(several) - 1} of {len(several)} records have new scores."
+        assert said in done.stdout
+        written[jobs] = FILE.read_bytes()
+    assert written["1"] == written["2"] != before
+    assert [record.key for record in RecordStore(FILE).read()] != [one.key for one in several]
+
+
 @pytest.mark.usefixtures("place")
 def test_records_of_schema_2_are_upgraded(capsys: Output) -> None:
     data = json.loads(FILE.read_text(encoding="utf-8")) | {"schema": 2}
@@ -154,16 +183,17 @@ def test_records_of_schema_2_are_upgraded(capsys: Output) -> None:
 def test_the_file_is_written_whole_or_not_at_all(capsys: Output) -> None:
     before = write(old(metrics={"nmse": 9.0}), old(metrics={"nmse": 8.0}))
 
-    def stop(record: Record) -> Record:
-        if record.metrics["nmse"] == 8.0:
-            raise KeyboardInterrupt
-        return record
+    def stop(records: Iterable[Record]) -> Iterator[Record]:
+        for record in records:
+            if record.metrics["nmse"] == 8.0:
+                raise KeyboardInterrupt
+            yield record
 
     with pytest.raises(KeyboardInterrupt):
         RecordStore(FILE).rewrite(stop)
     assert FILE.read_bytes() == before
     with RecordStore(FILE).open_for_writing(), pytest.raises(RecordsError, match="written by"):
-        RecordStore(FILE).rewrite(lambda record: record)
+        RecordStore(FILE).rewrite(iter)
     FILE.write_bytes(before + b'{"schema":3,"mdb')  # a run was killed
     assert main(["rescore", str(FILE)]) == 0
     assert len(RecordStore(FILE).read()) == 2

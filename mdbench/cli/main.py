@@ -169,11 +169,13 @@ def rescore(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would change, and write nothing.")
     ] = False,
+    n_jobs: NJobs = None,
 ) -> int:
     """Give records the scores of this version, from their answers; no method is run."""
     from mdbench.cli import rescoring
 
-    return rescoring.rescore(results, Console(highlight=False), dry_run=dry_run)
+    console = Console(highlight=False)
+    return rescoring.rescore(results, console, dry_run=dry_run, n_jobs=_n_jobs(n_jobs))
 
 
 @app.command()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING
 
 from rich.markup import escape
@@ -10,59 +11,75 @@ from rich.markup import escape
 from mdbench.cli.exits import Exit
 from mdbench.errors import UsageError
 from mdbench.records import RecordStore
-from mdbench.runs.inventory import Inventory
-from mdbench.runs.rescore import rescored
+from mdbench.runs.plan import slots
+from mdbench.runs.rescore import all_rescored
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from rich.console import Console
 
     from mdbench.records import Record
+    from mdbench.runs.rescore import Rescored
 
 __all__ = ["rescore"]
 
+_A_PROCESS = 100
+"""Records for which a process more is started, which takes some two seconds."""
 
-def rescore(results: Path, console: Console, *, dry_run: bool) -> int:
-    """Score the records of a file, or of all files of a folder, and print what changed."""
+
+def rescore(results: Path, console: Console, *, dry_run: bool, n_jobs: int | None) -> int:
+    """Score the records of a file, or of all files of a folder, and print what changed.
+
+    Where nobody says how many processes do it, they are as many as cores, or fewer for few records.
+    """
     files = sorted(results.rglob("*.jsonl")) if results.is_dir() else [results]
     if not files or not files[0].is_file():
         raise UsageError(f"There is no results file {results}.", "E.g. results/sindy-ode.jsonl")
-    inventory = Inventory(Workspace.find())
+    workspace = Workspace.find()
     for file in files:
-        tally = _Tally(inventory, console)
         store = RecordStore(file)
+        jobs = n_jobs or _worth_starting(sum(1 for _ in store.read()))
+        tally = _Tally(partial(all_rescored, workspace=workspace, n_jobs=jobs), console)
         if dry_run:
-            for record in store.read():
-                tally.change(record)
+            for _ in tally.change(store.read()):
+                pass
         else:
             store.rewrite(tally.change)
         tally.show(file, "would have new scores" if dry_run else "have new scores")
     return Exit.DONE
 
 
+def _worth_starting(records: int) -> int:
+    """Give how many processes are soon done with what it takes to start them."""
+    return max(1, min(slots(None, 1), records // _A_PROCESS))
+
+
 class _Tally:
     """Scores records, shows whose status is another, and counts the rest."""
 
-    def __init__(self, inventory: Inventory, console: Console) -> None:
-        self._inventory = inventory
+    def __init__(
+        self, rescored: Callable[[Iterable[Record]], Iterable[Rescored]], console: Console
+    ) -> None:
+        self._rescored = rescored
         self._console = console
         self._changed: Counter[str] = Counter()
         self._left: Counter[str] = Counter()
         self._count = 0
 
-    def change(self, record: Record) -> Record:
-        """Score one record."""
-        done = rescored(record, self._inventory)
-        self._count += 1
-        self._left.update([done.left] if done.left else [])
-        self._changed.update(list(done.changes))
-        if "status" in done.changes:
-            old, new = done.changes["status"]
-            told = f"{done.after.algorithm} · {done.after.system}  {old} -> {new}"
-            self._print(f"{told}: {done.after.reason}")
-        return done.after
+    def change(self, records: Iterable[Record]) -> Iterator[Record]:
+        """Score records."""
+        for done in self._rescored(records):
+            self._count += 1
+            self._left.update([done.left] if done.left else [])
+            self._changed.update(list(done.changes))
+            if "status" in done.changes:
+                old, new = done.changes["status"]
+                told = f"{done.after.algorithm} · {done.after.system}  {old} -> {new}"
+                self._print(f"{told}: {done.after.reason}")
+            yield done.after
 
     def show(self, file: Path, verb: str) -> None:
         """Print what came of a file."""

@@ -22,7 +22,7 @@ from mdbench.records.schema import Record
 from mdbench.records.upgrades import upgrade
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 __all__ = ["NewestLines", "RecordStore", "RecordWriter"]
 
@@ -73,10 +73,15 @@ class RecordStore:
         """
         return {record.key: record for record in self.read()}
 
-    def rewrite(self, change: Callable[[Record], Record]) -> None:
+    def rewrite(self, change: Callable[[Iterable[Record]], Iterable[Record]]) -> None:
         """Write every record anew, changed, in the same order; while it lasts, nobody else writes.
 
         The file is replaced when all of it is on the disk, or stays as it was.
+
+        Parameters
+        ----------
+        change
+            Given the records, oldest first, gives those that stand in their places.
 
         Raises
         ------
@@ -86,7 +91,7 @@ class RecordStore:
         path = self.path.resolve()
         part = path.with_name(f".{path.name}.part")
         with self.open_for_writing():
-            lines = [change(record).to_line().encode() + b"\n" for record in self.read()]
+            lines = [record.to_line().encode() + b"\n" for record in change(self.read())]
             try:
                 with part.open("wb") as file:
                     file.writelines(lines)

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
+
+from joblib import Parallel, delayed, parallel_config
 
 from mdbench.data.columns import OwnNames
 from mdbench.datatypes.base import Protocol, RawAnswer
@@ -12,18 +16,23 @@ from mdbench.errors import MdbenchError
 from mdbench.records import ANSWERED, Status, key_of
 from mdbench.runs.attempt import Outcome
 from mdbench.runs.due import scored_parts
+from mdbench.runs.inventory import Inventory
 from mdbench.runs.judgement import Judged, judged
 from mdbench.runs.spec import JobSpec
 from mdbench.runs.write import core_versions, scored
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from mdbench.datatypes.base import DataType, Task
     from mdbench.records import Record
-    from mdbench.runs.inventory import Inventory
+    from mdbench.workspace import Workspace
 
-__all__ = ["Rescored", "rescored"]
+__all__ = ["Rescored", "all_rescored", "rescored"]
 
 _ROUNDING = 1e-9
+_PIECE = 16
+"""Records that a process is given at a time."""
 _OLD_SCORER = "scoring"
 """Schema 2 had a number in the key for what is now the scorer's identity."""
 
@@ -67,6 +76,43 @@ def rescored(record: Record, inventory: Inventory) -> Rescored:
     except MdbenchError as error:
         return Rescored(record, record, error.message)
     return Rescored(record, after)
+
+
+def all_rescored(
+    records: Iterable[Record], workspace: Workspace, n_jobs: int
+) -> Iterator[Rescored]:
+    """Judge the answers of many records, in their order, in processes of their own.
+
+    Parameters
+    ----------
+    records
+        Neighbours of one dataset are judged by one process, which makes the data once.
+    workspace
+        Where the datasets are.
+    n_jobs
+        Processes; 1 for this one.
+    """
+    if n_jobs == 1:
+        inventory = Inventory(workspace)
+        return (rescored(record, inventory) for record in records)
+    left = iter(records)
+    pieces = iter(lambda: tuple(islice(left, _PIECE)), ())
+    # Each score is of one thread, as where the records were made.
+    with parallel_config("loky", inner_max_num_threads=1):
+        pool = Parallel(n_jobs=n_jobs, return_as="generator", pre_dispatch="2*n_jobs")
+    done = pool(delayed(_piece_rescored)(piece, workspace) for piece in pieces)
+    return chain.from_iterable(done)
+
+
+def _piece_rescored(records: tuple[Record, ...], workspace: Workspace) -> list[Rescored]:
+    inventory = _inventory(workspace)
+    return [rescored(record, inventory) for record in records]
+
+
+@cache
+def _inventory(workspace: Workspace) -> Inventory:
+    """Give what a process keeps from one piece of the records to the next."""
+    return Inventory(workspace)
 
 
 class _LeftError(Exception):
