@@ -35,7 +35,8 @@ class Inventory:
         self._methods: dict[str, Method] = {}
         self._kinds: dict[str, DataType[Any, Any]] = {}
         self._sources: dict[tuple[str, Path | None], Source[Any]] = {}
-        self._recall = Recall()
+        self._datasets: Recall[Dataset] = Recall()
+        self._tasks: Recall[Task[Any]] = Recall()
         self._facts: dict[tuple[str, Path | None], Fingerprints] = {}
         self._say = say
 
@@ -75,7 +76,7 @@ class Inventory:
             If the data cannot be used.
         """
         source = self.source(job.data_type, job.dataset_path)
-        dataset = self._recall.get(
+        dataset = self._datasets.get(
             job.data,
             lambda: source.load(
                 job.dataset,
@@ -112,10 +113,12 @@ class Inventory:
         return self._facts[place]
 
     def task(self, job: JobSpec, dataset: Dataset) -> Task[Any]:
-        """Cut a job's dataset for its method."""
-        view = self.method(job.algorithm).spec.view
-        task: Task[Any] = self.data_type(job.data_type).task(dataset, view, job.protocol)
-        return task
+        """Cut a job's dataset for its method; equal data of other seeds are cut once."""
+        kind, view = self.data_type(job.data_type), self.method(job.algorithm).spec.view
+        asked = (job.data_type, job.dataset_path, job.dataset, dataset.fingerprint)
+        return self._tasks.get(
+            (*asked, view, job.protocol), lambda: kind.task(dataset, view, job.protocol)
+        )
 
     def scorer(self, data_type: str) -> str:
         """Give the identity of all that makes scores of a data type's answers."""

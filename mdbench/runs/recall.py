@@ -1,44 +1,44 @@
-"""Small datasets are remembered: each is needed for its key, and again for its job."""
+"""Small datasets, and what is cut of them for jobs, are remembered: others will need them again."""
 
 from __future__ import annotations
 
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-    from mdbench.datatypes.base import Dataset
+T = TypeVar("T")
 
 __all__ = ["Recall"]
 
 _LARGEST = 2**20
-"""Bytes of a dataset beyond which it is made or read again."""
+"""Bytes of one of them beyond which it is made or read again."""
 _ROOM = 128 * 2**20
 """Bytes of all that are remembered together."""
 
 
-class Recall:
-    """Datasets by what they are asked for with; may be used from several threads."""
+class Recall(Generic[T]):
+    """Data by what they are asked for with; may be used from several threads."""
 
     def __init__(self) -> None:
-        self._known: dict[Hashable, Dataset] = {}
+        self._known: dict[Hashable, T] = {}
         self._left = _ROOM
 
-    def get(self, asked: Hashable, load: Callable[[], Dataset]) -> Dataset:
-        """Give a dataset, loading it where it is not remembered."""
+    def get(self, asked: Hashable, make: Callable[[], T]) -> T:
+        """Give what was asked for, making it where it is not remembered."""
         known = self._known.get(asked)
         if known is not None:
             return known
-        loaded = load()
-        size = _bytes_of(loaded)
+        made = make()
+        size = _bytes_of(made)
         if size <= min(_LARGEST, self._left):
             self._left -= size
-            self._known[asked] = loaded
-        return loaded
+            self._known[asked] = made
+        return made
 
 
 def _bytes_of(value: Any) -> int:
