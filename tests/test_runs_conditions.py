@@ -15,10 +15,10 @@ from mdbench.records import Status
 from mdbench.reports.columns import APART, pooled
 from mdbench.reports.entries import Case, Entry
 from mdbench.runs.anytime import SHARES, scores_so_far
-from mdbench.runs.attempt import Outcome
 from mdbench.runs.calibration import calibrate
 from mdbench.runs.conditions import Energy
 from mdbench.runs.execute import execute
+from mdbench.runs.outcome import Outcome
 from mdbench.runs.plan import RunOptions, make_plan
 from mdbench.runs.threads import Threads
 from mdbench.runtimes.cores import pinned, pinned_to

@@ -9,8 +9,8 @@ from house import ROOT
 from mdbench.datatypes import find
 from mdbench.datatypes.base import Protocol, RawAnswer
 from mdbench.records import Status
-from mdbench.runs.attempt import Outcome
 from mdbench.runs.judgement import judged
+from mdbench.runs.outcome import Outcome
 
 if TYPE_CHECKING:
     from mdbench.datatypes.base import DataType, Task

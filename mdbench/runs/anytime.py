@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from mdbench.datatypes.base import DataType, Offer, Scores, Task
     from mdbench.metrics.spec import Value
-    from mdbench.runs.attempt import Outcome
+    from mdbench.runs.outcome import Outcome
 
 __all__ = ["SHARES", "scores_so_far"]
 

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import errno
-import os
 import signal
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import numpy as np
 
-from mdbench.datatypes.base import Protocol, RawAnswer
+from mdbench.datatypes.base import RawAnswer
 from mdbench.language_models.views import plain_view
 from mdbench.records import ANSWERED, Status
 from mdbench.runs.briefing import Briefing, curve
 from mdbench.runs.choice import Proposals
-from mdbench.runs.handover import HandoverError, read_predictions
+from mdbench.runs.handover import (
+    HandoverError,
+    order_of_test,
+    read_predictions,
+    reordered,
+    write_arrays,
+)
+from mdbench.runs.outcome import Outcome
 from mdbench.runs.standstill import Standstill
 from mdbench.runtimes.base import WorkerGoneError, WorkerTimeoutError
-from mdbench.runtimes.costs import Costs
 from mdbench.runtimes.output import Output
 from mdbench.runtimes.protocol import (
     Candidates,
@@ -37,18 +42,17 @@ from mdbench.runtimes.protocol import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from mdbench.datatypes.base import Choice, DataType, Offer, Part, Task
-    from mdbench.language_models.conversation import ModelUse
+    from mdbench.datatypes.base import Choice, DataType, Part, Task
     from mdbench.methods import Method
     from mdbench.runs.spec import JobSpec
     from mdbench.runtimes.base import JobFolder, Worker
     from mdbench.runtimes.protocol import CandidateItem, Message
 
-__all__ = ["Attempt", "Outcome", "Setting"]
+__all__ = ["Attempt", "Setting"]
 
 _M = TypeVar("_M", Fitted, Described, Predicted)
 
@@ -76,75 +80,8 @@ _NOT_BY_A_LIMIT = {Status.TIMEOUT, Status.UNSUPPORTED, Status.UNAVAILABLE}
 _MOST_APART_S, _MOST_APART = 0.1, 0.05
 """How far a job's clock may be behind ours, which waits for files and messages, too."""
 _BREACHES = {"memory": Status.OUT_OF_MEMORY, "processes": Status.CRASHED}
-_ORDER = b"test rows"
-"""Keeps the order of test rows apart from what else a seed draws."""
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-"""How a file is made where the method may have put something in its place."""
 _JUDGING_SECONDS = 120.0
 """Time for reading all candidates of a job; usual ones take milliseconds."""
-
-
-@dataclass
-class Outcome:
-    """What a job came to, before anybody has judged it.
-
-    Attributes
-    ----------
-    by_the_method
-        Whether it is the method that said `unavailable`.
-    lost
-        Whether what ran the job has gone, by no doing of the method.
-    retries
-        How often it was tried again for that.
-    raw
-        What the method answered; None where it did not.
-    late
-        How the job ran out of time, where the answer is its best candidate, which the method
-        could not be asked about.
-    choice, front
-        The candidate that was chosen, and all that might have been where the front is kept.
-    offers
-        All candidates that might have been chosen.
-    answered_s
-        Seconds of the job's time up to its answer; None where the bench chose one for it.
-    came, invalid
-        How many candidates came, and how many of them could not win.
-    asked
-        What was asked of a language model; None where nothing could be.
-    curve
-        Where candidates say after how many calls they were found: each number of calls after which
-        the best loss was better than before, and that loss.
-    """
-
-    status: Status
-    reason: str = ""
-    raw: RawAnswer | None = None
-    late: str = ""
-    hyperparameters: dict[str, Any] | None = None
-    choice: Choice | None = None
-    front: list[Offer] | None = None
-    offers: list[Offer] = field(default_factory=list)
-    answered_s: float | None = None
-    came: int = 0
-    invalid: int = 0
-    fit_s: float | None = None
-    predict_s: float | None = None
-    costs: Costs = field(default_factory=Costs)
-    seclusion: Mapping[str, Any] = field(default_factory=dict)
-    blas_kernel: str | None = None
-    blas_threads: int | None = None
-    by_the_method: bool = False
-    asked: ModelUse | None = None
-    curve: tuple[tuple[int, float], ...] | None = None
-
-    def fail(self, status: Status, reason: str) -> None:
-        """Be no answer after all."""
-        self.status, self.reason = status, reason
-        self.raw = self.hyperparameters = self.choice = None
-        self.late = ""
-
-    lost: bool = False
-    retries: int = 0
 
 
 @dataclass(frozen=True)
@@ -230,7 +167,7 @@ class Attempt:
         self._first, self._compared = data_type.parts(task, tuning)
         predicted = self._compared if tuning == "grid" else self._first
         self._proposals = Proposals(data_type, task, self._compared, predicted, self._clock)
-        self._order = _test_order(task, job.seed)
+        self._order = order_of_test(task, job.seed)
 
     def run(self) -> Outcome:
         """Do the job; whatever happens, there is an outcome."""
@@ -300,7 +237,7 @@ class Attempt:
         if indices is not None and choice is not None and described.equations != choice.equations:
             _invalid(f"the answer is not the candidate chosen: {' ; '.join(choice.equations)}")
         # The test inputs are there only now: no equation knows them.
-        self._save("test.npz", _reordered(self._task.test, self._order), with_targets=False)
+        self._save("test.npz", reordered(self._task.test, self._order), with_targets=False)
         self._ask(Predict(job=self._identity))
         outcome = self._heard(described, self._await(Predicted))
         if self._stopped_early:
@@ -366,9 +303,7 @@ class Attempt:
         if with_targets:
             arrays[part.target_name] = part.targets
         try:
-            new = os.open(file, _NEW, 0o644, dir_fd=self._folder.descriptor)
-            with os.fdopen(new, "wb") as stream:
-                np.savez(stream, allow_pickle=False, **arrays)
+            write_arrays(file, arrays, folder=self._folder.descriptor)
         except OSError as error:
             if error.errno in _NO_ROOM and self._pid is not None:
                 # If it was not the job that filled the disk, the next one cannot begin.
@@ -574,20 +509,6 @@ class Attempt:
                 f"used {peak:.0f} MiB of memory; {most} MiB are allowed",
             )
         return outcome
-
-
-def _test_order(task: Task[Any], seed: int) -> NDArray[np.intp] | None:
-    """Draw the order in which test rows are given; None for their own."""
-    if task.protocol is not Protocol.STRICT or not task.any_order:
-        return None
-    return np.random.default_rng([seed, *_ORDER]).permutation(len(task.test.targets))
-
-
-def _reordered(part: Part, order: NDArray[np.intp] | None) -> Part:
-    if order is None:
-        return part
-    inputs = {name: array[order] for name, array in part.inputs.items()}
-    return replace(part, inputs=inputs)
 
 
 def _invalid(reason: str) -> NoReturn:

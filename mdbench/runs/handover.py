@@ -1,4 +1,4 @@
-"""Arrays that a worker hands over in files, which are not trusted to be what they should be."""
+"""Arrays in files: to a job, and from it, where nobody trusts them to be as they should."""
 
 from __future__ import annotations
 
@@ -6,21 +6,30 @@ import io
 import math
 import os
 import stat
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mdbench.datatypes.base import Protocol
 from mdbench.one_reader import READING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
 
-__all__ = ["HandoverError", "read_predictions"]
+    from mdbench.datatypes.base import Part, Task
+
+__all__ = ["HandoverError", "order_of_test", "read_predictions", "reordered", "write_arrays"]
 
 LONGEST_TEXT = 200
 """Characters of a predicted text, such as a label."""
+_ORDER = b"test rows"
+"""Keeps the order of test rows apart from what else a seed draws."""
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+"""How a file is made where the method may have put something in its place."""
 _MOST_HEADER = 4096
 """Bytes that an .npy file may have beyond its numbers."""
 _HEADERS = {
@@ -31,6 +40,34 @@ _HEADERS = {
 
 class HandoverError(Exception):
     """A file is not the array that it should be; says in what."""
+
+
+def order_of_test(task: Task[Any], seed: int) -> NDArray[np.intp] | None:
+    """Draw the order in which test rows are given; None for their own."""
+    if task.protocol is not Protocol.STRICT or not task.any_order:
+        return None
+    return np.random.default_rng([seed, *_ORDER]).permutation(len(task.test.targets))
+
+
+def reordered(part: Part, order: NDArray[np.intp] | None) -> Part:
+    """Give the inputs of a part in an order."""
+    if order is None:
+        return part
+    inputs = {name: array[order] for name, array in part.inputs.items()}
+    return replace(part, inputs=inputs)
+
+
+def write_arrays(file: str, arrays: Mapping[str, NDArray[Any]], *, folder: int) -> None:
+    """Write an .npz file that is not there yet into an open folder.
+
+    Raises
+    ------
+    OSError
+        If something is in its place, or if it cannot be written.
+    """
+    new = os.open(file, _NEW, 0o644, dir_fd=folder)
+    with os.fdopen(new, "wb") as stream:
+        np.savez(stream, allow_pickle=False, **arrays)
 
 
 def read_predictions(

@@ -15,13 +15,14 @@ from mdbench.language_models.views import prompt_view
 from mdbench.records import ANSWERED, Status
 from mdbench.runs.anytime import scores_so_far
 from mdbench.runs.asking import exchanges_beside
-from mdbench.runs.attempt import Attempt, Outcome, Setting
+from mdbench.runs.attempt import Attempt, Setting
 from mdbench.runs.briefing import Briefing
 from mdbench.runs.conditions import Energy, load
 from mdbench.runs.due import isolated_parts, ready, scored_parts, told_parts
 from mdbench.runs.fingerprints import Facts
 from mdbench.runs.inventory import Inventory
 from mdbench.runs.judgement import Judged, judged
+from mdbench.runs.outcome import Outcome
 from mdbench.runs.slot import Environments, Slot
 from mdbench.runs.write import Stopwatch, make_record
 from mdbench.runtimes.discretion import Discretion

@@ -11,7 +11,7 @@ from mdbench.records import ScoreSoFar, Status
 
 if TYPE_CHECKING:
     from mdbench.datatypes.base import Answer, DataType, RawAnswer, Task
-    from mdbench.runs.attempt import Outcome
+    from mdbench.runs.outcome import Outcome
 
 __all__ = ["MISTAKES", "Judged", "judged"]
 

@@ -14,10 +14,10 @@ from mdbench.data.columns import OwnNames
 from mdbench.datatypes.base import Protocol, RawAnswer
 from mdbench.errors import MdbenchError
 from mdbench.records import ANSWERED, Status, key_of
-from mdbench.runs.attempt import Outcome
 from mdbench.runs.due import scored_parts
 from mdbench.runs.inventory import Inventory
 from mdbench.runs.judgement import Judged, judged
+from mdbench.runs.outcome import Outcome
 from mdbench.runs.spec import JobSpec
 from mdbench.runs.write import core_versions, scored
 

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     from mdbench.methods import Method
     from mdbench.runs.asking import ModelAccess
-    from mdbench.runs.attempt import Outcome
     from mdbench.runs.due import Ready
     from mdbench.runs.inventory import Inventory
+    from mdbench.runs.outcome import Outcome
     from mdbench.runtimes.base import Limits, Prepared, Runtime, Worker
 
 __all__ = ["Environments", "Slot"]

@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from mdbench.datatypes.base import DataType, Offer, Task
-    from mdbench.runs.attempt import Outcome
     from mdbench.runs.due import Ready
     from mdbench.runs.judgement import Judged
+    from mdbench.runs.outcome import Outcome
     from mdbench.runtimes.base import Prepared, Runtime
 
 __all__ = ["ONE_ENDPOINT", "Stopwatch", "make_record", "scored"]
