@@ -1,8 +1,9 @@
 """How often each rule of choice takes the truth where it is among a method's candidates.
 
-Run as ``python benchmarks/bench_selection.py [ode|pde] [SEEDS]``.  All rules choose among the same
-candidates, those of SINDy (63 ODE systems) or PDE-FIND (six PDE systems) on the data that `strict`
-gives; what is identified is decided as in every record.  It takes minutes.
+Run as ``python benchmarks/bench_selection.py [ode|pde|srsd] [SEEDS]``.  All rules choose among the
+same candidates, those of SINDy (63 ODE systems), PDE-FIND (six PDE systems) or AFP-FE (the 30 easy
+problems of SRSD, with noise in the targets; fewer generations than usual) on the data that `strict`
+gives; what is identified is decided as in every record.  It takes minutes, for srsd half an hour.
 """
 
 from __future__ import annotations
@@ -38,7 +39,11 @@ if TYPE_CHECKING:
     from mdbench.datatypes.base import Part
     from mdbench.datatypes.shared.equations import EquationTask
 
-METHODS = {"ode": ("sindy", "trajectory"), "pde": ("pdefind", "field")}
+METHODS = {
+    "ode": ("sindy", "trajectory"),
+    "pde": ("pdefind", "field"),
+    "srsd": ("afp_fe", "table"),
+}
 QUICK = (
     "burgers",
     "kdv",
@@ -47,7 +52,11 @@ QUICK = (
     "heat_soil_uniform_1d_p1",
     "advection_diffusion_2d",
 )
-LEVELS = (None, 40.0, 30.0, 20.0, 10.0)
+DECIBELS = (None, 40.0, 30.0, 20.0, 10.0)
+LEVELS = {"ode": DECIBELS, "pde": DECIBELS, "srsd": (0.0, 0.001, 0.01, 0.1)}
+"""Of noise: in dB, or of the targets relative to their root mean square."""
+SEARCH = {"generations": 100}
+"""What is set of a search's hyperparameters, so that it has an end without a clock."""
 MOST_PIECES = 20
 """Of candidates that are looked at beside the truth; larger ones are not it."""
 
@@ -59,6 +68,7 @@ class Known:
     differences: float
     integral: np.ndarray
     floors: np.ndarray
+    samples: int
     complexity: int
     pieces: int
     preferred: float
@@ -90,8 +100,9 @@ def criterion(cost: Callable[[int], float]) -> Callable[[Sequence[Known]], Known
 
     def rule(found: Sequence[Known]) -> Known:
         def value(each: Known) -> float:
-            n = SAMPLES * len(each.integral)
-            return SAMPLES * float(np.sum(np.log(each.integral + 1e-30))) + cost(n) * each.pieces
+            n = each.samples * len(each.integral)
+            likely = each.samples * float(np.sum(np.log(each.integral + 1e-30)))
+            return likely + cost(n) * each.pieces
 
         return min(found, key=value)
 
@@ -99,6 +110,7 @@ def criterion(cost: Callable[[int], float]) -> Callable[[Sequence[Known]], Known
 
 
 SAMPLES = 120
+"""That a state of a trajectory or field counts for; of tables all rows."""
 RULES: dict[str, Callable[[Sequence[Known]], Known]] = {
     "the paper's fitness": papers,
     "AIC": criterion(lambda _: 2.0),
@@ -117,36 +129,51 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as cache, imported(method) as module:
         kind = datatypes.find(name, ROOT / "datasets" / name, Path(cache))
         source = kind.source()
-        systems = source.names() if name == "ode" else QUICK
-        grid = find_method(method, ROOT / "algorithms").spec.combinations(Protocol.STRICT)
-        for level in LEVELS:
+        systems = QUICK if name == "pde" else source.groups().get("easy") or source.names()
+        spec = find_method(method, ROOT / "algorithms").spec
+        for level in LEVELS[name]:
             there, taken = 0, Counter[str]()
             for seed, system in itertools.product(seeds, systems):
-                data = source.load(system, snr_db=level, seed=seed, protocol=Protocol.STRICT)
-                task = kind.task(data, view, Protocol.STRICT)
-                found = candidates(kind, task, module.Adapter, grid)
+                task = kind.task(_data(source, name, system, level, seed), view, Protocol.STRICT)
+                found = candidates(kind, task, _proposed(task, module.Adapter, spec, seed))
                 if not any(each.right for each in found):
                     continue
                 there += 1
                 taken.update(rule for rule, choose in RULES.items() if choose(found).right)
-            shown = "clean" if level is None else f"{level:g} dB"
+            shown = f"{level:g}" + ("" if name == "srsd" else " dB") if level else "clean"
             print(
                 f"{shown:<8}{there:>7}" + "".join(f"{taken[rule]:>21}" for rule in RULES),
                 flush=True,
             )
 
 
-def candidates(
-    kind: Any, task: EquationTask[Any], adapter: Any, grid: list[dict[str, Any]]
-) -> list[Known]:
-    """Fit all settings, and give what can be known of their answers."""
+def _data(source: Any, name: str, system: str, level: float | None, seed: int) -> Any:
+    strict = Protocol.STRICT
+    if name != "srsd":
+        return source.load(system, snr_db=level, seed=seed, protocol=strict)
+    asked = f"{system}+noise={level!r}" if level else system
+    return source.load(asked, snr_db=None, seed=seed, protocol=strict)
+
+
+def _proposed(task: EquationTask[Any], adapter: Any, spec: Any, seed: int) -> list[Any]:
+    """Fit all settings, or search once; give what is proposed for all targets together."""
     problem = problem_of(task, task.refit)
-    found = []
     try:
-        proposed = list(adapter.sweep(problem, problem, grid, seed=0, threads=1))
-    except ValueError:
-        return []
+        if spec.tuning == "grid":
+            grid = spec.combinations(Protocol.STRICT)
+            return list(adapter.sweep(problem, problem, grid, seed=seed, threads=1))
+        made = adapter(seed=seed, threads=1, **spec.fixed(Protocol.STRICT) | SEARCH)
+        made.fit(problem)
+        return list(made.candidates())
+    except (ValueError, RuntimeError):
+        return []  # nothing was found
+
+
+def candidates(kind: Any, task: EquationTask[Any], proposed: list[Any]) -> list[Known]:
+    """Give what can be known of proposals."""
+    found = []
     assert task.evidence is not None
+    samples = len(task.refit.targets) if task.view == "table" else SAMPLES
     for number, each in enumerate(proposed):
         try:
             offer = kind.weigh(task, task.refit, Proposal(number, each.equations, {}))
@@ -168,6 +195,7 @@ def candidates(
                 nmse(values, task.refit.targets),
                 np.array(integral),
                 task.evidence.floors,
+                samples,
                 offer.complexity,
                 pieces,
                 offer.fitness,

@@ -136,6 +136,17 @@ def test_there_is_no_value_where_there_is_none() -> None:
     assert values("exp(x)", x=[1e5]).tolist() == [math.inf]
 
 
+@pytest.mark.parametrize("name", ["sin", "cos", "tan", "exp", "sinh", "tanh", "atan", "log"])
+def test_a_row_beyond_all_bounds_is_no_trouble_for_the_others(name: str) -> None:
+    x = np.array([0.75, 1e4, 1e60, 1e155, 1.7e308, math.inf, math.nan])
+    found = accurate_values(read(f"{name}(x)", ["x"]), {"x": x})
+    alone = accurate_values(read(f"{name}(x)", ["x"]), {"x": x[:2]})
+    assert found[:2].tolist() == alone.tolist() == by_mpmath(f"{name}(x)", {"x": x}, [0, 1])
+    bounded = found[2:5][~np.isnan(found[2:5])]
+    if name in {"sin", "cos", "tanh"}:
+        assert (np.abs(bounded) <= 1.0).all()
+
+
 def test_numbers_are_the_decimals_that_they_say() -> None:
     assert values("0.1*x - 0.3", x=[3.0]).tolist() == [0.0]
     wanted = by_mpmath("x/3 - 0.1", {"x": np.array([0.3])}, [0])

@@ -59,6 +59,28 @@ def test_the_fittest_of_all_that_may_win_is_chosen(ode: DataType[Any, Any]) -> N
     assert choice.loss < 1e-3
 
 
+def test_a_mistake_in_weighing_costs_one_candidate(
+    ode: DataType[Any, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard = proposals(ode)
+    weigh = type(ode).weigh
+
+    def slip(self: Any, task: Any, part: Any, candidate: Any) -> Any:
+        if candidate.equations[0] == "u0":
+            raise OverflowError("out of range")
+        return weigh(self, task, part, candidate)
+
+    monkeypatch.setattr(type(ode), "weigh", slip)
+    heard.hear(item("u0", "u1"), None)
+    heard.hear(item(*TRUTH), None)
+    heard.weigh(60.0, never)
+    assert (heard.came, heard.invalid) == (2, 1)
+    assert heard.first_reason == "could not weigh it: OverflowError: out of range"
+    choice = heard.choose()
+    assert choice is not None
+    assert choice.equations == TRUTH
+
+
 def test_the_first_of_equals_wins_and_is_weighed_once(
     ode: DataType[Any, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

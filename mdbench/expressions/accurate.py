@@ -319,10 +319,18 @@ def _scaled(a: _Pair, factor: Any) -> _Pair:
     return _Pair(a.high * factor, a.low * factor, a.off * factor)
 
 
+_NEAR = 8.0
+"""No argument of a series that is brought near zero is as large."""
+
+
 def _series(z: _Pair, coefficients: Sequence[Fraction]) -> _Pair:
-    """Sum up a power series of falling terms; the tail, below the last 53 bits, in doubles."""
+    """Sum up a power series of falling terms; the tail, below the last 53 bits, in doubles.
+
+    Rows whose angle was too large to be brought near zero are nothing that the caller keeps.
+    """
     pairs = [_exact_pair(each) for each in coefficients]
-    largest = float(np.max(np.where(np.isfinite(z.high), np.abs(z.high), 0.0), initial=0.0))
+    sizes = np.abs(z.high)
+    largest = float(np.max(np.where(sizes < _NEAR, sizes, 0.0), initial=0.0))
     count = 1
     while count < len(pairs) and largest**count * abs(float(coefficients[count])) > 2.0**-52 * abs(
         float(coefficients[0])

@@ -22,6 +22,7 @@ from mdbench.runs.handover import (
     reordered,
     write_arrays,
 )
+from mdbench.runs.judgement import MISTAKES
 from mdbench.runs.outcome import Outcome
 from mdbench.runs.standstill import Standstill
 from mdbench.runtimes.base import WorkerGoneError, WorkerTimeoutError
@@ -209,7 +210,7 @@ class Attempt:
                 if gone.lost
                 else Outcome(Status.CRASHED, _death(gone.exit_code))
             )
-        except (ValueError, TypeError, RecursionError) as error:
+        except MISTAKES as error:
             # A net below the checks: no answer of one method may end the run of the others.
             outcome = Outcome(
                 Status.INVALID_OUTPUT,

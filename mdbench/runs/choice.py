@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mdbench.datatypes.base import Proposal
 from mdbench.errors import AnswerError
+from mdbench.runs.judgement import MISTAKES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -114,6 +115,8 @@ class Proposals:
                 known = self.data_type.weigh(self.task, self.part, candidate)
             except AnswerError as error:
                 known = error.message
+            except MISTAKES as error:
+                known = f"could not weigh it: {type(error).__name__}: {error}"
             self._weighed[same] = known
         return known if isinstance(known, str) else replace(known, candidate=candidate)
 
