@@ -49,6 +49,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "ode": (
         "--algorithm zero mean linear truth sindy esindy integral rk4sindy --with-noise",
         "--algorithm operon",
+        "--algorithm pysindy eql udsr --timeout 30",
     ),
     "pde": ("--algorithm zero mean linear truth weakform wsindy --with-noise --timeout 600",),
     "srsd": ("--algorithm truth operon afp afp_fe gplearn --dataset easy --timeout 10",),
