@@ -302,6 +302,18 @@ def test_a_link_that_leaves_is_refused_before_anything_is_built(
         images.build(methods.find("m", place.algorithms))
 
 
+def test_what_is_built_from_its_source_is_refused_before_anything_is_fetched(
+    fake_docker: Callable[[str], Images], tmp_path: Path
+) -> None:
+    method = add_method(workspace(tmp_path), "compiled")
+    text = (method / "method.toml").read_text(encoding="utf-8")
+    (method / "method.toml").write_text(f"build = true\n{text}", encoding="utf-8")
+    images = fake_docker("echo nothing may be asked >&2; exit 1")
+    with pytest.raises(UnavailableError, match="built from its source") as told:
+        images.build(methods.find("compiled", method.parent))
+    assert "--runtime venv" in str(told.value)
+
+
 def test_what_a_killed_build_leaves_is_removed_at_the_next_start(tmp_path: Path) -> None:
     code = (
         "import os\n"

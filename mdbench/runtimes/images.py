@@ -182,6 +182,12 @@ class Images:
         MethodError
             If the method's folder lacks what it takes.
         """
+        if method.spec.build:
+            raise UnavailableError(
+                f"{method.name} is built from its source (build = true), and images are made of "
+                "wheels alone.",
+                "Run it with --runtime venv.",
+            )
         try:
             files = _files_of(method)
             fingerprint = _fingerprint(files)
