@@ -17,6 +17,7 @@ from mdbench.cli.arguments import spread
 from mdbench.cli.completing import COMPLETIONS
 from mdbench.cli.declared import OPEN, OpenCommand, Told, with_options_of, with_run_options
 from mdbench.cli.exits import Exit
+from mdbench.cli.watching import watch
 from mdbench.errors import MdbenchError, UsageError
 from mdbench.runs.probe_options import ProbeOptions
 from mdbench.runs.study import Study  # noqa: TC001 - the command line is made of it
@@ -442,6 +443,9 @@ def report(
     page = out if text or json else out or Path("report.html")
     console = Console(highlight=False, stderr=json)
     reporting.report(folder, page, console, title=title, text=text, json_=json)
+
+
+app.command()(watch)
 
 
 Results = Annotated[
