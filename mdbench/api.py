@@ -23,6 +23,7 @@ from mdbench.records import Budget, LlmUse, Measured, Record, RecordStore, Selec
 from mdbench.runs.backends import open_backend
 from mdbench.runs.execute import execute
 from mdbench.runs.inventory import Inventory
+from mdbench.runs.notifying import notifying
 from mdbench.runs.plan import make_plan
 from mdbench.runs.study import asked_for
 from mdbench.runs.typed import read_words, words_of
@@ -89,10 +90,17 @@ def run(
     backend = open_backend(whole)
     listener = _Listener(say)
     plan.inventory.listen(listener.message)
-    with closing(
-        open_runtime(whole.runtime, workspace.home, listener.message, require=dict(whole.require))
-    ) as runtime:
-        return table(execute(plan, runtime, listener, backend).records)
+    with (
+        notifying(whole.notify, plan.result_dir, listener.message) as news,
+        closing(
+            open_runtime(
+                whole.runtime, workspace.home, listener.message, require=dict(whole.require)
+            )
+        ) as runtime,
+    ):
+        summary = execute(plan, runtime, listener, backend)
+        news.ended(plan, summary)
+        return table(summary.records)
 
 
 class _Listener:

@@ -115,25 +115,20 @@ def run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be done and at what cost, as plan.")
     ] = False,
+    json: Json = False,
 ) -> int:
     """Run methods on datasets; every job leaves a record, and the same command goes on."""
-    from mdbench.cli import running
+    from mdbench.cli import planning, running
 
-    console = Console(highlight=False)
     if dry_run:
-        from mdbench.cli import planning
-
-        planning.show_plan(study, console)
+        planning.show_plan(study, Console(highlight=False), json_=json)
         return Exit.DONE
-    return running.run(study, console=console)
+    return running.run(study, console=Console(highlight=False, stderr=json), json_=json)
 
 
 @app.command(cls=OpenCommand, context_settings=OPEN)
 @with_run_options
-def plan(
-    study: Study,
-    json: Annotated[bool, typer.Option("--json", help="As JSON, with every job to run.")] = False,
-) -> None:
+def plan(study: Study, json: Json = False) -> None:
     """Say what the same options given to run would do, why, and at what cost."""
     from mdbench.cli import planning
 
