@@ -372,7 +372,10 @@ def check(
 def data(
     context: typer.Context,
     data_type: DataType,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder to write into.")],
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder to write into.")] = None,
+    dataset_path: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="Say what data of your own are like.")
+    ] = None,
     with_noise: Annotated[
         bool, typer.Option("--with-noise", help="The noisy files too: 40, 30, 20, 10 dB.")
     ] = False,
@@ -381,7 +384,7 @@ def data(
         str, typer.Option(metavar="NAME", help="strict, or published for MDBench's own noise.")
     ] = "strict",
 ) -> None:
-    """Write the project's datasets as NPZ files in the layout that MDBench reads."""
+    """Write the project's datasets as NPZ files as MDBench reads them, or look at your own."""
     from mdbench.cli import exporting
     from mdbench.workspace import Workspace
 
@@ -389,11 +392,10 @@ def data(
         Workspace.find(),
         Console(highlight=False),
         data_type,
-        out,
+        exporting.Asked(out, dataset_path, context.args),
         with_noise=with_noise,
         seed=seed,
         protocol=read_protocol("--protocol", protocol),
-        words=context.args,
     )
 
 

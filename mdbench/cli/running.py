@@ -25,6 +25,7 @@ from mdbench.cli.exits import Exit
 from mdbench.records import ANSWERED, Measured, Record, Status
 from mdbench.reports.columns import ALARM, WORSE, written
 from mdbench.reports.table import answers, failures, run_table, summary
+from mdbench.runs.advising import advice
 from mdbench.runs.backends import open_backend
 from mdbench.runs.due import explain
 from mdbench.runs.execute import execute
@@ -73,6 +74,8 @@ def run(study: Study, *, console: Console, json_: bool = False) -> int:
         workspace = Workspace.find()
         plan = make_plan(study, workspace)
         backend = open_backend(options)
+        for line in advice(plan):
+            console.print(escape(line), style="dim", soft_wrap=True)
         with (
             Display(console, plan) as display,
             closing(
