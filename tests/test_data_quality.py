@@ -182,6 +182,14 @@ def test_a_field_s_noise_and_waves() -> None:
         assert along["t"] == pytest.approx(40, abs=8)
 
 
+def test_states_that_do_not_change_are_named() -> None:
+    t, u = wave(80)
+    lines = of_trajectory(own(Trajectory(t, np.stack([u[:, 0], np.full(80, 0.1)], axis=-1))))
+    assert "without change: u1" in lines
+    assert "u1" not in next(line for line in lines if line.startswith("derivatives"))
+    assert of_trajectory(own(Trajectory(t, np.full((80, 1), 0.1))))[-1] == "without change: u0"
+
+
 def test_few_samples_and_several_trajectories_are_said() -> None:
     t, u = wave(24)
     lines = of_trajectory(own(Trajectory(t, u)))

@@ -38,6 +38,8 @@ LONGEST = 10_000
 """Samples of a trajectory that are looked at."""
 MOST_LINES = 64
 """Lines along each axis of a field that are looked at."""
+_STILL = 1e-9
+"""A state that changes by no larger share of its size does not change."""
 _NOTHING = 1e-6
 """Noise below this share of the data's size is none to be seen."""
 
@@ -69,18 +71,24 @@ def of_trajectory(dataset: Any) -> list[str]:
     curves = smooth(t, u)
     sd = np.sqrt(curves.variances)
     lines.append(_noise(names, sd, np.sqrt(np.mean(u**2, axis=0))))
-    apart = between_halves(t, u)
-    back = integrated_back(t, curves.u, curves.du)
+    moving = [i for i, one in enumerate(np.ptp(u, axis=0)) if one > _STILL * np.abs(u[:, i]).max()]
+    if len(moving) < len(names):
+        still = ", ".join(name for i, name in enumerate(names) if i not in moving)
+        lines.append(f"without change: {still}")
+    if not moving:
+        return lines
+    apart = between_halves(t, u[:, moving])
+    back = integrated_back(t, curves.u[:, moving], curves.du[:, moving])
     told = f"integrated back they miss the smoothed states by {_share(float(back.max()))}"
     rough = False
     if apart is not None:
         each = ", ".join(
-            f"{name} {_share(float(one))}" for name, one in zip(names, apart, strict=True)
+            f"{names[i]} {_share(float(one))}" for i, one in zip(moving, apart, strict=True)
         )
         told = f"uncertain by {each} (every other sample gives others by so much); {told}"
         rough = bool((apart > ROUGH).any())
     lines.append(f"derivatives: {told}" + "; too rough to trust" * rough)
-    found = [samples_per_oscillation([curves.u[:, i]], float(sd[i])) for i in range(u.shape[1])]
+    found = [samples_per_oscillation([curves.u[:, i]], float(sd[i])) for i in moving]
     lines.append(_resolved("sample", "oscillation", found))
     return lines
 
@@ -108,7 +116,8 @@ def of_field(dataset: Any) -> list[str]:
             np.moveaxis(each, time_axis, 0).reshape(len(given.t), -1) for each in (one.u, one.du)
         )
         picked = np.linspace(0, u.shape[1] - 1, MOST_LINES).astype(int)
-        moving = picked[np.std(u[:, picked], axis=0) > ROUGH * np.std(u[:, picked])]
+        extent = max(float(np.std(u[:, picked])), _STILL * float(np.abs(u).max()))
+        moving = picked[np.std(u[:, picked], axis=0) > ROUGH * extent]
         if len(moving):
             back = max(back, float(integrated_back(given.t, u[:, moving], du[:, moving]).max()))
     lines.append(
