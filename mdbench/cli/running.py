@@ -158,6 +158,7 @@ class Display:
 
     def __enter__(self) -> Self:
         self._progress.start()
+        self._task = self._progress.add_task("getting ready", total=None)
         return self
 
     def __exit__(
@@ -177,7 +178,8 @@ class Display:
         self._to_run = to_run
         if done:
             self.message(f"{done} of {done + to_run} jobs have their record already.")
-        self._task = self._progress.add_task("", total=to_run)
+        if self._task is not None:
+            self._progress.update(self._task, total=to_run, description="")
 
     def job_started(self, job: JobSpec) -> None:
         """Name the job beside the bar."""

@@ -26,6 +26,7 @@ from mdbench.methods import files_of
 from mdbench.runtimes import base_images, docker_cli, wheels
 from mdbench.runtimes.base_images import Base, dockerfile, sha256
 from mdbench.runtimes.environments import python_range, read_lock
+from mdbench.runtimes.heartbeat import speaking
 from mdbench.runtimes.installing import claimed
 from mdbench.runtimes.pip_settings import read_pip_settings
 from mdbench.runtimes.scratch import Scratch
@@ -283,7 +284,8 @@ class Images:
                 with claimed(self._folder / tag.replace(":", "-"), self._say):
                     found = _image_of(tag, content)
                     if found is None:
-                        make()
+                        with speaking(self._say, lambda: f"making the image {tag}"):
+                            make()
                         found = _image_of(tag, content)
             except OSError as error:
                 raise UnavailableError(
