@@ -88,7 +88,7 @@ def test_all_are_ended_from_another_thread_and_none_is_begun_then(tmp_path: Path
     programs = Programs()
 
     def work() -> None:
-        follow([str(sleeper)], environment={}, failure="It failed", hint="", on_line=[].append)
+        follow([str(sleeper)], environment={}, failure="It failed", hint="", on_line=print)
 
     thread, ends = run_apart(work, programs)
     found = pids(tmp_path / "pids")

@@ -58,7 +58,8 @@ def export(
             if asked.out is None
             else "data was told both --out and --dataset-path.",
             f"To write the project's datasets: mdbench data --data-type {data_type} --out DIR\n"
-            f"  To look at your own: mdbench data --data-type {data_type} --dataset-path FILE",
+            f"  To look at your own: mdbench data --data-type {data_type} --dataset-path FILE\n"
+            "  To see all options: mdbench data --help",
         )
     if not with_noise and (seed or protocol is not Protocol.STRICT):
         raise UsageError(
