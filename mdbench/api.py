@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 import pandas as pd
 from pydantic import AwareDatetime, BaseModel
 
+from mdbench.drawing.numbers import counted
 from mdbench.errors import UsageError, did_you_mean
 from mdbench.expressions.scores import Comparison, compare
 from mdbench.protocols import Protocol
@@ -113,7 +114,7 @@ class _Listener:
         self._say(text)
 
     def prepared(self, to_run: int, done: int) -> None:
-        self.message(f"{to_run} jobs to run; {done} have their record already.")
+        self.message(f"{counted(to_run, 'job')} to run; {done} with a record already.")
 
     def job_started(self, job: JobSpec) -> None: ...
 

@@ -147,7 +147,7 @@ def test_an_interrupted_run_is_told(
         signal.signal(signal.SIGTERM, before)
     ((stdin, _),) = told()
     assert (stdin["event"], stdin["left"]) == ("interrupted", 2)
-    assert "2 of 2 jobs are left" in capfd.readouterr().out
+    assert "2 of 2 jobs left" in capfd.readouterr().out
 
 
 @pytest.mark.usefixtures("place")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rich.markup import escape
 
 from mdbench import datatypes
+from mdbench.drawing.numbers import counted
 from mdbench.errors import UsageError
 from mdbench.protocols import Protocol
 from mdbench.runs.advising import of_dataset
@@ -78,8 +79,7 @@ def export(
     count = kind.write_all(
         asked.out, with_noise=with_noise, seed=seed, protocol=protocol, options=options
     )
-    files = "1 file" if count == 1 else f"{count} files"
-    console.print(f"{files} in {escape(str(asked.out))}", soft_wrap=True)
+    console.print(f"{counted(count, 'file')} in {escape(str(asked.out))}", soft_wrap=True)
 
 
 def _look(

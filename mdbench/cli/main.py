@@ -281,8 +281,7 @@ def new(name: Annotated[str, typer.Argument(help="The method's name.")]) -> None
     print(f"Made {shown}: a method that runs as it stands (a linear fit).")
     print(f"  1. Put your method into {shown}/adapter.py and its facts into method.toml.")
     print(f"  2. Name its packages in {shown}/requirements.in, then: scripts/lock {name}")
-    print(f"  3. {_program()} check {name}")
-    print(f"  4. ./run.sh --algorithm {name} --data-type ode")
+    print(f"  3. {_program()} check {name}\n  4. ./run.sh --algorithm {name} --data-type ode")
 
 
 @app.command()

@@ -22,6 +22,7 @@ from rich.progress import (
 from rich.table import Column
 
 from mdbench.cli.exits import Exit
+from mdbench.drawing.numbers import counted
 from mdbench.records import ANSWERED, Measured, Record, Status
 from mdbench.reports.columns import ALARM, WORSE, written
 from mdbench.reports.table import answers, failures, run_table, summary
@@ -124,7 +125,7 @@ def why(study: Study, *, console: Console) -> None:
             due += bool(reason)
             says = f"run: {reason}" if reason else "not run: its record is up to date"
             console.print(escape(f"{job}  {says}"), soft_wrap=True)
-    console.print(f"{due} of {len(plan.jobs)} jobs would be run.")
+    console.print(f"{due} of {counted(len(plan.jobs), 'job')} would be run.")
 
 
 class Display:
@@ -177,7 +178,7 @@ class Display:
         """Show how much there is to do."""
         self._to_run = to_run
         if done:
-            self.message(f"{done} of {done + to_run} jobs have their record already.")
+            self.message(f"{done} of {counted(done + to_run, 'job')} with a record already.")
         if self._task is not None:
             self._progress.update(self._task, total=to_run, description="")
 
@@ -303,7 +304,7 @@ def _show_left(result: Summary, plan: Plan, console: Console) -> None:
         console.print(f"Results: {escape(str(file))}", soft_wrap=True)
     if result.left:
         console.print(
-            f"[yellow]{result.left} of {len(plan.jobs)} jobs are left.[/] "
+            f"[yellow]{result.left} of {counted(len(plan.jobs), 'job')} left.[/] "
             "The same command goes on from here.",
             soft_wrap=True,
         )

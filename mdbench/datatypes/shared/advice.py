@@ -15,6 +15,7 @@ from mdbench.data.quality import (
     spacing,
 )
 from mdbench.data.smoothing import FEWEST_SAMPLES, smooth, smooth_in_time
+from mdbench.drawing.numbers import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -144,7 +145,9 @@ def of_table(dataset: Any) -> list[str]:
         f"{name} {float(column.min()):g} to {float(column.max()):g}"
         for name, column in columns.items()
     )
-    lines = [f"{len(y):,} rows; {ranges}; {target} {float(y.min()):g} to {float(y.max()):g}"]
+    lines = [
+        f"{counted(len(y), 'row')}; {ranges}; {target} {float(y.min()):g} to {float(y.max()):g}"
+    ]
     if still:
         lines.append(f"{', '.join(still)}: the same in all rows, so that nothing can be told of it")
     repeated = len(x) - len(np.unique(x, axis=0))
