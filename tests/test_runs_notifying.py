@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import re
 import signal
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from house import ZERO, HereRuntime, add_method, is_running, wait_until, workspace
+from rich.console import Console
+from rich.progress import TaskID
 
 import mdbench
 from mdbench.cli import main, running
@@ -242,3 +247,17 @@ def test_json_of_an_error_is_nothing(capfd: Output) -> None:
         captured = capfd.readouterr()
         assert captured.out == ""
         assert captured.err.startswith("error:")
+
+
+def test_without_colour_the_bar_stays() -> None:
+    text = io.StringIO()
+    console = Console(file=text, force_terminal=True, no_color=True, width=80, _environ={})
+    plan: Any = SimpleNamespace(jobs=(), inventory=None)
+    with running.Display(console, plan) as display:
+        display.prepared(2, 0)
+        display._progress.advance(display._task or TaskID(0))
+        display._progress.refresh()
+    shown = text.getvalue()
+    assert "━" in shown
+    assert "1/2" in shown
+    assert re.search(r"\x1b\[[0-9;]*m", shown) is None
