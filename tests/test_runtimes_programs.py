@@ -190,8 +190,7 @@ sys.exit(main({line!r}))
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-@pytest.mark.parametrize("verb", ["run", "install"])
+@pytest.mark.parametrize(("number", "verb"), [(signal.SIGTERM, "run"), (signal.SIGINT, "install")])
 def test_a_command_that_is_stopped_while_an_environment_is_made(
     tmp_path: Path, number: int, verb: str
 ) -> None:

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
     from mdbench.workspace import Workspace
 
-__all__ = ["Asked", "export"]
+__all__ = ["FilesAsked", "export"]
 
 
-class Asked(NamedTuple):
+class FilesAsked(NamedTuple):
     """What is to be done: datasets written below `out`, or the user's at `path` looked at.
 
     `words` are options that only the data type has.
@@ -40,7 +40,7 @@ def export(
     workspace: Workspace,
     console: Console,
     data_type: str,
-    asked: Asked,
+    asked: FilesAsked,
     *,
     with_noise: bool,
     seed: int,

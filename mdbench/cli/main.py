@@ -391,7 +391,7 @@ def data(
         Workspace.find(),
         Console(highlight=False),
         data_type,
-        exporting.Asked(out, dataset_path, context.args),
+        exporting.FilesAsked(out, dataset_path, context.args),
         with_noise=with_noise,
         seed=seed,
         protocol=read_protocol("--protocol", protocol),
