@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 import pandas as pd
 from pydantic import AwareDatetime, BaseModel
 
+from mdbench.drawing.numbers import counted
 from mdbench.errors import UsageError, did_you_mean
 from mdbench.expressions.scores import Comparison, compare
 from mdbench.protocols import Protocol
@@ -23,6 +24,7 @@ from mdbench.records import Budget, LlmUse, Measured, Record, RecordStore, Selec
 from mdbench.runs.backends import open_backend
 from mdbench.runs.execute import execute
 from mdbench.runs.inventory import Inventory
+from mdbench.runs.notifying import notifying
 from mdbench.runs.plan import make_plan
 from mdbench.runs.study import asked_for
 from mdbench.runs.typed import read_words, words_of
@@ -89,10 +91,17 @@ def run(
     backend = open_backend(whole)
     listener = _Listener(say)
     plan.inventory.listen(listener.message)
-    with closing(
-        open_runtime(whole.runtime, workspace.home, listener.message, require=dict(whole.require))
-    ) as runtime:
-        return table(execute(plan, runtime, listener, backend).records)
+    with (
+        notifying(whole.notify, plan.result_dir, listener.message) as news,
+        closing(
+            open_runtime(
+                whole.runtime, workspace.home, listener.message, require=dict(whole.require)
+            )
+        ) as runtime,
+    ):
+        summary = execute(plan, runtime, listener, backend)
+        news.ended(plan, summary)
+        return table(summary.records)
 
 
 class _Listener:
@@ -105,7 +114,7 @@ class _Listener:
         self._say(text)
 
     def prepared(self, to_run: int, done: int) -> None:
-        self.message(f"{to_run} jobs to run; {done} have their record already.")
+        self.message(f"{counted(to_run, 'job')} to run; {done} with a record already.")
 
     def job_started(self, job: JobSpec) -> None: ...
 

@@ -11,15 +11,18 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from mdbench.errors import MdbenchError, UnavailableError  # noqa: E402 - not installed yet
+from mdbench.runtimes.heartbeat import filled  # noqa: E402
 from mdbench.runtimes.installing import (  # noqa: E402
     compile_bytecode,
     discard,
@@ -29,11 +32,16 @@ from mdbench.runtimes.installing import (  # noqa: E402
     split_requirements,
 )
 from mdbench.runtimes.pip_settings import read_pip_settings, redact, uv_settings  # noqa: E402
+from mdbench.runtimes.programs import running  # noqa: E402
 from mdbench.workspace import Workspace  # noqa: E402
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def main(arguments: list[str]) -> int:
     """Do what the arguments say, and give the exit status."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         if arguments == ["--clean"]:
             clean()
@@ -93,7 +101,13 @@ def make(prefix: Path, lock: Path) -> None:
     """Make the environment: an empty one, then uv, then all else."""
     # Resolved, so that an interpreter that is replaced by another version is noticed.
     base = Path(getattr(sys, "_base_executable", sys.executable)).resolve()
-    say(f"making {prefix.name} from {lock.name} with {base} (once, for half a minute)")
+    say(f"making {prefix.name} from {lock.name} with {base} (once; minutes on a slow network)")
+    filled(partial(fill, prefix, lock, base), f"making {prefix.name}", prefix, lock, say)()
+
+
+def fill(prefix: Path, lock: Path, base: Path, told: Callable[[str], None]) -> None:
+    """Fill the folder, saying each step."""
+    told("1 of 3: uv, which fetches the packages")
     uv_only = prefix / "uv.lock"
     requirements = split_requirements(lock.read_text(encoding="utf-8"))
     uv_only.write_text(requirements["uv"], encoding="utf-8")
@@ -102,6 +116,7 @@ def make(prefix: Path, lock: Path) -> None:
     settings = uv_settings(
         read_pip_settings(sys.executable) or read_pip_settings(python), os.environ
     )
+    told("2 of 3: the packages")
     for step in (
         ["sync", "--require-hashes", str(lock)],
         ["install", "--no-deps", "--no-build-isolation", "--editable", "."],
@@ -112,7 +127,9 @@ def make(prefix: Path, lock: Path) -> None:
             settings=settings,
             cwd=ROOT,
             failure=f"{prefix.name} cannot be made",
+            on_line=lambda line: None if line.startswith(" ") else told(line),
         )
+    told("3 of 3: compiling them")
     compile_bytecode(prefix)
 
 
@@ -160,7 +177,7 @@ def run(command: list[str], seconds: float | None = None) -> subprocess.Complete
     if program is None:
         return subprocess.CompletedProcess([], 127, "")
     try:
-        return subprocess.run(
+        with running(
             [program, *command[1:]],
             cwd=ROOT,
             # Settings that pip is given for the user's other work would misplace the package.
@@ -168,11 +185,9 @@ def run(command: list[str], seconds: float | None = None) -> subprocess.Complete
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            timeout=seconds,
-            check=False,
-        )
+        ) as process:
+            printed, _ = process.communicate(timeout=seconds)
+        return subprocess.CompletedProcess(command, process.returncode, printed)
     except subprocess.TimeoutExpired:
         return subprocess.CompletedProcess([], 124, "")
 

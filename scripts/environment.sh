@@ -31,5 +31,16 @@ environment() {
         return
     fi
     find_python
-    "$python" "$root/scripts/bootstrap.py" "$1" "$2" "$key"
+    # Beside this shell, which passes on what is to end it: alone it would leave its child behind.
+    "$python" "$root/scripts/bootstrap.py" "$1" "$2" "$key" &
+    child=$!
+    trap 'kill -TERM "$child" 2>/dev/null' INT TERM HUP
+    status=0
+    wait "$child" || status=$?
+    while kill -0 "$child" 2>/dev/null; do # a signal broke into the wait
+        status=0
+        wait "$child" || status=$?
+    done
+    trap - INT TERM HUP
+    [ "$status" -eq 0 ] || exit "$status"
 }

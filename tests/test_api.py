@@ -91,7 +91,7 @@ def test_run_and_load_give_the_same_typed_table() -> None:
     assert table["snr_db"].isna().tolist() == [True, True, False, False] * 2
     assert table["equations"][0] == ("0",)
     assert table.loc[0, "runtime"] == "venv"
-    assert said[0] == "8 jobs to run; 0 have their record already."
+    assert said[0] == "8 jobs to run; 0 with a record already."
     assert "zero · rc-circuit · clean · seed 0  ok" in said
 
     loaded = mdbench.load("results")

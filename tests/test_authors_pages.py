@@ -8,14 +8,54 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 from house import ROOT, HereRuntime, add_method, workspace
 
+from mdbench import worker
+from mdbench.expressions.functions import CONSTANTS, FUNCTIONS
 from mdbench.records import RecordStore, Status
+from mdbench.runs.handover import HandoverError, read_predictions
 from mdbench.runs.plan import RunOptions, make_plan
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+AUTHORS = (ROOT / "docs" / "adding-a-method.md").read_text(encoding="utf-8")
+
+
+def test_every_function_that_an_equation_may_use_is_listed_and_no_other() -> None:
+    listed: dict[str, int] = {}
+    for number, words in (("one", 1), ("two", 2)):
+        (row,) = re.findall(rf"^\| {number} \| `([^`]+)` \| `([^`]+)` \|$", AUTHORS, re.MULTILINE)
+        listed |= dict.fromkeys(" ".join(row).split(), words)
+    assert listed == {name: function.arity for name, function in FUNCTIONS.items()}
+    for name in CONSTANTS:
+        assert f"`{name}`" in AUTHORS
+
+
+def test_what_an_adapter_imports_is_shown_and_is_there() -> None:
+    names = set(re.findall(r"from mdbench\.worker import ([A-Za-z, ]+)", AUTHORS))
+    shown = {name.strip() for line in names for name in line.split(",")}
+    assert shown >= {"Candidate", "Unavailable", "Unsupported", "paths"}
+    assert all(hasattr(worker, name) for name in shown)
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted", "each", "told"),
+    [
+        ((31, 1), (30, 1), False, r"shape \(31, 1\); \(30, 1\) expected"),
+        ((2, 3), (2, 30, 1), True, r"shape \(3,\); \(30, 1\) expected"),
+        ((), (2, 30, 1), True, r"shape \(\); \(2, 30, 1\) expected"),
+    ],
+)
+def test_shape_errors_name_what_the_author_returned(
+    tmp_path: Path, given: tuple[int, ...], wanted: tuple[int, ...], each: bool, told: str
+) -> None:
+    np.save(tmp_path / "a.npy", np.zeros(given))
+    with pytest.raises(HandoverError, match=told):
+        read_predictions(tmp_path / "a.npy", wanted, np.dtype(float), each=each)
 
 
 def code_of(page: str) -> list[str]:

@@ -120,7 +120,7 @@ def test_run_ends_with_a_table_and_the_path(capsys: Output) -> None:
     assert "1/1 zero · rc-circuit  ok NMSE 1.0e0 nodes 1" in text
     assert "Results: results/zero-ode.jsonl" in text
     assert main(line) == 0
-    assert "1 of 1 jobs have their record already." in capsys.readouterr().out
+    assert "1 of 1 job with a record already." in capsys.readouterr().out
     (record,) = RecordStore(Path("results/zero-ode.jsonl")).read()
     assert record.status is Status.OK
 
@@ -318,7 +318,7 @@ def test_a_run_that_is_stopped_leaves_whole_records(place: Workspace, number: in
     records = RecordStore(results).read()
     left = 63 - sum(record.status is Status.OK for record in records)
     assert {record.status for record in records} <= {Status.OK, Status.INTERRUPTED}
-    assert f"{left} of 63 jobs are left" in out
+    assert f"{left} of 63 jobs left" in out
 
 
 @pytest.mark.parametrize(

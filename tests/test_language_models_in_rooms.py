@@ -513,5 +513,5 @@ def test_a_bundle_has_what_was_said_and_is_reproduced_from_it(
     with closing(here.runtime):
         monkeypatch.setattr("mdbench.cli.reproducing.open_runtime", lambda *_, **__: here.runtime)
         assert main(["reproduce", str(out)]) == 0
-    assert "1 of 1 records were reproduced" in capsys.readouterr().out
+    assert "1 of 1 record reproduced" in capsys.readouterr().out
     assert stub.count == 20

@@ -162,9 +162,9 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
         (
             "2.000000001*u0",
             "linear",
-            ["the same result but for rounding", "differ by up to 5.0e-10", "1 of 1 records were"],
+            ["the same result but for rounding", "differ by up to 5.0e-10", "1 of 1 record"],
         ),
-        ("3.0*u0", "linear", ["another result", "['2.0*u0'] -> ['3.0*u0']", "0 of 1 records"]),
+        ("3.0*u0", "linear", ["another result", "['2.0*u0'] -> ['3.0*u0']", "0 of 1 record"]),
         (
             "3.0*u0",
             "genetic",
@@ -187,7 +187,7 @@ def test_reproduce_names_the_kernels(
     assert main(["run", *line]) == 0
     monkeypatch.setenv("OPENBLAS_CORETYPE", "Nehalem")
     capsys.readouterr()
-    assert main(["reproduce", "results/m-ode.jsonl"]) == ("0 of 1 records" in " ".join(words))
+    assert main(["reproduce", "results/m-ode.jsonl"]) == ("0 of 1 record" in " ".join(words))
     text = capsys.readouterr().out
     for each in [*words, "BLAS: Haswell, 1 thread -> Nehalem, 1 thread"]:
         assert each in text

@@ -68,7 +68,7 @@ def test_the_same_again(place: Workspace, capsys: pytest.CaptureFixture[str]) ->
     add_method(place, "m", CONSTANT.format(value="seed"))
     run("--with-noise", "--seeds", "0,3", "--timeout", "9")
     text = last_lines(capsys, 0)
-    assert "20 of 20 records were reproduced." in text
+    assert "20 of 20 records reproduced." in text
     assert "another" not in text
 
 
@@ -80,7 +80,7 @@ def test_another_result_is_shown(place: Workspace, capsys: pytest.CaptureFixture
     assert "rc-circuit · clean · seed 0  another result" in text
     assert "equations: ['0.5'] -> ['0.25']" in text
     assert re.search(r"made with another: key, key_parts", text)
-    assert "0 of 1 records were reproduced." in text
+    assert "0 of 1 record reproduced." in text
 
 
 def test_another_environment_with_the_same_result(
@@ -90,7 +90,7 @@ def test_another_environment_with_the_same_result(
     run()
     (folder / "requirements.lock").write_text("# newer\n", encoding="utf-8")
     text = last_lines(capsys, 0)
-    assert "2 of 2 records were reproduced." in text
+    assert "2 of 2 records reproduced." in text
     assert "made with another: key, key_parts, provenance" in text
 
 
@@ -124,6 +124,6 @@ def test_variant_and_rows_are_those_of_the_record(
     assert len({record["equations"][0] for record in records}) == 4
     capsys.readouterr()
     assert main(["reproduce", "results/m-pde.jsonl"]) == 0
-    assert "4 of 4 records were reproduced." in capsys.readouterr().out
+    assert "4 of 4 records reproduced." in capsys.readouterr().out
     assert main([*line, "--max-rows", "none"]) == 2
     assert "--max-rows is 'none'" in capsys.readouterr().err

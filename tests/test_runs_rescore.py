@@ -125,18 +125,18 @@ def test_the_command_says_what_changed(capsys: Output) -> None:
     assert FILE.read_bytes() == lines
     text = capsys.readouterr().out
     assert "zero · rc-circuit  ok -> invalid_output: its predictions contradict" in text
-    assert "results/zero-ode.jsonl: 2 of 3 records would have new scores." in text
+    assert "results/zero-ode.jsonl: 2 of 3 records would get new scores." in text
     assert "left as they are: 1, as under published predictions are scored" in text
     assert "changed: nmse 2, " in text
     assert main(["rescore", "results"]) == 0
-    assert "2 of 3 records have new scores." in capsys.readouterr().out
+    assert "2 of 3 records got new scores." in capsys.readouterr().out
     first, second, third = RecordStore(FILE).read()
     assert first.metrics["nmse"] == right.metrics["nmse"]
     assert second.protocol == "published"
     assert third.status is Status.INVALID_OUTPUT
     assert [path.name for path in FILE.parent.glob("[!l]*")] == [FILE.name]
     assert main(["why", *LINE]) == 0  # the key is that of a job of today
-    assert "0 of 1 jobs would be run" in capsys.readouterr().out
+    assert "0 of 1 job would be run" in capsys.readouterr().out
 
 
 @pytest.mark.slow  # processes that import what scores
@@ -175,7 +175,7 @@ def test_records_of_schema_2_are_upgraded(capsys: Output) -> None:
     data |= {"metrics": {"nmse": 3.0}, "complexity": 1, "agreement": 0.0, "fidelity": None}
     FILE.write_text(json.dumps(data, separators=(",", ":")) + "\n", encoding="utf-8")
     assert main(["rescore", str(FILE)]) == 0
-    assert "1 of 1 records have new scores." in capsys.readouterr().out
+    assert "1 of 1 record got new scores." in capsys.readouterr().out
     assert the_record() == right
 
 

@@ -240,5 +240,5 @@ def test_tasks_of_an_earlier_command_are_waited_for(
 
     observer.message = end  # type: ignore[method-assign]
     Slurm(opens=open_here, poll_seconds=0.01).prepare(home(files).path.parent, observer)
-    assert "1 tasks of an earlier command still run" in observer.messages[0]
+    assert "1 task of an earlier command still running" in observer.messages[0]
     assert outcome(home(files).read()) == outcome(done)

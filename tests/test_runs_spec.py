@@ -246,7 +246,7 @@ def test_a_new_option_of_a_data_type_is_declared_once(capsys: pytest.CaptureFixt
     assert main(["why", *line, "--shade=light"]) == 0
     assert "run: shade changed (dark -> light) since its record of" in capsys.readouterr().out
     assert main(["reproduce", "results/zero-toy.jsonl"]) == 0
-    assert "2 of 2 records were reproduced." in capsys.readouterr().out
+    assert "2 of 2 records reproduced." in capsys.readouterr().out
     assert main(["run", *line, "--shade", "pink"]) == 2
     assert "--shade is 'pink'." in capsys.readouterr().err
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing
@@ -52,6 +53,7 @@ def install(
         found = {name: methods.find(name, workspace.algorithms) for name in names}
     else:
         found = methods.discover(workspace.algorithms)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     progress = Progress(
         BarColumn(bar_width=24),
         MofNCompleteColumn(),
@@ -82,13 +84,19 @@ def _make_all(
     results: dict[str, _Result] = {}
     with ThreadPoolExecutor(at_a_time) as pool:
         waiting = {pool.submit(_make, runtime, method): name for name, method in found.items()}
-        for future in as_completed(waiting):
-            name = waiting[future]
-            result = results[name] = future.result()
-            colour = "green" if result.made else "red"
-            word = "ready" if result.made else "cannot be made"
-            progress.console.print(f"{escape(name)}: [{colour}]{word}[/] {result.seconds:.1f} s")
-            progress.advance(task)
+        try:
+            for future in as_completed(waiting):
+                name = waiting[future]
+                result = results[name] = future.result()
+                colour = "green" if result.made else "red"
+                word = "ready" if result.made else "cannot be made"
+                told = f"{escape(name)}: [{colour}]{word}[/] {result.seconds:.1f} s"
+                progress.console.print(told)
+                progress.advance(task)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            runtime.interrupt()
+            raise
     return results
 
 

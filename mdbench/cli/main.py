@@ -17,6 +17,7 @@ from mdbench.cli.arguments import spread
 from mdbench.cli.completing import COMPLETIONS
 from mdbench.cli.declared import OPEN, OpenCommand, Told, with_options_of, with_run_options
 from mdbench.cli.exits import Exit
+from mdbench.cli.watching import watch
 from mdbench.errors import MdbenchError, UsageError
 from mdbench.runs.probe_options import ProbeOptions
 from mdbench.runs.study import Study  # noqa: TC001 - the command line is made of it
@@ -114,25 +115,20 @@ def run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be done and at what cost, as plan.")
     ] = False,
+    json: Json = False,
 ) -> int:
     """Run methods on datasets; every job leaves a record, and the same command goes on."""
-    from mdbench.cli import running
+    from mdbench.cli import planning, running
 
-    console = Console(highlight=False)
     if dry_run:
-        from mdbench.cli import planning
-
-        planning.show_plan(study, console)
+        planning.show_plan(study, Console(highlight=False), json_=json)
         return Exit.DONE
-    return running.run(study, console=console)
+    return running.run(study, console=Console(highlight=False, stderr=json), json_=json)
 
 
 @app.command(cls=OpenCommand, context_settings=OPEN)
 @with_run_options
-def plan(
-    study: Study,
-    json: Annotated[bool, typer.Option("--json", help="As JSON, with every job to run.")] = False,
-) -> None:
+def plan(study: Study, json: Json = False) -> None:
     """Say what the same options given to run would do, why, and at what cost."""
     from mdbench.cli import planning
 
@@ -287,8 +283,7 @@ def new(name: Annotated[str, typer.Argument(help="The method's name.")]) -> None
     print(f"Made {shown}: a method that runs as it stands (a linear fit).")
     print(f"  1. Put your method into {shown}/adapter.py and its facts into method.toml.")
     print(f"  2. Name its packages in {shown}/requirements.in, then: scripts/lock {name}")
-    print(f"  3. {_program()} check {name}")
-    print(f"  4. ./run.sh --algorithm {name} --data-type ode")
+    print(f"  3. {_program()} check {name}\n  4. ./run.sh --algorithm {name} --data-type ode")
 
 
 @app.command()
@@ -378,7 +373,10 @@ def check(
 def data(
     context: typer.Context,
     data_type: DataType,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder to write into.")],
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder to write into.")] = None,
+    dataset_path: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="Say what data of your own are like.")
+    ] = None,
     with_noise: Annotated[
         bool, typer.Option("--with-noise", help="The noisy files too: 40, 30, 20, 10 dB.")
     ] = False,
@@ -387,7 +385,7 @@ def data(
         str, typer.Option(metavar="NAME", help="strict, or published for MDBench's own noise.")
     ] = "strict",
 ) -> None:
-    """Write the project's datasets as NPZ files in the layout that MDBench reads."""
+    """Write the project's datasets as NPZ files as MDBench reads them, or look at your own."""
     from mdbench.cli import exporting
     from mdbench.workspace import Workspace
 
@@ -395,11 +393,10 @@ def data(
         Workspace.find(),
         Console(highlight=False),
         data_type,
-        out,
+        exporting.FilesAsked(out, dataset_path, context.args),
         with_noise=with_noise,
         seed=seed,
         protocol=read_protocol("--protocol", protocol),
-        words=context.args,
     )
 
 
@@ -444,6 +441,9 @@ def report(
     page = out if text or json else out or Path("report.html")
     console = Console(highlight=False, stderr=json)
     reporting.report(folder, page, console, title=title, text=text, json_=json)
+
+
+app.command()(watch)
 
 
 Results = Annotated[

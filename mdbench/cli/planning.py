@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
 
+from mdbench.drawing.numbers import counted
 from mdbench.runs.costs import COVERAGE, Expected, forecast
 from mdbench.runs.plan import make_plan
 from mdbench.runtimes.choose import open_runtime
@@ -41,7 +42,9 @@ def show_plan(study: Study, console: Console, *, json_: bool = False) -> None:
     for reason, count in found.reasons.items():
         console.print(f"{count} to run: {escape(reason)}", soft_wrap=True)
     due = len(found.due)
-    console.print(f"{found.jobs} jobs: {found.jobs - due} done, {due} to run. Nothing was done.")
+    console.print(
+        f"{counted(found.jobs, 'job')}: {found.jobs - due} done, {due} to run. Nothing was done."
+    )
     if due:
         takes = [
             f"{_time(found.wall_s)} at {min(found.n_jobs, due)} at a time",
@@ -94,7 +97,7 @@ def _plain(one: Expected | None) -> dict[str, float] | None:
 
 
 def _line(cost: Cost) -> str:
-    counts = f"{cost.jobs:,} jobs, {cost.done:,} done"
+    counts = f"{counted(cost.jobs, 'job')}, {cost.done:,} done"
     if not cost.to_run:
         return f"{cost.algorithm} · {cost.data_type}: {counts}"
     told = ", ".join(f"{name} {count:,}" for name, count in Counter(cost.told_by).most_common())

@@ -14,6 +14,7 @@ from mdbench.cli.reporting import write
 from mdbench.cli.showing import answers_of, place_and_name
 from mdbench.data.columns import OwnNames
 from mdbench.data.csv import read_columns
+from mdbench.drawing.numbers import counted
 from mdbench.errors import UsageError, did_you_mean
 from mdbench.expressions import parse
 from mdbench.reports.answers import states_of
@@ -96,7 +97,7 @@ def predict(
     table.writerows([repr(float(value)) for value in row] for row in rows)
     write(out, text.getvalue())
     console.print(
-        f"{len(rows)} rows by {escape(one.algorithm)}'s equations in {escape(str(out))}",
+        f"{counted(len(rows), 'row')} by {escape(one.algorithm)}'s equations in {escape(str(out))}",
         soft_wrap=True,
     )
 

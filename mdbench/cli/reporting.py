@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from rich.markup import escape
 
 from mdbench import datatypes, methods
+from mdbench.drawing.numbers import counted
 from mdbench.errors import MdbenchError, MethodError, UsageError
 from mdbench.reports.bundle import opened
 from mdbench.reports.combine import flatten, write_table
@@ -43,7 +44,10 @@ def combine(folder: Path, out: Path, console: Console) -> None:
         rows = [flatten(path.relative_to(base).as_posix(), data) for path, data in records]
     write_table(rows, out)
     files = len({path for path, _ in records})
-    console.print(f"{len(rows)} records of {files} files in {escape(str(out))}", soft_wrap=True)
+    console.print(
+        f"{counted(len(rows), 'record')} of {counted(files, 'file')} in {escape(str(out))}",
+        soft_wrap=True,
+    )
 
 
 def report(
@@ -69,7 +73,7 @@ def report(
 
         for sha256, number in studies(results):
             of = f"of the study with SHA-256 {sha256}" if sha256 else "of no study"
-            console.print(f"{number} results {of}", soft_wrap=True)
+            console.print(f"{counted(number, 'result')} {of}", soft_wrap=True)
         for table in leaderboards(boards):
             console.print(table)
         for table in model_tables(asked(results, boards), probes):
@@ -79,7 +83,9 @@ def report(
     html = html_of(results, title=title, probes=probes)
     write(out, html)
     size = len(html.encode()) / 1e6
-    console.print(f"{len(results)} results in {escape(str(out))} ({size:.1f} MB)", soft_wrap=True)
+    console.print(
+        f"{counted(len(results), 'result')} in {escape(str(out))} ({size:.1f} MB)", soft_wrap=True
+    )
 
 
 def _as_json(board: Board) -> dict[str, Any]:

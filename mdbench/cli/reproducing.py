@@ -13,6 +13,7 @@ from rich.markup import escape
 
 from mdbench.cli.exits import Exit
 from mdbench.cli.running import Display
+from mdbench.drawing.numbers import counted
 from mdbench.errors import UsageError
 from mdbench.records import RecordStore
 from mdbench.reports.bundle import opened
@@ -73,7 +74,7 @@ def _reproduce(place: Path, patterns: list[str], n_jobs: int | None, console: Co
                 count[agreed.sameness] += 1
                 _show(record, differences(old, record), agreed, console)
     same, different = count[Sameness.SAME] + count[Sameness.NEARLY], count[Sameness.OTHER]
-    console.print(f"{same} of {same + different} records were reproduced.")
+    console.print(f"{same} of {counted(same + different, 'record')} reproduced.")
     if others := count[Sameness.CHAOTIC]:
         console.print(f"{others} more cannot be: a chaotic search, under another kernel.")
     return Exit.NOT_AS_WISHED if different else Exit.DONE

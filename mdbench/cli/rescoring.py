@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 
 from mdbench.cli.exits import Exit
+from mdbench.drawing.numbers import counted
 from mdbench.errors import UsageError
 from mdbench.records import RecordStore
 from mdbench.runs.plan import slots
@@ -48,7 +49,7 @@ def rescore(results: Path, console: Console, *, dry_run: bool, n_jobs: int | Non
                 pass
         else:
             store.rewrite(tally.change)
-        tally.show(file, "would have new scores" if dry_run else "have new scores")
+        tally.show(file, "would get new scores" if dry_run else "got new scores")
     return Exit.DONE
 
 
@@ -84,7 +85,7 @@ class _Tally:
     def show(self, file: Path, verb: str) -> None:
         """Print what came of a file."""
         left = self._left.total()
-        self._print(f"{file}: {self._count - left} of {self._count} records {verb}.")
+        self._print(f"{file}: {self._count - left} of {counted(self._count, 'record')} {verb}.")
         for reason, count in self._left.most_common():
             self._print(f"    left as they are: {count}, as {reason}")
         if self._changed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import threading
 from contextlib import closing
@@ -21,18 +22,21 @@ from rich.progress import (
 from rich.table import Column
 
 from mdbench.cli.exits import Exit
+from mdbench.drawing.numbers import counted
 from mdbench.records import ANSWERED, Measured, Record, Status
 from mdbench.reports.columns import ALARM, WORSE, written
 from mdbench.reports.table import answers, failures, run_table, summary
+from mdbench.runs.advising import advice
 from mdbench.runs.backends import open_backend
 from mdbench.runs.due import explain
 from mdbench.runs.execute import execute
+from mdbench.runs.notifying import notifying
 from mdbench.runs.plan import make_plan
 from mdbench.runtimes.choose import open_runtime
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from types import TracebackType
 
     from mdbench.metrics.spec import MetricSpec
@@ -41,7 +45,7 @@ if TYPE_CHECKING:
     from mdbench.runs.spec import JobSpec
     from mdbench.runs.study import Study
 
-__all__ = ["run", "why"]
+__all__ = ["as_json", "run", "why"]
 
 ESTIMATE_SECONDS = 24 * 3600.0
 """The time left is estimated from the jobs of so long ago: single ones may take hours."""
@@ -49,33 +53,66 @@ FEW = 12
 """Records whose equations are shown whole below a table that has no room for them."""
 WIDEST = 1_000_000
 """Columns of a table in a pipe or a file, where nothing need be cut."""
+FORMAT = 1
+"""The number of the JSON's format."""
 LARGEST_TABLE = 400
 """Records beyond which the end of a run shows only the summary."""
 
 
-def run(study: Study, *, console: Console) -> int:
-    """Plan, execute and show; gives the exit status."""
-    workspace = Workspace.find()
-    plan, options = make_plan(study, workspace), study.whole
-    backend = open_backend(options)
+def run(study: Study, *, console: Console, json_: bool = False) -> int:
+    """Plan, execute and show; gives the exit status.
+
+    Parameters
+    ----------
+    console
+        Where people read; with `json_` not the standard output, which has the JSON alone.
+    """
+    options = study.whole
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # how a cluster asks to stop
-    with (
-        Display(console, plan) as display,
-        closing(
-            open_runtime(
-                options.runtime, workspace.home, display.message, require=dict(options.require)
-            )
-        ) as runtime,
-    ):
-        plan.inventory.listen(display.message)
-        result = execute(plan, runtime, display, backend)
-    many = len(result.records) > LARGEST_TABLE
-    records = [_light(record) if many else record for record in result.records]
-    _show_end(result, records, plan, console)
+    with notifying(
+        options.notify, options.result_dir, lambda text: console.print(escape(text), soft_wrap=True)
+    ) as news:
+        workspace = Workspace.find()
+        plan = make_plan(study, workspace)
+        backend = open_backend(options)
+        for line in advice(plan):
+            console.print(escape(line), style="dim", soft_wrap=True)
+        with (
+            Display(console, plan) as display,
+            closing(
+                open_runtime(
+                    options.runtime, workspace.home, display.message, require=dict(options.require)
+                )
+            ) as runtime,
+        ):
+            plan.inventory.listen(display.message)
+            result = execute(plan, runtime, display, backend)
+        found = news.ended(plan, result)
+        if json_:
+            print(json.dumps(as_json(found, result.records), allow_nan=False))
+        else:
+            many = len(result.records) > LARGEST_TABLE
+            records = [_light(record) if many else record for record in result.records]
+            _show_end(records, plan, console)
+        _show_left(result, plan, console)
     if result.interrupted:
         return Exit.INTERRUPTED
-    unavailable = any(record.status is Status.UNAVAILABLE for record in records)
-    return Exit.NOT_AS_WISHED if unavailable else Exit.DONE
+    return Exit.NOT_AS_WISHED if Status.UNAVAILABLE in found["statuses"] else Exit.DONE
+
+
+_SAID_OF_EACH = {
+    *("key", "algorithm", "data_type", "dataset", "system", "part", "options", "snr_db", "seed"),
+    *("protocol", "status", "reason", "log", "equations", "names", "metrics", "notes", "floor"),
+}
+
+
+def as_json(found: Mapping[str, Any], records: Iterable[Record]) -> dict[str, Any]:
+    """Give what came of a run, and of each of its jobs, as JSON has it (docs/watching.md)."""
+    each = [
+        record.model_dump(mode="json", include=_SAID_OF_EACH) | {"wall_s": record.measured.wall_s}
+        for record in records
+    ]
+    return {"schema": FORMAT, **found, "records": each}
 
 
 def why(study: Study, *, console: Console) -> None:
@@ -88,7 +125,7 @@ def why(study: Study, *, console: Console) -> None:
             due += bool(reason)
             says = f"run: {reason}" if reason else "not run: its record is up to date"
             console.print(escape(f"{job}  {says}"), soft_wrap=True)
-    console.print(f"{due} of {len(plan.jobs)} jobs would be run.")
+    console.print(f"{due} of {counted(len(plan.jobs), 'job')} would be run.")
 
 
 class Display:
@@ -122,6 +159,7 @@ class Display:
 
     def __enter__(self) -> Self:
         self._progress.start()
+        self._task = self._progress.add_task("getting ready", total=None)
         return self
 
     def __exit__(
@@ -140,8 +178,9 @@ class Display:
         """Show how much there is to do."""
         self._to_run = to_run
         if done:
-            self.message(f"{done} of {done + to_run} jobs have their record already.")
-        self._task = self._progress.add_task("", total=to_run)
+            self.message(f"{done} of {counted(done + to_run, 'job')} with a record already.")
+        if self._task is not None:
+            self._progress.update(self._task, total=to_run, description="")
 
     def job_started(self, job: JobSpec) -> None:
         """Name the job beside the bar."""
@@ -247,7 +286,7 @@ _SAME_IN_MANY = (
 _SHARED: dict[Any, Any] = {}
 
 
-def _show_end(result: Summary, all_: Sequence[Record], plan: Plan, console: Console) -> None:
+def _show_end(all_: Sequence[Record], plan: Plan, console: Console) -> None:
     for data_type in dict.fromkeys(record.data_type for record in all_):
         records = [record for record in all_ if record.data_type == data_type]
         specs = plan.inventory.data_type(data_type).metrics
@@ -258,11 +297,14 @@ def _show_end(result: Summary, all_: Sequence[Record], plan: Plan, console: Cons
         console.print(summary(records, specs))
         if found := failures(records):
             console.print(found)
+
+
+def _show_left(result: Summary, plan: Plan, console: Console) -> None:
     for file in plan.files.values():
         console.print(f"Results: {escape(str(file))}", soft_wrap=True)
     if result.left:
         console.print(
-            f"[yellow]{result.left} of {len(plan.jobs)} jobs are left.[/] "
+            f"[yellow]{result.left} of {counted(len(plan.jobs), 'job')} left.[/] "
             "The same command goes on from here.",
             soft_wrap=True,
         )

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from mdbench import datatypes, methods
 from mdbench.cli.reporting import html_of, read_results
-from mdbench.drawing.numbers import noise_name, scientific
+from mdbench.drawing.numbers import counted, noise_name, scientific
 from mdbench.errors import MethodError, UsageError
 from mdbench.reports.bundle import opened, write_bundle
 from mdbench.reports.changes import changes
@@ -66,7 +66,9 @@ def bundle(
         logs=logs,
     )
     size = made.size / 1e6
-    console.print(f"{made.records} records in {escape(str(out))} ({size:.1f} MB)", soft_wrap=True)
+    console.print(
+        f"{counted(made.records, 'record')} in {escape(str(out))} ({size:.1f} MB)", soft_wrap=True
+    )
     console.print(f"SHA-256 {made.sha256}", soft_wrap=True)
     if made.changed:
         console.print(

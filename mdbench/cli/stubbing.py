@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 
 from mdbench.cli.exits import Exit
+from mdbench.drawing.numbers import counted
 from mdbench.language_models.stub import MODES, Stub
 
 if TYPE_CHECKING:
@@ -31,5 +32,5 @@ def serve(mode: str, port: int, seed: int, answer: str, knows: float, console: C
         try:
             wait()
         except KeyboardInterrupt:
-            console.print(f"{stub.count} requests.")
+            console.print(f"{counted(stub.count, 'request')}.")
     return Exit.DONE

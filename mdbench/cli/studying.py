@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.markup import escape
 
+from mdbench.drawing.numbers import counted
 from mdbench.errors import UsageError
 from mdbench.runs.plan import make_plan
 from mdbench.runs.study import Study, write_study
@@ -44,6 +45,6 @@ def study(told: Told, init: Path | None, console: Console) -> None:
         plan = make_plan(Study((told.options(),)), workspace)
         found = write_study(init, told.as_typed())
         console.print(f"Wrote {escape(found.name)}.", soft_wrap=True)
-    console.print(f"{len(plan.jobs)} jobs, study {found.sha256}", soft_wrap=True)
+    console.print(f"{counted(len(plan.jobs), 'job')}, study {found.sha256}", soft_wrap=True)
     if init is not None:
         console.print(f"To run it: mdbench run --study {escape(found.name)}", soft_wrap=True)

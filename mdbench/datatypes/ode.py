@@ -17,6 +17,7 @@ from mdbench.data.npz import write_npz
 from mdbench.data.smoothing import smooth
 from mdbench.data.trajectory import Trajectory, named_columns, state_names
 from mdbench.datatypes.base import NO_OPTIONS, Background, Dataset, Drawn, Protocol, Source
+from mdbench.datatypes.shared.advice import of_trajectory
 from mdbench.datatypes.shared.derivatives import DERIVATIVES, smooths
 from mdbench.datatypes.shared.equations import (
     AGREEMENT,
@@ -177,6 +178,7 @@ class Ode(EquationType[OdeDataset]):
     check_datasets = ("rc-circuit", "harmonic-oscillator")
     options = (DERIVATIVES, *OWN_OPTIONS)
     draws = True
+    advice = staticmethod(of_trajectory)
 
     def source(self, path: Path | None = None) -> Source[OdeDataset]:
         """Open the 63 systems; or an NPZ or CSV file of the user's, or a folder of them."""
@@ -226,10 +228,7 @@ class Ode(EquationType[OdeDataset]):
         )
 
     def _as_published(
-        self,
-        make: Callable[..., EquationTask[OdeDataset]],
-        dataset: OdeDataset,
-        view: str,
+        self, make: Callable[..., EquationTask[OdeDataset]], dataset: OdeDataset, view: str
     ) -> EquationTask[OdeDataset]:
         given, clean = dataset.given, dataset.clean
         if needs := needs_of(given):

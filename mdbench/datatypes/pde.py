@@ -16,6 +16,7 @@ from mdbench.data.field_files import FIELD_ENDINGS, FIELD_HINT, read_field_file,
 from mdbench.data.noise import add_noise, add_published_noise
 from mdbench.data.npz import read_field, write_field
 from mdbench.datatypes.base import NO_OPTIONS, Drawn, Option, Protocol, Source
+from mdbench.datatypes.shared.advice import of_field
 from mdbench.datatypes.shared.derivatives import DERIVATIVES, smooths
 from mdbench.datatypes.shared.equations import (
     AGREEMENT,
@@ -111,6 +112,7 @@ class Pde(EquationType[PdeDataset]):
             method_key="max_rows",
         ),
     )
+    advice = staticmethod(of_field)
 
     def source(self, path: Path | None = None) -> Source[PdeDataset]:
         """Open the 14 systems; or a file of the user's, or a folder of them."""

@@ -19,6 +19,7 @@ from mdbench.datatypes.base import (
     Protocol,
     Source,
 )
+from mdbench.datatypes.shared.advice import of_table
 from mdbench.datatypes.shared.equations import AGREEMENT, COMPLEXITY, EquationTask, EquationType
 from mdbench.datatypes.shared.evidence import NoisyRows
 from mdbench.datatypes.shared.terms import TERM_METRICS
@@ -166,6 +167,7 @@ class Real(EquationType[RealDataset]):
     snr_levels = False
     of_equations = True
     draws = True
+    advice = staticmethod(of_table)
 
     def __init__(self, systems: Path, cache: Path) -> None:
         super().__init__(systems, cache)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from decimal import ROUND_HALF_UP, Decimal
 
-__all__ = ["cleanest_first", "duration", "fixed", "noise_name", "rounded", "scientific"]
+__all__ = ["cleanest_first", "counted", "duration", "fixed", "noise_name", "rounded", "scientific"]
 
 NOTHING = "–"
 NO_ANSWER = "none"
@@ -23,6 +23,17 @@ def cleanest_first(snr_db: float | None) -> float:
     [None, 40.0, 10.0]
     """
     return -math.inf if snr_db is None else -snr_db
+
+
+def counted(number: int, thing: str) -> str:
+    """Say how many there are of something.
+
+    Examples
+    --------
+    >>> counted(1, "job"), counted(0, "job"), counted(12000, "record")
+    ('1 job', '0 jobs', '12,000 records')
+    """
+    return f"{number:,} {thing}{'s' * (number != 1)}"
 
 
 def noise_name(snr_db: float | None) -> str:

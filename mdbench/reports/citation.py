@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from mdbench.drawing.numbers import counted
 from mdbench.errors import UsageError
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def citation(told: Mapping[str, Any], authors: Sequence[str]) -> str:
     ]
     if told["last"]:
         lines.append(f"date-released: {told['last']}")
-    what = f"{told['results']} results on {', '.join(told['data_types'])}"
+    what = f"{counted(told['results'], 'result')} on {', '.join(told['data_types'])}"
     lines.append(f"abstract: {_text(what + ' of ' + ', '.join(told['methods']))}")
     lines += ["keywords:", *(f"  - {each}" for each in ("equation discovery", "benchmark"))]
     return "\n".join(lines) + "\n"

@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from mdbench.drawing.numbers import duration, fixed
+from mdbench.drawing.numbers import counted, duration, fixed
 from mdbench.reports.columns import cell, interval, of_place, pooled, undecided
 from mdbench.reports.language_models import ASKING_HEADS, PROBE_HEADS, asking_row, probe_rows
 
@@ -63,7 +63,8 @@ def _table(data_type: str, board: Board) -> Table:
     table = Table(
         box=box.SIMPLE_HEAD,
         padding=0,
-        title=f"{data_type}: {len(board.entries)} results, ranks over {len(board.systems)} systems",
+        title=f"{data_type}: {counted(len(board.entries), 'result')}, "
+        f"ranks over {counted(len(board.systems), 'system')}",
         title_justify="left",
         caption=f"{caption}. {undecided(board)} {pooled(board)}".strip(),
         caption_justify="left",

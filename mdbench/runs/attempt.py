@@ -391,7 +391,7 @@ class Attempt:
         target = message.items[0].target if message.items else None
         shape = (len(message.items), *proposals.shape(target))
         try:
-            predictions = self._read(message.predictions, shape)
+            predictions = self._read(message.predictions, shape, each=True)
         except HandoverError as error:
             proposals.refuse(message.items, str(error))
             return
@@ -411,9 +411,9 @@ class Attempt:
             equations = tuple(map(self._view.equation, item.equations))
             yield item.model_copy(update={"equations": equations})
 
-    def _read(self, file: str, shape: tuple[int, ...]) -> NDArray[Any]:
+    def _read(self, file: str, shape: tuple[int, ...], *, each: bool = False) -> NDArray[Any]:
         like = self._task.test.targets.dtype
-        return read_predictions(file, shape, like, folder=self._folder.descriptor)
+        return read_predictions(file, shape, like, folder=self._folder.descriptor, each=each)
 
     def _heard(self, described: Described, predicted: Predicted) -> Outcome:
         """Take an answer as it was given; its data type will read it."""

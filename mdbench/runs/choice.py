@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from mdbench.datatypes.base import Proposal
+from mdbench.drawing.numbers import counted
 from mdbench.errors import AnswerError
 from mdbench.runs.judgement import MISTAKES
 
@@ -72,7 +73,7 @@ class Proposals:
         targets = len(self.task.targets)
         wanted = (targets if item.target is None else 1) if self.task.equations else 0
         if len(item.equations) != wanted:
-            self.refuse([item], f"{len(item.equations)} equations; {wanted} expected")
+            self.refuse([item], f"{counted(len(item.equations), 'equation')}; {wanted} expected")
         elif item.target is not None and item.target >= targets:
             self.refuse([item], f"target {item.target}; there are {targets}, counted from 0")
         else:

@@ -76,6 +76,7 @@ def read_predictions(
     like: np.dtype[Any],
     *,
     folder: int | None = None,
+    each: bool = False,
 ) -> NDArray[Any]:
     """Read an .npy file that must hold an array of exactly this shape.
 
@@ -89,6 +90,8 @@ def read_predictions(
     ----------
     folder
         The open folder that `path` is a name in.
+    each
+        Whether it is a pile of equal arrays, whose own shape errors tell, as their author knows it.
 
     Raises
     ------
@@ -108,7 +111,8 @@ def read_predictions(
     with os.fdopen(descriptor, "rb", buffering=0) as stream, READING:
         found, dtype = _read_header(stream.read(_MOST_HEADER) or b"", name)
         if found != shape:
-            raise HandoverError(f"predictions of shape {found}; {shape} expected")
+            one = slice(1, None) if each and found[:1] == shape[:1] else slice(None)
+            raise HandoverError(f"predictions of shape {found[one]}; {shape[one]} expected")
         texts = like.kind == "U"
         if texts and (dtype.kind != "U" or dtype.itemsize > 4 * LONGEST_TEXT):
             raise HandoverError(f"{name} is no array of texts of {LONGEST_TEXT} characters")

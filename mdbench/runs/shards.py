@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from mdbench.data.cache import write_whole
+from mdbench.drawing.numbers import counted
 from mdbench.errors import MdbenchError, RecordsError
 from mdbench.records import RecordStore, Status
 from mdbench.runs.execute import execute
@@ -108,7 +109,7 @@ class _Printer:
         _print(text)
 
     def prepared(self, to_run: int, done: int) -> None:
-        _print(f"{to_run} jobs to do, {done} done")
+        _print(f"{counted(to_run, 'job')} to do, {done} done")
 
     def job_started(self, job: JobSpec) -> None:
         _print(f"{job} ...")
@@ -296,7 +297,7 @@ def bring_home(files: ShardFiles, result_dir: Path) -> str:
     """Merge a round of an earlier command whose tasks have ended; say what came of it."""
     found = merge(files, result_dir)
     count = sum(map(len, found.lines.values()))
-    return f"{count} records of an earlier command were brought home from {FOLDER}."
+    return f"{counted(count, 'record')} of an earlier command brought home from {FOLDER}."
 
 
 def deal(

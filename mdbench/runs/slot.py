@@ -232,6 +232,7 @@ class Slot:
     def interrupt(self) -> None:
         """End the job that is running, whose record then says so."""
         self.environments.patience.end()
+        self.runtime.interrupt()
         with self._lock:
             self.interrupted = True
             if self._worker is not None:

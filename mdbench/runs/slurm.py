@@ -21,6 +21,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from mdbench.drawing.numbers import counted
 from mdbench.errors import MethodError, RecordsError, UnavailableError, UsageError
 from mdbench.records import Record
 from mdbench.runs.backend import Backend
@@ -126,8 +127,8 @@ class Slurm(Backend):
             while running := active(kind, ids):
                 if not told:
                     observer.message(
-                        f"{len(running)} tasks of an earlier command still run "
-                        f"({', '.join(sorted(running)[:3])}): they are waited for."
+                        f"{counted(len(running), 'task')} of an earlier command still running "
+                        f"({', '.join(sorted(running)[:3])}); the end is waited for."
                     )
                     told = True
                 time.sleep(self._poll_seconds)
@@ -195,7 +196,7 @@ class Slurm(Backend):
             work.observer.job_started(one.job)
             work.leave(one.job, record)
         if again:
-            work.observer.message(f"{len(again)} jobs are left: they are sent once more.")
+            work.observer.message(f"{counted(len(again), 'job')} left: sent once more.")
         return again
 
     def _task_minutes(self, jobs: Sequence[Ready]) -> int:
@@ -275,8 +276,9 @@ class Slurm(Backend):
             ) from None
         files.submitted(self._kind, [str(job.job_id) for job in jobs])
         work.observer.message(
-            f"{len(left)} jobs in {len(jobs)} tasks, {min(work.plan.n_jobs, len(jobs))} at a time "
-            f"({jobs[0].job_id} ...); what they print: {files.prints}"
+            f"{counted(len(left), 'job')} in {counted(len(jobs), 'task')}, "
+            f"{min(work.plan.n_jobs, len(jobs))} at a time ({jobs[0].job_id} ...); "
+            f"what they print: {files.prints}"
         )
         found: Sequence[Any] = jobs
         return found

@@ -23,6 +23,7 @@ from mdbench.runs.typed import (
     option_key,
     read,
     read_backend,
+    read_command,
     read_count,
     read_jobs,
     read_pair,
@@ -437,6 +438,17 @@ class RunOptions(Terms, ModelRoute):
                 "--require WHAT=LEVEL...",
                 "Refuse to run with less, e.g. network=hard.",
                 read_require,
+                of_run=True,
+            )
+        ),
+    )
+    notify: tuple[str, ...] = field(
+        default=(),
+        metadata=declared(
+            Typed(
+                "--notify CMD",
+                "Run a program at the end, told what came of it: see docs/watching.md.",
+                read_command,
                 of_run=True,
             )
         ),

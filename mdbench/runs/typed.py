@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import shlex
 from dataclasses import MISSING, dataclass, fields
 from difflib import get_close_matches
 from pathlib import Path
@@ -27,6 +28,7 @@ __all__ = [
     "option_key",
     "read",
     "read_backend",
+    "read_command",
     "read_count",
     "read_jobs",
     "read_pair",
@@ -49,6 +51,8 @@ T = TypeVar("T")
 
 SMALLEST_MEMORY_MB = 64
 """A worker that has imported NumPy takes half of that."""
+_SHELL = set("();<>|&")
+"""What only a shell understands."""
 _MAX_SEEDS = 10_000
 _NEAR = 0.75
 """How alike a name and an option are, of 1, for the one to be the other mistyped."""
@@ -232,6 +236,31 @@ def told_words(
         else:
             given[option.key] = True
     return given
+
+
+def read_command(option: str, text: str) -> tuple[str, ...]:
+    """Split a command into its words.
+
+    Raises
+    ------
+    UsageError
+        If quotes do not match, if there is nothing, or if it has what only a shell understands.
+    """
+    lexer = shlex.shlex(text, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    lexer.commenters = ""
+    try:
+        words = tuple(lexer)
+    except ValueError as error:
+        raise UsageError(f"{option} is {text!r}: {error}.", "Quote it as in a shell.") from None
+    if not words or not words[0]:
+        raise UsageError(f"{option} names no program.", "E.g. --notify 'notify-send mdbench'")
+    if found := next((word for word in words if word and set(word) <= _SHELL), None):
+        raise UsageError(
+            f"{option} has {found!r}, which only a shell understands, and none runs it.",
+            f"Ask for one: {option} 'sh -c \"...\"'",
+        )
+    return words
 
 
 def read_path(_: str, text: str) -> Path:

@@ -312,6 +312,9 @@ class Runtime(ABC):
             If the method's folder lacks what it takes.
         """
 
+    def interrupt(self) -> None:  # noqa: B027 - not every runtime makes something
+        """End what is being made, and make nothing more; `prepare` then raises."""
+
     @abstractmethod
     def size_mb(self, prepared: Prepared) -> float:
         """Give the space that an environment takes on the disk, in MiB."""

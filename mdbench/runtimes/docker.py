@@ -48,6 +48,7 @@ from mdbench.runtimes.launch import (
 from mdbench.runtimes.lines import JOB, LineWorker
 from mdbench.runtimes.nobody import NOBODY
 from mdbench.runtimes.pipes import Pipes
+from mdbench.runtimes.programs import Programs
 from mdbench.runtimes.protocol import MAX_LINE
 from mdbench.runtimes.scratch import Scratch, remove_left_over
 
@@ -92,6 +93,7 @@ class DockerRuntime(Runtime):
     def __init__(self, home: Path, on_line: Callable[[str], None] | None = None) -> None:
         self._images = Images(home, on_line)
         self._on_line = on_line
+        self._programs = Programs()
         self._enforcement: Enforcement | None = None
         self._sizes: dict[str, float] = {}
 
@@ -117,7 +119,8 @@ class DockerRuntime(Runtime):
         return {"image": made_of}
 
     def prepare(self, method: Method) -> Prepared:
-        made = self._images.build(method)
+        with self._programs.at_work():
+            made = self._images.build(method)
         self._sizes[made.id] = made.size_mb
         return Prepared(
             command=(made.id,),
@@ -126,6 +129,9 @@ class DockerRuntime(Runtime):
             packages=made.packages,
             details={"image": made.id, "image_tag": made.tag, "base_image": made.base},
         )
+
+    def interrupt(self) -> None:
+        self._programs.end()
 
     def size_mb(self, prepared: Prepared) -> float:
         return self._sizes[prepared.command[0]]

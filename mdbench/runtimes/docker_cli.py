@@ -9,15 +9,15 @@ from __future__ import annotations
 import json
 import os
 import re
-import signal
 import subprocess
 import threading
 from collections import deque
-from contextlib import suppress
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from mdbench.errors import UnavailableError
 from mdbench.runtimes.pip_settings import redact
+from mdbench.runtimes.programs import kill_group, running
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -75,17 +75,14 @@ def docker(arguments: Sequence[str], failure: str, *, timeout: float = ANSWER_SE
         If it fails, if there is no such program, or if no engine answers.
     """
     try:
-        done = subprocess.run(
+        with running(
             ["docker", *arguments],
             stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            errors="replace",
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             env=os.environ | _PLAIN,
-            timeout=timeout,
-            check=False,
-        )
+        ) as process:
+            printed, complained = process.communicate(timeout=timeout)
     except OSError as error:
         raise _no_program(error) from None
     except subprocess.TimeoutExpired:
@@ -94,10 +91,10 @@ def docker(arguments: Sequence[str], failure: str, *, timeout: float = ANSWER_SE
             "See whether it answers: docker info",
             passing=True,
         ) from None
-    if done.returncode != 0:
-        lines = [redact(line) for line in done.stderr.splitlines() if line.strip()]
+    if process.returncode != 0:
+        lines = [redact(line) for line in complained.splitlines() if line.strip()]
         raise _failed(failure, "docker", lines[-_TAIL_LINES:])
-    return done.stdout
+    return str(printed)
 
 
 def image(reference: str) -> dict[str, Any] | None:
@@ -192,53 +189,41 @@ def follow(
     UnavailableError
         If it fails or takes longer than `timeout` seconds; holds the last lines.
     """
-    try:
-        process = subprocess.Popen(
-            command,
-            env={**os.environ, **_PLAIN, **environment},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            encoding="utf-8",
-            errors="replace",
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise _no_program(error) from None
-    late = threading.Event()
-
-    def end() -> None:
-        late.set()
-        _kill(process)
-
-    timer = threading.Timer(timeout, end)
-    timer.daemon = True
-    timer.start()
     tail: deque[str] = deque(maxlen=_TAIL_LINES)
-    assert process.stdout is not None  # noqa: S101 - for the type checker
-    with process:
+    late = threading.Event()
+    with ExitStack() as stack:
         try:
-            for line in process.stdout:
-                if shown := redact(line.rstrip()):
-                    tail.append(shown)
-                    on_line(shown)
-        except BaseException:
-            _kill(process)
-            raise
-        finally:
-            timer.cancel()
+            process = stack.enter_context(
+                running(
+                    command,
+                    env={**os.environ, **_PLAIN, **environment},
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                )
+            )
+        except OSError as error:
+            raise _no_program(error) from None
+
+        def end() -> None:
+            late.set()
+            kill_group(process)
+
+        timer = threading.Timer(timeout, end)
+        timer.daemon = True
+        timer.start()
+        stack.callback(timer.cancel)
+        assert process.stdout is not None  # noqa: S101 - for the type checker
+        for line in process.stdout:
+            if shown := redact(line.rstrip()):
+                tail.append(shown)
+                on_line(shown)
+        process.wait()
     if late.is_set():
         tail.append(f"it was ended after {timeout:.0f} s")
     if process.returncode != 0:
         program = "docker" if command[0] == "docker" else "pip"
         raise _failed(failure, program, list(tail), hint)
-
-
-def _kill(process: subprocess.Popen[str]) -> None:
-    if process.poll() is None:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
 
 
 def _failed(failure: str, program: str, lines: Sequence[str], hint: str = "") -> UnavailableError:

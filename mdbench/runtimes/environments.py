@@ -23,6 +23,7 @@ from uv import find_uv_bin
 from mdbench.errors import MethodError, UnavailableError
 from mdbench.runtimes import bubblewrap
 from mdbench.runtimes.cgroups import make_group
+from mdbench.runtimes.heartbeat import filled
 from mdbench.runtimes.installing import (
     compile_bytecode,
     make_once,
@@ -149,9 +150,8 @@ def prepare(
             key += f" {hashlib.sha256(file.read_bytes()).hexdigest()}"
     short_hash = hashlib.sha256(key.encode()).hexdigest()[:12]
     prefix = method_environments(home) / f"{method_name}-{short_hash}"
-    say = on_line or _ignore
 
-    def make() -> None:
+    def make(say: Callable[[str], None]) -> None:
         say(f"making the environment of {method_name} in {prefix}")
         settings = _settings()
         if build and build_lock.is_file():
@@ -206,7 +206,9 @@ def prepare(
                 )
         compile_bytecode(prefix)
 
-    make_once(prefix, key, make, say, sealed=True)
+    heard = on_line or _ignore
+    telling = filled(make, f"making the environment of {method_name}", prefix, lock, heard)
+    make_once(prefix, key, telling, heard, sealed=True)
     return Environment(
         prefix=prefix,
         python=_python(prefix),

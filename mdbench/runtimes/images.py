@@ -26,6 +26,7 @@ from mdbench.methods import files_of
 from mdbench.runtimes import base_images, docker_cli, wheels
 from mdbench.runtimes.base_images import Base, dockerfile, sha256
 from mdbench.runtimes.environments import python_range, read_lock
+from mdbench.runtimes.heartbeat import speaking
 from mdbench.runtimes.installing import claimed
 from mdbench.runtimes.pip_settings import read_pip_settings
 from mdbench.runtimes.scratch import Scratch
@@ -195,7 +196,12 @@ class Images:
             raise MethodError(f"{method.folder} cannot be read: {error}.") from None
         _check_python(method, self.base())
         recipe = self._recipe(method.name, method.lock, method.spec.system_packages, method.fetch)
-        self._once(recipe.tag, recipe.identity, lambda: self._environment(recipe))
+        try:
+            self._once(recipe.tag, recipe.identity, lambda: self._environment(recipe))
+        except UnavailableError as error:
+            if method.spec.build and "wheels of" in error.message:
+                raise UnavailableError(error.message, _OF_BUILDS) from None
+            raise
         text = dockerfile("method")
         content = sha256(recipe.identity, text, fingerprint)
         tag = f"mdbench-{_docker_name(method.name)}:{content[:12]}"
@@ -289,7 +295,8 @@ class Images:
                 with claimed(self._folder / tag.replace(":", "-"), self._say):
                     found = _image_of(tag, content)
                     if found is None:
-                        make()
+                        with speaking(self._say, lambda: f"making the image {tag}"):
+                            make()
                         found = _image_of(tag, content)
             except OSError as error:
                 raise UnavailableError(
@@ -379,6 +386,10 @@ class Images:
             )
 
 
+_OF_BUILDS = (
+    "Its packages are built from sources (build = true), and only wheels go into an image: use "
+    "--runtime venv, or make the wheels once and name their folder (PIP_FIND_LINKS)."
+)
 _PACKAGE_NAME = r"[a-z0-9][a-z0-9+.-]+"
 
 

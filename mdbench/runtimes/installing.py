@@ -13,6 +13,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import time
 from collections import deque
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING
 from mdbench.errors import UnavailableError
 from mdbench.runtimes import manifest
 from mdbench.runtimes.pip_settings import redact
+from mdbench.runtimes.programs import check_stopped, running
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -43,6 +45,7 @@ _PROJECT = Path(__file__).resolve().parents[2]
 STAMP = ".mdbench-stamp"
 """Marks an environment as ours; says what it was made for once it is whole."""
 _TAIL_LINES = 12
+_LOOK_SECONDS = 0.2
 _HIDDEN_FROM_UV = ("VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONHOME", "PYTHONPATH", "UV_PYTHON")
 """Variables by which another environment that is active would get in the way."""
 _PLAIN_OUTPUT = {"UV_NO_PROGRESS": "1", "UV_NO_WRAP": "1", "NO_COLOR": "1"}
@@ -167,16 +170,13 @@ def run_uv(
     if wrap is not None:
         command = wrap(command, environment)
     tail: deque[str] = deque(maxlen=most_lines)
-    with subprocess.Popen(
+    with running(
         command,
         cwd=cwd,
         env=environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        text=True,
-        encoding="utf-8",
-        errors="replace",
     ) as process:
         assert process.stdout is not None  # noqa: S101 - for the type checker
         for line in process.stdout:
@@ -249,13 +249,13 @@ def compile_bytecode(prefix: Path) -> None:
     options = ["-q", "-j", str(processes), "-x", "/site-packages/.*/tests?/"]
     # Isolated, lest PYTHONPYCACHEPREFIX put it elsewhere.  A package may ship a file that is
     # no valid Python, so the exit status says nothing.
-    subprocess.run(
+    with running(
         [str(prefix / "bin" / "python"), "-I", "-m", "compileall", *options, str(prefix / "lib")],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        check=False,
-    )
+    ) as process:
+        process.wait()
 
 
 def split_requirements(text: str) -> dict[str, str]:
@@ -308,11 +308,17 @@ def _is_whole(prefix: Path, key: str) -> bool:
 def claimed(prefix: Path, on_line: Callable[[str], None]) -> Iterator[None]:
     """Hold the lock of what is made at `prefix`, waiting for another process that has it."""
     with _lock_file(prefix).open("a", encoding="utf-8") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            on_line(f"waiting for another process that makes {prefix.name}")
-            fcntl.flock(file, fcntl.LOCK_EX)
+        waiting = False
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if not waiting:
+                    on_line(f"waiting for another process that makes {prefix.name}")
+                waiting = True
+                check_stopped()
+                time.sleep(_LOOK_SECONDS)
         yield
 
 

@@ -33,6 +33,7 @@ from mdbench.runtimes.launch import (
 )
 from mdbench.runtimes.lines import JOB, LineWorker
 from mdbench.runtimes.nobody import NOBODY, may_be_nobody
+from mdbench.runtimes.programs import Programs
 from mdbench.runtimes.scratch import Scratch, folder_mb, remove_left_over
 from mdbench.runtimes.watchdog import PERIOD_SECONDS, Watchdog
 
@@ -76,6 +77,7 @@ class VenvRuntime(Runtime):
     ) -> None:
         self._home = home
         self._on_line = on_line
+        self._programs = Programs()
         self._wrapped = not bubblewrap.trouble() if wrapped is None else wrapped
         remove_left_over(on_line)
         remove_left_groups()
@@ -98,21 +100,25 @@ class VenvRuntime(Runtime):
         return {}
 
     def prepare(self, method: Method) -> Prepared:
-        made = environments.prepare(
-            method.name,
-            method.lock,
-            method.spec.python,
-            self._home,
-            build=method.spec.build,
-            fetch=method.fetch,
-            on_line=self._on_line,
-        )
+        with self._programs.at_work():
+            made = environments.prepare(
+                method.name,
+                method.lock,
+                method.spec.python,
+                self._home,
+                build=method.spec.build,
+                fetch=method.fetch,
+                on_line=self._on_line,
+            )
         return Prepared(
             command=(str(made.python),),
             identity=f"{made.lock_sha256} python {made.python_version}",
             python=made.python_version,
             packages=made.packages,
         )
+
+    def interrupt(self) -> None:
+        self._programs.end()
 
     def size_mb(self, prepared: Prepared) -> float:
         return folder_mb(Path(prepared.command[0]).parent.parent)

@@ -20,6 +20,7 @@ from mdbench.datatypes.base import (
     chosen,
 )
 from mdbench.datatypes.shared.terms import TERM_METRICS, beside_the_truth
+from mdbench.drawing.numbers import counted
 from mdbench.errors import AnswerError, EquationError
 from mdbench.expressions import Equation, parse
 from mdbench.metrics.agreement import agreement
@@ -173,7 +174,9 @@ class EquationType(DataType[D, EquationTask[D]]):
         """
         strict = task.protocol is Protocol.STRICT
         if len(raw.equations) != len(task.targets):
-            raise AnswerError(f"{len(raw.equations)} equations; {len(task.targets)} expected")
+            raise AnswerError(
+                f"{counted(len(raw.equations), 'equation')}; {len(task.targets)} expected"
+            )
         read, _ = _read_and_counted(raw.equations, task.variables)
         values = self.values(task, read)
         predictions, known = raw.predictions, raw.recorded.get(AGREEMENT.name)

@@ -1,0 +1,346 @@
+"""The report of a run that goes on, served to a browser on this machine.
+
+Nothing but the page and its state is served, both from memory: no address names a file.  A page
+that nobody looks at is not made again, and one that is looked at takes a fifth of a core at most.
+
+Who may read it: on a loopback address whoever is on this machine; on any other whoever has the
+token, which stands in the address.  Either way the name in the Host header has to be one of this
+machine's, lest a web page elsewhere read the report through a name that it points here (DNS
+rebinding).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import ipaddress
+import json
+import os
+import re
+import secrets
+import socket
+import threading
+import time
+from contextlib import suppress
+from html import escape
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.resources import files
+from pathlib import Path
+from socketserver import TCPServer
+from typing import TYPE_CHECKING, Any, Self
+
+from mdbench.errors import MdbenchError, UsageError
+from mdbench.reports.language_models import FOLDER as PROBES_FOLDER
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["LivePage", "LiveServer", "stamp"]
+
+LOOK_SECONDS = 1.0
+"""How often it is looked whether there are new records."""
+PAUSE_SECONDS = 3.0
+"""The least time between the making of two pages."""
+IDLE = 4.0
+"""How many times as long as a page took nothing is made after it."""
+AWAY_SECONDS = 15.0
+"""A page that nobody has asked for so long is not made again; an open one asks every 2 s."""
+REQUEST_SECONDS = 10.0
+"""How long a client may be silent within its request, or while it is answered."""
+MOST_CLIENTS = 32
+"""Requests that are served at a time; more are hung up on."""
+
+_POLICY = re.compile(r'(<meta http-equiv="Content-Security-Policy" content="[^"]*)(">)')
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+_WAITING = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; \
+script-src 'unsafe-inline'; img-src data:">
+<link rel="icon" href="data:,">
+<title>{title}</title>
+<style>body {{ font: 1rem/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 40rem; \
+padding: 0 1rem; overflow-wrap: anywhere; }}</style>
+</head>
+<body>
+<h1>{title}</h1>
+<p>{text}</p>
+<p>This page fills by itself as jobs end.</p>
+</body>
+</html>
+"""
+
+
+def stamp(folder: Path) -> str:
+    """Say what the files of records are like now: another text, and there is something new.
+
+    Parameters
+    ----------
+    folder
+        Of results, or one file; need not exist.
+    """
+    found = []
+    with suppress(OSError):
+        if folder.is_file():
+            found.append(_state_of(folder))
+    for place, below, names in os.walk(folder):
+        if "logs" in below:  # as many files as jobs
+            below.remove("logs")
+        probes = Path(place).name == PROBES_FOLDER
+        for name in names:
+            if name.endswith(".jsonl") or (probes and name.endswith(".json")):
+                with suppress(OSError):
+                    found.append(_state_of(Path(place, name)))
+    return "\n".join(sorted(found))
+
+
+def _state_of(path: Path) -> str:
+    told = path.stat()
+    return f"{path} {told.st_ino} {told.st_size} {told.st_mtime_ns}"
+
+
+class LivePage:
+    """The newest page of a folder of results, made again when its records have changed.
+
+    Parameters
+    ----------
+    folder
+        Of results; need not exist yet.
+    make
+        Makes the page; raises `MdbenchError` where it cannot, such as before there are records.
+    title
+        The heading until there is a page.
+    clock
+        Seconds, of which only differences count.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        make: Callable[[], str],
+        *,
+        title: str,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._folder = folder
+        self._make = make
+        self._clock = clock
+        self._wanted_until = clock() + AWAY_SECONDS
+        self._not_before = clock()
+        self._stamp: str | None = None
+        self._title = title
+        self._trouble = ""
+        self._made = False
+        self._take(self._waiting("Nothing has been read yet."))
+
+    def ask(self) -> tuple[bytes, str]:
+        """Give the page and its state, a JSON object, as they are; somebody looks at it."""
+        self._wanted_until = self._clock() + AWAY_SECONDS
+        return self._shown
+
+    def look(self) -> bool:
+        """Make the page again if it is time to and there is something new; tell whether it was."""
+        now = self._clock()
+        if now > self._wanted_until or now < self._not_before:
+            return False
+        # Taken before: what is written meanwhile is for the next one.
+        found = stamp(self._folder)
+        if found == self._stamp:
+            return False
+        try:
+            html, self._trouble = self._make(), ""
+            self._made = True
+        except (MdbenchError, OSError) as error:
+            self._trouble = error.message if isinstance(error, MdbenchError) else str(error)
+            html = "" if self._made else self._waiting(self._trouble)
+        self._stamp = found
+        end = self._clock()
+        self._not_before = end + max(PAUSE_SECONDS, IDLE * (end - now))
+        self._take(html)
+        return True
+
+    def follow(self) -> None:
+        """Look for ever, until an exception ends it."""
+        while True:
+            self.look()
+            time.sleep(LOOK_SECONDS)
+
+    def _waiting(self, text: str) -> str:
+        return _WAITING.format(title=escape(self._title), text=escape(text))
+
+    def _take(self, html: str) -> None:
+        """Show a page from now on, or with an empty text the one of before."""
+        if html:
+            version = hashlib.sha256(html.encode()).hexdigest()[:16]
+            self._version, self._page = version, _live(html, version).encode()
+        state = {"version": self._version, "trouble": self._trouble if self._made else ""}
+        self._shown = self._page, json.dumps(state)
+
+
+def _live(html: str, version: str) -> str:
+    """Let a page ask for its successor, and look as before when it has come."""
+    script = (files("mdbench.reports") / "templates" / "live.js").read_text(encoding="utf-8")
+    html = _POLICY.sub(r"\1; connect-src 'self'\2", html, count=1)
+    head, end, tail = html.rpartition("</body>")
+    return f'{head}<script data-version="{version}">\n{script}</script>\n{end}{tail}'
+
+
+class LiveServer(ThreadingHTTPServer):
+    """Serves a live page; to be entered, and left when it is to end.
+
+    Parameters
+    ----------
+    host
+        The address, or name, to listen at.
+    port
+        0 for a free one.
+
+    Attributes
+    ----------
+    token
+        What has to stand in the address; empty on a loopback address.
+    url
+        Where the page is.
+
+    Raises
+    ------
+    UsageError
+        If nobody can listen there.
+    """
+
+    daemon_threads = True
+    block_on_close = False
+    allow_reuse_port = False
+    request_queue_size = MOST_CLIENTS
+
+    def __init__(self, page: LivePage, *, host: str = "127.0.0.1", port: int = 0) -> None:
+        self.page = page
+        self._room = threading.BoundedSemaphore(MOST_CLIENTS)
+        self._given = host
+        try:
+            where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+            self.address_family, address = where[0], where[4]
+            super().__init__((str(address[0]), int(address[1])), _Handler)
+        except (OSError, UnicodeError, OverflowError) as error:
+            raise UsageError(
+                f"Nothing can listen at {host}, port {port}: {error}.",
+                "Leave --port out for a free one; --host is an address of this machine, and by "
+                "default 127.0.0.1.",
+            ) from None
+        bound = ipaddress.ip_address(str(self.server_address[0]).partition("%")[0])
+        self.loopback = bound.is_loopback
+        self.token = "" if self.loopback else secrets.token_urlsafe(32)
+        shown = socket.gethostname() if bound.is_unspecified else host
+        shown = f"[{shown}]" if ":" in shown else shown
+        self.url = f"http://{shown}:{self.server_address[1]}/" + (self.token and f"{self.token}/")
+        self._thread = threading.Thread(
+            target=self.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True
+        )
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.shutdown()
+        self._thread.join()
+        self.server_close()
+
+    def server_bind(self) -> None:
+        """Bind, without asking anybody for this machine's name, which may take long."""
+        TCPServer.server_bind(self)
+        self.server_name, self.server_port = self._given, int(self.server_address[1])
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Serve a request in a thread of its own, as far as there is room."""
+        if not self._room.acquire(blocking=False):
+            self.shutdown_request(request)
+            return
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Serve one request."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._room.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of clients that hang up."""
+
+    def knows(self, host: str) -> bool:
+        """Tell whether a Host header names this machine, and not a name that anyone points here."""
+        match = re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[^:\[\]@/\s]+)(?::[0-9]{1,5})?", host)
+        if match is None:
+            return False
+        name = match[1].strip("[]").rstrip(".").lower()
+        try:
+            address = ipaddress.ip_address(name)
+        except ValueError:
+            names = {"localhost"}
+            if not self.loopback:
+                names |= {self._given.lower(), socket.gethostname().lower()}
+            return name in names
+        return address.is_loopback or not self.loopback
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: LiveServer
+    timeout = REQUEST_SECONDS
+    server_version = "mdbench"
+    sys_version = ""
+
+    def do_GET(self) -> None:
+        self._answer(body=True)
+
+    def do_HEAD(self) -> None:
+        self._answer(body=False)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - its name there
+        """Keep the terminal, and the token, to ourselves."""
+
+    def _answer(self, *, body: bool) -> None:
+        hosts = self.headers.get_all("Host") or []
+        if len(hosts) != 1 or not self.server.knows(hosts[0]):
+            self._send(HTTPStatus.FORBIDDEN, "This name is none of this machine's.", body=body)
+            return
+        path = self.path.partition("?")[0]
+        if self.server.token:
+            given = path.removeprefix("/").partition("/")[0]
+            if not hmac.compare_digest(given.encode(), self.server.token.encode()):
+                self._send(
+                    HTTPStatus.FORBIDDEN, "The token of the printed address is missing.", body=body
+                )
+                return
+            path = path.removeprefix(f"/{given}")
+        match path:
+            case "/":
+                self._send(HTTPStatus.OK, self.server.page.ask()[0], "text/html", body=body)
+            case "/state":
+                state = self.server.page.ask()[1]
+                self._send(HTTPStatus.OK, state, "application/json", body=body)
+            case _:
+                self._send(HTTPStatus.NOT_FOUND, "There is nothing here.", body=body)
+
+    def _send(
+        self, status: HTTPStatus, content: bytes | str, kind: str = "text/plain", *, body: bool
+    ) -> None:
+        content = content.encode() if isinstance(content, str) else content
+        self.send_response(status)
+        self.send_header("Content-Type", f"{kind}; charset=utf-8")
+        self.send_header("Content-Length", str(len(content)))
+        for name, value in _HEADERS.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if body:
+            self.wfile.write(content)

@@ -1,0 +1,132 @@
+"""The programs that make environments and images: none outlives what it was started for.
+
+Needs the standard library only, as the set-up of the core environment (scripts/bootstrap.py) runs
+before anything is installed.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+from mdbench.errors import UnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+__all__ = ["Programs", "check_stopped", "kill_group", "running"]
+
+
+class Programs:
+    """The programs of one runtime, which can all be ended, whatever thread waits for them."""
+
+    def __init__(self) -> None:
+        self._running: set[subprocess.Popen[str]] = set()
+        self._lock = threading.Lock()
+        self._stopped = False
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """Take for ours whatever this thread runs meanwhile."""
+        before = _OURS.set(self)
+        try:
+            yield
+        finally:
+            _OURS.reset(before)
+
+    def end(self) -> None:
+        """Kill all of them with what they have started, and let no other one begin."""
+        with self._lock:
+            self._stopped = True
+            running = list(self._running)
+        for process in running:
+            kill_group(process)
+
+    def check(self) -> None:
+        """Refuse to go on once they were ended.
+
+        Raises
+        ------
+        UnavailableError
+            Then.
+        """
+        if self._stopped:
+            raise UnavailableError("It was stopped.", "The same command goes on from here.")
+
+    def start(self, command: Sequence[str], options: dict[str, Any]) -> subprocess.Popen[str]:
+        """Start one, unless they were ended."""
+        with self._lock:
+            self.check()
+            process = subprocess.Popen(command, start_new_session=True, text=True, **options)
+            self._running.add(process)
+        return process
+
+    def forget(self, process: subprocess.Popen[str]) -> None:
+        """Know no more of one that has ended."""
+        with self._lock:
+            self._running.discard(process)
+
+
+_OURS: ContextVar[Programs | None] = ContextVar("programs", default=None)
+
+
+def check_stopped() -> None:
+    """Refuse to go on where the programs of this thread were ended.
+
+    Raises
+    ------
+    UnavailableError
+        Then.
+    """
+    if (ours := _OURS.get()) is not None:
+        ours.check()
+
+
+@contextmanager
+def running(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[str]]:
+    """Run a program in a session of its own; it has ended when the block has.
+
+    Where the block ends by an exception, such as Ctrl-C, the program is killed with all that it
+    has started.
+
+    Parameters
+    ----------
+    command
+        The program and its arguments.
+    **options
+        Of `subprocess.Popen`.
+
+    Raises
+    ------
+    UnavailableError
+        If the programs of this thread were ended (`Programs.at_work`).
+    OSError
+        If there is no such program.
+    """
+    ours = _OURS.get() or Programs()
+    process = ours.start(command, {"encoding": "utf-8", "errors": "replace", **options})
+    try:
+        with process:
+            try:
+                yield process
+            except BaseException as error:
+                if not isinstance(error, Exception):
+                    ours.end()
+                kill_group(process)
+                process.wait()
+                raise
+        check_stopped()
+    finally:
+        ours.forget(process)
+
+
+def kill_group(process: subprocess.Popen[str]) -> None:
+    """Kill a program that `running` started, with all that it has started in its session."""
+    if process.poll() is None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)

@@ -1,0 +1,263 @@
+"""What a run tells at its end: a command of the user's, and programs that read its JSON."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import signal
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from house import ZERO, HereRuntime, add_method, is_running, wait_until, workspace
+from rich.console import Console
+from rich.progress import TaskID
+
+import mdbench
+from mdbench.cli import main, running
+from mdbench.errors import DataError, UsageError
+from mdbench.records import RecordStore
+from mdbench.runs.notifying import notifying
+from mdbench.runs.typed import read_command
+from mdbench.runtimes import choose
+
+if TYPE_CHECKING:
+    from mdbench.runs.spec import JobSpec
+    from mdbench.workspace import Workspace
+
+Output = pytest.CaptureFixture[str]
+LINE = "run --algorithm zero --data-type ode --dataset rc-circuit glider"
+
+TELLER = """\
+import json, os, sys
+told = {name: value for name, value in os.environ.items() if name.startswith("MDBENCH_")}
+with open("told.jsonl", "a") as file:
+    file.write(json.dumps([json.load(sys.stdin), told]) + "\\n")
+print("nothing for standard output")
+sys.exit(3)
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    made = workspace(tmp_path)
+    for name, value in (
+        *(("MDBENCH_ROOT", made.root), ("MDBENCH_HOME", made.home), ("COLUMNS", 120)),
+        ("MDBENCH_RUNTIME", "venv"),
+    ):
+        monkeypatch.setenv(name, str(value))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(choose, "VenvRuntime", lambda *_, **__: HereRuntime())
+    add_method(made, "zero")
+    Path("tell.py").write_text(TELLER, encoding="utf-8")
+    return made
+
+
+def tell(*more: str) -> list[str]:
+    return [*LINE.split(), "--notify", f"'{sys.executable}' tell.py", *more]
+
+
+def told() -> list[tuple[dict[str, Any], dict[str, str]]]:
+    if not Path("told.jsonl").exists():
+        return []
+    return [json.loads(line) for line in Path("told.jsonl").read_text("utf-8").splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("notify-send done", ("notify-send", "done")),
+        ("a 'b c' \"d $E\" f\\ g", ("a", "b c", "d $E", "f g")),
+        ("sh -c 'x && y | z > w; v'", ("sh", "-c", "x && y | z > w; v")),
+        ("a '' *.csv ~ # b", ("a", "", "*.csv", "~", "#", "b")),
+    ],
+)
+def test_a_command_is_split_and_nothing_else(text: str, words: tuple[str, ...]) -> None:
+    assert read_command("--notify", text) == words
+
+
+@pytest.mark.parametrize("text", ["a && b", "a|b", "a; b", "a > b", "a &", "$(a)", "'a", "", " "])
+def test_what_takes_a_shell_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="--notify"):
+        read_command("--notify", text)
+
+
+@pytest.mark.usefixtures("place")
+def test_a_finished_run_is_told(capfd: Output) -> None:
+    assert main(tell()) == 0
+    captured = capfd.readouterr()
+    assert "nothing for standard output" not in captured.out
+    assert "nothing for standard output" in captured.err
+    # It failed, which is said, and changes nothing.
+    assert "tell.py: it ended with exit status 3" in captured.out
+    ((stdin, variables),) = told()
+    assert stdin["schema"] == 1
+    assert stdin["event"] == variables["MDBENCH_EVENT"] == "finished"
+    assert stdin["folder"] == variables["MDBENCH_FOLDER"] == str(Path("results").absolute())
+    assert stdin["statuses"] == {"ok": 2}
+    counts = {
+        name: stdin[name] for name in ("jobs", "ran", "skipped", "left", "answered", "failed")
+    }
+    assert counts == {"jobs": 2, "ran": 2, "skipped": 0, "left": 0, "answered": 2, "failed": 0}
+    assert variables["MDBENCH_JOBS"] == "2"
+    assert float(variables["MDBENCH_SECONDS"]) == stdin["seconds"] > 0
+    assert "notify" not in Path("results/zero-ode.jsonl").read_text(encoding="utf-8")
+
+
+def test_failures_are_counted(place: Workspace) -> None:
+    (place.algorithms / "zero" / "adapter.py").write_text(
+        "class Adapter:\n    def __init__(self, *, seed, threads): raise ValueError('no')\n",
+        encoding="utf-8",
+    )
+    assert main(tell()) == 0
+    ((stdin, _),) = told()
+    assert (stdin["event"], stdin["answered"], stdin["failed"]) == ("finished", 0, 2)
+
+
+@pytest.mark.usefixtures("place")
+def test_a_run_that_cannot_be_done_is_told(capfd: Output) -> None:
+    assert main([*tell(), "--dataset-path", "nowhere.csv"]) == 2
+    ((stdin, variables),) = told()
+    assert stdin["event"] == "failed"
+    assert "nowhere.csv" in stdin["reason"]
+    assert stdin["jobs"] is None
+    assert variables["MDBENCH_JOBS"] == ""
+    assert "nowhere.csv" in capfd.readouterr().err
+
+
+def test_an_interrupted_run_is_told(
+    place: Workspace, monkeypatch: pytest.MonkeyPatch, capfd: Output
+) -> None:
+    (place.algorithms / "zero" / "adapter.py").write_text(
+        ZERO.replace(
+            "def fit(self, problem):", "def fit(self, problem):\n        time.sleep(600)\n"
+        ).replace("import numpy as np", "import time\nimport numpy as np"),
+        encoding="utf-8",
+    )
+    started = running.Display.job_started
+
+    def stop(self: running.Display, job: JobSpec) -> None:
+        started(self, job)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(running.Display, "job_started", stop)
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        assert main(tell("--n-jobs", "1")) == 130
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    ((stdin, _),) = told()
+    assert (stdin["event"], stdin["left"]) == ("interrupted", 2)
+    assert "2 of 2 jobs left" in capfd.readouterr().out
+
+
+@pytest.mark.usefixtures("place")
+def test_a_missing_program_is_refused_before_anything_is_run(capsys: Output) -> None:
+    assert main([*LINE.split(), "--notify", "no-such-program x"]) == 2
+    assert "there is no program 'no-such-program'" in capsys.readouterr().err
+    assert not Path("results").exists()
+
+
+@pytest.mark.usefixtures("place")
+def test_a_study_says_it_for_the_whole_run() -> None:
+    study = ["study", "--init", "study.toml", *tell()[1:]]
+    assert main(study) == 0
+    assert told() == []
+    assert main(["run", "--study", "study.toml"]) == 0
+    assert [stdin["event"] for stdin, _ in told()] == ["finished"]
+
+
+@pytest.mark.usefixtures("place")
+def test_python_says_it_too() -> None:
+    lines: list[str] = []
+    mdbench.run("zero", "ode", dataset="glider", say=lines.append, notify=tell()[-1])
+    assert [stdin["ran"] for stdin, _ in told()] == [1]
+    assert any("exit status 3" in line for line in lines)
+
+
+def test_a_command_that_does_not_end_is_ended_with_its_children(tmp_path: Path) -> None:
+    lines: list[str] = []
+    script = f"sleep 600 & echo $! > {tmp_path}/pid; wait"
+    with notifying(["sh", "-c", script], tmp_path, lines.append, seconds=1.0):
+        pass
+    (line,) = lines
+    assert line.endswith("it was ended after 1 s")
+    pid = int((tmp_path / "pid").read_text(encoding="ascii"))
+    assert wait_until(lambda: not is_running(pid))
+
+
+def test_whatever_happens_the_run_s_own_error_comes_through(tmp_path: Path) -> None:
+    lines: list[str] = []
+    with (
+        pytest.raises(DataError, match="ours"),
+        notifying(["sh", "-c", "kill -9 $$"], tmp_path, lines.append),
+    ):
+        raise DataError("ours")
+    assert lines == ["--notify sh -c 'kill -9 $$': it was ended by signal 9"]
+    # One that does not read what it is told is no failure, however much that is.
+    lines.clear()
+    with pytest.raises(DataError), notifying(["true"], tmp_path, lines.append):
+        raise DataError("long " * 100_000)
+    assert len(lines) <= 1
+    (tmp_path / "text").write_text("no program", encoding="utf-8")
+    (tmp_path / "text").chmod(0o755)
+    with notifying([str(tmp_path / "text")], tmp_path, lines.append):
+        pass
+    assert "it cannot be run" in lines[-1]
+
+
+@pytest.mark.usefixtures("place")
+def test_json_of_a_run_is_alone_on_standard_output(capfd: Output) -> None:
+    assert main([*LINE.split(), "--json"]) == 0
+    captured = capfd.readouterr()
+    found = json.loads(captured.out)
+    assert (found["schema"], found["jobs"], found["ran"]) == (1, 2, 2)
+    assert found["statuses"] == {"ok": 2}
+    assert "zero · rc-circuit" in captured.err
+    assert "Results: results/zero-ode.jsonl" in captured.err
+    kept = RecordStore(Path(found["files"][0])).latest()
+    for one in found["records"]:
+        record = json.loads(kept[one["key"]].to_line())
+        assert one.pop("wall_s") == record["measured"]["wall_s"]
+        assert one == {name: record[name] for name in one}
+    assert main([*LINE.split(), "--json"]) == 0
+    again = json.loads(capfd.readouterr().out)
+    assert (again["ran"], again["skipped"]) == (0, 2)
+    assert [one["key"] for one in again["records"]] == [one["key"] for one in found["records"]]
+
+
+@pytest.mark.usefixtures("place")
+def test_json_of_a_dry_run_is_that_of_plan(capfd: Output) -> None:
+    assert main([*LINE.split(), "--json", "--dry-run"]) == 0
+    dry = json.loads(capfd.readouterr().out)
+    assert main(["plan", *LINE.split()[1:], "--json"]) == 0
+    assert dry == json.loads(capfd.readouterr().out)
+    assert not Path("results").exists()
+
+
+@pytest.mark.usefixtures("place")
+def test_json_of_an_error_is_nothing(capfd: Output) -> None:
+    for more in (["--dataset", "no-such"], ["--runtime", "podman"]):
+        words = [word for word in LINE.split() if word not in {"rc-circuit", "glider", "--dataset"}]
+        assert main([*words, "--json", *more]) == 2
+        captured = capfd.readouterr()
+        assert captured.out == ""
+        assert captured.err.startswith("error:")
+
+
+def test_without_colour_the_bar_stays() -> None:
+    text = io.StringIO()
+    console = Console(file=text, force_terminal=True, no_color=True, width=80, _environ={})
+    plan: Any = SimpleNamespace(jobs=(), inventory=None)
+    with running.Display(console, plan) as display:
+        display.prepared(2, 0)
+        display._progress.advance(display._task or TaskID(0))
+        display._progress.refresh()
+    shown = text.getvalue()
+    assert "━" in shown
+    assert "1/2" in shown
+    assert re.search(r"\x1b\[[0-9;]*m", shown) is None
