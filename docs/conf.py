@@ -81,13 +81,15 @@ def _modules(text: str) -> str:
     """Follow each heading that names a module by what its docstrings say."""
 
     def described(match: re.Match[str]) -> str:
-        directive = f".. automodule:: {match[1]}\n   :members:\n   :no-index-entry:"
+        directive = f".. automodule:: {match[1]}\n   :members:"
         return f"{match[0]}\n\n```{{eval-rst}}\n{directive}\n```\n"
 
     return re.sub(r"^## `(mdbench[\w.]*)`.*?(?=^## |\Z)", described, text, flags=re.M | re.S)
 
 
 def _complete(_: Sphinx, page: str, source: list[str]) -> None:
+    # What is not a page is in the repository only.
+    source[0] = re.sub(r"\[([^\]]+)\]\(\.\./([^)]+)\)", r"\1 (`\2`)", source[0])
     if page in LISTS:
         source[0] += _contents(page, source[0])
     elif page == "api":

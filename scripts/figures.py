@@ -36,11 +36,13 @@ def main() -> None:
 def draw(data_type: str, dataset: str, methods: tuple[str, ...], number: int) -> str:
     """Draw a system as the report does, from the records in docs/results."""
     place = Workspace.find()
-    kind = find(data_type, place.datasets, place.arrays)
+    kind = find(data_type, place.datasets / data_type, place.arrays / data_type)
     clean = kind.source(None).load(dataset, snr_db=None, seed=0, protocol=Protocol.STRICT)
     answers = [_recorded(data_type, dataset, method, i) for i, method in enumerate(methods)]
     drawn = re.findall(
-        r"<svg(?! class).*?</svg>", kind.pictures(clean, answers, Room(EVALUATIONS)).html, re.DOTALL
+        r'<svg class="(?:plot|panel)".*?</svg>',
+        kind.pictures(clean, answers, Room(EVALUATIONS)).html,
+        re.DOTALL,
     )
     return standalone(drawn[number], {one.method: one.number for one in answers})
 
