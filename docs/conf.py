@@ -35,6 +35,7 @@ autodoc_typehints = "none"  # signatures say them
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
 napoleon_google_docstring = False
+napoleon_use_ivar = True
 napoleon_use_rtype = False
 toc_object_entries_show_parents = "hide"
 
@@ -42,7 +43,6 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"mdbench {version}"
 html_static_path = ["_static"]
 html_css_files = ["pages.css"]
-html_js_files = ["pages.js"]
 html_copy_source = False
 html_show_search_summary = False  # a page that is opened from a file may not read others
 html_theme_options = {
@@ -50,15 +50,16 @@ html_theme_options = {
     "header_links_before_dropdown": 7,
     "navbar_align": "left",
     "navbar_persistent": ["search-button"],
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
     "footer_start": ["copyright"],
     "footer_end": [],
     "show_prev_next": True,
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
-    "show_toc_level": 2,
+    "show_toc_level": 1,
 }
 html_show_sphinx = False
+html_context = {"default_mode": "auto"}
 copyright = f"{author}, MIT licence"  # noqa: A001 - Sphinx's name
 html_sidebars = {"index": [], "gallery": [], "api": []}
 
