@@ -85,7 +85,9 @@ def _modules(text: str) -> str:
         directive = f".. automodule:: {match[1]}\n   :members:"
         return f"{match[0]}\n\n```{{eval-rst}}\n{directive}\n```\n"
 
-    return re.sub(r"^## `(mdbench[\w.]*)`.*?(?=^## |\Z)", described, text, flags=re.M | re.S)
+    return re.sub(
+        r"^## `(mdbench[\w.]*)`.*?(?=^## |\Z)", described, text, flags=re.MULTILINE | re.DOTALL
+    )
 
 
 def _complete(_: Sphinx, page: str, source: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""The tutorials, followed to the letter in a clean folder: files written, commands run, output compared."""
+"""The tutorials, followed to the letter in a clean folder."""
 
 from __future__ import annotations
 
@@ -55,7 +55,9 @@ def steps(page: str) -> list[Step]:
     found = []
     for fence in FENCE.finditer(text):
         if fence[1] == "console":
-            found += [Step("", one) for one in re.split(r"^(?=\$ )", fence[2], flags=re.M) if one]
+            found += [
+                Step("", one) for one in re.split(r"^(?=\$ )", fence[2], flags=re.MULTILINE) if one
+            ]
         else:
             named = NAMED.search(text[: fence.start()])
             assert named, f"{page}: which file is this?\n{fence[2]}"
@@ -123,7 +125,9 @@ def test_a_tutorial_says_what_is_printed(page: str, clone: Path) -> None:
 def test_a_scientist_has_an_equation_in_three_commands() -> None:
     commands = [step.text for step in steps("tutorial-data.md")]
     first = next(i for i, text in enumerate(commands) if "dFleas/dt = " in text)
-    assert len([text for text in commands[: first + 1] if "mdbench" in text or "run.sh" in text]) <= 3
+    assert (
+        len([text for text in commands[: first + 1] if "mdbench" in text or "run.sh" in text]) <= 3
+    )
 
 
 @pytest.mark.parametrize(
