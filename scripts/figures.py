@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import re
-import sys
 from pathlib import Path
 
 from results import standalone
@@ -59,4 +58,4 @@ def _recorded(data_type: str, dataset: str, method: str, number: int) -> Shown:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

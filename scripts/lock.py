@@ -1,4 +1,4 @@
-"""Writes the hashed locks of the core, of its development and pages, and of the methods; see scripts/lock."""
+"""Writes the hashed locks of core, development, pages and methods; see scripts/lock."""
 
 from __future__ import annotations
 

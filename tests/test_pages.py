@@ -71,7 +71,7 @@ new Promise((done) => {
   const look = () => {
     const links = [...document.querySelectorAll('#search-results li a')];
     const pages = links.map((link) => link.pathname.split('/').pop());
-    pages.length ? done(pages) : setTimeout(look, 50);
+    pages.includes('report.html') ? done(pages) : setTimeout(look, 50);  // one by one
   };
   look();
 })
