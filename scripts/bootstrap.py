@@ -62,7 +62,7 @@ def clean() -> None:
     """Remove all environments that were made here, the methods' too, and all images."""
     home = Workspace.find().home
     methods = method_environments(home)
-    prefixes = [ROOT / ".venv", ROOT / ".venv-dev", *methods.glob("*")]
+    prefixes = [ROOT / ".venv", ROOT / ".venv-dev", ROOT / ".venv-docs", *methods.glob("*")]
     for prefix in prefixes:
         if discard(prefix, say):
             say(f"removed {prefix}")

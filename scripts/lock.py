@@ -1,4 +1,4 @@
-"""Writes the hashed locks of the core, of its development and of the methods; see scripts/lock."""
+"""Writes the hashed locks of core, development, pages and methods; see scripts/lock."""
 
 from __future__ import annotations
 
@@ -30,14 +30,15 @@ def main(arguments: list[str]) -> int:
 
 
 def lock_core(options: list[str]) -> None:
-    """Lock the core and its development environment; where both have a package, they agree."""
+    """Lock the core, its development and its pages; where two have a package, they agree."""
     project = ROOT / "pyproject.toml"
     python = tomllib.loads(project.read_text(encoding="utf-8"))["project"]["requires-python"]
     core = ROOT / "requirements.lock"
     build = ["--group", "build", *options]
     lock_requirements(project, core, python, options=build)
-    development = ["--group", "dev", "--constraint", core.name, *build]
-    lock_requirements(project, ROOT / "requirements-dev.lock", python, options=development)
+    for group, name in (("dev", "requirements-dev.lock"), ("docs", "requirements-docs.lock")):
+        more = ["--group", group, "--constraint", core.name, *build]
+        lock_requirements(project, ROOT / name, python, options=more)
 
 
 def lock_method(name: str, options: list[str]) -> None:

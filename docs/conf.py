@@ -1,0 +1,104 @@
+"""How Sphinx makes docs/ into pages; see scripts/docs.
+
+The pages are plain Markdown, as they are read on a forge.  What Sphinx needs beside it is added
+here: the table of contents follows the links of the pages that only list others, and each module
+that a heading of the API page names is followed by what its docstrings say.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+FOLDER = Path(__file__).resolve().parent
+# An editable install is of the folder that it was made in; the pages are of this one.
+sys.path.insert(0, str(FOLDER.parent))
+
+_PROJECT = tomllib.loads((FOLDER.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+project = "mdbench"
+author = "the authors of mdbench"
+version = release = _PROJECT["version"]
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+exclude_patterns = ["_build"]
+source_suffix = {".md": "markdown"}
+myst_heading_anchors = 4
+highlight_language = "text"
+autodoc_typehints = "none"  # signatures say them
+autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True
+napoleon_google_docstring = False
+napoleon_use_ivar = True
+napoleon_use_rtype = False
+toc_object_entries_show_parents = "hide"
+
+html_theme = "pydata_sphinx_theme"
+html_title = f"mdbench {version}"
+html_static_path = ["_static"]
+html_css_files = ["pages.css"]
+html_copy_source = False
+html_show_search_summary = False  # a page that is opened from a file may not read others
+html_theme_options = {
+    "logo": {"text": "mdbench"},
+    "header_links_before_dropdown": 7,
+    "navbar_align": "left",
+    "navbar_persistent": ["search-button"],
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "show_prev_next": True,
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
+    "show_toc_level": 1,
+}
+html_show_sphinx = False
+html_context = {"default_mode": "auto"}
+copyright = f"{author}, MIT licence"  # noqa: A001 - Sphinx's name
+html_sidebars = {"index": [], "gallery": [], "api": []}
+
+LISTS = ("index", "tutorials", "how-to", "reference", "results", "explanation")
+"""Pages that list others: their links are the table of contents."""
+SECTIONS = ("tutorials", "how-to", "reference", "results", "explanation", "gallery", "api")
+
+
+def _contents(page: str, text: str) -> str:
+    """Give the table of contents that the links of a page make, which is not shown on it."""
+    if page == "index":
+        pages = list(SECTIONS)
+    else:
+        pages = re.findall(r"^- \[[^\]]+\]\(([\w-]+)\.md\)", text, re.MULTILINE)
+    listed = "\n".join(pages)
+    return f"\n\n```{{toctree}}\n:hidden:\n:maxdepth: 2\n\n{listed}\n```\n"
+
+
+def _modules(text: str) -> str:
+    """Follow each heading that names a module by what its docstrings say."""
+
+    def described(match: re.Match[str]) -> str:
+        directive = f".. automodule:: {match[1]}\n   :members:"
+        return f"{match[0]}\n\n```{{eval-rst}}\n{directive}\n```\n"
+
+    return re.sub(
+        r"^## `(mdbench[\w.]*)`.*?(?=^## |\Z)", described, text, flags=re.MULTILINE | re.DOTALL
+    )
+
+
+def _complete(_: Sphinx, page: str, source: list[str]) -> None:
+    # What is not a page is in the repository only.
+    source[0] = re.sub(r"\[([^\]]+)\]\(\.\./([^)]+)\)", r"\1 (`\2`)", source[0])
+    if page in LISTS:
+        source[0] += _contents(page, source[0])
+    elif page == "api":
+        source[0] = _modules(source[0])
+
+
+def setup(app: Sphinx) -> None:
+    """Tell Sphinx what is done to the pages."""
+    app.connect("source-read", _complete)

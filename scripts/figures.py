@@ -1,0 +1,61 @@
+"""Draws the pictures of docs/gallery.md that are of single systems; see scripts/figures."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from pathlib import Path
+
+from results import standalone
+
+from mdbench.datatypes import find
+from mdbench.datatypes.base import Protocol, Room, Shown
+from mdbench.workspace import Workspace
+
+ROOT = Path(__file__).resolve().parent.parent
+PICTURES = {
+    "trajectory": ("ode", "lotka-volterra-simple", ("sindy", "linear"), 1),
+    "unseen": ("ode", "lorenz-equations-periodic", ("sindy",), 1),
+    "measurements": ("real", "kepler", ("operon", "linear"), 0),
+    "field": ("pde", "burgers", (), 0),
+}
+"""Of each file: data type, system, the methods whose recorded answers are drawn, and which of the
+system's pictures it is."""
+EVALUATIONS = 100_000
+
+
+def main() -> None:
+    """Draw all of them."""
+    for name, (data_type, dataset, methods, number) in PICTURES.items():
+        svg = draw(data_type, dataset, methods, number)
+        (ROOT / "docs" / "figures" / f"{name}.svg").write_text(svg, encoding="utf-8")
+
+
+def draw(data_type: str, dataset: str, methods: tuple[str, ...], number: int) -> str:
+    """Draw a system as the report does, from the records in docs/results."""
+    place = Workspace.find()
+    kind = find(data_type, place.datasets / data_type, place.arrays / data_type)
+    clean = kind.source(None).load(dataset, snr_db=None, seed=0, protocol=Protocol.STRICT)
+    answers = [_recorded(data_type, dataset, method, i) for i, method in enumerate(methods)]
+    drawn = re.findall(
+        r'<svg class="(?:plot|panel)".*?</svg>',
+        kind.pictures(clean, answers, Room(EVALUATIONS)).html,
+        re.DOTALL,
+    )
+    return standalone(drawn[number], {one.method: one.number for one in answers})
+
+
+def _recorded(data_type: str, dataset: str, method: str, number: int) -> Shown:
+    file = ROOT / "docs" / "results" / f"{data_type}.csv"
+    with file.open(encoding="utf-8", newline="") as lines:
+        row = next(
+            row
+            for row in csv.DictReader(lines)
+            if (row["algorithm"], row["dataset"], row["snr_db"]) == (method, dataset, "")
+        )
+    return Shown(method, number, json.loads(row["equations"]), {})
+
+
+if __name__ == "__main__":
+    main()
