@@ -6,7 +6,15 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from mdbench.drawing.numbers import NO_ANSWER, NOTHING, duration, fixed, rounded, scientific
+from mdbench.drawing.numbers import (
+    NO_ANSWER,
+    NOTHING,
+    duration,
+    fixed,
+    percent,
+    rounded,
+    scientific,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -157,7 +165,7 @@ def cell(spec: MetricSpec, found: Aggregated, *, primary: bool = False) -> Cell:
         return Cell(_counts(found.counts), found.value)
     if spec.kind == "flag" and not primary:
         count = fixed(found.value * found.of)
-        return Cell(f"{count}/{found.of} ({fixed(100 * found.value)}\xa0%)", found.value)
+        return Cell(f"{count}/{found.of} ({percent(found.value)})", found.value)
     return _with_alarm(spec, written(spec, found.value), found.value)
 
 
@@ -204,7 +212,7 @@ def written(spec: MetricSpec, value: Value) -> str:
     if math.isinf(value):
         return NO_ANSWER
     if spec.kind == "flag":
-        return {0.0: "no", 1.0: "yes"}.get(value, f"{fixed(100 * value)}\xa0%")
+        return {0.0: "no", 1.0: "yes"}.get(value, percent(value))
     powers = spec.scale == "log" and spec.digits
     return scientific(value) if powers else rounded(value, spec.digits)
 

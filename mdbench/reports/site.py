@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from mdbench import __version__
-from mdbench.drawing.numbers import cleanest_first, fixed, noise_name, scientific
+from mdbench.drawing.numbers import cleanest_first, fixed, noise_name, percent, scientific
 from mdbench.drawing.svg import COLOURS, marker
 from mdbench.records import ANSWERED, RERUN_ALWAYS, Status
 from mdbench.reports import figures, leaderboard
@@ -131,7 +131,7 @@ def page(
         families=sorted({row.family for row in known.values()}),
         protocols=protocols,
         resamples=leaderboard.RESAMPLES,
-        coverage=f"{leaderboard.COVERAGE:.0%}",
+        coverage=percent(leaderboard.COVERAGE),
         data=Markup(_json(data_json)),  # noqa: S704 - `<` is escaped
     )
 

@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from mdbench.drawing.numbers import duration, fixed
+from mdbench.drawing.numbers import duration, fixed, percent
 from mdbench.reports.columns import cell, interval, of_place, pooled, undecided
 from mdbench.reports.language_models import ASKING_HEADS, PROBE_HEADS, asking_row, probe_rows
 
@@ -101,8 +101,8 @@ def _interval(primary: MetricSpec, row: Row) -> str:
 
 
 def _short(spec: MetricSpec, row: Row) -> str:
-    """Write a flag that has a mark as a count, another as a share, rounded down: 100 % is all."""
+    """Write a flag that has a mark as a count, another as a share, as all tables."""
     found = row.values[spec.name]
     if spec.kind == "flag" and not spec.mark and found.value is not None:
-        return f"{int(100 * found.value + 1e-9)}%"
+        return percent(found.value, "")
     return cell(spec, found).text.partition(" (")[0]

@@ -14,6 +14,10 @@
   const fixed = (x, digits = 0) => x === null ? NOTHING : !isFinite(x) ? NO_ANSWER : x.toFixed(digits);
   const rounded = (x, digits) => x === null || !isFinite(x) || Math.abs(x) <= (digits ? 1e3 : 1e6)
     ? fixed(x, digits) : scientific(x);
+  const percent = (x) => {
+    const whole = Math.round(Number((100 * x).toPrecision(15)));
+    return (x > 0 && x < 1 ? Math.min(99, Math.max(1, whole)) : whole) + "\u00a0%";
+  };
   const duration = (s) => s === null ? NOTHING : s < 0.0995 ? fixed(1000 * s) + " ms"
     : s < 10 ? fixed(s, 1) + " s" : s < 3600 ? fixed(s) + " s" : fixed(s / 3600, 1) + " h";
 
@@ -31,7 +35,7 @@
     };
     spec.alarming = (x) => spec.alarm !== null && isFinite(x) && spec.loss(x) > spec.loss(spec.alarm);
     spec.written = (x) => x === null ? NOTHING : !isFinite(x) ? NO_ANSWER
-      : spec.kind === "flag" ? (x === 0 ? "no" : x === 1 ? "yes" : fixed(100 * x) + "\u00a0%")
+      : spec.kind === "flag" ? (x === 0 ? "no" : x === 1 ? "yes" : percent(x))
       : spec.scale === "log" && spec.digits ? scientific(x) : rounded(x, spec.digits);
     spec.of = (values) => !values.length ? null
       : spec.aggregate === "counts" ? values.filter((x) => x !== 0).length
@@ -206,7 +210,7 @@
     }
     if (spec.kind === "flag" && !isPrimary) {
       const count = fixed(value * values.length);
-      return [`${count}/${values.length} (${fixed(100 * value)}\u00a0%)`, value];
+      return [`${count}/${values.length} (${percent(value)})`, value];
     }
     const alarm = spec.alarming(value);
     return [spec.written(value) + (alarm ? ALARM : ""), value, alarm ? spec.warning : ""];
