@@ -14,7 +14,18 @@ from mdbench.drawing.numbers import cleanest_first, fixed, noise_name, percent, 
 from mdbench.drawing.svg import COLOURS, marker
 from mdbench.records import ANSWERED, RERUN_ALWAYS, Status
 from mdbench.reports import figures, leaderboard
-from mdbench.reports.columns import Cell, cells, columns, pooled, undecided, warning, written
+from mdbench.reports.circumstances import circumstances
+from mdbench.reports.columns import (
+    CUT_EXPLAINED,
+    Cell,
+    cells,
+    columns,
+    cut_off,
+    pooled,
+    undecided,
+    warning,
+    written,
+)
 from mdbench.reports.entries import marked
 from mdbench.reports.heat import heat_map
 from mdbench.reports.language_models import (
@@ -25,7 +36,7 @@ from mdbench.reports.language_models import (
     curves,
     probe_rows,
 )
-from mdbench.reports.results import report_order, studies
+from mdbench.reports.results import report_order
 from mdbench.reports.systems import Scope, system_section
 
 if TYPE_CHECKING:
@@ -105,6 +116,7 @@ def page(
         "silent": [str(status) for status in sorted(RERUN_ALWAYS)],
         "resamples": leaderboard.RESAMPLES,
         "coverage": leaderboard.COVERAGE,
+        "cut": CUT_EXPLAINED,
         "types": {
             kind: _columns(board, methods, noise, protocols) for kind, board in boards.items()
         },
@@ -123,7 +135,7 @@ def page(
         sections=sections,
         models=_models(results, boards, numbers, probes),
         count=len(results),
-        studies=studies(results),
+        circumstances=circumstances(results),
         first=min((r.measured.started[:10] for r in results if r.measured.started), default=""),
         last=max((r.measured.started[:10] for r in results), default=""),
         noise=[noise_name(snr_db) for snr_db in noise],
@@ -190,7 +202,7 @@ def _section(
         for number, (name, ones) in enumerate(by_system.items())
     ]
     heat = [
-        (noise_name(snr_db), Markup(heat_map(board, snr_db)))  # noqa: S704 - our own SVG
+        (scope.noise.index(snr_db), noise_name(snr_db), Markup(heat_map(board, snr_db)))  # noqa: S704 - our own SVG
         for snr_db in board.noise_levels
     ]
     shown = columns(board)
@@ -201,6 +213,7 @@ def _section(
         "columns": shown,
         "rows": [cells(board, row, shown) for row in board.rows],
         "undecided": undecided(board),
+        "cut_off": cut_off(board.rows),
         "pooled": pooled(board),
         "marks": marked(board.known),
         "nothing": written(primary, primary.nothing),
@@ -306,7 +319,12 @@ def _json(value: Any) -> str:
 
 def _safe(figure: figures.Figure) -> dict[str, Any]:
     svg = Markup(figure.svg)  # noqa: S704 - our own SVG, whose texts were escaped
-    return {"title": figure.title, "caption": figure.caption, "svg": svg}
+    return {
+        "title": figure.title,
+        "caption": figure.caption,
+        "svg": svg,
+        "whole": figure.whole,
+    }
 
 
 def _sign(number: int) -> Markup:

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mdbench.drawing.numbers import duration, fixed, percent
-from mdbench.reports.columns import cell, interval, of_place, pooled, undecided
+from mdbench.reports.columns import CUT, cell, cut_off, interval, of_place, pooled, undecided
 from mdbench.reports.language_models import ASKING_HEADS, PROBE_HEADS, asking_row, probe_rows
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def _table(data_type: str, board: Board) -> Table:
         padding=0,
         title=f"{data_type}: {len(board.entries)} results, ranks over {len(board.systems)} systems",
         title_justify="left",
-        caption=f"{caption}. {undecided(board)} {pooled(board)}".strip(),
+        caption=f"{caption}. {cut_off(board.rows)} {undecided(board)} {pooled(board)}".strip(),
         caption_justify="left",
     )
     table.add_column("rank", justify="right", no_wrap=True)
@@ -78,7 +78,7 @@ def _table(data_type: str, board: Board) -> Table:
     for row in board.rows:
         line = [
             fixed(row.rank, 2),
-            f"{row.method}*" if row.reference else row.method,
+            f"{row.method}*" if row.reference else f"{row.method}{CUT * row.cut_off}",
             cell(primary, row.values[primary.name], primary=True).text,
             *[_interval(primary, row)] * ends,
             *(_short(spec, row) for spec in others),
