@@ -99,12 +99,13 @@ def page(
     noise = list(dict.fromkeys(result.snr_db for result in results))
     noise.sort(key=cleanest_first)
     protocols = sorted({result.protocol for result in results})
-    scope = Scope(numbers, noise, protocols, picture, describe)
+    known = {row.method: row for board in boards.values() for row in board.rows}
+    references = {row.method for row in known.values() if row.reference}
+    scope = Scope(numbers, noise, protocols, picture, describe, references)
     sections = [
         _section(kind, by_type[kind], board, scope, (derivatives or {}).get(kind, "d"))
         for kind, board in boards.items()
     ]
-    known = {row.method: row for board in boards.values() for row in board.rows}
     data_json = {
         "methods": [
             [m, known[m].family, int(known[m].reference), known[m].origin] for m in methods
