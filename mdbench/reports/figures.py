@@ -210,15 +210,26 @@ def _accuracy_and_size(board: Board, numbers: Mapping[str, int]) -> Figure | Non
         for px, loss in front[1:]:
             path += f"H{plot.at_x(px):.1f}V{plot.at_y(primary.loss(loss)):.1f}"
         plot.parts.append(f'<path class="front" d="{path}"/>')
+    _name_and_mark(plot, places, numbers)
+    caption = (
+        f"Of each method. The line is the Pareto front: no method has both fewer {size.title} "
+    )
+    caption += f"and a better {primary.title} than one on it. References are not part of it. "
+    caption += "Marks that would lie on each other stand side by side."
+    return Figure(title, caption, plot.render())
+
+
+def _name_and_mark(
+    plot: Plot, places: Mapping[str, tuple[float, float]], numbers: Mapping[str, int]
+) -> None:
+    """Draw methods as marks with names, none of which hides another one."""
     taken: list[tuple[float, float]] = []
-    marks: list[tuple[float, float]] = []
-    for row in sorted(rows, key=lambda row: -places[row.method][1]):
-        px, py = places[row.method]
-        at_x, at_y = plot.at_x(px), plot.at_y(py)
-        moved = _beside(at_x, at_y, marks)
-        marks.append((moved, at_y))
-        plot.series(numbers[row.method], row.method, [(px, py)], aside=moved - at_x)
-        at_x = moved
+    marks: dict[str, tuple[float, float]] = {}
+    for method in sorted(places, key=lambda method: -places[method][1]):
+        x, y = places[method]
+        at_y = plot.at_y(y)
+        at_x = _beside(plot.at_x(x), at_y, marks.values())
+        marks[method] = at_x, at_y
         shift, anchor = (-9, "end") if at_x > 0.7 * WIDTH else (9, "start")
         label, step = at_y - 5, 1
         while any(abs(at_x - ox) < LABEL and abs(label - oy) < LINE for ox, oy in taken):
@@ -226,13 +237,10 @@ def _accuracy_and_size(board: Board, numbers: Mapping[str, int]) -> Figure | Non
                 step = -1
             label += step
         taken.append((at_x, label))
-        plot.text(at_x + shift, label, row.method, anchor, "halo")
-    caption = (
-        f"Of each method. The line is the Pareto front: no method has both fewer {size.title} "
-    )
-    caption += f"and a better {primary.title} than one on it. References are not part of it. "
-    caption += "Marks that would lie on each other stand side by side."
-    return Figure(title, caption, plot.render())
+        plot.text(at_x + shift, label, method, anchor, "halo")
+    for method, (at_x, _) in marks.items():  # over the names, whose halos would hide them
+        point = places[method]
+        plot.series(numbers[method], method, [point], aside=at_x - plot.at_x(point[0]))
 
 
 def _beside(x: float, y: float, marks: Iterable[tuple[float, float]]) -> float:

@@ -57,7 +57,7 @@ const drawFigures = (section, type, {losses, unfit, counted, rows, entries}, dat
         const row = rows.find((each) => each.name === group.dataset.m);
         const k = type.specs.findIndex((each) => each.weighs);
         const size = row && row.values[k].value, score = row ? row.values[0].value : null;
-        if (size && score !== null) found.push([atX(size), atY(clip(score, y.log))]);
+        if (size && score !== null) found.push([atX(size), atY(clip(score, y.log))]);  // moved aside below
       } else places.forEach((place, n) => {
         const values = told.figure === "time" ? ofTime(m, place, counted.attempted) : ofNoise(spec, m, place);
         if (!values.length) return;
@@ -80,20 +80,48 @@ const drawFigures = (section, type, {losses, unfit, counted, rows, entries}, dat
     }
     // What was written and joined for all results would be wrong.
     for (const part of svg.querySelectorAll(":scope > .front, :scope > .halo")) part.remove();
-    if (told.figure === "weighed") for (const group of svg.querySelectorAll("g[data-m]")) {
-      const sign = group.querySelector(":scope > [transform]");
-      if (!sign) continue;
-      const [dx, dy] = sign.getAttribute("transform").slice(10, -1).split(" ").map(Number);
-      const [x0, y0] = group.dataset.p.split(" ").map(Number), label = document.createElementNS(SVG, "text");
-      const right = x0 + dx > 0.7 * WIDTH;
-      label.setAttribute("class", "halo");
-      label.setAttribute("x", x0 + dx + (right ? -9 : 9));
-      label.setAttribute("y", y0 + dy - 5);
-      label.setAttribute("text-anchor", right ? "end" : "start");
-      label.textContent = group.dataset.m;
-      svg.append(label);
-    }
+    if (told.figure === "weighed") besides(svg, primary, rows, path);
   }
+};
+
+// Marks that hide none, names that hide none, and the front of what no other method beats.
+const besides = (svg, primary, rows, path) => {
+  const SIZE = 4.5, WIDTH = 480, LABEL = 90, LINE = 13, BOTTOM = 330 - 46;
+  const marks = [], names = [], own = [], labels = [];
+  const families = new Map(rows.map((row) => [row.name, row]));
+  const shown = [...svg.querySelectorAll("g[data-m]")].filter((group) => group.style.display !== "none");
+  for (const group of shown) {
+    const sign = group.querySelector(":scope > [transform]");
+    const [dx, y] = sign.getAttribute("transform").slice(10, -1).split(" ").map(Number);
+    const [x0, y0] = group.dataset.p.split(" ").map(Number), at = [x0 + dx, y0 + y];
+    let x = at[0];
+    const step = x <= WIDTH / 2 ? 2 * SIZE : -2 * SIZE;
+    while (marks.some(([ox, oy]) => Math.abs(x - ox) < SIZE && Math.abs(at[1] - oy) < SIZE)) x += step;
+    marks.push([x, at[1]]);
+    sign.setAttribute("transform", `translate(${(x - x0).toFixed(1)} ${y.toFixed(1)})`);
+    if (!families.get(group.dataset.m).reference && at[1] > 24) own.push(at);
+    const right = x > 0.7 * WIDTH, label = document.createElementNS(svg.namespaceURI, "text");
+    let height = at[1] - 5, down = 1;
+    while (names.some(([ox, oy]) => Math.abs(x - ox) < LABEL && Math.abs(height - oy) < LINE)) {
+      if (height >= BOTTOM) down = -1;
+      height += down;
+    }
+    names.push([x, height]);
+    label.setAttribute("class", "halo");
+    label.setAttribute("x", x + (right ? -9 : 9));
+    label.setAttribute("y", height);
+    label.setAttribute("text-anchor", right ? "end" : "start");
+    label.textContent = group.dataset.m;
+    labels.push(label);
+  }
+  // On the picture lower is better where lower scores are, else higher.
+  const sign = primary.better === "higher" ? 1 : -1, front = [];
+  own.sort((a, b) => a[0] - b[0] || sign * (a[1] - b[1]));
+  for (const point of own) if (!front.length || sign * (point[1] - front.at(-1)[1]) < 0) front.push(point);
+  const line = front.map(([x, y], k) => k ? `H${x.toFixed(1)}V${y.toFixed(1)}` : `M${x.toFixed(1)} ${y.toFixed(1)}`);
+  const first = svg.querySelector("g[data-m]");
+  for (const label of labels) first.before(label);
+  if (front.length) first.before(path("front", line.join("")));
 };
 
 // Lines and columns of a heat map that are kept move together.

@@ -353,13 +353,28 @@
   recall();
 
   // What is closed is open on paper.
+  const WIDEST_FORMULA = 420;
   let closed = [];
   addEventListener("beforeprint", () => {
     closed = [...document.querySelectorAll("details:not([open])")];
     for (const each of closed) each.open = true;
+    // Formulas are not broken into lines: what is too wide for the paper is written as text.
+    const wide = [...document.querySelectorAll("math")].filter((math) =>
+      math.getAttribute("alttext") && math.getBoundingClientRect().width > WIDEST_FORMULA);
+    for (const math of wide) {
+      const text = document.createElement("span");
+      text.className = "plain";
+      text.textContent = math.getAttribute("alttext");
+      math.after(text);
+      math.setAttribute("hidden", "");  // formulas have no property of that name
+    }
   });
   addEventListener("afterprint", () => {
     for (const each of closed) each.open = false;
+    for (const text of document.querySelectorAll("math + .plain")) {
+      text.previousElementSibling.removeAttribute("hidden");
+      text.remove();
+    }
     closed = [];
   });
 
