@@ -395,6 +395,20 @@ def test_methods_that_were_mostly_cut_off_are_marked_where_they_are_ranked() -> 
     assert '<p class="note cut"></p>' in html([data("a")])
 
 
+def test_data_without_a_known_truth_have_no_verdicts_and_are_not_called_clean() -> None:
+    scores = {"identified": DROPPED, "one_term_off": DROPPED, "f1": DROPPED}
+    own = {"dataset_path": "mine.csv", "truth": None, "snr_db": None}
+    text = html([data("a", scores=scores, **own), data("b", scores=scores, **own)])
+    shown = text[text.index("<main>") : text.index('id="how"')]
+    heads = re.findall(r"<th[^>]*>(.*?)</th>", shown)
+    assert "R²" in heads  # of the simulation, against what was measured
+    assert not {"identified", "one off", "F1", "Truth"} & set(heads)
+    assert "✓" not in shown
+    assert "as measured" in shown
+    assert "lean data" not in shown
+    assert "rue trajector" not in shown
+
+
 def test_the_best_answer_of_a_system_stands_there_as_code() -> None:
     text = html(
         [

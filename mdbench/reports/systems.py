@@ -211,7 +211,7 @@ def _line(
         method=one.algorithm,
         number=scope.numbers[one.algorithm] % COLOURS,
         noise=scope.noise.index(one.snr_db),
-        noise_text=noise_name(one.snr_db),
+        noise_text=_noise(one),
         noise_order=-1e9 if one.snr_db is None else -one.snr_db,
         protocol=scope.protocols.index(one.protocol),
         protocol_text=one.protocol if len(scope.protocols) > 1 else "",
@@ -222,6 +222,12 @@ def _line(
         answer=answer,
         notes=notes,
     )
+
+
+def _noise(one: Result) -> str:
+    """Name the noise that was added; of measurements nobody says that they are clean."""
+    measured = one.dataset_path is not None and one.truth is None and one.snr_db is None
+    return "as measured" if measured else noise_name(one.snr_db)
 
 
 def _equations(targets: Sequence[str], equations: Sequence[str], derivative: str) -> Markup:
