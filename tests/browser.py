@@ -94,11 +94,11 @@ class Browser:
             self._process.wait()
         os.close(self._in)
 
-    def open(self, path: Path, *, script: bool = True) -> None:
+    def open(self, path: Path, *, place: str = "", script: bool = True) -> None:
         """Open a file, and wait until it is loaded."""
         self.ask("Emulation.setScriptExecutionDisabled", value=not script)
         self._loaded = False
-        self.ask("Page.navigate", url=path.as_uri())
+        self.ask("Page.navigate", url=path.as_uri() + place)
         while not self._loaded:
             self._take()
 
@@ -107,6 +107,12 @@ class Browser:
         done = self.ask("Runtime.evaluate", expression=expression, returnByValue=True)
         assert "exceptionDetails" not in done, done["exceptionDetails"]
         return done["result"].get("value")
+
+    def wait(self, condition: str) -> None:
+        """Wait until an expression is true on the page."""
+        end = time.monotonic() + SECONDS
+        while not self.run(condition):
+            assert time.monotonic() < end, condition
 
     def picture(self, path: Path) -> None:
         """Save what is seen."""

@@ -72,8 +72,23 @@ def test_both_ways_are_drawn_beside_each_other() -> None:
     assert ">test<" in first
     assert ">test<" not in second
     only = trajectory_pictures("ring", seen, None, [])
-    assert only.count("<svg") == 1
+    assert only.count('<svg class="plot"') == 1
     ET.fromstring(only)
+
+
+def test_states_differ_by_their_dashes_and_axes_have_their_names() -> None:
+    seen = circle()
+    found = [Found("a", 2, "", [seen.u[120:]]), Found("b", 3, "", [seen.u[120:]])]
+    html = trajectory_pictures("ring", seen, None, found, titles=("time (h)", "prey (1/m²)", "<b>"))
+    (svg,) = re.findall(r'<svg class="plot".*?</svg>', html, re.DOTALL)
+    drawn = re.findall(r'<path class="(?:measured|line thin)"([^>]*?) d=', svg)
+    assert len(drawn) == 6
+    assert len(set(drawn)) == 2  # each state has its own, in grey and in each method's colour
+    assert all(html.count(f'class="axis"{dash} d="M1 4H33"') == 1 for dash in set(drawn))
+    assert ">prey (1/m²), &lt;b&gt;<" in svg
+    assert ">time (h)<" in svg
+    signs = [len(re.findall(r"<path d=", part)) for part in svg.split('data-m="')[1:]]
+    assert min(signs) >= 4  # methods are told apart by their signs along the lines
 
 
 def test_a_line_that_leaves_the_picture_is_cut_there() -> None:

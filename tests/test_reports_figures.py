@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import math
 import re
 import xml.etree.ElementTree as ET
@@ -96,7 +97,43 @@ def test_shares_are_those_of_all_jobs_that_are_judged_by_the_flag() -> None:
     (svg,) = (figure.svg for figure in drawn if figure.title == "Identified by noise")
     plot = Plot("t", ["clean"], Axis([100.0, 0.0], log=False, zero=True), ("", ""))
     for name, share in (("sindy", 25.0), ("truth", 100.0), ("zero", 0.0)):
-        assert marker(NUMBERS[name], plot.at_x(0), plot.at_y(share)) in svg
+        (place,) = re.findall(rf'data-m="{name}" data-o="(\S+)" data-p="(\S+) (\S+)"', svg)
+        aside, x, y = map(float, place)
+        assert x == pytest.approx(plot.at_x(0) + aside, abs=0.2)
+        assert y == pytest.approx(plot.at_y(share), abs=0.1)
+
+
+def places(svg: str) -> list[tuple[float, float]]:
+    return [(float(x), float(y)) for x, y in re.findall(r'data-p="(\S+) (\S+)"', svg)]
+
+
+def test_methods_that_have_the_same_values_stand_side_by_side() -> None:
+    names = [f"method{i}" for i in range(12)]
+    numbers = {name: i for i, name in enumerate(names)}
+    records = [
+        data(name, snr_db=snr_db, nmse=1e-3, complexity=7, verdict="identified")
+        for name in names
+        for snr_db in (None, 40.0, 30.0, 20.0, 10.0)
+    ]
+    for figure in figures.figures(compare(records), numbers):
+        at = places(figure.svg)
+        assert len(at) == 12
+        apart = [x for x, _ in sorted(at)]
+        assert all(right - left > 4.4 for left, right in pairwise(apart)), figure.title
+        if "data-places" in figure.svg:  # none reaches the next place
+            width = (480 - 58 - 12) / len(
+                json.loads(re.findall('data-places="(.*?)"', figure.svg)[0])
+            )
+            assert apart[-1] - apart[0] < width
+
+
+def test_marks_move_aside_until_they_hide_none() -> None:
+    marks: list[tuple[float, float]] = []
+    for _ in range(30):
+        marks.append((figures._beside(300.0, 50.0, marks), 50.0))
+    at = sorted(x for x, _ in marks)
+    assert all(right - left > 4.4 for left, right in pairwise(at))
+    assert figures._beside(300.0, 60.0, marks) == 300.0
 
 
 def test_failures_lie_above_all_answers_and_scores_of_cases_that_rank_nobody_nowhere() -> None:

@@ -49,7 +49,7 @@ def test_linear_scores_have_two_digits_and_a_shade(accuracy: float, kind: str, s
 def test_the_heat_map_has_a_cell_for_every_result_and_marks_who_ranks_nobody() -> None:
     found = compare(many())
     svg = heat_map(found, 10.0)
-    assert svg.count("<g ") == 9 * 5
+    assert svg.count("<g class=") == 9 * 5
     unfit = {case.system for case in found.unfit if case.snr_db == 10.0}
     assert unfit
     assert set(re.findall(r">([^<]*) \*<", svg)) == unfit

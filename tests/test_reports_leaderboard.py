@@ -293,7 +293,7 @@ def test_the_terminal_has_counts_of_marks_and_shares_of_other_flags() -> None:
     ]
     (table,) = leaderboards(boards(records))
     shown = {str(column.header): str(next(iter(column.cells))) for column in table.columns}
-    assert (shown["✓"], shown["R²\ntest"], shown["jobs"]) == ("1/3", "66%", "4")
+    assert (shown["✓"], shown["R²\ntest"], shown["jobs"]) == ("1/3", "67%", "4")
 
 
 def test_scores_round_to_six_digits_and_misfits_are_undecided() -> None:

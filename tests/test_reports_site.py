@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 import xml.etree.ElementTree as ET
 from html.parser import HTMLParser
@@ -19,6 +20,7 @@ from mdbench.datatypes.base import Drawn
 from mdbench.drawing.fields import field_pictures
 from mdbench.drawing.trajectories import Found, trajectory_pictures
 from mdbench.reports.columns import cells, columns, undecided
+from mdbench.reports.figures import figures
 from mdbench.reports.results import Result
 from mdbench.reports.site import page
 
@@ -38,6 +40,7 @@ def rows(data_type: str = "ode") -> str:
     return f"[...{table(data_type)}.tBodies[0].rows].map(r => {cells})"
 
 
+NUMBERS = {"linear": 0, "operon": 1, "sindy": 2, "truth": 3, "zero": 4}
 TABLE = table("ode")
 
 
@@ -125,7 +128,7 @@ def test_methods_of_a_data_type_share_no_colour_before_they_must() -> None:
     together = {"ode": "TLMOZES", "pde": "TLMZBEPW", "srsd": "TOAFG", "one": "abcdefghijklmn"}
     text = html([data(name, data_type=kind) for kind, names in together.items() for name in names])
     legends = re.findall(r'<p class="legend">(.*?)</p>', text)
-    assert [len(re.findall("<span>", legend)) for legend in legends] == [7, 14, 8, 5]
+    assert [len(re.findall("<span ", legend)) for legend in legends] == [7, 14, 8, 5]
     for legend in legends:
         signs = re.findall(r"<svg.*?</svg>", legend)
         assert len(set(signs)) == len(signs)
@@ -362,3 +365,268 @@ def test_nothing_overflows_and_it_is_readable_without_scripts(tmp_path: Path, wi
         )
         assert one.run(lower)
         assert one.problems == []
+
+
+def test_the_head_tells_the_circumstances_and_several_values_of_them() -> None:
+    text = html([data("a"), data("b"), data("c", budget={**data()["budget"], "timeout_s": 75.0})])
+    head = text[text.index('<dl class="facts">') : text.index("<nav>")]
+    facts = dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", head))
+    one = data()
+    assert facts["time limit of a job"].endswith("(2 results); 75 s (1 result)")
+    assert facts["seeds"] == str(one["seed"])
+    assert facts["protocol"] == one["protocol"]
+    assert facts["runtime"] == one["runtime"]["name"]
+    assert facts["mdbench"] == one["mdbench"]
+    assert one["provenance"]["machine"]["cpu"] in facts["machine"]
+    text = html([data("a", study="ab" * 32), data("b")])
+    assert f"{'ab' * 32} (1 result); none (1 result)" in text
+
+
+def test_methods_that_were_mostly_cut_off_are_marked_where_they_are_ranked() -> None:
+    records = [data("a", f"s{i}", status="partial" if i < 3 else "ok") for i in range(5)]
+    records += [data("b", f"s{i}", status="timeout" if i < 2 else "ok") for i in range(4)]
+    text = html(records)
+    board = text[text.index('<table class="board') :]
+    assert re.findall(r'data-v="[ab]">(.*?)<', board[: board.index("</table>")]) in (
+        ["a\xa0†", "b"],
+        ["b", "a\xa0†"],
+    )
+    assert "† Most of its jobs were cut off" in text
+    assert '<p class="note cut"></p>' in html([data("a")])
+
+
+def test_data_without_a_known_truth_have_no_verdicts_and_are_not_called_clean() -> None:
+    scores = {"identified": DROPPED, "one_term_off": DROPPED, "f1": DROPPED}
+    own: dict[str, Any] = {"dataset_path": "mine.csv", "truth": None, "snr_db": None}
+    text = html([data("a", scores=scores, **own), data("b", scores=scores, **own)])
+    shown = text[text.index("<main>") : text.index('id="how"')]
+    heads = re.findall(r"<th[^>]*>(.*?)</th>", shown)
+    assert "R²" in heads  # of the simulation, against what was measured
+    assert not {"identified", "one off", "F1", "Truth"} & set(heads)
+    assert "✓" not in shown
+    assert "as measured" in shown
+    assert "lean data" not in shown
+    assert "rue trajector" not in shown
+
+
+def test_the_best_answer_of_a_system_stands_there_as_code() -> None:
+    text = html(
+        [
+            data("a", nmse=1e-3, equations=["1.5*u0", "-u1"], targets=["u0_t", "u1_t"]),
+            data("b", nmse=1e-5, equations=["2.5*u0<0", "u1"], targets=["u0_t", "u1_t"]),
+            data("truth", nmse=0.0, equations=["9.5*u0", "u1"], targets=["u0_t", "u1_t"]),
+            data("a", "long", equations=["+".join(["u0*u1"] * 1000)], targets=["u0_t"]),
+        ]
+    )
+    assert text.count('class="codes"') == 0  # the best one is no equation, the other too long
+    text = html([data("a", nmse=1e-3, equations=["1.5*u0", "-u1"], targets=["u0_t", "u1_t"])])
+    (found,) = re.findall(r'<details class="codes">(.*?)</details>', text, re.DOTALL)
+    assert re.findall(r"<b>(.*?)</b>", found) == ["Python", "LaTeX", "SymPy", "Julia", "C"]
+    assert "u0_t = 1.5*u0" in found
+    assert "result[0] = 1.5*u0;" in found
+
+
+def visible(page: Browser, type_of: str = "ode") -> dict[str, list[str]]:
+    """Give of each figure by noise the methods that are seen, and where."""
+    every = f"[...document.querySelectorAll('#{type_of} svg[data-figure]')]"
+    found: dict[str, list[str]] = page.run(
+        f"Object.fromEntries({every}.map(s => [s.dataset.figure, "
+        "[...s.querySelectorAll('g[data-m]')].filter(g => g.style.display !== 'none')"
+        ".map(g => g.dataset.m).sort()]))"
+    )
+    return found
+
+
+@pytest.mark.browser
+@needs_browser
+def test_filters_draw_figures_of_what_they_keep(opened: Browser) -> None:
+    before = opened.run("document.querySelector('#ode .figures').innerHTML")
+    choose(opened, family="linear")
+    assert set(map(tuple, visible(opened).values())) == {("linear", "sindy")}
+    legend = "[...document.querySelectorAll('#ode .legend [data-m]')].filter(s => s.style.display"
+    assert opened.run(f"{legend} !== 'none').map(s => s.dataset.m)") == ["linear", "sindy"]
+    choose(opened, noise="1", protocol="1")
+    kept = [r for r in EVERYTHING if r["snr_db"] == 20 and r["protocol"] == "strict"]
+    kept = [r for r in kept if r["data_type"] == "ode"]
+    # The marks lie where a report of these records alone has them, on the axes of all.
+    whole = compare([r for r in EVERYTHING if r["data_type"] == "ode"])
+    (figure,) = (f for f in figures(whole, NUMBERS) if f.title.startswith("Identified by"))
+    low, high, _ = map(float, re.findall(r'data-y="(.*?)"', figure.svg)[0].split())
+    for row in compare(kept).rows:
+        share = row.values["identified"].value
+        height = opened.run(
+            '(() => { const g = document.querySelector("#ode svg[data-figure=identified] '
+            f"g[data-m='{row.method}']\"); return Number(g.dataset.p.split(' ')[1]) + Number("
+            "g.lastElementChild.getAttribute('transform').slice(0, -1).split(' ')[1]); })()"
+        )
+        assert share is not None
+        assert height == pytest.approx(14 + 270 * (1 - (100 * share - low) / (high - low)), abs=0.2)
+    hidden = "[...document.querySelectorAll('#ode .of-all')].every(e => e.hidden)"
+    assert opened.run(hidden)
+    maps = "[...document.querySelectorAll('#ode .heatmap')].filter(d => !d.hidden).length"
+    assert opened.run(maps) == 1
+    choose(opened)
+    assert opened.run("document.querySelector('#ode .figures').innerHTML") == before
+    assert opened.run(maps) == 3
+
+
+@pytest.mark.browser
+@needs_browser
+def test_a_view_stands_in_the_address(opened: Browser) -> None:
+    values = "[...document.querySelectorAll('#filters select')].map(s => s.value).join('|')"
+    choose(opened, noise="1", family="linear")
+    assert opened.run("location.hash") == "#?noise=20+dB&family=linear"
+    opened.run("document.querySelector('a[href=\"#ode\"]').click()")
+    assert opened.run("location.hash") == "#ode?noise=20+dB&family=linear"
+    for sent, wanted in (
+        ("#?dim=2", "|2||"),
+        ("#texts?noise=clean&protocol=strict", "0|||1"),
+        ("#?noise=<b>&family=nobody&x=1&__proto__=2", "|||"),
+        ("#ode?%", "|||"),
+    ):
+        opened.run(f"location.hash = {sent!r}; dispatchEvent(new Event('hashchange'))")
+        assert opened.run(values) == wanted
+    told = opened.run("document.getElementById('filtered').textContent")
+    assert told == ""
+    choose(opened, family="linear")
+    choose(opened)
+    assert "family" not in opened.run("location.hash")
+
+
+@pytest.mark.browser
+@needs_browser
+def test_a_page_that_is_sent_opens_with_its_view_and_goes_back(tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    path.write_text(html(many(3)), encoding="utf-8")
+    value = "document.forms[0].elements.family.value"
+    with Browser(tmp_path / "profile", width=360) as one:
+        one.ask("Emulation.setScriptExecutionDisabled", value=False)
+        one.open(path, place="#?family=linear")
+        assert one.run(value) == "linear"
+        assert one.run(f"{TABLE}.tBodies[0].rows.length") == 2
+        choose(one, family="genetic")
+        one.run("history.back()")
+        one.wait(f"{value} === 'linear' && {TABLE}.tBodies[0].rows.length === 2")
+        # On a telephone: five columns, and all of them on demand.
+        shown = f"[...{TABLE}.tHead.rows[0].cells].filter(c => c.offsetWidth).length"
+        assert one.run(shown) == 5
+        one.run("document.querySelector('input.whole').click()")
+        assert one.run(shown) == one.run(f"{TABLE}.tHead.rows[0].cells.length") > 10
+        one.run("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+        assert one.run("document.documentElement.scrollWidth") <= 360
+        assert one.problems == []
+
+
+@pytest.mark.browser
+@needs_browser
+def test_code_is_copied_or_selected(opened: Browser) -> None:
+    opened.run(
+        "document.querySelectorAll('details.system, .codes').forEach(d => { d.open = true; });"
+        "window.copied = []; Object.defineProperty(navigator, 'clipboard', {configurable: true, "
+        "value: {writeText: async (text) => { window.copied.push(text); }}})"
+    )
+    opened.run("document.querySelector('button.copy').click()")
+    opened.wait("document.querySelector('button.copy').textContent === 'copied'")
+    first = opened.run("document.querySelector('.codes pre').textContent")
+    assert opened.run("window.copied[0]") == first
+    assert first.startswith("import numpy as np")
+    # A page from a disk may have no clipboard.
+    opened.run(
+        "Object.defineProperty(navigator, 'clipboard', {configurable: true, value: undefined});"
+        "document.execCommand = () => false; document.querySelectorAll('button.copy')[1].click()"
+    )
+    opened.wait("document.querySelectorAll('button.copy')[1].textContent.startsWith('selected')")
+    assert opened.run("String(getSelection()).includes('begin{align}')")
+
+
+CONTRAST = """(() => {
+  const numbers = (text) => text.match(/[\\d.]+/g).map(Number);
+  const rgb = (text) => { const n = numbers(text); return [...n.slice(0, 3), n[3] ?? 1]; };
+  const light = ([r, g, b]) => [r, g, b].map((c) => c / 255).map((c) =>
+    c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, c, k) => sum + c * [0.2126, 0.7152, 0.0722][k], 0);
+  const behind = (e) => {
+    const block = e.closest("svg.heat g g")?.querySelector("path");
+    if (block) return rgb(getComputedStyle(block).fill);
+    for (; e; e = e.parentElement) {
+      const found = rgb(getComputedStyle(e).backgroundColor);
+      if (found[3] > 0) return found;
+    }
+    return [255, 255, 255];
+  };
+  const low = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  for (let node; (node = walker.nextNode());) {
+    const e = node.parentElement;
+    if (!node.textContent.trim() || ["SCRIPT", "title", "OPTION"].includes(e.tagName)) continue;
+    const style = getComputedStyle(e), svg = e.namespaceURI.endsWith("svg");
+    const [a, b] = [light(rgb(svg ? style.fill : style.color)), light(behind(e))];
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    const kind = e.closest("[class]")?.getAttribute("class");
+    if (ratio < 4.5) low.push([ratio.toFixed(2), e.tagName, kind,
+      node.textContent.trim().slice(0, 20)].join(" "));
+  }
+  return [...new Set(low)].slice(0, 10);
+})()"""
+
+
+@pytest.mark.browser
+@needs_browser
+@pytest.mark.parametrize("dark", [False, True])
+def test_letters_stand_out_and_the_keyboard_reaches_all(tmp_path: Path, *, dark: bool) -> None:
+    path = tmp_path / "report.html"
+    path.write_text(html([*many(2), *texts(2)]), encoding="utf-8")
+    with Browser(tmp_path / "profile", dark=dark) as one:
+        one.open(path)
+        one.run("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+        assert one.run(CONTRAST) == []
+        if dark:
+            return
+        wanted = one.run(
+            "[...document.querySelectorAll('a[href], button, select, summary, input, pre')]"
+            ".filter(e => e.checkVisibility()).map((e, i) => { e.dataset.tab = i; return i; })"
+        )
+        key = {"key": "Tab", "code": "Tab", "windowsVirtualKeyCode": 9}
+        reached = set()
+        for _ in range(2 * len(wanted) + 50):
+            one.ask("Input.dispatchKeyEvent", type="rawKeyDown", **key)
+            at = one.run("document.activeElement.dataset.tab ?? ''")
+            reached |= {int(at)} if at else set()
+            if len(reached) == len(wanted):
+                break
+        assert reached == set(wanted)
+        assert one.problems == []
+
+
+@pytest.mark.browser
+@needs_browser
+def test_paper_holds_every_column_and_what_was_closed(tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    long = " + ".join(f"{n}.25*u0**{n}*u1" for n in range(1, 18))
+    wide = [data("operon", "wide", equations=[long, long], truth=[long, long])]
+    path.write_text(html([*many(3), *wide]), encoding="utf-8")
+    with Browser(tmp_path / "profile", width=1047) as one:  # A4, less its margins, at 96 dots
+        one.open(path)
+        pdf = base64.b64decode(one.ask("Page.printToPDF", preferCSSPageSize=True)["data"])
+        assert pdf.startswith(b"%PDF")
+        boxes = set(re.findall(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)", pdf))
+        assert all(float(w) > float(h) for w, h in boxes)  # landscape
+        assert len(boxes) == 1
+        one.ask("Emulation.setEmulatedMedia", media="print", features=[])
+        closed = one.run("document.querySelectorAll('details:not([open])').length")
+        assert closed > 0
+        one.run("dispatchEvent(new Event('beforeprint'))")
+        assert one.run("document.querySelectorAll('details:not([open])').length") == 0
+        assert one.run("document.documentElement.scrollWidth") <= 1047
+        cut = one.run(
+            "[...document.querySelectorAll('.board th, .board td, .answers td, svg')]"
+            ".filter(e => e.checkVisibility() && e.getBoundingClientRect().right > 1047.5)"
+            ".map(e => e.textContent.slice(0, 30))"
+        )
+        assert cut == []
+        columns_seen = f"[...{TABLE}.tHead.rows[0].cells].filter(c => c.offsetWidth).length"
+        assert one.run(columns_seen) == one.run(f"{TABLE}.tHead.rows[0].cells.length")
+        assert one.run("document.querySelectorAll('math + .plain').length") >= 3
+        one.run("dispatchEvent(new Event('afterprint'))")
+        assert one.run("document.querySelectorAll('details:not([open])').length") == closed
+        assert one.run("document.querySelectorAll('math + .plain, math[hidden]').length") == 0

@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from mdbench.cli.exits import Exit
+from mdbench.drawing.numbers import percent
 from mdbench.language_models.contamination import PROBES
 from mdbench.runs.contaminating import run_probes
 from mdbench.runs.inventory import Inventory
@@ -51,4 +52,4 @@ def llm_probe(options: ProbeOptions, console: Console) -> int:
 
 
 def _percent(share: float | None) -> str:
-    return "-" if share is None else f"{share:.0%}"
+    return "-" if share is None else percent(share, "")

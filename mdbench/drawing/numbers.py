@@ -5,7 +5,16 @@ from __future__ import annotations
 import math
 from decimal import ROUND_HALF_UP, Decimal
 
-__all__ = ["cleanest_first", "counted", "duration", "fixed", "noise_name", "rounded", "scientific"]
+__all__ = [
+    "cleanest_first",
+    "counted",
+    "duration",
+    "fixed",
+    "noise_name",
+    "percent",
+    "rounded",
+    "scientific",
+]
 
 NOTHING = "–"
 NO_ANSWER = "none"
@@ -98,6 +107,27 @@ def rounded(value: float | None, digits: int) -> str:
     if value is None or math.isinf(value) or abs(value) <= large:
         return fixed(value, digits)
     return scientific(value)
+
+
+def percent(share: float | None, between: str = "\xa0") -> str:
+    r"""Write a share, the one way for all tables: a half goes up, and only all of them is 100 %.
+
+    What stands `between` number and sign is a space that does not break.  What is not none is not
+    rounded to 0 %, and what is not all not to 100 %.
+
+    Examples
+    --------
+    >>> [percent(share).replace("\xa0", " ") for share in (0.115, 2 / 3, 0.0, 0.001, 0.999, 1.0)]
+    ['12 %', '67 %', '0 %', '1 %', '99 %', '100 %']
+    """
+    if share is None or math.isinf(share):
+        return fixed(share)
+    # 0.115 is a little less in binary: fifteen digits say what was meant.
+    exact = 100 * Decimal(f"{share:.15g}")
+    whole = int(exact.quantize(Decimal(1), ROUND_HALF_UP))
+    if 0 < share < 1:
+        whole = min(99, max(1, whole))
+    return f"{whole}{between}%"
 
 
 def duration(seconds: float | None) -> str:

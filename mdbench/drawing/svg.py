@@ -113,6 +113,8 @@ class Axis:
 class Plot:
     """A plot that grows: frame and axes first, then what is drawn.
 
+    What is `told` of it stands in the picture as ``data-`` attributes, for the page's script.
+
     Parameters
     ----------
     title
@@ -138,6 +140,7 @@ class Plot:
         self.x, self.y, self.title = x, y, title
         self.top = TOP + (28 if beyond else 0)
         self.parts: list[str] = []
+        self.told: dict[str, str] = {}
         right, bottom = WIDTH - RIGHT, HEIGHT - BOTTOM
         for value in ticks(y.low, y.high, log=y.log):
             at = self.at_y(value)
@@ -202,11 +205,20 @@ class Plot:
         spreads: Sequence[tuple[float, float]] = (),
         *,
         joined: bool = True,
+        size: float = 4.5,
+        aside: float = 0.0,
     ) -> None:
-        """Draw one method: a line, its points, and from where to where each one spreads."""
+        """Draw one method: a line, its points, and from where to where each one spreads.
+
+        All of it lies `aside` of its place, in pixels, so that equal methods stand side by side.
+        """
         dash = dashes(number)
-        self.parts.append(f'<g class="m{number % COLOURS}"><title>{escape(name)}</title>')
-        places = [(self.at_x(x), self.at_y(y)) for x, y in points]
+        places = [(self.at_x(x) + aside, self.at_y(y)) for x, y in points]
+        (left, top), *_ = places or [(0.0, 0.0)]
+        self.parts.append(
+            f'<g class="m{number % COLOURS}" data-m="{escape(name)}" data-o="{aside:.1f}" '
+            f'data-p="{left:.1f} {top:.1f}"><title>{escape(name)}</title>'
+        )
         for (x, _), (low, high) in zip(places, spreads, strict=False):
             self.parts.append(
                 f'<path class="spread" d="M{x:.1f} {self.at_y(low):.1f}V{self.at_y(high):.1f}"/>'
@@ -215,13 +227,14 @@ class Plot:
             path = "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
             dashed = f' stroke-dasharray="{dash}"' if dash else ""
             self.parts.append(f'<path class="line"{dashed} d="M{path}"/>')
-        self.parts += [marker(number, x, y) for x, y in places]
+        self.parts += [marker(number, x, y, size) for x, y in places]
         self.parts.append("</g>")
 
     def render(self) -> str:
         """Give the SVG."""
         inner = "".join(self.parts)
+        told = "".join(f' data-{name}="{escape(text)}"' for name, text in self.told.items())
         return (
-            f'<svg class="plot" viewBox="0 0 {WIDTH} {HEIGHT}" role="img">'
+            f'<svg class="plot"{told} viewBox="0 0 {WIDTH} {HEIGHT}" role="img">'
             f"<title>{escape(self.title)}</title>{inner}</svg>"
         )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from mdbench.data.splits import chronological
-from mdbench.drawing.svg import COLOURS, LEFT, Axis, Plot, dashes
+from mdbench.drawing.svg import COLOURS, LEFT, MARKERS, Axis, Plot, dashes, marker
 from mdbench.errors import MdbenchError
 from mdbench.expressions.grammar import check
 from mdbench.solvers.simulation import simulate
@@ -28,6 +28,12 @@ MOST_POINTS = 160
 """Points of a line in a picture."""
 MARGIN = 0.15
 """Above and below the measured states, as a share of their range."""
+
+
+MARKS = 4
+"""Signs of a method along a line."""
+MOST_LETTERS = 40
+"""Of what stands at an axis."""
 
 
 class Found(NamedTuple):
@@ -136,13 +142,17 @@ def trajectory_pictures(
         says += " (first picture) and from " if found else "; the second is from "
         says += "an initial condition that no method is given"
         says += " (second picture)" * bool(found)
+    several = seen.u.shape[1] > 1
     keys = [
-        f'<span><svg class="m{one.number % COLOURS} stroke" viewBox="0 0 34 8" '
-        f'aria-hidden="true"><path class="line"{_dashed(one.number)} d="M1 4H33"/></svg>'
+        f'<span data-m="{escape(one.method)}">'
+        f'<svg class="m{one.number % COLOURS} stroke" viewBox="0 0 34 8" '
+        f'aria-hidden="true"><path class="line"{_dashed(one, several=several)} d="M1 4H33"/>'
+        f"{marker(one.number, 17, 4, 3.4)}</svg>"
         f"{escape(one.method)}{f': {escape(one.says)}' if one.says else ''}</span>"
         for one in found
     ]
     keys = [f'<p class="legend">{"".join(keys)}</p>'] if keys else []
+    keys += _states(titles[1:] or [f"u{i}" for i in range(seen.u.shape[1])])
     drawn = [_picture(f"Trajectory of {name}", seen, found, 0, first=first, titles=titles)]
     if unseen is not None:
         title = f"Trajectory of {name} from the second initial condition"
@@ -170,7 +180,8 @@ def _picture(
     y.low, y.high = low - margin, high + margin
     x = Axis([float(t[0]), float(t[-1])], log=False)
     x.high = float(t[-1])
-    plot = Plot(title, x, y, (time, names[0] if len(names) == 1 else "state"))
+    plot = Plot(title, x, y, (time, _shortened(names)))
+    several = len(names) > 1
     if first:
         split = plot.at_x(float(t[first]))
         plot.parts.append(f'<path class="split" d="M{split:.1f} 14V284"/>')
@@ -178,17 +189,22 @@ def _picture(
         plot.text(split + 4, 25, "test", "start", "halo")
     step = max(1, len(t) // MOST_POINTS)
     for i in range(u.shape[1]):
-        plot.parts.append(f'<path class="measured" d="{_path(plot, t[::step], u[::step, i])}"/>')
+        path = _path(plot, t[::step], u[::step, i])
+        plot.parts.append(f'<path class="measured"{_of_state(i)} d="{path}"/>')
     fine = max(1, (len(t) - first) // MOST_POINTS)
-    for one in found:
+    for rank, one in enumerate(found):
         states = one.ways[way]
         if states is None:
             continue
         times = t[first : first + len(states)]
-        lines = (_path(plot, times[::fine], states[::fine, i]) for i in range(states.shape[1]))
-        dashed = _dashed(one.number)
-        paths = "".join(f'<path class="line thin"{dashed} d="{d}"/>' for d in lines if d)
-        plot.parts.append(f'<g class="m{one.number % COLOURS}">{paths}</g>')
+        parts = [f'<g class="m{one.number % COLOURS}" data-m="{escape(one.method)}">']
+        for i in range(states.shape[1]):
+            dashed = _of_state(i) if several else _dashed(one, several=False)
+            if path := _path(plot, times[::fine], states[::fine, i]):
+                parts.append(f'<path class="line thin"{dashed} d="{path}"/>')
+            if several:
+                parts += _marks(plot, one.number, rank, times, states[:, i])
+        plot.parts.append("".join([*parts, "</g>"]))
     taken: list[float] = []
     for i in np.argsort(-u[0]):  # from top to bottom, each below the last one's letters
         at = plot.at_y(float(u[0, i])) - 5
@@ -198,9 +214,44 @@ def _picture(
     return plot.render()
 
 
-def _dashed(number: int) -> str:
-    dash = dashes(number)
+def _dashed(one: Found, *, several: bool) -> str:
+    """Give the dashes of a method's line; where there are several states these have them."""
+    dash = "" if several else dashes(one.number)
     return f' stroke-dasharray="{dash}"' if dash else ""
+
+
+def _of_state(number: int) -> str:
+    dash = dashes(number % MARKERS)
+    return f' stroke-dasharray="{dash}"' if dash else ""
+
+
+def _states(names: Sequence[str]) -> list[str]:
+    """Say which dashes a state's lines have, where there are several."""
+    if len(names) == 1:
+        return []
+    keys = "".join(
+        '<span><svg class="stroke" viewBox="0 0 34 8" aria-hidden="true">'
+        f'<path class="axis"{_of_state(i)} d="M1 4H33"/></svg>{escape(name)}</span>'
+        for i, name in enumerate(names)
+    )
+    return [f'<p class="legend">{keys}</p>']
+
+
+def _shortened(names: Sequence[str]) -> str:
+    """Give what stands at the axis: the names of the states, as far as there is room."""
+    joined = ", ".join(names)
+    return joined if len(joined) <= MOST_LETTERS else "states"
+
+
+def _marks(plot: Plot, number: int, rank: int, times: Array, values: Array) -> list[str]:
+    """Draw a method's sign a few times along a line, each method's at other times."""
+    places = np.linspace(0, len(times), MARKS, endpoint=False) + len(times) * (rank + 1) / (
+        4 * MARKS
+    )
+    inside = [int(i) for i in places if plot.y.low <= values[int(i)] <= plot.y.high]
+    return [
+        marker(number, plot.at_x(float(times[i])), plot.at_y(float(values[i])), 3.4) for i in inside
+    ]
 
 
 def _path(plot: Plot, times: Array, values: Array) -> str:

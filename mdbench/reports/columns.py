@@ -6,7 +6,15 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from mdbench.drawing.numbers import NO_ANSWER, NOTHING, duration, fixed, rounded, scientific
+from mdbench.drawing.numbers import (
+    NO_ANSWER,
+    NOTHING,
+    duration,
+    fixed,
+    percent,
+    rounded,
+    scientific,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -16,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ALARM",
+    "CUT_EXPLAINED",
     "UNDECIDED",
     "WORSE",
     "Cell",
@@ -24,6 +33,7 @@ __all__ = [
     "cell",
     "cells",
     "columns",
+    "cut_off",
     "interval",
     "of_place",
     "pooled",
@@ -36,6 +46,8 @@ ALARM = "⚠"
 WORSE = "worse than no equation"
 """What is said of an answer that says less than nothing: see `MetricSpec.worse_than_nothing`."""
 UNDECIDED = "?"
+CUT = "†"
+"""Of a method whose scores say what it can do in too little time."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +68,8 @@ class Column(NamedTuple):
         The name of a metric, or of what all methods have.
     wrapped
         Whether it may take two lines where there is little room.
+    more
+        Whether a telephone shows it on demand only.
     """
 
     key: str
@@ -63,6 +77,12 @@ class Column(NamedTuple):
     meaning: str
     spec: MetricSpec | None = None
     wrapped: bool = False
+    more: bool = False
+
+    @property
+    def css(self) -> str:
+        """Its classes in the page's style."""
+        return " ".join(["wrapped"] * self.wrapped + ["more"] * self.more)
 
 
 _ORIGIN = Column(
@@ -79,7 +99,7 @@ def columns(board: Board) -> list[Column]:
     """Choose the columns that say something about a data type."""
     primary = board.primary
     ratio = Column("ratio", "× floor", f"median of {primary.title} over that of the truth")
-    return [
+    found = [
         Column("rank", "rank", "mean rank over the systems that all ranked methods attempted"),
         Column("method", "method", ""),
         Column("family", "family", ""),
@@ -94,6 +114,21 @@ def columns(board: Board) -> list[Column]:
         Column("memory", "memory", "peak of any job, MB"),
         Column("causes", "not ok", "jobs that ended otherwise than ok, by cause", wrapped=True),
     ]
+    kept = _most_telling(board, found)
+    return [column._replace(more=column.key not in kept) for column in found]
+
+
+def _most_telling(board: Board, found: Sequence[Column]) -> list[str]:
+    """Choose the columns that a telephone has room for: who, how good, how often, how simple."""
+    keys = [column.key for column in found]
+    marks = [spec.name for spec in board.known if spec.mark]
+    size = [board.weighs.name] if board.weighs else []
+    wanted = ["rank", "method", board.primary.name, *marks[:1], *size, "time", "answers"]
+    return [key for key in dict.fromkeys(wanted) if key in keys][:ON_TELEPHONES]
+
+
+ON_TELEPHONES = 5
+"""Columns of the leaderboard that a telephone shows at first."""
 
 
 def of_place(board: Board, place: Place) -> list[MetricSpec]:
@@ -123,7 +158,8 @@ def _general(board: Board, row: Row, key: str) -> Cell:  # noqa: PLR0911 - one f
         case "rank":
             return Cell(fixed(row.rank, 2), row.rank)
         case "method":
-            return Cell(f"{row.method} (reference)" if row.reference else row.method, row.method)
+            name = f"{row.method} (reference)" if row.reference else row.method
+            return Cell(f"{name}\xa0{CUT}" if row.cut_off else name, row.method)
         case "family" | "origin":
             text: str = getattr(row, key)
             return Cell(text or NOTHING, text)
@@ -157,7 +193,7 @@ def cell(spec: MetricSpec, found: Aggregated, *, primary: bool = False) -> Cell:
         return Cell(_counts(found.counts), found.value)
     if spec.kind == "flag" and not primary:
         count = fixed(found.value * found.of)
-        return Cell(f"{count}/{found.of} ({fixed(100 * found.value)}\xa0%)", found.value)
+        return Cell(f"{count}/{found.of} ({percent(found.value)})", found.value)
     return _with_alarm(spec, written(spec, found.value), found.value)
 
 
@@ -204,7 +240,7 @@ def written(spec: MetricSpec, value: Value) -> str:
     if math.isinf(value):
         return NO_ANSWER
     if spec.kind == "flag":
-        return {0.0: "no", 1.0: "yes"}.get(value, f"{fixed(100 * value)}\xa0%")
+        return {0.0: "no", 1.0: "yes"}.get(value, percent(value))
     powers = spec.scale == "log" and spec.digits
     return scientific(value) if powers else rounded(value, spec.digits)
 
@@ -232,6 +268,17 @@ def undecided(board: Board) -> str:
     }
     told = ", ".join(f"{title} {count}" for title, count in counts.items() if count)
     return f"The scorer could not decide, and nothing counts these values: {told}." if told else ""
+
+
+def cut_off(rows: Sequence[Row]) -> str:
+    """Explain the sign of methods most of whose jobs were cut off; empty where there are none."""
+    return CUT_EXPLAINED if any(row.cut_off for row in rows) else ""
+
+
+CUT_EXPLAINED = (
+    f"{CUT} Most of its jobs were cut off at the limit (timeout, partial): it may do better with "
+    "more time."
+)
 
 
 def _counts(counts: Mapping[str, int]) -> str:

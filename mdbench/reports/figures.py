@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections import defaultdict
 from dataclasses import dataclass
@@ -25,6 +26,10 @@ __all__ = ["Figure", "critical_difference", "figures"]
 SMALLEST, LARGEST = 1e-12, 1e6
 """Scores beyond these are drawn here: nothing tells them apart."""
 SHARES_WORTH_DRAWING = 2
+ROOM, WIDEST = 0.84, 0.11
+"""The share of a place's width that its marks take, and of what one of them may take."""
+SIZE, SMALLEST_SIZE = 4.5, 3.0
+"""Half the width of a mark, and that of the smallest."""
 LABEL, LINE = 90, 13
 """Pixels that the name of a method may take."""
 
@@ -36,6 +41,8 @@ class Figure:
     title: str
     caption: str
     svg: str
+    whole: bool = False
+    """Whether it is always of all results: the page hides it while a filter is chosen."""
 
 
 def figures(board: Board, numbers: Mapping[str, int]) -> list[Figure]:
@@ -104,7 +111,9 @@ def _by_noise(
     title = f"{spec.title[:1].upper()}{spec.title[1:]} by noise"
     label = f"{spec.title} (%)" if share else f"{spec.title} ({spec.unit})".replace(" ()", "")
     levels = {snr_db: noise_name(snr_db) for snr_db in board.noise_levels}
-    svg = _lines(title, levels, found, numbers, order, labels=("noise", label), log=log, mean=mean)
+    told = {"figure": spec.name, "places": json.dumps(list(levels))}
+    labels = ("noise", label)
+    svg = _lines(title, levels, found, numbers, order, labels=labels, log=log, mean=mean, told=told)
     what = "share of jobs" if share else "mean" if mean else "median and quartiles"
     caption = f"{spec.explanation}: {what}. "
     if spec is board.primary:
@@ -128,8 +137,13 @@ def _lines(
     labels: tuple[str, str],
     log: bool,
     mean: bool,
+    told: Mapping[str, str],
 ) -> str | None:
-    """Draw a line for each method: means, or medians with quartiles beside each other."""
+    """Draw a line for each method: means, or medians with quartiles.
+
+    Methods stand side by side at each place, in the order of the leaderboard, so that none hides
+    another one that has the same values.
+    """
     centre = fmean if mean else median
     drawn = {
         method: [
@@ -148,13 +162,26 @@ def _lines(
     axis = Axis(ends, log=log, zero=min(ends) >= 0)
     beyond = NO_ANSWER if any(math.isinf(value) for value in ends) else ""
     plot = Plot(title, [*places.values()], axis, labels, beyond)
-    for place, method in enumerate(order):
-        aside = (place - (len(order) - 1) / 2) * min(0.11, 0.7 / max(1, len(order)))
-        points = [(i + aside * (not mean), centre(values)) for i, values in drawn[method]]
-        if points:
-            spreads = [] if mean else [_quartiles(values) for _, values in drawn[method]]
-            plot.series(numbers[method], method, points, spreads)
+    _tell(plot, told, mean=mean)
+    shown = [method for method in order if drawn[method]]
+    step = min(WIDEST, ROOM / len(shown)) * (plot.at_x(1) - plot.at_x(0))
+    size = min(SIZE, max(SMALLEST_SIZE, step / 2))
+    for place, method in enumerate(shown):
+        aside = (place - (len(shown) - 1) / 2) * step
+        points = [(float(i), centre(values)) for i, values in drawn[method]]
+        spreads = [] if mean else [_quartiles(values) for _, values in drawn[method]]
+        plot.series(numbers[method], method, points, spreads, size=size, aside=aside)
     return plot.render()
+
+
+def _tell(plot: Plot, told: Mapping[str, str], **more: bool) -> None:
+    """Tell the page's script what it needs to draw the points anew: axes and their ends."""
+    for name, axis in (("x", plot.x), ("y", plot.y)):
+        if isinstance(axis, Axis):
+            plot.told[name] = f"{axis.low!r} {axis.high!r} {int(axis.log)}"
+    plot.told |= {**told, "top": f"{plot.top}"} | {
+        name: "1" for name, is_so in more.items() if is_so
+    }
 
 
 def _accuracy_and_size(board: Board, numbers: Mapping[str, int]) -> Figure | None:
@@ -175,6 +202,7 @@ def _accuracy_and_size(board: Board, numbers: Mapping[str, int]) -> Figure | Non
     y_axis = Axis([y for _, y in places.values()], log=log)
     beyond = NO_ANSWER if any(math.isinf(y) for _, y in places.values()) else ""
     plot = Plot(title, x_axis, y_axis, (size.title, primary.title), beyond)
+    _tell(plot, {"figure": "weighed"})
     own = [places[row.method] for row in rows if not row.reference]
     front = pareto((x, primary.loss(y)) for x, y in own)
     if front:
@@ -182,11 +210,26 @@ def _accuracy_and_size(board: Board, numbers: Mapping[str, int]) -> Figure | Non
         for px, loss in front[1:]:
             path += f"H{plot.at_x(px):.1f}V{plot.at_y(primary.loss(loss)):.1f}"
         plot.parts.append(f'<path class="front" d="{path}"/>')
+    _name_and_mark(plot, places, numbers)
+    caption = (
+        f"Of each method. The line is the Pareto front: no method has both fewer {size.title} "
+    )
+    caption += f"and a better {primary.title} than one on it. References are not part of it. "
+    caption += "Marks that would lie on each other stand side by side."
+    return Figure(title, caption, plot.render())
+
+
+def _name_and_mark(
+    plot: Plot, places: Mapping[str, tuple[float, float]], numbers: Mapping[str, int]
+) -> None:
+    """Draw methods as marks with names, none of which hides another one."""
     taken: list[tuple[float, float]] = []
-    for row in sorted(rows, key=lambda row: -places[row.method][1]):
-        px, py = places[row.method]
-        plot.series(numbers[row.method], row.method, [(px, py)])
-        at_x, at_y = plot.at_x(px), plot.at_y(py)
+    marks: dict[str, tuple[float, float]] = {}
+    for method in sorted(places, key=lambda method: -places[method][1]):
+        x, y = places[method]
+        at_y = plot.at_y(y)
+        at_x = _beside(plot.at_x(x), at_y, marks.values())
+        marks[method] = at_x, at_y
         shift, anchor = (-9, "end") if at_x > 0.7 * WIDTH else (9, "start")
         label, step = at_y - 5, 1
         while any(abs(at_x - ox) < LABEL and abs(label - oy) < LINE for ox, oy in taken):
@@ -194,12 +237,19 @@ def _accuracy_and_size(board: Board, numbers: Mapping[str, int]) -> Figure | Non
                 step = -1
             label += step
         taken.append((at_x, label))
-        plot.text(at_x + shift, label, row.method, anchor, "halo")
-    caption = (
-        f"Of each method. The line is the Pareto front: no method has both fewer {size.title} "
-    )
-    caption += f"and a better {primary.title} than one on it. References are not part of it."
-    return Figure(title, caption, plot.render())
+        plot.text(at_x + shift, label, method, anchor, "halo")
+    for method, (at_x, _) in marks.items():  # over the names, whose halos would hide them
+        point = places[method]
+        plot.series(numbers[method], method, [point], aside=at_x - plot.at_x(point[0]))
+
+
+def _beside(x: float, y: float, marks: Iterable[tuple[float, float]]) -> float:
+    """Move a mark aside, to the wider side, until it hides no other one."""
+    taken = [other for other, height in marks if abs(y - height) < SIZE]
+    step = 2 * SIZE if x <= WIDTH / 2 else -2 * SIZE
+    while any(abs(x - other) < SIZE for other in taken):
+        x += step
+    return x
 
 
 def pareto(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -226,7 +276,8 @@ def _time_by_dimension(
             found[entry.method, entry.dim].append(entry.wall_s)
     dims = {dim: str(dim) for dim in sorted({dim for _, dim in found})}
     title, labels = "Run time by dimension", ("dimension", "wall time (s)")
-    svg = _lines(title, dims, found, numbers, order, labels=labels, log=True, mean=False)
+    told = {"figure": "time", "places": json.dumps(list(dims))}
+    svg = _lines(title, dims, found, numbers, order, labels=labels, log=True, mean=False, told=told)
     caption = "Wall time of a job, tuning included: median and quartiles, failures included."
     return Figure(title, caption, svg) if svg else None
 
@@ -253,12 +304,12 @@ def _quality_against_time(
     places = {share: f"{100 * share:g} %" for share in shares}
     title = f"{primary.title[:1].upper()}{primary.title[1:]} against time"
     labels = ("share of the budget", primary.title)
-    svg = _lines(title, places, found, numbers, order, labels=labels, log=log, mean=False)
+    svg = _lines(title, places, found, numbers, order, labels=labels, log=log, mean=False, told={})
     caption = (
         "What the best answer up to a share of the budget scores, by the bench’s clock: median and "
         "quartiles of jobs; before the first answer a job counts as a failure."
     )
-    return Figure(title, caption, svg) if svg else None
+    return Figure(title, caption, svg, whole=True) if svg else None
 
 
 def critical_difference(board: Board, numbers: Mapping[str, int]) -> Figure | None:
@@ -309,7 +360,7 @@ def critical_difference(board: Board, numbers: Mapping[str, int]) -> Figure | No
         f"than the critical difference (Nemenyi, level 0.05; Friedman’s test: p = "
         f"{scientific(test.p)})."
     )
-    return Figure(title, caption, svg + "".join(parts) + "</svg>")
+    return Figure(title, caption, svg + "".join(parts) + "</svg>", whole=True)
 
 
 def _bars(ranks: Sequence[float], critical: float) -> list[tuple[float, float]]:

@@ -89,15 +89,20 @@ def heat_map(board: Board, snr_db: float | None) -> str:
     width, height = left + wide * len(methods) + 40, head + tall * len(systems) + 6
     size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
     title = f"Methods and systems, {noise_name(snr_db)}"
-    parts = [f'<svg class="heat" {size} role="img"><title>{title}</title>']
+    told = f'data-left="{left}" data-wide="{wide}" data-head="{head}" data-tall="{tall}"'
+    parts = [f'<svg class="heat" {told} {size} role="img"><title>{title}</title>']
     for j, method in enumerate(methods):
         x = left + wide * j + wide / 2
         parts.append(
-            f'<text transform="translate({x + 4:.0f} {head - 8}) rotate(-40)">'
+            f'<text data-m="{escape(method)}" '
+            f'transform="translate({x + 4:.0f} {head - 8}) rotate(-40)">'
             f"{escape(method)}</text>"
         )
     for i, system in enumerate(systems):
         y = head + tall * i
+        known = (one.dim for method in methods for one in grid.cell(system, method))
+        dims = [dim for dim in known if dim is not None]
+        parts.append(f'<g data-d="{min(dims, default="")}">')
         mark = " *" if system in unfit else ""
         parts.append(
             f'<text x="{left - 8}" y="{y + 12}" text-anchor="end">{escape(_short(system) + mark)}'
@@ -115,6 +120,7 @@ def heat_map(board: Board, snr_db: float | None) -> str:
                 f'<text x="{x + wide // 2}" y="{y + 12}">{escape(text)}</text>'
                 f"{f'<title>{escape(says)}</title>' if says else ''}</g>"
             )
+        parts.append("</g>")
     return "".join(parts) + "</svg>"
 
 

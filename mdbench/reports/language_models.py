@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import ValidationError
 
+from mdbench.drawing.numbers import percent
 from mdbench.drawing.svg import Axis, Plot
 from mdbench.errors import RecordsError
 from mdbench.language_models.contamination import PROBES, Probes
@@ -185,7 +186,10 @@ def probe_rows(probes: Iterable[Probes]) -> list[list[str]]:
                 each.data_type,
                 each.model,
                 str(len(each.problems)),
-                *("" if share is None else f"{share:.0%}" for share in (*shares, each.recalled)),
+                *(
+                    "" if share is None else percent(share, "")
+                    for share in (*shares, each.recalled)
+                ),
                 f"{len(each.known)}",
             ]
         )
@@ -215,5 +219,5 @@ def asking_row(one: Asking) -> list[str]:
         *map(str, one.tokens),
         "" if one.money is None else f"{one.money:.4g}",
         "" if one.seconds is None else f"{one.seconds:.3g}",
-        f"{one.spent:.0%}",
+        percent(one.spent, ""),
     ]

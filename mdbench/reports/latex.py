@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+import unicodedata
 from typing import TYPE_CHECKING
 
 from mdbench.drawing.numbers import ENDLESS, NOTHING, fixed, noise_name
@@ -13,8 +15,9 @@ from mdbench.reports.heat import FAILED, middle, sign_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from mdbench.metrics.spec import MetricSpec
     from mdbench.reports.entries import Entry
-    from mdbench.reports.leaderboard import Board
+    from mdbench.reports.leaderboard import Board, Grid
 
 __all__ = ["escape_latex", "latex_tables"]
 
@@ -30,17 +33,33 @@ _SPECIAL = {
     "–": "--",
     "…": "--",
     "⚠": r"\textbf{!}",
+    "µ": r"$\mu$",
+    "°": r"$^\circ$",
+    "·": r"$\cdot$",
     "\xa0": "~",
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
 }
+
+
+_GREEK = {
+    name.upper().replace("LAMBDA", "LAMDA"): name
+    for name in (
+        *("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa"),
+        *("lambda", "mu", "nu", "xi", "pi", "rho", "sigma", "tau", "upsilon", "phi", "chi", "psi"),
+        "omega",
+    )
+}
+"""Unicode's names of letters, and TeX's."""
 
 
 def latex_tables(boards: Mapping[str, Board]) -> str:
     r"""Write a leaderboard for each data type, and a table of systems for each noise level.
 
     The mark of the first flag stands for itself; otherwise a cell has the primary score (its power
-    of ten, where ratios matter) and what it is weighed against, underlined where another flag
-    holds; a dash is a failure.  Needs the packages amssymb, booktabs and longtable.
+    of ten, where ratios matter) and behind a semicolon what it is weighed against, underlined where
+    another flag holds; a dash is a failure.  The best that no reference has is bold.  Tables have
+    labels such as ``tab:TYPE`` and ``tab:TYPE-20-db``.  Needs the packages amssymb, booktabs and
+    longtable.
     """
     parts = [r"% needs: \usepackage{amssymb,booktabs,longtable}"]
     for data_type, board in boards.items():
@@ -57,7 +76,22 @@ def escape_latex(text: str) -> str:
     >>> print(escape_latex("50 % of a_b"))
     50 \% of a\_b
     """
-    return "".join(_SPECIAL.get(sign, sign) for sign in " ".join(text.splitlines()))
+    return "".join(map(_sign, " ".join(text.splitlines())))
+
+
+def _sign(sign: str) -> str:
+    """Write a sign so that every TeX engine has it: Greek as mathematics, others by number."""
+    if sign in _SPECIAL:
+        return _SPECIAL[sign]
+    if sign.isascii() and sign.isprintable():
+        return sign
+    if "\xc0" <= sign <= "\xff":  # letters of Western Europe
+        return sign
+    name = unicodedata.name(sign, "")
+    size, _, letter = name.removeprefix("GREEK ").partition(" LETTER ")
+    if letter in _GREEK and size in {"SMALL", "CAPITAL"}:
+        return f"$\\{_GREEK[letter]}$" if size == "SMALL" else f"{letter.title()}"
+    return f"U+{ord(sign):04X}"
 
 
 def _leaderboard(data_type: str, board: Board) -> str:
@@ -70,12 +104,15 @@ def _leaderboard(data_type: str, board: Board) -> str:
     says = f"{escape_latex(f'{data_type}: {says}. {undecided(board)} {pooled(board)}'.strip())}"
     lines = [
         r"\begin{table}",
+        r"\centering",
         rf"\caption{{{says}}}",
+        rf"\label{{{_label(data_type)}}}",
         rf"\begin{{tabular}}{{l{'r' * (len(head) - 1)}}}",
         r"\toprule",
         " & ".join(head) + r" \\",
         r"\midrule",
     ]
+    table: list[list[str]] = []
     for row in board.rows:
         texts = [cell(primary, row.values[primary.name], primary=True).text]
         texts.append(interval(primary, row, "…"))
@@ -87,8 +124,41 @@ def _leaderboard(data_type: str, board: Board) -> str:
             f"{row.answered}/{row.jobs}",
             escape_latex(fixed(row.wall_s, 1)),
         ]
-        lines.append(" & ".join(line) + r" \\")
+        table.append(line)
+    for place, losses in _compared(board, others).items():
+        own = [loss for row, loss in zip(board.rows, losses, strict=True) if not row.reference]
+        best = min((loss for loss in own if loss is not None), default=math.inf)
+        looks = {
+            line[place] for row, line in zip(board.rows, table, strict=True) if not row.reference
+        }
+        if math.isfinite(best) and len(looks) > 1:  # and what looks the same is as good
+            looks = {line[place] for line, loss in zip(table, losses, strict=True) if loss == best}
+            for row, line in zip(board.rows, table, strict=True):
+                if not row.reference and line[place] in looks:
+                    line[place] = _bold(line[place])
+    lines += [" & ".join(line) + r" \\" for line in table]
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}"])
+
+
+def _compared(board: Board, others: Sequence[MetricSpec]) -> dict[int, list[float | None]]:
+    """Give the columns of a leaderboard that have a better end, lower being better."""
+    found: dict[int, list[float | None]] = {1: [row.rank for row in board.rows]}
+    for place, spec in {2: board.primary, **dict(enumerate(others, start=4))}.items():
+        if spec.better != "neither" and spec.kind != "label":
+            values = [row.values[spec.name].value for row in board.rows]
+            found[place] = [None if value is None else spec.loss(value) for value in values]
+    found[4 + len(others)] = [-row.answered / row.jobs for row in board.rows]
+    found[5 + len(others)] = [row.wall_s for row in board.rows]
+    return found
+
+
+def _bold(text: str) -> str:
+    return rf"{{\bfseries\boldmath {text}}}"
+
+
+def _label(*parts: str) -> str:
+    r"""Name a table for ``\ref``: whatever names hold, it is one word."""
+    return "tab:" + re.sub(r"[^a-z0-9]+", "-", "-".join(parts).lower()).strip("-")
 
 
 def _systems(data_type: str, snr_db: float | None, board: Board) -> str:
@@ -98,22 +168,43 @@ def _systems(data_type: str, snr_db: float | None, board: Board) -> str:
     first, *others = [f"{spec.title} ({spec.mark})" for spec in marked(board.known)] or [""]
     says = f"{first}, otherwise " if first else ""
     says += "the power of ten of " if board.primary.scale == "log" else ""
-    says += board.primary.title + (f" and in brackets {board.weighs.title}" if board.weighs else "")
+    says += board.primary.title + (
+        f"; behind the semicolon {board.weighs.title}" if board.weighs else ""
+    )
     says += f"; underlined: {', '.join(others)}" if others else ""
-    says = escape_latex(f"{data_type}, {noise_name(snr_db)}: {says}; {NOTHING}: no answer.")
+    bold = "bold: the best score" + (" where nobody has the mark" if first else "")
+    says = escape_latex(f"{data_type}, {noise_name(snr_db)}: {says}; {NOTHING}: no answer; {bold}.")
     lines = [
         rf"\begin{{longtable}}{{l{'c' * len(methods)}}}",
-        rf"\caption{{{says}}}\\",
+        rf"\caption{{{says}}}\label{{{_label(data_type, noise_name(snr_db))}}}\\",
+        rf"\toprule {head} \midrule \endfirsthead",  # the caption stands on the first page only
         rf"\toprule {head} \midrule \endhead",
         r"\bottomrule \endfoot",
     ]
     for system in grid.systems:
-        row = [_cell(board, grid.cell(system, method)) for method in methods]
+        best = _best(board, grid, system)
+        row = [_cell(board, grid.cell(system, method), bold=method in best) for method in methods]
         lines.append(" & ".join([escape_latex(system), *row]) + r" \\")
     return "\n".join([*lines, r"\end{longtable}"])
 
 
-def _cell(board: Board, entries: Sequence[Entry]) -> str:
+def _best(board: Board, grid: Grid, system: str) -> list[str]:
+    """Give the methods with the best score; none where one has the first mark, which says more."""
+    first = [spec.mark for spec in marked(board.specs)][:1]
+    own = [row.method for row in board.rows if not row.reference]
+    scores: dict[str, float] = {}
+    for method in own:
+        entries = grid.cell(system, method)
+        sign = sign_of(board, entries) if entries else FAILED
+        score = middle(entries, board.primary)
+        if sign in first:
+            return []
+        if sign not in {FAILED, UNDECIDED} and score is not None and score < ENDLESS:
+            scores[method] = board.primary.loss(score)
+    return [method for method, loss in scores.items() if loss == min(scores.values())]
+
+
+def _cell(board: Board, entries: Sequence[Entry], *, bold: bool = False) -> str:
     sign = sign_of(board, entries) if entries else ""
     marks = [spec.mark for spec in marked(board.specs)]
     primary, score = board.primary, middle(entries, board.primary)
@@ -121,13 +212,15 @@ def _cell(board: Board, entries: Sequence[Entry]) -> str:
         return escape_latex(NOTHING if sign == FAILED else sign or "")
     size = middle(entries, board.weighs)
     if score >= ENDLESS:
-        shown = r"\infty"
+        shown = r"$\infty$"
     elif primary.scale == "log" and score > 0:
-        shown = f"10^{{{math.floor(math.log10(score))}}}"
+        shown = f"$10^{{{math.floor(math.log10(score))}}}$"
     else:
-        shown = written(primary, score)
-    shown += "" if size is None else f"({fixed(size)})"
-    return rf"\underline{{${shown}$}}" if sign in marks else f"${shown}$"
+        shown = _number(written(primary, score))
+    shown = _bold(shown) if bold else shown
+    shown = rf"\underline{{{shown}}}" if sign in marks else shown
+    # Brackets behind a power of ten would read as a product.
+    return shown + ("" if size is None else f";~{fixed(size)}")
 
 
 def _number(text: str) -> str:

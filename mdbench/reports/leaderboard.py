@@ -120,6 +120,12 @@ class Row:
     total_s: float
     memory_mb: float | None
 
+    @property
+    def cut_off(self) -> bool:
+        """Whether most jobs were ended before they were done, with or without an answer."""
+        ended = sum(self.causes.get(status, 0) for status in (Status.TIMEOUT, Status.PARTIAL))
+        return 2 * ended > self.jobs
+
 
 @dataclass(frozen=True)
 class Pair:

@@ -16,7 +16,7 @@ from pydantic import (
     model_validator,
 )
 
-from mdbench.drawing.numbers import cleanest_first
+from mdbench.drawing.numbers import cleanest_first, fixed
 from mdbench.errors import RecordsError, UsageError
 from mdbench.records import ANSWERED, RERUN_ALWAYS, SCHEMA, Status, upgrade
 
@@ -87,6 +87,46 @@ class Effort(_Section):
     anytime: tuple[SoFar, ...] = ()
 
 
+class Allowed(_Section):
+    """What a job was allowed to use."""
+
+    timeout_s: Finite | None = None
+    threads: int | None = None
+
+
+class RunBy(_Section):
+    """How a method was isolated."""
+
+    name: str = ""
+
+
+class Computer(_Section):
+    """The machine of a job."""
+
+    cpu: str = ""
+    cores: int | None = None
+    memory_mb: int | None = None
+    os: str = ""
+
+    @property
+    def says(self) -> str:
+        """The machine in words, as far as it is known."""
+        parts = [self.cpu]
+        if self.cores:
+            parts.append(f"{self.cores} {'core' if self.cores == 1 else 'cores'}")
+        if self.memory_mb:
+            parts.append(f"{fixed(self.memory_mb / 1024)} GiB")
+        return ", ".join(filter(None, [*parts, self.os]))
+
+
+class MadeWith(_Section):
+    """The versions and the machine that a result was made with."""
+
+    python: str | None = None
+    core: dict[str, str] = {}
+    machine: Computer = Computer()
+
+
 class Result(_Section):
     """A record, as far as reports show it; the keys are those of the record.
 
@@ -122,6 +162,10 @@ class Result(_Section):
     notes: dict[str, tuple[str, ...]] = {}
     llm: ModelAsked | None = None
     measured: Effort = Effort()
+    mdbench: str = ""
+    budget: Allowed = Allowed()
+    runtime: RunBy = RunBy()
+    provenance: MadeWith = MadeWith()
 
     @model_validator(mode="before")
     @classmethod

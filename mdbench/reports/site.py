@@ -10,11 +10,22 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from mdbench import __version__
-from mdbench.drawing.numbers import cleanest_first, fixed, noise_name, scientific
+from mdbench.drawing.numbers import cleanest_first, fixed, noise_name, percent, scientific
 from mdbench.drawing.svg import COLOURS, marker
 from mdbench.records import ANSWERED, RERUN_ALWAYS, Status
 from mdbench.reports import figures, leaderboard
-from mdbench.reports.columns import Cell, cells, columns, pooled, undecided, warning, written
+from mdbench.reports.circumstances import circumstances
+from mdbench.reports.columns import (
+    CUT_EXPLAINED,
+    Cell,
+    cells,
+    columns,
+    cut_off,
+    pooled,
+    undecided,
+    warning,
+    written,
+)
 from mdbench.reports.entries import marked
 from mdbench.reports.heat import heat_map
 from mdbench.reports.language_models import (
@@ -25,7 +36,7 @@ from mdbench.reports.language_models import (
     curves,
     probe_rows,
 )
-from mdbench.reports.results import report_order, studies
+from mdbench.reports.results import report_order
 from mdbench.reports.systems import Scope, system_section
 
 if TYPE_CHECKING:
@@ -88,12 +99,13 @@ def page(
     noise = list(dict.fromkeys(result.snr_db for result in results))
     noise.sort(key=cleanest_first)
     protocols = sorted({result.protocol for result in results})
-    scope = Scope(numbers, noise, protocols, picture, describe)
+    known = {row.method: row for board in boards.values() for row in board.rows}
+    references = {row.method for row in known.values() if row.reference}
+    scope = Scope(numbers, noise, protocols, picture, describe, references)
     sections = [
         _section(kind, by_type[kind], board, scope, (derivatives or {}).get(kind, "d"))
         for kind, board in boards.items()
     ]
-    known = {row.method: row for board in boards.values() for row in board.rows}
     data_json = {
         "methods": [
             [m, known[m].family, int(known[m].reference), known[m].origin] for m in methods
@@ -105,6 +117,7 @@ def page(
         "silent": [str(status) for status in sorted(RERUN_ALWAYS)],
         "resamples": leaderboard.RESAMPLES,
         "coverage": leaderboard.COVERAGE,
+        "cut": CUT_EXPLAINED,
         "types": {
             kind: _columns(board, methods, noise, protocols) for kind, board in boards.items()
         },
@@ -123,7 +136,7 @@ def page(
         sections=sections,
         models=_models(results, boards, numbers, probes),
         count=len(results),
-        studies=studies(results),
+        circumstances=circumstances(results),
         first=min((r.measured.started[:10] for r in results if r.measured.started), default=""),
         last=max((r.measured.started[:10] for r in results), default=""),
         noise=[noise_name(snr_db) for snr_db in noise],
@@ -131,7 +144,7 @@ def page(
         families=sorted({row.family for row in known.values()}),
         protocols=protocols,
         resamples=leaderboard.RESAMPLES,
-        coverage=f"{leaderboard.COVERAGE:.0%}",
+        coverage=percent(leaderboard.COVERAGE),
         data=Markup(_json(data_json)),  # noqa: S704 - `<` is escaped
     )
 
@@ -190,7 +203,7 @@ def _section(
         for number, (name, ones) in enumerate(by_system.items())
     ]
     heat = [
-        (noise_name(snr_db), Markup(heat_map(board, snr_db)))  # noqa: S704 - our own SVG
+        (scope.noise.index(snr_db), noise_name(snr_db), Markup(heat_map(board, snr_db)))  # noqa: S704 - our own SVG
         for snr_db in board.noise_levels
     ]
     shown = columns(board)
@@ -201,6 +214,7 @@ def _section(
         "columns": shown,
         "rows": [cells(board, row, shown) for row in board.rows],
         "undecided": undecided(board),
+        "cut_off": cut_off(board.rows),
         "pooled": pooled(board),
         "marks": marked(board.known),
         "nothing": written(primary, primary.nothing),
@@ -306,7 +320,12 @@ def _json(value: Any) -> str:
 
 def _safe(figure: figures.Figure) -> dict[str, Any]:
     svg = Markup(figure.svg)  # noqa: S704 - our own SVG, whose texts were escaped
-    return {"title": figure.title, "caption": figure.caption, "svg": svg}
+    return {
+        "title": figure.title,
+        "caption": figure.caption,
+        "svg": svg,
+        "whole": figure.whole,
+    }
 
 
 def _sign(number: int) -> Markup:

@@ -11,12 +11,15 @@ from markupsafe import Markup
 
 from mdbench.drawing.numbers import NOTHING, noise_name
 from mdbench.drawing.svg import COLOURS
+from mdbench.errors import MdbenchError
+from mdbench.reports.answers import code, ordered, told
 from mdbench.reports.columns import answer_cell
 from mdbench.reports.entries import best_mark, entry, marked
 from mdbench.reports.mathml import left_hand_side, mathml
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from mdbench.metrics.spec import MetricSpec
     from mdbench.reports.columns import Cell
@@ -25,6 +28,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Scope", "System", "system_section"]
 
+CODED = {"python": "Python", "latex": "LaTeX", "sympy": "SymPy", "julia": "Julia", "c": "C"}
+"""The languages that the best answer of a system is given in, and their names."""
+LONGEST_CODED = 4000
+"""Characters of the longest answer that is given as code, so that pages stay small."""
 NAMES_SHOWN = 4
 """Texts of a note that are shown, such as the names of missing terms."""
 
@@ -43,6 +50,8 @@ class Scope:
         Draws a system, given its results and the methods' numbers.
     describe
         Says in a few words what a dataset is, given its data type and name.
+    references
+        The methods that are told the truth.
     """
 
     numbers: Mapping[str, int]
@@ -50,6 +59,7 @@ class Scope:
     protocols: Sequence[str]
     picture: Draw | None
     describe: Callable[[str, str], str] | None
+    references: AbstractSet[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -86,6 +96,8 @@ class System:
     found: str
     identifier: str
     unfit: tuple[str, ...]
+    best: str
+    codes: tuple[tuple[str, str], ...]
 
 
 def system_section(
@@ -124,22 +136,36 @@ def system_section(
     truth = _equations(known.targets, known.truth or (), derivative) if known else Markup()
     shown = [spec for spec in specs if spec is specs[0] or "answer" in spec.places]
     lines = [_line(ones, scope, specs, shown, derivative) for _, ones in sorted(groups.items())]
-    told = [any(line.scores[i].text != NOTHING for line in lines) for i in range(len(shown))]
-    told[0] = True
-    lines = [replace(line, scores=tuple(compress(line.scores, told))) for line in lines]
+    best = next(iter(ordered(results, specs, scope.references)), None)
+    codes = _codes(best) if best else ()
+    has = [any(line.scores[i].text != NOTHING for line in lines) for i in range(len(shown))]
+    has[0] = True
+    lines = [replace(line, scores=tuple(compress(line.scores, has))) for line in lines]
     return System(
         name=first.system,
         title=scope.describe(first.data_type, first.dataset) if scope.describe else "",
         dim=next((one.dim for one in results if one.dim is not None), None),
         truth=truth,
-        scores=tuple(compress((spec.title for spec in shown), told)),
+        scores=tuple(compress((spec.title for spec in shown), has)),
         lines=tuple(lines),
         picture=Markup(drawn.html if drawn else ""),  # noqa: S704 - our own, of escaped texts
         note=drawn.note if drawn else "",
         found=_found(results, specs),
         identifier=identifier,
         unfit=tuple(unfit),
+        best=told(best, specs) if best and codes else "",
+        codes=codes,
     )
+
+
+def _codes(best: Result) -> tuple[tuple[str, str], ...]:
+    """Write an answer in every language that has code to paste, where all of it can be written."""
+    if sum(map(len, best.equations or ())) > LONGEST_CODED:
+        return ()
+    try:
+        return tuple((title, code(best, language)) for language, title in CODED.items())
+    except MdbenchError:
+        return ()
 
 
 def _found(results: Sequence[Result], specs: Sequence[MetricSpec]) -> str:
@@ -185,7 +211,7 @@ def _line(
         method=one.algorithm,
         number=scope.numbers[one.algorithm] % COLOURS,
         noise=scope.noise.index(one.snr_db),
-        noise_text=noise_name(one.snr_db),
+        noise_text=_noise(one),
         noise_order=-1e9 if one.snr_db is None else -one.snr_db,
         protocol=scope.protocols.index(one.protocol),
         protocol_text=one.protocol if len(scope.protocols) > 1 else "",
@@ -196,6 +222,12 @@ def _line(
         answer=answer,
         notes=notes,
     )
+
+
+def _noise(one: Result) -> str:
+    """Name the noise that was added; of measurements nobody says that they are clean."""
+    measured = one.dataset_path is not None and one.truth is None and one.snr_db is None
+    return "as measured" if measured else noise_name(one.snr_db)
 
 
 def _equations(targets: Sequence[str], equations: Sequence[str], derivative: str) -> Markup:

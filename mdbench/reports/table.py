@@ -12,7 +12,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from mdbench.drawing.numbers import cleanest_first, duration, noise_name
+from mdbench.drawing.numbers import cleanest_first, duration, noise_name, percent
 from mdbench.metrics.floor import is_high
 from mdbench.metrics.spec import MetricSpec
 from mdbench.records import ANSWERED, Record, Status
@@ -296,8 +296,7 @@ def _signs(specs: Sequence[MetricSpec], records: Sequence[Record]) -> list[str]:
 def _summed(spec: MetricSpec, found: Aggregated) -> str:
     if found.value is None or math.isinf(found.value):
         return NOTHING
-    # A share is rounded down: 100% is all of them.
-    return f"{int(100 * found.value + 1e-9)}%" if spec.mark else written(spec, found.value)
+    return percent(found.value, "") if spec.mark else written(spec, found.value)
 
 
 def _time(seconds: float | None) -> str:

@@ -9,8 +9,8 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from mdbench.drawing.numbers import counted, duration, fixed
-from mdbench.reports.columns import cell, interval, of_place, pooled, undecided
+from mdbench.drawing.numbers import counted, duration, fixed, percent
+from mdbench.reports.columns import CUT, cell, cut_off, interval, of_place, pooled, undecided
 from mdbench.reports.language_models import ASKING_HEADS, PROBE_HEADS, asking_row, probe_rows
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def _table(data_type: str, board: Board) -> Table:
         title=f"{data_type}: {counted(len(board.entries), 'result')}, "
         f"ranks over {counted(len(board.systems), 'system')}",
         title_justify="left",
-        caption=f"{caption}. {undecided(board)} {pooled(board)}".strip(),
+        caption=f"{caption}. {cut_off(board.rows)} {undecided(board)} {pooled(board)}".strip(),
         caption_justify="left",
     )
     table.add_column("rank", justify="right", no_wrap=True)
@@ -79,7 +79,7 @@ def _table(data_type: str, board: Board) -> Table:
     for row in board.rows:
         line = [
             fixed(row.rank, 2),
-            f"{row.method}*" if row.reference else row.method,
+            f"{row.method}*" if row.reference else f"{row.method}{CUT * row.cut_off}",
             cell(primary, row.values[primary.name], primary=True).text,
             *[_interval(primary, row)] * ends,
             *(_short(spec, row) for spec in others),
@@ -102,8 +102,8 @@ def _interval(primary: MetricSpec, row: Row) -> str:
 
 
 def _short(spec: MetricSpec, row: Row) -> str:
-    """Write a flag that has a mark as a count, another as a share, rounded down: 100 % is all."""
+    """Write a flag that has a mark as a count, another as a share, as all tables."""
     found = row.values[spec.name]
     if spec.kind == "flag" and not spec.mark and found.value is not None:
-        return f"{int(100 * found.value + 1e-9)}%"
+        return percent(found.value, "")
     return cell(spec, found).text.partition(" (")[0]

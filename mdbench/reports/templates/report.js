@@ -1,11 +1,11 @@
-"use strict";
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const FAMILY = 1, REFERENCE = 2;
   const OK = data.statuses.indexOf("ok");
   const statuses = (names) => new Set(names.map((name) => data.statuses.indexOf(name)));
   const ANSWERED = statuses(data.answered), SILENT = statuses(data.silent);
-  const NOTHING = "–", NO_ANSWER = "none", ALARM = "\u00a0⚠", ENDLESS = 1e300;
+  const CUT_OFF = statuses(["timeout", "partial"]);
+  const NOTHING = "–", NO_ANSWER = "none", ALARM = "\u00a0⚠", CUT = "\u00a0†", ENDLESS = 1e300;
   const ABSENT = "";  // of a job that is not judged by a metric
 
   // Numbers as text: the same as numbers.py.
@@ -14,6 +14,10 @@
   const fixed = (x, digits = 0) => x === null ? NOTHING : !isFinite(x) ? NO_ANSWER : x.toFixed(digits);
   const rounded = (x, digits) => x === null || !isFinite(x) || Math.abs(x) <= (digits ? 1e3 : 1e6)
     ? fixed(x, digits) : scientific(x);
+  const percent = (x) => {
+    const whole = Math.round(Number((100 * x).toPrecision(15)));
+    return (x > 0 && x < 1 ? Math.min(99, Math.max(1, whole)) : whole) + "\u00a0%";
+  };
   const duration = (s) => s === null ? NOTHING : s < 0.0995 ? fixed(1000 * s) + " ms"
     : s < 10 ? fixed(s, 1) + " s" : s < 3600 ? fixed(s) + " s" : fixed(s / 3600, 1) + " h";
 
@@ -31,7 +35,7 @@
     };
     spec.alarming = (x) => spec.alarm !== null && isFinite(x) && spec.loss(x) > spec.loss(spec.alarm);
     spec.written = (x) => x === null ? NOTHING : !isFinite(x) ? NO_ANSWER
-      : spec.kind === "flag" ? (x === 0 ? "no" : x === 1 ? "yes" : fixed(100 * x) + "\u00a0%")
+      : spec.kind === "flag" ? (x === 0 ? "no" : x === 1 ? "yes" : percent(x))
       : spec.scale === "log" && spec.digits ? scientific(x) : rounded(x, spec.digits);
     spec.of = (values) => !values.length ? null
       : spec.aggregate === "counts" ? values.filter((x) => x !== 0).length
@@ -167,6 +171,7 @@
         ...others.map((spec) => counted(spec, ones))];
       values.forEach((found, k) => { found.value = t.specs[k].of(found.values); });
       return {
+        cutOff: 2 * ones.filter((i) => CUT_OFF.has(t.x[i])).length > ones.length,
         name, family, reference, origin, rank: meanRanks.get(method) ?? null, jobs: ones.length,
         answers: ones.filter(answered).length, low, high, above: median(above), values, causes,
         wall: median(present(done.map((i) => t.w[i]))),
@@ -179,14 +184,15 @@
     const place = (row) => row.values[0].value === null ? Infinity : primary.loss(row.values[0].value);
     rows.sort((a, b) => compare(last(a.rank), last(b.rank)) || compare(a.reference, b.reference)
       || compare(place(a), place(b)) || compare(a.name, b.name));
-    return {rows, entries};
+    counted.attempted = attempted;
+    return {rows, entries, losses, unfit, counted};
   };
 
   const causes = (counts) => counts.map(([n, name]) => `${n}\u00a0${name.replaceAll("_", "\u00a0")}`)
     .join(", ") || NOTHING;
   const general = {
     rank: (row) => [fixed(row.rank, 2), row.rank],
-    method: (row) => [row.reference ? row.name + " (reference)" : row.name, row.name],
+    method: (row) => [row.name + (row.reference ? " (reference)" : "") + (row.cutOff ? CUT : ""), row.name],
     family: (row) => [row.family, row.family],
     origin: (row) => [row.origin || NOTHING, row.origin],
     interval: (row, primary) => [row.low === null ? NOTHING
@@ -206,7 +212,7 @@
     }
     if (spec.kind === "flag" && !isPrimary) {
       const count = fixed(value * values.length);
-      return [`${count}/${values.length} (${fixed(100 * value)}\u00a0%)`, value];
+      return [`${count}/${values.length} (${percent(value)})`, value];
     }
     const alarm = spec.alarming(value);
     return [spec.written(value) + (alarm ? ALARM : ""), value, alarm ? spec.warning : ""];
@@ -229,6 +235,7 @@
     table.tBodies[0].replaceWith(body);
     const told = specs.map((spec, k) => [spec.title, rows.reduce((sum, row) => sum + row.values[k].undecided, 0)])
       .filter(([, count]) => count).map((each) => each.join(" ")).join(", ");
+    table.closest("section").querySelector(".cut").textContent = rows.some((row) => row.cutOff) ? data.cut : "";
     table.closest("section").querySelector(".undecided").textContent = told
       ? `The scorer could not decide, and nothing counts these values: ${told}.` : "";
   };
@@ -263,21 +270,39 @@
 
   const form = document.getElementById("filters"), told = document.getElementById("filtered");
   const families = new Map(data.methods.map((method) => [method[0], method[FAMILY]]));
+  const drawings = new Map();  // figures as they are of all results
+  const figures = (section, type, found, active) => {
+    for (const svg of section.querySelectorAll("svg[data-figure]")) {
+      if (!drawings.has(svg) && active) drawings.set(svg, svg.innerHTML);
+      if (drawings.has(svg)) svg.innerHTML = drawings.get(svg);
+    }
+    if (active) drawFigures(section, data.types[type], found, data);
+    for (const each of section.querySelectorAll(".of-all")) each.hidden = active;
+    section.querySelector(".whole-note").hidden = !active;
+  };
   const apply = () => {
-    const chosen = Object.fromEntries(new FormData(form));
+    const chosen = Object.fromEntries(new FormData(form)), active = Object.values(chosen).some(Boolean);
     const is = (wanted, value) => wanted === "" || wanted === String(value ?? "");
+    const ofFamily = (method) => !families.has(method) || is(chosen.family, families.get(method));
     let count = 0, all = 0;
     for (const table of document.querySelectorAll("table.board")) {
       const type = table.dataset.type;
-      const {rows, entries} = board(type, (t, i) => is(chosen.noise, t.n[i]) && is(chosen.dim, t.d[i])
+      const found = board(type, (t, i) => is(chosen.noise, t.n[i]) && is(chosen.dim, t.d[i])
         && is(chosen.protocol, t.p[i]) && is(chosen.family, data.methods[t.m[i]][FAMILY]));
       const sorted = [...table.tHead.rows[0].cells].findIndex((head) => head.hasAttribute("aria-sort"));
       const down = sorted >= 0 && table.tHead.rows[0].cells[sorted].getAttribute("aria-sort") === "descending";
-      show(table, rows, data.types[type]);
+      show(table, found.rows, data.types[type]);
       if (sorted >= 0) sort(table, sorted, down ? -1 : 1);
-      count += entries.length;
+      figures(table.closest("section"), type, found, active);
+      count += found.entries.length;
       all += data.types[type].m.length;
     }
+    for (const map of document.querySelectorAll("details.heatmap")) {
+      map.hidden = !is(chosen.noise, map.dataset.n);
+      drawHeat(map.querySelector("svg"), (dim) => is(chosen.dim, dim), ofFamily);
+    }
+    for (const part of document.querySelectorAll(".legend [data-m], .picture g[data-m]"))
+      part.style.display = ofFamily(part.dataset.m) ? "" : "none";
     for (const system of document.querySelectorAll("details.system"))
       system.hidden = !is(chosen.dim, system.dataset.dim);
     for (const row of document.querySelectorAll("table.answers tbody tr"))
@@ -285,9 +310,93 @@
         && is(chosen.family, families.get(row.dataset.m)));
     told.textContent = count === all ? "" : `${count} of ${all} results`;
   };
-  form.addEventListener("change", apply);
-  form.addEventListener("reset", () => setTimeout(apply));
+
+  // What is chosen stands in the address, in words: #PLACE?noise=40+dB&family=linear
+  const selects = [...form.querySelectorAll("select")];
+  const parts = () => {
+    const [place, ...rest] = location.hash.slice(1).split("?");
+    return [place, new URLSearchParams(rest.join("?"))];
+  };
+  const written = () => {
+    const query = new URLSearchParams();
+    for (const select of selects) if (select.value) query.set(select.name, select.selectedOptions[0].text);
+    return String(query);
+  };
+  const address = (place) => `#${place}${written() && "?"}${written()}`;
+  const remember = () => {
+    apply();
+    if (address(parts()[0]) !== (location.hash || "#")) history.pushState(null, "", address(parts()[0]));
+  };
+  const reopen = () => {
+    const [place, query] = parts(), before = written();
+    for (const select of selects) {
+      const wanted = query.get(select.name);
+      const found = [...select.options].find((option) => option.value && option.text === wanted);
+      select.value = found ? found.value : "";
+    }
+    if (written() !== before) apply();
+    const section = query.size && place && document.getElementById(place);
+    if (section) section.scrollIntoView();
+  };
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a[href^='#']");
+    if (!link || !written()) return;
+    event.preventDefault();  // the place changes, and the view stays
+    location.hash = address(link.getAttribute("href").slice(1));
+  });
+  addEventListener("hashchange", reopen);
+  form.addEventListener("change", remember);
+  form.addEventListener("reset", () => setTimeout(remember));
   form.addEventListener("submit", (event) => event.preventDefault());
   form.hidden = false;
-  form.reset();  // browsers remember what was chosen before a reload
+  for (const select of selects) select.value = "";  // browsers remember what was chosen before a reload
+  reopen();
+
+  // What is closed is open on paper.
+  const WIDEST_FORMULA = 420;
+  let closed = [];
+  addEventListener("beforeprint", () => {
+    closed = [...document.querySelectorAll("details:not([open])")];
+    for (const each of closed) each.open = true;
+    // Formulas are not broken into lines: what is too wide for the paper is written as text.
+    const wide = [...document.querySelectorAll("math")].filter((math) =>
+      math.getAttribute("alttext") && math.getBoundingClientRect().width > WIDEST_FORMULA);
+    for (const math of wide) {
+      const text = document.createElement("span");
+      text.className = "plain";
+      text.textContent = math.getAttribute("alttext");
+      math.after(text);
+      math.setAttribute("hidden", "");  // formulas have no property of that name
+    }
+  });
+  addEventListener("afterprint", () => {
+    for (const each of closed) each.open = false;
+    for (const text of document.querySelectorAll("math + .plain")) {
+      text.previousElementSibling.removeAttribute("hidden");
+      text.remove();
+    }
+    closed = [];
+  });
+
+  // Code is copied; where the browser does not let a page do it, it is selected for Ctrl+C.
+  document.addEventListener("click", async (event) => {
+    const button = event.target.closest("button.copy");
+    if (!button) return;
+    const code = document.getElementById(button.dataset.of), label = button.dataset.label ??= button.textContent;
+    let says = "copied";
+    try {
+      await navigator.clipboard.writeText(code.textContent);
+    } catch {
+      const range = document.createRange();
+      range.selectNodeContents(code);
+      getSelection().removeAllRanges();
+      getSelection().addRange(range);
+      let done = false;
+      try { done = document.execCommand("copy"); } catch { /* it stays selected */ }
+      if (!done) says = "selected: press Ctrl+C";
+    }
+    button.textContent = says;
+    setTimeout(() => { button.textContent = label; }, 3000);
+  });
+  for (const button of document.querySelectorAll("button.copy")) button.hidden = false;
 })();

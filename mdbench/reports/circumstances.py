@@ -1,0 +1,90 @@
+"""Under what circumstances results came about: all of them, and none that no record tells."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from mdbench.drawing.numbers import duration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from mdbench.reports.results import Result
+
+__all__ = ["Circumstance", "circumstances"]
+
+MOST_VALUES = 6
+"""Values that are listed; how many more there are is told."""
+UNKNOWN = "unknown"
+
+
+class Circumstance(NamedTuple):
+    """What was the same for all results, or which values there are of it."""
+
+    name: str
+    says: str
+
+
+def circumstances(results: Iterable[Result]) -> list[Circumstance]:
+    """Gather limits, seeds, machines, versions, runtimes, protocols and studies.
+
+    Where results differ, each value stands with the number of results that have it, the most
+    frequent first; results whose records do not tell are counted as unknown.
+
+    Parameters
+    ----------
+    results
+        Those of a report, of any age.
+    """
+    known = list(results)
+    told: dict[str, Callable[[Result], str]] = {
+        "time limit of a job": _limit,
+        "threads of a job": lambda one: _text(one.budget.threads),
+        "seeds": lambda one: str(one.seed),
+        "protocol": lambda one: one.protocol,
+        "machine": lambda one: one.provenance.machine.says,
+        "mdbench": lambda one: one.mdbench,
+        "Python": _python,
+        "runtime": lambda one: one.runtime.name,
+        "study (SHA-256)": lambda one: one.study or "none",
+    }
+    found = []
+    for name, read in told.items():
+        counts = Counter(read(one) or UNKNOWN for one in known)
+        if set(counts) - {UNKNOWN, "none"}:
+            found.append(Circumstance(name, _listed(counts, numbers=name == "seeds")))
+    return found
+
+
+def _listed(counts: Counter[str], *, numbers: bool) -> str:
+    if len(counts) == 1:
+        return next(iter(counts))
+    if numbers:  # by value, and without counts where all have as many
+        values = sorted(counts, key=lambda text: (len(text), text))
+        if len({*counts.values()}) == 1 and len(values) <= MOST_VALUES:
+            return f"{', '.join(values)} (each {_many(counts[values[0]])})"
+    # In a fixed order, whatever that of the records.
+    ordered = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
+    shown = [f"{text} ({_many(count)})" for text, count in ordered[:MOST_VALUES]]
+    rest = len(ordered) - len(shown)
+    return "; ".join([*shown, *[f"and {rest} more"] * (rest > 0)])
+
+
+def _many(count: int) -> str:
+    return f"{count:,} {'result' if count == 1 else 'results'}"
+
+
+def _limit(one: Result) -> str:
+    return "" if one.budget.timeout_s is None else duration(one.budget.timeout_s)
+
+
+def _python(one: Result) -> str:
+    core, method = one.provenance.core.get("python", ""), one.provenance.python or ""
+    if not core or not method or core == method:
+        return core or method
+    return f"{core}, methods {method}"
+
+
+def _text(value: object) -> str:
+    return "" if value is None else str(value)

@@ -1,0 +1,155 @@
+// The figures of some results, on the axes of all: the same as figures.py and svg.py.
+const drawFigures = (section, type, {losses, unfit, counted, rows, entries}, data) => {
+  const WIDTH = 480, HEIGHT = 330, LEFT = 58, RIGHT = 12, TOP = 14, BOTTOM = 46;
+  const SMALLEST = 1e-12, LARGEST = 1e6;
+  const ascending = (a, b) => a === b ? 0 : a - b;
+  const middle = (values) => {
+    const sorted = [...values].sort(ascending), half = sorted.length >> 1;
+    return sorted.length % 2 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
+  };
+  const mean = (values) => values.reduce((a, b) => a + b, 0) / values.length;
+  const quartiles = (values) => {
+    const sorted = [...values].sort(ascending), n = sorted.length;
+    return [sorted[n >> 2], sorted[Math.min(n - 1, Math.floor(3 * n / 4))]];
+  };
+  const clip = (x, log) => Number.isFinite(x) ? Math.min(LARGEST, Math.max(log ? SMALLEST : -LARGEST, x)) : x;
+  const axis = (text) => {
+    if (!text) return null;
+    const [low, high, log] = text.split(" ").map(Number), scale = log ? Math.log10 : (x) => x;
+    const at = (x) => (scale(log ? Math.max(x, low) : x) - scale(low)) / (scale(high) - scale(low));
+    return {log: Boolean(log), place: (x) => Math.min(1, Math.max(0, at(x)))};
+  };
+  const primary = type.specs[0], t = type;
+  const number = new Map(data.methods.map(([name], m) => [name, m]));
+
+  // What a metric comes to for a method at a noise level.
+  const ofNoise = (spec, m, snr) => {
+    const scale = spec.aggregate === "share" ? 100 : 1, n = data.noise.indexOf(snr);
+    let values;
+    if (spec === primary) {
+      values = [...(losses.get(m) ?? [])].filter(([id]) => !unfit.has(id)
+        && Math.floor(id / data.protocols.length) % data.noise.length === n)
+        .map(([, loss]) => loss === Infinity ? spec.failed : spec.loss(loss)).filter((x) => x !== null);
+    } else values = counted(spec, entries.filter((i) => t.m[i] === m && t.n[i] === n)).values;
+    return values.map((x) => clip(scale * x, spec.scale === "log"));
+  };
+  const ofTime = (m, dim, attempted) => entries.filter((i) => t.m[i] === m && t.d[i] === dim && t.w[i]
+    && attempted(i)).map((i) => t.w[i]).map((x) => clip(x, true));
+
+  const SVG = section.querySelector("svg").namespaceURI;
+  const path = (name, d, dash) => {
+    const made = document.createElementNS(SVG, "path");
+    made.setAttribute("class", name);
+    made.setAttribute("d", d);
+    if (dash) made.setAttribute("stroke-dasharray", dash);
+    return made;
+  };
+  for (const svg of section.querySelectorAll("svg[data-figure]")) {
+    const told = svg.dataset, top = Number(told.top), y = axis(told.y), x = axis(told.x);
+    const places = told.places ? JSON.parse(told.places) : null;
+    const bottom = HEIGHT - BOTTOM, width = WIDTH - RIGHT - LEFT;
+    const atY = (value) => Number.isFinite(value) ? top + (bottom - top) * (1 - y.place(value)) : TOP + 10;
+    const atX = (value) => LEFT + width * (x ? x.place(value) : (value + 0.5) / places.length);
+    const spec = type.specs.find((each) => each.name === told.figure), byMean = told.mean === "1";
+    for (const group of svg.querySelectorAll("g[data-m]")) {
+      const m = number.get(group.dataset.m), aside = Number(group.dataset.o), found = [], spreads = [];
+      if (told.figure === "weighed") {
+        const row = rows.find((each) => each.name === group.dataset.m);
+        const k = type.specs.findIndex((each) => each.weighs);
+        const size = row && row.values[k].value, score = row ? row.values[0].value : null;
+        if (size && score !== null) found.push([atX(size), atY(clip(score, y.log))]);  // moved aside below
+      } else places.forEach((place, n) => {
+        const values = told.figure === "time" ? ofTime(m, place, counted.attempted) : ofNoise(spec, m, place);
+        if (!values.length) return;
+        const at = atX(n) + aside;
+        found.push([at, atY(byMean ? mean(values) : middle(values))]);
+        if (!byMean) spreads.push([at, ...quartiles(values).map(atY)]);
+      });
+      const mark = group.querySelector(":scope > circle, :scope > path:not([class])");
+      const dash = group.querySelector(":scope > .line")?.getAttribute("stroke-dasharray");
+      const [x0, y0] = group.dataset.p.split(" ").map(Number), fix = (value) => value.toFixed(1);
+      const made = spreads.map(([at, low, high]) => path("spread", `M${fix(at)} ${fix(low)}V${fix(high)}`));
+      if (found.length > 1) made.push(path("line", "M" + found.map((p) => p.map(fix).join(" ")).join("L"), dash));
+      for (const [px, py] of found) {
+        const sign = mark.cloneNode();
+        sign.setAttribute("transform", `translate(${fix(px - x0)} ${fix(py - y0)})`);
+        made.push(sign);
+      }
+      group.replaceChildren(group.firstElementChild, ...made);
+      group.style.display = found.length ? "" : "none";
+    }
+    // What was written and joined for all results would be wrong.
+    for (const part of svg.querySelectorAll(":scope > .front, :scope > .halo")) part.remove();
+    if (told.figure === "weighed") besides(svg, primary, rows, path);
+  }
+};
+
+// Marks that hide none, names that hide none, and the front of what no other method beats.
+const besides = (svg, primary, rows, path) => {
+  const SIZE = 4.5, WIDTH = 480, LABEL = 90, LINE = 13, BOTTOM = 330 - 46;
+  const marks = [], names = [], own = [], labels = [];
+  const families = new Map(rows.map((row) => [row.name, row]));
+  const shown = [...svg.querySelectorAll("g[data-m]")].filter((group) => group.style.display !== "none");
+  for (const group of shown) {
+    const sign = group.querySelector(":scope > [transform]");
+    const [dx, y] = sign.getAttribute("transform").slice(10, -1).split(" ").map(Number);
+    const [x0, y0] = group.dataset.p.split(" ").map(Number), at = [x0 + dx, y0 + y];
+    let x = at[0];
+    const step = x <= WIDTH / 2 ? 2 * SIZE : -2 * SIZE;
+    while (marks.some(([ox, oy]) => Math.abs(x - ox) < SIZE && Math.abs(at[1] - oy) < SIZE)) x += step;
+    marks.push([x, at[1]]);
+    sign.setAttribute("transform", `translate(${(x - x0).toFixed(1)} ${y.toFixed(1)})`);
+    if (!families.get(group.dataset.m).reference && at[1] > 24) own.push(at);
+    const right = x > 0.7 * WIDTH, label = document.createElementNS(svg.namespaceURI, "text");
+    let height = at[1] - 5, down = 1;
+    while (names.some(([ox, oy]) => Math.abs(x - ox) < LABEL && Math.abs(height - oy) < LINE)) {
+      if (height >= BOTTOM) down = -1;
+      height += down;
+    }
+    names.push([x, height]);
+    label.setAttribute("class", "halo");
+    label.setAttribute("x", x + (right ? -9 : 9));
+    label.setAttribute("y", height);
+    label.setAttribute("text-anchor", right ? "end" : "start");
+    label.textContent = group.dataset.m;
+    labels.push(label);
+  }
+  // On the picture lower is better where lower scores are, else higher.
+  const sign = primary.better === "higher" ? 1 : -1, front = [];
+  own.sort((a, b) => a[0] - b[0] || sign * (a[1] - b[1]));
+  for (const point of own) if (!front.length || sign * (point[1] - front.at(-1)[1]) < 0) front.push(point);
+  const line = front.map(([x, y], k) => k ? `H${x.toFixed(1)}V${y.toFixed(1)}` : `M${x.toFixed(1)} ${y.toFixed(1)}`);
+  const first = svg.querySelector("g[data-m]");
+  for (const label of labels) first.before(label);
+  if (front.length) first.before(path("front", line.join("")));
+};
+
+// Lines and columns of a heat map that are kept move together.
+const drawHeat = (svg, isDim, isMethod) => {
+  const {left, wide, head, tall} = Object.fromEntries(Object.entries(svg.dataset).map(([k, v]) => [k, Number(v)]));
+  const shift = [];
+  let kept = 0;
+  [...svg.querySelectorAll(":scope > text")].forEach((text, j) => {
+    text.dataset.t ??= text.getAttribute("transform");
+    const keep = isMethod(text.dataset.m);
+    shift[j] = keep ? (kept++ - j) * wide : null;
+    text.style.display = keep ? "" : "none";
+    text.setAttribute("transform", (keep ? `translate(${shift[j]} 0) ` : "") + text.dataset.t);
+  });
+  let lines = 0;
+  [...svg.querySelectorAll(":scope > g")].forEach((row, i) => {
+    const keep = isDim(row.dataset.d);
+    row.style.display = keep ? "" : "none";
+    if (!keep) return;
+    row.setAttribute("transform", `translate(0 ${(lines++ - i) * tall})`);
+    for (const cell of row.querySelectorAll(":scope > g")) {
+      const j = Math.round((Number(cell.querySelector("text").getAttribute("x")) - left - wide / 2) / wide);
+      cell.style.display = shift[j] === null ? "none" : "";
+      if (shift[j] !== null) cell.setAttribute("transform", `translate(${shift[j]} 0)`);
+    }
+  });
+  const size = [left + wide * kept + 40, head + tall * lines + 6];
+  svg.setAttribute("viewBox", `0 0 ${size.join(" ")}`);
+  svg.setAttribute("width", size[0]);
+  svg.setAttribute("height", size[1]);
+};
