@@ -397,7 +397,7 @@ def test_methods_that_were_mostly_cut_off_are_marked_where_they_are_ranked() -> 
 
 def test_data_without_a_known_truth_have_no_verdicts_and_are_not_called_clean() -> None:
     scores = {"identified": DROPPED, "one_term_off": DROPPED, "f1": DROPPED}
-    own = {"dataset_path": "mine.csv", "truth": None, "snr_db": None}
+    own: dict[str, Any] = {"dataset_path": "mine.csv", "truth": None, "snr_db": None}
     text = html([data("a", scores=scores, **own), data("b", scores=scores, **own)])
     shown = text[text.index("<main>") : text.index('id="how"')]
     heads = re.findall(r"<th[^>]*>(.*?)</th>", shown)

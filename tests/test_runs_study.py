@@ -93,7 +93,7 @@ def test_the_hash_is_in_the_records_and_in_the_report(place: Workspace, capsys: 
     assert main(["report", "results", "--text"]) == 0
     assert f"7 results of the study with SHA-256 {study.sha256}" in capsys.readouterr().out
     assert main(["report", "results"]) == 0
-    assert f"<code>{study.sha256}</code>" in Path("report.html").read_text("utf-8")
+    assert f"<dd>{study.sha256}</dd>" in Path("report.html").read_text("utf-8")
 
 
 def test_a_study_does_nothing_that_a_command_line_has_done(place: Workspace) -> None:

@@ -100,7 +100,8 @@ def heat_map(board: Board, snr_db: float | None) -> str:
         )
     for i, system in enumerate(systems):
         y = head + tall * i
-        dims = {one.dim for method in methods for one in grid.cell(system, method)} - {None}
+        known = (one.dim for method in methods for one in grid.cell(system, method))
+        dims = [dim for dim in known if dim is not None]
         parts.append(f'<g data-d="{min(dims, default="")}">')
         mark = " *" if system in unfit else ""
         parts.append(

@@ -153,7 +153,7 @@ def system_section(
         found=_found(results, specs),
         identifier=identifier,
         unfit=tuple(unfit),
-        best=told(best, specs) if codes else "",
+        best=told(best, specs) if best and codes else "",
         codes=codes,
     )
 

@@ -327,7 +327,7 @@
     apply();
     if (address(parts()[0]) !== (location.hash || "#")) history.pushState(null, "", address(parts()[0]));
   };
-  const recall = () => {
+  const reopen = () => {
     const [place, query] = parts(), before = written();
     for (const select of selects) {
       const wanted = query.get(select.name);
@@ -344,13 +344,13 @@
     event.preventDefault();  // the place changes, and the view stays
     location.hash = address(link.getAttribute("href").slice(1));
   });
-  addEventListener("hashchange", recall);
+  addEventListener("hashchange", reopen);
   form.addEventListener("change", remember);
   form.addEventListener("reset", () => setTimeout(remember));
   form.addEventListener("submit", (event) => event.preventDefault());
   form.hidden = false;
   for (const select of selects) select.value = "";  // browsers remember what was chosen before a reload
-  recall();
+  reopen();
 
   // What is closed is open on paper.
   const WIDEST_FORMULA = 420;
