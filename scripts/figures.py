@@ -7,11 +7,10 @@ import json
 import re
 from pathlib import Path
 
-from results import standalone
-
 from mdbench.datatypes import find
 from mdbench.datatypes.base import Protocol, Room, Shown
 from mdbench.workspace import Workspace
+from results import standalone
 
 ROOT = Path(__file__).resolve().parent.parent
 PICTURES = {

@@ -42,14 +42,14 @@ def test_what_is_small_is_loaded_once(arrays: Any, calls: int) -> None:
         loaded.append(Data("outer", arrays))
         return loaded[-1]
 
-    remembers = Recall()
+    remembers = Recall[Any]()
     assert remembers.get("a", load).name == remembers.get("a", load).name == "outer"
     assert len(loaded) == calls
 
 
 def test_there_is_room_for_so_much(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recall, "_ROOM", 2500)
-    remembers = Recall()
+    remembers = Recall[Any]()
     loaded: list[str] = []
 
     def load(name: str) -> Any:
@@ -64,7 +64,7 @@ def test_there_is_room_for_so_much(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", ["rc-circuit", "lorenz-equations-chaotic"])
 def test_a_trajectory_is_remembered(tmp_path: Path, name: str) -> None:
     source = datatypes.find("ode", ROOT / "datasets" / "ode", tmp_path).source()
-    remembers = Recall()
+    remembers = Recall[Any]()
 
     def load() -> Dataset:
         loaded: Dataset = source.load(name, snr_db=None, seed=0, protocol=Protocol.STRICT)

@@ -14,6 +14,7 @@ from mdbench import datatypes, methods
 from mdbench.drawing.numbers import counted
 from mdbench.errors import MdbenchError, MethodError, UsageError
 from mdbench.reports.bundle import opened
+from mdbench.reports.categories import Category, by_category
 from mdbench.reports.combine import flatten, write_table
 from mdbench.reports.language_models import asked, read_probes
 from mdbench.reports.latex import latex_tables
@@ -126,7 +127,22 @@ def html_of(results: Sequence[Result], *, title: str, probes: Sequence[Probes] =
         describe=_Titles(workspace) if workspace else None,
         derivatives={name: kind.derivative for name, kind in _here(results).items()},
         probes=probes,
+        categories=_categories(results, workspace) if workspace else None,
     )
+
+
+def _categories(results: Sequence[Result], workspace: Workspace) -> dict[str, list[Category]]:
+    """Compare methods on each category of systems, where a data type has several."""
+    found: dict[str, list[Category]] = {}
+    for name in _here(results):
+        kind = _data_type(workspace, name)
+        ones = [one for one in results if one.data_type == name]
+        groups = by_category(ones, kind.source().groups()) if kind else {}
+        found[name] = [
+            Category(group, frozenset(one.dataset for one in part), compare(part, workspace)[name])
+            for group, part in groups.items()
+        ]
+    return found
 
 
 def export(

@@ -14,6 +14,7 @@ from mdbench.drawing.numbers import cleanest_first, fixed, noise_name, percent, 
 from mdbench.drawing.svg import COLOURS, marker
 from mdbench.records import ANSWERED, RERUN_ALWAYS, Status
 from mdbench.reports import figures, leaderboard
+from mdbench.reports.categories import heading
 from mdbench.reports.circumstances import circumstances
 from mdbench.reports.columns import (
     CUT_EXPLAINED,
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
     from mdbench.language_models.contamination import Probes
     from mdbench.metrics.spec import MetricSpec
+    from mdbench.reports.categories import Category
     from mdbench.reports.entries import Case, Entry
     from mdbench.reports.leaderboard import Board
     from mdbench.reports.pictures import Draw
@@ -65,6 +67,7 @@ def page(
     describe: Callable[[str, str], str] | None = None,
     derivatives: Mapping[str, str] | None = None,
     probes: Sequence[Probes] = (),
+    categories: Mapping[str, Sequence[Category]] | None = None,
 ) -> str:
     """Make the page.
 
@@ -84,6 +87,8 @@ def page(
         The letter of derivatives on the left-hand sides of a data type, where it is no d.
     probes
         What language models were found to know of the problems.
+    categories
+        Those of each data type that has several, with comparisons of their own.
 
     Returns
     -------
@@ -104,6 +109,7 @@ def page(
     scope = Scope(numbers, noise, protocols, picture, describe, references)
     sections = [
         _section(kind, by_type[kind], board, scope, (derivatives or {}).get(kind, "d"))
+        | {"parts": _parts(by_type[kind], (categories or {}).get(kind, ()))}
         for kind, board in boards.items()
     ]
     data_json = {
@@ -230,6 +236,25 @@ def _section(
         "reasons": _reasons(results),
         "systems": systems,
     }
+
+
+def _parts(results: Sequence[Result], categories: Sequence[Category]) -> list[dict[str, Any]]:
+    """Gather what is shown of each category; one without a heading where there is none."""
+    if not categories:
+        return [{"title": "", "systems": {one.system for one in results}}]
+    found = []
+    for each in categories:
+        shown = [column for column in columns(each.board) if not column.more]
+        names = {one.system for one in results if one.dataset in each.datasets}
+        found.append(
+            {
+                "title": heading(each.name),
+                "systems": names,
+                "columns": shown,
+                "rows": [cells(each.board, row, shown) for row in each.board.rows],
+            }
+        )
+    return found
 
 
 def _pair(pair: leaderboard.Pair) -> dict[str, Any]:

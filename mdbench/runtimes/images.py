@@ -196,12 +196,7 @@ class Images:
             raise MethodError(f"{method.folder} cannot be read: {error}.") from None
         _check_python(method, self.base())
         recipe = self._recipe(method.name, method.lock, method.spec.system_packages, method.fetch)
-        try:
-            self._once(recipe.tag, recipe.identity, lambda: self._environment(recipe))
-        except UnavailableError as error:
-            if method.spec.build and "wheels of" in error.message:
-                raise UnavailableError(error.message, _OF_BUILDS) from None
-            raise
+        self._once(recipe.tag, recipe.identity, lambda: self._environment(recipe))
         text = dockerfile("method")
         content = sha256(recipe.identity, text, fingerprint)
         tag = f"mdbench-{_docker_name(method.name)}:{content[:12]}"
@@ -386,10 +381,6 @@ class Images:
             )
 
 
-_OF_BUILDS = (
-    "Its packages are built from sources (build = true), and only wheels go into an image: use "
-    "--runtime venv, or make the wheels once and name their folder (PIP_FIND_LINKS)."
-)
 _PACKAGE_NAME = r"[a-z0-9][a-z0-9+.-]+"
 
 
