@@ -1,7 +1,7 @@
 // Asks whether there is a newer page, and when there is, loads it and puts everything back to where it was.
 (() => {
   "use strict";
-  const EVERY = 2000, KEY = `mdbench ${location.pathname}`;
+  const EVERY = 2000, ANCHORS = 50, KEY = `mdbench ${location.pathname}`;
   const version = document.currentScript.dataset.version;
 
   const strip = document.createElement("div");
@@ -50,13 +50,14 @@
   const places = () => [...document.querySelectorAll("[id]")].filter((one) => one !== strip && one.getClientRects().length);
 
   const save = () => {
-    const above = places().filter((one) => one.getBoundingClientRect().top <= 1).pop();
+    // The nearest places above what is looked at: some may be gone, or closed, in the next page.
+    const above = places().map((one) => [one.id, one.getBoundingClientRect().top]).filter(([, top]) => top <= 1);
     const told = {
       folds: [...folds()].map(([name, fold]) => [name, fold.open]),
       controls: [...controls()].map(([name, one]) => [name, chosen(one)]),
       sorted: [...heads()].filter(([, head]) => head.hasAttribute("aria-sort"))
         .map(([name, head]) => [name, head.getAttribute("aria-sort")]),
-      anchor: above && [above.id, above.getBoundingClientRect().top],
+      anchors: above.reverse().slice(0, ANCHORS),
       x: scrollX, y: scrollY,
     };
     try { sessionStorage.setItem(KEY, JSON.stringify(told)); } catch { /* the page begins at its top */ }
@@ -78,9 +79,10 @@
       for (let i = 0; i < 3 && columns.has(name) && columns.get(name).getAttribute("aria-sort") !== direction; i++)
         columns.get(name).querySelector("button")?.click();
     const back = () => {
-      const anchor = told.anchor && document.getElementById(told.anchor[0]);
-      if (anchor && anchor.getClientRects().length)
-        scrollTo(told.x, scrollY + anchor.getBoundingClientRect().top - told.anchor[1]);
+      const seen = (id) => document.getElementById(id)?.getClientRects().length;
+      const anchor = told.anchors.find(([id]) => seen(id));
+      if (anchor)
+        scrollTo(told.x, scrollY + document.getElementById(anchor[0]).getBoundingClientRect().top - anchor[1]);
       else scrollTo(told.x, told.y);
     };
     back();
