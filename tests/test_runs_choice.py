@@ -52,7 +52,7 @@ def test_the_fittest_of_all_that_may_win_is_chosen(ode: DataType[Any, Any]) -> N
     assert (heard.came, heard.invalid) == (5, 1)
     heard.weigh(60.0, never)
     assert (heard.came, heard.invalid) == (5, 3)
-    assert heard.first_reason == "1 equations; 2 expected"
+    assert heard.first_reason == "1 equation; 2 expected"
     choice = heard.choose()
     assert choice is not None
     assert (choice.equations, choice.indices, choice.hyperparameters) == (TRUTH, [1], {"a": 2})

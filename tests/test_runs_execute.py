@@ -30,11 +30,14 @@ from mdbench.runs import attempt
 from mdbench.runs.execute import Summary, execute
 from mdbench.runs.plan import RunOptions, make_plan
 from mdbench.runtimes import processes
+from mdbench.runtimes.programs import running
 
 if TYPE_CHECKING:
     from mdbench.datatypes.base import Answer, Scores
     from mdbench.datatypes.shared.equations import EquationTask
+    from mdbench.methods import Method
     from mdbench.runs.spec import JobSpec
+    from mdbench.runtimes.base import Prepared
     from mdbench.workspace import Workspace
 
 
@@ -668,6 +671,25 @@ def test_interrupt_leaves_whole_records_and_the_same_command_goes_on(place: Work
     assert rest.left == 0
     assert rest.skipped == len([r for r in observer.ended if r.status is Status.OK])
     assert [record.status for record in rest.records] == [Status.OK] * 5
+
+
+def test_a_runtime_serves_one_run_after_the_other_even_if_one_was_interrupted(
+    place: Workspace,
+) -> None:
+    class Making(HereRuntime):
+        def prepare(self, method: Method) -> Prepared:
+            with self._programs.at_work(), running(["true"]) as process:
+                process.wait()
+            return super().prepare(method)
+
+    runtime = Making()
+    for number, name in enumerate(("first", "second", "third")):
+        add_method(place, name, adapter())
+        asked = RunOptions((name,), "ode", datasets=("rc-circuit",), n_jobs=1)
+        if number == 2:
+            runtime.interrupt()
+        (record,) = execute(make_plan(asked, place), runtime, Quiet()).records
+        assert record.status is Status.OK, record.reason
 
 
 def test_kill_9_of_the_bench_leaves_nothing_running(place: Workspace) -> None:

@@ -102,6 +102,9 @@ def test_all_are_ended_from_another_thread_and_none_is_begun_then(tmp_path: Path
         thread.join(LONG)
         assert "It was stopped." in ends[0]
     assert not (tmp_path / "pids").exists()
+    programs.resume()  # another run
+    with programs.at_work(), running(["true"]) as process:
+        assert process.wait() == 0
 
 
 def test_who_waits_for_another_process_can_be_stopped(tmp_path: Path) -> None:
@@ -153,31 +156,6 @@ def test_an_image_build_that_is_stopped_leaves_nothing(
     assert not [one.name for one in tmp_path.glob(f"{PREFIX}*")]
     # No engine is asked to clear up, which may take long: the next build does.
     assert (tmp_path / "asked").read_text(encoding="ascii").split()[-1] == "build"
-
-
-def test_a_method_that_needs_a_build_is_told_where_it_can_be_built(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: object) -> None:
-        raise UnavailableError("The wheels of built for Python 3.11 cannot be had", "Pin another.")
-
-    place = workspace(tmp_path)
-    for name, more in (("built", "build = true"), ("plain", "")):
-        add_method(place, name, more=more)
-        (place.algorithms / name / "requirements.lock").write_text(
-            "numpy==2.0.0 \\\n    --hash=sha256:12\n", encoding="utf-8"
-        )
-    program(tmp_path / "bin" / "docker", "#!/bin/sh\necho 'no such image' >&2\nexit 1\n")
-    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
-    target = Target("3.11.2", "cp", "cp311", ("manylinux_2_17_x86_64",), {})
-    found = Base("base", "sha256:1", "3", target, ("sha256:2",))
-    monkeypatch.setattr(base_images, "find", lambda *_: found)
-    monkeypatch.setattr(wheels, "download", refuse)
-    images = Images(tmp_path / "home")
-    for name, hint in (("built", "use --runtime venv"), ("plain", "Pin another.")):
-        with pytest.raises(UnavailableError) as error:
-            images.build(methods.find(name, place.algorithms))
-        assert hint in error.value.hint
 
 
 RUN = """\

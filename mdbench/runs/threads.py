@@ -81,6 +81,7 @@ class _Run:
         """Run the jobs; tell whether the user interrupted it."""
         threads = [threading.Thread(target=self._serve, args=(slot,)) for slot in self._slots]
         interrupted = False
+        self._work.runtime.resume()
         try:
             for thread in threads:
                 thread.start()
@@ -88,7 +89,7 @@ class _Run:
         except KeyboardInterrupt:
             interrupted = True
             self._observer.message("Stopping: the jobs that are running are ended.")
-        self._end_all()
+            self._end_all()
         while True:
             try:
                 self._wait_for(threads)

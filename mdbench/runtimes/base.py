@@ -313,7 +313,10 @@ class Runtime(ABC):
         """
 
     def interrupt(self) -> None:  # noqa: B027 - not every runtime makes something
-        """End what is being made, and make nothing more; `prepare` then raises."""
+        """End what is being made, and make nothing more until `resume`; `prepare` then raises."""
+
+    def resume(self) -> None:  # noqa: B027 - the same
+        """Make things again: another run begins."""
 
     @abstractmethod
     def size_mb(self, prepared: Prepared) -> float:

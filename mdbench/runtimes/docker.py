@@ -133,6 +133,9 @@ class DockerRuntime(Runtime):
     def interrupt(self) -> None:
         self._programs.end()
 
+    def resume(self) -> None:
+        self._programs.resume()
+
     def size_mb(self, prepared: Prepared) -> float:
         return self._sizes[prepared.command[0]]
 

@@ -40,12 +40,17 @@ class Programs:
             _OURS.reset(before)
 
     def end(self) -> None:
-        """Kill all of them with what they have started, and let no other one begin."""
+        """Kill all of them with what they have started, and let no other one begin for now."""
         with self._lock:
             self._stopped = True
             running = list(self._running)
         for process in running:
             kill_group(process)
+
+    def resume(self) -> None:
+        """Let others begin again."""
+        with self._lock:
+            self._stopped = False
 
     def check(self) -> None:
         """Refuse to go on once they were ended.

@@ -120,6 +120,9 @@ class VenvRuntime(Runtime):
     def interrupt(self) -> None:
         self._programs.end()
 
+    def resume(self) -> None:
+        self._programs.resume()
+
     def size_mb(self, prepared: Prepared) -> float:
         return folder_mb(Path(prepared.command[0]).parent.parent)
 
