@@ -420,7 +420,7 @@ def test_the_best_answer_of_a_system_stands_there_as_code() -> None:
     )
     assert text.count('class="codes"') == 0  # the best one is no equation, the other too long
     text = html([data("a", nmse=1e-3, equations=["1.5*u0", "-u1"], targets=["u0_t", "u1_t"])])
-    (found,) = re.findall(r'<details class="codes">(.*?)</details>', text, re.DOTALL)
+    (found,) = re.findall(r'<details class="codes"[^>]*>(.*?)</details>', text, re.DOTALL)
     assert re.findall(r"<b>(.*?)</b>", found) == ["Python", "LaTeX", "SymPy", "Julia", "C"]
     assert "u0_t = 1.5*u0" in found
     assert "result[0] = 1.5*u0;" in found

@@ -60,7 +60,7 @@ def test_figures_are_files_beside_the_page(script: ModuleType, reference: Any) -
         svg = file.read_text(encoding="utf-8")
         assert svg.startswith("<svg ")
         assert 'xmlns="http://www.w3.org/2000/svg"' in svg
-        assert "@media (prefers-color-scheme: dark)" in svg
+        assert "@media screen and (prefers-color-scheme: dark)" in svg
         # Whoever sees the file alone must know which sign is whose.
         assert ">operon" in svg
         ET.fromstring(svg)

@@ -122,7 +122,7 @@ def test_every_option_changes_the_plan(
 def test_no_option_is_left_out_of_the_test() -> None:
     others = {"data_type", "options", "special", "runtime", "require"}
     others |= {each.name for kind in (ModelTerms, ModelRoute) for each in fields(kind)}
-    others |= {"backend", "scheduler", "slurm"}  # say where the plan is run
+    others |= {"backend", "scheduler", "slurm", "notify"}  # say where the plan is run, who is told
     assert set(TOGGLES) | others == set(RunOptions.__dataclass_fields__)
 
 

@@ -157,7 +157,7 @@ def test_several_processes_give_what_one_gives() -> None:
             timeout=300,
         )
         assert done.returncode == 0, done.stderr
-        said = f"{len(several) - 1} of {len(several)} records have new scores."
+        said = f"{len(several) - 1} of {len(several)} records got new scores."
         assert said in done.stdout
         written[jobs] = FILE.read_bytes()
     assert written["1"] == written["2"] != before
