@@ -45,15 +45,17 @@ def counted(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'s' * (number != 1)}"
 
 
-def noise_name(snr_db: float | None) -> str:
-    """Name a noise level.
+def noise_name(snr_db: float | None, *, measured: bool = False) -> str:
+    """Name a noise level; measurements to which none was added are not called clean.
 
     Examples
     --------
-    >>> noise_name(None), noise_name(40.0)
-    ('clean', '40 dB')
+    >>> noise_name(None), noise_name(40.0), noise_name(None, measured=True)
+    ('clean', '40 dB', 'as measured')
     """
-    return "clean" if snr_db is None else f"{snr_db:g} dB"
+    if snr_db is not None:
+        return f"{snr_db:g} dB"
+    return "as measured" if measured else "clean"
 
 
 def scientific(value: float | None) -> str:

@@ -10,7 +10,7 @@ from html import escape
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
-from mdbench.drawing.numbers import NO_ANSWER, noise_name, scientific
+from mdbench.drawing.numbers import NO_ANSWER, scientific
 from mdbench.drawing.svg import BOTTOM, COLOURS, HEIGHT, WIDTH, Axis, Plot, marker
 from mdbench.reports.entries import counted
 
@@ -110,7 +110,7 @@ def _by_noise(
     }
     title = f"{spec.title[:1].upper()}{spec.title[1:]} by noise"
     label = f"{spec.title} (%)" if share else f"{spec.title} ({spec.unit})".replace(" ()", "")
-    levels = {snr_db: noise_name(snr_db) for snr_db in board.noise_levels}
+    levels = {snr_db: board.noise_name(snr_db) for snr_db in board.noise_levels}
     told = {"figure": spec.name, "places": json.dumps(list(levels))}
     labels = ("noise", label)
     svg = _lines(title, levels, found, numbers, order, labels=labels, log=log, mean=mean, told=told)

@@ -7,7 +7,7 @@ from html import escape
 from statistics import median
 from typing import TYPE_CHECKING
 
-from mdbench.drawing.numbers import ENDLESS, fixed, noise_name, rounded
+from mdbench.drawing.numbers import ENDLESS, fixed, rounded
 from mdbench.reports.columns import ALARM, UNDECIDED, warning
 from mdbench.reports.entries import best_mark, marked
 
@@ -88,7 +88,7 @@ def heat_map(board: Board, snr_db: float | None) -> str:
     left, wide, tall = 30 + round(6.3 * min(longest, LONGEST)), 46, 17
     width, height = left + wide * len(methods) + 40, head + tall * len(systems) + 6
     size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
-    title = f"Methods and systems, {noise_name(snr_db)}"
+    title = f"Methods and systems, {board.noise_name(snr_db)}"
     told = f'data-left="{left}" data-wide="{wide}" data-head="{head}" data-tall="{tall}"'
     parts = [f'<svg class="heat" {told} {size} role="img"><title>{title}</title>']
     for j, method in enumerate(methods):

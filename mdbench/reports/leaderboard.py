@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from mdbench.drawing.numbers import cleanest_first
+from mdbench.drawing.numbers import cleanest_first, noise_name
 from mdbench.metrics.floor import above_floor, raised, ranks
 from mdbench.records import Status
 from mdbench.reports import statistics
 from mdbench.reports.entries import counted, entry, specs_of
-from mdbench.reports.results import report_order
+from mdbench.reports.results import measurements, report_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -168,6 +168,8 @@ class Board:
     losses
         By method and case the primary score, turned so that lower is better: raised to the floor,
         the median over seeds; infinite is a failure.
+    measured
+        Whether what has no noise added is somebody's measurements, which nobody calls clean.
     """
 
     specs: tuple[MetricSpec, ...]
@@ -179,6 +181,11 @@ class Board:
     pairs: tuple[Pair, ...]
     losses: Mapping[str, Mapping[Case, float]]
     entries: tuple[Entry, ...]
+    measured: bool = False
+
+    def noise_name(self, snr_db: float | None) -> str:
+        """Name a noise level of these results."""
+        return noise_name(snr_db, measured=self.measured)
 
     @property
     def primary(self) -> MetricSpec:
@@ -263,9 +270,11 @@ def boards(
     by_type: dict[str, list[Entry]] = defaultdict(list)
     for result in results:
         by_type[result.data_type].append(entry(result, known[result.data_type]))
-    return {
-        data_type: board(entries, kinds, known[data_type]) for data_type, entries in by_type.items()
-    }
+    found = {}
+    for name, entries in by_type.items():
+        own = measurements(one for one in results if one.data_type == name)
+        found[name] = replace(board(entries, kinds, known[name]), measured=own)
+    return found
 
 
 def board(

@@ -31,6 +31,7 @@ __all__ = [
     "Result",
     "SoFar",
     "content_of",
+    "measurements",
     "read_folder",
     "records_in",
     "report_order",
@@ -259,6 +260,12 @@ def read_folder(folder: Path) -> list[tuple[Path, dict[str, Any]]]:
         for data in records_in(path, content_of(path)):
             newest[path, str(data.get("key"))] = path, data
     return list(newest.values())
+
+
+def measurements(results: Iterable[Result]) -> bool:
+    """Tell whether all results to whose data no noise was added are of the user's measurements."""
+    plain = [one for one in results if one.snr_db is None]
+    return bool(plain) and all(one.dataset_path and one.truth is None for one in plain)
 
 
 def report_order(result: Result) -> tuple[str, str, float, str, str, int, str]:

@@ -37,7 +37,7 @@ from mdbench.reports.language_models import (
     curves,
     probe_rows,
 )
-from mdbench.reports.results import report_order
+from mdbench.reports.results import measurements, report_order
 from mdbench.reports.systems import Scope, system_section
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def page(
         circumstances=circumstances(results),
         first=min((r.measured.started[:10] for r in results if r.measured.started), default=""),
         last=max((r.measured.started[:10] for r in results), default=""),
-        noise=[noise_name(snr_db) for snr_db in noise],
+        noise=[noise_name(snr_db, measured=measurements(results)) for snr_db in noise],
         dims=dims,
         families=sorted({row.family for row in known.values()}),
         protocols=protocols,
@@ -209,7 +209,7 @@ def _section(
         for number, (name, ones) in enumerate(by_system.items())
     ]
     heat = [
-        (scope.noise.index(snr_db), noise_name(snr_db), Markup(heat_map(board, snr_db)))  # noqa: S704 - our own SVG
+        (scope.noise.index(snr_db), board.noise_name(snr_db), Markup(heat_map(board, snr_db)))  # noqa: S704 - our own SVG
         for snr_db in board.noise_levels
     ]
     shown = columns(board)

@@ -16,6 +16,7 @@ from mdbench.reports.answers import code, ordered, told
 from mdbench.reports.columns import answer_cell
 from mdbench.reports.entries import best_mark, entry, marked
 from mdbench.reports.mathml import left_hand_side, mathml
+from mdbench.reports.results import measurements
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -226,8 +227,7 @@ def _line(
 
 def _noise(one: Result) -> str:
     """Name the noise that was added; of measurements nobody says that they are clean."""
-    measured = one.dataset_path is not None and one.truth is None and one.snr_db is None
-    return "as measured" if measured else noise_name(one.snr_db)
+    return noise_name(one.snr_db, measured=measurements([one]))
 
 
 def _equations(targets: Sequence[str], equations: Sequence[str], derivative: str) -> Markup:
