@@ -48,7 +48,7 @@ _FIRST_SURFACES = "NACS1 PDS1 MTAS1 CMRS1 OCS1 TECS1 MOCS1 EBS1 DIGS1 NCS1 EMTS1
 RUNS: dict[str, tuple[str, ...]] = {
     "ode": (
         "--algorithm zero mean linear truth sindy esindy integral rk4sindy --with-noise",
-        "--algorithm operon",
+        "--algorithm operon --with-noise",
         "--algorithm pysindy eql udsr --timeout 30",
     ),
     "pde": ("--algorithm zero mean linear truth weakform wsindy --with-noise --timeout 600",),
