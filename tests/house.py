@@ -6,6 +6,8 @@ import importlib
 import os
 import platform
 import re
+import shutil
+import subprocess
 import sys
 import time
 import tomllib
@@ -15,12 +17,15 @@ from textwrap import dedent
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from mdbench.methods import SHARED
+from mdbench.runtimes import choose
 from mdbench.runtimes.base import Prepared
 from mdbench.runtimes.venv import VenvRuntime
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    import pytest
 
     from mdbench.methods import Method
     from mdbench.records import Record
@@ -91,6 +96,29 @@ class Quiet:
     def job_ended(self, job: JobSpec, record: Record) -> None:
         assert job in self.started
         self.ended.append(record)
+
+
+def copy_of_clone(root: Path) -> Path:
+    """Put there what a clone would hold once the work tree is committed as it is."""
+    listed = subprocess.check_output(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT
+    )
+    for name in filter(None, listed.decode().split("\0")):
+        if (ROOT / name).is_file():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, root / name)
+    return root
+
+
+def at_work_in(place: Workspace, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the command line find a workspace and run its methods here, from a folder."""
+    for name, value in (
+        *(("MDBENCH_ROOT", place.root), ("MDBENCH_HOME", place.home), ("COLUMNS", 120)),
+        ("MDBENCH_RUNTIME", "venv"),
+    ):
+        monkeypatch.setenv(name, str(value))
+    monkeypatch.setattr(choose, "VenvRuntime", lambda *_, **__: HereRuntime())
+    monkeypatch.chdir(folder)
 
 
 def workspace(tmp_path: Path, home: Path | None = None) -> Workspace:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from house import HereRuntime, add_method, workspace
+from house import add_method, at_work_in, workspace
 
 from mdbench.cli import main
 from mdbench.data.field import Field
@@ -27,7 +27,6 @@ from mdbench.data.smoothing import smooth
 from mdbench.data.trajectory import Trajectory
 from mdbench.datatypes import classes
 from mdbench.datatypes.shared.advice import of_field, of_table, of_trajectory
-from mdbench.runtimes import choose
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -205,13 +204,7 @@ def test_data_types_that_read_files_of_people_s_own_have_advice() -> None:
 @pytest.fixture
 def decay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     place = workspace(tmp_path)
-    for name, value in (
-        *(("MDBENCH_ROOT", place.root), ("MDBENCH_HOME", place.home), ("COLUMNS", 120)),
-        ("MDBENCH_RUNTIME", "venv"),
-    ):
-        monkeypatch.setenv(name, str(value))
-    monkeypatch.setattr(choose, "VenvRuntime", lambda *_, **__: HereRuntime())
-    monkeypatch.chdir(tmp_path)
+    at_work_in(place, tmp_path, monkeypatch)
     add_method(place, "zero")
     t = np.linspace(0, 3, 80)
     table = np.column_stack([t, np.exp(-t), np.cos(t)])

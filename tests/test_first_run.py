@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from house import copy_of_clone
 
 from mdbench.errors import UnavailableError
 
@@ -74,15 +74,7 @@ class Clone:
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Clone:
-    # What a clone would hold once the work tree is committed as it is.
-    listed = subprocess.check_output(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT
-    )
-    root = tmp_path / "a clone"
-    for name in filter(None, listed.decode().split("\0")):
-        if (ROOT / name).is_file():
-            (root / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, root / name)
+    root = copy_of_clone(tmp_path / "a clone")
     home = tmp_path / "home"
     home.mkdir()
     return Clone(root, home)

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from house import ZERO, HereRuntime, add_method, is_running, wait_until, workspace
+from house import ZERO, add_method, at_work_in, is_running, wait_until, workspace
 from rich.console import Console
 from rich.progress import TaskID
 
@@ -23,7 +23,6 @@ from mdbench.errors import DataError, UsageError
 from mdbench.records import RecordStore
 from mdbench.runs.notifying import notifying
 from mdbench.runs.typed import read_command
-from mdbench.runtimes import choose
 
 if TYPE_CHECKING:
     from mdbench.runs.spec import JobSpec
@@ -45,13 +44,7 @@ sys.exit(3)
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     made = workspace(tmp_path)
-    for name, value in (
-        *(("MDBENCH_ROOT", made.root), ("MDBENCH_HOME", made.home), ("COLUMNS", 120)),
-        ("MDBENCH_RUNTIME", "venv"),
-    ):
-        monkeypatch.setenv(name, str(value))
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(choose, "VenvRuntime", lambda *_, **__: HereRuntime())
+    at_work_in(made, tmp_path, monkeypatch)
     add_method(made, "zero")
     Path("tell.py").write_text(TELLER, encoding="utf-8")
     return made

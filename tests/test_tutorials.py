@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
-from house import ROOT
+from house import ROOT, copy_of_clone
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -81,14 +80,7 @@ def shown_as(printed: str, shown: str) -> bool:
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
-    listed = subprocess.check_output(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT
-    )
-    root = tmp_path / "mdbench"
-    for name in filter(None, listed.decode().split("\0")):
-        if (ROOT / name).is_file():
-            (root / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, root / name)
+    root = copy_of_clone(tmp_path / "mdbench")
     python = tmp_path / "python3"
     python.write_text(SET_UP.format(python=sys.executable), encoding="utf-8")
     python.chmod(0o755)

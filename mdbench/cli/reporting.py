@@ -134,12 +134,17 @@ def html_of(results: Sequence[Result], *, title: str, probes: Sequence[Probes] =
 def _categories(results: Sequence[Result], workspace: Workspace) -> dict[str, list[Category]]:
     """Compare methods on each category of systems, where a data type has several."""
     found: dict[str, list[Category]] = {}
-    for name in _here(results):
+    known = _known(results, workspace)
+    for name, here in _here(results).items():
         kind = _data_type(workspace, name)
         ones = [one for one in results if one.data_type == name]
         groups = by_category(ones, kind.source().groups()) if kind else {}
         found[name] = [
-            Category(group, frozenset(one.dataset for one in part), compare(part, workspace)[name])
+            Category(
+                group,
+                frozenset(one.dataset for one in part),
+                boards_of(part, known, {name: here.metrics})[name],
+            )
             for group, part in groups.items()
         ]
     return found
@@ -238,9 +243,13 @@ def _workspace() -> Workspace | None:
 def compare(results: Sequence[Result], workspace: Workspace | None) -> dict[str, Board]:
     """Compare methods on each data type, with what a workspace, if there is one, says of them."""
     specs = {name: kind.metrics for name, kind in _here(results).items()}
+    return boards_of(results, _known(results, workspace), specs)
+
+
+def _known(results: Sequence[Result], workspace: Workspace | None) -> dict[str, Kind]:
+    """Say what methods are, also those that a report calls otherwise than their folders."""
     kinds = _kinds(workspace)
-    known = {one.algorithm: kinds[one.folder] for one in results if one.folder in kinds}
-    return boards_of(results, kinds | known, specs)
+    return kinds | {one.algorithm: kinds[one.folder] for one in results if one.folder in kinds}
 
 
 def _here(results: Sequence[Result]) -> dict[str, type[DataType[Any, Any]]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from functools import partial
 from typing import TYPE_CHECKING
 
 from rich.markup import escape
@@ -17,13 +16,12 @@ from mdbench.runs.rescore import all_rescored
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from rich.console import Console
 
     from mdbench.records import Record
-    from mdbench.runs.rescore import Rescored
 
 __all__ = ["rescore"]
 
@@ -42,8 +40,7 @@ def rescore(results: Path, console: Console, *, dry_run: bool, n_jobs: int | Non
     workspace = Workspace.find()
     for file in files:
         store = RecordStore(file)
-        jobs = n_jobs or _worth_starting(sum(1 for _ in store.read()))
-        tally = _Tally(partial(all_rescored, workspace=workspace, n_jobs=jobs), console)
+        tally = _Tally(workspace, n_jobs, console)
         if dry_run:
             for _ in tally.change(store.read()):
                 pass
@@ -61,18 +58,18 @@ def _worth_starting(records: int) -> int:
 class _Tally:
     """Scores records, shows whose status is another, and counts the rest."""
 
-    def __init__(
-        self, rescored: Callable[[Iterable[Record]], Iterable[Rescored]], console: Console
-    ) -> None:
-        self._rescored = rescored
+    def __init__(self, workspace: Workspace, n_jobs: int | None, console: Console) -> None:
+        self._workspace = workspace
+        self._n_jobs = n_jobs
         self._console = console
         self._changed: Counter[str] = Counter()
         self._left: Counter[str] = Counter()
         self._count = 0
 
-    def change(self, records: Iterable[Record]) -> Iterator[Record]:
+    def change(self, records: Sequence[Record]) -> Iterator[Record]:
         """Score records."""
-        for done in self._rescored(records):
+        jobs = self._n_jobs or _worth_starting(len(records))
+        for done in all_rescored(records, self._workspace, jobs):
             self._count += 1
             self._left.update([done.left] if done.left else [])
             self._changed.update(list(done.changes))

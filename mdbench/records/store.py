@@ -73,7 +73,7 @@ class RecordStore:
         """
         return {record.key: record for record in self.read()}
 
-    def rewrite(self, change: Callable[[Iterable[Record]], Iterable[Record]]) -> None:
+    def rewrite(self, change: Callable[[Sequence[Record]], Iterable[Record]]) -> None:
         """Write every record anew, changed, in the same order; while it lasts, nobody else writes.
 
         The file is replaced when all of it is on the disk, or stays as it was.
