@@ -1,7 +1,8 @@
 """What holds for all tests.
 
 On a CI machine a test is skipped for a stated reason, or fails.  The fast lane leaves out what
-needs a container engine, a browser or the build of an environment, and what is slow.
+needs a container engine, a browser or the build of an environment, and what is slow: that is the
+slow lane.
 """
 
 from __future__ import annotations
@@ -34,15 +35,18 @@ NOT_FAST = ("slow", "engine", "browser", "build")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--fast", action="store_true", help=f"leave out: {', '.join(NOT_FAST)}")
+    marks = ", ".join(NOT_FAST)
+    lane = parser.getgroup("lanes")
+    lane.addoption("--fast", action="store_true", help=f"leave out what is marked {marks}")
+    lane.addoption("--slow", action="store_true", help=f"only what is marked {marks}")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    fast = config.getoption("--fast")
+    lanes = {True: config.getoption("--slow"), False: config.getoption("--fast")}
     left_out = [
         item
         for item in items
-        if (fast and any(map(item.get_closest_marker, NOT_FAST))) or not _says_something(item)
+        if lanes[not any(map(item.get_closest_marker, NOT_FAST))] or not _says_something(item)
     ]
     config.hook.pytest_deselected(items=left_out)
     gone = set(map(id, left_out))
