@@ -18,7 +18,7 @@ def main() -> None:
     """Print a line for each system."""
     started = time.process_time()
     from mdbench import datatypes  # noqa: PLC0415
-    from mdbench.datatypes.base import Protocol  # noqa: PLC0415
+    from mdbench.protocols import Protocol  # noqa: PLC0415
     from mdbench.solvers import fields  # noqa: F401, PLC0415
 
     print(f"{'imports':<30}{time.process_time() - started:8.2f}")

@@ -12,8 +12,9 @@ import time
 from pathlib import Path
 from statistics import median
 
-from mdbench.datatypes.base import Protocol, RawAnswer
+from mdbench.datatypes.seam.answers import RawAnswer
 from mdbench.datatypes.surface import SurfaceType
+from mdbench.protocols import Protocol
 
 ROOT = Path(__file__).resolve().parents[1]
 FLAGS = ("identified", "solution", "skeleton")

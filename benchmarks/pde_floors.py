@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mdbench import datatypes
-from mdbench.datatypes.base import Protocol
 from mdbench.datatypes.pde import Pde
 from mdbench.datatypes.shared.fields import clean_test
 from mdbench.expressions import parse
 from mdbench.expressions.atoms import monomial_text
 from mdbench.expressions.terms import expand
 from mdbench.metrics.regression import nmse
+from mdbench.protocols import Protocol
 
 if TYPE_CHECKING:
     from mdbench.datatypes.base import Source

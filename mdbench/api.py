@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from mdbench.datatypes.base import Part, Task
+    from mdbench.datatypes.seam.questions import Part, Task
     from mdbench.runs.spec import JobSpec
 
 __all__ = ["Comparison", "Data", "View", "compare", "dataset", "load", "run"]

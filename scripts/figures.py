@@ -8,7 +8,8 @@ import re
 from pathlib import Path
 
 from mdbench.datatypes import find
-from mdbench.datatypes.base import Protocol, Room, Shown
+from mdbench.datatypes.seam.pictures import Room, Shown
+from mdbench.protocols import Protocol
 from mdbench.workspace import Workspace
 from results import standalone
 

@@ -13,7 +13,8 @@ from house import ROOT, HereRuntime, Quiet, imported
 
 from mdbench import datatypes
 from mdbench.authoring.check import check_method
-from mdbench.datatypes.base import Part, Protocol, RawAnswer
+from mdbench.datatypes.seam.answers import RawAnswer
+from mdbench.datatypes.seam.questions import Part
 from mdbench.derivations.calculus import calculation
 from mdbench.derivations.generation import generate
 from mdbench.derivations.perturbations import (
@@ -24,6 +25,7 @@ from mdbench.derivations.perturbations import (
 from mdbench.derivations.settings import GeneratorSettings
 from mdbench.derivations.texts import trees
 from mdbench.methods import load
+from mdbench.protocols import Protocol
 from mdbench.runs.execute import execute
 from mdbench.runs.plan import RunOptions, make_plan
 from mdbench.runtimes.environments import prepare
@@ -33,7 +35,7 @@ from mdbench.workspace import Workspace
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from mdbench.datatypes.base import Task
+    from mdbench.datatypes.seam.questions import Task
 
 LIGHT = ("majority", "candidate_only", "tfidf_lr", "tagged_lr", "boosting", "replay")
 """Those whose packages the development environment has, too."""

@@ -15,9 +15,10 @@ from fields import burgers, field_problem, spread, without_targets
 from house import ROOT, imported
 
 from mdbench import datatypes
-from mdbench.datatypes.base import Proposal, Protocol
+from mdbench.datatypes.seam.answers import Proposal
 from mdbench.expressions import parse
 from mdbench.expressions.fidelity import Verdict, compare
+from mdbench.protocols import Protocol
 from mdbench.worker import Problem, Unsupported
 
 if TYPE_CHECKING:

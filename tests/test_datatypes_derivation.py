@@ -12,11 +12,13 @@ import pytest
 from house import ROOT, HereRuntime, Quiet, add_method, workspace
 
 from mdbench import datatypes
-from mdbench.datatypes.base import Proposal, Protocol, RawAnswer, Room, Shown
+from mdbench.datatypes.seam.answers import Proposal, RawAnswer
+from mdbench.datatypes.seam.pictures import Room, Shown
 from mdbench.datatypes.shared.labels import accuracy, bootstrap_difference, f1
 from mdbench.datatypes.shared.probe import probe
 from mdbench.derivations.records import read_record
 from mdbench.errors import AnswerError, DataError, UsageError
+from mdbench.protocols import Protocol
 from mdbench.records import Status
 from mdbench.runs.execute import execute
 from mdbench.runs.plan import RunOptions, make_plan
@@ -26,8 +28,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from mdbench.datatypes.base import Task
     from mdbench.datatypes.derivation import DerivationType, Sequences
+    from mdbench.datatypes.seam.questions import Task
     from mdbench.datatypes.shared.perturbed import SequenceRows
 
 TINY = "structured-2-tiny"

@@ -20,16 +20,18 @@ from mdbench.data.npz import read_npz
 from mdbench.data.smoothing import smooth
 from mdbench.data.trajectory import Trajectory
 from mdbench.datatypes import ode
-from mdbench.datatypes.base import Proposal, Protocol, RawAnswer
 from mdbench.datatypes.ode import Ode, OdeDataset
+from mdbench.datatypes.seam.answers import Proposal, RawAnswer
 from mdbench.errors import DataError, UsageError
 from mdbench.expressions import parse
+from mdbench.protocols import Protocol
 from mdbench.solvers.ode import OdeSystem, integrate
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from mdbench.datatypes.base import Part, Source
+    from mdbench.datatypes.base import Source
+    from mdbench.datatypes.seam.questions import Part
     from mdbench.datatypes.shared.equations import EquationTask
 
     Array = NDArray[np.float64]
@@ -211,7 +213,7 @@ def test_fingerprints_are_the_same_in_every_process(kind: Ode, source: Source[Od
     script = f"""
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from mdbench.datatypes.base import Protocol
+from mdbench.protocols import Protocol
 from mdbench.datatypes.ode import Ode
 source = Ode(Path({str(kind.systems)!r}), Path({str(kind.cache)!r})).source()
 load = source.load("rössler-fixed-point", snr_db=30.0, seed=5, protocol=Protocol.STRICT)

@@ -13,12 +13,14 @@ from house import HereRuntime, add_method, number, workspace
 from mdbench.cli import main
 from mdbench.data.smoothing import smooth
 from mdbench.data.trajectory import Trajectory, named_columns
-from mdbench.datatypes.base import Background, Protocol, RawAnswer
 from mdbench.datatypes.ode import Ode, OdeDataset
+from mdbench.datatypes.seam.answers import RawAnswer
+from mdbench.datatypes.seam.questions import Background
 from mdbench.datatypes.shared.evidence import Increments
 from mdbench.errors import DataError, UsageError
 from mdbench.expressions import parse
 from mdbench.language_models.views import prompt_view
+from mdbench.protocols import Protocol
 from mdbench.records import RecordStore
 from mdbench.runs.inventory import Inventory
 from mdbench.runs.rescore import rescored

@@ -18,18 +18,20 @@ from mdbench.data.field import Field
 from mdbench.data.noise import SNR_LEVELS_DB, add_noise
 from mdbench.data.npz import read_field
 from mdbench.datatypes import pde
-from mdbench.datatypes.base import Proposal, Protocol
 from mdbench.datatypes.pde import Pde, PdeDataset
+from mdbench.datatypes.seam.answers import Proposal
 from mdbench.datatypes.shared.field_evidence import smoothed_field
 from mdbench.datatypes.shared.fields import Rows
 from mdbench.errors import DataError, UsageError
 from mdbench.expressions import parse
 from mdbench.metrics.regression import nmse
+from mdbench.protocols import Protocol
 from mdbench.solvers import fields
 from mdbench.solvers.pde import read_system
 
 if TYPE_CHECKING:
-    from mdbench.datatypes.base import Part, Source
+    from mdbench.datatypes.base import Source
+    from mdbench.datatypes.seam.questions import Part
 
 ROOT = Path(mdbench.__file__).parents[1]
 SYSTEMS = ROOT / "datasets" / "pde"

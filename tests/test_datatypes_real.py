@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from house import ROOT, HereRuntime, Quiet, add_method, workspace
 
-from mdbench.datatypes.base import Proposal, Protocol, RawAnswer, Room, Shown
 from mdbench.datatypes.real import MARGIN, Real, RealDataset
+from mdbench.datatypes.seam.answers import Proposal, RawAnswer
+from mdbench.datatypes.seam.pictures import Room, Shown
 from mdbench.errors import DataError, UsageError
+from mdbench.protocols import Protocol
 from mdbench.records import RecordStore, Status
 from mdbench.reports.leaderboard import boards
 from mdbench.reports.results import read_folder, standing

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from house import ROOT, HereRuntime, Quiet, add_method, known, number, workspace
 
-from mdbench.datatypes.base import Proposal, Protocol, RawAnswer
+from mdbench.datatypes.seam.answers import Proposal, RawAnswer
 from mdbench.datatypes.srsd import Ask, Srsd, SrsdDataset
 from mdbench.errors import DataError, UsageError
 from mdbench.expressions import parse
@@ -15,6 +15,7 @@ from mdbench.expressions.accurate import accurate_values
 from mdbench.expressions.comparison import symbolic_solution
 from mdbench.expressions.grammar import read
 from mdbench.metrics import nmse, r2
+from mdbench.protocols import Protocol
 from mdbench.records import RecordStore, Status
 from mdbench.runs.execute import execute
 from mdbench.runs.plan import RunOptions, make_plan

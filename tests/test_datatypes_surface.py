@@ -12,11 +12,13 @@ import numpy as np
 import pytest
 from house import ROOT, HereRuntime, Quiet, add_method, number, workspace
 
-from mdbench.datatypes.base import Proposal, Protocol, RawAnswer, Room, Shown
+from mdbench.datatypes.seam.answers import Proposal, RawAnswer
+from mdbench.datatypes.seam.pictures import Room, Shown
 from mdbench.datatypes.shared.shape_evidence import FirstSteps
 from mdbench.datatypes.shared.surfaces import SurfaceAsk, SurfaceDataset
 from mdbench.datatypes.surface import SurfaceType
 from mdbench.errors import AnswerError, DataError, UsageError
+from mdbench.protocols import Protocol
 from mdbench.records import RecordStore, Status
 from mdbench.runs.execute import execute
 from mdbench.runs.plan import RunOptions, make_plan
@@ -25,7 +27,7 @@ from mdbench.runs.scorer import sources
 from mdbench.surfaces.tables import WORST
 
 if TYPE_CHECKING:
-    from mdbench.datatypes.base import Scores
+    from mdbench.datatypes.seam.answers import Scores
     from mdbench.workspace import Workspace
 
 KIND = SurfaceType(ROOT / "datasets" / "surface", Path("no-cache"))

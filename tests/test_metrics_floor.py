@@ -6,9 +6,9 @@ import pytest
 from house import ROOT
 
 from mdbench.datatypes import find
-from mdbench.datatypes.base import Protocol
 from mdbench.metrics.floor import above_floor, raised, ranks
 from mdbench.metrics.spec import MetricSpec
+from mdbench.protocols import Protocol
 
 ERROR = MetricSpec(
     name="error", title="", explanation="", scale="log", nothing=1.0, resolution=1e-12

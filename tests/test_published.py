@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 from house import ROOT, HereRuntime, Quiet, number
 
-from mdbench.datatypes.base import Protocol
+from mdbench.protocols import Protocol
 from mdbench.reports.published import read_published
 from mdbench.runs.execute import execute
 from mdbench.runs.plan import RunOptions, make_plan

@@ -11,9 +11,10 @@ from reporting import TEXTS, data
 
 from mdbench import datatypes
 from mdbench.data.npz import write_field, write_npz
-from mdbench.datatypes.base import Drawn, Protocol, Shown
 from mdbench.datatypes.ode import Ode
+from mdbench.datatypes.seam.pictures import Drawn, Shown
 from mdbench.errors import MdbenchError
+from mdbench.protocols import Protocol
 from mdbench.reports.pictures import MOST_DRAWN, Pictures
 from mdbench.reports.results import Result
 

@@ -16,7 +16,7 @@ from reporting import DROPPED, KINDS, SPECS, boards, compare, data, many, points
 from mdbench.cli import main
 from mdbench.data.field import Field
 from mdbench.data.trajectory import Trajectory
-from mdbench.datatypes.base import Drawn
+from mdbench.datatypes.seam.pictures import Drawn
 from mdbench.drawing.fields import field_pictures
 from mdbench.drawing.trajectories import Found, trajectory_pictures
 from mdbench.reports.columns import cells, columns, undecided

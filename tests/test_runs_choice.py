@@ -9,7 +9,8 @@ import pytest
 from house import ROOT
 
 from mdbench.datatypes import find
-from mdbench.datatypes.base import Choice, Offer, Proposal, Protocol
+from mdbench.datatypes.seam.answers import Choice, Offer, Proposal
+from mdbench.protocols import Protocol
 from mdbench.runs.choice import Proposals
 from mdbench.runtimes.protocol import CandidateItem
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from house import HereRuntime, Quiet, add_method, known, workspace
 
-from mdbench.datatypes.base import Offer, Proposal, RawAnswer, Scores
+from mdbench.datatypes.seam.answers import Offer, Proposal, RawAnswer, Scores
 from mdbench.records import Status
 from mdbench.reports.columns import APART, pooled
 from mdbench.reports.entries import Case, Entry

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from house import HereRuntime, Quiet, add_method, workspace
 
-from mdbench.datatypes.base import Protocol
+from mdbench.protocols import Protocol
 from mdbench.records import Status
 from mdbench.runs.due import explain
 from mdbench.runs.execute import execute

@@ -20,10 +20,10 @@ from house import ROOT, HereRuntime, Quiet, add_method, children, is_running, wa
 
 from mdbench import datatypes
 from mdbench.children import Child
-from mdbench.datatypes.base import Protocol
 from mdbench.datatypes.ode import Ode
 from mdbench.errors import MdbenchError, RecordsError, UnavailableError
 from mdbench.expressions import counter
+from mdbench.protocols import Protocol
 from mdbench.records import SCHEMA, Record, RecordStore, Status, comparable
 from mdbench.records.store import RecordWriter
 from mdbench.runs import attempt
@@ -33,7 +33,7 @@ from mdbench.runtimes import processes
 from mdbench.runtimes.programs import running
 
 if TYPE_CHECKING:
-    from mdbench.datatypes.base import Answer, Scores
+    from mdbench.datatypes.seam.answers import Answer, Scores
     from mdbench.datatypes.shared.equations import EquationTask
     from mdbench.methods import Method
     from mdbench.runs.spec import JobSpec

@@ -7,13 +7,15 @@ import pytest
 from house import ROOT
 
 from mdbench.datatypes import find
-from mdbench.datatypes.base import Protocol, RawAnswer
+from mdbench.datatypes.seam.answers import RawAnswer
+from mdbench.protocols import Protocol
 from mdbench.records import Status
 from mdbench.runs.judgement import judged
 from mdbench.runs.outcome import Outcome
 
 if TYPE_CHECKING:
-    from mdbench.datatypes.base import DataType, Task
+    from mdbench.datatypes.base import DataType
+    from mdbench.datatypes.seam.questions import Task
 
 STRICT = Protocol.STRICT
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from house import HereRuntime, add_method, workspace
 
-from mdbench.datatypes.base import Protocol
 from mdbench.errors import DataError, MethodError, UsageError
+from mdbench.protocols import Protocol
 from mdbench.records import Status
 from mdbench.runs.due import make_ready
 from mdbench.runs.model_terms import ModelRoute, ModelTerms

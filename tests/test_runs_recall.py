@@ -9,14 +9,14 @@ import pytest
 from house import ROOT
 
 from mdbench import datatypes
-from mdbench.datatypes.base import Protocol
+from mdbench.protocols import Protocol
 from mdbench.runs import recall
 from mdbench.runs.recall import Recall
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from mdbench.datatypes.base import Dataset
+    from mdbench.datatypes.seam.questions import Dataset
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,9 @@ from house import ROOT, HereRuntime, add_method, workspace
 
 from mdbench import datatypes
 from mdbench.cli import main
-from mdbench.datatypes.base import Option, Protocol
+from mdbench.datatypes.seam.questions import Option
 from mdbench.errors import UsageError
+from mdbench.protocols import Protocol
 from mdbench.records import Record, RecordStore
 from mdbench.runs.spec import JobSpec, Kept, RunOptions, Terms, declared
 from mdbench.runs.typed import Typed, read, typed_fields
@@ -195,7 +196,7 @@ def test_a_new_field_is_declared_once() -> None:
 
 
 TOY = """
-from mdbench.datatypes.base import Option
+from mdbench.datatypes.seam.questions import Option
 from mdbench.datatypes.ode import Ode
 
 class Toy(Ode):

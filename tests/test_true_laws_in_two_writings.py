@@ -16,14 +16,15 @@ import sympy
 from house import ROOT
 
 from mdbench.datatypes import ode, pde, srsd
-from mdbench.datatypes.base import Protocol, RawAnswer
+from mdbench.datatypes.seam.answers import RawAnswer
 from mdbench.errors import AnswerError
+from mdbench.protocols import Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from mdbench.datatypes.base import Dataset
+    from mdbench.datatypes.seam.questions import Dataset
     from mdbench.datatypes.shared.equations import EquationType
 
 _DECIMAL = re.compile(r"(?<![\w.])(\d+\.\d*(?:e[-+]?\d+)?|\d+e[-+]?\d+)", re.IGNORECASE)

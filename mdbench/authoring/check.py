@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from mdbench import datatypes, methods
-from mdbench.datatypes.base import Part, Protocol, Task
 from mdbench.errors import MdbenchError, MethodError, UnavailableError, UsageError
+from mdbench.protocols import Protocol
 from mdbench.records import Status
 from mdbench.runs.attempt import Attempt, Setting
 from mdbench.runs.judgement import Judged, judged
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from mdbench.datatypes.base import DataType
+    from mdbench.datatypes.seam.questions import Part, Task
     from mdbench.methods import Method
     from mdbench.runtimes.base import Prepared, Runtime, Worker
     from mdbench.workspace import Workspace

@@ -8,16 +8,19 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from mdbench.datatypes.base import Protocol, RawAnswer
+from mdbench.datatypes.seam.answers import RawAnswer
 from mdbench.datatypes.shared.equations import EquationType
 from mdbench.errors import AnswerError, RecordsError
+from mdbench.protocols import Protocol
 from mdbench.reports.results import read_folder, results_files, standing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from mdbench.datatypes.base import DataType, Scores, Source, Task
+    from mdbench.datatypes.base import DataType, Source
+    from mdbench.datatypes.seam.answers import Scores
+    from mdbench.datatypes.seam.questions import Task
     from mdbench.metrics.spec import MetricSpec
 
 __all__ = ["Checked", "WrongAnswer", "WrongAnswers", "check_truths", "read_wrong_answers"]

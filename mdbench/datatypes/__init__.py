@@ -1,8 +1,8 @@
 """The kinds of problems, found by looking at the modules of this folder.
 
-A module other than ``base`` is a data type of its own name; its ``DATA_TYPE`` is the class.  The
-folders that ``$MDBENCH_DATATYPES`` names (separated as in ``$PATH``) are looked at, too.  What
-several data types use is in the package ``shared``.
+A module other than ``base``, the seam, is a data type of its own name; its ``DATA_TYPE`` is the
+class.  The folders that ``$MDBENCH_DATATYPES`` names (separated as in ``$PATH``) are looked at,
+too.  What several data types use is in the package ``shared``, what passes the seam in ``seam``.
 """
 
 from __future__ import annotations

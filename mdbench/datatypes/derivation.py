@@ -20,23 +20,10 @@ import numpy as np
 import sympy
 
 from mdbench.data.cache import write_whole
-from mdbench.datatypes.base import (
-    NO_OPTIONS,
-    Answer,
-    Dataset,
-    DataType,
-    Drawn,
-    Offer,
-    Part,
-    Proposal,
-    Protocol,
-    RawAnswer,
-    Room,
-    Scores,
-    Shown,
-    Source,
-    Task,
-)
+from mdbench.datatypes.base import DataType, Source
+from mdbench.datatypes.seam.answers import Answer, Offer, Proposal, RawAnswer, Scores
+from mdbench.datatypes.seam.pictures import Drawn, Room, Shown
+from mdbench.datatypes.seam.questions import NO_OPTIONS, Dataset, Part, Task
 from mdbench.datatypes.shared.labels import accuracy, f1
 from mdbench.datatypes.shared.perturbed import OF_PAIRS, SETS, TITLES, SequenceRows, scores, specs
 from mdbench.datatypes.shared.probe import probe
@@ -57,6 +44,7 @@ if TYPE_CHECKING:
     from mdbench.derivations.steps import Derivation, Step
     from mdbench.drawing.derivations import DerivationLine, Telling
     from mdbench.metrics.spec import Value
+    from mdbench.protocols import Protocol
 
     Array = NDArray[np.float64]
 

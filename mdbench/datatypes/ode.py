@@ -16,7 +16,9 @@ from mdbench.data.noise import add_noise, add_published_noise
 from mdbench.data.npz import write_npz
 from mdbench.data.smoothing import smooth
 from mdbench.data.trajectory import Trajectory, named_columns, state_names
-from mdbench.datatypes.base import NO_OPTIONS, Background, Dataset, Drawn, Protocol, Source
+from mdbench.datatypes.base import Source
+from mdbench.datatypes.seam.pictures import Drawn
+from mdbench.datatypes.seam.questions import NO_OPTIONS, Background, Dataset
 from mdbench.datatypes.shared.advice import of_trajectory
 from mdbench.datatypes.shared.derivatives import DERIVATIVES, smooths
 from mdbench.datatypes.shared.equations import (
@@ -47,6 +49,7 @@ from mdbench.errors import DataError, UsageError, did_you_mean
 from mdbench.expressions import parse
 from mdbench.metrics.regression import nmse
 from mdbench.metrics.spec import MetricSpec, Value, flag
+from mdbench.protocols import Protocol
 from mdbench.solvers.ode import N_POINTS, integrate, read_system
 from mdbench.solvers.simulation import Ending, simulate, warm
 
@@ -56,7 +59,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from mdbench.datatypes.base import Room, Shown
+    from mdbench.datatypes.seam.pictures import Room, Shown
     from mdbench.datatypes.shared.equations import EquationAnswer
     from mdbench.solvers.ode import OdeSystem
     from mdbench.solvers.simulation import Simulated

@@ -15,7 +15,9 @@ from mdbench.data.features import feature_names, unsupported
 from mdbench.data.field_files import FIELD_ENDINGS, FIELD_HINT, read_field_file, refuse_tables
 from mdbench.data.noise import add_noise, add_published_noise
 from mdbench.data.npz import read_field, write_field
-from mdbench.datatypes.base import NO_OPTIONS, Drawn, Option, Protocol, Source
+from mdbench.datatypes.base import Source
+from mdbench.datatypes.seam.pictures import Drawn
+from mdbench.datatypes.seam.questions import NO_OPTIONS, Option
 from mdbench.datatypes.shared.advice import of_field
 from mdbench.datatypes.shared.derivatives import DERIVATIVES, smooths
 from mdbench.datatypes.shared.equations import (
@@ -43,6 +45,7 @@ from mdbench.datatypes.shared.terms import TERM_METRICS
 from mdbench.errors import DataError, UsageError, did_you_mean
 from mdbench.metrics.regression import nmse
 from mdbench.metrics.spec import MetricSpec, Value
+from mdbench.protocols import Protocol
 from mdbench.solvers.pde import derivative_names, read_system
 from mdbench.solvers.reading import without
 
@@ -53,7 +56,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from mdbench.data.field import Field
-    from mdbench.datatypes.base import Room, Shown
+    from mdbench.datatypes.seam.pictures import Room, Shown
     from mdbench.datatypes.shared.equations import EquationAnswer
     from mdbench.solvers.pde import PdeSystem
 

@@ -9,16 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mdbench.datatypes.base import (
-    NO_OPTIONS,
-    Background,
-    Dataset,
-    Drawn,
-    Option,
-    Part,
-    Protocol,
-    Source,
-)
+from mdbench.datatypes.base import Source
+from mdbench.datatypes.seam.pictures import Drawn
+from mdbench.datatypes.seam.questions import NO_OPTIONS, Background, Dataset, Option, Part
 from mdbench.datatypes.shared.advice import of_table
 from mdbench.datatypes.shared.equations import AGREEMENT, COMPLEXITY, EquationTask, EquationType
 from mdbench.datatypes.shared.evidence import NoisyRows
@@ -30,6 +23,7 @@ from mdbench.measurements.dimensions import consistent, dimension_of, si_exponen
 from mdbench.measurements.folds import folds
 from mdbench.measurements.problem import Measurements, read_measurements
 from mdbench.metrics.spec import MetricSpec, Value, flag
+from mdbench.protocols import Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -37,7 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from mdbench.datatypes.base import Room, Shown
+    from mdbench.datatypes.seam.pictures import Room, Shown
     from mdbench.datatypes.shared.equations import EquationAnswer
 
     Array = NDArray[np.float64]

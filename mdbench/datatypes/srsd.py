@@ -11,7 +11,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from mdbench.datatypes.base import NO_OPTIONS, Background, Dataset, Option, Part, Protocol, Source
+from mdbench.datatypes.base import Source
+from mdbench.datatypes.seam.questions import NO_OPTIONS, Background, Dataset, Option, Part
 from mdbench.datatypes.shared.equations import (
     AGREEMENT,
     COMPLEXITY,
@@ -28,6 +29,7 @@ from mdbench.expressions.grammar import read
 from mdbench.metrics.agreement import agreement
 from mdbench.metrics.regression import is_accurate, nmse, r2, relative_error
 from mdbench.metrics.spec import MetricSpec, Value, flag
+from mdbench.protocols import Protocol
 from mdbench.solvers.formula import Spread, draw, read_problem
 
 if TYPE_CHECKING:

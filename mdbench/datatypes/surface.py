@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mdbench.datatypes.base import Drawn, Option, Part, Protocol, Source
+from mdbench.datatypes.seam.pictures import Drawn
+from mdbench.datatypes.seam.questions import Option, Part
 from mdbench.datatypes.shared.equations import (
     AGREEMENT,
     COMPLEXITY,
@@ -28,6 +29,7 @@ from mdbench.datatypes.shared.surfaces import (
 from mdbench.datatypes.shared.terms import TERM_METRICS
 from mdbench.errors import AnswerError, EquationError, UsageError, did_you_mean
 from mdbench.expressions import comparison, parse
+from mdbench.protocols import Protocol
 from mdbench.surfaces import scoring
 from mdbench.surfaces.families import failure
 from mdbench.surfaces.problem import OUTPUTS, SurfaceRows, generator_of
@@ -40,7 +42,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from mdbench.datatypes.base import Answer, RawAnswer, Room, Scores, Shown
+    from mdbench.datatypes.base import Source
+    from mdbench.datatypes.seam.answers import Answer, RawAnswer, Scores
+    from mdbench.datatypes.seam.pictures import Room, Shown
     from mdbench.datatypes.shared.evidence import Evidence
     from mdbench.metrics.spec import Value
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from mdbench.datatypes.base import Background, Part, Task
+    from mdbench.datatypes.seam.questions import Background, Part, Task
 
     Array = NDArray[np.float64]
 

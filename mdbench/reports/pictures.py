@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mdbench.data.columns import OwnNames
-from mdbench.datatypes.base import Drawn, Protocol, Room, Shown
+from mdbench.datatypes.seam.pictures import Drawn, Room, Shown
 from mdbench.errors import MdbenchError
+from mdbench.protocols import Protocol
 from mdbench.reports.entries import best_first
 from mdbench.reports.results import Result
 

@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mdbench.datatypes.base import RawAnswer
+from mdbench.datatypes.seam.answers import RawAnswer
 from mdbench.datatypes.shared.advice import Advising
 from mdbench.errors import AnswerError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mdbench.datatypes.base import Dataset, DataType
+    from mdbench.datatypes.base import DataType
+    from mdbench.datatypes.seam.questions import Dataset
     from mdbench.protocols import Protocol
     from mdbench.runs.plan import Plan
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from mdbench.datatypes.base import RawAnswer
+from mdbench.datatypes.seam.answers import RawAnswer
 from mdbench.errors import AnswerError
 from mdbench.records import ANSWERED, ScoreSoFar
 from mdbench.runs.judgement import MISTAKES
@@ -13,7 +13,9 @@ from mdbench.runs.judgement import MISTAKES
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mdbench.datatypes.base import DataType, Offer, Scores, Task
+    from mdbench.datatypes.base import DataType
+    from mdbench.datatypes.seam.answers import Offer, Scores
+    from mdbench.datatypes.seam.questions import Task
     from mdbench.metrics.spec import Value
     from mdbench.runs.outcome import Outcome
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import numpy as np
 
-from mdbench.datatypes.base import RawAnswer
+from mdbench.datatypes.seam.answers import RawAnswer
 from mdbench.language_models.views import plain_view
 from mdbench.records import ANSWERED, Status
 from mdbench.runs.briefing import Briefing, curve
@@ -47,7 +47,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from mdbench.datatypes.base import Choice, DataType, Part, Task
+    from mdbench.datatypes.base import DataType
+    from mdbench.datatypes.seam.answers import Choice
+    from mdbench.datatypes.seam.questions import Part, Task
     from mdbench.methods import Method
     from mdbench.runs.spec import JobSpec
     from mdbench.runtimes.base import JobFolder, Worker

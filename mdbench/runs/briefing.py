@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from mdbench.datatypes.base import Offer
+    from mdbench.datatypes.seam.answers import Offer
     from mdbench.language_models.views import PromptView
 
 __all__ = ["Briefing", "curve"]

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from mdbench.datatypes.base import Proposal
+from mdbench.datatypes.seam.answers import Proposal
 from mdbench.drawing.numbers import counted
 from mdbench.errors import AnswerError
 from mdbench.runs.judgement import MISTAKES
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from mdbench.datatypes.base import Choice, DataType, Offer, Part, Task
+    from mdbench.datatypes.base import DataType
+    from mdbench.datatypes.seam.answers import Choice, Offer
+    from mdbench.datatypes.seam.questions import Part, Task
     from mdbench.runtimes.protocol import CandidateItem
 
 __all__ = ["Proposals"]

@@ -29,7 +29,8 @@ from mdbench.errors import DataError
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
-    from mdbench.datatypes.base import Dataset, DataType
+    from mdbench.datatypes.base import DataType
+    from mdbench.datatypes.seam.questions import Dataset
 
 __all__ = ["Facts", "Fingerprints", "context_of"]
 

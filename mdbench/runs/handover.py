@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mdbench.datatypes.base import Protocol
 from mdbench.one_reader import READING
+from mdbench.protocols import Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from mdbench.datatypes.base import Part, Task
+    from mdbench.datatypes.seam.questions import Part, Task
 
 __all__ = ["HandoverError", "order_of_test", "read_predictions", "reordered", "write_arrays"]
 

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from mdbench.datatypes.base import Dataset, DataType, Source, Task
+    from mdbench.datatypes.base import DataType, Source
+    from mdbench.datatypes.seam.questions import Dataset, Task
     from mdbench.methods import Method
     from mdbench.runs.spec import JobSpec
     from mdbench.workspace import Workspace

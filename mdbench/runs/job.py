@@ -31,7 +31,8 @@ from mdbench.workspace import Workspace
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mdbench.datatypes.base import DataType, Task
+    from mdbench.datatypes.base import DataType
+    from mdbench.datatypes.seam.questions import Task
     from mdbench.language_models.views import PromptView
     from mdbench.methods import Method
     from mdbench.records import Record

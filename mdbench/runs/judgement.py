@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from mdbench.datatypes.base import Scores
+from mdbench.datatypes.seam.answers import Scores
 from mdbench.errors import AnswerError
 from mdbench.records import ScoreSoFar, Status
 
 if TYPE_CHECKING:
-    from mdbench.datatypes.base import Answer, DataType, RawAnswer, Task
+    from mdbench.datatypes.base import DataType
+    from mdbench.datatypes.seam.answers import Answer, RawAnswer
+    from mdbench.datatypes.seam.questions import Task
     from mdbench.runs.outcome import Outcome
 
 __all__ = ["MISTAKES", "Judged", "judged"]

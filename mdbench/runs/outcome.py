@@ -10,7 +10,7 @@ from mdbench.runtimes.costs import Costs
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mdbench.datatypes.base import Choice, Offer, RawAnswer
+    from mdbench.datatypes.seam.answers import Choice, Offer, RawAnswer
     from mdbench.language_models.conversation import ModelUse
     from mdbench.records import Status
 

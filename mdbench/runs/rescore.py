@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 from joblib import Parallel, delayed, parallel_config
 
 from mdbench.data.columns import OwnNames
-from mdbench.datatypes.base import Protocol, RawAnswer
+from mdbench.datatypes.seam.answers import RawAnswer
 from mdbench.errors import MdbenchError
+from mdbench.protocols import Protocol
 from mdbench.records import ANSWERED, Status, key_of
 from mdbench.runs.due import scored_parts
 from mdbench.runs.inventory import Inventory
@@ -24,7 +25,8 @@ from mdbench.runs.write import core_versions, scored
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from mdbench.datatypes.base import DataType, Task
+    from mdbench.datatypes.base import DataType
+    from mdbench.datatypes.seam.questions import Task
     from mdbench.records import Record
     from mdbench.workspace import Workspace
 

@@ -44,7 +44,7 @@ from mdbench.runtimes.base import OUTPUT_MB, PROCESSES, Limits
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from mdbench.datatypes.base import Option
+    from mdbench.datatypes.seam.questions import Option
     from mdbench.methods import MethodSpec
     from mdbench.records import Record, Status
     from mdbench.runtimes.base import Level

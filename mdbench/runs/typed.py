@@ -17,7 +17,7 @@ from mdbench.protocols import Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from mdbench.datatypes.base import Option
+    from mdbench.datatypes.seam.questions import Option
     from mdbench.records import Status
     from mdbench.runtimes.base import Level
 

@@ -33,7 +33,9 @@ from mdbench.records import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from mdbench.datatypes.base import DataType, Offer, Task
+    from mdbench.datatypes.base import DataType
+    from mdbench.datatypes.seam.answers import Offer
+    from mdbench.datatypes.seam.questions import Task
     from mdbench.runs.due import Ready
     from mdbench.runs.judgement import Judged
     from mdbench.runs.outcome import Outcome

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.spatial import KDTree
 
-from mdbench.datatypes.base import NO_OPTIONS, Choice, Dataset, Part, Protocol, Source
+from mdbench.datatypes.base import Source
+from mdbench.datatypes.seam.answers import Choice
+from mdbench.datatypes.seam.questions import NO_OPTIONS, Dataset, Part
 from mdbench.datatypes.shared.equations import AGREEMENT, COMPLEXITY, EquationTask, EquationType
 from mdbench.datatypes.shared.terms import TERM_METRICS
 from mdbench.errors import UsageError
@@ -22,7 +24,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from mdbench.datatypes.base import Offer
+    from mdbench.datatypes.seam.answers import Offer
+    from mdbench.protocols import Protocol
 
 __all__ = ["DATA_TYPE"]
 

@@ -8,21 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mdbench.datatypes.base import (
-    NO_OPTIONS,
-    Answer,
-    Dataset,
-    DataType,
-    Offer,
-    Option,
-    Part,
-    Proposal,
-    Protocol,
-    RawAnswer,
-    Scores,
-    Source,
-    Task,
-)
+from mdbench.datatypes.base import DataType, Source
+from mdbench.datatypes.seam.answers import Answer, Offer, Proposal, RawAnswer, Scores
+from mdbench.datatypes.seam.questions import NO_OPTIONS, Dataset, Option, Part, Task
 from mdbench.errors import AnswerError, UsageError
 from mdbench.metrics.spec import MetricSpec
 
@@ -31,6 +19,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
+
+    from mdbench.protocols import Protocol
 
 __all__ = ["DATA_TYPE"]
 

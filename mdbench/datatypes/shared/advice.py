@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from mdbench.data.field import Field
     from mdbench.data.trajectory import Trajectory
-    from mdbench.datatypes.base import Dataset
+    from mdbench.datatypes.seam.questions import Dataset
     from mdbench.measurements.problem import Measurements
 
     Array = NDArray[np.float64]

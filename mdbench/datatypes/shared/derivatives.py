@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mdbench.datatypes.base import Option, Protocol
+from mdbench.datatypes.seam.questions import Option
 from mdbench.errors import UsageError
+from mdbench.protocols import Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

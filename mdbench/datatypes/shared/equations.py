@@ -9,16 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
-from mdbench.datatypes.base import (
-    Answer,
-    Dataset,
-    DataType,
-    Offer,
-    Protocol,
-    Scores,
-    Task,
-    chosen,
-)
+from mdbench.datatypes.base import DataType
+from mdbench.datatypes.seam.answers import Answer, Offer, Scores, chosen
+from mdbench.datatypes.seam.questions import Dataset, Task
 from mdbench.datatypes.shared.terms import TERM_METRICS, beside_the_truth
 from mdbench.drawing.numbers import counted
 from mdbench.errors import AnswerError, EquationError
@@ -27,13 +20,15 @@ from mdbench.metrics.agreement import agreement
 from mdbench.metrics.regression import nmse
 from mdbench.metrics.selection import fitness
 from mdbench.metrics.spec import MetricSpec, Value
+from mdbench.protocols import Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from mdbench.datatypes.base import Choice, Part, Proposal, RawAnswer
+    from mdbench.datatypes.seam.answers import Choice, Proposal, RawAnswer
+    from mdbench.datatypes.seam.questions import Part
     from mdbench.datatypes.shared.evidence import Evidence
 
     Array = NDArray[np.float64]

@@ -11,11 +11,12 @@ from mdbench.data import splits
 from mdbench.data.derivatives import time_derivative
 from mdbench.data.features import FieldColumns, feature_names, published_columns
 from mdbench.data.smoothing import FEWEST_SAMPLES
-from mdbench.datatypes.base import Dataset, Part, Protocol
+from mdbench.datatypes.seam.questions import Dataset, Part
 from mdbench.datatypes.shared.equations import Remembered
 from mdbench.datatypes.shared.field_evidence import WeakWindows, smoothed_field
 from mdbench.expressions import parse
 from mdbench.metrics.regression import nmse
+from mdbench.protocols import Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

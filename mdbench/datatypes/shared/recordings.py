@@ -12,7 +12,7 @@ from mdbench.data.columns import LabelledColumn, OwnNames, columns_of
 from mdbench.data.csv import MISSING, Reading, read_csv
 from mdbench.data.described import read_description
 from mdbench.data.npz import read_npz
-from mdbench.datatypes.base import Option
+from mdbench.datatypes.seam.questions import Option
 from mdbench.errors import DataError, EquationError, UsageError, did_you_mean
 from mdbench.expressions import parse
 from mdbench.expressions.functions import CONSTANTS, FUNCTIONS

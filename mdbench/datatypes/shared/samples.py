@@ -10,10 +10,11 @@ from mdbench.data import splits
 from mdbench.data.derivatives import time_derivative
 from mdbench.data.smoothing import FEWEST_SAMPLES, smooth
 from mdbench.data.trajectory import Trajectory, named_columns, state_names
-from mdbench.datatypes.base import Part, Protocol
+from mdbench.datatypes.seam.questions import Part
 from mdbench.datatypes.shared.evidence import Increments
 from mdbench.expressions import parse
 from mdbench.metrics.regression import nmse
+from mdbench.protocols import Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mdbench.datatypes.base import NO_OPTIONS, Dataset, Protocol, Source
+from mdbench.datatypes.base import Source
+from mdbench.datatypes.seam.questions import NO_OPTIONS, Dataset
 from mdbench.errors import DataError, UsageError, did_you_mean
 from mdbench.surfaces.clouds import Shape, floor_of, function_of, true_points
 from mdbench.surfaces.level_sets import gradient
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
+
+    from mdbench.protocols import Protocol
 
     Array = NDArray[np.float64]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mdbench.datatypes.base import Scores
+from mdbench.datatypes.seam.answers import Scores
 from mdbench.datatypes.shared.unseen import without_unseen
 from mdbench.errors import EquationError
 from mdbench.expressions.contribution import negligible, used
@@ -19,7 +19,7 @@ from mdbench.metrics.spec import MetricSpec, flag
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from mdbench.datatypes.base import Task
+    from mdbench.datatypes.seam.questions import Task
     from mdbench.expressions.fidelity import Term
     from mdbench.expressions.verdicts import Numerical, Structural
     from mdbench.metrics.spec import Value

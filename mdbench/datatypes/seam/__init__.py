@@ -1,0 +1,1 @@
+"""What passes the seam: what is asked, what is answered, and what is drawn of it."""
