@@ -1,7 +1,8 @@
 """Runs the reference results, and writes their tables and figures into ``docs``.
 
 What is written stands between two comments of a page, ``<!-- NAME -->`` and ``<!-- end -->``;
-the rest of the page is prose, and stays.
+the rest of the page is prose, and stays.  Blocks of further runs on the same page have the run's
+name before their own: ``<!-- paper-runs -->``.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from mdbench.cli.reporting import compare, write
 from mdbench.datatypes.real import MARGIN
-from mdbench.drawing.numbers import noise_name
+from mdbench.drawing.numbers import duration, fixed, noise_name
 from mdbench.drawing.svg import COLOURS, HEIGHT, LEFT, RIGHT, WIDTH, marker
 from mdbench.measurements.pooling import recovery_table
 from mdbench.measurements.problem import read_measurements
@@ -34,7 +35,7 @@ from mdbench.runs.inventory import Inventory
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from mdbench.metrics.spec import MetricSpec
@@ -43,8 +44,9 @@ if TYPE_CHECKING:
 _NAMES_A_LINE, _LEGEND_LINE = 5, 18
 _BLOCK = re.compile(r"(<!-- ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
-_SURFACE = "--algorithm zero mean linear truth gplearn operon afp afp_fe --timeout 30"
+_SURFACE = "--algorithm zero mean linear truth gplearn operon afp afp_fe"
 _FIRST_SURFACES = "NACS1 PDS1 MTAS1 CMRS1 OCS1 TECS1 MOCS1 EBS1 DIGS1 NCS1 EMTS1 LRDS1 PTM1"
+_QUICK = "--algorithm majority candidate_only tfidf_lr tagged_lr boosting"
 RUNS: dict[str, tuple[str, ...]] = {
     "ode": (
         "--algorithm zero mean linear truth sindy esindy integral rk4sindy --with-noise",
@@ -62,13 +64,23 @@ RUNS: dict[str, tuple[str, ...]] = {
         "--algorithm truth afp afp_fe --timeout 1",
         "--algorithm gplearn --timeout 3",
     ),
-    "surface": (_SURFACE,),
-    "surface-paper": (f"{_SURFACE} --noise-percent 1,5,10 --dataset {_FIRST_SURFACES}",),
+    "srsd-dsr": ("--algorithm dsr --dataset easy --timeout 60",),
+    "surface": (
+        f"{_SURFACE} --dataset explicit implicit --timeout 10",
+        f"{_SURFACE} --dataset parametric --timeout 30",
+    ),
+    "surface-paper": (
+        f"{_SURFACE} --noise-percent 1,5,10 --dataset {_FIRST_SURFACES} --timeout 10",
+    ),
+    "derivation": (f"{_QUICK} replay --dataset structured-3-small structured-4-small",),
+    "derivation-leak": (f"{_QUICK} --dataset leak",),
+    "derivation-paper": (f"{_QUICK} replay transformer --dataset structured-3",),
 }
 """What is run for each data type, besides where and with how many jobs at a time.
 
 What follows a hyphen are further runs of a data type, for blocks of their own on the same page.
 """
+_FURTHER = {name.partition("-")[2] for name in RUNS} - {""}
 
 
 @dataclass(frozen=True)
@@ -113,7 +125,7 @@ class Reference:
         board = self.others["published"]
         return markdown.systems_table(board, self.data_type, None, read_published())
 
-    def paper(self) -> str:
+    def beside(self) -> str:
         """What a paper reports of whole sets, and what was measured."""
         published = read_published_sets(self.data_type)
         return markdown.sets_table(
@@ -139,6 +151,28 @@ class Reference:
     def _specs_of_sets(self) -> dict[str, MetricSpec]:
         known = {spec.name: spec for spec in self.board.specs}
         return {name: known[name] for name in _OF_SETS[self.data_type]}
+
+    def labels(self) -> str:
+        """How many labels of each set are right, and the interval of what each set loses."""
+        head = ["dataset", "method", *(spec.title for spec in self._specs_of_sets.values()), "CPU"]
+        lines = [
+            [f"`{one.dataset}`", one.algorithm, *self._shares(one), duration(one.measured.cpu_s)]
+            for one in sorted(self.results, key=lambda one: one.dataset)
+        ]
+        rule = [":--", ":--", *["--:"] * (len(head) - 2)]
+        return "\n".join(f"| {' | '.join(line)} |" for line in [head, rule, *lines])
+
+    def _shares(self, one: Result) -> Iterator[str]:
+        """Write each share with the interval of what it is lower by than the first, if known."""
+        for name in self._specs_of_sets:
+            value = one.metrics.get(name)
+            stem = name.removesuffix("_accuracy")
+            ends = [one.metrics.get(f"{stem}_drop_{end}") for end in ("low", "high")]
+            interval = [fixed(end, 3) for end in ends if isinstance(end, float)]
+            if isinstance(value, float):
+                yield fixed(value, 3) + f" ({' to '.join(interval)})" * bool(interval)
+            else:
+                yield ""
 
     def cost(self) -> str:
         """Time and memory."""
@@ -176,15 +210,26 @@ BLOCKS: dict[str, Callable[[Reference], str]] = {
     "published-protocol": Reference.published_protocol,
     "cost": Reference.cost,
     "figures": Reference.figures,
-    "paper": Reference.paper,
+    "beside": Reference.beside,
     "recovery": Reference.recovery,
-    "paper-runs": lambda reference: reference.runs,
-    "paper-variants": Reference.variants,
+    "variants": Reference.variants,
     "sets": Reference.sets,
+    "labels": Reference.labels,
 }
 _OF_SETS = {
     "srsd": ("r2_accuracy", "solution", "srbench_solution", "normalized_edit_distance"),
     "surface": ("skeleton", "nmse", "chamfer", "hausdorff"),
+    "derivation": (
+        "static_accuracy",
+        "vr_accuracy",
+        "ee_accuracy",
+        "ar_accuracy",
+        "s1_accuracy",
+        "s2_accuracy",
+        "both_signs",
+        "all_sets",
+        "not_perturbed",
+    ),
 }
 """The metrics of a paper's tables of sets, in the order of these columns."""
 
@@ -229,11 +274,14 @@ def fill(page: str, reference: Reference) -> str:
     """
 
     def block(match: re.Match[str]) -> str:
-        if match[2] not in BLOCKS:
+        run, _, name = match[2].partition("-")
+        if run not in _FURTHER:
+            run, name = "", match[2]
+        if name not in BLOCKS:
             sys.exit(f"<!-- {match[2]} --> is no block; there are: {', '.join(BLOCKS)}")
-        if match[2].startswith("paper") != reference.name.endswith("-paper"):
+        if run != reference.name.partition("-")[2]:
             return match[0]  # of other runs
-        return f"{match[1]}\n{BLOCKS[match[2]](reference)}\n\n{match[3]}"
+        return f"{match[1]}\n{BLOCKS[name](reference)}\n\n{match[3]}"
 
     return _BLOCK.sub(block, page)
 

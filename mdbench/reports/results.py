@@ -82,6 +82,7 @@ class Effort(_Section):
     started: str = ""
     wall_s: Finite | None = None
     fit_s: Finite | None = None
+    cpu_s: Finite | None = None
     peak_memory_mb: Finite | None = None
     llm_s: Finite | None = None
     speed: Finite | None = None
