@@ -22,6 +22,8 @@ _SHARE_OF_TIME = 0.9
 """Of the time limit that the training may take."""
 _LONGEST = 64
 """Sequences of one batch are of like length: batches are drawn from so many of them."""
+_READINGS = 4
+"""How often a sequence is read for its answer: as it is, and then with its letters exchanged."""
 
 
 class Adapter:
@@ -55,7 +57,7 @@ class Adapter:
         width: int = 128,
         heads: int = 4,
         length: int = 256,
-        epochs: int = 12,
+        epochs: int = 16,
         batch: int = 32,
         rate: float = 1e-3,
         renamed: float = 0.3,
@@ -122,15 +124,20 @@ class Adapter:
 
     def predict(self, problem: Problem) -> Array:
         """Give the chance that each candidate is right, (n, 1)."""
+        rng = np.random.default_rng(self._seed)
         rows = [self._words.numbers(str(text), self._length) for text in problem.X]
         order = sorted(range(len(rows)), key=lambda place: len(rows[place]))
-        found = np.empty((len(rows), 1))
+        found = np.zeros((len(rows), 1))
         self._network.eval()
         with torch.inference_mode():
-            for first in range(0, len(order), 128):
-                places = order[first : first + 128]
-                padded = _padded([rows[place] for place in places]).to(self._device)
-                found[places, 0] = torch.sigmoid(self._network(padded)).cpu().numpy()
+            for reading in range(_READINGS):
+                for first in range(0, len(order), 128):
+                    places = order[first : first + 128]
+                    own = [rows[place] for place in places]
+                    if reading:
+                        own = [self._words.exchanged(row, rng) for row in own]
+                    outputs = self._network(_padded(own).to(self._device))
+                    found[places, 0] += torch.sigmoid(outputs).cpu().numpy() / _READINGS
         return found
 
     def equations(self) -> list[str]:

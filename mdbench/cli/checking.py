@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 from collections import defaultdict
 from contextlib import closing
 from dataclasses import asdict
@@ -53,7 +52,6 @@ def check(
         if not json_:
             console.print(escape(line), style="dim", soft_wrap=True)
 
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     failed = 0
     if json_:
         with closing(open_runtime(runtime_name, workspace.home, say)) as runtime:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing
@@ -53,7 +52,6 @@ def install(
         found = {name: methods.find(name, workspace.algorithms) for name in names}
     else:
         found = methods.discover(workspace.algorithms)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     progress = Progress(
         BarColumn(bar_width=24),
         MofNCompleteColumn(),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import sys
+import threading
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Literal
@@ -67,6 +69,8 @@ def main(arguments: list[str] | None = None) -> int:
     given = sys.argv[1:] if arguments is None else arguments
     if isinstance(sys.stdout, TextIOWrapper):  # names such as rössler on a terminal without UTF-8
         sys.stdout.reconfigure(errors="replace")
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # how a cluster asks to stop
     try:
         code = app(args=spread(given) or ["--help"], prog_name="mdbench", standalone_mode=False)
     except MdbenchError as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 import threading
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, Self
@@ -68,7 +67,6 @@ def run(study: Study, *, console: Console, json_: bool = False) -> int:
         Where people read; with `json_` not the standard output, which has the JSON alone.
     """
     options = study.whole
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # how a cluster asks to stop
     with notifying(
         options.notify, options.result_dir, lambda text: console.print(escape(text), soft_wrap=True)
     ) as news:

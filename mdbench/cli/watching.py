@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
@@ -51,7 +50,6 @@ def watch(
         return html_of(read_results(folder), title=title, probes=probes)
 
     console = Console(highlight=False)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with suppress(OSError):
         os.nice(NICER)
     page = LivePage(folder, make, title=title)
