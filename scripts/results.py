@@ -150,7 +150,7 @@ class Reference:
     @property
     def _specs_of_sets(self) -> dict[str, MetricSpec]:
         known = {spec.name: spec for spec in self.board.specs}
-        return {name: known[name] for name in _OF_SETS[self.data_type]}
+        return {name: known[name] for name in _OF_SETS[self.data_type] if name in known}
 
     def labels(self) -> str:
         """How many labels of each set are right, and the interval of what each set loses."""

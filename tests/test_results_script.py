@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
 import pytest
-from reporting import compare, data
+from reporting import compare, data, result
 
 from mdbench.datatypes import find
 from mdbench.errors import MethodError
@@ -69,6 +70,33 @@ def test_figures_are_files_beside_the_page(script: ModuleType, reference: Any) -
 def test_a_block_that_is_none_is_named(script: ModuleType, reference: Any) -> None:
     with pytest.raises(SystemExit, match=r"<!-- tabel --> is no block; there are: runs, leader"):
         script.fill("<!-- tabel -->\n<!-- end -->", reference)
+
+
+def test_blocks_of_another_run_on_the_page_stay(script: ModuleType, reference: Any) -> None:
+    page = "<!-- runs -->\nfirst\n<!-- end -->\n<!-- paper-runs -->\nsecond\n<!-- end -->\n"
+    assert "second" in script.fill(page, reference)
+    assert "first" not in script.fill(page, reference)
+    paper = replace(reference, data_type="srsd", name="srsd-paper")
+    assert "first" in script.fill(page, paper)
+    assert "second" not in script.fill(page, paper)
+
+
+def test_shares_of_labels_stand_with_the_interval_of_what_is_lost(reference: Any) -> None:
+    scores = {
+        "static_accuracy": 0.9256,
+        "vr_accuracy": 0.8,
+        "vr_drop_low": 0.1,
+        "vr_drop_high": 0.15,
+        "ee_accuracy": 1.0,
+    }
+    one = data("boosting", "structured-3", scores=scores, data_type="derivation")
+    board = compare([one], "derivation")
+    ones = [result("boosting", "structured-3", scores=scores, data_type="derivation")]
+    table = replace(reference, data_type="derivation", board=board, results=ones).labels()
+    head, rule, line = table.splitlines()
+    assert len(head.split("|")) == len(rule.split("|")) == len(line.split("|")) == 8
+    cells = "| `structured-3` | boosting | 0.926 | 0.800 (0.100 to 0.150) | 1.000 | "
+    assert line.startswith(cells)
 
 
 def test_what_is_run_exists(script: ModuleType) -> None:
