@@ -229,6 +229,8 @@ _OF_SETS = {
         "both_signs",
         "all_sets",
         "not_perturbed",
+        "static_leak",
+        "ar_leak",
     ),
 }
 """The metrics of a paper's tables of sets, in the order of these columns."""
