@@ -239,7 +239,7 @@ words = Vocabulary.of(["a + b [SEP] e"])
 numbers = words.numbers("a + zz yy zz", 256)
 out["stand_ins"] = numbers[2] == numbers[4] != numbers[3] and max(numbers[2:]) <= STAND_INS
 out["cut"] = words.numbers("a a a b", 2) == words.numbers("a b", 9)
-exchanged = words.exchanged(words.numbers("a b a + e", 9), rng)
+exchanged = words.exchanged(words.numbers("a b a + e", 9), rng.permutation(STAND_INS))
 out["exchanged"] = (exchanged[0] == exchanged[2] != exchanged[1]
                     and exchanged[3:] == words.numbers("+ e", 9))
 out["parameters"] = sum(p.numel() for p in Reader(100, 3, 128, 4, 256).parameters())

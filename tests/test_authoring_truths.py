@@ -85,6 +85,10 @@ def test_wrong_answers_are_read_from_tables_and_records(tmp_path: Path) -> None:
         ("ode", "rc-circuit", 20.0): [WrongAnswer("noisy", ("2*u0",))],
     }
     assert read_wrong_answers(table) == read_wrong_answers(tmp_path) == wanted
+    labels = tmp_path / "labels" / "derivation.csv"
+    labels.parent.mkdir()
+    labels.write_text("protocol,dataset_path,equations\nstrict,,\n", encoding="utf-8")
+    assert read_wrong_answers(labels.parent) == {}
     landed = read_wrong_answers(ROOT / "docs" / "results")
     assert {kind for kind, _, _ in landed} >= {"ode", "pde", "srsd"}
     assert sum(map(len, landed.values())) > 1_000

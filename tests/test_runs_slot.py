@@ -44,9 +44,10 @@ def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             execute(plan, HereRuntime(), observer)
     assert not children()
     stored = RecordStore(plan.files["zero-ode"]).read()
-    # A second job may have begun by then; that it cannot go on is its record, which stays.
+    # A second job may have begun by then, and even ended; that it cannot go on is its record,
+    # which stays.
     assert stored[0].status is Status.OK
-    assert all(record.status is Status.CRASHED for record in stored[1:])
+    assert {record.status for record in stored[1:]} <= {Status.OK, Status.CRASHED}
     assert len(stored) < len(options.datasets)
     summary = execute(plan, HereRuntime(), Quiet())
     there = len(stored)

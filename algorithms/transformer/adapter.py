@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 from network import Reader
-from vocabulary import Vocabulary
+from vocabulary import STAND_INS, Vocabulary
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -106,7 +106,9 @@ class Adapter:
                     return
                 own = [rows[place] for place in places]
                 exchanged = [
-                    words.exchanged(row, rng) if rng.random() < self._renamed else row
+                    words.exchanged(row, rng.permutation(STAND_INS))
+                    if rng.random() < self._renamed
+                    else row
                     for row in own
                 ]
                 outputs = network(_padded(exchanged).to(device))
@@ -131,11 +133,13 @@ class Adapter:
         self._network.eval()
         with torch.inference_mode():
             for reading in range(_READINGS):
+                # The same for all: what a row is given does not hang on the others.
+                stand_ins = rng.permutation(STAND_INS)
                 for first in range(0, len(order), 128):
                     places = order[first : first + 128]
                     own = [rows[place] for place in places]
                     if reading:
-                        own = [self._words.exchanged(row, rng) for row in own]
+                        own = [self._words.exchanged(row, stand_ins) for row in own]
                     outputs = self._network(_padded(own).to(self._device))
                     found[places, 0] += torch.sigmoid(outputs).cpu().numpy() / _READINGS
         return found

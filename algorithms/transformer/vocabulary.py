@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = ["STAND_INS", "Vocabulary"]
 
@@ -48,11 +49,10 @@ class Vocabulary:
             found.append(number)
         return found
 
-    def exchanged(self, numbers: list[int], rng: np.random.Generator) -> list[int]:
-        """Put stand-ins, drawn anew, in place of all names."""
+    def exchanged(self, numbers: list[int], order: NDArray[np.int64]) -> list[int]:
+        """Put stand-ins in place of all names, in an order of the `STAND_INS` from 0."""
         own = sorted(self._names.intersection(numbers))[:STAND_INS]
-        stand_ins = rng.permutation(STAND_INS)[: len(own)] + 1
-        new = dict(zip(own, map(int, stand_ins), strict=True))
+        new = dict(zip(own, (order[: len(own)] + 1).tolist(), strict=True))
         return [new.get(number, number) for number in numbers]
 
 
