@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 _NAMES_A_LINE, _LEGEND_LINE = 5, 18
 _BLOCK = re.compile(r"(<!-- ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
-_SURFACE = "--algorithm zero mean linear truth gplearn operon afp afp_fe"
+_SURFACE = "--algorithm zero mean linear truth operon gplearn"
 _FIRST_SURFACES = "NACS1 PDS1 MTAS1 CMRS1 OCS1 TECS1 MOCS1 EBS1 DIGS1 NCS1 EMTS1 LRDS1 PTM1"
 _QUICK = "--algorithm majority candidate_only tfidf_lr tagged_lr boosting"
 RUNS: dict[str, tuple[str, ...]] = {
@@ -66,7 +66,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     ),
     "srsd-dsr": ("--algorithm dsr --dataset easy --timeout 60",),
     "surface": (
-        f"{_SURFACE} --dataset explicit implicit --timeout 10",
+        f"{_SURFACE} afp_fe --dataset explicit implicit --timeout 10",
         f"{_SURFACE} --dataset parametric --timeout 30",
     ),
     "surface-paper": (
