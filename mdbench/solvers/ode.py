@@ -247,13 +247,15 @@ def _as_arranged_by_sympy(system: OdeSystem) -> list[str]:
     differs in the last bit, but this can flip a decision of the step-size control, and then the
     chaotic systems differ by 1e-2 at t = 10.
     """
-    import sympy  # noqa: PLC0415 - half a second that cached data do not need
+    with READING:  # importing SymPy parses text
+        import sympy  # noqa: PLC0415 - half a second that cached data do not need
 
     symbols = {name: sympy.Symbol(name) for name in (*system.variables, *system.constants)}
     expressions = _compile(system.equations, tuple(symbols), sympy)(*symbols.values())
     values = {symbols[name]: sympy.Float(value) for name, value in system.constants.items()}
     arranged = [sympy.sympify(expression).xreplace(values) for expression in expressions]
-    return [sympy.pycode(expression, fully_qualified_modules=False) for expression in arranged]
+    with READING:  # its first use imports SymPy's printers
+        return [sympy.pycode(each, fully_qualified_modules=False) for each in arranged]
 
 
 def _compile(
