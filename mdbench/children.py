@@ -2,8 +2,9 @@
 
 Some short texts keep SymPy busy for ever, and some equations an integrator, or ask for all memory
 there is, inside native code that no thread can interrupt.  So they work in child processes with
-limits that the kernel keeps: a child that exceeds one ends, and the question has no answer.  A
-child is started at the first question, serves all further ones, and ends with its parent.
+limits that the kernel keeps: a child that exceeds one ends, and the question has no answer.  One
+that somebody else kills is replaced, and asked once more.  A child is started at the first
+question, serves all further ones, and ends with its parent.
 
 One question a line, as a JSON object with the key ``seconds``; one answer a line, an object too:
 with the key ``error`` where there is none, and the CPU time that it took in ``cpu_s``.
@@ -22,13 +23,16 @@ import time
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from signal import SIGXCPU
+from signal import SIGKILL, SIGTERM, SIGXCPU
 from typing import Any
 
 __all__ = ["MAX_BYTES", "Child", "serve"]
 
 MAX_BYTES = 2 << 30
 """Address space of a child."""
+_KILLED = {-SIGKILL, -SIGTERM}
+_AGAIN_S = 2.0
+"""What is waited before a child that somebody has killed is asked again."""
 
 
 class Child:
@@ -67,21 +71,30 @@ class Child:
         """
         line = json.dumps(question | {"seconds": seconds or self.seconds})
         with self.lock:
-            if self.process is None or self.process.poll() is not None:
-                self.end()
-                self.process = _start(self.module)
-            try:
-                answer = _exchange(self.process, line)
-            except BaseException:
-                # An answer that nobody waits for would be taken for that to the next question.
-                self.end()
-                raise
+            answer, status = self._put(line)
+            if status in _KILLED:
+                # Not by its own limits, so that it says nothing of the question.  If all
+                # processes here are being killed, this one does not live to ask again.
+                time.sleep(_AGAIN_S)
+                answer, status = self._put(line)
             if answer:
                 return dict(json.loads(answer))
-            status = self.process.wait()
             late = status == -SIGXCPU
             reason = "it took too long" if late else f"it ended with status {status}"
             return {"error": reason, "cpu_s": float(seconds or self.seconds)}
+
+    def _put(self, line: str) -> tuple[str, int]:
+        """Put a question once; give the answer, or how the process ended instead."""
+        if self.process is None or self.process.poll() is not None:
+            self.end()
+            self.process = _start(self.module)
+        try:
+            answer = _exchange(self.process, line)
+        except BaseException:
+            # An answer that nobody waits for would be taken for that to the next question.
+            self.end()
+            raise
+        return answer, 0 if answer else self.process.wait()
 
     def start(self) -> None:
         """Start the process, without waiting for it; a question would do so, too."""

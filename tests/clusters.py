@@ -70,3 +70,15 @@ def outcome(records: Iterable[Record]) -> dict[str, dict[str, Any]]:
         assert record.key not in found
         found[record.key] = comparable(record)
     return found
+
+
+def differences(
+    found: dict[str, dict[str, Any]], wanted: dict[str, dict[str, Any]]
+) -> dict[str, Any]:
+    """Give what differs, and nothing else: by key and name, what was found and what was wanted."""
+    every = {
+        (key, name): (found.get(key, {}).get(name), wanted.get(key, {}).get(name))
+        for key in found.keys() | wanted.keys()
+        for name in found.get(key, {}).keys() | wanted.get(key, {}).keys()
+    }
+    return {f"{key[:8]} {name}": two for (key, name), two in every.items() if two[0] != two[1]}

@@ -63,6 +63,32 @@ def test_a_child_that_died_is_replaced() -> None:
     assert parse("u0*(u0 + 1)", ["u0"]).complexity == 5
 
 
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_question_that_somebody_kills_is_asked_once_more(
+    monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
+    exchange = children._exchange
+    killed = []
+
+    def shot(process: subprocess.Popen[str], line: str) -> str:
+        if len(killed) < times:
+            killed.append(process.pid)
+            process.kill()
+            process.wait()
+        return exchange(process, line)
+
+    monkeypatch.setattr(children, "_exchange", shot)
+    monkeypatch.setattr(children, "_AGAIN_S", 0.0)
+    child = children.Child(counter.__name__, seconds=5)
+    answer = child.ask({"text": "u0*(u0 + 1)", "variables": ["u0"]})
+    child.end()
+    assert len(set(killed)) == times
+    if times == 1:
+        assert "error" not in answer
+    else:
+        assert answer["error"] == "it ended with status -9"
+
+
 def test_an_interrupted_question_leaves_no_answer_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     exchange = children._exchange
 

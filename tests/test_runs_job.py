@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,9 +13,13 @@ from house import ROOT, HereRuntime, Quiet, add_method, children, workspace
 
 from mdbench.errors import UsageError
 from mdbench.records import Record, Status, comparable
+from mdbench.runs.due import isolated_parts, ready
 from mdbench.runs.execute import execute
-from mdbench.runs.job import run_job
+from mdbench.runs.inventory import Inventory
+from mdbench.runs.job import begin_job, run_job
+from mdbench.runs.patience import Patience
 from mdbench.runs.plan import RunOptions, make_plan
+from mdbench.runs.slot import Environments, Slot
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,3 +80,54 @@ def test_what_does_not_exist_is_an_error(place: Workspace) -> None:
     (place.algorithms / "zero").rename(place.algorithms / "one")
     with pytest.raises(UsageError, match="There is no method 'zero'"):
         run_job(job, HereRuntime(), workspace=place)
+
+
+SHOT = """
+import os, signal
+
+class Adapter:
+    def __init__(self, *, seed, threads): ...
+    def fit(self, problem):
+        os.kill(os.getpid(), signal.{sent})
+"""
+
+
+class Paused(Patience):
+    """Tells when somebody pauses."""
+
+    pauses = threading.Event()
+
+    def pause(self, seconds: float) -> None:
+        self.pauses.set()
+        super().pause(seconds)
+
+
+@pytest.mark.parametrize("sent", ["SIGKILL", "SIGTERM", "SIGSEGV"])
+def test_a_job_that_is_killed_with_all_others_leaves_no_crash(place: Workspace, sent: str) -> None:
+    """A cluster kills a task's processes one by one: the job's may be the first."""
+    add_method(place, "shot", SHOT.format(sent=sent))
+    options = RunOptions(("shot",), "ode", ("rc-circuit",), result_dir=place.root / "logs")
+    (job,) = make_plan(options, place).jobs
+    inventory, runtime = Inventory(place), HereRuntime()
+    one = ready(job, inventory, isolated_parts(job.algorithm, inventory, runtime))
+    crash = sent == "SIGSEGV"  # its own doing: nobody waits
+    patience = Paused()
+    patience.pauses.clear()
+    with Slot(
+        inventory, runtime, Environments(runtime, patience), place.root / "logs", doubt_s=600.0
+    ) as slot:
+        ends = threading.Thread(target=lambda: patience.pauses.wait(60) and slot.interrupt())
+        if not crash:
+            ends.start()
+        record = begin_job(one, slot)()
+        if not crash:
+            ends.join()
+    assert record.status is (Status.CRASHED if crash else Status.INTERRUPTED), record.reason
+
+
+def test_a_job_that_is_killed_alone_has_crashed(place: Workspace) -> None:
+    add_method(place, "shot", SHOT.format(sent="SIGKILL"))
+    options = RunOptions(("shot",), "ode", ("rc-circuit",), result_dir=place.root / "logs")
+    (job,) = make_plan(options, place).jobs
+    record = run_job(job, HereRuntime(), workspace=place, result_dir=place.root / "logs")
+    assert (record.status, "SIGKILL" in record.reason) == (Status.CRASHED, True)

@@ -83,6 +83,10 @@ _NOT_BY_A_LIMIT = {Status.TIMEOUT, Status.UNSUPPORTED, Status.UNAVAILABLE}
 _MOST_APART_S, _MOST_APART = 0.1, 0.05
 """How far a job's clock may be behind ours, which waits for files and messages, too."""
 _BREACHES = {"memory": Status.OUT_OF_MEMORY, "processes": Status.CRASHED}
+_FROM_OUTSIDE = {None} | {
+    code for sent in (signal.SIGKILL, signal.SIGTERM) for code in (-sent, 128 + sent)
+}
+"""Exit codes of processes that somebody may have killed, and of those that a wrapper ran."""
 _JUDGING_SECONDS = 120.0
 """Time for reading all candidates of a job; usual ones take milliseconds."""
 
@@ -107,13 +111,18 @@ class _StopError(Exception):
     ----------
     waits
         Whether the job waits for an answer that will not come.
+    killed
+        As `Outcome.killed`.
     """
 
-    def __init__(self, status: Status, reason: str, *, waits: bool = False) -> None:
+    def __init__(
+        self, status: Status, reason: str, *, waits: bool = False, killed: bool = False
+    ) -> None:
         super().__init__(reason)
         self.status = status
         self.reason = reason
         self.waits = waits
+        self.killed = killed
 
 
 class Attempt:
@@ -197,7 +206,7 @@ class Attempt:
             outcome = self._converse()
             self._await_end()
         except _StopError as stop:
-            outcome = Outcome(stop.status, stop.reason)
+            outcome = Outcome(stop.status, stop.reason, killed=stop.killed)
             outcome.by_the_method = stop.status is Status.UNAVAILABLE
             self._end(0.0 if stop.waits else _END_SECONDS)
         except WorkerTimeoutError:
@@ -210,7 +219,11 @@ class Attempt:
             outcome = (
                 Outcome(Status.UNAVAILABLE, str(gone), lost=True)
                 if gone.lost
-                else Outcome(Status.CRASHED, _death(gone.exit_code))
+                else Outcome(
+                    Status.CRASHED,
+                    _death(gone.exit_code),
+                    killed=gone.exit_code in _FROM_OUTSIDE,
+                )
             )
         except MISTAKES as error:
             # A net below the checks: no answer of one method may end the run of the others.
@@ -343,7 +356,9 @@ class Attempt:
                 raise self._refusal(message)
             elif isinstance(message, Ended):
                 self._ended = message
-                raise _StopError(Status.CRASHED, _death(message.exit))
+                raise _StopError(
+                    Status.CRASHED, _death(message.exit), killed=message.exit in _FROM_OUTSIDE
+                )
             else:
                 raise ProtocolError(f"{message.type!r} where {wanted.__name__} was due")
 

@@ -215,6 +215,8 @@ def _tried(
                 raise
             outcome = Outcome(Status.UNAVAILABLE, str(error), lost=True)
         outcome.retries = number
+        if outcome.killed or outcome.lost:
+            slot.stays()
         if not outcome.lost or slot.interrupted:
             break
     return outcome

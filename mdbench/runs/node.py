@@ -26,7 +26,7 @@ from mdbench.runs.due import isolated_parts, ready
 from mdbench.runs.inventory import Inventory
 from mdbench.runs.job import begin_job
 from mdbench.runs.patience import Patience
-from mdbench.runs.slot import Environments, Slot
+from mdbench.runs.slot import DOUBT_S, Environments, Slot
 from mdbench.runtimes.choose import open_runtime
 from mdbench.workspace import Workspace
 
@@ -158,6 +158,7 @@ class ClusterNode:
             order.result_dir,
             fresh_rooms=order.fresh_rooms,
             speed=calibrate(),
+            doubt_s=DOUBT_S,
         )
         self.slot.goes_on = True
 

@@ -27,6 +27,8 @@ class Outcome:
         Whether it is the method that said `unavailable`.
     lost
         Whether what ran the job has gone, by no doing of the method.
+    killed
+        Whether it was ended by a signal that anybody may have sent.
     retries
         How often it was tried again for that.
     raw
@@ -70,6 +72,7 @@ class Outcome:
     asked: ModelUse | None = None
     curve: tuple[tuple[int, float], ...] | None = None
     lost: bool = False
+    killed: bool = False
     retries: int = 0
 
     def fail(self, status: Status, reason: str) -> None:

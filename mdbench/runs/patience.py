@@ -45,6 +45,10 @@ class Patience:
                 return
             yield number
 
+    def pause(self, seconds: float) -> None:
+        """Wait for so long, or until `end`."""
+        self._ended.wait(seconds)
+
     def end(self) -> None:
         """Let nobody wait any longer, nor try again."""
         self._ended.set()

@@ -27,6 +27,7 @@ from mdbench.records import RecordStore, Status
 from mdbench.runs.execute import execute
 from mdbench.runs.inventory import Inventory
 from mdbench.runs.plan import Plan
+from mdbench.runs.slot import DOUBT_S
 from mdbench.runs.threads import Threads
 
 if TYPE_CHECKING:
@@ -93,7 +94,8 @@ class Shard:
                 retries=order.retries,
                 record_dir=files.records(self.number),
             )
-            execute(plan, runtime, _Printer(), Threads(calibrated=True, seconds=self.seconds))
+            backend = Threads(calibrated=True, seconds=self.seconds, doubt_s=DOUBT_S)
+            execute(plan, runtime, _Printer(), backend)
         finally:
             runtime.close()
 

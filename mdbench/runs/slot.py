@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from mdbench.errors import MdbenchError, MethodError, UnavailableError, UsageError
 from mdbench.records import Status
@@ -26,7 +26,10 @@ if TYPE_CHECKING:
     from mdbench.runs.outcome import Outcome
     from mdbench.runtimes.base import Limits, Prepared, Runtime, Worker
 
-__all__ = ["Environments", "Slot"]
+__all__ = ["DOUBT_S", "Environments", "Slot"]
+
+DOUBT_S: Final = 2.0
+"""How long it takes a cluster at most to kill all processes of a task, one after the other."""
 
 
 class Environments:
@@ -179,6 +182,9 @@ class Slot:
         How jobs reach a language model, where their methods may.
     speed
         What the calibration job of the run came to, for the records; None where there was none.
+    doubt_s
+        Seconds for which a job's being killed is taken for the beginning of everybody's end, as
+        where a cluster kills a task process by process.
 
     Attributes
     ----------
@@ -196,8 +202,10 @@ class Slot:
         fresh_rooms: bool = False,
         model: ModelAccess | None = None,
         speed: float | None = None,
+        doubt_s: float = 0.0,
     ) -> None:
         self.speed = speed
+        self.doubt_s = doubt_s
         self.inventory = inventory
         self.runtime = runtime
         self.environments = environments
@@ -239,6 +247,10 @@ class Slot:
                 self._worker.interrupt()
             if self._ahead is not None:
                 self._ahead.interrupt()
+
+    def stays(self) -> None:
+        """Return if this process is still there once all are dead that were to be killed."""
+        self.environments.patience.pause(self.doubt_s)
 
     def worker(self, one: Ready, prepared: Prepared) -> Worker:
         """Give the worker that is held, if it can serve the job, or else a new one.

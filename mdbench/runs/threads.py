@@ -39,21 +39,27 @@ class Threads(Backend):
         Whether a calibration job is done at the start, for the records.
     seconds
         A job that may not end within so many from now on is not begun.
+    doubt_s
+        As that of `Slot`.
     """
 
-    def __init__(self, *, calibrated: bool = False, seconds: float = math.inf) -> None:
+    def __init__(
+        self, *, calibrated: bool = False, seconds: float = math.inf, doubt_s: float = 0.0
+    ) -> None:
         self._calibrated = calibrated
+        self._doubt_s = doubt_s
         self._end = time.monotonic() + seconds
 
     def run(self, work: Work) -> bool:
         """Do the jobs in slots that keep their workers warm."""
-        return _Run(work, calibrate() if self._calibrated else None, self._end).all()
+        speed = calibrate() if self._calibrated else None
+        return _Run(work, speed, self._end, self._doubt_s).all()
 
 
 class _Run:
     """The slots of one run, and what they share."""
 
-    def __init__(self, work: Work, speed: float | None, end: float) -> None:
+    def __init__(self, work: Work, speed: float | None, end: float, doubt_s: float) -> None:
         self._work = work
         self._end = end
         self._observer = work.observer
@@ -69,6 +75,7 @@ class _Run:
                 fresh_rooms=plan.fresh_rooms,
                 speed=speed,
                 model=plan.model,
+                doubt_s=doubt_s,
             )
             for _ in range(min(plan.n_jobs, len(work.jobs)))
         ]
