@@ -1,0 +1,120 @@
+"""Screening: sums of products of functions, looked for among all pairs of a large dictionary."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from search import Answer, Search
+from sums import Settings
+
+from mdbench.worker import Candidate, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+_TIME_PART = 0.8
+"""Of the time limit, for the search."""
+_NOTHING = 1e-20
+"""Shares of the variance below this are alike."""
+
+
+class Adapter:
+    """The simplest sums of products of functions that explain each target.
+
+    Parameters
+    ----------
+    seed
+        Of the rows that are screened on.
+    threads
+        Not used.
+    settings
+        Those of `sums.Settings`.
+    """
+
+    stopped_early: bool = False
+    """Whether the last fit ran out of time before its search was over."""
+
+    def __init__(self, *, seed: int, threads: int, **settings: Any) -> None:
+        del threads
+        self._seed = seed
+        self._settings = Settings(**settings)
+        self._fronts: list[list[Answer]] = []
+        self._chosen: list[Answer] = []
+
+    def fit(self, problem: Problem) -> None:
+        """Search for the equation of each target.
+
+        Raises
+        ------
+        ValueError
+            If the data are not finite.
+        """
+        if not (np.isfinite(problem.X).all() and np.isfinite(problem.Y).all()):
+            raise ValueError("the data have values that are not finite")
+        self._problem = problem
+        self._fronts, self._chosen, self.stopped_early = [], [], False
+        begin = time.monotonic()
+        limit = np.inf if problem.time_limit is None else problem.time_limit * _TIME_PART
+        for place, y in enumerate(problem.Y.T):
+            until = begin + limit * (place + 1) / len(problem.targets)
+            self._fronts.append(self._searched(np.ascontiguousarray(y), until))
+            self._chosen.append(min(self._fronts[-1], key=lambda one: one.left))
+            best = self._chosen[-1]
+            told = f"{len(self._fronts[-1])} answers, the best leaves {best.left:.2g}"
+            print(f"{problem.targets[place]}: {told} of the variance")  # noqa: T201
+
+    def _searched(self, y: Array, until: float) -> list[Answer]:
+        def late() -> bool:
+            over = time.monotonic() > until
+            self.stopped_early |= over
+            return over
+
+        found: dict[int, Answer] = {}
+        with np.errstate(all="ignore"):  # what overflows is left out
+            search = Search(self._problem.X, y, self._settings, late, self._seed)
+            for one in search.answers():
+                if not np.isfinite(one.values(self._problem.X)).all():
+                    continue
+                known = found.get(one.size)
+                if known is None or one.left < known.left:
+                    found[one.size] = one
+        return _front(found.values())
+
+    def candidates(self) -> Iterator[Candidate]:
+        """Give the front of each target, the shortest answer first."""
+        for target, answers in enumerate(self._fronts):
+            for one in answers:
+                text = one.text(self._problem.variables)
+                yield Candidate((text,), self._values(one, self._problem.X), target=target)
+
+    def choose(self, indices: Sequence[int]) -> None:
+        """Use these candidates, one for each target; before, the most accurate ones are used."""
+        offered = [one for answers in self._fronts for one in answers]
+        self._chosen = [offered[index] for index in indices]
+
+    def predict(self, problem: Problem) -> Array:
+        """Evaluate the chosen equations; gives (n, targets)."""
+        return np.stack([self._values(one, problem.X) for one in self._chosen], axis=1)
+
+    def equations(self) -> list[str]:
+        """Give the chosen right-hand side of each target."""
+        return [one.text(self._problem.variables) for one in self._chosen]
+
+    def _values(self, one: Answer, X: Array) -> Array:
+        with np.errstate(all="ignore"):
+            return one.values(X)
+
+
+def _front(answers: Iterable[Answer]) -> list[Answer]:
+    """Leave out answers that a shorter one is as good as."""
+    kept: list[Answer] = []
+    for one in sorted(answers, key=lambda one: one.size):
+        if not kept or max(one.left, _NOTHING) < max(kept[-1].left, _NOTHING):
+            kept.append(one)
+    return kept
