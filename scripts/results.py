@@ -25,7 +25,7 @@ from mdbench.drawing.svg import COLOURS, HEIGHT, LEFT, RIGHT, WIDTH, marker
 from mdbench.measurements.pooling import recovery_table
 from mdbench.measurements.problem import read_measurements
 from mdbench.reports import markdown
-from mdbench.reports.combine import flatten, write_table
+from mdbench.reports.combine import flatten, read_rows, write_table
 from mdbench.reports.entries import marked
 from mdbench.reports.figures import critical_difference, figures
 from mdbench.reports.heat import heat_map
@@ -44,7 +44,9 @@ if TYPE_CHECKING:
 _NAMES_A_LINE, _LEGEND_LINE = 5, 18
 _BLOCK = re.compile(r"(<!-- ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
-_SURFACE = "--algorithm zero mean linear truth operon gplearn"
+_SURFACE = "--algorithm zero mean linear truth operon gplearn afp afp_fe screening"
+_NOISY_SURFACES = "--algorithm zero mean linear truth operon gplearn afp_fe screening"
+_PDE = "--algorithm zero mean linear truth weakform wsindy pdefind bayesian"
 _FIRST_SURFACES = "NACS1 PDS1 MTAS1 CMRS1 OCS1 TECS1 MOCS1 EBS1 DIGS1 NCS1 EMTS1 LRDS1 PTM1"
 _QUICK = "--algorithm majority candidate_only tfidf_lr tagged_lr boosting"
 RUNS: dict[str, tuple[str, ...]] = {
@@ -53,8 +55,8 @@ RUNS: dict[str, tuple[str, ...]] = {
         "--algorithm operon --with-noise",
         "--algorithm pysindy eql udsr --timeout 30",
     ),
-    "pde": ("--algorithm zero mean linear truth weakform wsindy --with-noise --timeout 600",),
-    "srsd": ("--algorithm truth operon afp afp_fe gplearn --dataset easy --timeout 10",),
+    "pde": (f"{_PDE} --with-noise --timeout 600",),
+    "srsd": ("--algorithm truth operon afp afp_fe gplearn screening --dataset easy --timeout 10",),
     "real": (
         "--algorithm zero mean linear truth",
         "--algorithm operon gplearn afp afp_fe eql dsr --timeout 2",
@@ -66,11 +68,11 @@ RUNS: dict[str, tuple[str, ...]] = {
     ),
     "srsd-dsr": ("--algorithm dsr --dataset easy --timeout 60",),
     "surface": (
-        f"{_SURFACE} afp_fe --dataset explicit implicit --timeout 10",
+        f"{_SURFACE} --dataset explicit implicit --timeout 10",
         f"{_SURFACE} --dataset parametric --timeout 30",
     ),
     "surface-paper": (
-        f"{_SURFACE} --noise-percent 1,5,10 --dataset {_FIRST_SURFACES} --timeout 10",
+        f"{_NOISY_SURFACES} --noise-percent 1,5,10 --dataset {_FIRST_SURFACES} --timeout 10",
     ),
     "derivation": (f"{_QUICK} replay --dataset structured-3-small structured-4-small",),
     "derivation-leak": (f"{_QUICK} --dataset leak",),
@@ -306,6 +308,23 @@ def _compare(
     return Reference(data_type, board, boards, numbers, figures_in)
 
 
+_QUESTION = ("algorithm", "dataset", "snr_db", "seed", "protocol", "part", "options")
+"""What a record answers; where there is a new one, the one that was there is dropped."""
+
+
+def with_kept(
+    records: Sequence[tuple[Path, dict[str, Any]]], table: Path
+) -> list[tuple[Path, dict[str, Any]]]:
+    """Add what a page's table has of questions that were not asked again."""
+
+    def question(record: Mapping[str, Any]) -> str:
+        return repr([record.get(name) or None for name in _QUESTION])
+
+    new = {question(record) for _, record in records}
+    kept = [(table.parent / name, record) for name, record in read_rows(table)]
+    return [*(one for one in kept if question(one[1]) not in new), *records]
+
+
 def _truths(workspace: Workspace) -> dict[str, str]:
     files = sorted((workspace.datasets / "real").glob("*.toml"))
     return {table.name: table.truth for table in map(read_measurements, files)}
@@ -316,13 +335,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Run the reference results and write them down.")
     parser.add_argument("name", choices=RUNS)
     parser.add_argument("--no-run", action="store_true", help="only write")
+    parser.add_argument(
+        "--keep",
+        action="store_true",
+        help="only write: what is in the page's table already, and what was run since",
+    )
     parser.add_argument("--n-jobs", default="2", metavar="N", help="jobs at a time (default: 2)")
     asked = parser.parse_args()
     workspace = Workspace.find()
     root = workspace.root
     data_type = asked.name.partition("-")[0]
     folder = root / "results" / "reference" / asked.name
-    if not asked.no_run:
+    if not (asked.no_run or asked.keep):
         for run in RUNS[asked.name]:
             command = [str(root / "run.sh"), "--data-type", data_type, *shlex.split(run)]
             command += ["--runtime", "venv", "--n-jobs", asked.n_jobs, "--result-dir", str(folder)]
@@ -333,6 +357,8 @@ def main() -> int:
     kept = docs / "results"
     kept.mkdir(exist_ok=True)
     records = read_folder(folder)
+    if asked.keep:
+        records = with_kept(records, kept / f"{asked.name}.csv")
     reference = replace(
         _compare(data_type, records, workspace, kept),
         results=standing(records),

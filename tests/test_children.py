@@ -68,7 +68,7 @@ def test_a_question_that_somebody_kills_is_asked_once_more(
     monkeypatch: pytest.MonkeyPatch, times: int
 ) -> None:
     exchange = children._exchange
-    killed = []
+    killed: list[int] = []
 
     def shot(process: subprocess.Popen[str], line: str) -> str:
         if len(killed) < times:

@@ -9,8 +9,8 @@ from pyarrow import parquet
 from reporting import data, write
 
 from mdbench.cli import main
-from mdbench.errors import UnavailableError
-from mdbench.reports.combine import columns_of, flatten, write_table
+from mdbench.errors import RecordsError, UnavailableError
+from mdbench.reports.combine import columns_of, flatten, read_rows, write_table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -92,3 +92,49 @@ def test_without_pyarrow_it_is_said_how_to_get_it(
     with pytest.raises(UnavailableError, match="pyarrow"):
         write_table([{"a": 1}], tmp_path / "t.parquet")
     assert not list(tmp_path.iterdir())
+
+
+def without_nothing(value: Any) -> Any:
+    """Leave out what a table has no cell for: nothing, and sections that are empty."""
+    if isinstance(value, dict):
+        inner = {name: without_nothing(each) for name, each in value.items()}
+        return {name: each for name, each in inner.items() if each not in (None, {}, "")}
+    return value
+
+
+def test_a_table_is_read_back_as_the_records_that_it_was_written_of(tmp_path: Path) -> None:
+    records = [
+        *RECORDS,
+        data(
+            "mean",
+            "2",
+            scores={"f1": None},
+            system="1e3",
+            key="12e45",
+            reason="=1+1",
+            equations=["-u0", "+1"],
+        ),
+    ]
+    write_table([flatten(f"{one['algorithm']}.jsonl", one) for one in records], tmp_path / "t.csv")
+    found = read_rows(tmp_path / "t.csv")
+    assert [name for name, _ in found] == [f"{one['algorithm']}.jsonl" for one in records]
+    for (_, back), record in zip(found, records, strict=True):
+        wanted = {
+            name: value
+            for name, value in record.items()
+            if name not in {"key_parts", "front", "provenance"}
+        }
+        wanted["runtime"] = {"name": record["runtime"]["name"]}
+        assert without_nothing(back) == without_nothing(wanted)
+        assert back["metrics"] == record["metrics"], "undecided is not left out"
+
+
+@pytest.mark.parametrize(
+    "text", ["a,b\n1,2\n", "file,key\nf,k\n", "file,key,undecided\n,k,[]\n", 'file,key\n"x', "\0"]
+)
+def test_what_is_no_table_of_records_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "t.csv").write_text(text, encoding="utf-8")
+    with pytest.raises(RecordsError, match=r"t\.csv"):
+        read_rows(tmp_path / "t.csv")
+    with pytest.raises(RecordsError, match="cannot be read"):
+        read_rows(tmp_path / "none.csv")

@@ -15,6 +15,7 @@ from reporting import compare, data, result
 from mdbench.datatypes import find
 from mdbench.errors import MethodError
 from mdbench.methods import discover
+from mdbench.reports.combine import flatten, write_table
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -114,3 +115,15 @@ def test_what_is_run_exists(script: ModuleType) -> None:
                 method = methods[name]
                 assert not isinstance(method, MethodError)
                 assert data_type in method.spec.data_types
+
+
+def test_what_was_not_asked_again_is_kept(script: ModuleType, tmp_path: Path) -> None:
+    old = [data("sindy", "rc-circuit", metrics={"nmse": 0.5}), data("zero", "rc-circuit")]
+    write_table([flatten("all-ode.jsonl", one) for one in old], tmp_path / "ode.csv")
+    new = [(tmp_path / "sindy-ode.jsonl", data("sindy", "rc-circuit", snr_db=20.0))]
+    every = script.with_kept(new, tmp_path / "ode.csv")
+    assert [one["algorithm"] for _, one in every] == ["sindy", "zero", "sindy"]
+    again = [(tmp_path / "sindy-ode.jsonl", data("sindy", "rc-circuit", metrics={"nmse": 0.25}))]
+    every = script.with_kept(again, tmp_path / "ode.csv")
+    assert [one["metrics"].get("nmse") for _, one in every if one["algorithm"] == "sindy"] == [0.25]
+    assert every[0][0].name == "all-ode.jsonl"

@@ -116,7 +116,12 @@ def test_a_job_that_is_killed_with_all_others_leaves_no_crash(place: Workspace, 
     with Slot(
         inventory, runtime, Environments(runtime, patience), place.root / "logs", doubt_s=600.0
     ) as slot:
-        ends = threading.Thread(target=lambda: patience.pauses.wait(60) and slot.interrupt())
+
+        def end() -> None:
+            assert patience.pauses.wait(60)
+            slot.interrupt()
+
+        ends = threading.Thread(target=end)
         if not crash:
             ends.start()
         record = begin_job(one, slot)()

@@ -1,4 +1,4 @@
-"""All records of a folder as one table, for whoever wants to look for themselves."""
+"""All records of a folder as one table, for whoever wants to look for themselves; and back."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import csv
 import json
 from typing import TYPE_CHECKING, Any
 
-from mdbench.errors import UnavailableError, UsageError
+from mdbench.errors import RecordsError, UnavailableError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["FORMATS", "columns_of", "flatten", "write_table"]
+__all__ = ["FORMATS", "columns_of", "flatten", "read_rows", "write_table"]
 
 FORMATS = (".csv", ".parquet")
 
@@ -23,6 +23,12 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 """With what begins a text that a spreadsheet computes."""
 _LEFT_OUT = {"key_parts", "front", "provenance"}
 """What has no place in a table; the records have it."""
+_TEXTS = {
+    *("algorithm", "data_type", "dataset", "dataset_path", "key", "log", "mdbench", "part"),
+    *("protocol", "reason", "status", "study", "system", "target_source", "view", "options"),
+}
+"""Columns whose values are texts even where they read as numbers."""
+_WORDS = {"True": True, "False": False}
 _FIRST = ("file", "algorithm", "data_type", "dataset", "dim", "snr_db", "seed", "protocol")
 
 
@@ -35,6 +41,11 @@ def flatten(file: str, record: Mapping[str, Any]) -> dict[str, Any]:
         The name of the results file.
     record
         A record as JSON values.
+
+    Returns
+    -------
+    dict
+        With ``undecided``, the names of scores that are null: an empty cell is one that is missing.
     """
     row: dict[str, Any] = {"file": file}
     for name, value in record.items():
@@ -47,7 +58,73 @@ def flatten(file: str, record: Mapping[str, Any]) -> dict[str, Any]:
             row["runtime"] = (value or {}).get("name")
         else:
             row[name] = _plain(value)
+    row["undecided"] = _plain([name for name, each in _scores(record).items() if each is None])
     return row
+
+
+def _scores(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    return record.get("metrics") or {}
+
+
+def read_rows(path: Path) -> list[tuple[str, dict[str, Any]]]:
+    """Read a CSV that `write_table` wrote of rows of `flatten`.
+
+    Returns
+    -------
+    list
+        The name of each record's results file, and the record as JSON values but for what has no
+        place in a table.
+
+    Raises
+    ------
+    RecordsError
+        If it cannot be read, or if it is no such table.
+    """
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            lines = csv.DictReader(file, strict=True)
+            names = set(lines.fieldnames or ())
+            found = [_record(row) for row in lines]
+    except (OSError, UnicodeDecodeError, csv.Error, TypeError, ValueError) as error:
+        raise RecordsError(f"{path} cannot be read as a table of records: {error}.") from None
+    if missing := {"file", "key", "undecided"} - names:
+        raise RecordsError(
+            f"{path} has no column {min(missing)!r}.",
+            "Give a table that mdbench combine of this version wrote.",
+        )
+    if any(not file or "key" not in record for file, record in found):
+        raise RecordsError(f"{path} has a row without a file or a key.")
+    return found
+
+
+def _record(row: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
+    record: dict[str, Any] = {name: {} for name in _SPREAD & {n.partition(".")[0] for n in row}}
+    for name, cell in row.items():
+        if cell == "" or name == "file":
+            continue
+        text = cell[1:] if cell[0] == "'" and cell[1:].startswith(_FORMULA) else cell
+        group, _, inner = name.partition(".")
+        value = text if group in _TEXTS or name in _TEXTS else _value(text)
+        if name == "runtime":
+            value = {"name": text}
+        if inner and group in _SPREAD:
+            record[group][inner] = value
+        else:
+            record[name] = value
+    record["metrics"] = dict.fromkeys(record.pop("undecided", ())) | record.get("metrics", {})
+    return row.get("file", ""), record
+
+
+def _value(text: str) -> Any:
+    """Read a number, a list or an object; what is none of these is a text."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if text[0] not in "[{-0123456789":
+        return text
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 def columns_of(rows: Sequence[Mapping[str, Any]]) -> list[str]:
