@@ -12,6 +12,7 @@ from house import ROOT, workspace
 from mdbench.authoring.truths import Checked, WrongAnswer, check_truths, read_wrong_answers
 from mdbench.cli import main
 from mdbench.datatypes.srsd import Srsd
+from mdbench.datatypes.surface import SurfaceType
 from mdbench.errors import RecordsError, UsageError
 from mdbench.solvers.formula import read_problem
 
@@ -59,6 +60,18 @@ def test_a_truth_wins() -> None:
     assert 0 < one.rival[1] < 1e-2
     # Better by what is round-off, or by less than one per cent, is no better.
     assert checked("feynman-i.12.1", "x0*x1*(1 + 1e-9)").wins
+
+
+def test_answers_that_are_surfaces_are_held_against_theirs() -> None:
+    # Their primary metric is no error of values.
+    kind = SurfaceType(ROOT / "datasets" / "surface", Path("no-cache"))
+    source, name = kind.source(), "NACS1"
+    given: WrongAnswers = {("surface", name, None): [WrongAnswer("zero", ("0",))]}
+    (one,) = check_truths(kind, source, [name], [None], given)
+    assert one.wins
+    assert one.rival is not None
+    assert one.rival[0] == "zero"
+    assert one.rival[1] > 1e-3
 
 
 def test_a_truth_that_its_data_do_not_follow_is_beaten() -> None:

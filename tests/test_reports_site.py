@@ -388,7 +388,7 @@ def test_the_head_tells_the_circumstances_and_several_values_of_them() -> None:
 
 
 def test_the_head_tells_which_derivatives_methods_were_given() -> None:
-    def told(*records: dict[str, Any]) -> list[tuple[str, str]]:
+    def told(*records: dict[str, Any]) -> Sequence[tuple[str, str]]:
         results = [Result.model_validate(one) for one in records]
         return as_given(results, {"ode": ["derivatives", "inputs"], "srsd": ["variant"]})
 

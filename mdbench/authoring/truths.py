@@ -9,7 +9,6 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from mdbench.datatypes.seam.answers import RawAnswer
-from mdbench.datatypes.shared.equations import EquationType
 from mdbench.errors import AnswerError, RecordsError
 from mdbench.protocols import Protocol
 from mdbench.reports.results import read_folder, results_files, standing
@@ -168,11 +167,7 @@ def _best(
     best: tuple[str, float] | None = None
     for method, texts in {(each.method, each.equations) for each in wrong_answers}:
         try:
-            answer: Any = kind.read_answer(task, RawAnswer(texts))
-            if isinstance(kind, EquationType):
-                value: Any = kind.errors(answer.values, task.test.targets)[spec.name]
-            else:
-                value = kind.judge(task, answer).metrics.get(spec.name)
+            value = kind.primary_score(task, kind.read_answer(task, RawAnswer(texts)))
         except AnswerError:
             continue
         if isinstance(value, int | float) and (
