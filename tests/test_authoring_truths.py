@@ -128,7 +128,12 @@ def test_every_landed_answer_that_beats_a_truth_is_named_in_the_docs() -> None:
                 score = row.get(f"metrics.{spec.name}") if spec else None
                 if not score or row["protocol"] != Protocol.STRICT or row["dataset_path"]:
                     continue
-                case = (row["data_type"], row["system"], row["snr_db"], row["seed"])
+                case: tuple[str, ...] = (
+                    row["data_type"],
+                    row["system"],
+                    row["snr_db"],
+                    row["seed"],
+                )
                 if row["algorithm"] == "truth":
                     truths[case] = float(score)
                 elif row["metrics.identified"] == "0.0":
