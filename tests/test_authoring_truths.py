@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,10 +10,13 @@ from typing import TYPE_CHECKING
 import pytest
 from house import ROOT, workspace
 
-from mdbench.authoring.truths import Checked, WrongAnswer, check_truths, read_wrong_answers
+from mdbench import datatypes
+from mdbench.authoring.truths import Checked, WrongAnswer, beats, check_truths, read_wrong_answers
 from mdbench.cli import main
 from mdbench.datatypes.srsd import Srsd
+from mdbench.datatypes.surface import SurfaceType
 from mdbench.errors import RecordsError, UsageError
+from mdbench.protocols import Protocol
 from mdbench.solvers.formula import read_problem
 
 if TYPE_CHECKING:
@@ -61,6 +65,18 @@ def test_a_truth_wins() -> None:
     assert checked("feynman-i.12.1", "x0*x1*(1 + 1e-9)").wins
 
 
+def test_answers_that_are_surfaces_are_held_against_theirs() -> None:
+    # Their primary metric is no error of values.
+    kind = SurfaceType(ROOT / "datasets" / "surface", Path("no-cache"))
+    source, name = kind.source(), "NACS1"
+    given: WrongAnswers = {("surface", name, None): [WrongAnswer("zero", ("0",))]}
+    (one,) = check_truths(kind, source, [name], [None], given)
+    assert one.wins
+    assert one.rival is not None
+    assert one.rival[0] == "zero"
+    assert one.rival[1] > 1e-3
+
+
 def test_a_truth_that_its_data_do_not_follow_is_beaten() -> None:
     # One of the slips of the released files.
     problem = read_problem(ROOT / "datasets" / "srsd" / "feynman-bonus.13.toml")
@@ -98,6 +114,39 @@ def test_wrong_answers_are_read_from_tables_and_records(tmp_path: Path) -> None:
     table.write_text("a,b\n1,2\n", encoding="utf-8")
     with pytest.raises(RecordsError, match="no table of records"):
         read_wrong_answers(table)
+
+
+def test_every_landed_answer_that_beats_a_truth_is_named_in_the_docs() -> None:
+    """By the scores that stand there, so that it is quick; the command works them out anew."""
+    lawful = {kind.name: kind.metrics[0] for kind in datatypes.classes() if kind.lawful}
+    truths: dict[tuple[str, ...], float] = {}
+    wrong: list[tuple[tuple[str, ...], str, float]] = []
+    for path in sorted((ROOT / "docs" / "results").glob("*.csv")):
+        with path.open(encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file):
+                spec = lawful.get(row["data_type"])
+                score = row.get(f"metrics.{spec.name}") if spec else None
+                if not score or row["protocol"] != Protocol.STRICT or row["dataset_path"]:
+                    continue
+                case: tuple[str, ...] = (
+                    row["data_type"],
+                    row["system"],
+                    row["snr_db"],
+                    row["seed"],
+                )
+                if row["algorithm"] == "truth":
+                    truths[case] = float(score)
+                elif row["metrics.identified"] == "0.0":
+                    wrong.append((case, row["algorithm"], float(score)))
+    held = [each for each in wrong if each[0] in truths]
+    assert len(held) > 2_000
+    named = (ROOT / "docs" / "fidelity.md").read_text(encoding="utf-8")
+    for case, method, score in held:
+        kind, system, snr, _ = case
+        if beats(score, truths[case], lawful[kind]):
+            noise = f"{float(snr):g} dB" if snr else "clean"
+            assert f"| {kind} `{system}`, {noise} | {method}: " in named
+        assert method != "zero" or not beats(score, truths[case], lawful[kind])
 
 
 def test_the_command_counts_and_says_what_is_wrong(place: Workspace, capsys: Output) -> None:

@@ -56,7 +56,10 @@ STRETCHED = np.linspace(0, 1, 7) ** 1.01
 
 BAD = {
     "not uniform": (arrays(x=STRETCHED), r"mine\.npz: x is not uniform: x\[\d\] - x\[\d\] is 0\."),
-    "times not uniform": (arrays(t=np.geomspace(1, 2, 20)), "t is not uniform"),
+    "times not uniform": (
+        arrays(t=np.geomspace(1, 2, 20)),
+        r"t is not uniform(.|\n)*make_interp_spline\(t, u, axis=-2\)",
+    ),
     "falling": (arrays(x=np.linspace(1, 0, 7)), r"x\[1\] is 0\.8\d+, after x\[0\] = 1\.0"),
     "few times": (
         arrays(t=np.arange(4.0), u=np.ones((7, 4, 1))),
@@ -80,10 +83,13 @@ BAD = {
     "an axis too few": (arrays(2, y=None), "key 'y' is missing"),
     "axes swapped": (
         arrays(u=np.ones((20, 7, 2))),
-        r"u has shape \(20, 7, 2\)\n.*\(n_x, n_t, d\) = \(7, 20, d\)",
+        r"u has shape \(20, 7, 2\)\n.*\(n_x, n_t, d\) = \(7, 20, d\): numpy.transpose\(u, \(1, 0",
     ),
     "no states": (arrays(u=np.ones((7, 20, 0))), r"u has shape \(7, 20, 0\)"),
-    "no axis for states": (arrays(u=np.ones((7, 20))), r"u has shape \(7, 20\)"),
+    "no axis for states": (
+        arrays(u=np.ones((7, 20))),
+        r"u has shape \(7, 20\)\n.*u\[\.\.\., None\]",
+    ),
     "four axes": (
         arrays(3, u=np.ones((7, 5, 6, 2, 20, 2))),
         r"u has shape \(7, 5, 6, 2, 20, 2\)",
@@ -91,6 +97,10 @@ BAD = {
     "du of another shape": (arrays(du=np.ones((7, 20, 1))), r"u has shape .*, du \(7, 20, 1\)"),
     "x of two dimensions": (arrays(x=np.ones((7, 1))), r"x has shape \(7, 1\)"),
     "complex": (arrays(u=np.ones((7, 20, 2)) * 1j), "u is of type complex128"),
+    "dates": (
+        arrays(t=np.arange(20).astype("M8[h]")),
+        r"t is of type datetime64\[h\]\n.*t\[0\]\) / numpy\.timedelta64\(1, 's'\)",
+    ),
     "texts": (arrays(x=np.array(list("abcdefg"))), "x is of type <U1"),
 }
 

@@ -9,6 +9,7 @@ import h5py
 import numpy as np
 import pytest
 from scipy.io import netcdf_file, savemat
+from scipy.sparse import csc_array
 
 from mdbench.data.field import Field
 from mdbench.data.field_files import read_field_file, refuse_tables
@@ -72,6 +73,24 @@ def test_matlab_7_3_keeps_columns_first(tmp_path: Path) -> None:
     same(read_field_file(path))
 
 
+def test_what_matlab_7_3_hides_is_named(tmp_path: Path) -> None:
+    def written(**arrays: Any) -> Path:
+        path = tmp_path / "new.mat"
+        with h5py.File(path, "w", userblock_size=512) as file:
+            for name, array in {"t": T[None].T, "x": X[None].T, **arrays}.items():
+                if isinstance(array, dict):
+                    file.create_group(name).update(array)
+                else:
+                    file[name] = array
+        return path
+
+    with pytest.raises(DataError, match=r"data is a structure or a sparse(.|\n)*'-struct', 'data'"):
+        read_field_file(written(data={"u": LINE.T}))
+    parts = np.zeros(LINE.T.shape, [("real", "f8"), ("imag", "f8")])
+    with pytest.raises(DataError, match=r"u is of type .*\n.*u\.real, u\.imag"):
+        read_field_file(written(u=parts))
+
+
 def netcdf3(path: Path, variables: dict[str, tuple[Any, tuple[str, ...]]], **period: float) -> Path:
     with netcdf_file(path, "w") as file:
         for values, dims in variables.values():
@@ -130,8 +149,13 @@ def test_netcdf_4_as_xarray_writes_it(tmp_path: Path) -> None:
         ({"x": None}, r"'x' is missing"),
         ({"t": None}, r"'t' is missing"),
         ({"rho": 1.0}, r"'rho' is none of x, t, u, du and x_period"),
-        ({"u": LINE * 1j}, r"u is of type complex128"),
-        ({"u": LINE.T}, r"u has shape \(16, 8, 1\)"),
+        ({"u": LINE * 1j}, r"u is of type complex128\n.*numpy\.stack\(\[u\.real, u\.imag\]"),
+        ({"u": LINE.T}, r"u has shape \(16, 8, 1\)\n.*numpy\.transpose\(u, \(1, 0, 2\)\)"),
+        ({"u": csc_array(LINE)}, r"u is a sparse matrix\n.*full\(u\)"),
+        ({"data": {"u": LINE}}, r"data is a structure\n.*'-struct', 'data'"),
+        ({"u": np.array([LINE, "a"], object)}, r"u is of type object\n.*cell2mat\(u\)"),
+        ({"u": "warm"}, r"u is of type <U4\n.*numpy\.asarray\(u, float\)"),
+        ({"x": X**2}, r"x is not uniform(.|\n)*make_interp_spline\(x, u, axis=0\)"),
         ({"x_period": [1.0, 2.0]}, r"x_period has shape \(1, 2\)"),
         ({"x_period": 7 / 8}, r"both ends of its period(.|\n)*leave out the last node"),
         ({"x_period": 3.0}, r"period 3, and 8 nodes 0.125 apart(.|\n)*would be 1 here"),
@@ -150,7 +174,7 @@ def test_what_matlab_s_file_lacks_or_has_too_much_is_named(
 def test_what_netcdf_s_file_lacks_is_named(tmp_path: Path) -> None:
     axes: dict[str, Any] = {"x": (X, ("x",)), "t": (T, ("t",))}
     cases: list[tuple[dict[str, Any], str]] = [
-        ({"lon": (X, ("lon",))}, r"it has lon\(lon\)\n.*coordinates x, y and z"),
+        ({"lon": (X, ("lon",))}, r"it has lon\(lon\)\n.*coordinates x, y and z.*lon='x'"),
         (axes, "no variable is given on x, t"),
         (axes | {"u": (T, ("t",))}, "u has the dimensions t\n.*x, t and"),
         (axes | {"u": (np.zeros((8, 16, 2, 2)), ("x", "t", "a", "b"))}, "dimensions x, t, a, b"),
@@ -158,6 +182,10 @@ def test_what_netcdf_s_file_lacks_is_named(tmp_path: Path) -> None:
     for variables, words in cases:
         with pytest.raises(DataError, match=words):
             read_field_file(netcdf3(tmp_path / "bad.nc", variables))
+    with h5py.File(tmp_path / "groups.nc", "w") as file:
+        file.create_group("run1")["u"] = LINE
+    with pytest.raises(DataError, match=r"in groups: run1\n.*'groups\.nc', group='run1'"):
+        read_field_file(tmp_path / "groups.nc")
 
 
 @pytest.mark.parametrize("name", ["bad.mat", "bad.nc"])

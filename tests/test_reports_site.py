@@ -17,8 +17,11 @@ from mdbench.cli import main
 from mdbench.data.field import Field
 from mdbench.data.trajectory import Trajectory
 from mdbench.datatypes.seam.pictures import Drawn
+from mdbench.datatypes.shared.derivatives import smooths
 from mdbench.drawing.fields import field_pictures
 from mdbench.drawing.trajectories import Found, trajectory_pictures
+from mdbench.protocols import Protocol
+from mdbench.reports.circumstances import as_given
 from mdbench.reports.columns import cells, columns, undecided
 from mdbench.reports.figures import figures
 from mdbench.reports.results import Result
@@ -216,6 +219,8 @@ def test_report_writes_a_page_and_text(tmp_path: Path, capsys: pytest.CaptureFix
     assert main(["report", str(folder), "--text"]) == 0
     shown = capsys.readouterr().out
     assert "truth*" in shown
+    assert "derivatives: fd (54 results); smooth (54 results)\n" in shown
+    assert "<dt>derivatives</dt><dd>fd (54 results);" in out.read_text(encoding="utf-8")
     assert max(map(len, shown.splitlines())) <= 80
     assert main(["report", str(tmp_path / "r" / "logs")]) == 2
     assert "no folder" in capsys.readouterr().err
@@ -380,6 +385,21 @@ def test_the_head_tells_the_circumstances_and_several_values_of_them() -> None:
     assert one["provenance"]["machine"]["cpu"] in facts["machine"]
     text = html([data("a", study="ab" * 32), data("b")])
     assert f"{'ab' * 32} (1 result); none (1 result)" in text
+
+
+def test_the_head_tells_which_derivatives_methods_were_given() -> None:
+    def told(*records: dict[str, Any]) -> Sequence[tuple[str, str]]:
+        results = [Result.model_validate(one) for one in records]
+        return as_given(results, {"ode": ["derivatives", "inputs"], "srsd": ["variant"]})
+
+    fd = data("a", options={"derivatives": "fd"})
+    assert told(data("a")) == [("derivatives", "smooth")]
+    assert told(data("a", protocol="published")) == [("derivatives", "fd")]
+    assert told(fd, fd, data("b")) == [("derivatives", "fd (2 results); smooth (1 result)")]
+    assert told(fd, data("b", data_type="srsd")) == [("derivatives", "fd")]
+    assert told(data("a", data_type="srsd"), data("a", protocol="later")) == []
+    for protocol in Protocol:
+        assert protocol.usual == {"derivatives": "smooth" if smooths({}, protocol) else "fd"}
 
 
 def test_methods_that_were_mostly_cut_off_are_marked_where_they_are_ranked() -> None:

@@ -9,7 +9,6 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from mdbench.datatypes.seam.answers import RawAnswer
-from mdbench.datatypes.shared.equations import EquationType
 from mdbench.errors import AnswerError, RecordsError
 from mdbench.protocols import Protocol
 from mdbench.reports.results import read_folder, results_files, standing
@@ -23,7 +22,14 @@ if TYPE_CHECKING:
     from mdbench.datatypes.seam.questions import Task
     from mdbench.metrics.spec import MetricSpec
 
-__all__ = ["Checked", "WrongAnswer", "WrongAnswers", "check_truths", "read_wrong_answers"]
+__all__ = [
+    "Checked",
+    "WrongAnswer",
+    "WrongAnswers",
+    "beats",
+    "check_truths",
+    "read_wrong_answers",
+]
 
 _MORE = 1.01
 """An answer beats the truth if the truth's error is more than this many times its own."""
@@ -133,7 +139,7 @@ def check_truths(
                 score=score,
                 floor=dataset.floor,
                 rival=rival,
-                beaten=rival is not None and _beats(rival[1], score, spec),
+                beaten=rival is not None and beats(rival[1], score, spec),
                 faults=tuple(faults),
                 notes=tuple(source.notes(name)),
             )
@@ -168,11 +174,7 @@ def _best(
     best: tuple[str, float] | None = None
     for method, texts in {(each.method, each.equations) for each in wrong_answers}:
         try:
-            answer: Any = kind.read_answer(task, RawAnswer(texts))
-            if isinstance(kind, EquationType):
-                value: Any = kind.errors(answer.values, task.test.targets)[spec.name]
-            else:
-                value = kind.judge(task, answer).metrics.get(spec.name)
+            value = kind.primary_score(task, kind.read_answer(task, RawAnswer(texts)))
         except AnswerError:
             continue
         if isinstance(value, int | float) and (
@@ -182,7 +184,8 @@ def _best(
     return best
 
 
-def _beats(rival: float, truth: float | None, spec: MetricSpec) -> bool:
+def beats(rival: float, truth: float | None, spec: MetricSpec) -> bool:
+    """Tell whether a score is better than the truth's by more than 1 %, round-off apart."""
     if truth is None:
         return True
     if spec.better == "lower":  # what is below the resolution is round-off

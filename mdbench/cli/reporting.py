@@ -15,6 +15,7 @@ from mdbench.drawing.numbers import counted
 from mdbench.errors import MdbenchError, MethodError, UsageError
 from mdbench.reports.bundle import opened
 from mdbench.reports.categories import Category, by_category
+from mdbench.reports.circumstances import as_given
 from mdbench.reports.combine import flatten, write_table
 from mdbench.reports.language_models import asked, read_probes
 from mdbench.reports.latex import latex_tables
@@ -75,6 +76,8 @@ def report(
         for sha256, number in studies(results):
             of = f"of the study with SHA-256 {sha256}" if sha256 else "of no study"
             console.print(f"{counted(number, 'result')} {of}", soft_wrap=True)
+        for each in as_given(results, _options(results)):
+            console.print(f"{each.name}: {escape(each.says)}", soft_wrap=True)
         for table in leaderboards(boards):
             console.print(table)
         for table in model_tables(asked(results, boards), probes):
@@ -128,7 +131,13 @@ def html_of(results: Sequence[Result], *, title: str, probes: Sequence[Probes] =
         derivatives={name: kind.derivative for name, kind in _here(results).items()},
         probes=probes,
         categories=_categories(results, workspace) if workspace else None,
+        options=_options(results),
     )
+
+
+def _options(results: Sequence[Result]) -> dict[str, list[str]]:
+    """Name the options of each data type, as they are in records."""
+    return {name: [each.key for each in kind.options] for name, kind in _here(results).items()}
 
 
 def _categories(results: Sequence[Result], workspace: Workspace) -> dict[str, list[Category]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import permutations
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -72,7 +73,7 @@ class Field:
         if self.u.ndim < MIN_NODES:
             raise DataError(
                 f"{path}: u has shape {self.u.shape}",
-                "It has to be (n_x[, n_y[, n_z]], n_t, d); a single state has d = 1.",
+                "It has to be (n_x[, n_y[, n_z]], n_t, d); a single state has d = 1: u[..., None].",
             )
         for key, nodes in {**self.grid, "t": self.t}.items():
             _check_axis(path, key, nodes)
@@ -87,13 +88,23 @@ class Field:
                 raise DataError(
                     f"{path}: {key} has shape {array.shape}",
                     f"By the lengths of {', '.join(self.grid)} and t it has to be "
-                    f"({layout}) = ({counts}, d).",
+                    f"({layout}) = ({counts}, d){_turned(key, array.shape, expected)}.",
                 )
             _check_finite(path, key, array)
         if self.du is not None and self.du.shape != self.u.shape:
             raise DataError(
                 f"{path}: u has shape {self.u.shape}, du {self.du.shape}", "They have to be equal."
             )
+
+
+def _turned(key: str, shape: tuple[int, ...], expected: tuple[int, ...]) -> str:
+    """Say how to put dimensions in order, where nothing else is wrong and there is one way."""
+    orders = [
+        order
+        for order in permutations(range(len(shape)) if len(shape) == len(expected) + 1 else ())
+        if tuple(shape[i] for i in order[:-1]) == expected
+    ]
+    return f": numpy.transpose({key}, {orders[0]})" if len(orders) == 1 else ""
 
 
 def _check_axis(path: Path, key: str, nodes: Array) -> None:
@@ -119,7 +130,9 @@ def _check_axis(path: Path, key: str, nodes: Array) -> None:
         raise DataError(
             f"{path}: {key} is not uniform: {key}[{i + 1}] - {key}[{i}] is {steps[i]:.6g}, "
             f"the mean step {steps.mean():.6g}",
-            "Interpolate the field to equal steps first.",
+            "Interpolate the field to equal steps first: scipy.interpolate.make_interp_spline("
+            f"{key}, u, axis={AXES.index(key) if key in AXES else -2})(numpy.linspace({key}[0], "
+            f"{key}[-1], len({key}))).",
         )
 
 
@@ -151,5 +164,6 @@ def _check_finite(path: Path, key: str, array: Array) -> None:
         place = tuple(int(i) for i in np.unravel_index(int(np.argmin(finite)), array.shape))
         raise DataError(
             f"{path}: {key}[{', '.join(map(str, place))}] is {array[place]}",
-            "Every value has to be a finite number.",
+            "Every value has to be a finite number: cut the field to where all are known, or fill "
+            "in what is not.",
         )

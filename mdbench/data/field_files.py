@@ -13,7 +13,7 @@ from zlib import error as ZlibError  # noqa: N812 - zlib calls it just "error"
 import numpy as np
 
 from mdbench.data.field import AXES, Field
-from mdbench.data.npz import read_field
+from mdbench.data.npz import read_field, refuse_unreal
 from mdbench.errors import DataError, UnavailableError
 from mdbench.one_reader import READING
 
@@ -37,9 +37,17 @@ _EXPECTED = (
     "The arrays t (n_t,), x (n_x,), y and z in 2D and 3D, and u (n_x[, n_y[, n_z]], n_t, d) are "
     "expected; d may be left out where it is 1; du, shaped like u, and x_period may be there, too."
 )
+_MATLAB = f"{_EXPECTED}  In MATLAB: save('mine.mat', 't', 'x', 'u')."
 _NETCDF = (
     "The coordinates x, y and z where there are any, and t or time are expected, and variables on "
-    "all of them: u, whose further dimension counts the states, or one variable a state."
+    "all of them: u, whose further dimension counts the states, or one variable a state.  In "
+    "xarray: rename(lon='x') renames a coordinate, assign_coords(x=x) adds one, and isel(z=0, "
+    "drop=True) leaves one out."
+)
+_INSIDE = (
+    "Arrays are looked for outside of structures, and whole: in MATLAB save('mine.mat', '-struct', "
+    "'{name}') saves the arrays in a structure by themselves, and {name} = full({name}) fills a "
+    "sparse matrix."
 )
 _TIMES = ("t", "time")
 _HDF5 = b"\x89HDF\r\n\x1a\n"
@@ -90,9 +98,8 @@ def read_field_file(path: Path) -> Field:
         raise DataError(f"{path} cannot be read: {reason}", FIELD_HINT) from error
     if path.suffix.lower() == ".mat":
         arrays = {name: _numbers(path, name, each) for name, each in variables.items()}
-    else:
-        arrays = _by_dimension(path, variables)
-    return _field(path, arrays)
+        return _field(path, arrays, _MATLAB)
+    return _field(path, _by_dimension(path, variables), _NETCDF)
 
 
 def refuse_tables(path: Path) -> None:
@@ -115,19 +122,19 @@ def refuse_tables(path: Path) -> None:
     )
 
 
-def _field(path: Path, arrays: Mapping[str, Array]) -> Field:
+def _field(path: Path, arrays: Mapping[str, Array], expected: str) -> Field:
     axes = [axis for axis in AXES if axis in arrays]
     for key in ("t", "u", *AXES[: max(1, len(axes))]):
         if key not in arrays:
             there = ", ".join(arrays) or "none"
-            raise DataError(f"{path}: array {key!r} is missing; it has {there}", _EXPECTED)
+            raise DataError(f"{path}: array {key!r} is missing; it has {there}", expected)
     lengths = {f"{axis}_period": axis for axis in axes}
     others = [key for key in arrays if key not in {*axes, "t", "u", "du", *lengths}]
     if others:
         raise DataError(
             f"{path}: array {others[0]!r} is none of {', '.join((*axes, 't', 'u'))}, du and "
             f"{', '.join(lengths)}",
-            f"Leave it out of the file, or give it one of these names.  {_EXPECTED}",
+            f"Leave it out of the file, or give it one of these names.  {expected}",
         )
     for key in lengths:
         if key in arrays and arrays[key].size != 1:
@@ -157,8 +164,7 @@ def _row(array: Array) -> Array:
 
 def _numbers(path: Path, name: str, variable: _Variable) -> Array:
     values = variable.values
-    if values.dtype.kind not in "fiu":
-        raise DataError(f"{path}: {name} is of type {values.dtype}", "Real numbers are expected.")
+    refuse_unreal(path, name, values.dtype)
     numbers = values.astype(np.float64)
     for missing in ("_FillValue", "missing_value"):
         if missing in variable.attributes:
@@ -225,7 +231,12 @@ def _read_matlab(path: Path) -> dict[str, _Variable]:
         found = loadmat(path)
     except MatReadError as error:
         raise ValueError(str(error)) from error
-    return {name: _Variable(each) for name, each in found.items() if not name.startswith("__")}
+    arrays = {name: each for name, each in found.items() if not name.startswith("__")}
+    for name, each in arrays.items():
+        if not isinstance(each, np.ndarray) or each.dtype.names:
+            what = "a structure" if isinstance(each, np.ndarray) else "a sparse matrix"
+            raise DataError(f"{path}: {name} is {what}", _INSIDE.format(name=name))
+    return {name: _Variable(each) for name, each in arrays.items()}
 
 
 def _read_netcdf(path: Path) -> dict[str, _Variable]:
@@ -250,9 +261,20 @@ def _read_hdf5(path: Path, *, matlab: bool) -> dict[str, _Variable]:
         ) from None
     with h5py.File(path, "r") as file:
         arrays = {name: each for name, each in file.items() if isinstance(each, h5py.Dataset)}
+        groups = [name for name, each in file.items() if isinstance(each, h5py.Group)]
         if matlab:
+            for name in groups:
+                if not name.startswith("#"):  # where MATLAB keeps what others refer to
+                    what = "a structure or a sparse matrix"
+                    raise DataError(f"{path}: {name} is {what}", _INSIDE.format(name=name))
             # Columns come first in MATLAB, and last in HDF5.
             return {name: _Variable(np.asarray(each[()]).T) for name, each in arrays.items()}
+        if groups and not arrays:
+            raise DataError(
+                f"{path}: all it has is in groups: {', '.join(groups)}",
+                "Give one of them a file of its own; in xarray: "
+                f"open_dataset({path.name!r}, group={groups[0]!r}).to_netcdf('mine.nc').",
+            )
         return {
             name: _Variable(np.asarray(each[()]), _dimensions(name, each), dict(each.attrs))
             for name, each in arrays.items()

@@ -20,15 +20,26 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["read_field", "read_npz", "write_field", "write_npz"]
+__all__ = ["read_field", "read_npz", "refuse_unreal", "write_field", "write_npz"]
 
 _KEYS = ("t", "u", "du")
 _UNREADABLE = (OSError, ValueError, EOFError, BadZipFile, ZlibError, MemoryError)
 _EXPECTED = "An NPZ file with the arrays t (n,), u (n, d) and du (n, d) is expected."
 _EXPECTED_FIELD = (
     "An NPZ file with the arrays t (n_t,), x (n_x,), y and z in 2D and 3D, and u "
-    "(n_x[, n_y[, n_z]], n_t, d) is expected; du, shaped like u, may be there, too."
+    "(n_x[, n_y[, n_z]], n_t, d) is expected; du, shaped like u, may be there, too: "
+    "numpy.savez('mine.npz', t=t, x=x, u=u)."
 )
+_REMEDIES = {
+    "c": "give both parts of u as states: numpy.stack([u.real, u.imag], axis=-1)",
+    "b": "numpy.asarray({key}, float) makes them of truth values",
+    "U": "numpy.asarray({key}, float) makes them of texts that hold some",
+    "S": "numpy.asarray({key}, float) makes them of texts that hold some",
+    "M": "({key} - {key}[0]) / numpy.timedelta64(1, 's') makes seconds of dates",
+    "O": "one array of them, not a list or cell of arrays; in MATLAB cell2mat({key}) makes it",
+    "V": "give each field of a structured array an array of its own",
+}
+"""What to do about arrays of other than real numbers, by NumPy's letter for their kind."""
 
 
 def read_npz(path: Path) -> Trajectory:
@@ -101,6 +112,25 @@ def _period(array: Array, path: Path, key: str) -> float:
     return float(array.reshape(()))
 
 
+def refuse_unreal(path: Path, key: str, dtype: np.dtype[Any]) -> None:
+    """Refuse arrays of anything but real numbers.
+
+    Raises
+    ------
+    DataError
+        With the type, and what to do about it.
+    """
+    if dtype.kind in "fiu":
+        return
+    # HDF5 knows no complex numbers, and MATLAB keeps their parts under these names.
+    kind = "c" if dtype.names == ("real", "imag") else dtype.kind
+    remedy = _REMEDIES.get(kind, "").format(key=key)
+    raise DataError(
+        f"{path}: {key} is of type {dtype}",
+        f"Real numbers are expected{': ' if remedy else ''}{remedy}.",
+    )
+
+
 def write_field(file: IO[bytes] | Path, field: Field) -> None:
     """Write a field, not compressed."""
     periods = {f"{axis}_period": period for axis, period in field.periods.items()}
@@ -125,15 +155,15 @@ def _array(archive: np.lib.npyio.NpzFile, path: Path, key: str, expected: str = 
         array = np.asarray(archive[key])
     except _UNREADABLE as error:
         raise DataError(f"{path}: {key} cannot be read: {_reason(error)}", expected) from error
-    if array.dtype.kind not in "fiu":
-        raise DataError(f"{path}: {key} is of type {array.dtype}", "Real numbers are expected.")
+    refuse_unreal(path, key, array.dtype)
     return array.astype(np.float64, copy=False)
 
 
 def _reason(error: BaseException) -> str:
     if "allow_pickle" in str(error):
         return (
-            "it holds pickled objects, which are refused since they can run code, or is no NPZ file"
+            "it holds pickled objects, which are refused since they can run code "
+            "(numpy.asarray(u, float) makes numbers of them), or is no NPZ file"
         )
     if isinstance(error, OSError) and error.strerror:
         return error.strerror

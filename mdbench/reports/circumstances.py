@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from mdbench.drawing.numbers import duration
+from mdbench.protocols import Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from mdbench.reports.results import Result
 
-__all__ = ["Circumstance", "circumstances"]
+__all__ = ["Circumstance", "as_given", "circumstances"]
 
 MOST_VALUES = 6
 """Values that are listed; how many more there are is told."""
@@ -26,8 +28,10 @@ class Circumstance(NamedTuple):
     says: str
 
 
-def circumstances(results: Iterable[Result]) -> list[Circumstance]:
-    """Gather limits, seeds, machines, versions, runtimes, protocols and studies.
+def circumstances(
+    results: Iterable[Result], options: Mapping[str, Collection[str]] | None = None
+) -> list[Circumstance]:
+    """Gather limits, seeds, machines, versions, runtimes, protocols, what was given, and studies.
 
     Where results differ, each value stands with the number of results that have it, the most
     frequent first; results whose records do not tell are counted as unknown.
@@ -36,6 +40,8 @@ def circumstances(results: Iterable[Result]) -> list[Circumstance]:
     ----------
     results
         Those of a report, of any age.
+    options
+        The keys of the options that each data type has.
     """
     known = list(results)
     told: dict[str, Callable[[Result], str]] = {
@@ -54,7 +60,25 @@ def circumstances(results: Iterable[Result]) -> list[Circumstance]:
         counts = Counter(read(one) or UNKNOWN for one in known)
         if set(counts) - {UNKNOWN, "none"}:
             found.append(Circumstance(name, _listed(counts, numbers=name == "seeds")))
+        if name == "protocol":
+            found += as_given(known, options or {})
     return found
+
+
+def as_given(
+    results: Sequence[Result], options: Mapping[str, Collection[str]]
+) -> list[Circumstance]:
+    """Say how methods were given their data: options of which each protocol has a usual value.
+
+    Results of data types without such an option are left out.
+    """
+    counts: dict[str, Counter[str]] = {}
+    for one in results:
+        with suppress(ValueError):  # a protocol of a later version
+            for key, usual in Protocol(one.protocol).usual.items():
+                if key in options.get(one.data_type, ()):
+                    counts.setdefault(key, Counter())[str(one.options.get(key, usual))] += 1
+    return [Circumstance(key, _listed(each, numbers=False)) for key, each in counts.items()]
 
 
 def _listed(counts: Counter[str], *, numbers: bool) -> str:

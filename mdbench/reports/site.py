@@ -41,7 +41,7 @@ from mdbench.reports.results import measurements, report_order
 from mdbench.reports.systems import Scope, system_section
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from mdbench.language_models.contamination import Probes
@@ -68,6 +68,7 @@ def page(
     derivatives: Mapping[str, str] | None = None,
     probes: Sequence[Probes] = (),
     categories: Mapping[str, Sequence[Category]] | None = None,
+    options: Mapping[str, Collection[str]] | None = None,
 ) -> str:
     """Make the page.
 
@@ -89,6 +90,8 @@ def page(
         What language models were found to know of the problems.
     categories
         Those of each data type that has several, with comparisons of their own.
+    options
+        The keys of the options of each data type.
 
     Returns
     -------
@@ -142,7 +145,7 @@ def page(
         sections=sections,
         models=_models(results, boards, numbers, probes),
         count=len(results),
-        circumstances=circumstances(results),
+        circumstances=circumstances(results, options),
         first=min((r.measured.started[:10] for r in results if r.measured.started), default=""),
         last=max((r.measured.started[:10] for r in results), default=""),
         noise=[noise_name(snr_db, measured=measurements(results)) for snr_db in noise],

@@ -76,7 +76,7 @@ class Terms(ModelTerms):
             Kept(record="dataset_path", back=portable, asks=True),
             Typed(
                 "--dataset-path PATH",
-                "Your own data: a CSV, an NPZ, or a folder of them.",
+                "Your own data: a CSV or NPZ (fields: NPZ, .mat, .nc), or a folder of them.",
                 read_path,
             ),
         ),

@@ -59,7 +59,7 @@ def find_files(
     elif path.exists():
         files = [path] if is_data(path) else []
     else:
-        raise DataError(f"There is nothing at {path}.")
+        raise DataError(f"There is nothing at {path}.", hint)
     if not files:
         raise DataError(f"{path} has no data of this type.", hint)
     clean: dict[str, Path] = {}
