@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import tomllib
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from mdbench.derivations.perturbations import (
     variable_renaming,
 )
 from mdbench.derivations.settings import GeneratorSettings
-from mdbench.derivations.texts import trees
+from mdbench.derivations.texts import texts, trees
 from mdbench.methods import load
 from mdbench.protocols import Protocol
 from mdbench.runs.execute import execute
@@ -106,6 +107,21 @@ def test_who_knows_the_operation_finds_most(name: str, task: Any) -> None:
     found = scores_of(name, task)
     assert found["static_accuracy"] > 0.85
     assert found["ar_accuracy"] > 0.85
+
+
+def test_words_with_the_operation_are_the_same_where_sides_are_swapped() -> None:
+    settings = GeneratorSettings(steps=4)
+    with imported("tagged_lr") as module:
+        words = module.Adapter.words
+        for index in range(20):
+            example = generate(settings, "main", index)
+            for own, swapped in zip(
+                texts(example), texts(expression_exchange(example)), strict=True
+            ):
+                assert own != swapped
+                assert Counter(words(own)) == Counter(words(swapped))
+            right, wrong = texts(example)
+            assert Counter(words(right)) != Counter(words(wrong))
 
 
 def test_a_bag_of_words_is_not_enough(task: Any) -> None:
