@@ -151,9 +151,7 @@ def shades(parts: Sequence[Any], *, signed: bool = True) -> dict[str, int]:
     return found
 
 
-def in_canonical_names(
-    body: sympy.Expr, variable: sympy.Symbol
-) -> tuple[Any, Any, dict[str, str]]:
+def in_canonical_names(body: sympy.Expr, variable: sympy.Symbol) -> tuple[Any, Any, dict[str, str]]:
     """Put names in place of a function's that depend on nothing but where they stand.
 
     Returns
