@@ -1,19 +1,26 @@
 """Random derivations: how many a CPU second, with negatives, LaTeX and text that can be read back.
 
 Run as ``python benchmarks/bench_derivations.py``, or with how many of each are to be made:
-``python benchmarks/bench_derivations.py 1000``.
+``python benchmarks/bench_derivations.py 1000``.  With names of configurations their whole sets are
+made, and the CPU time of all processes is told: ``python benchmarks/bench_derivations.py
+structured-2 integrate``.
 """
 
 from __future__ import annotations
 
+import resource
 import sys
 import time
+import tomllib
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mdbench.derivations import (
     GeneratorSettings,
     calculation,
     generate,
+    make_all,
+    read_settings,
     record,
     replay,
     texts,
@@ -35,8 +42,31 @@ def rate(what: str, count: int, make: Callable[[int], object]) -> float:
     return found
 
 
+def whole(name: str) -> None:
+    """Make all that a configuration asks for, perturbed sets included, and print what it took."""
+    file = Path(__file__).parents[1] / "datasets" / "derivation" / f"{name}.toml"
+    content = tomllib.loads(file.read_text(encoding="utf-8"))
+    begin = _cpu_seconds()
+    made = make_all(read_settings({k: v for k, v in content.items() if k not in _NO_SETTINGS}))
+    taken = _cpu_seconds() - begin
+    print(f"{name}: {len(made.rows)} sequences, {taken:.1f} CPU s, {len(made.skipped)} skipped")
+
+
+def _cpu_seconds() -> float:
+    """Give the CPU time of this process and of all children that have ended."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used)
+
+
+_NO_SETTINGS = {"title", "group"}
+
+
 def main() -> None:
-    """Print a line for each kind of examples."""
+    """Print a line for each kind of examples, or for each configuration that is named."""
+    if names := [each for each in sys.argv[1:] if not each.isdigit()]:
+        for name in names:
+            whole(name)
+        return
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 400
     for steps in (2, 3, 4):
         for negatives in ("symmetric", "authors"):

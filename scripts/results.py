@@ -35,7 +35,7 @@ from mdbench.runs.inventory import Inventory
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from mdbench.metrics.spec import MetricSpec
@@ -76,6 +76,8 @@ RUNS: dict[str, tuple[str, ...]] = {
     ),
     "derivation": (f"{_QUICK} replay --dataset structured-3-small structured-4-small",),
     "derivation-leak": (f"{_QUICK} --dataset leak",),
+    "derivation-steps": (f"{_QUICK} replay --dataset structured-2 structured-4",),
+    "derivation-calculus": (f"{_QUICK} --dataset differentiate",),
     "derivation-paper": (f"{_QUICK} replay transformer --dataset structured-3",),
 }
 """What is run for each data type, besides where and with how many jobs at a time.
@@ -155,26 +157,27 @@ class Reference:
         return {name: known[name] for name in _OF_SETS[self.data_type] if name in known}
 
     def labels(self) -> str:
-        """How many labels of each set are right, and the interval of what each set loses."""
-        head = ["dataset", "method", *(spec.title for spec in self._specs_of_sets.values()), "CPU"]
+        """How many labels of each set are right, and the interval of what each set loses.
+
+        Sets that none of the datasets has are left out.
+        """
+        specs = {
+            name: spec
+            for name, spec in self._specs_of_sets.items()
+            if any(isinstance(one.metrics.get(name), float) for one in self.results)
+        }
+        head = ["dataset", "method", *(spec.title for spec in specs.values()), "CPU"]
         lines = [
-            [f"`{one.dataset}`", one.algorithm, *self._shares(one), duration(one.measured.cpu_s)]
+            [
+                f"`{one.dataset}`",
+                one.algorithm,
+                *_shares(one, specs),
+                duration(one.measured.cpu_s),
+            ]
             for one in sorted(self.results, key=lambda one: one.dataset)
         ]
         rule = [":--", ":--", *["--:"] * (len(head) - 2)]
         return "\n".join(f"| {' | '.join(line)} |" for line in [head, rule, *lines])
-
-    def _shares(self, one: Result) -> Iterator[str]:
-        """Write each share with the interval of what it is lower by than the first, if known."""
-        for name in self._specs_of_sets:
-            value = one.metrics.get(name)
-            stem = name.removesuffix("_accuracy")
-            ends = [one.metrics.get(f"{stem}_drop_{end}") for end in ("low", "high")]
-            interval = [fixed(end, 3) for end in ends if isinstance(end, float)]
-            if isinstance(value, float):
-                yield fixed(value, 3) + f" ({' to '.join(interval)})" * bool(interval)
-            else:
-                yield ""
 
     def cost(self) -> str:
         """Time and memory."""
@@ -228,6 +231,8 @@ _OF_SETS = {
         "ar_accuracy",
         "s1_accuracy",
         "s2_accuracy",
+        "ec_accuracy",
+        "easy_accuracy",
         "both_signs",
         "all_sets",
         "not_perturbed",
@@ -236,6 +241,19 @@ _OF_SETS = {
     ),
 }
 """The metrics of a paper's tables of sets, in the order of these columns."""
+
+
+def _shares(one: Result, names: Iterable[str]) -> Iterator[str]:
+    """Write each share with the interval of what it is lower by than the first, if known."""
+    for name in names:
+        value = one.metrics.get(name)
+        stem = name.removesuffix("_accuracy")
+        ends = [one.metrics.get(f"{stem}_drop_{end}") for end in ("low", "high")]
+        interval = [fixed(end, 3) for end in ends if isinstance(end, float)]
+        if isinstance(value, float):
+            yield fixed(value, 3) + f" ({' to '.join(interval)})" * bool(interval)
+        else:
+            yield ""
 
 
 def standalone(svg: str, legend: Mapping[str, int] | None = None) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import tomllib
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +25,7 @@ from mdbench.derivations.perturbations import (
     variable_renaming,
 )
 from mdbench.derivations.settings import GeneratorSettings
-from mdbench.derivations.texts import trees
+from mdbench.derivations.texts import texts, trees
 from mdbench.methods import load
 from mdbench.protocols import Protocol
 from mdbench.runs.execute import execute
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 LIGHT = ("majority", "candidate_only", "tfidf_lr", "tagged_lr", "boosting", "replay")
 """Those whose packages the development environment has, too."""
 VIEWS = {"replay": "trees"}
+GREEK_OF = {"x": "xi", "y": "omega", "F": "alpha"}
 
 
 @pytest.fixture(scope="module")
@@ -106,6 +109,33 @@ def test_who_knows_the_operation_finds_most(name: str, task: Any) -> None:
     found = scores_of(name, task)
     assert found["static_accuracy"] > 0.85
     assert found["ar_accuracy"] > 0.85
+
+
+def test_words_with_the_operation_are_the_same_where_sides_are_swapped() -> None:
+    settings = GeneratorSettings(steps=4)
+    with imported("tagged_lr") as module:
+        words = module.Adapter.words
+        for index in range(20):
+            example = generate(settings, "main", index)
+            for own, swapped in zip(
+                texts(example), texts(expression_exchange(example)), strict=True
+            ):
+                assert own != swapped
+                assert Counter(words(own)) == Counter(words(swapped))
+            right, wrong = texts(example)
+            assert Counter(words(right)) != Counter(words(wrong))
+
+
+def test_numbers_do_not_depend_on_how_long_names_are() -> None:
+    text = (
+        "[premise, F{(x,y)} = x + y^{2}] [SEP] [differentiate, 1, x] [SEP] "
+        r"\frac{\partial}{\partial x} F{(x,y)} = \frac{\partial}{\partial x} (x + y^{2})"
+    )
+    greek = re.sub(r"\b[xyF]\b", lambda name: rf"\{GREEK_OF[name[0]]}", text)
+    with imported("boosting") as module:
+        own, other = (module.numbers(module.take_apart(each)) for each in (text, greek))
+    assert r"\omega" in greek
+    assert own == other
 
 
 def test_a_bag_of_words_is_not_enough(task: Any) -> None:

@@ -154,6 +154,29 @@ def test_order_process_and_hash_seed_change_no_byte() -> None:
         assert one != other
 
 
+CALCULATES = """
+import json, sys
+from mdbench.derivations import GeneratorSettings, calculation, record
+for task in ("differentiate", "integrate"):
+    settings = GeneratorSettings(task=task, premise_size=3, alternatives=2)
+    for index in map(int, sys.argv[1:]):
+        print(json.dumps(record(calculation(settings, "main", index), settings)))
+"""
+
+
+def test_order_and_hash_seed_change_no_byte_of_calculus() -> None:
+    ahead, back = (
+        subprocess.run(
+            [sys.executable, "-c", CALCULATES, *map(str, indices)],
+            env=os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)},
+            capture_output=True, text=True, check=True,
+        ).stdout.splitlines()
+        for seed, indices in (("1", range(8)), ("77", reversed(range(8))))
+    )  # fmt: skip
+    assert len(set(ahead)) == 16
+    assert sorted(ahead) == sorted(back)
+
+
 def test_another_seed_or_stream_gives_other_derivations() -> None:
     settings = GeneratorSettings(steps=3)
     one = generate(settings, "main", 0)

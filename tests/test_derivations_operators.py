@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 import pytest
 import sympy
 from sympy import Derivative, Function, Integral, Symbol, cos, exp, log, sin, symbols
+from sympy.integrals import manualintegrate as rules
 
+from mdbench.derivations.calculus import calculate
 from mdbench.derivations.integrals import antiderivative
-from mdbench.derivations.operators import OPERATORS, apply, fresh_integrals, is_valid, replay
+from mdbench.derivations.operators import (
+    ARITHMETIC,
+    OPERATORS,
+    apply,
+    fresh_integrals,
+    is_valid,
+    replay,
+)
 from mdbench.derivations.perturbations import alternative_results, expression_exchange, renamed
+from mdbench.derivations.premises import expression
 from mdbench.derivations.steps import Derivation, Sides, Step, elements
 from mdbench.derivations.texts import texts
 from mdbench.derivations.truth import agree
@@ -189,6 +200,35 @@ def test_an_antiderivative_is_one_in_any_names(body: Any) -> None:
     other = body.xreplace({x: Symbol("t"), y: Symbol("a")})
     again = antiderivative(other, Symbol("t"))
     assert again == found.xreplace({x: Symbol("t"), y: Symbol("a")})
+
+
+def test_a_derivative_is_worth_what_sympy_s_is() -> None:
+    rng = Random(5)
+    tried = 0
+    for _ in range(60):
+        body = expression(rng, rng.sample("abcxyzAZ", 3), 4, binary=tuple(ARITHMETIC))
+        for each in sorted(body.free_symbols, key=str):
+            found = calculate("differentiate", body, each)
+            if found is not None:
+                # Where signs stand may differ: SymPy sorts by names.
+                assert agree(found, sympy.diff(body, each), everywhere=True) is not False
+                tried += 1
+    assert tried > 60
+
+
+def test_an_integral_that_sympy_fails_at_is_in_no_other_one_s_way(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fails(_: object) -> None:
+        raise ValueError("at its end")
+
+    inner = x * exp(7 * x)
+    with monkeypatch.context() as patch:
+        patch.setattr(rules, "parts_rule", fails)
+        assert antiderivative(inner + sin(11 * x), x) is None
+    found = antiderivative(inner, x)
+    assert found is not None
+    assert sympy.expand(sympy.diff(found, x) - inner) == 0
 
 
 def test_what_is_not_elementary_has_none() -> None:

@@ -235,6 +235,7 @@ CALL = {"latex": "x", "srepr": "__import__('os').system('touch /tmp/evil')"}
         (changed_step(lhs=CALL), "not allowed"),
         (changed_step(lhs="x"), "latex and srepr"),
         (changed_step(extra=1), "has not the keys"),
+        (broken(negatives=[broken()["steps"][-1]]), "negative 1 is the final step"),
     ],
 )
 def test_a_record_that_is_not_true_to_itself_is_refused(data: Any, says: str) -> None:

@@ -98,6 +98,14 @@ def test_shares_of_labels_stand_with_the_interval_of_what_is_lost(reference: Any
     assert len(head.split("|")) == len(rule.split("|")) == len(line.split("|")) == 8
     cells = "| `structured-3` | boosting | 0.926 | 0.800 (0.100 to 0.150) | 1.000 | "
     assert line.startswith(cells)
+    scores = {"static_accuracy": 0.5, "easy_accuracy": 0.25}
+    other = data("boosting", "integrate", scores=scores, data_type="derivation")
+    ones = [result("boosting", "integrate", scores=scores, data_type="derivation")]
+    board = compare([one, other], "derivation")
+    table = replace(reference, data_type="derivation", board=board, results=ones).labels()
+    head, _, line = table.splitlines()
+    assert "EE" not in head  # as no dataset here has that set
+    assert line.startswith("| `integrate` | boosting | 0.500 | 0.250 | ")
 
 
 def test_what_is_run_exists(script: ModuleType) -> None:

@@ -14,6 +14,8 @@ from threadpoolctl import threadpool_limits
 from words import SEPARATOR, TOKEN, labels_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from mdbench.worker import Problem
@@ -149,9 +151,9 @@ def numbers(asked: Asked) -> list[float]:
     operand = " ".join(asked.operand)
     for side in (0, 1):
         before, after = asked.first[side], asked.candidate[side]
-        old, new = Counter(TOKEN.findall(before)), Counter(TOKEN.findall(after))
+        words_before, words = TOKEN.findall(before), TOKEN.findall(after)
+        old, new = Counter(words_before), Counter(words)
         more, less = sum((new - old).values()), sum((old - new).values())
-        words = TOKEN.findall(after)
         first = words[0] if words else ""
         found += [
             more,
@@ -161,8 +163,8 @@ def numbers(asked: Asked) -> list[float]:
             bool(before) and before in after,
             _FIRST.index(first) if first in _FIRST else -1,
             sum((new - old)[word] for word in set(asked.operand)) if operand else -1,
-            _begins_alike(before, after),
-            _begins_alike(before[::-1], after[::-1]),
+            _begins_alike(words_before, words),
+            _begins_alike(words_before[::-1], words[::-1]),
             asked.second[side] in after if asked.second[side] else -1,
             asked.second[1 - side] in after if asked.second[1 - side] else -1,
             after.count(asked.second[0]) - before.count(asked.second[0]) if asked.second[0] else 0,
@@ -176,15 +178,20 @@ def numbers(asked: Asked) -> list[float]:
         left == right,
         asked.candidate[0] == asked.first[1],
         asked.candidate[1] == asked.first[0],
-        len(left) - len(right),
-        len(asked.first[0]) - len(asked.first[1]),
-        len(operand),
+        _count(left) - _count(right),
+        _count(asked.first[0]) - _count(asked.first[1]),
+        len(asked.operand),
     ]
     return list(map(float, found))
 
 
-def _begins_alike(one: str, other: str) -> float:
-    """Give the share of a text with which another one begins, too."""
+def _count(text: str) -> int:
+    """Count words: how many letters a name has must not matter."""
+    return len(TOKEN.findall(text))
+
+
+def _begins_alike(one: Sequence[str], other: Sequence[str]) -> float:
+    """Give the share of a text's words with which another one begins, too."""
     length = 0
     for a, b in zip(one, other, strict=False):
         if a != b:

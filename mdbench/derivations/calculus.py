@@ -11,7 +11,7 @@ import sympy
 
 from mdbench.derivations.distance import damerau_levenshtein
 from mdbench.derivations.integrals import antiderivative
-from mdbench.derivations.naming import LETTERS
+from mdbench.derivations.naming import LETTERS, in_canonical_names, rename
 from mdbench.derivations.operators import ARITHMETIC, LONGEST_LATEX
 from mdbench.derivations.premises import expression, symbols_of
 from mdbench.derivations.truth import agree
@@ -55,11 +55,12 @@ def calculate(task: str, body: sympy.Expr, variable: sympy.Symbol) -> sympy.Expr
     """Differentiate an expression, or integrate it without a constant; None if that fails."""
     if task == "integrate":
         return antiderivative(body, variable)
-    found = _derivative(body, variable)
+    canonical, by, back = in_canonical_names(body, variable)
+    found = rename(_derivative(canonical, by), back)
     return found if is_readable(found) else None
 
 
-@lru_cache(maxsize=20_000)
+@lru_cache(maxsize=50_000)
 def _derivative(body: sympy.Expr, variable: sympy.Symbol) -> sympy.Expr:
     return sympy.diff(body, variable)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import lru_cache
 
 import sympy
-from sympy.integrals.manualintegrate import manualintegrate
+from sympy.integrals import manualintegrate as rules
 
-from mdbench.derivations.naming import names, rename, shades
+from mdbench.derivations.naming import in_canonical_names, rename
 from mdbench.derivations.writing import is_readable, size
 
 __all__ = ["antiderivative"]
@@ -32,14 +32,10 @@ def antiderivative(integrand: sympy.Expr, variable: sympy.Symbol) -> sympy.Expr 
     """
     if size(integrand) > MOST_NODES:
         return None
-    found = shades([sympy.Integral(integrand, variable)])
-    found[variable.name] = -1  # the first of all
-    order = sorted(names([integrand, variable]), key=lambda name: (found.get(name, 0), name))
-    canonical = {name: f"x{number}" for number, name in enumerate(order)}
-    answer = _worked_out(rename(integrand, canonical), rename(variable, canonical))
+    canonical, over, back = in_canonical_names(integrand, variable)
+    answer = _worked_out(canonical, over)
     if answer is None:
         return None
-    back = {new: old for old, new in canonical.items()}
     result = rename(answer, back)
     return result if is_readable(result) else None
 
@@ -47,11 +43,23 @@ def antiderivative(integrand: sympy.Expr, variable: sympy.Symbol) -> sympy.Expr 
 @lru_cache(maxsize=50_000)
 def _worked_out(integrand: sympy.Expr, variable: sympy.Symbol) -> sympy.Expr | None:
     try:
-        answer = manualintegrate(integrand, variable)
+        answer = rules.manualintegrate(integrand, variable)
     except (
         ArithmeticError, AttributeError, NotImplementedError, RecursionError, TypeError, ValueError
     ):  # fmt: skip
         return None  # SymPy's rules raise these where they have come to an end
+    finally:
+        _forget()
     if not is_readable(answer) or answer.has(sympy.Integral):
         return None
     return answer
+
+
+def _forget() -> None:
+    """Forget the integrals that SymPy was at work on.
+
+    It notes them in order not to go round in circles, and after an exception the notes would stay:
+    the next integral that comes to one of them would be given up, in this process and in no other.
+    """
+    rules._integral_cache.clear()  # noqa: SLF001 - there is no other way
+    rules._parts_u_cache.clear()  # noqa: SLF001 - likewise

@@ -16,7 +16,16 @@ from mdbench.derivations.writing import symbol
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = ["GREEK", "LETTERS", "function", "names", "rename", "shade", "shades"]
+__all__ = [
+    "GREEK",
+    "LETTERS",
+    "function",
+    "in_canonical_names",
+    "names",
+    "rename",
+    "shade",
+    "shades",
+]
 
 LETTERS = tuple(
     letter
@@ -140,6 +149,22 @@ def shades(parts: Sequence[Any], *, signed: bool = True) -> dict[str, int]:
         memo: dict[Any, int] = {}
         found[name] = _mixed([shade(each, {name: 1}, memo, signed=signed) for each in parts])
     return found
+
+
+def in_canonical_names(body: sympy.Expr, variable: sympy.Symbol) -> tuple[Any, Any, dict[str, str]]:
+    """Put names in place of a function's that depend on nothing but where they stand.
+
+    Returns
+    -------
+    tuple
+        The function, its variable, which is the first of all, and the old name of each new one.
+    """
+    found = shades([sympy.Integral(body, variable)])
+    found[variable.name] = -1
+    order = sorted(names([body, variable]), key=lambda name: (found.get(name, 0), name))
+    canonical = {name: f"x{number}" for number, name in enumerate(order)}
+    back = {new: old for old, new in canonical.items()}
+    return rename(body, canonical), rename(variable, canonical), back
 
 
 def _kind(name: str) -> int:

@@ -14,7 +14,7 @@ from mdbench.derivations.calculus import Calculation, calculate
 from mdbench.derivations.naming import shade, shades
 from mdbench.derivations.operators import PREMISES, replay
 from mdbench.derivations.settings import GENERATOR, TASKS, GeneratorSettings
-from mdbench.derivations.steps import Derivation, Step
+from mdbench.derivations.steps import Derivation, Step, mirrored
 from mdbench.derivations.writing import latex, read, write
 from mdbench.errors import DataError, did_you_mean
 
@@ -209,6 +209,9 @@ def _read_derivation(data: dict[str, Any], stream: str, index: int) -> Derivatio
         raise DataError("a derivation has two steps and a negative at least.")
     example = Derivation(index, stream, steps, negatives)
     replay(example)
+    for number, negative in enumerate(negatives, 1):
+        if negative.sides in {example.final.sides, mirrored(example.final.sides)}:
+            raise DataError(f"negative {number} is the final step itself.")
     return example
 
 
@@ -222,6 +225,8 @@ def _read_calculation(data: dict[str, Any], stream: str, index: int) -> Calculat
     found = calculate(str(data["task"]), body, variable)
     if found != positive:
         raise DataError(f"positive does not replay: {data['task']} gives {str(found)[:80]}.")
+    if positive in negatives:
+        raise DataError(f"negative {negatives.index(positive) + 1} is the positive itself.")
     return Calculation(index, stream, str(data["task"]), body, variable, positive, negatives[0])
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = ["GENERATOR", "TASKS", "GeneratorSettings", "read_settings"]
 
-GENERATOR = 1
+GENERATOR = 2
 """Raised with every change after which other derivations come for the same seed."""
 TASKS = ("structured", "differentiate", "integrate")
 _WORDS = {
