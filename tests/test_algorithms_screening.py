@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 GIVEN = specification("screening")["hyperparameters"]
-QUICK = {"most": 500, "directions": 6, "kinds": 8}
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +57,6 @@ LAWS: dict[str, tuple[str, Array]] = {
     "behind a link": ("exp(0.3*u0 + sin(u1))", rows()),
     "powers of measurements": ("2.5*u0**1.5/u1**2", rows(low=0.5, high=9)),
     "a polynomial of three": ("u0**5 + u1**5 + u2**5 - u0*u1*u2", rows(d=3)),
-    "three factors": ("u0*sin(2*u0)*cos(0.9*u1)", rows()),
     "one variable": ("0.3*u0*exp(-0.5*u0**2) + 1", rows(d=1)),
 }
 
@@ -66,7 +64,7 @@ LAWS: dict[str, tuple[str, Array]] = {
 @pytest.mark.parametrize("name", LAWS)
 def test_laws_are_found_as_they_are(screening: Any, name: str) -> None:
     truth, X = LAWS[name]
-    adapter = fitted(screening, X, evaluate_text(truth, X), **QUICK)
+    adapter = fitted(screening, X, evaluate_text(truth, X))
     (equation,) = adapter.equations()
     other = rows(200, X.shape[1], X.min(), X.max(), seed=4)
     assert nmse(evaluate_text(equation, other), evaluate_text(truth, other)) < 1e-15, equation
@@ -84,6 +82,7 @@ BORDERED: dict[str, tuple[Callable[[Array], Array], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BORDERED)
 def test_a_domain_in_two_parts_is_told(screening: Any, name: str) -> None:
     law, border = BORDERED[name]
@@ -121,6 +120,17 @@ def test_sums_of_two_are_least_squares_too(modules: dict[str, Any]) -> None:
     for gain, (one, other) in found[:20]:
         own = [modules["blocks"].values(each, X) for each in (one, other)]
         assert gain == pytest.approx(explained(own, rest), rel=1e-3, abs=1e-5)
+
+
+def test_products_of_three_factors_are_screened(modules: dict[str, Any]) -> None:
+    X = rows(400)
+    products = modules["sums"].Products(X, modules["sums"].Settings())
+    values = evaluate_text("u0*sin(2*u0)*cos(1.0*u1)", X)
+    gain, term = products.triples(values - values.mean())[0]
+    own = modules["blocks"].values(term, X)
+    assert gain == pytest.approx(explained([own], values - values.mean()), rel=1e-3)
+    assert gain > 0.9
+    assert len(term) == 3
 
 
 def explained(columns: list[Array], rest: Array) -> float:
@@ -173,11 +183,12 @@ def test_the_level_of_a_border_is_round(modules: dict[str, Any], level: float) -
     assert len(f"{found:g}") <= 6
 
 
+@pytest.mark.slow
 def test_noise_is_not_written_down(screening: Any) -> None:
     X = rows()
     clean = evaluate_text("sin(1.7*u0)*exp(-0.3*u1**2)", X)
     noise = 0.05 * clean.std() * np.random.default_rng(2).standard_normal(len(X))
-    adapter = fitted(screening, X, clean + noise)
+    adapter = fitted(screening, X, clean + noise, kinds=4, beam=1, terms=1, directions=4)
     errors = [nmse(one.predictions, clean) for one in adapter.candidates()]
     assert min(errors) < 1e-4, "the law is among them"
     sizes = [len(one.equations[0]) for one in adapter.candidates()]
@@ -270,4 +281,4 @@ def test_a_function_of_what_is_small_is_what_is_small(
 def test_what_many_monomials_sum_up_to_is_found_in_one_word(screening: Any) -> None:
     X = rows(600, low=-2, high=2)
     y = np.sinh(X[:, 0] * X[:, 1] / 5)  # some monomials leave nothing of it, either
-    assert fitted(screening, X, y, **QUICK).equations() == ["sinh(0.2*u0*u1)"]
+    assert fitted(screening, X, y).equations() == ["sinh(0.2*u0*u1)"]
