@@ -124,7 +124,7 @@ def test_sums_of_two_are_least_squares_too(modules: dict[str, Any]) -> None:
 
 def test_products_of_three_factors_are_screened(modules: dict[str, Any]) -> None:
     X = rows(400)
-    products = modules["sums"].Products(X, modules["sums"].Settings())
+    products = modules["sums"].Products(X, modules["sums"].ScreeningSettings())
     values = evaluate_text("u0*sin(2*u0)*cos(1.0*u1)", X)
     gain, term = products.triples(values - values.mean())[0]
     own = modules["blocks"].values(term, X)

@@ -6,8 +6,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from search import Answer, Search
-from sums import Settings
+from search import Explanation, TargetSearch
+from sums import ScreeningSettings
 
 from mdbench.worker import Candidate, Problem
 
@@ -34,7 +34,7 @@ class Adapter:
     threads
         Not used.
     settings
-        Those of `sums.Settings`.
+        Those of `sums.ScreeningSettings`.
     """
 
     stopped_early: bool = False
@@ -43,9 +43,9 @@ class Adapter:
     def __init__(self, *, seed: int, threads: int, **settings: Any) -> None:
         del threads
         self._seed = seed
-        self._settings = Settings(**settings)
-        self._fronts: list[list[Answer]] = []
-        self._chosen: list[Answer] = []
+        self._settings = ScreeningSettings(**settings)
+        self._fronts: list[list[Explanation]] = []
+        self._chosen: list[Explanation] = []
 
     def fit(self, problem: Problem) -> None:
         """Search for the equation of each target.
@@ -69,15 +69,15 @@ class Adapter:
             told = f"{len(self._fronts[-1])} answers, the best leaves {best.left:.2g}"
             print(f"{problem.targets[place]}: {told} of the variance")  # noqa: T201
 
-    def _searched(self, y: Array, until: float) -> list[Answer]:
+    def _searched(self, y: Array, until: float) -> list[Explanation]:
         def late() -> bool:
             over = time.monotonic() > until
             self.stopped_early |= over
             return over
 
-        found: dict[int, Answer] = {}
+        found: dict[int, Explanation] = {}
         with np.errstate(all="ignore"):  # what overflows is left out
-            search = Search(self._problem.X, y, self._settings, late, self._seed)
+            search = TargetSearch(self._problem.X, y, self._settings, late, self._seed)
             for one in search.answers():
                 if not np.isfinite(one.values(self._problem.X)).all():
                     continue
@@ -106,14 +106,14 @@ class Adapter:
         """Give the chosen right-hand side of each target."""
         return [one.text(self._problem.variables) for one in self._chosen]
 
-    def _values(self, one: Answer, X: Array) -> Array:
+    def _values(self, one: Explanation, X: Array) -> Array:
         with np.errstate(all="ignore"):
             return one.values(X)
 
 
-def _front(answers: Iterable[Answer]) -> list[Answer]:
+def _front(answers: Iterable[Explanation]) -> list[Explanation]:
     """Leave out answers that a shorter one is as good as."""
-    kept: list[Answer] = []
+    kept: list[Explanation] = []
     for one in sorted(answers, key=lambda one: one.size):
         if not kept or max(one.left, _NOTHING) < max(kept[-1].left, _NOTHING):
             kept.append(one)

@@ -18,11 +18,20 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["FUNCTIONS", "Factor", "Function", "Monomial", "Quantity", "Term", "number", "values"]
+__all__ = [
+    "FUNCTIONS",
+    "Factor",
+    "FactorFunction",
+    "Monomial",
+    "Quantity",
+    "Term",
+    "number",
+    "values",
+]
 
 
 @dataclass(frozen=True)
-class Function:
+class FactorFunction:
     """A function of a quantity.
 
     Attributes
@@ -41,30 +50,30 @@ class Function:
 
 
 FUNCTIONS = {
-    "id": Function("({})", lambda u: u, scaled=False),
-    "abs": Function("abs({})", np.abs, scaled=False),
-    "sqrt": Function("sqrt({})", np.sqrt, scaled=False),
-    "sin": Function("sin({})", np.sin),
-    "cos": Function("cos({})", np.cos),
-    "tan": Function("tan({})", np.tan),
-    "sin2": Function("sin({})**2", lambda u: np.sin(u) ** 2),
-    "cos2": Function("cos({})**2", lambda u: np.cos(u) ** 2),
-    "sinr": Function("sin(sqrt({}))", lambda u: np.sin(np.sqrt(u))),
-    "cosr": Function("cos(sqrt({}))", lambda u: np.cos(np.sqrt(u))),
-    "exp": Function("exp({})", np.exp),
-    "expabs": Function("exp(-abs({}))", lambda u: np.exp(-np.abs(u))),
-    "expr": Function("exp(-sqrt({}))", lambda u: np.exp(-np.sqrt(u))),
-    "tanh": Function("tanh({})", np.tanh),
-    "atan": Function("atan({})", np.arctan),
-    "sinh": Function("sinh({})", np.sinh),
-    "cosh": Function("cosh({})", np.cosh),
-    "log1": Function("log(1 + ({}))", np.log1p),
-    "loga": Function("log(1 + abs({}))", lambda u: np.log1p(np.abs(u))),
-    "over1": Function("1/(1 + ({}))", lambda u: 1 / (1 + u)),
-    "overa": Function("1/(1 + abs({}))", lambda u: 1 / (1 + np.abs(u))),
-    "overlog": Function("1/log(1 + ({}))", lambda u: 1 / np.log1p(u)),
-    "sqrt1": Function("sqrt(1 + ({}))", lambda u: np.sqrt(1 + u)),
-    "logistic": Function("1/(1 + exp({}))", lambda u: 1 / (1 + np.exp(u))),
+    "id": FactorFunction("({})", lambda u: u, scaled=False),
+    "abs": FactorFunction("abs({})", np.abs, scaled=False),
+    "sqrt": FactorFunction("sqrt({})", np.sqrt, scaled=False),
+    "sin": FactorFunction("sin({})", np.sin),
+    "cos": FactorFunction("cos({})", np.cos),
+    "tan": FactorFunction("tan({})", np.tan),
+    "sin2": FactorFunction("sin({})**2", lambda u: np.sin(u) ** 2),
+    "cos2": FactorFunction("cos({})**2", lambda u: np.cos(u) ** 2),
+    "sinr": FactorFunction("sin(sqrt({}))", lambda u: np.sin(np.sqrt(u))),
+    "cosr": FactorFunction("cos(sqrt({}))", lambda u: np.cos(np.sqrt(u))),
+    "exp": FactorFunction("exp({})", np.exp),
+    "expabs": FactorFunction("exp(-abs({}))", lambda u: np.exp(-np.abs(u))),
+    "expr": FactorFunction("exp(-sqrt({}))", lambda u: np.exp(-np.sqrt(u))),
+    "tanh": FactorFunction("tanh({})", np.tanh),
+    "atan": FactorFunction("atan({})", np.arctan),
+    "sinh": FactorFunction("sinh({})", np.sinh),
+    "cosh": FactorFunction("cosh({})", np.cosh),
+    "log1": FactorFunction("log(1 + ({}))", np.log1p),
+    "loga": FactorFunction("log(1 + abs({}))", lambda u: np.log1p(np.abs(u))),
+    "over1": FactorFunction("1/(1 + ({}))", lambda u: 1 / (1 + u)),
+    "overa": FactorFunction("1/(1 + abs({}))", lambda u: 1 / (1 + np.abs(u))),
+    "overlog": FactorFunction("1/log(1 + ({}))", lambda u: 1 / np.log1p(u)),
+    "sqrt1": FactorFunction("sqrt(1 + ({}))", lambda u: np.sqrt(1 + u)),
+    "logistic": FactorFunction("1/(1 + exp({}))", lambda u: 1 / (1 + np.exp(u))),
 }
 """All functions, by name."""
 

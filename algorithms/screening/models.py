@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["LONG", "Model", "fitted", "tidied"]
+__all__ = ["LONG", "TermSum", "fitted", "tidied"]
 
 LONG = 8
 """Terms of the longest sum of which each is tried to be done without."""
@@ -33,7 +33,7 @@ _GAIN = 1.02
 
 
 @dataclass(frozen=True)
-class Model:
+class TermSum:
     """A sum of terms with a constant, and the share of the variance that it leaves."""
 
     terms: tuple[Term, ...]
@@ -128,7 +128,7 @@ def fitted(
     steps: int = 30,
     inner: bool = True,
     late: Callable[[], bool] | None = None,
-) -> Model:
+) -> TermSum:
     """Fit all numbers of a sum, from where they are.
 
     Parameters
@@ -167,7 +167,7 @@ def fitted(
     numbers, rest = whole.linear(whole.terms)
     if abs(numbers[-1]) < _EXACT * np.sqrt(variance):
         numbers[-1] = 0.0
-    return Model(
+    return TermSum(
         whole.terms,
         tuple(numbers[:-1].tolist()),
         float(numbers[-1]),
@@ -175,7 +175,7 @@ def fitted(
     )
 
 
-def tidied(model: Model, X: Array, y: Array, late: Callable[[], bool]) -> Model:
+def tidied(model: TermSum, X: Array, y: Array, late: Callable[[], bool]) -> TermSum:
     """Leave out what is not missed, and round what may be round.
 
     Terms, monomials of a quantity and the constant are left out where the rest, fitted again,
@@ -191,7 +191,7 @@ def tidied(model: Model, X: Array, y: Array, late: Callable[[], bool]) -> Model:
     return _rounded_outside(_rounded(model, X, y), X, y)
 
 
-def _shorter(model: Model, X: Array) -> Iterator[tuple[Term, ...]]:
+def _shorter(model: TermSum, X: Array) -> Iterator[tuple[Term, ...]]:
     terms = model.terms
     for place, term in enumerate(terms):
         for spot, one in enumerate(term):
@@ -238,7 +238,7 @@ def _linear(one: Factor, X: Array) -> Term:
     return (plain,) * power if largest < _SMALL else ()
 
 
-def _rounded(model: Model, X: Array, y: Array) -> Model:
+def _rounded(model: TermSum, X: Array, y: Array) -> TermSum:
     whole = _Sum(model.terms, X, y)
     numbers = whole.free
     for digits in (1, 2, 3, 4, 6, 8):
@@ -249,14 +249,14 @@ def _rounded(model: Model, X: Array, y: Array) -> Model:
     return model
 
 
-def _rounded_outside(model: Model, X: Array, y: Array) -> Model:
+def _rounded_outside(model: TermSum, X: Array, y: Array) -> TermSum:
     variance = float(np.var(y)) or 1.0
     size = max(map(abs, model.factors), default=0.0)
     for digits in (2, 3, 4, 6, 8):
         offset = round(model.offset, digits) if size > 10.0**-digits else model.offset
         factors = tuple(float(f"{value:.{digits}g}") for value in model.factors)
-        one = Model(model.terms, factors, offset, 0.0)
+        one = TermSum(model.terms, factors, offset, 0.0)
         left = float(np.mean((one.values(X) - y) ** 2)) / variance
         if left <= max(_GAIN * model.left, _EXACT):
-            return Model(model.terms, factors, offset, left)
+            return TermSum(model.terms, factors, offset, left)
     return model

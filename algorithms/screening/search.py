@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from blocks import number
 from borders import borders, meeting
-from models import LONG, Model, fitted, tidied
+from models import LONG, TermSum, fitted, tidied
 from sums import Products, Sums
 
 if TYPE_CHECKING:
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
     from borders import Border
     from numpy.typing import NDArray
-    from sums import Settings
+    from sums import ScreeningSettings
 
     Array = NDArray[np.float64]
 
-__all__ = ["Answer", "Search"]
+__all__ = ["Explanation", "TargetSearch"]
 
 _LAST_ROWS = 1500
 """Rows that answers are tidied and compared on."""
@@ -33,7 +33,7 @@ _SIDE = 1e-3
 
 
 @dataclass(frozen=True)
-class Answer:
+class Explanation:
     """An equation that was found.
 
     Attributes
@@ -75,7 +75,7 @@ _LINKS = (
 )
 
 
-class Search:
+class TargetSearch:
     """All that is tried for one target.
 
     Parameters
@@ -91,23 +91,23 @@ class Search:
     """
 
     def __init__(
-        self, X: Array, y: Array, settings: Settings, late: Callable[[], bool], seed: int
+        self, X: Array, y: Array, settings: ScreeningSettings, late: Callable[[], bool], seed: int
     ) -> None:
         self._X, self._y, self._settings, self._late = X, y, settings, late
         self._random = np.random.default_rng(seed)
         self._rows = self._drawn(np.arange(len(X)), settings.rows)
         self._last = self._drawn(np.arange(len(X)), _LAST_ROWS)
 
-    def answers(self) -> Iterator[Answer]:
+    def answers(self) -> Iterator[Explanation]:
         """Give answers as they are found; it ends after a step that leaves nothing."""
-        yield self._answer(Model((), (), float(np.mean(self._y)), 1.0))
+        yield self._answer(TermSum((), (), float(np.mean(self._y)), 1.0))
         if not np.std(self._y[self._rows]):
             return
         products = Products(self._X[self._rows], self._settings)
         sums = Sums(products, self._y[self._rows], self._late)
         lines = borders(self._X[self._last], self._y[self._last])
         strong = [one for one in lines if one.left < _STRONG][:3]
-        steps: list[Callable[[], Iterator[Answer]]] = [
+        steps: list[Callable[[], Iterator[Explanation]]] = [
             lambda: self._simple(sums),
             lambda: self._parted(strong),
             lambda: map(self._tidy, sums.climbed()),
@@ -132,7 +132,7 @@ class Search:
 
     # What is tried, in turn.
 
-    def _simple(self, sums: Sums) -> Iterator[Answer]:
+    def _simple(self, sums: Sums) -> Iterator[Explanation]:
         for step in (sums.powers, sums.spanned, sums.single, sums.pairs):
             exact = False
             for one in map(self._tidy, step()):
@@ -141,7 +141,7 @@ class Search:
             if (exact and step != sums.spanned) or self._late():
                 return
 
-    def _linked(self, products: Products) -> Iterator[Answer]:
+    def _linked(self, products: Products) -> Iterator[Explanation]:
         kinds = max(1, self._settings.kinds // 2)
         for link in _LINKS:
             if self._late():
@@ -170,11 +170,11 @@ class Search:
 
     # Parts of the domain.
 
-    def _parted(self, lines: Sequence[Border]) -> Iterator[Answer]:
+    def _parted(self, lines: Sequence[Border]) -> Iterator[Explanation]:
         """Look for an equation on each side of a border."""
         for line in lines:
             u = line.quantity.values(self._X)
-            parts: list[Model] = []
+            parts: list[TermSum] = []
             for side in (u < line.low, u > line.high):
                 rows = np.flatnonzero(side)
                 if len(rows) < 12 or self._late():  # noqa: PLR2004
@@ -188,11 +188,11 @@ class Search:
                 if one.left < _EXACT:
                     return
 
-    def _part(self, rows: NDArray[np.int64]) -> Model:
+    def _part(self, rows: NDArray[np.int64]) -> TermSum:
         """Give the best sum for some rows."""
         drawn = self._drawn(rows, self._settings.rows)
         if np.ptp(self._y[rows]) < 1e-12 * (np.ptp(self._y) or 1.0):
-            return Model((), (), float(self._y[rows].mean()), 0.0)
+            return TermSum((), (), float(self._y[rows].mean()), 0.0)
         sums = Sums(Products(self._X[drawn], self._settings), self._y[drawn], self._late)
         found = [sums.start]
         for step in (sums.spanned, sums.single, sums.pairs):
@@ -205,7 +205,7 @@ class Search:
         best = fitted(best.terms, self._X[last], self._y[last], steps=10, late=self._late)
         return tidied(best, self._X[last], self._y[last], self._late)
 
-    def _joined(self, line: Border, below: Model, above: Model) -> Answer:
+    def _joined(self, line: Border, below: TermSum, above: TermSum) -> Explanation:
         border = line.quantity
         u = border.values(self._X)
         with np.errstate(all="ignore"):
@@ -230,7 +230,7 @@ class Search:
 
     # Answers.
 
-    def _tidy(self, model: Model) -> Answer:
+    def _tidy(self, model: TermSum) -> Explanation:
         rows = self._last if model.exact else self._rows
         X, y = self._X[rows], self._y[rows]
         inner = len(model.terms) <= LONG
@@ -241,10 +241,10 @@ class Search:
         )
         return self._answer(tidied(whole, X, y, self._late))
 
-    def _answer(self, model: Model) -> Answer:
+    def _answer(self, model: TermSum) -> Explanation:
         return self._compared(model.values, model.text, model.size)
 
-    def _behind(self, link: _Link, model: Model) -> Answer:
+    def _behind(self, link: _Link, model: TermSum) -> Explanation:
         return self._compared(
             lambda X: link.back(model.values(X)),
             lambda names: link.text.format(model.text(names)),
@@ -253,13 +253,13 @@ class Search:
 
     def _compared(
         self, values: Callable[[Array], Array], text: Callable[[Sequence[str]], str], size: int
-    ) -> Answer:
+    ) -> Explanation:
         y = self._y[self._last]
         with np.errstate(all="ignore"):
             left = float(np.mean((values(self._X[self._last]) - y) ** 2))
         left /= float(np.var(y)) or 1.0
-        return Answer(values, text, size, left if np.isfinite(left) else np.inf)
+        return Explanation(values, text, size, left if np.isfinite(left) else np.inf)
 
 
-def _left(model: Model) -> float:
+def _left(model: TermSum) -> float:
     return model.left

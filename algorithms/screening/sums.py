@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from blocks import Factor, Monomial, values
 from dictionary import factors, plane_waves
-from models import Model, fitted
+from models import TermSum, fitted
 from screen import Screen
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["Products", "Settings", "Sums"]
+__all__ = ["Products", "ScreeningSettings", "Sums"]
 
 _SURE = 0.9999
 """Products that explain more are fitted without moving their inner numbers first."""
@@ -39,7 +39,7 @@ _WIDEST = 400
 
 
 @dataclass(frozen=True)
-class Settings:
+class ScreeningSettings:
     """How wide is searched.
 
     Attributes
@@ -77,7 +77,7 @@ class Products:
         How many.
     """
 
-    def __init__(self, X: Array, settings: Settings) -> None:
+    def __init__(self, X: Array, settings: ScreeningSettings) -> None:
         self.X, self.settings = X, settings
         self.left = factors(X, settings.most)
         self.screen = Screen(self.left, [*self.left, *plane_waves(X, settings.directions)], X)
@@ -124,9 +124,9 @@ class Sums:
     def __init__(self, products: Products, y: Array, late: Callable[[], bool]) -> None:
         self._products, self._y, self._late = products, y, late
         self._settings = products.settings
-        self.start = Model((), (), float(y.mean()), 1.0)
+        self.start = TermSum((), (), float(y.mean()), 1.0)
 
-    def powers(self) -> list[Model]:
+    def powers(self) -> list[TermSum]:
         """Give one product of powers of the variables, where none changes its sign."""
         X, y = self._products.X, self._y
         if not (X.min() > 0 and (y.min() > 0 or y.max() < 0)):
@@ -139,16 +139,16 @@ class Sums:
             return []
         return [fitted([(Factor("id", (Monomial(whole),), (1.0,)),)], X, y)]
 
-    def single(self, kinds: int | None = None) -> list[Model]:
+    def single(self, kinds: int | None = None) -> list[TermSum]:
         """Give products that are the whole, as far as one product can."""
         return self.grown(self.start, kinds)
 
-    def triples(self) -> list[Model]:
+    def triples(self) -> list[TermSum]:
         """Give products of three factors."""
         found = self._products.triples(self._y - self.start.offset)
         return self._tried(self.start, [(gain, (term,)) for gain, term in found])
 
-    def spanned(self) -> list[Model]:
+    def spanned(self) -> list[TermSum]:
         """Give the sum of plain products that leaves nothing, if there is one.
 
         It is solved for with all of them at once; then those that are not missed are left out.
@@ -176,14 +176,14 @@ class Sums:
         chosen = [terms[place] for place in kept.tolist() if place < len(terms)]
         return [fitted(chosen, X, y, inner=False)] if chosen else []
 
-    def pairs(self) -> list[Model]:
+    def pairs(self) -> list[TermSum]:
         """Give sums of two factors."""
         found = self._products.screen.sums(self._y - self._y.mean(), self._settings.kinds)
         return self._tried(self.start, found)
 
     def grown(
-        self, model: Model, kinds: int | None = None, *, triples: bool = False
-    ) -> list[Model]:
+        self, model: TermSum, kinds: int | None = None, *, triples: bool = False
+    ) -> list[TermSum]:
         """Give a model with one term more, the best few."""
         rest = self._y - model.values(self._products.X)
         kinds = kinds or self._settings.kinds
@@ -193,7 +193,7 @@ class Sums:
             found = sorted([*found, *more], key=lambda one: -one[0])
         return self._tried(model, [(gain, (term,)) for gain, term in found])
 
-    def climbed(self) -> list[Model]:
+    def climbed(self) -> list[TermSum]:
         """Give sums of up to a few terms, each the best so far with one term more."""
         found = [self.start]
         for _ in range(_CLIMBED):
@@ -205,11 +205,11 @@ class Sums:
                 break
         return found[2:]
 
-    def beam(self, start: Model, terms: int, *, triples: bool = False) -> Iterator[Model]:
+    def beam(self, start: TermSum, terms: int, *, triples: bool = False) -> Iterator[TermSum]:
         """Give ever longer sums, the best of each length."""
         beam = [start]
         for _ in range(terms):
-            grown: dict[float, Model] = {}
+            grown: dict[float, TermSum] = {}
             for model in beam:
                 if self._late():
                     break
@@ -223,7 +223,7 @@ class Sums:
             if not beam or self._late():
                 return
 
-    def cubic(self) -> Model:
+    def cubic(self) -> TermSum:
         """Give the best cubic: what is beyond it may be simple."""
         terms = [
             (one,)
@@ -235,10 +235,12 @@ class Sums:
         ]
         return fitted(terms, self._products.X, self._y, inner=False)
 
-    def _tried(self, model: Model, found: Sequence[tuple[float, tuple[Term, ...]]]) -> list[Model]:
+    def _tried(
+        self, model: TermSum, found: Sequence[tuple[float, tuple[Term, ...]]]
+    ) -> list[TermSum]:
         """Fit the numbers of a model with each of these terms: a little all, to the end a few."""
         X, y = self._products.X, self._y
-        quick: list[Model] = []
+        quick: list[TermSum] = []
         enough = 0.0
         for gain, terms in found:
             if self._late() or gain < enough:
