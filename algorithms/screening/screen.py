@@ -86,11 +86,9 @@ class Screen:
         list
             Shares of the square of what is left, and products; the best first.
         """
-        left = left - left.mean()
-        whole = float(left @ left)
-        if not whole:
+        weights = _weights(left)
+        if weights is None:
             return []
-        weights = np.asarray(left / np.sqrt(whole), dtype=np.float32)
         below = self._below
         if third is not None:
             own = third.values(self.X)
@@ -118,9 +116,8 @@ class Screen:
         most
             How many kinds.
         """
-        left = left - left.mean()
-        whole = float(left @ left)
-        if not whole:
+        weights = _weights(left)
+        if weights is None:
             return []
         if self._centred is None:
             own = self._a[:, 1:].astype(np.float64)
@@ -130,7 +127,7 @@ class Screen:
             alike = self._centred.T @ self._centred
             np.fill_diagonal(alike, 1.0)
             self._alike = alike
-        along = self._centred.T @ np.asarray(left / np.sqrt(whole), dtype=np.float32)
+        along = self._centred.T @ weights
         both = along[:, None] * along[None, :]
         rest = 1 - self._alike * self._alike
         square = along * along
@@ -165,6 +162,13 @@ class Screen:
             if len(kinds) == most:
                 break
         return list(kinds.values())
+
+
+def _weights(left: Array) -> Single | None:
+    """Give what is to be explained, centred and of length 1; None where it is constant."""
+    left = left - left.mean()
+    whole = float(left @ left)
+    return np.asarray(left / np.sqrt(whole), dtype=np.float32) if whole else None
 
 
 _NUMBERS: dict[object, int] = {}

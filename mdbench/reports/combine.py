@@ -58,12 +58,9 @@ def flatten(file: str, record: Mapping[str, Any]) -> dict[str, Any]:
             row["runtime"] = (value or {}).get("name")
         else:
             row[name] = _plain(value)
-    row["undecided"] = _plain([name for name, each in _scores(record).items() if each is None])
+    scores = record.get("metrics") or {}
+    row["undecided"] = _plain([name for name, each in scores.items() if each is None])
     return row
-
-
-def _scores(record: Mapping[str, Any]) -> Mapping[str, Any]:
-    return record.get("metrics") or {}
 
 
 def read_rows(path: Path) -> list[tuple[str, dict[str, Any]]]:
