@@ -24,7 +24,10 @@ from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from signal import SIGKILL, SIGTERM, SIGXCPU
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = ["MAX_BYTES", "Child", "serve"]
 
@@ -44,11 +47,16 @@ class Child:
         The name of the module whose function ``answer`` the child calls with each question.
     seconds
         CPU time for one question; the kernel counts in whole seconds, and may give one more.
+    environment
+        Variables that it is given besides those of this process.
     """
 
-    def __init__(self, module: str, seconds: int) -> None:
+    def __init__(
+        self, module: str, seconds: int, environment: Mapping[str, str] | None = None
+    ) -> None:
         self.module = module
         self.seconds = seconds
+        self.environment = dict(environment or {})
         self.lock = threading.Lock()
         self.process: subprocess.Popen[str] | None = None
         atexit.register(self.end)
@@ -87,7 +95,7 @@ class Child:
         """Put a question once; give the answer, or how the process ended instead."""
         if self.process is None or self.process.poll() is not None:
             self.end()
-            self.process = _start(self.module)
+            self.process = _start(self.module, self.environment)
         try:
             answer = _exchange(self.process, line)
         except BaseException:
@@ -102,7 +110,7 @@ class Child:
             return  # somebody asks it
         try:
             if self.process is None:
-                self.process = _start(self.module)
+                self.process = _start(self.module, self.environment)
         finally:
             self.lock.release()
 
@@ -120,8 +128,8 @@ class Child:
         self.process = None
 
 
-def _start(module: str) -> subprocess.Popen[str]:
-    environment = dict(os.environ)
+def _start(module: str, further: Mapping[str, str]) -> subprocess.Popen[str]:
+    environment = {**os.environ, **further}
     # The child finds this very package, installed or not, and nothing in the working directory.
     package = str(Path(__file__).parents[1])
     environment["PYTHONPATH"] = os.pathsep.join(

@@ -76,6 +76,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     ),
     "derivation": (f"{_QUICK} replay --dataset structured-3-small structured-4-small",),
     "derivation-leak": (f"{_QUICK} --dataset leak",),
+    "derivation-authors": (f"{_QUICK} replay --dataset authors",),
     "derivation-steps": (f"{_QUICK} replay --dataset structured-2 structured-4",),
     "derivation-calculus": (f"{_QUICK} --dataset differentiate",),
     "derivation-paper": (f"{_QUICK} replay transformer --dataset structured-3",),

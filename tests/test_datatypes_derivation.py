@@ -81,7 +81,7 @@ def test_all_configurations_can_be_read(kind: DerivationType) -> None:
     for name in source.names():
         assert source.title(name)
         assert not name.endswith("tiny") or source.at_hand(name, {}) in {True, False}
-    assert set(source.groups()) == {"tiny", "small", "leak", "paper"}
+    assert set(source.groups()) == {"tiny", "small", "leak", "authors", "paper"}
     assert set(source.groups()["paper"]) == {
         "structured-2", "structured-3", "structured-4", "differentiate", "integrate",
     }  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from random import Random
 from typing import Any
 
@@ -10,8 +11,9 @@ import sympy
 from sympy import Derivative, Function, Integral, Symbol, cos, exp, log, sin, symbols
 from sympy.integrals import manualintegrate as rules
 
+from mdbench.derivations import integrals
 from mdbench.derivations.calculus import calculate
-from mdbench.derivations.integrals import antiderivative
+from mdbench.derivations.integrals import antiderivative, learn, news
 from mdbench.derivations.operators import (
     ARITHMETIC,
     OPERATORS,
@@ -200,6 +202,26 @@ def test_an_antiderivative_is_one_in_any_names(body: Any) -> None:
     other = body.xreplace({x: Symbol("t"), y: Symbol("a")})
     again = antiderivative(other, Symbol("t"))
     assert again == found.xreplace({x: Symbol("t"), y: Symbol("a")})
+
+
+def test_what_was_worked_out_elsewhere_is_not_worked_out_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = [x * exp(13 * x), sin(x) / (x + 17)]
+    news()
+    found = [antiderivative(each, x) for each in asked]
+    told = json.loads(json.dumps(news()))  # as one process tells another
+    assert [answer is None for _, _, answer in told] == [False, True]
+    assert news() == []
+    monkeypatch.setattr(integrals, "_known", {})
+    monkeypatch.setattr(integrals, "_worked_out", lambda *_: pytest.fail("worked out again"))
+    learn(told)
+    t = Symbol("t")
+    assert [antiderivative(each, x) for each in asked] == found
+    assert antiderivative(asked[0].subs(x, t), t) == found[0].subs(x, t)
+    assert news() == []  # who was told does not tell it on
+    with pytest.raises(DataError):
+        learn([["__import__('os')", "x0", None]])
 
 
 def test_a_derivative_is_worth_what_sympy_s_is() -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections import Counter
 from functools import cache
 from itertools import pairwise
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,7 +16,10 @@ from hypothesis import given
 from hypothesis import settings as within
 from hypothesis import strategies as st
 
+from mdbench import children
+from mdbench.derivations import calculus, making
 from mdbench.derivations.calculus import Calculation, calculate, calculation
+from mdbench.derivations.classes import class_of, split_of
 from mdbench.derivations.distance import damerau_levenshtein
 from mdbench.derivations.generation import generate
 from mdbench.derivations.making import answer, make_all
@@ -189,6 +194,66 @@ def test_calculus_is_right_and_its_negatives_are_wrong(task: str) -> None:
         left, right = complex(quotient.evalf(30, subs=point)), complex(g.evalf(30, subs=point))
         assert left == pytest.approx(right, rel=1e-4, abs=1e-6)
         assert agree(one.positive, one.negative, everywhere=True) is False
+
+
+def test_a_coin_says_which_of_two_questions_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else what is right in the test stands in the training as wrong, and nowhere as right."""
+    offered = []
+    nearest = calculus._Drawing._nearest
+
+    def watched(drawing: calculus._Drawing, asked: calculus._Asked) -> calculus._Asked | None:
+        found = nearest(drawing, asked)
+        if found is not None:
+            offered.append((asked, found))
+        return found
+
+    monkeypatch.setattr(calculus._Drawing, "_nearest", watched)
+    settings = GeneratorSettings(
+        task="differentiate", premise_size=3, train=200, validation=100, test=100
+    )
+    heads, count, splits = 0, 200, Counter[str]()
+    for index in range(count):
+        one = calculation(settings, "main", index)
+        asked, other = offered[-1]
+        heads += one.expression == asked.body and one.variable == asked.variable
+        assert {(one.expression, one.variable, one.positive), one.negative} in (
+            {asked, other.answer},
+            {other, asked.answer},
+        )
+        split, others = (
+            split_of(settings, class_of(["differentiate"], [each.body, each.variable]))
+            for each in (asked, other)
+        )
+        assert split == others
+        splits[split] += 1
+        assert len(other.body.free_symbols) > 1
+        assert calculate("differentiate", other.body, other.variable) == other.answer
+    assert abs(heads - count / 2) < 4 * (count / 4) ** 0.5
+    assert splits["train"] > splits["test"] > 0 < splits["validation"]
+
+
+@pytest.mark.parametrize(("negatives", "swapped"), [("symmetric", True), ("authors", False)])
+def test_the_authors_negatives_are_never_asked_about(
+    negatives: str, swapped: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = GeneratorSettings(task="differentiate", premise_size=3, negatives=negatives)
+    drawing = calculus._Drawing(settings, Heads(), False, in_splits=True)
+    x, y = sympy.symbols("x y")
+    wrong = calculus._Asked(x * y**2, x, y**2)
+    monkeypatch.setattr(drawing, "_expression", lambda: x * y)
+    monkeypatch.setattr(drawing, "_nearest", lambda _: wrong)
+    found = (*wrong, y) if swapped else (x * y, x, y, y**2)
+    assert drawing.calculation() == found
+
+
+class Heads(Random):
+    """A coin with two heads."""
+
+    def random(self) -> float:
+        return 0.0
+
+    def choice(self, seq: Any) -> Any:
+        return seq[0]
 
 
 def test_easy_calculations_have_one_variable() -> None:
@@ -367,12 +432,48 @@ def test_distances_are_those_of_the_table(one: str, other: str) -> None:
     assert damerau_levenshtein(one, other) == table(one, other)
 
 
-def test_sets_are_the_same_for_any_number_of_processes() -> None:
-    settings = GeneratorSettings(steps=2, train=60, validation=20, test=20)
-    one, two = (make_all(settings, processes=count) for count in (1, 2))
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"steps": 2, "train": 60, "validation": 20, "test": 20},
+        {"task": "differentiate", "train": 40, "validation": 20, "test": 20, "easy": 20},
+        {"task": "integrate", "train": 20, "validation": 0, "test": 10, "easy": 6},
+    ],
+    ids=lambda asked: str(asked.get("task", "structured")),
+)
+def test_sets_are_the_same_for_any_number_of_processes(
+    asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = GeneratorSettings(**asked)
+    monkeypatch.setattr(making, "_CHUNK", 3)
+    one, two = (make_all(settings, processes=count) for count in (1, 3))
     assert one.rows == two.rows
     assert one.records == two.records
     assert one.skipped == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        ({"seed": 1, "train": 200, "validation": 2, "test": 20}, r"no example of \d+ more is in "),
+        ({"task": "integrate", "seed": 5, "train": 2, "test": 2}, "cannot be made"),
+    ],
+)
+def test_too_few_different_examples_are_an_error(
+    asked: dict[str, Any], says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A split that no class falls into would be waited for without end."""
+    small = {"task": "differentiate", "premise_size": 1, "alternatives": 1, "validation": 0}
+    if "cannot" in says:
+        monkeypatch.setattr(children, "_exchange", lambda *_: '{"error": "RuntimeError: none"}\n')
+    else:
+        # One class alone, which is in the largest split.
+        line = {"record": {}, "split": "train", "rows": {"static": [["a", "b"], ["a", "b"]]}}
+        told = json.dumps({"examples": [line] * making._CHUNK})
+        monkeypatch.setattr(children, "_exchange", lambda *_: told)
+    with pytest.raises(DataError, match=says) as caught:
+        make_all(GeneratorSettings(**{**small, **asked}), processes=1)
+    assert "premise_size" in caught.value.hint
 
 
 def test_no_class_is_in_two_splits_and_pairs_stay_together() -> None:

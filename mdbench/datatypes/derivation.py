@@ -30,7 +30,7 @@ from mdbench.datatypes.shared.probe import probe
 from mdbench.derivations.calculus import Calculation
 from mdbench.derivations.making import make_all, sets_of
 from mdbench.derivations.records import authors_record, read_record
-from mdbench.derivations.settings import GENERATOR, GeneratorSettings, read_settings
+from mdbench.derivations.settings import GENERATORS, GeneratorSettings, read_settings
 from mdbench.derivations.writing import symbol
 from mdbench.errors import AnswerError, DataError, UsageError, did_you_mean
 from mdbench.one_reader import READING
@@ -308,7 +308,8 @@ class _Configurations(Source[Sequences]):
 
     def _folder(self, name: str, settings: GeneratorSettings) -> Path:
         """Name the folder of what was made by these settings, this generator and this SymPy."""
-        made_by = json.dumps([asdict(settings), GENERATOR, sympy.__version__], sort_keys=True)
+        version = GENERATORS[settings.task]
+        made_by = json.dumps([asdict(settings), version, sympy.__version__], sort_keys=True)
         return self._kind.cache / f"{name}-{hashlib.sha256(made_by.encode()).hexdigest()[:16]}"
 
     def load(
@@ -327,7 +328,7 @@ class _Configurations(Source[Sequences]):
         arrays = _read_arrays(folder / "rows.npz")
         if arrays is None or not (folder / "examples.json.gz").exists():
             self._kind.say(f"{name}: sequences are made, once")
-            self._make(settings, folder)
+            self._make(name, settings, folder)
             arrays = _read_arrays(folder / "rows.npz")
         if arrays is None:
             raise DataError(f"{folder / 'rows.npz'} cannot be read.", "Delete it, and try again.")
@@ -347,8 +348,11 @@ class _Configurations(Source[Sequences]):
             file=folder / "examples.json.gz",
         )
 
-    def _make(self, settings: GeneratorSettings, folder: Path) -> None:
-        made = make_all(settings, self._kind.say)
+    def _make(self, name: str, settings: GeneratorSettings, folder: Path) -> None:
+        try:
+            made = make_all(settings, self._kind.say)
+        except DataError as error:
+            raise DataError(f"{name}: {error.message}", error.hint) from None
         arrays: dict[str, NDArray[Any]] = {}
         for split in _SPLITS:
             rows = [row for row in made.rows if row.split == split]

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import sympy
 
+from mdbench.derivations.classes import class_of_question, split_of
 from mdbench.derivations.distance import damerau_levenshtein
 from mdbench.derivations.integrals import antiderivative
 from mdbench.derivations.naming import LETTERS, in_canonical_names, rename
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Calculation", "calculate", "calculation"]
 
-_TRIES = 100_000
+_TRIES = 300
+_DRAWN = 100
+"""Expressions that are drawn for each that is wanted for a wrong answer, before fewer will do."""
 _ARITHMETIC = tuple(ARITHMETIC)
 
 
@@ -80,74 +83,143 @@ def calculation(
         Whether the expression has one variable, for the set Easy, or several.
     """
     rng = Random(f"{settings.seed}:{stream}:{index}")  # noqa: S311 - no secret
+    drawing = _Drawing(settings, rng, one_variable, in_splits=stream == "main")
     for _ in range(_TRIES):
-        found = _attempt(settings, rng, one_variable=one_variable)
+        found = drawing.calculation()
         if found is not None:
             return Calculation(index, stream, settings.task, *found)
-    raise RuntimeError(f"no calculation in {_TRIES} tries: {settings}")
+    raise RuntimeError(f"no calculation in {_TRIES} tries")
 
 
-def _attempt(
-    settings: GeneratorSettings, rng: Random, *, one_variable: bool
-) -> tuple[Any, ...] | None:
-    body = _expression(settings, rng, list(LETTERS), one_variable=one_variable)
-    if body is None:
-        return None
-    own = symbols_of(body)
-    variable = rng.choice(own)
-    answer = calculate(settings.task, body, variable)
-    if answer is None or not _fits(answer):
-        return None
-    negative = _nearest(settings, rng, body, variable, answer)
-    return None if negative is None else (body, variable, answer, negative)
+class _Asked(NamedTuple):
+    """An expression, by what it is differentiated or integrated, and what comes of it."""
+
+    body: sympy.Expr
+    variable: sympy.Symbol
+    answer: sympy.Expr
 
 
-def _expression(
-    settings: GeneratorSettings, rng: Random, letters: list[str], *, one_variable: bool
-) -> sympy.Expr | None:
-    if one_variable:
-        # Two letters are drawn as ever, and then made one, so that quotients and powers occur.
-        own = rng.choice(letters)
-        body = expression(rng, rng.sample(letters, 2), settings.premise_size, binary=_ARITHMETIC)
-        body = body.xreplace({each: symbol(own) for each in body.free_symbols})
-    else:
-        body = expression(rng, letters, settings.premise_size, binary=_ARITHMETIC)
-    count = len(body.free_symbols)
-    right = count == 1 if one_variable else count > 1
-    return body if right and is_readable(body) and _fits(body) else None
+class _Drawing:
+    """Draws calculations.
 
-
-def _nearest(
-    settings: GeneratorSettings,
-    rng: Random,
-    body: sympy.Expr,
-    variable: sympy.Symbol,
-    answer: sympy.Expr,
-) -> sympy.Expr | None:
-    """Give the wrong answer whose LaTeX is nearest to the right one.
-
-    Wrong are the same operation by another variable, and on other expressions of the same symbols.
+    Parameters
+    ----------
+    one_variable
+        Whether expressions have one variable, or several.
+    in_splits
+        Whether they are split by their classes.
     """
-    own = symbols_of(body)
-    letters = [str(each.name) for each in own]
-    if len(letters) == 1:
-        letters.append(rng.choice([letter for letter in LETTERS if letter not in letters]))
-    found = [calculate(settings.task, body, other) for other in own if other != variable]
-    for _ in range(settings.alternatives):
-        other = expression(rng, letters, settings.premise_size, binary=_ARITHMETIC)
-        if len(own) == 1:
-            other = other.xreplace({symbol(letters[1]): own[0]})
-        if other != body and is_readable(other) and variable in other.free_symbols:
-            found.append(calculate(settings.task, other, variable))
-    text = latex(answer)
-    wrong_ones = sorted(
-        {latex(each): each for each in found if each is not None and _fits(each)}.items(),
-        key=lambda item: (damerau_levenshtein(text, item[0]), item[0]),
-    )
-    for other_text, wrong in wrong_ones:
-        if other_text != text and agree(answer, wrong, everywhere=True) is False:
-            return wrong
-    return None
+
+    def __init__(
+        self, settings: GeneratorSettings, rng: Random, one_variable: bool, *, in_splits: bool
+    ) -> None:
+        self.settings = settings
+        self.task = settings.task
+        self.rng = rng
+        self.one_variable = one_variable
+        self.symmetric = settings.negatives == "symmetric"
+        self.in_splits = in_splits and self.symmetric and settings.split == "alpha"
+
+    def calculation(self) -> tuple[sympy.Expr, sympy.Symbol, sympy.Expr, sympy.Expr] | None:
+        """Draw what is asked about, the right and the wrong answer; None if there is none."""
+        body = self._expression()
+        if not self._can_be_asked(body):
+            return None
+        variable = self.rng.choice(symbols_of(body))
+        answer = calculate(self.task, body, variable)
+        if answer is None or not _fits(answer):
+            return None
+        wrong = self._nearest(_Asked(body, variable, answer))
+        if wrong is None:
+            return None
+        if self.symmetric and self.rng.random() < 0.5:  # noqa: PLR2004 - a coin
+            return *wrong, answer
+        return body, variable, answer, wrong.answer
+
+    def _expression(self) -> sympy.Expr:
+        letters = list(LETTERS)
+        if not self.one_variable:
+            return self._drawn(letters)
+        # Two letters are drawn as ever, and then made one, so that quotients and powers occur.
+        own = self.rng.choice(letters)
+        body = self._drawn(self.rng.sample(letters, 2))
+        return body.xreplace({each: symbol(own) for each in body.free_symbols})
+
+    def _drawn(self, letters: list[str]) -> sympy.Expr:
+        drawn = expression(self.rng, letters, self.settings.premise_size, binary=_ARITHMETIC)
+        return cast("sympy.Expr", drawn)
+
+    def _can_be_asked(self, body: sympy.Expr) -> bool:
+        count = len(body.free_symbols)
+        right = count == 1 if self.one_variable else count > 1
+        return right and is_readable(body) and _fits(body)
+
+    def _nearest(self, asked: _Asked) -> _Asked | None:
+        """Give the wrong answer whose LaTeX is nearest to the right one, and what it answers.
+
+        Wrong are the same operation by another variable, and on other expressions of the same
+        symbols.
+        """
+        own = symbols_of(asked.body)
+        stands_for = dict(zip(LETTERS, [str(each.name) for each in own], strict=False))
+        found: dict[str, tuple[sympy.Expr, sympy.Symbol]] = {}
+        for body, variable in self._others(asked, own):
+            answer = _answer(self.task, body, variable)
+            if answer is not None and _fits(answer := rename(answer, stands_for)):
+                found.setdefault(latex(answer), (body, variable))
+        text = latex(asked.answer)
+        found.pop(text, None)
+        for other in sorted(found, key=lambda other: (damerau_levenshtein(text, other), other)):
+            body, variable = (rename(each, stands_for) for each in found[other])
+            answer = calculate(self.task, body, variable)
+            if answer is not None and agree(asked.answer, answer, everywhere=True) is False:
+                return _Asked(body, variable, answer)
+        return None
+
+    def _others(
+        self, asked: _Asked, own: list[sympy.Symbol]
+    ) -> list[tuple[sympy.Expr, sympy.Symbol]]:
+        """Draw what else could be asked about, with the first letters for the names in their order.
+
+        There are few of these, so that most of what is drawn was drawn before.  With symmetric
+        negatives all of it could stand in the place of what is asked about, in the same split: what
+        is right in one would else be wrong in another, and never right there.
+        """
+        letters = list(LETTERS[: max(2, len(own))])
+        stand_ins = dict(zip([str(each.name) for each in own], letters, strict=False))
+        body, variable = (rename(each, stand_ins) for each in (asked.body, asked.variable))
+        split = self._split(body, variable)
+
+        def may_be(drawn: sympy.Expr, by: sympy.Symbol) -> bool:
+            if by not in drawn.free_symbols or not is_readable(drawn):
+                return False
+            if self.symmetric and not self._can_be_asked(drawn):
+                return False
+            return self._split(drawn, by) == split
+
+        found = [(body, by) for by in symbols_of(body) if by != variable and may_be(body, by)]
+        wanted = self.settings.alternatives
+        for _ in range(_DRAWN * wanted):
+            drawn = self._drawn(letters)
+            if self.one_variable:
+                drawn = drawn.xreplace({symbol(letters[1]): symbol(letters[0])})
+            if drawn != body and may_be(drawn, variable):
+                found.append((drawn, variable))
+                wanted -= 1
+                if not wanted:
+                    break
+        return found
+
+    def _split(self, body: sympy.Expr, variable: sympy.Symbol) -> str:
+        """Say in which split all that is asked like this is; the same for all if none counts."""
+        if not self.in_splits:
+            return ""
+        return split_of(self.settings, class_of_question(self.task, body, variable))
+
+
+@lru_cache(maxsize=50_000)
+def _answer(task: str, body: sympy.Expr, variable: sympy.Symbol) -> sympy.Expr | None:
+    return calculate(task, body, variable)
 
 
 def _fits(expr: sympy.Expr) -> bool:

@@ -69,7 +69,7 @@ def generate(settings: GeneratorSettings, stream: str, index: int) -> Derivation
         if found is not None:
             steps, negative = found
             return Derivation(index, stream, tuple(steps), (negative,))
-    raise RuntimeError(f"no derivation in {_MOST_PREFIXES} tries: {settings}")
+    raise RuntimeError(f"no derivation in {_MOST_PREFIXES} tries")
 
 
 def _attempt(settings: GeneratorSettings, rng: Random) -> tuple[list[Step], Step] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections import deque
+from collections import Counter, deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from queue import SimpleQueue
@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 from mdbench.children import Child
 from mdbench.derivations.calculus import Calculation, calculation
+from mdbench.derivations.classes import split_of
 from mdbench.derivations.generation import generate
+from mdbench.derivations.integrals import learn, news
 from mdbench.derivations.perturbations import (
     alternative_results,
     equation_conversion,
@@ -22,6 +24,7 @@ from mdbench.derivations.perturbations import (
 from mdbench.derivations.records import context_class, record
 from mdbench.derivations.settings import GeneratorSettings
 from mdbench.derivations.texts import texts, trees
+from mdbench.errors import DataError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -45,6 +48,11 @@ _CHUNK = 10
 _CHUNK_SECONDS, _ONE_SECONDS = 300, 30
 """CPU time for a chunk, and for each of its examples where a chunk took longer."""
 _MOST_SKIPPED = 1000
+_PATIENCE = 50
+"""How many times the examples that a split should need for its next one may be drawn in vain."""
+_WIDER = "Raise premise_size, steps or alternatives, so that more examples differ."
+_ENVIRONMENT = {"SYMPY_CACHE_SIZE": "20000"}
+"""Measured: calculus takes a third less CPU time than with the 1,000 results that SymPy keeps."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +105,9 @@ def answer(question: dict[str, Any]) -> dict[str, Any]:
     """Make some examples: what a child process is asked."""
     settings = GeneratorSettings(**question["settings"])
     stream, first, count = question["stream"], question["first"], question["count"]
-    return {"examples": [_example(settings, stream, n) for n in range(first, first + count)]}
+    learn(question.get("integrals", ()))
+    examples = [_example(settings, stream, n) for n in range(first, first + count)]
+    return {"examples": examples, "integrals": news()}
 
 
 def _example(settings: GeneratorSettings, stream: str, index: int) -> dict[str, Any]:
@@ -108,7 +118,8 @@ def _example(settings: GeneratorSettings, stream: str, index: int) -> dict[str, 
     )
     made = {"record": record(example, settings), "split": stream}
     if stream == "main":
-        made["split"] = _split(settings, context_class(example))
+        by_class = settings.split == "alpha"
+        made["split"] = split_of(settings, context_class(example)) if by_class else "training"
     perturbed = made["split"] == "test"
     made["rows"] = {
         name: [texts(each), trees(each)]
@@ -128,17 +139,6 @@ def _versions(example: Derivation | Calculation, settings: GeneratorSettings) ->
     return found | {"ee": expression_exchange(example), "ar": alternative_results(example)}
 
 
-def _split(settings: GeneratorSettings, alpha: str) -> str:
-    """Say in which split an example is: by its class, or as it comes."""
-    if settings.split == "authors":
-        return "training"
-    sizes = (settings.train, settings.validation, settings.test)
-    draw = Random(f"{settings.seed}:split:{alpha}").random() * sum(sizes)  # noqa: S311 - no secret
-    if draw < sizes[0]:
-        return "train"
-    return "validation" if draw < sizes[0] + sizes[1] else "test"
-
-
 def make_all(
     settings: GeneratorSettings, say: Callable[[str], None] = lambda _text: None, processes: int = 0
 ) -> Made:
@@ -153,8 +153,8 @@ def make_all(
 
     Raises
     ------
-    RuntimeError
-        If hardly any example can be made.
+    DataError
+        If hardly any example can be made, or none that is in one of the splits.
     """
     made = Made()
     with _Makers(processes or len(os.sched_getaffinity(0))) as makers:
@@ -178,13 +178,18 @@ def make_all(
 
 
 class _Makers:
-    """Processes that make examples, each asked by a thread of its own."""
+    """Processes that make examples, each asked by a thread of its own.
+
+    What integrals one has worked out the others are told with the next question.
+    """
 
     def __init__(self, count: int) -> None:
         self.count = count
         self._closing = False
+        self._integrals: list[tuple[Child, list[str | None]]] = []
+        self._told: Counter[Child] = Counter()
         self._free: SimpleQueue[Child] = SimpleQueue()
-        self._all = [Child(__name__, _CHUNK_SECONDS) for _ in range(count)]
+        self._all = [Child(__name__, _CHUNK_SECONDS, _ENVIRONMENT) for _ in range(count)]
         for child in self._all:
             self._free.put(child)
         self._threads = ThreadPoolExecutor(count)
@@ -216,24 +221,38 @@ class _Makers:
         child = self._free.get()
         question = {"settings": asdict(settings), "stream": stream}
         try:
-            found = child.ask({**question, "first": first, "count": _CHUNK})
+            found = self._ask(child, {**question, "first": first, "count": _CHUNK})
             if "error" not in found:
                 return list(found["examples"])
             examples: list[dict[str, Any]] = []
             for index in range(first, first + _CHUNK):
                 if self._closing:
                     return examples
-                found = child.ask({**question, "first": index, "count": 1}, _ONE_SECONDS)
+                one = {**question, "first": index, "count": 1}
+                found = self._ask(child, one, _ONE_SECONDS)
                 why = str(found.get("error", ""))
                 if why and not why.startswith(
                     "it "
                 ):  # no limit of the child, but a mistake of ours
-                    raise RuntimeError(f"example {index} of {stream} cannot be made: {why}")
+                    raise DataError(f"example {index} of {stream} cannot be made: {why}.", _WIDER)
                 skipped = {"skipped": index, "why": why}
                 examples += found.get("examples", [skipped])
             return examples
         finally:
             self._free.put(child)
+
+    def _ask(
+        self, child: Child, question: dict[str, Any], seconds: int | None = None
+    ) -> dict[str, Any]:
+        """Put a question, with what others have worked out since the last one."""
+        known = len(self._integrals)
+        untold = self._integrals[self._told[child] : known]
+        others = [each for who, each in untold if who is not child]
+        found = child.ask({**question, "integrals": others}, seconds)
+        # A process that was ended has forgotten what it was told.
+        self._told[child] = 0 if "error" in found else known
+        self._integrals += [(child, each) for each in found.get("integrals", ())]
+        return found
 
 
 def _fill(  # noqa: PLR0917 - each is another thing
@@ -249,16 +268,22 @@ def _fill(  # noqa: PLR0917 - each is another thing
     missing = {name for name, count in wanted.items() if count}
     if not missing:
         return
-    total, done = sum(wanted.values()), 0
+    total, done, in_vain = sum(wanted.values()), 0, 0
+    patience = _PATIENCE * total // min(wanted[name] for name in missing)
     for example in makers.stream(settings, stream):
         if "skipped" in example:
             made.skipped.append((stream, example["skipped"]))
             if len(made.skipped) > _MOST_SKIPPED:
-                raise RuntimeError(f"no examples can be made: {example['why']}")
+                raise DataError(f"no examples can be made: {example['why']}.", _WIDER)
             continue
         split = example["split"]
         if split not in missing:
+            in_vain += 1
+            if in_vain > patience:
+                lacking = ", ".join(sorted(missing))
+                raise DataError(f"no example of {patience} more is in {lacking}.", _WIDER)
             continue
+        in_vain = 0
         pair = len(records[split])
         records[split].append(example["record"])
         made.rows += _rows(split, pair, example["rows"])

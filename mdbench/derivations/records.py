@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import sympy
 
 from mdbench.derivations.calculus import Calculation, calculate
-from mdbench.derivations.naming import shade, shades
+from mdbench.derivations.classes import class_of, class_of_question
 from mdbench.derivations.operators import PREMISES, replay
-from mdbench.derivations.settings import GENERATOR, TASKS, GeneratorSettings
+from mdbench.derivations.settings import GENERATORS, TASKS, GeneratorSettings
 from mdbench.derivations.steps import Derivation, Step, mirrored
 from mdbench.derivations.writing import latex, read, write
 from mdbench.errors import DataError, did_you_mean
@@ -65,19 +65,12 @@ def _class_of(steps: Sequence[Step]) -> str:
     for step in steps:
         words.append((step.op, step.refs, step.operand is None))
         parts += [step.lhs, step.rhs] + ([] if step.operand is None else [step.operand])
-    return _hashed(words, parts)
+    return class_of(words, parts)
 
 
 @alpha_class.register
 def _(example: Calculation) -> str:
-    return _hashed([example.task], [example.expression, example.variable])
-
-
-def _hashed(words: Sequence[object], parts: Sequence[Any]) -> str:
-    colours = shades(parts, signed=False)
-    memo: dict[Any, int] = {}
-    content = [*words, *(shade(part, colours, memo, signed=False) for part in parts)]
-    return hashlib.sha256(repr(content).encode()).hexdigest()[:16]
+    return class_of_question(example.task, example.expression, example.variable)
 
 
 def record(example: Derivation | Calculation, settings: GeneratorSettings) -> dict[str, Any]:
@@ -86,7 +79,7 @@ def record(example: Derivation | Calculation, settings: GeneratorSettings) -> di
     return {
         "id": _identity(content),
         "generator": {
-            "version": GENERATOR,
+            "version": GENERATORS[settings.task],
             "seed": settings.seed,
             "stream": example.stream,
             "index": example.index,

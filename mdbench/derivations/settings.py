@@ -10,11 +10,11 @@ from mdbench.errors import DataError, did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["GENERATOR", "TASKS", "GeneratorSettings", "read_settings"]
+__all__ = ["GENERATORS", "TASKS", "GeneratorSettings", "read_settings"]
 
-GENERATOR = 2
-"""Raised with every change after which other derivations come for the same seed."""
-TASKS = ("structured", "differentiate", "integrate")
+GENERATORS = {"structured": 2, "differentiate": 3, "integrate": 3}
+"""By task; raised with every change after which other examples come for the same seed."""
+TASKS = tuple(GENERATORS)
 _WORDS = {
     "task": TASKS,
     "mode": ("closed", "prefix"),
@@ -43,7 +43,8 @@ class GeneratorSettings:
         of six that is closed, as the authors cut them.
     negatives
         ``symmetric``: both candidates are drawn in the same way, and a coin says which is right.
-        ``authors``: the wrong one is any next step.
+        In calculus it says which of two expressions is asked about; both are in one split.
+        ``authors``: the wrong one is any next step, or the nearest wrong answer of calculus.
     split
         ``alpha``: derivations whose steps but the last differ in names only are in one split.
         ``authors``: sequences are shuffled and cut, so that the halves of a pair may be in two.

@@ -1,0 +1,81 @@
+"""Which landed answers fit the noisy field better, in weak form, than its true equations do.
+
+Run as ``python benchmarks/bench_weak_truths.py``, or with levels of noise: ``... clean 20``.  The
+loss is that by which the bench chooses among candidates, so an answer is compared with the truth on
+the data that it was fitted to.  Answers are those of ``docs/results/pde.csv``; the answer 0 has a
+loss of 1.  It takes a minute.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mdbench import datatypes
+from mdbench.expressions import parse
+from mdbench.protocols import Protocol
+from mdbench.reports.combine import read_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mdbench.datatypes.shared.equations import EquationTask
+
+ROOT = Path(__file__).resolve().parents[1]
+LEVELS = (None, 40.0, 30.0, 20.0, 10.0)
+MARGIN = 0.01
+"""What a loss has to be lower by, relative to the truth's."""
+
+
+def loss_of(task: EquationTask[Any], equations: Sequence[str]) -> float:
+    """Give the weak loss of equations, the mean over the targets."""
+    evidence = task.evidence
+    assert evidence is not None
+    shape = next(iter(evidence.columns.values())).shape
+    found = []
+    for target, text in enumerate(equations):
+        values = parse(text, task.variables).evaluate(evidence.columns)
+        found.append(evidence.loss(np.broadcast_to(values, shape), target))
+    return float(np.mean(found))
+
+
+def main() -> None:
+    """Print a line for each level and field, and how many truths are beaten."""
+    asked = [None if text == "clean" else float(text) for text in sys.argv[1:]] or LEVELS
+    landed = [record for _, record in read_rows(ROOT / "docs" / "results" / "pde.csv")]
+    with tempfile.TemporaryDirectory() as cache:
+        source = (kind := datatypes.find("pde", ROOT / "datasets" / "pde", Path(cache))).source()
+        for level in asked:
+            beaten, by_zero = 0, 0
+            for system in source.names():
+                data = source.load(system, snr_db=level, seed=0, protocol=Protocol.STRICT)
+                task = kind.task(data, "field", Protocol.STRICT)
+                truth = loss_of(task, data.truth)
+                losses = {
+                    record["algorithm"]: loss_of(task, record["equations"])
+                    for record in landed
+                    if (record["dataset"], record.get("snr_db")) == (system, level)
+                    and record.get("equations")
+                    and not record["metrics"].get("identified")
+                }
+                better = {
+                    name: f"{loss:.2g}"
+                    for name, loss in losses.items()
+                    if loss < truth * (1 - MARGIN)
+                }
+                beaten += bool(better)
+                by_zero += truth > 1 + MARGIN
+                print(f"{_shown(level):<6} {system:<28} truth {truth:.2g}  {better or ''}")
+            print(f"{_shown(level)}: {beaten} beaten by a wrong answer, {by_zero} by 0", flush=True)
+
+
+def _shown(level: float | None) -> str:
+    return f"{level:g} dB" if level else "clean"
+
+
+if __name__ == "__main__":
+    main()
