@@ -54,6 +54,7 @@ RUNS: dict[str, tuple[str, ...]] = {
         "--algorithm zero mean linear truth sindy esindy integral rk4sindy --with-noise",
         "--algorithm operon --with-noise",
         "--algorithm pysindy eql udsr --timeout 30",
+        "--algorithm afp afp_fe gplearn dsr bingo rils_rols --timeout 10",
     ),
     "pde": (f"{_PDE} --with-noise --timeout 600",),
     "srsd": ("--algorithm truth operon afp afp_fe gplearn screening --dataset easy --timeout 10",),
@@ -78,7 +79,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "derivation-leak": (f"{_QUICK} --dataset leak",),
     "derivation-authors": (f"{_QUICK} replay --dataset authors",),
     "derivation-steps": (f"{_QUICK} replay --dataset structured-2 structured-4",),
-    "derivation-calculus": (f"{_QUICK} --dataset differentiate",),
+    "derivation-calculus": (f"{_QUICK} --dataset differentiate integrate",),
     "derivation-paper": (f"{_QUICK} replay transformer --dataset structured-3",),
 }
 """What is run for each data type, besides where and with how many jobs at a time.
