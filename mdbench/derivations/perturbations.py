@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from mdbench.derivations.calculus import Calculation
 from mdbench.derivations.naming import GREEK, LETTERS, names, rename
-from mdbench.derivations.operators import SUBSTITUTIONS
+from mdbench.derivations.operators import SUBSTITUTIONS, replay
 from mdbench.derivations.steps import Derivation, Step
+from mdbench.errors import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     import sympy
 
@@ -21,28 +22,46 @@ __all__ = [
     "equation_conversion",
     "expression_exchange",
     "renamed",
-    "renaming",
+    "renamings",
     "variable_renaming",
 ]
 
+_TRIES = 10
 _MIRRORED = dict(zip(SUBSTITUTIONS, reversed(SUBSTITUTIONS), strict=True))
 
 
-def renaming(example: Derivation | Calculation, seed: int) -> dict[str, str] | None:
-    """Draw a Greek name for each name; None where there are more than ten."""
+def renamings(example: Derivation | Calculation, seed: int) -> Iterator[dict[str, str]]:
+    """Draw a Greek name for each name, some times; never where there are more than ten."""
     found = names(_expressions(example))
     if len(found) > len(GREEK):
-        return None
+        return
     rng = Random(f"{seed}:{example.stream}:{example.index}:names")  # noqa: S311 - no secret
-    return dict(zip(found, rng.sample(GREEK, len(found)), strict=True))
+    for _ in range(_TRIES):
+        yield dict(zip(found, rng.sample(GREEK, len(found)), strict=True))
 
 
 def variable_renaming(
     example: Derivation | Calculation, seed: int
 ) -> Derivation | Calculation | None:
-    """VR: give all symbols and functions Greek names, each one of its own; None beyond ten."""
-    new = renaming(example, seed)
-    return None if new is None else renamed(example, new)
+    """VR: give all symbols and functions Greek names, each one of its own.
+
+    Names may say how SymPy writes signs, sin(a - b) or -sin(b - a), and in which order it has
+    derivatives; where a step would not replay for that, others are drawn.  None if none will do,
+    or if there are more than ten names.
+    """
+    for new in renamings(example, seed):
+        found = renamed(example, new)
+        if isinstance(found, Calculation) or _replays(found):
+            return found
+    return None
+
+
+def _replays(example: Derivation) -> bool:
+    try:
+        replay(example)
+    except DataError:
+        return False
+    return True
 
 
 def renamed(example: Derivation | Calculation, new: Mapping[str, str]) -> Derivation | Calculation:

@@ -89,7 +89,8 @@ def is_readable(expr: sympy.Basic) -> bool:
     """Tell whether an expression has no parts beyond those that can be written.
 
     So there is no nan, no infinity, no imaginary unit, no ``Subs`` and no ``Piecewise`` in it,
-    and undefined functions have nothing but symbols as arguments.
+    and undefined functions have nothing but symbols as arguments.  What is read is the same: now
+    and then SymPy leaves something like exp(0) behind, which is 1 when it is built again.
     """
     known = _readable.get(expr)
     if known is None:
@@ -99,7 +100,7 @@ def is_readable(expr: sympy.Basic) -> bool:
 
 def _is_readable(expr: sympy.Basic) -> bool:
     if type(expr) in _SIMPLE:
-        return all(map(is_readable, expr.args))
+        return all(map(is_readable, expr.args)) and bool(expr.func(*expr.args) == expr)
     if isinstance(expr, AppliedUndef):
         return all(each.is_Symbol for each in expr.args)
     if expr.is_Symbol:
