@@ -9,7 +9,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.spatial import KDTree
 
 from mdbench.data.smoothing import FEWEST_SAMPLES, smooth
 
@@ -198,6 +197,8 @@ def near_noise(x: Array, y: Array) -> float | None:
     if not scaled.size:
         return float(np.var(y))
     near = min(_NEAR, len(y) // 3)
+    from scipy.spatial import KDTree  # noqa: PLC0415 - takes a moment to load
+
     distances, neighbours = KDTree(scaled).query(scaled, k=near + 1)
     delta = np.mean(distances[:, 1:] ** 2, axis=0)
     gamma = np.mean((y[neighbours[:, 1:]] - y[:, None]) ** 2, axis=0) / 2

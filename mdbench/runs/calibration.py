@@ -1,4 +1,4 @@
-"""How fast a machine is: the same small work, done for a second on one core.
+"""How fast a machine is: the same small work, done for half a second on one core.
 
 The work is what methods and bench do in Python and NumPy without BLAS, whose threads and kernels
 would make it a measurement of something else.
@@ -13,7 +13,7 @@ import numpy as np
 
 __all__ = ["SECONDS", "calibrate"]
 
-SECONDS: Final = 1.0
+SECONDS: Final = 0.5
 """How long it is done."""
 _SIZE: Final = 20_000
 
