@@ -559,6 +559,20 @@ def test_code_is_copied_or_selected(opened: Browser) -> None:
     assert opened.run("String(getSelection()).includes('begin{align}')")
 
 
+@pytest.mark.browser
+@needs_browser
+def test_no_block_of_a_heat_map_covers_a_name(opened: Browser) -> None:
+    opened.run("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+    covered = opened.run(
+        "[...document.querySelectorAll('svg.heat > g')].filter(g => g.checkVisibility())"
+        ".map(g => [g.querySelector(':scope > text'), ...g.querySelectorAll('path')]"
+        ".map(e => e.getBoundingClientRect()))"
+        ".filter(([name, ...blocks]) => blocks.some(b => name.right > b.left)).length"
+    )
+    assert opened.run("document.querySelectorAll('svg.heat > g').length") > 0
+    assert covered == 0
+
+
 CONTRAST = """(() => {
   const numbers = (text) => text.match(/[\\d.]+/g).map(Number);
   const rgb = (text) => { const n = numbers(text); return [...n.slice(0, 3), n[3] ?? 1]; };
