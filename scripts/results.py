@@ -56,7 +56,10 @@ RUNS: dict[str, tuple[str, ...]] = {
         "--algorithm pysindy eql udsr --timeout 30",
         "--algorithm afp afp_fe gplearn dsr bingo rils_rols --timeout 10",
     ),
-    "pde": (f"{_PDE} --with-noise --timeout 600",),
+    "pde": (
+        f"{_PDE} --with-noise --timeout 600",
+        "--algorithm ewsindy deepmod operon --timeout 60",
+    ),
     "srsd": ("--algorithm truth operon afp afp_fe gplearn screening --dataset easy --timeout 10",),
     "real": (
         "--algorithm zero mean linear truth",
