@@ -331,21 +331,28 @@ def _compare(
     return Reference(data_type, board, boards, numbers, figures_in)
 
 
-_QUESTION = ("algorithm", "dataset", "snr_db", "seed", "protocol", "part", "options")
-"""What a record answers; where there is a new one, the one that was there is dropped."""
+_QUESTION = ("algorithm", "dataset", "snr_db", "seed", "protocol", "part")
+"""What a record answers, with its options; where there is a new one, the old one is dropped."""
 
 
 def with_kept(
     records: Sequence[tuple[Path, dict[str, Any]]], table: Path
 ) -> list[tuple[Path, dict[str, Any]]]:
-    """Add what a page's table has of questions that were not asked again."""
+    """Add what a page's table has of questions that were not asked again.
+
+    Of a question that was asked several times the last record stays.
+    """
 
     def question(record: Mapping[str, Any]) -> str:
-        return repr([record.get(name) or None for name in _QUESTION])
+        options = {name: str(value) for name, value in (record.get("options") or {}).items()}
+        return repr([record.get(name) or None for name in _QUESTION] + sorted(options.items()))
 
-    new = {question(record) for _, record in records}
     kept = [(table.parent / name, record) for name, record in read_rows(table)]
-    return [*(one for one in kept if question(one[1]) not in new), *records]
+    last: dict[str, tuple[Path, dict[str, Any]]] = {}
+    for one in [*kept, *records]:
+        last.pop(question(one[1]), None)
+        last[question(one[1])] = one
+    return list(last.values())
 
 
 def _truths(workspace: Workspace) -> dict[str, str]:

@@ -135,3 +135,17 @@ def test_what_was_not_asked_again_is_kept(script: ModuleType, tmp_path: Path) ->
     every = script.with_kept(again, tmp_path / "ode.csv")
     assert [one["metrics"].get("nmse") for _, one in every if one["algorithm"] == "sindy"] == [0.25]
     assert every[0][0].name == "all-ode.jsonl"
+
+
+def test_of_a_question_the_last_record_stays(script: ModuleType, tmp_path: Path) -> None:
+    def one(value: float, rows: int) -> dict[str, Any]:
+        record = data("deepmod", "rc-circuit", metrics={"nmse": value})
+        return record | {"options": {"max_rows": rows}}
+
+    table = tmp_path / "ode.csv"
+    write_table([flatten("all-ode.jsonl", one(0.5, 10))], table)
+    new = [(tmp_path / "deepmod-ode.jsonl", one(value, 10)) for value in (0.25, 0.125)]
+    (kept,) = script.with_kept(new, table)  # in a table all that is asked is text
+    assert kept[1]["metrics"]["nmse"] == 0.125
+    other = [(tmp_path / "deepmod-ode.jsonl", one(0.25, 20))]
+    assert len(script.with_kept(other, table)) == 2
