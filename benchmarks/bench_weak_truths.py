@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mdbench import datatypes
+from mdbench.drawing.numbers import noise_name
 from mdbench.expressions import parse
 from mdbench.protocols import Protocol
 from mdbench.reports.combine import read_rows
@@ -35,12 +36,8 @@ def loss_of(task: EquationTask[Any], equations: Sequence[str]) -> float:
     """Give the weak loss of equations, the mean over the targets."""
     evidence = task.evidence
     assert evidence is not None
-    shape = next(iter(evidence.columns.values())).shape
-    found = []
-    for target, text in enumerate(equations):
-        values = parse(text, task.variables).evaluate(evidence.columns)
-        found.append(evidence.loss(np.broadcast_to(values, shape), target))
-    return float(np.mean(found))
+    read = [parse(text, task.variables).evaluate(evidence.columns) for text in equations]
+    return float(np.mean([evidence.loss(values, target) for target, values in enumerate(read)]))
 
 
 def main() -> None:
@@ -69,12 +66,11 @@ def main() -> None:
                 }
                 beaten += bool(better)
                 by_zero += truth > 1 + MARGIN
-                print(f"{_shown(level):<6} {system:<28} truth {truth:.2g}  {better or ''}")
-            print(f"{_shown(level)}: {beaten} beaten by a wrong answer, {by_zero} by 0", flush=True)
-
-
-def _shown(level: float | None) -> str:
-    return f"{level:g} dB" if level else "clean"
+                print(f"{noise_name(level):<6} {system:<28} truth {truth:.2g}  {better or ''}")
+            print(
+                f"{noise_name(level)}: {beaten} beaten by a wrong answer, {by_zero} by 0",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

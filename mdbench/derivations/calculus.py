@@ -160,10 +160,12 @@ class _Drawing:
         Wrong are the same operation by another variable, and on other expressions of the same
         symbols.
         """
-        own = symbols_of(asked.body)
-        stands_for = dict(zip(LETTERS, [str(each.name) for each in own], strict=False))
+        own = [str(each.name) for each in symbols_of(asked.body)]
+        stand_ins = dict(zip(own, LETTERS, strict=False))
+        stands_for = {letter: name for name, letter in stand_ins.items()}
+        known = (rename(each, stand_ins) for each in (asked.body, asked.variable))
         found: dict[str, tuple[sympy.Expr, sympy.Symbol]] = {}
-        for body, variable in self._others(asked, own):
+        for body, variable in self._others(*known):
             answer = _answer(self.task, body, variable)
             if answer is not None and _fits(answer := rename(answer, stands_for)):
                 found.setdefault(latex(answer), (body, variable))
@@ -177,27 +179,23 @@ class _Drawing:
         return None
 
     def _others(
-        self, asked: _Asked, own: list[sympy.Symbol]
+        self, body: sympy.Expr, variable: sympy.Symbol
     ) -> list[tuple[sympy.Expr, sympy.Symbol]]:
-        """Draw what else could be asked about, with the first letters for the names in their order.
+        """Draw what else could be asked about, in the first letters, as what is asked about is.
 
         There are few of these, so that most of what is drawn was drawn before.  With symmetric
         negatives all of it could stand in the place of what is asked about, in the same split: what
         is right in one would else be wrong in another, and never right there.
         """
+        own = symbols_of(body)
         letters = list(LETTERS[: max(2, len(own))])
-        stand_ins = dict(zip([str(each.name) for each in own], letters, strict=False))
-        body, variable = (rename(each, stand_ins) for each in (asked.body, asked.variable))
         split = self._split(body, variable)
 
         def may_be(drawn: sympy.Expr, by: sympy.Symbol) -> bool:
-            if by not in drawn.free_symbols or not is_readable(drawn):
-                return False
-            if self.symmetric and not self._can_be_asked(drawn):
-                return False
-            return self._split(drawn, by) == split
+            right = self._can_be_asked if self.symmetric else is_readable
+            return by in drawn.free_symbols and right(drawn) and self._split(drawn, by) == split
 
-        found = [(body, by) for by in symbols_of(body) if by != variable and may_be(body, by)]
+        found = [(body, by) for by in own if by != variable and may_be(body, by)]
         wanted = self.settings.alternatives
         for _ in range(_DRAWN * wanted):
             drawn = self._drawn(letters)
