@@ -6,11 +6,13 @@ import random
 import re
 from typing import Any
 
+import numpy as np
 import pytest
 
 from mdbench.expressions.fidelity import Verdict, compare
+from mdbench.expressions.grammar import read
 from mdbench.expressions.skeleton import same_skeleton
-from mdbench.expressions.written import Written
+from mdbench.expressions.written import Written, written
 
 NAMES = ("x", "y", "z")
 
@@ -91,6 +93,63 @@ def test_constants_drawn_anew_make_the_same_skeleton(seed: int) -> None:
     assert same_skeleton(truth, answer, NAMES, NAMES, domain) is True
     assert same_skeleton(truth, f"{answer} + 0.3*x*y*z", NAMES, NAMES, domain) is False
     assert same_skeleton(f"{truth} + 0.3*x*y*z", answer, NAMES, NAMES, domain) is False
+
+
+COLUMNS = ["x", "x*y", "x**2", "sin(x)", "sin(x)**2", "cos(x)", "exp(y)", "1/y", "x/y", "sqrt(z)"]
+COLUMNS += ["tanh(x*z)", "log(z)", "abs(x - y)", "1"]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_sum_is_the_truth_where_it_has_the_same_columns(seed: int) -> None:
+    """No column is a sum of others here, so the support decides."""
+    generator = random.Random(seed)
+    order = generator.sample(COLUMNS, len(COLUMNS))
+    has, more = order[:4], order[4]
+
+    def written_out(columns: list[str]) -> str:
+        size = 10 ** generator.uniform(-3, 3)
+        return " + ".join(
+            f"{generator.choice((1, -1)) * size * generator.uniform(0.3, 3)!r}*{column}"
+            for column in generator.sample(columns, len(columns))
+        )
+
+    domain = tuple((name, 0.2, 2.0) for name in NAMES)
+    for truth, answer, same in [
+        (has, has, True),
+        (has, [*has, more], False),
+        ([*has, more], has, False),
+        ([*has[1:], more], has, False),
+    ]:
+        found = same_skeleton(written_out(truth), written_out(answer), NAMES, NAMES, domain)
+        assert found is same, (truth, answer)
+
+
+@pytest.mark.parametrize(
+    ("text", "linear"),
+    [
+        ("1.2*sin(x) - 0.4*y/x + 3.1", True),
+        ("x + 1.2*y*(z - 3.1)", False),
+        ("(1.2*x + y)/z - -0.3*x", True),
+        ("x/(1.2*y + 0.3)", False),
+        ("x*(y + 1.2*z)*sqrt(z)", True),
+        ("sin(1.2*x)", False),
+        ("max(1.2*x, y)", False),
+        ("(1.2*x + y)**2", False),
+        ("1.2**x", False),
+        ("1.2*x**0.4", False),
+        ("1.2*x**3 - 0.7*x", True),
+    ],
+)
+def test_linear_in_the_constants_is_what_adds_up(text: str, linear: bool) -> None:
+    answer = written(read(text, NAMES), named=True)
+    generator = np.random.default_rng(0)
+    columns = {name: generator.uniform(0.5, 2, 50) for name in NAMES}
+    first, second = generator.uniform(0.5, 2, (2, len(answer.start)))
+    none = np.zeros(len(first))
+    values = [answer.values(columns, c) for c in (first + second, none, first, second)]
+    adds_up = np.allclose(values[0] + values[1], values[2] + values[3], rtol=1e-9)
+    assert adds_up is linear
+    assert answer.is_linear is linear
 
 
 def test_what_is_too_large_is_undecided() -> None:

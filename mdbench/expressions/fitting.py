@@ -65,14 +65,50 @@ def fitted_written(
         None where no way was found.
     """
     least = 1e-2 * float(np.median(np.abs(wanted))) + 1e-300
+    if equation.is_linear:
+        constants = _solved(equation, columns, wanted, least, start, free)
+        return constants if _is_near(equation, columns, wanted, least, constants) else None
     order = np.argsort(_distances(columns), kind="stable")
     constants = start
     for share in _SHARES:
         kept = order[: max(int(share * len(order)), 2 * len(start) + 2)]
         near = {name: column[kept] for name, column in columns.items()}
         constants = _fitted(equation, near, wanted[kept], least, constants, free)
+    return constants if _is_near(equation, columns, wanted, least, constants) else None
+
+
+def _is_near(
+    equation: Written, columns: Mapping[str, Array], wanted: Array, least: float, constants: Array
+) -> bool:
     error, _ = _residuals(equation, columns, wanted, least, constants)
-    return constants if float(np.max(np.abs(error))) <= _NEAR else None
+    return float(np.max(np.abs(error))) <= _NEAR
+
+
+def _solved(  # noqa: PLR0917 - what a fit needs
+    equation: Written,
+    columns: Mapping[str, Array],
+    wanted: Array,
+    least: float,
+    start: Array,
+    free: Sequence[int],
+) -> Array:
+    """Solve for constants that the values are linear in, as near to the start as there are some.
+
+    What least squares of all points do not reach within some share, no choice of them does.
+    """
+    units = np.eye(len(start))[list(free)]
+    bare = equation.values(columns, np.zeros(len(start)))
+    slopes = np.array([equation.values(columns, unit) - bare for unit in units]).T
+    weights = 1 / (np.abs(wanted) + least)
+    missing = (wanted - equation.values(columns, start)) * weights
+    slopes = slopes.reshape(-1, len(free)) * weights[:, None]
+    if not (np.isfinite(slopes).all() and np.isfinite(missing).all()):
+        return start
+    lengths = np.max(np.abs(slopes), axis=0, initial=0.0)
+    lengths[lengths == 0] = 1.0
+    shift = np.zeros(len(start))
+    shift[list(free)] = np.linalg.lstsq(slopes / lengths, missing, rcond=None)[0] / lengths
+    return start + shift
 
 
 def _distances(columns: Mapping[str, Array]) -> Array:

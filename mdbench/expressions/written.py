@@ -7,6 +7,7 @@ exponent is structure.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,6 +45,11 @@ class Written:
     start: Array
     exponents: frozenset[int]
 
+    @cached_property
+    def is_linear(self) -> bool:
+        """Whether the values are a sum of each constant times a column, besides a column."""
+        return _degree(self.tree) <= 1
+
     def values(self, columns: Mapping[str, Array], constants: Array) -> Array:
         """Give the values with other constants."""
         n = len(next(iter(columns.values())))
@@ -65,6 +71,29 @@ class Written:
     def precise(self, point: Mapping[str, Any], constants: Sequence[Any]) -> Any:
         """Give the value at a point of balls, with the present precision."""
         return precise_value(self.tree, {**point, **{f"#{k}": c for k, c in enumerate(constants)}})
+
+
+def _degree(node: Node) -> int:
+    """Give the degree of a tree in its constants; 2 also for what is no polynomial in them."""
+    match node:
+        case Variable():
+            return int(node.name.startswith("#"))
+        case Negation():
+            return _degree(node.operand)
+        case Chain():
+            degree = _degree(node.first)
+            for symbol, operand in node.rest:
+                other = _degree(operand)
+                if symbol in "+-":
+                    degree = max(degree, other)
+                else:
+                    degree += 2 * other if symbol == "/" else other
+            return min(degree, 2)
+        case Power():
+            return 2 * min(_degree(node.base) + _degree(node.exponent), 1)
+        case Call():
+            return 2 * min(sum(map(_degree, node.arguments)), 1)
+    return 0
 
 
 def written(node: Node, *, named: bool, scaled: bool = False) -> Written:
