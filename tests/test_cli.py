@@ -170,6 +170,8 @@ def test_users_own_csv(capsys: Output) -> None:
         ("run --algorithm zeros --data-type ode", "Did you mean zero?"),
         ("run --algorithm zero --data-type odd", "Did you mean ode?"),
         ("run --algorithm zero --data-type ode --dataset rc-circus", "Did you mean rc-circuit"),
+        ("run --algoritm=zero --data-type ode", "Did you mean --algorithm?"),
+        ("plan --algorithm zero --data_typ ode", "Did you mean --data-type?"),
         ("run --algorithm zero", "--data-type"),
         ("run --algorithm zero --data-type ode --no-such-option", "--no-such-option"),
         ("run --algorithm zero --data-type ode --timeout 0", "--timeout is '0'"),

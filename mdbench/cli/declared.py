@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -138,6 +139,11 @@ class Told:
         """Read a command line without a study."""
         for name, (option, needed) in typed_fields(RunOptions).items():
             if needed and not self.given[name]:
+                unknown = [word.partition("=")[0] for word in self.words if word.startswith("-")]
+                if near := get_close_matches(option.name, unknown, n=1):
+                    raise UsageError(
+                        f"{near[0]!r} is no option of a run.", f"Did you mean {option.name}?"
+                    )
                 raise UsageError(
                     f"{option.name} is missing.  {option.help}",
                     "Give it, or a file with all options: --study FILE",
