@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import sys
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,12 +36,18 @@ def modules(screening: Any) -> dict[str, Any]:
     del screening  # its modules can be imported now
     return {
         name: sys.modules[name]
-        for name in ("blocks", "borders", "dictionary", "models", "screen", "sums")
+        for name in ("blocks", "borders", "dictionary", "logarithms", "models", "screen", "sums")
     }
 
 
 def rows(n: int = 900, d: int = 2, low: float = -5, high: float = 5, seed: int = 3) -> Array:
     return np.random.default_rng(seed).uniform(low, high, (n, d))
+
+
+def away(n: int = 900, d: int = 2, seed: int = 3) -> Array:
+    """Give values of both signs that are not near zero."""
+    generator = np.random.default_rng(seed)
+    return generator.uniform(0.5, 5, (n, d)) * generator.choice([-1.0, 1.0], (n, d))
 
 
 def fitted(screening: Any, X: Array, y: Array, limit: float | None = None, **settings: Any) -> Any:
@@ -56,6 +63,12 @@ LAWS: dict[str, tuple[str, Array]] = {
     "a constant beside": ("sin(u0**2 + u1**2)/(1 + u0**2 + u1**2) - 4", rows()),
     "behind a link": ("exp(0.3*u0 + sin(u1))", rows()),
     "powers of measurements": ("2.5*u0**1.5/u1**2", rows(low=0.5, high=9)),
+    "powers with signs": ("-0.3*u0*u1**3*u2/u3**2", away(d=4)),
+    "powers and a function": ("2.5*u0*u1*sin(u2)/u3", away(d=4)),
+    "a quotient of functions": ("sin(u0)/cos(u1)", away()),
+    "a part that is added": ("3*u0/(u1 + u0*u2)", rows(d=3, low=0.5, high=9)),
+    "a number that is added": ("u0/sqrt(1 - 0.031*u1**2)", rows()),
+    "a rate": ("u0**2*exp(-0.7*u1/u2)/u2", rows(d=3, low=0.5, high=4)),
     "a polynomial of three": ("u0**5 + u1**5 + u2**5 - u0*u1*u2", rows(d=3)),
     "one variable": ("0.3*u0*exp(-0.5*u0**2) + 1", rows(d=1)),
 }
@@ -151,6 +164,51 @@ def test_every_factor_is_read_back_as_it_is_worked_out(modules: dict[str, Any], 
     for one in seen.values():
         told = evaluate_text(one.text(names), X)
         np.testing.assert_allclose(told, one.values(X), rtol=1e-9, atol=1e-12, err_msg=repr(one))
+
+
+@pytest.mark.parametrize("power", [2, -1, 0.5, -1.5])
+def test_a_factor_is_raised_as_it_is_written(modules: dict[str, Any], power: float) -> None:
+    X = rows(60, low=0.5, high=1.4)
+    seen = {one.signature: one for one in modules["dictionary"].factors(X, 100_000)}
+    for plain in seen.values():
+        one = replace(plain, power=power)
+        with np.errstate(all="ignore"):
+            values, own = plain.values(X) ** power, one.values(X)
+        told = evaluate_text(one.text(["u0", "u1"]), X)
+        np.testing.assert_allclose(own, values, rtol=1e-12, err_msg=repr(one))
+        np.testing.assert_allclose(told, values, rtol=1e-9, err_msg=repr(one))
+
+
+def test_functions_beside_powers_are_least_squares_of_each(modules: dict[str, Any]) -> None:
+    X = away(80, 3)
+    y = np.random.default_rng(1).normal(size=len(X))
+    logarithms = modules["logarithms"].Logarithms(X, y)
+    known, columns = logarithms._functions()
+    known, columns = known[::5], columns[:, ::5]
+    assert len(known) > 30
+    one, two = modules["logarithms"].left_by(columns, logarithms._rest)
+    powers, wanted = np.column_stack([np.ones(len(X)), np.log(np.abs(X))]), np.log(np.abs(y))
+
+    def left(*functions: Any) -> float:
+        beside = [modules["logarithms"]._log(each, X) for each in functions]
+        every = np.column_stack([powers, *beside])
+        every /= np.abs(every).max(axis=0)
+        rest = wanted - every @ np.linalg.lstsq(every, wanted, rcond=None)[0]
+        return float(rest @ rest)
+
+    np.testing.assert_allclose(one, [left(each) for each in known], rtol=1e-8)
+    for i, j in np.argwhere(np.isfinite(two))[::5]:
+        assert two[i, j] == pytest.approx(left(known[i], known[j]), rel=1e-6), known[i]
+
+
+def test_exponents_go_to_what_is_nearest(modules: dict[str, Any]) -> None:
+    """Of signed variables whole ones, of others twelfths; a zero in a row costs that row alone."""
+    X = np.column_stack([away(100, 1), np.abs(away(100, 2, seed=5))])
+    y = 3 * X[:, 0] ** -2 * X[:, 1] ** 1.25 * X[:, 2] ** (1 / 3)
+    X[:3, 0], y[:3] = 0.0, 5.0
+    (first,) = modules["logarithms"].Logarithms(X, y).products()
+    assert first[0].quantity[0].powers == pytest.approx((-2, 1.25, 1 / 3))
+    assert list(modules["logarithms"].Logarithms(X[:10], y[:10]).products()) == []
 
 
 def test_every_function_is_in_some_dictionary(modules: dict[str, Any]) -> None:

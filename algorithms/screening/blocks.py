@@ -122,16 +122,17 @@ Quantity = tuple[Monomial, ...]
 
 @dataclass(frozen=True)
 class Factor:
-    """A function of a combination of monomials."""
+    """A function of a combination of monomials, and what it is raised to."""
 
     function: str
     quantity: Quantity
     weights: tuple[float, ...]
+    power: float = 1
 
     @property
-    def signature(self) -> tuple[str, Quantity]:
+    def signature(self) -> tuple[str, Quantity, float]:
         """What it is but for its numbers."""
-        return self.function, self.quantity
+        return self.function, self.quantity, self.power
 
     @property
     def free(self) -> tuple[float, ...]:
@@ -152,7 +153,8 @@ class Factor:
         whole = self.weights[0] * parts[0]
         for weight, part in zip(self.weights[1:], parts[1:], strict=True):
             whole = whole + weight * part
-        return FUNCTIONS[self.function].numpy(whole)
+        found = FUNCTIONS[self.function].numpy(whole)
+        return found if self.power == 1 else found**self.power
 
     def text(self, names: Sequence[str]) -> str:
         """Write it."""
@@ -164,14 +166,19 @@ class Factor:
                 one = number(abs(weight))
             sign = "-" if weight < 0 else "+"
             parts.append(f" {sign} {one}" if parts else "-" * (weight < 0) + one)
-        if self.function == "id" and parts == [one] and self.weights == (1.0,):
+        if self.function == "id" and self.power == 1 and self.weights == (1.0,):
             return one
-        return FUNCTIONS[self.function].text.format("".join(parts))
+        text = FUNCTIONS[self.function].text.format("".join(parts))
+        if self.power == 1:
+            return text
+        inner = f"({text})" if text.startswith("1/") or text.endswith("**2") else text
+        return f"{inner}**{self.power}" if self.power > 0 else f"{inner}**({self.power})"
 
     @property
     def size(self) -> int:
         """What it counts for in comparisons of models."""
-        return (self.function != "id") + sum(each.size for each in self.quantity)
+        own = (self.function != "id") + (self.power != 1)
+        return own + sum(each.size for each in self.quantity)
 
 
 Term = tuple[Factor, ...]

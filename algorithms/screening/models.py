@@ -6,7 +6,7 @@ so that Levenberg and Marquardt's steps go over the inner ones alone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -214,7 +214,7 @@ def _shorter(model: TermSum, X: Array) -> Iterator[tuple[Term, ...]]:
             ):
                 kept = int(np.argmax(np.abs(one.weights)))
                 weights = (one.weights[kept],)
-                less = Factor(one.function, (one.quantity[kept],), weights)
+                less = replace(one, quantity=(one.quantity[kept],), weights=weights)
                 fewer = (*term[:spot], less, *term[spot + 1 :])
                 yield (*terms[:place], fewer, *terms[place + 1 :])
 
@@ -228,7 +228,7 @@ _SMALL = 0.05
 def _linear(one: Factor, X: Array) -> Term:
     """Give what a factor is for its quantity is small; nothing where it is not."""
     power = _LINEAR.get(one.function, 0)
-    if not power:
+    if not power or one.power != 1:
         return ()
     first = one.weights[0]
     scaled = tuple(weight / first for weight in one.weights) if first else one.weights
@@ -252,11 +252,16 @@ def _rounded(model: TermSum, X: Array, y: Array) -> TermSum:
 def _rounded_outside(model: TermSum, X: Array, y: Array) -> TermSum:
     variance = float(np.var(y)) or 1.0
     size = max(map(abs, model.factors), default=0.0)
+
+    def written(factors: tuple[float, ...], offset: float) -> TermSum | None:
+        one = TermSum(model.terms, factors, offset, 0.0)
+        left = float(np.mean((one.values(X) - y) ** 2)) / variance
+        return replace(one, left=left) if left <= max(_GAIN * model.left, _EXACT) else None
+
+    bare = model.terms and written(model.factors, 0.0)
     for digits in (2, 3, 4, 6, 8):
         offset = round(model.offset, digits) if size > 10.0**-digits else model.offset
         factors = tuple(float(f"{value:.{digits}g}") for value in model.factors)
-        one = TermSum(model.terms, factors, offset, 0.0)
-        left = float(np.mean((one.values(X) - y) ** 2)) / variance
-        if left <= max(_GAIN * model.left, _EXACT):
-            return TermSum(model.terms, factors, offset, left)
-    return model
+        if one := written(factors, 0.0 if bare else offset):
+            return one
+    return bare or model

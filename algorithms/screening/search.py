@@ -133,7 +133,7 @@ class TargetSearch:
     # What is tried, in turn.
 
     def _simple(self, sums: Sums) -> Iterator[Explanation]:
-        for step in (sums.powers, sums.spanned, sums.single, sums.pairs):
+        for step in (sums.quotients, sums.spanned, sums.single, sums.pairs):
             exact = False
             for one in map(self._tidy, step()):
                 yield one

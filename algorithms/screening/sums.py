@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from blocks import Factor, Monomial, values
 from dictionary import factors, plane_waves
+from logarithms import Logarithms
 from models import TermSum, fitted
 from screen import Screen
 
@@ -126,18 +127,17 @@ class Sums:
         self._settings = products.settings
         self.start = TermSum((), (), float(y.mean()), 1.0)
 
-    def powers(self) -> list[TermSum]:
-        """Give one product of powers of the variables, where none changes its sign."""
+    def quotients(self) -> list[TermSum]:
+        """Give products of powers and of functions of one or two quantities."""
         X, y = self._products.X, self._y
-        if not (X.min() > 0 and (y.min() > 0 or y.max() < 0)):
-            return []
-        columns = np.column_stack([np.ones(len(y)), np.log(X)])
-        found = np.linalg.lstsq(columns, np.log(np.abs(y)), rcond=1e-12)[0]
-        exponents = np.round(found[1:] * 12) / 12
-        whole = tuple(int(one) if one == round(one) else float(one) for one in exponents.tolist())
-        if not any(whole):
-            return []
-        return [fitted([(Factor("id", (Monomial(whole),), (1.0,)),)], X, y)]
+        found = []
+        for term in Logarithms(X, y).products():
+            if self._late():
+                break
+            found.append(fitted([term], X, y, late=self._late))
+            if found[-1].exact:
+                return found[-1:]
+        return found
 
     def single(self, kinds: int | None = None) -> list[TermSum]:
         """Give products that are the whole, as far as one product can."""
