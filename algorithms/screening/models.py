@@ -21,13 +21,12 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["LONG", "TermSum", "fitted", "tidied"]
+__all__ = ["EXACT", "LONG", "TermSum", "fitted", "tidied"]
 
+EXACT = 1e-13
+"""A share of the variance below which nothing is left to explain."""
 LONG = 8
 """Terms of the longest sum of which each is tried to be done without."""
-
-_EXACT = 1e-13
-"""A share of the variance below which nothing is left to explain."""
 _GAIN = 1.02
 """A shorter writing may be worse by this."""
 
@@ -49,7 +48,7 @@ class TermSum:
     @property
     def exact(self) -> bool:
         """Whether nothing is left."""
-        return self.left < _EXACT
+        return self.left < EXACT
 
     def values(self, X: Array) -> Array:
         """Give the sum's values (n,)."""
@@ -165,7 +164,7 @@ def fitted(
         except (ValueError, np.linalg.LinAlgError, _LateError):
             pass
     numbers, rest = whole.linear(whole.terms)
-    if abs(numbers[-1]) < _EXACT * np.sqrt(variance):
+    if abs(numbers[-1]) < EXACT * np.sqrt(variance):
         numbers[-1] = 0.0
     return TermSum(
         whole.terms,
@@ -186,7 +185,7 @@ def tidied(model: TermSum, X: Array, y: Array, late: Callable[[], bool]) -> Term
         if late():
             break
         one = fitted(shorter, X, y, late=late)
-        if one.left <= max(_GAIN * model.left, _EXACT) and one.size < model.size:
+        if one.left <= max(_GAIN * model.left, EXACT) and one.size < model.size:
             return tidied(one, X, y, late)
     return _rounded_outside(_rounded(model, X, y), X, y)
 
@@ -244,7 +243,7 @@ def _rounded(model: TermSum, X: Array, y: Array) -> TermSum:
     for digits in (1, 2, 3, 4, 6, 8):
         round_ones = np.array([float(f"{value:.{digits}g}") for value in numbers])
         one = fitted(whole.moved(round_ones), X, y, inner=False)
-        if one.left <= max(_GAIN * model.left, _EXACT):
+        if one.left <= max(_GAIN * model.left, EXACT):
             return one
     return model
 
@@ -256,7 +255,7 @@ def _rounded_outside(model: TermSum, X: Array, y: Array) -> TermSum:
     def written(factors: tuple[float, ...], offset: float) -> TermSum | None:
         one = TermSum(model.terms, factors, offset, 0.0)
         left = float(np.mean((one.values(X) - y) ** 2)) / variance
-        return replace(one, left=left) if left <= max(_GAIN * model.left, _EXACT) else None
+        return replace(one, left=left) if left <= max(_GAIN * model.left, EXACT) else None
 
     bare = model.terms and written(model.factors, 0.0)
     for digits in (2, 3, 4, 6, 8):

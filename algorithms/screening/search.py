@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from blocks import number
 from borders import borders, meeting
-from models import LONG, TermSum, fitted, tidied
+from models import EXACT, LONG, TermSum, fitted, tidied
 from sums import Products, Sums
 
 if TYPE_CHECKING:
@@ -24,8 +24,6 @@ __all__ = ["Explanation", "TargetSearch"]
 
 _LAST_ROWS = 1500
 """Rows that answers are tidied and compared on."""
-_EXACT = 1e-13
-"""A share of the variance below which nothing is left to explain."""
 _STRONG = 0.35
 """Borders that leave less than this of what is left without them are looked at early."""
 _SIDE = 1e-3
@@ -121,7 +119,7 @@ class TargetSearch:
             exact = False
             for one in step():
                 yield one
-                exact |= one.left < _EXACT
+                exact |= one.left < EXACT
             if exact or self._late():
                 return
 
@@ -137,7 +135,7 @@ class TargetSearch:
             exact = False
             for one in map(self._tidy, step()):
                 yield one
-                exact |= one.left < _EXACT
+                exact |= one.left < EXACT
             if (exact and step != sums.spanned) or self._late():
                 return
 
@@ -164,7 +162,7 @@ class TargetSearch:
                     tidy = tidied(whole, self._X[self._last], there[self._last], self._late)
                     one = self._behind(link, tidy)
                     yield one
-                    exact |= one.left < _EXACT
+                    exact |= one.left < EXACT
                 if exact:
                     return
 
@@ -185,7 +183,7 @@ class TargetSearch:
             if len(parts) == 2 and parts[1].left <= _SIDE:  # noqa: PLR2004
                 one = self._joined(line, parts[0], parts[1])
                 yield one
-                if one.left < _EXACT:
+                if one.left < EXACT:
                     return
 
     def _part(self, rows: NDArray[np.int64]) -> TermSum:
