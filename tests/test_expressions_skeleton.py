@@ -125,6 +125,22 @@ def test_a_sum_is_the_truth_where_it_has_the_same_columns(seed: int) -> None:
 
 
 @pytest.mark.parametrize(
+    ("truth", "answer"),
+    [
+        ("6.6e-34*x*sin(y)", "1.2*x*sin(y)"),
+        ("3e200*sin(x)", "2e-200*sin(x)"),
+        ("4e4*sin(x) + 2e-3*cos(x)", "1.1*sin(x) + 0.7*cos(x)"),
+        ("max(x, 0)", "0.3*x + 0.7*abs(x)"),  # half of the values are 0
+        ("sin(x) + 2*y", "0.3*sin(x) + 0.4*sin(x) + 1.7*y"),  # with infinitely many
+    ],
+)
+def test_constants_of_a_sum_may_lie_anywhere(truth: str, answer: str) -> None:
+    domain = tuple((name, -2.0, 2.0) for name in NAMES)
+    assert same_skeleton(truth, answer, NAMES, NAMES, domain) is True
+    assert same_skeleton(truth, f"{answer} + 0.1*exp(x*y)", NAMES, NAMES, domain) is False
+
+
+@pytest.mark.parametrize(
     ("text", "linear"),
     [
         ("1.2*sin(x) - 0.4*y/x + 3.1", True),

@@ -38,6 +38,8 @@ _SEEN = 1e-6
 """Slopes that are smaller than the largest by this share are rounding."""
 _MOVED = 1e-6
 """Constants that have moved by less are first tried as they are written."""
+_ALIKE = 1e-12
+"""Columns are a sum of others where a singular value is smaller than the largest by this."""
 _NEAR = 1e-6
 """Residuals below this are looked at with more digits."""
 _POLISHED = 1e-100
@@ -64,7 +66,8 @@ def fitted_written(
     NDArray or None
         None where no way was found.
     """
-    least = 1e-2 * float(np.median(np.abs(wanted))) + 1e-300
+    sizes = np.abs(wanted[wanted != 0])
+    least = 1e-2 * float(np.median(sizes)) if len(sizes) else 1e-300
     if equation.is_linear:
         constants = _solved(equation, columns, wanted, least, start, free)
         return constants if _is_near(equation, columns, wanted, least, constants) else None
@@ -96,19 +99,28 @@ def _solved(  # noqa: PLR0917 - what a fit needs
 
     What least squares of all points do not reach within some share, no choice of them does.
     """
+    fixed = start.copy()
+    fixed[list(free)] = 0.0
+    rest = equation.values(columns, fixed)
     units = np.eye(len(start))[list(free)]
     bare = equation.values(columns, np.zeros(len(start)))
     slopes = np.array([equation.values(columns, unit) - bare for unit in units]).T
     weights = 1 / (np.abs(wanted) + least)
-    missing = (wanted - equation.values(columns, start)) * weights
-    slopes = slopes.reshape(-1, len(free)) * weights[:, None]
+    slopes, missing = slopes.reshape(-1, len(free)) * weights[:, None], (wanted - rest) * weights
     if not (np.isfinite(slopes).all() and np.isfinite(missing).all()):
         return start
     lengths = np.max(np.abs(slopes), axis=0, initial=0.0)
     lengths[lengths == 0] = 1.0
-    shift = np.zeros(len(start))
-    shift[list(free)] = np.linalg.lstsq(slopes / lengths, missing, rcond=None)[0] / lengths
-    return start + shift
+    slopes /= lengths
+    there = np.linalg.pinv(slopes, rcond=_ALIKE)
+    found = there @ missing
+    found += there @ (missing - slopes @ found)
+    if np.linalg.matrix_rank(slopes, rtol=_ALIKE) < len(free):
+        own = start[list(free)] * lengths
+        found += own - there @ (slopes @ own)
+    solved = start.copy()
+    solved[list(free)] = found / lengths
+    return solved
 
 
 def _distances(columns: Mapping[str, Array]) -> Array:
