@@ -51,6 +51,7 @@ _MOST_SKIPPED = 1000
 _PATIENCE = 50
 """How many times the examples that a split should need for its next one may be drawn in vain."""
 _WIDER = "Raise premise_size, steps or alternatives, so that more examples differ."
+_OTHERS = "The settings are not to blame.  Another seed draws other examples."
 _ENVIRONMENT = {"SYMPY_CACHE_SIZE": "20000"}
 """Measured: calculus takes a third less CPU time than with the 1,000 results that SymPy keeps."""
 
@@ -231,10 +232,9 @@ class _Makers:
                 one = {**question, "first": index, "count": 1}
                 found = self._ask(child, one, _ONE_SECONDS)
                 why = str(found.get("error", ""))
-                if why and not why.startswith(
-                    "it "
-                ):  # no limit of the child, but a mistake of ours
-                    raise DataError(f"example {index} of {stream} cannot be made: {why}.", _WIDER)
+                # What begins so is a limit of the child; the rest is a mistake of ours.
+                if why and not why.startswith("it "):
+                    raise DataError(f"example {index} of {stream} cannot be made: {why}.", _OTHERS)
                 skipped = {"skipped": index, "why": why}
                 examples += found.get("examples", [skipped])
             return examples
