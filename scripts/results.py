@@ -53,8 +53,10 @@ RUNS: dict[str, tuple[str, ...]] = {
     "ode": (
         "--algorithm zero mean linear truth sindy esindy integral rk4sindy --with-noise",
         "--algorithm operon --with-noise",
-        "--algorithm pysindy eql udsr --timeout 30",
-        "--algorithm afp afp_fe gplearn dsr bingo rils_rols --timeout 10",
+        "--algorithm pysindy --with-noise --timeout 30",
+        "--algorithm eql udsr --timeout 30",
+        "--algorithm bingo rils_rols --with-noise --timeout 10",
+        "--algorithm afp afp_fe gplearn dsr --timeout 10",
     ),
     "pde": (
         f"{_PDE} --with-noise --timeout 600",
