@@ -33,6 +33,8 @@ _SEEN = 1e-6
 """Of a column's square: where less is left beside the powers, it is a product of powers."""
 _GAIN = 0.1
 """A function more has to leave less than this of the squares that are left without it."""
+_HALF = 0.5
+"""Powers alone have to leave less than this of the spread's square."""
 _NOTHING = 1e-14
 """Of the spread's square: less is round-off."""
 _TRIED = 3
@@ -81,8 +83,10 @@ class Logarithms:
         if not self.enough:
             return
         square = float(self._rest @ self._rest)
-        yield from self._term(())
-        nothing = _NOTHING * float(np.sum((self._y - self._y.mean()) ** 2))
+        spread = float(np.sum((self._y - self._y.mean()) ** 2))
+        if square < _HALF * spread:
+            yield from self._term(())
+        nothing = _NOTHING * spread
         if square <= nothing:
             return
         known, columns = self._functions()

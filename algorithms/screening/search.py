@@ -24,6 +24,8 @@ __all__ = ["Explanation", "TargetSearch"]
 
 _LAST_ROWS = 1500
 """Rows that answers are tidied and compared on."""
+_SURE = 1e-18
+"""What a quotient may leave, so that nothing else is looked for."""
 _STRONG = 0.35
 """Borders that leave less than this of what is left without them are looked at early."""
 _SIDE = 1e-3
@@ -133,9 +135,12 @@ class TargetSearch:
     def _simple(self, sums: Sums) -> Iterator[Explanation]:
         for step in (sums.quotients, sums.spanned, sums.single, sums.pairs):
             exact = False
-            for one in map(self._tidy, step()):
+            for model in step():
+                one = self._tidy(model)
                 yield one
-                exact |= one.left < EXACT
+                # Powers of what is added to 1 come near many a function.
+                sure = step != sums.quotients or model.left < _SURE
+                exact |= sure and one.left < EXACT
             if (exact and step != sums.spanned) or self._late():
                 return
 
