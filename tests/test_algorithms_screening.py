@@ -289,6 +289,16 @@ def test_an_answer_is_there_when_time_is_up(screening: Any) -> None:
     assert time.monotonic() - begin < 20, "the whole search takes minutes"
 
 
+def test_no_border_is_looked_for_when_time_is_up(modules: dict[str, Any]) -> None:
+    """Of nine variables all of them would take a minute."""
+    X = rows()
+    y = np.where(X[:, 0] > X[:, 1], X[:, 0] ** 2, X[:, 1])
+    asked = iter([False, False, True])
+    some = modules["borders"].borders(X, y, lambda: next(asked))
+    assert len(some) == 2
+    assert len(modules["borders"].borders(X, y, lambda: False)) > 2
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_what_is_not_finite_is_refused(screening: Any, value: float) -> None:
     X = rows(50)

@@ -10,6 +10,8 @@ from blocks import Factor
 from dictionary import sides
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
@@ -42,13 +44,15 @@ class Border:
     high: float
 
 
-def borders(X: Array, y: Array) -> list[Border]:
+def borders(X: Array, y: Array, late: Callable[[], bool]) -> list[Border]:
     """Give for each quantity the level that a domain may part at, the best first.
 
     Parameters
     ----------
     X, y
         (n, d) and (n,).
+    late
+        Whether the time is over; then the quantities that are left are not looked at.
     """
     columns = _smooth(X)
     n, k = columns.shape
@@ -59,6 +63,8 @@ def borders(X: Array, y: Array) -> list[Border]:
         return []
     found = []
     for quantity, weights, absolute, given in sides(X):
+        if late():
+            break
         border = Factor("abs" if absolute else "id", quantity, weights)
         u = border.values(X)
         inner, along, square = np.zeros((k, k)), np.zeros(k), 0.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -105,15 +106,21 @@ class TargetSearch:
             return
         products = Products(self._X[self._rows], self._settings)
         sums = Sums(products, self._y[self._rows], self._late)
-        lines = borders(self._X[self._last], self._y[self._last])
-        strong = [one for one in lines if one.left < _STRONG][:3]
+
+        @cache
+        def lines() -> tuple[list[Border], list[Border]]:
+            """Give the borders that are strong, and the best that are not."""
+            found = borders(self._X[self._last], self._y[self._last], self._late)
+            strong = [one for one in found if one.left < _STRONG][:3]
+            return strong, [one for one in found[:3] if one not in strong]
+
         steps: list[Callable[[], Iterator[Explanation]]] = [
             lambda: self._simple(sums),
-            lambda: self._parted(strong),
+            lambda: self._parted(lines()[0]),
             lambda: map(self._tidy, sums.climbed()),
             lambda: self._linked(products),
             lambda: map(self._tidy, sums.triples()),
-            lambda: self._parted([one for one in lines[:3] if one not in strong]),
+            lambda: self._parted(lines()[1]),
             lambda: map(self._tidy, sums.beam(sums.start, self._settings.terms, triples=True)),
             lambda: map(self._tidy, sums.beam(sums.cubic(), self._settings.terms, triples=True)),
         ]
