@@ -257,7 +257,7 @@ def _rounded_outside(model: TermSum, X: Array, y: Array) -> TermSum:
         left = float(np.mean((one.values(X) - y) ** 2)) / variance
         return replace(one, left=left) if left <= max(_GAIN * model.left, EXACT) else None
 
-    bare = model.terms and written(model.factors, 0.0)
+    bare = written(model.factors, 0.0) if model.exact and model.terms else None
     for digits in (2, 3, 4, 6, 8):
         offset = round(model.offset, digits) if size > 10.0**-digits else model.offset
         factors = tuple(float(f"{value:.{digits}g}") for value in model.factors)

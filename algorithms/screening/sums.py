@@ -29,6 +29,8 @@ _RIVALS = 0.05
 """Terms whose gain is less by no more than this are tried beside one that leaves nothing."""
 _NOTHING = 1e-9
 """A term whose part of the values is smaller is left out of a sum that leaves nothing."""
+_HALF = 0.5
+"""Of the variance: a quotient that leaves more is none."""
 _CLIMBED = 4
 """Terms of a sum that grows along one path."""
 _CROSSED = 8
@@ -134,9 +136,11 @@ class Sums:
         for term in Logarithms(X, y).products():
             if self._late():
                 break
-            found.append(fitted([term], X, y, late=self._late))
-            if found[-1].exact:
-                return found[-1:]
+            one = fitted([term], X, y, late=self._late)
+            if one.exact:
+                return [one]
+            if one.left < _HALF:  # near a pole a logarithm says little of values
+                found.append(one)
         return found
 
     def single(self, kinds: int | None = None) -> list[TermSum]:
