@@ -60,8 +60,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     ),
     "pde": (
         f"{_PDE} --with-noise --timeout 600",
-        "--algorithm ewsindy operon --with-noise --timeout 60",
-        "--algorithm deepmod --timeout 60",
+        "--algorithm ewsindy deepmod operon --with-noise --timeout 60",
     ),
     "srsd": ("--algorithm truth operon afp afp_fe gplearn screening --dataset easy --timeout 10",),
     "real": (
