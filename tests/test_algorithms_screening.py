@@ -47,7 +47,8 @@ def rows(n: int = 900, d: int = 2, low: float = -5, high: float = 5, seed: int =
 def away(n: int = 900, d: int = 2, seed: int = 3) -> Array:
     """Give values of both signs that are not near zero."""
     generator = np.random.default_rng(seed)
-    return generator.uniform(0.5, 5, (n, d)) * generator.choice([-1.0, 1.0], (n, d))
+    signs: Array = generator.choice([-1.0, 1.0], (n, d))
+    return generator.uniform(0.5, 5, (n, d)) * signs
 
 
 def fitted(screening: Any, X: Array, y: Array, limit: float | None = None, **settings: Any) -> Any:

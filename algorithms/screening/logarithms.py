@@ -61,7 +61,7 @@ class Logarithms:
     def __init__(self, X: Array, y: Array) -> None:
         rows = (y != 0) & (X != 0).all(axis=1)
         self._X, self._y = X[rows], np.log(np.abs(y[rows]))
-        self._signed = (X < 0).any(axis=0)
+        self._signed = [bool((column < 0).any()) for column in X.T]
         n, d = self._X.shape
         self.enough = n >= _ROWS_EACH * (d + 3)
         """Whether there are rows enough."""
