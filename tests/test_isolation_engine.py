@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import signal
 import subprocess
 import tempfile
 import threading
+import warnings
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -118,6 +120,9 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
     monkeypatch.setenv("DOCKER_HOST", made.host)
     yield made
     made.end()
+    with warnings.catch_warnings():  # docker's client leaves a socket open that found nobody
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 SLOW_AT_TWO = """
