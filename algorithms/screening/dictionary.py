@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["factors", "plane_waves", "sides"]
+__all__ = ["factors", "monomial_of", "plane_waves", "sides"]
 
 _LARGEST = 1e8
 """Columns with values beyond this say nothing but where they are largest."""
@@ -114,7 +114,7 @@ def plane_waves(X: Array, steps: int) -> list[Factor]:
             if a == 0 or b == 0:
                 continue
             weights = (float(a * step[0]), float(b * step[1]))
-            quantity = (_power(X, {i: 1}), _power(X, {j: 1}))
+            quantity = (monomial_of(X, {i: 1}), monomial_of(X, {j: 1}))
             found += [Factor(name, quantity, weights) for name in ("sin", "cos")]
     return found
 
@@ -124,19 +124,19 @@ def sides(X: Array) -> Iterator[tuple[Quantity, tuple[float, ...], bool, list[fl
     d = X.shape[1]
     share = np.linspace(0.03, 0.97, 20)
     lines: list[tuple[Quantity, tuple[float, ...]]] = [
-        ((_power(X, {i: 1}),), (1.0,)) for i in range(d)
+        ((monomial_of(X, {i: 1}),), (1.0,)) for i in range(d)
     ]
     for i, j in combinations(range(d), 2):
-        one, other = _power(X, {i: 1}), _power(X, {j: 1})
+        one, other = monomial_of(X, {i: 1}), monomial_of(X, {j: 1})
         lines += [((one, other), (1.0, -1.0)), ((one, other), (1.0, 1.0))]
-        lines.append(((_power(X, {i: 1, j: 1}),), (1.0,)))
+        lines.append(((monomial_of(X, {i: 1, j: 1}),), (1.0,)))
     for quantity, weights in lines:
         yield quantity, weights, False, [0.0]
     for quantity, weights in lines:
         own = np.abs(Factor("id", quantity, weights).values(X))
         yield quantity, weights, True, np.quantile(own, share).tolist()
     for i, j in combinations(range(d), 2):
-        quantity, weights = (_power(X, {i: 2}), _power(X, {j: 2})), (1.0, 1.0)
+        quantity, weights = (monomial_of(X, {i: 2}), monomial_of(X, {j: 2})), (1.0, 1.0)
         own = Factor("id", quantity, weights).values(X)
         yield quantity, weights, False, np.quantile(own, share).tolist()
     for quantity, weights in lines[:d]:
@@ -144,7 +144,8 @@ def sides(X: Array) -> Iterator[tuple[Quantity, tuple[float, ...], bool, list[fl
         yield quantity, weights, False, np.quantile(own, share).tolist()
 
 
-def _power(X: Array, powers: dict[int, int], *, absolute: bool = False) -> Monomial:
+def monomial_of(X: Array, powers: dict[int, int], *, absolute: bool = False) -> Monomial:
+    """Give a product of powers of some columns of X (n, d)."""
     return Monomial(tuple(powers.get(i, 0) for i in range(X.shape[1])), absolute)
 
 
@@ -159,10 +160,10 @@ def _powers(X: Array) -> Iterator[Factor]:
     for i in range(d):
         column = X[:, i]
         if np.abs(column).min() > 0.01 * np.abs(column).max():
-            yield Factor("id", (_power(X, {i: -1}),), (1.0,))
-            yield Factor("id", (_power(X, {i: -2}),), (1.0,))
+            yield Factor("id", (monomial_of(X, {i: -1}),), (1.0,))
+            yield Factor("id", (monomial_of(X, {i: -2}),), (1.0,))
         if column.min() > 0:
-            yield Factor("sqrt", (_power(X, {i: 1}),), (1.0,))
+            yield Factor("sqrt", (monomial_of(X, {i: 1}),), (1.0,))
 
 
 def _binomials(X: Array) -> Iterator[Factor]:
@@ -181,34 +182,40 @@ def _quantities(X: Array) -> Iterator[tuple[Quantity, tuple[float, ...]]]:
     d = X.shape[1]
     one = (1.0,)
     for i in range(d):
-        yield (_power(X, {i: 1}),), one
+        yield (monomial_of(X, {i: 1}),), one
     for i, j in combinations(range(d), 2):
-        x, y = _power(X, {i: 1}), _power(X, {j: 1})
-        xx, yy, xy = _power(X, {i: 2}), _power(X, {j: 2}), _power(X, {i: 1, j: 1})
+        x, y = monomial_of(X, {i: 1}), monomial_of(X, {j: 1})
+        xx, yy, xy = monomial_of(X, {i: 2}), monomial_of(X, {j: 2}), monomial_of(X, {i: 1, j: 1})
         yield (x, y), (1.0, 1.0)
         yield (x, y), (1.0, -1.0)
         yield (xy,), one
         yield (xx, yy), (1.0, 1.0)
         yield (xx, yy), (1.0, -1.0)
     for i in range(d):
-        yield (_power(X, {i: 2}),), one
+        yield (monomial_of(X, {i: 2}),), one
     for i, j in combinations(range(d), 2):
-        x, y = _power(X, {i: 1}), _power(X, {j: 1})
-        xx, yy = _power(X, {i: 2}), _power(X, {j: 2})
+        x, y = monomial_of(X, {i: 1}), monomial_of(X, {j: 1})
+        xx, yy = monomial_of(X, {i: 2}), monomial_of(X, {j: 2})
         for square, line in ((xx, y), (yy, x)):
             yield (square, line), (1.0, 1.0)
             yield (square, line), (1.0, -1.0)
-        yield (_power(X, {i: 1}, absolute=True), _power(X, {j: 1}, absolute=True)), (1.0, 1.0)
-        yield (_power(X, {i: 2, j: 1}),), one
-        yield (_power(X, {i: 1, j: 2}),), one
-        yield (_power(X, {i: 2, j: 2}),), one
-        yield (_power(X, {i: 3}), _power(X, {j: 3})), (1.0, 1.0)
-        yield (_power(X, {i: 4}), _power(X, {i: 2, j: 2}), _power(X, {j: 4})), (1.0, 2.0, 1.0)
+        yield (
+            (monomial_of(X, {i: 1}, absolute=True), monomial_of(X, {j: 1}, absolute=True)),
+            (1.0, 1.0),
+        )
+        yield (monomial_of(X, {i: 2, j: 1}),), one
+        yield (monomial_of(X, {i: 1, j: 2}),), one
+        yield (monomial_of(X, {i: 2, j: 2}),), one
+        yield (monomial_of(X, {i: 3}), monomial_of(X, {j: 3})), (1.0, 1.0)
+        yield (
+            (monomial_of(X, {i: 4}), monomial_of(X, {i: 2, j: 2}), monomial_of(X, {j: 4})),
+            (1.0, 2.0, 1.0),
+        )
     for i in range(d):
-        yield (_power(X, {i: 3}),), one
+        yield (monomial_of(X, {i: 3}),), one
     if d > 2:  # noqa: PLR2004
         yield (Monomial((1,) * d),), one
-        yield tuple(_power(X, {i: 2}) for i in range(d)), (1.0,) * d
+        yield tuple(monomial_of(X, {i: 2}) for i in range(d)), (1.0,) * d
 
 
 def _functions(X: Array, *, whole: bool) -> Iterator[Factor]:

@@ -8,12 +8,15 @@ beside any two.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from itertools import combinations, islice, permutations
 from typing import TYPE_CHECKING
 
 import numpy as np
 from blocks import Factor, Monomial
+from dictionary import monomial_of
 from scipy.optimize import least_squares
+from screen import explained_by_two
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -186,13 +189,10 @@ def left_by(columns: Array, rest: Array) -> tuple[Array, Array]:
         (k,) and (k, k), infinite but above the diagonal and where two columns are alike.
     """
     unit = columns / np.linalg.norm(columns, axis=0)
-    parts, alike = unit.T @ rest, unit.T @ unit
+    along = unit.T @ rest
     square = float(rest @ rest)
-    both = parts[:, None] ** 2 + parts**2 - 2 * alike * np.outer(parts, parts)
-    with np.errstate(all="ignore"):
-        left = square - both / (1 - alike**2)
-    below = np.tri(len(alike), dtype=bool)
-    return square - parts**2, np.where(below | (alike**2 > 1 - _SEEN), np.inf, left)
+    gain = explained_by_two(along, unit.T @ unit, _SEEN)
+    return square - along**2, np.where(gain > 0, square - gain, np.inf)
 
 
 def _log(one: Factor, X: Array) -> Array:
@@ -209,10 +209,7 @@ def _rounded(number: float, parts: int) -> float:
 def _candidates(X: Array) -> Iterator[Factor]:
     """Give functions of the variables, the simple ones first."""
     d = X.shape[1]
-
-    def of(powers: dict[int, int]) -> Monomial:
-        return Monomial(tuple(powers.get(i, 0) for i in range(d)))
-
+    of = partial(monomial_of, X)
     ones, squares = ([of({i: power}) for i in range(d)] for power in (1, 2))
     products = [of({i: 1, j: 1}) for i, j in combinations(range(d), 2)]
     ratios = [of({i: 1, j: -1}) for i, j in permutations(range(d), 2)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
     Single = NDArray[np.float32]
+    Numbers = TypeVar("Numbers", Array, Single)
 
-__all__ = ["Screen"]
+__all__ = ["Screen", "explained_by_two"]
 
 _TINY = 1e-7
 """Of a column's square: less than this left of it is round-off."""
@@ -106,9 +107,6 @@ class Screen:
     def sums(self, left: Array, most: int) -> list[tuple[float, tuple[Term, Term]]]:
         """Give the sums of two factors that explain most, of each kind the best.
 
-        With centred columns of unit length, their correlations ``b`` with what is left and
-        ``G`` among each other, ``(b_i^2 + b_j^2 - 2 b_i b_j G_ij) / (1 - G_ij^2)`` is explained.
-
         Parameters
         ----------
         left
@@ -127,14 +125,7 @@ class Screen:
             alike = self._centred.T @ self._centred
             np.fill_diagonal(alike, 1.0)
             self._alike = alike
-        along = self._centred.T @ weights
-        both = along[:, None] * along[None, :]
-        rest = 1 - self._alike * self._alike
-        square = along * along
-        gain = (square[:, None] + square[None, :] - 2 * both * self._alike) / np.where(
-            rest > _ALIKE, rest, np.inf
-        )
-        gain = np.triu(gain, 1)
+        gain = explained_by_two(self._centred.T @ weights, self._alike, _ALIKE)
         found: list[tuple[float, tuple[Term, Term]]] = []
         padded = np.asarray(np.pad(gain, ((1, 0), (1, 0))), dtype=np.float32)
         for explained, i, j in self._kinds(padded, most):
@@ -162,6 +153,31 @@ class Screen:
             if len(kinds) == most:
                 break
         return list(kinds.values())
+
+
+def explained_by_two(along: Numbers, alike: Numbers, least: float) -> Numbers:
+    """Give what each two columns of unit length explain of a residual's square.
+
+    With their products ``b`` with the residual and ``G`` among each other it is
+    ``(b_i^2 + b_j^2 - 2 b_i b_j G_ij) / (1 - G_ij^2)``.
+
+    Parameters
+    ----------
+    along, alike
+        The products: (k,) and (k, k).
+    least
+        Two columns of which no more than this is apart explain nothing.
+
+    Returns
+    -------
+    NDArray
+        (k, k), 0 but above the diagonal.
+    """
+    both = along[:, None] * along[None, :]
+    rest = 1 - alike * alike
+    square = along * along
+    gain = square[:, None] + square[None, :] - 2 * both * alike
+    return np.asarray(np.triu(gain / np.where(rest > least, rest, np.inf), 1))
 
 
 def _weights(left: Array) -> Single | None:
