@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from mdbench.expressions.fidelity import Verdict, compare
+from mdbench.expressions.fitting import fitted_written
 from mdbench.expressions.grammar import read
 from mdbench.expressions.skeleton import same_skeleton
 from mdbench.expressions.written import Written, written
@@ -166,6 +167,16 @@ def test_linear_in_the_constants_is_what_adds_up(text: str, linear: bool) -> Non
     adds_up = np.allclose(values[0] + values[1], values[2] + values[3], rtol=1e-9)
     assert adds_up is linear
     assert answer.is_linear is linear
+
+
+def test_where_no_constant_may_move_it_has_to_fit_as_it_is() -> None:
+    truth = written(read("2*x + 3*sin(y)", NAMES), named=False, scaled=True)
+    columns = {name: np.linspace(0.5, 2, 30) for name in NAMES}
+    own = truth.values(columns, truth.start)
+    found = fitted_written(truth, columns, own, truth.start, [])
+    assert found is not None
+    assert found.tolist() == truth.start.tolist()
+    assert fitted_written(truth, columns, 1.1 * own, truth.start, []) is None
 
 
 def test_what_is_too_large_is_undecided() -> None:

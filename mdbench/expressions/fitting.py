@@ -6,6 +6,7 @@ First in double precision, then with all digits, until the two agree.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, replace
 from itertools import combinations, islice
 from typing import TYPE_CHECKING, Any
 
@@ -66,61 +67,22 @@ def fitted_written(
     NDArray or None
         None where no way was found.
     """
-    sizes = np.abs(wanted[wanted != 0])
-    least = 1e-2 * float(np.median(sizes)) if len(sizes) else 1e-300
+    fit = _Fit(equation, columns, wanted, _least(wanted))
     if equation.is_linear:
-        constants = _solved(equation, columns, wanted, least, start, free)
-        return constants if _is_near(equation, columns, wanted, least, constants) else None
+        constants = fit.solved(start, free)
+        return constants if fit.is_near(constants) else None
     order = np.argsort(_distances(columns), kind="stable")
     constants = start
     for share in _SHARES:
         kept = order[: max(int(share * len(order)), 2 * len(start) + 2)]
-        near = {name: column[kept] for name, column in columns.items()}
-        constants = _fitted(equation, near, wanted[kept], least, constants, free)
-    return constants if _is_near(equation, columns, wanted, least, constants) else None
+        constants = fit.at(kept).stepped(constants, free)
+    return constants if fit.is_near(constants) else None
 
 
-def _is_near(
-    equation: Written, columns: Mapping[str, Array], wanted: Array, least: float, constants: Array
-) -> bool:
-    error, _ = _residuals(equation, columns, wanted, least, constants)
-    return float(np.max(np.abs(error))) <= _NEAR
-
-
-def _solved(  # noqa: PLR0917 - what a fit needs
-    equation: Written,
-    columns: Mapping[str, Array],
-    wanted: Array,
-    least: float,
-    start: Array,
-    free: Sequence[int],
-) -> Array:
-    """Solve for constants that the values are linear in, as near to the start as there are some.
-
-    What least squares of all points do not reach within some share, no choice of them does.
-    """
-    fixed = start.copy()
-    fixed[list(free)] = 0.0
-    rest = equation.values(columns, fixed)
-    units = np.eye(len(start))[list(free)]
-    bare = equation.values(columns, np.zeros(len(start)))
-    slopes = np.array([equation.values(columns, unit) - bare for unit in units]).T
-    weights = 1 / (np.abs(wanted) + least)
-    slopes, missing = slopes.reshape(-1, len(free)) * weights[:, None], (wanted - rest) * weights
-    if not (np.isfinite(slopes).all() and np.isfinite(missing).all()):
-        return start
-    lengths = np.max(np.abs(slopes), axis=0, initial=0.0)
-    lengths[lengths == 0] = 1.0
-    slopes /= lengths
-    there = np.linalg.pinv(slopes, rcond=_ALIKE)
-    found = there @ missing
-    found += there @ (missing - slopes @ found)
-    if np.linalg.matrix_rank(slopes, rtol=_ALIKE) < len(free):
-        own = start[list(free)] * lengths
-        found += own - there @ (slopes @ own)
-    solved = start.copy()
-    solved[list(free)] = found / lengths
-    return solved
+def _least(wanted: Array) -> float:
+    """Give the size below which differences from what is wanted count by themselves."""
+    sizes = np.abs(wanted[wanted != 0])
+    return 1e-2 * float(np.median(sizes)) if len(sizes) else 1e-300
 
 
 def _distances(columns: Mapping[str, Array]) -> Array:
@@ -132,59 +94,102 @@ def _distances(columns: Mapping[str, Array]) -> Array:
     return np.asarray(np.max(far, axis=0), np.float64)
 
 
-def _fitted(  # noqa: PLR0917 - what a fit needs
-    equation: Written,
-    columns: Mapping[str, Array],
-    wanted: Array,
-    least: float,
-    start: Array,
-    free: Sequence[int],
-) -> Array:
-    """Take damped steps (Levenberg and Marquardt) as long as they lead nearer."""
-    constants, damping = start.copy(), 1e-3
-    error, weights = _residuals(equation, columns, wanted, least, constants)
-    for _ in range(_STEPS):
-        now = np.linalg.norm(error)
-        if now <= _ENOUGH:
-            break
-        slopes = equation.slopes(columns, constants)[:, free] * weights[:, None]
-        slopes[~np.isfinite(slopes)] = 0.0
+@dataclass(frozen=True)
+class _Fit:
+    """An equation, and the values that it has to have at some points."""
+
+    equation: Written
+    columns: Mapping[str, Array]
+    wanted: Array
+    least: float
+
+    def at(self, rows: NDArray[np.intp]) -> _Fit:
+        """Give the same at some of the points."""
+        columns = {name: column[rows] for name, column in self.columns.items()}
+        return replace(self, columns=columns, wanted=self.wanted[rows])
+
+    def residuals(self, constants: Array) -> tuple[Array, Array]:
+        """Give differences over sizes, none above 1, so that no pole outweighs the rest."""
         with np.errstate(all="ignore"):
-            lengths = np.max(np.abs(slopes), axis=0)
-        # What double precision hardly sees stands still here.
-        lost = ~(lengths > _SEEN * np.max(lengths, initial=0.0)) | ~np.isfinite(lengths)
-        slopes[:, lost], lengths[lost] = 0.0, 1.0
-        slopes = slopes / lengths
-        for _ in range(_TRIES):
-            lifted = np.vstack([slopes, np.sqrt(damping) * np.eye(len(free))])
-            shift = np.zeros(len(start))
-            steps = np.linalg.lstsq(lifted, np.append(-error, np.zeros(len(free))), rcond=None)[0]
-            with np.errstate(all="ignore"):
-                shift[free] = steps / lengths
-                tried = constants + shift * np.where(constants == 0, 1.0, np.abs(constants))
-            new, new_weights = _residuals(equation, columns, wanted, least, tried)
-            if np.linalg.norm(new) < now:
-                constants, error, weights = tried, new, new_weights
-                damping = max(damping / 10, 1e-14)
+            values = self.equation.values(self.columns, constants)
+            weights = 1 / (np.abs(self.wanted) + np.abs(values) + self.least)
+            error = (values - self.wanted) * weights
+        undefined = ~np.isfinite(error)
+        return np.where(undefined, 1.0, error), np.where(undefined, 0.0, weights)
+
+    def is_near(self, constants: Array) -> bool:
+        """Tell whether more digits are worth while."""
+        return float(np.max(np.abs(self.residuals(constants)[0]))) <= _NEAR
+
+    def solved(self, start: Array, free: Sequence[int]) -> Array:
+        """Solve for constants that the values are linear in, the nearest to the start there are.
+
+        What least squares of all points do not reach within some share, no choice of them does.
+        """
+        chosen = list(free)
+        fixed = start.copy()
+        fixed[chosen] = 0.0
+        rest, bare = (
+            self.equation.values(self.columns, each) for each in (fixed, np.zeros(len(start)))
+        )
+        slopes = np.empty((len(bare), len(chosen)))
+        for place, unit in enumerate(np.eye(len(start))[chosen]):
+            slopes[:, place] = self.equation.values(self.columns, unit) - bare
+        weights = 1 / (np.abs(self.wanted) + self.least)
+        slopes, missing = slopes * weights[:, None], (self.wanted - rest) * weights
+        if not (np.isfinite(slopes).all() and np.isfinite(missing).all()):
+            return start
+        lengths = np.max(np.abs(slopes), axis=0, initial=0.0)
+        lengths[lengths == 0] = 1.0
+        slopes /= lengths
+        left, sizes, right = np.linalg.svd(slopes, full_matrices=False)
+        seen = sizes > _ALIKE * sizes.max(initial=0.0)
+        there = (right[seen].T / sizes[seen]) @ left[:, seen].T
+        found = there @ missing
+        found += there @ (missing - slopes @ found)
+        if not seen.all():
+            own = start[chosen] * lengths
+            found += own - there @ (slopes @ own)
+        solved = start.copy()
+        solved[chosen] = found / lengths
+        return solved
+
+    def stepped(self, start: Array, free: Sequence[int]) -> Array:
+        """Take damped steps (Levenberg and Marquardt) as long as they lead nearer."""
+        constants, damping = start.copy(), 1e-3
+        error, weights = self.residuals(constants)
+        for _ in range(_STEPS):
+            now = np.linalg.norm(error)
+            if now <= _ENOUGH:
                 break
-            damping *= 10
-        else:
-            break
-        if np.linalg.norm(error) > _STALLED * now:
-            break
-    return constants
-
-
-def _residuals(
-    equation: Written, columns: Mapping[str, Array], wanted: Array, least: float, constants: Array
-) -> tuple[Array, Array]:
-    """Give differences over sizes, none above 1, so that no pole outweighs the rest."""
-    with np.errstate(all="ignore"):
-        values = equation.values(columns, constants)
-        weights = 1 / (np.abs(wanted) + np.abs(values) + least)
-        error = (values - wanted) * weights
-    undefined = ~np.isfinite(error)
-    return np.where(undefined, 1.0, error), np.where(undefined, 0.0, weights)
+            slopes = self.equation.slopes(self.columns, constants)[:, free] * weights[:, None]
+            slopes[~np.isfinite(slopes)] = 0.0
+            with np.errstate(all="ignore"):
+                lengths = np.max(np.abs(slopes), axis=0)
+            # What double precision hardly sees stands still here.
+            lost = ~(lengths > _SEEN * np.max(lengths, initial=0.0)) | ~np.isfinite(lengths)
+            slopes[:, lost], lengths[lost] = 0.0, 1.0
+            slopes = slopes / lengths
+            for _ in range(_TRIES):
+                lifted = np.vstack([slopes, np.sqrt(damping) * np.eye(len(free))])
+                shift = np.zeros(len(start))
+                steps = np.linalg.lstsq(lifted, np.append(-error, np.zeros(len(free))), rcond=None)[
+                    0
+                ]
+                with np.errstate(all="ignore"):
+                    shift[free] = steps / lengths
+                    tried = constants + shift * np.where(constants == 0, 1.0, np.abs(constants))
+                new, new_weights = self.residuals(tried)
+                if np.linalg.norm(new) < now:
+                    constants, error, weights = tried, new, new_weights
+                    damping = max(damping / 10, 1e-14)
+                    break
+                damping *= 10
+            else:
+                break
+            if np.linalg.norm(error) > _STALLED * now:
+                break
+        return constants
 
 
 def agreeing(  # noqa: PLR0917 - what a fit needs
