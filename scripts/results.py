@@ -54,9 +54,9 @@ RUNS: dict[str, tuple[str, ...]] = {
         "--algorithm zero mean linear truth sindy esindy integral rk4sindy --with-noise",
         "--algorithm operon --with-noise",
         "--algorithm pysindy --with-noise --timeout 30",
-        "--algorithm eql udsr --timeout 30",
-        "--algorithm bingo rils_rols --with-noise --timeout 10",
-        "--algorithm afp afp_fe gplearn dsr --timeout 10",
+        "--algorithm eql --with-noise --timeout 30",
+        "--algorithm udsr --snr clean 10 --timeout 30",
+        "--algorithm afp afp_fe bingo dsr gplearn rils_rols --with-noise --timeout 10",
     ),
     "pde": (
         f"{_PDE} --with-noise --timeout 600",
