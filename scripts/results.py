@@ -54,8 +54,7 @@ RUNS: dict[str, tuple[str, ...]] = {
         "--algorithm zero mean linear truth sindy esindy integral rk4sindy --with-noise",
         "--algorithm operon --with-noise",
         "--algorithm pysindy --with-noise --timeout 30",
-        "--algorithm eql --with-noise --timeout 30",
-        "--algorithm udsr --snr clean 10 --timeout 30",
+        "--algorithm eql udsr --with-noise --timeout 30",
         "--algorithm afp afp_fe bingo dsr gplearn rils_rols --with-noise --timeout 10",
     ),
     "pde": (
