@@ -55,11 +55,11 @@ RUNS: dict[str, tuple[str, ...]] = {
         "--algorithm operon --with-noise",
         "--algorithm pysindy --with-noise --timeout 30",
         "--algorithm eql udsr --with-noise --timeout 30",
-        "--algorithm afp afp_fe bingo dsr gplearn rils_rols --with-noise --timeout 10",
+        "--algorithm afp afp_fe bingo dsr gplearn rils_rols screening --with-noise --timeout 10",
     ),
     "pde": (
         f"{_PDE} --with-noise --timeout 600",
-        "--algorithm ewsindy deepmod operon --with-noise --timeout 60",
+        "--algorithm ewsindy deepmod operon udsr --with-noise --timeout 60",
     ),
     "srsd": ("--algorithm truth operon afp afp_fe gplearn screening --dataset easy --timeout 10",),
     "real": (
