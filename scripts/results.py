@@ -61,6 +61,10 @@ RUNS: dict[str, tuple[str, ...]] = {
         f"{_PDE} --with-noise --timeout 600",
         "--algorithm ewsindy deepmod operon udsr --with-noise --timeout 60",
     ),
+    "pde-tables": (
+        "--algorithm truth",
+        "--algorithm afp afp_fe bingo dsr eql gplearn physo rils_rols --timeout 60",
+    ),
     "srsd": ("--algorithm truth operon afp afp_fe gplearn screening --dataset easy --timeout 10",),
     "real": (
         "--algorithm zero mean linear truth",
