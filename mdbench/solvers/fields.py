@@ -19,7 +19,7 @@ from mdbench.solvers.plate import heated_plate
 from mdbench.solvers.species import Reaction
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -219,31 +219,38 @@ def _soil(system: PdeSystem, released: bool, progress: Progress) -> list[Field]:
 
 
 def _warmed_from_above(system: PdeSystem, diffusivity: float) -> tuple[Array, Array]:
-    """Sum the mean and one wave along each axis across; both are ground under a warm surface."""
+    """Sum the mean and two waves along each axis across; all are ground under a warm surface.
+
+    Of a single wave every even derivative across is a multiple of every other, so that a wrong
+    equation would be as good as the right one.
+    """
     setting = system.settings
     *sideways, down = system.axes.values()
-    across = [axis.values for axis in sideways]
+    shape = (1, *(axis.count for axis in system.axes.values()), system.times.count)
 
-    def part(wave_number: float) -> tuple[Array, Array]:
-        return closed_forms.warmed_ground(
-            down.values,
-            system.times.values,
-            height=setting["depth"],
-            diffusivity=diffusivity,
-            omega=setting["omega"],
-            wave_number=wave_number,
+    def part(wave_number: float) -> Iterator[Array]:
+        return (
+            np.broadcast_to(each, shape)
+            for each in closed_forms.warmed_ground(
+                down.values,
+                system.times.values,
+                height=setting["depth"],
+                diffusivity=diffusivity,
+                omega=setting["omega"],
+                wave_number=wave_number,
+            )
         )
 
-    shape = (1, *(axis.count for axis in system.axes.values()), system.times.count)
-    u, u_t = (setting["T_A"] * np.broadcast_to(each, shape) for each in part(0.0))
+    u, u_t = (setting["T_A"] * each for each in part(0.0))
     u += setting["T_R"]
-    for i, nodes in enumerate(across, start=1):
-        k = float(2 * np.pi / np.ptp(nodes))
-        along = [-1 if axis == i else 1 for axis in range(len(shape))]
-        wave = setting["T_W"] * np.cos(k * (nodes - nodes[0])).reshape(along)
-        v, v_t = part(k)
-        u += wave * v
-        u_t += wave * v_t
+    for half_waves, name in ((1, "T_H"), (2, "T_W")):
+        for i, axis in enumerate(sideways, start=1):
+            k = half_waves * np.pi / np.ptp(axis.values)
+            along = [-1 if place == i else 1 for place in range(len(shape))]
+            wave = setting[name] * np.cos(k * (axis.values - axis.values[0])).reshape(along)
+            v, v_t = part(k)
+            u += wave * v
+            u_t += wave * v_t
     return u, u_t
 
 
