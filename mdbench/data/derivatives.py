@@ -17,6 +17,7 @@ __all__ = [
     "accurate_derivative",
     "fewest_nodes",
     "is_uniform",
+    "one_sided_nodes",
     "space_derivative",
     "time_derivative",
 ]
@@ -28,6 +29,10 @@ _SINGLE = 1e-6
 _ACCURACIES = ((6, 4), (4, 4), (4, 2), (2, 2))
 """Orders of accuracy inside and at the ends, of which the first that fits is taken.  One-sided
 weights grow fast: of order 6 at the ends, they would be three times as large again."""
+_WIDEST = 4
+"""Nodes to each side of the central differences of order 4, the highest that there are."""
+_MOST_OF_ALL = 4
+"""So small a part of an axis, a quarter, is left out at each end at most."""
 
 
 def is_uniform(nodes: Array) -> bool:
@@ -204,6 +209,20 @@ def fewest_nodes(order: int) -> int:
     [3, 4, 6, 7]
     """
     return order + 2 + (order - 1) // 2
+
+
+def one_sided_nodes(n: int) -> int:
+    """Give how many of n nodes, at each end of an axis, are too near it for central differences.
+
+    Those of order 4, the widest, take four nodes to each side.  Of fewer than 16 nodes half count
+    as inside all the same.
+
+    Examples
+    --------
+    >>> [one_sided_nodes(n) for n in (3, 9, 16, 201)]
+    [0, 2, 4, 4]
+    """
+    return min(_WIDEST, n // _MOST_OF_ALL)
 
 
 @cache

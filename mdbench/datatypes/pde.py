@@ -15,6 +15,7 @@ from mdbench.data.features import feature_names, unsupported
 from mdbench.data.field_files import FIELD_ENDINGS, FIELD_HINT, read_field_file, refuse_tables
 from mdbench.data.noise import add_noise, add_published_noise
 from mdbench.data.npz import read_field, write_field
+from mdbench.data.splits import chronological
 from mdbench.datatypes.base import Source
 from mdbench.datatypes.seam.pictures import Drawn
 from mdbench.datatypes.seam.questions import NO_OPTIONS, Option
@@ -34,6 +35,7 @@ from mdbench.datatypes.shared.fields import (
     Rows,
     clean_test,
     floor_of,
+    inner_samples,
     noisy_test,
     published_parts,
     published_table,
@@ -127,7 +129,8 @@ class Pde(EquationType[PdeDataset]):
         """Cut a field by time, and differentiate it in space at each time by itself.
 
         Under `strict` a method is given all times before the test, and the test is a clean field
-        with the most accurate features.  Under `published` the whole noisy field is differentiated,
+        with the most accurate features, of which samples next to an end of an axis are not
+        scored.  Under `published` the whole noisy field is differentiated,
         the rows of a table are cut along space, and the test is noisy but for its targets.
 
         Raises
@@ -138,10 +141,12 @@ class Pde(EquationType[PdeDataset]):
         if view not in self.views:
             raise UsageError(f"{self.name} has no view {view!r}.", did_you_mean(view, self.views))
         variables = variables_of(dataset)
-        evidence = held_out = None
+        evidence = held_out = scored = None
         if protocol is Protocol.STRICT:
             given, test, evidence, held_out = strict_parts(dataset, view, dataset.rows)
             parts = given, given, given, test
+            cut = chronological(len(dataset.clean.t)).test
+            scored = inner_samples(dataset.clean.u[..., cut, 0].shape, dataset.clean)
         elif view == "table":
             variables, parts = published_table(dataset, dataset.rows)
         else:
@@ -157,6 +162,7 @@ class Pde(EquationType[PdeDataset]):
             any_order=view == "table",
             evidence=evidence,
             held_out=held_out,
+            scored=scored,
         )
 
     def own_scores(

@@ -130,10 +130,13 @@ class EquationTask(Task[D]):
         What candidates are compared with; None under `published`, which has its own way.
     held_out
         What the test compares equations with where nobody knows exact targets; else None.
+    scored
+        The samples of the test that errors are taken on, by number in C order; None for all.
     """
 
     evidence: Evidence | None = field(default=None, kw_only=True)
     held_out: Evidence | None = field(default=None, kw_only=True)
+    scored: NDArray[np.intp] | None = field(default=None, kw_only=True, repr=False)
 
 
 class EquationType(DataType[D, EquationTask[D]]):
@@ -224,8 +227,9 @@ class EquationType(DataType[D, EquationTask[D]]):
     ) -> tuple[dict[str, Value], list[float]]:
         """Give the errors of an answer by name, and that of each state."""
         if task.held_out is None:
-            found: dict[str, Value] = dict(self.errors(answer.values, task.test.targets))
-            return found, list(_by_state(answer.values, task.test.targets))
+            values, targets = (_scored(task, each) for each in (answer.values, task.test.targets))
+            found: dict[str, Value] = dict(self.errors(values, targets))
+            return found, list(_by_state(values, targets))
         held_out = task.held_out
         by_state = list(self._losses(task, answer.read, held_out, range(len(answer.read))))
         return {NMSE.name: float(np.mean(by_state))}, by_state
@@ -384,6 +388,12 @@ def _fittest(offers: Sequence[Offer]) -> Offer | None:
     return max(offers, key=lambda offer: (offer.fitness, -offer.complexity), default=None)
 
 
+def _scored(task: EquationTask[Any], values: Array) -> Array:
+    if task.scored is None:
+        return values
+    return values.reshape(-1, values.shape[-1])[task.scored]
+
+
 def _by_state(values: Array, targets: Array) -> Iterator[float]:
     for state in range(targets.shape[-1]):
         yield nmse(values[..., state], targets[..., state])
@@ -392,7 +402,8 @@ def _by_state(values: Array, targets: Array) -> Iterator[float]:
 def _told_by_state(scores: Sequence[float], task: EquationTask[Any]) -> list[str]:
     """Say what each target's own score is, and how much of the pooled one is its."""
     if task.held_out is None:
-        squares = np.sum(np.reshape(task.test.targets, (-1, len(scores))) ** 2, axis=0)
+        targets = _scored(task, task.test.targets)
+        squares = np.sum(np.reshape(targets, (-1, len(scores))) ** 2, axis=0)
     else:
         squares = np.ones(len(scores))
     shares = np.array(scores) * squares

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mdbench.data import splits
-from mdbench.data.derivatives import time_derivative
+from mdbench.data.derivatives import one_sided_nodes, time_derivative
 from mdbench.data.features import FieldColumns, feature_names, published_columns
 from mdbench.data.smoothing import FEWEST_SAMPLES
 from mdbench.datatypes.seam.questions import Dataset, Part
@@ -19,7 +19,7 @@ from mdbench.metrics.regression import nmse
 from mdbench.protocols import Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -33,6 +33,7 @@ __all__ = [
     "Rows",
     "clean_test",
     "floor_of",
+    "inner_samples",
     "noisy_test",
     "published_parts",
     "published_table",
@@ -174,6 +175,32 @@ def clean_test(dataset: PdeDataset, protocol: Protocol) -> tuple[FieldColumns, A
     return _columns(cut, dataset.explicit, protocol), targets[..., dataset.states]
 
 
+def inner_samples(shape: Sequence[int], whole: Field) -> NDArray[np.intp]:
+    """Number the samples that are so far inside that their differences are central ones.
+
+    A periodic axis has no ends.  Next to those of any other, differences are one-sided, and so
+    much less accurate that a wrong constant or term could make up for some of it.
+
+    Parameters
+    ----------
+    shape
+        Of one state at some of the times, (n_x[, n_y[, n_z]], n_t).
+    whole
+        The field, whose axes these are.
+
+    Returns
+    -------
+    (n,)
+        Numbers of samples in C order of (x, ..., t), rising.
+    """
+    inside = []
+    for name, nodes in whole.grid.items():
+        ends = 0 if name in whole.periods else one_sided_nodes(len(nodes))
+        inside.append(slice(ends, len(nodes) - ends))
+    numbers = np.arange(np.prod(shape), dtype=np.intp).reshape(shape)
+    return np.ascontiguousarray(numbers[tuple(inside)].reshape(-1))
+
+
 def _columns(cut: Field, explicit: tuple[str, ...], protocol: Protocol) -> FieldColumns:
     return FieldColumns(cut, explicit, second_order=protocol is Protocol.PUBLISHED)
 
@@ -249,10 +276,13 @@ def floor_of(dataset: PdeDataset, protocol: Protocol) -> float:
     """Score the truth on the test inputs, through the features of the bench."""
     if protocol is Protocol.STRICT:
         columns, targets = clean_test(dataset, protocol)
+        scored = inner_samples(targets.shape[:-1], dataset.clean)
     else:
         columns, targets = noisy_test(dataset)
-    values = [parse(text, tuple(columns)).evaluate(columns) for text in dataset.truth or ()]
-    return nmse(np.stack(values, axis=-1), targets)
+        scored = np.arange(targets[..., 0].size)
+    texts = dataset.truth or ()
+    values = [parse(text, tuple(columns)).evaluate(columns).reshape(-1)[scored] for text in texts]
+    return nmse(np.stack(values, axis=-1), targets.reshape(-1, targets.shape[-1])[scored])
 
 
 def noisy_test(dataset: PdeDataset) -> tuple[FieldColumns, Array]:
