@@ -102,7 +102,7 @@ def test_the_floor_is_what_the_truth_scores_in_both_views(
         assert found["nmse"] == pytest.approx(data.floor)
     if snr_db is None:
         assert data.floor == pytest.approx(
-            {"burgers": 0.0, "navier_stokes_channel": 2.4e-6, "advection_diffusion_2d": 0.0}[name],
+            {"burgers": 0.0, "navier_stokes_channel": 1.9e-10, "advection_diffusion_2d": 0.0}[name],
             rel=0.2,
             abs=1e-15,
         )

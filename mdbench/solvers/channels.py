@@ -1,4 +1,4 @@
-"""Flow through a channel: an empty one, one with a cylinder in it, and reactants carried along."""
+"""Flow in finite elements: a channel, empty or with a cylinder in it, and reactants carried."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ __all__ = [
     "cylinder_mesh",
     "empty_channel",
     "past_cylinder",
-    "vortices",
 ]
 
 _EDGE = 1e-9
@@ -64,11 +63,9 @@ def empty_channel(
     density: float,
     viscosity: float,
     inlet: float,
-    stirring: float,
-    extrapolate: bool,
     progress: Progress,
 ) -> Array:
-    """Solve the flow in the unit square under a pressure drop; no slip at y = 0 and 1.
+    """Solve the flow from rest in the unit square under a pressure drop; no slip at y = 0 and 1.
 
     Parameters
     ----------
@@ -80,10 +77,6 @@ def empty_channel(
         The x and the y of the grid on which it is wanted.
     inlet
         The pressure at x = 0; it is 0 at x = 1.
-    stirring
-        The height of the stream function of the `vortices` that there are at time 0.
-    extrapolate
-        Whether all is of second order in time, which the published flow is not.
 
     Returns
     -------
@@ -98,42 +91,12 @@ def empty_channel(
         pressure=lambda p: inlet * (p[0] < _EDGE),
     )
     at_u, at_p = _at(spaces.quadratic, places), _at(spaces.linear, places)
-    flows = ipcs(
-        spaces,
-        walls,
-        density=density,
-        viscosity=viscosity,
-        dt=dt,
-        start=lambda p: stirring * vortices(p),
-        extrapolate=extrapolate,
-    )
-    states = np.array(
-        [
-            [*(at_u(component) for component in flow.velocity), at_p(flow.pressure)]
-            for flow in _take(flows, n_steps + extrapolate, progress)
-        ]
-    )
-    if extrapolate:
-        # From the middles of the steps to their ends.
-        states[:-1, 2] = (states[:-1, 2] + states[1:, 2]) / 2
-    return np.moveaxis(states[:n_steps], 0, -1)
-
-
-def vortices(p: Array) -> Array:
-    """Give the velocity at places (2, n) of vortices that rest at y = 0 and y = 1.
-
-    They are those of the stream function
-    ``sin(pi y)^2 (sin(2 pi x + 0.5) + cos(pi y) cos(pi x + 0.2) / 2)``: the velocity is its
-    derivative along y, and less that along x, so that it has no divergence.
-    """
-    x, y = p
-    pi = np.pi
-    wide, narrow = np.sin(2 * pi * x + 0.5), np.cos(pi * x + 0.2) / 2
-    hump, skew = np.sin(pi * y) ** 2, np.sin(pi * y) ** 2 * np.cos(pi * y)
-    hump_y = pi * np.sin(2 * pi * y)
-    skew_y = hump_y * np.cos(pi * y) - pi * np.sin(pi * y) ** 3
-    wide_x, narrow_x = 2 * pi * np.cos(2 * pi * x + 0.5), -pi * np.sin(pi * x + 0.2) / 2
-    return np.stack([hump_y * wide + skew_y * narrow, -(hump * wide_x + skew * narrow_x)])
+    flows = ipcs(spaces, walls, density=density, viscosity=viscosity, dt=dt)
+    states = [
+        [*(at_u(component) for component in flow.velocity), at_p(flow.pressure)]
+        for flow in _take(flows, n_steps, progress)
+    ]
+    return np.moveaxis(np.array(states), 0, -1)
 
 
 def past_cylinder(
@@ -147,7 +110,7 @@ def past_cylinder(
     reaction: Reaction,
     every: int,
     spacing: float,
-    linear: bool,
+    second_order: bool,
     progress: Progress,
 ) -> tuple[Array, Array]:
     """Solve the flow past a cylinder from rest, and the reaction of what it carries.
@@ -162,8 +125,9 @@ def past_cylinder(
         Steps of the flow in one of the reaction.
     spacing
         The length of the mesh's edges away from the cylinder.
-    linear
-        Whether the species are kept in linear elements, as the published ones are.
+    second_order
+        Whether all is of second order in time, and the species in quadratic elements, which the
+        published ones are not.
 
     Returns
     -------
@@ -191,17 +155,24 @@ def past_cylinder(
         pressure=lambda p: np.zeros(p.shape[1]),
     )
     at_u, at_p = _at(spaces.quadratic, places), _at(spaces.linear, places)
-    species = (LinearSpecies if linear else QuadraticSpecies)(spaces, reaction, every * dt)
-    at_c = at_p if linear else at_u
+    scheme = QuadraticSpecies if second_order else LinearSpecies
+    species = scheme(spaces, reaction, every * dt)
+    at_c = at_u if second_order else at_p
     flows: list[list[Array]] = []
     concentrations: list[list[Array]] = []
-    steps = ipcs(spaces, walls, density=density, viscosity=viscosity, dt=dt)
-    for number, flow in enumerate(_take(steps, n_steps, progress), start=1):
+    steps = ipcs(
+        spaces, walls, density=density, viscosity=viscosity, dt=dt, extrapolate=second_order
+    )
+    for number, flow in enumerate(_take(steps, n_steps + second_order, progress), start=1):
         flows.append([*(at_u(component) for component in flow.velocity), at_p(flow.pressure)])
-        if number % every == 0:
+        if number % every == 0 and number <= n_steps:
             species.advance(flow)
             concentrations.append([at_c(c) for c in species.c])
-    return np.moveaxis(np.array(flows), 0, -1), np.moveaxis(np.array(concentrations), 0, -1)
+    states = np.array(flows)
+    if second_order:
+        # From the middles of the steps to their ends.
+        states[:-1, 2] = (states[:-1, 2] + states[1:, 2]) / 2
+    return np.moveaxis(states[:n_steps], 0, -1), np.moveaxis(np.array(concentrations), 0, -1)
 
 
 def cylinder_mesh(obstacle: Obstacle, spacing: float) -> Any:

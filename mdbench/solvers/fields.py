@@ -15,6 +15,7 @@ from mdbench.data.derivatives import accurate_derivative, time_derivative
 from mdbench.data.field import Field
 from mdbench.errors import DataError
 from mdbench.solvers import channels, closed_forms, elements, spectral
+from mdbench.solvers.channel_waves import repeating_channel, vortices
 from mdbench.solvers.plate import heated_plate
 from mdbench.solvers.species import Reaction
 
@@ -303,22 +304,35 @@ def _laser(system: PdeSystem, released: bool, progress: Progress) -> list[Field]
 
 def _channel(system: PdeSystem, _released: bool, progress: Progress) -> list[Field]:
     constant, setting, times = system.constants, system.settings, system.times
-    substeps = int(setting["substeps"])
-    dt = times.step / substeps
+    x, y = (axis.values for axis in system.axes.values())
+    if not system.published:
+        u, u_t = repeating_channel(
+            lambda place: setting["stirring"] * vortices(place),
+            (x, y),
+            times.values,
+            period=setting["period"],
+            density=constant["rho"],
+            viscosity=constant["mu"],
+            drop=setting["p_in"],
+            waves=int(setting["waves"]),
+            modes=int(setting["modes"]),
+            substeps=int(setting["substeps"]),
+            progress=progress,
+        )
+        pressure_t = accurate_derivative(u[2:], times.values, 3, 1)
+        return [_field(system, u, np.concatenate([u_t, pressure_t]))]
     u = channels.empty_channel(
         int(setting["cells"]),
-        dt,
-        int(setting["steps"]) * substeps,
-        [axis.values for axis in system.axes.values()],
+        times.step,
+        int(setting["steps"]),
+        [x, y],
         density=constant["rho"],
         viscosity=constant["mu"],
         inlet=setting["p_in"],
-        stirring=setting["stirring"],
-        extrapolate=not system.published,
         progress=progress,
     )
-    states = u[: len(system.variables)]  # the published data have no pressure
-    return [_field(system, states, dt=dt, begin=round(times.first / dt) - 1, stride=substeps)]
+    velocity, begin = u[:2], round(times.first / times.step) - 1
+    return [_field(system, velocity, begin=begin)]
 
 
 def _cylinder_flow(system: PdeSystem, _released: bool, progress: Progress) -> list[Field]:
@@ -348,7 +362,7 @@ def _cylinder_flow(system: PdeSystem, _released: bool, progress: Progress) -> li
         reaction=reaction,
         every=every,
         spacing=setting["spacing"],
-        linear=system.published,
+        second_order=setting["order"] > 1,
         progress=progress,
     )
     carried = np.concatenate([flow[..., every - 1 :: every], species])
