@@ -44,10 +44,10 @@ REMEDIES = {
     "heat_soil_uniform_1d_p1": "the same",
     "heat_soil_uniform_2d_p1": "the same, and two waves across",
     "heat_soil_uniform_3d_p1": "the same, and two waves along x and y, dz = 0.015",
-    "navier_stokes_channel": "stirred, the pressure a feature, steps of second order",
-    "navier_stokes_cylinder": "the pressure a feature, twice the times",
+    "navier_stokes_channel": "stirred, the pressure a feature, waves and Stokes modes",
+    "navier_stokes_cylinder": "the pressure a feature, twice the times, second order in time",
     "heat_laser": "by modes, u_t of the solver",
-    "reaction_diffusion_cylinder": "the pressure a feature, quadratic elements, twice the times",
+    "reaction_diffusion_cylinder": "the same, and quadratic elements",
 }
 
 

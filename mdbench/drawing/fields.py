@@ -90,7 +90,7 @@ def field_pictures(
         says = f"What the right-hand sides miss of the clean field’s change in time {where}, as a "
         says += "share of its root mean square. The true equations are evaluated on the same "
         says += "derivatives in space: what they miss is the error of these. Numbers are "
-        says += "residuals, over all of the test window."
+        says += "residuals, over what is scored of the test window."
         bar = _bar("error", "≤ 10<sup>−6</sup>", "≥ 1")
         html += f'<figure class="field"><figcaption>{says}</figcaption>{bar}'
         html += f'<div class="panels">{panels}</div></figure>'
