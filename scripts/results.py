@@ -56,6 +56,7 @@ RUNS: dict[str, tuple[str, ...]] = {
         "--algorithm pysindy --with-noise --timeout 30",
         "--algorithm eql udsr --with-noise --timeout 30",
         "--algorithm afp afp_fe bingo dsr gplearn rils_rols screening --with-noise --timeout 10",
+        "--algorithm physo --timeout 60",
     ),
     "pde": (
         f"{_PDE} --with-noise --timeout 600",
