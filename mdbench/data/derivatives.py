@@ -31,8 +31,6 @@ _ACCURACIES = ((6, 4), (4, 4), (4, 2), (2, 2))
 weights grow fast: of order 6 at the ends, they would be three times as large again."""
 _WIDEST = 4
 """Nodes to each side of the central differences of order 4, the highest that there are."""
-_MOST_OF_ALL = 4
-"""So small a part of an axis, a quarter, is left out at each end at most."""
 
 
 def is_uniform(nodes: Array) -> bool:
@@ -222,7 +220,7 @@ def one_sided_nodes(n: int) -> int:
     >>> [one_sided_nodes(n) for n in (3, 9, 16, 201)]
     [0, 2, 4, 4]
     """
-    return min(_WIDEST, n // _MOST_OF_ALL)
+    return min(_WIDEST, n // 4)
 
 
 @cache

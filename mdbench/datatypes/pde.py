@@ -15,7 +15,6 @@ from mdbench.data.features import feature_names, unsupported
 from mdbench.data.field_files import FIELD_ENDINGS, FIELD_HINT, read_field_file, refuse_tables
 from mdbench.data.noise import add_noise, add_published_noise
 from mdbench.data.npz import read_field, write_field
-from mdbench.data.splits import chronological
 from mdbench.datatypes.base import Source
 from mdbench.datatypes.seam.pictures import Drawn
 from mdbench.datatypes.seam.questions import NO_OPTIONS, Option
@@ -35,7 +34,6 @@ from mdbench.datatypes.shared.fields import (
     Rows,
     clean_test,
     floor_of,
-    inner_samples,
     noisy_test,
     published_parts,
     published_table,
@@ -143,10 +141,8 @@ class Pde(EquationType[PdeDataset]):
         variables = variables_of(dataset)
         evidence = held_out = scored = None
         if protocol is Protocol.STRICT:
-            given, test, evidence, held_out = strict_parts(dataset, view, dataset.rows)
+            given, test, evidence, held_out, scored = strict_parts(dataset, view, dataset.rows)
             parts = given, given, given, test
-            cut = chronological(len(dataset.clean.t)).test
-            scored = inner_samples(dataset.clean.u[..., cut, 0].shape, dataset.clean)
         elif view == "table":
             variables, parts = published_table(dataset, dataset.rows)
         else:

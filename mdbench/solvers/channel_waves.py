@@ -65,7 +65,8 @@ class StokesModes:
         # Products of three functions are integrated exactly.
         nodes, weights = legendre.leggauss(2 * modes + 8)
         self._weights = weights / 2
-        values = _tabulated((nodes + 1) / 2, waves, modes)
+        self._y = (nodes + 1) / 2
+        values = _tabulated(self._y, waves, modes)
         psi, u, u_y, _ = values
         k = self.k[:, None, None]
         mass = self._products(u, u) + k**2 * self._products(psi, psi)
@@ -126,9 +127,8 @@ class StokesModes:
 
     def start(self, velocity: Callable[[Array], Array]) -> Complex:
         """Project a velocity, by places (2, n), that is free of divergence and rests at walls."""
-        nodes, _ = legendre.leggauss(len(self._weights))
         places = np.meshgrid(
-            self._period / self._n_x * np.arange(self._n_x), (nodes + 1) / 2, indexing="ij"
+            self._period / self._n_x * np.arange(self._n_x), self._y, indexing="ij"
         )
         u, v = velocity(np.stack([each.ravel() for each in places])).reshape(2, *places[0].shape)
         return self.coefficients(self._by_waves(u), self._by_waves(v))

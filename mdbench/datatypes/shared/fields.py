@@ -103,8 +103,10 @@ def variables_of(dataset: PdeDataset) -> tuple[str, ...]:
 
 def strict_parts(
     dataset: PdeDataset, view: str, rows: Rows
-) -> tuple[Part, Part, Evidence, Evidence | None]:
+) -> tuple[Part, Part, Evidence, Evidence | None, NDArray[np.intp]]:
     """Give what a method is given, the test, and what candidates and an answer are held against.
+
+    The last are the numbers of the test's samples that are scored.
 
     Smoothed states are known least at the ends, and the first and the last time are left out.
     """
@@ -124,7 +126,8 @@ def strict_parts(
     test = _between(dataset.clean, cut.test)
     last = _part(dataset, view, test, Protocol.STRICT, du=targets, rows=None, measured=test.u)
     known = dataset.clean.du is not None or len(test.t) < FEWEST_SAMPLES
-    return first, last, evidence, None if known else _evidence(dataset, test)[1]
+    held_out = None if known else _evidence(dataset, test)[1]
+    return first, last, evidence, held_out, inner_samples(targets.shape[:-1], dataset.clean)
 
 
 def _evidence(dataset: PdeDataset, given: Field) -> tuple[Field, WeakWindows]:
