@@ -12,11 +12,11 @@ from scipy.interpolate import BSpline
 
 from mdbench.data.smoothing import (
     FEWEST_SAMPLES,
-    MOST_FUNCTIONS,
     smooth,
     smooth_in_time,
     smoother_along,
 )
+from mdbench.data.splines import MOST_FUNCTIONS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -161,7 +161,8 @@ def test_a_field_is_smoothed_along_the_axis_that_is_named() -> None:
     np.testing.assert_allclose(along[1], 2 * along[0], atol=1e-9)
     one = smooth(t, u[:, None])
     np.testing.assert_allclose(along[0], one.u[:, 0], atol=2e-3)
-    smoothed, rate, noise = smooth_in_time(field, t, 1)
+    smoothed, rate, noise, remark = smooth_in_time(field, t, 1)
+    assert not remark
     assert noise == pytest.approx(float(np.mean([1, 4, 1])) * one.variances[0], rel=0.1)
     np.testing.assert_allclose(smoothed, along, atol=1e-9)
     np.testing.assert_allclose(rate[0], one.du[:, 0], atol=0.05)

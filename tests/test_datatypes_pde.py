@@ -238,7 +238,7 @@ def test_parts_are_cut_by_time(
     differences = np.moveaxis(np.gradient(series, t[:test], axis=0, edge_order=2), 0, -2)
     given = replace(before, du=differences)
     if smoothed:
-        curve = smoothed_field(before)
+        curve = smoothed_field(before).field
         given = replace(
             before, t=t[1 : test - 1], u=curve.u[..., 1:-1, :], du=known(curve.du)[..., 1:-1, :]
         )

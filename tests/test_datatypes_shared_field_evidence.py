@@ -33,7 +33,7 @@ def travelling(n_x: int = 96, n_t: int = 60, *, periodic: bool = True, axes: int
 
 
 def held_against(given: Field, *equations: str) -> tuple[WeakWindows, list[float]]:
-    smoothed = smoothed_field(given)
+    smoothed = smoothed_field(given).field
     columns = FieldColumns(replace(smoothed, du=None))
     evidence = WeakWindows.of(given, smoothed.u, columns, tuple(range(given.dim)))
     read = [parse(text, tuple(columns)) for text in equations]

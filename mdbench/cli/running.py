@@ -134,6 +134,7 @@ class Display:
         self._many_levels = len({job.snr_db for job in plan.jobs}) > 1
         self._many_seeds = len({job.seed for job in plan.jobs}) > 1
         self._running: list[JobSpec] = []
+        self._shown: set[tuple[str, str]] = set()
         self._lock = threading.Lock()
         self._ended = 0
         self._to_run = 0
@@ -192,12 +193,17 @@ class Display:
             self._running.remove(job)
             self._ended += 1
             count = self._ended
+            remarks = [(job.dataset, remark) for remark in record.notes.get("data", ())]
+            new = [each for each in remarks if each not in self._shown]
+            self._shown.update(new)
         metrics = self._inventory.data_type(job.data_type).metrics
         self._progress.console.print(
             f"[dim]{count:>{len(str(self._to_run))}}/{self._to_run}[/] "
             f"{escape(self._name(job))}  {_result(record, metrics)}",
             soft_wrap=True,
         )
+        for dataset, remark in new:
+            self.message(f"  {ALARM} {dataset}: {remark}")
         if self._task is not None:
             self._progress.advance(self._task)
         self._describe()

@@ -63,13 +63,14 @@ def time_derivative(t: Array, u: Array) -> Array:
     Returns
     -------
     (n, ...)
-        In units of `u` over units of `t`.
+        In units of `u` over units of `t`; not finite where it is larger than numbers can be.
     """
     steps = np.diff(t)
     h = (t[-1] - t[0]) / (len(t) - 1)
-    if np.ptp(steps) <= _UNIFORM * h:
-        return cast("Array", _difference()(u) / h)
-    return cast("Array", _findiff().Diff(0, t - t[0], acc=2)(u))
+    with np.errstate(all="ignore"):
+        if np.ptp(steps) <= _UNIFORM * h:
+            return cast("Array", _difference()(u) / h)
+        return cast("Array", _findiff().Diff(0, t - t[0], acc=2)(u))
 
 
 def space_derivative(u: Array, nodes: Array, axis: int, order: int) -> Array:

@@ -1,28 +1,36 @@
-"""Smoothed series and their derivatives, with as much noise taken out as the data themselves tell.
+"""Smoothed series and their derivatives, with as much noise taken out as the data show.
 
 A smoothing spline of degree 5 that penalises its third derivative: unlike the usual cubic one it
 does not force the curvature at both ends to zero, where the derivative would suffer most.  How
 smooth it is follows from the data, by restricted maximum likelihood (Wahba, Annals of Statistics
-13, 1378 (1985), there called generalised maximum likelihood).
+13, 1378 (1985), there called generalised maximum likelihood).  A long series in which 400 splines
+cannot follow what the samples show is smoothed in overlapping stretches.
+
+Every curve is checked against the samples before it is handed out (see `mdbench.data.checks`).
+Where it fails, finite differences of the samples take its place, and `remarks` says so.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
+from mdbench.data.checks import contradicted_derivatives, contradicted_values, strongest_wave
+from mdbench.data.derivatives import time_derivative
+from mdbench.data.splines import MOST_FUNCTIONS, SplineBasis, spline_basis, wave_basis
+
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
 
 __all__ = [
     "FEWEST_SAMPLES",
-    "MOST_FUNCTIONS",
     "InTime",
     "Smoothed",
     "Smoother",
@@ -31,13 +39,13 @@ __all__ = [
     "smoother_along",
 ]
 
-MOST_FUNCTIONS = 400
-"""However many samples there are, a curve is made of no more splines than this."""
 FEWEST_SAMPLES = 7
 """The shortest series that can be smoothed."""
-_DEGREE = 5
-_PENALISED = 3
-"""The derivative that is kept small."""
+DIFFERENCES = "smoothing failed its check against the samples; finite differences were used"
+WAVE = (
+    "what smoothing took away as noise is mostly one oscillation, of about {:.2g} samples each; "
+    "more samples per time are needed to know its derivative"
+)
 _TRIED = 49
 """How many degrees of smoothness are tried, before the best is made more exact."""
 _BEYOND = 3.0
@@ -49,6 +57,16 @@ _ANYWHERE = 4.0
 _TINY = 1e-300
 _MORE = 2.0
 """How much more than is expected of its noise may be taken away from a field."""
+_OVERLAP = 8
+"""Two stretches share a quarter of a series: an eighth to each side of its middle."""
+_ROUNDING = 1e-9
+"""Of the size of a series: what is not followed of it to this share is rounding."""
+_SAME_WAVE = 0.5
+"""The share of its strongest wave from which on noise is called an oscillation."""
+_FEWEST_FOR_WAVES = 40
+"""Samples below which white noise may have so strong a wave by chance."""
+_SEEN = 0.01
+"""The share of a series' variance above which an oscillation taken for noise matters."""
 
 
 @dataclass(frozen=True)
@@ -63,17 +81,18 @@ class Smoothed:
         The curves there and their derivatives in time, (n, d).
     variances
         The estimated variance of the noise of each state, (d,).
+    at
+        Evaluates the curves at other times (m,) within those of the samples, (m, d).
+    remarks
+        For each state, what has to be known of how its curve was made; mostly empty.
     """
 
     t: Array
     u: Array = field(repr=False)
     du: Array = field(repr=False)
     variances: Array
-    _coefficients: Array = field(repr=False)
-
-    def at(self, times: Array) -> Array:
-        """Give the curves at other times within those of the samples, (m, d)."""
-        return np.asarray(_splines(self.t.tobytes()).matrix(times) @ self._coefficients)
+    at: Callable[[Array], Array] = field(repr=False)
+    remarks: tuple[str, ...]
 
 
 def smooth(t: Array, u: Array) -> Smoothed:
@@ -85,6 +104,11 @@ def smooth(t: Array, u: Array) -> Smoothed:
         Increasing times, (n,) with n at least `FEWEST_SAMPLES`; they need not be equidistant.
     u
         Values with or without noise, (n, d).
+
+    Raises
+    ------
+    ValueError
+        If there are fewer samples.
 
     Examples
     --------
@@ -99,23 +123,175 @@ def smooth(t: Array, u: Array) -> Smoothed:
     if len(t) < FEWEST_SAMPLES:
         raise ValueError(f"{len(t)} samples; {FEWEST_SAMPLES} are the fewest")
     t = np.ascontiguousarray(t, dtype=np.float64)
-    splines = _splines(t.tobytes())
-    modes = splines.orthonormal.T @ u
-    outside = np.sum((u - splines.orthonormal @ modes) ** 2, axis=0)
+    with np.errstate(all="ignore"):
+        try:
+            curves = _curves(t, u)
+        except np.linalg.LinAlgError:  # of times that no basis can be made for
+            return _stacked([_by_differences(t, u[:, [i]]) for i in range(u.shape[1])])
+        wrong = _wrong(curves, u)
+        if wrong.any():
+            curves = _stacked(
+                [
+                    _by_differences(t, u[:, [i]]) if bad else _only(curves, i)
+                    for i, bad in enumerate(wrong)
+                ]
+            )
+        return curves
+
+
+def _wrong(curves: Smoothed, u: Array) -> NDArray[np.bool_]:
+    """Whether each curve contradicts its samples, its derivative, or itself between samples."""
+    t = curves.t
+    left = np.mean((u - curves.u) ** 2, axis=0)
+    most = _MORE * _ANYWHERE * _scatter(t, u) + _ROUNDING**2 * np.mean(u**2, axis=0)
+    middles = curves.at((t[1:] + t[:-1]) / 2)
+    too_far = ~(left <= np.maximum(most, 1.01 * curves.variances))
+    inside = contradicted_values(t, curves.u, middles)
+    return np.asarray(too_far | inside | contradicted_derivatives(t, curves.u, curves.du))
+
+
+def _by_differences(t: Array, u: Array) -> Smoothed:
+    """Take one state as it was measured, (n, 1), with finite differences."""
+    variance = np.minimum(_scatter(t, u), np.var(u, axis=0))
+
+    def at(times: Array) -> Array:
+        return np.interp(times, t, u[:, 0])[:, None]
+
+    return Smoothed(t, u, time_derivative(t, u), variance, at, (DIFFERENCES,))
+
+
+def _only(curves: Smoothed, state: int) -> Smoothed:
+    one = [state]
+    return Smoothed(
+        curves.t,
+        curves.u[:, one],
+        curves.du[:, one],
+        curves.variances[one],
+        lambda times: curves.at(times)[:, one],
+        (curves.remarks[state],),
+    )
+
+
+def _stacked(states: Sequence[Smoothed]) -> Smoothed:
+    """Put curves of single states together."""
+    return Smoothed(
+        states[0].t,
+        np.concatenate([one.u for one in states], axis=1),
+        np.concatenate([one.du for one in states], axis=1),
+        np.concatenate([one.variances for one in states]),
+        lambda times: np.concatenate([one.at(times) for one in states], axis=1),
+        tuple(remark for one in states for remark in one.remarks),
+    )
+
+
+def _curves(t: Array, u: Array) -> Smoothed:
+    """Smooth each state, (n, d), in as few stretches as can follow it."""
+    basis = spline_basis(t)
+    if not _follows(basis, t, u):
+        if u.shape[1] > 1:
+            return _stacked([_curves(t, u[:, [i]]) for i in range(u.shape[1])])
+        cut = _Cut(t)
+        return cut.joined(_curves(t[cut.left], u[cut.left]), _curves(t[cut.right], u[cut.right]))
+    modes = basis.orthonormal.T @ u
+    outside = np.sum((u - basis.orthonormal @ modes) ** 2, axis=0)
     noise = _ANYWHERE * _scatter(t, u)
-    curves = [
-        _shrunk(modes[:, i], float(outside[i]), splines.stiffness, len(t), noise[i])
+    found = [
+        _shrunk(modes[:, i], float(outside[i]), basis.stiffness, len(t), noise[i])
         for i in range(u.shape[1])
     ]
-    kept = np.stack([modes[:, i] * share for i, (share, _) in enumerate(curves)], axis=-1)
-    coefficients = splines.coefficients @ kept
+    kept = np.stack([modes[:, i] * share for i, (share, _) in enumerate(found)], axis=-1)
+    coefficients = basis.coefficients @ kept
+    smoothed = basis.orthonormal @ kept
     return Smoothed(
         t,
-        splines.orthonormal @ kept,
-        splines.matrix(t, 1) @ coefficients,
-        np.array([variance for _, variance in curves]),
-        coefficients,
+        smoothed,
+        basis.matrix(t, 1) @ coefficients,
+        np.array([variance for _, variance in found]),
+        lambda times: np.asarray(basis.matrix(times) @ coefficients),
+        _remarks(u, smoothed),
     )
+
+
+def _follows(basis: SplineBasis, t: Array, lines: Array, *, in_sum: bool = False) -> bool:
+    """Whether splines can follow what series (n, m) show, but for noise as large as is seen.
+
+    Series that are smoothed to the same degree are looked at in the sum.
+    """
+    n = len(t)
+    if n <= MOST_FUNCTIONS:
+        return True
+    spare = n - MOST_FUNCTIONS
+    # So large a sum of squares of `spare` normal variables is not met by chance.
+    most = _ANYWHERE * _scatter(t, lines) * (spare + 4 * np.sqrt(2 * spare) + 16)
+    most += _ROUNDING**2 * np.sum(lines**2, axis=0)
+    missed = basis.unexplained(lines)
+    return bool(missed.sum() <= most.sum() if in_sum else np.all(missed <= most))
+
+
+class _Cut:
+    """A series cut into two stretches that overlap, and how they are joined again."""
+
+    def __init__(self, t: Array) -> None:
+        n = len(t)
+        self.t = t
+        first, last = n // 2 - n // _OVERLAP, n // 2 + n // _OVERLAP
+        self.left, self.right = slice(0, last), slice(first, n)
+        self._shared = slice(first, last)
+        self._from, self._to = float(t[first]), float(t[last - 1])
+
+    def weights(self, times: Array) -> tuple[Array, Array]:
+        """Return the weight of the left stretch, falling from 1 to 0, and its slope."""
+        width = self._to - self._from
+        x = np.clip((times - self._from) / width, 0, 1)
+        return 1 - x**3 * (10 - 15 * x + 6 * x**2), -30 * (x * (1 - x)) ** 2 / width
+
+    def blended(self, left: Array, right: Array) -> Array:
+        """Join values of the left and of the right stretch along the first axis."""
+        whole = np.concatenate([left[: self._shared.start], right])
+        inner = left[self._shared.start :]
+        weight = self.weights(self.t[self._shared])[0].reshape(-1, *[1] * (left.ndim - 1))
+        whole[self._shared] = weight * inner + (1 - weight) * right[: len(inner)]
+        return np.asarray(whole)
+
+    def rates(self, u: tuple[Array, Array], du: tuple[Array, Array]) -> Array:
+        """Return the derivative of `blended` values, of those of both stretches."""
+        whole = self.blended(*du)
+        size = self._shared.stop - self._shared.start
+        slope = self.weights(self.t[self._shared])[1][:, None]
+        whole[self._shared] += slope * (u[0][-size:] - u[1][:size])
+        return whole
+
+    def joined(self, left: Smoothed, right: Smoothed) -> Smoothed:
+        """Join the curves of both stretches into one."""
+
+        def at(times: Array) -> Array:
+            weight = self.weights(times)[0][:, None]
+            before = left.at(np.minimum(times, left.t[-1]))
+            after = right.at(np.maximum(times, right.t[0]))
+            return np.asarray(weight * before + (1 - weight) * after)
+
+        n = len(left.t), len(right.t)
+        remarks = (one or other for one, other in zip(left.remarks, right.remarks, strict=True))
+        return Smoothed(
+            self.t,
+            self.blended(left.u, right.u),
+            self.rates((left.u, right.u), (left.du, right.du)),
+            (n[0] * left.variances + n[1] * right.variances) / sum(n),
+            at,
+            tuple(remarks),
+        )
+
+
+def _remarks(u: Array, smoothed: Array) -> tuple[str, ...]:
+    """Say of each state whether what was taken away is no noise, but an oscillation."""
+    n = len(u)
+    if n < _FEWEST_FOR_WAVES:
+        return ("",) * u.shape[1]
+    left = u - smoothed
+    matters = np.mean(left**2, axis=0) > _SEEN * np.var(u, axis=0)
+    shares, lengths = strongest_wave(left)
+    waves = (matters & (shares > _SAME_WAVE)).tolist()
+    return tuple(WAVE.format(lengths[i]) if wave else "" for i, wave in enumerate(waves))
 
 
 @dataclass(frozen=True)
@@ -132,14 +308,12 @@ class Smoother:
 
     axis: int
     left: float
-    _orthonormal: Array = field(repr=False)
-    _share: Array = field(repr=False)
+    _stretch: _Stretch = field(repr=False)
 
     def __call__(self, values: Array) -> Array:
-        """Smooth values of the shape that it was made for; gives them in that shape."""
+        """Smooth values of the shape that it was made for; return them in that shape."""
         lines = np.moveaxis(values, self.axis, 0)
-        flat = lines.reshape(len(lines), -1)
-        smoothed = self._orthonormal @ (self._share[:, None] * (self._orthonormal.T @ flat))
+        smoothed = self._stretch.values(lines.reshape(len(lines), -1))
         return np.moveaxis(smoothed.reshape(lines.shape), 0, self.axis)
 
 
@@ -152,11 +326,14 @@ class InTime(NamedTuple):
         It and its derivative in time, shaped like the field.
     noise
         The estimated variance of its noise.
+    remark
+        What has to be known of how it was made; mostly empty.
     """
 
     u: Array
     du: Array
     noise: float
+    remark: str
 
 
 def smoother_along(
@@ -185,13 +362,14 @@ def smoother_along(
     >>> bool(np.std(smoothed - np.sin(x)[:, None]) < 0.03)
     True
     """
+    lines = np.moveaxis(values, axis, 0)
+    lines = lines.reshape(len(lines), -1)
     if periodic:
-        orthonormal, stiffness = _waves(len(nodes))
+        orthonormal, stiffness = wave_basis(len(nodes))
+        stretch: _Stretch = _Whole.of(lines, orthonormal, stiffness, noise)
     else:
-        splines = _splines(np.ascontiguousarray(nodes, dtype=np.float64).tobytes())
-        orthonormal, stiffness = splines.orthonormal, splines.stiffness
-    share, _ = _common(values, orthonormal, stiffness, axis, noise)
-    return Smoother(axis, float(np.sum(share**2)) / len(nodes), orthonormal, share)
+        stretch = _stretch(nodes, lines, noise)
+    return Smoother(axis, stretch.left, stretch)
 
 
 def smooth_in_time(values: Array, t: Array, axis: int) -> InTime:
@@ -204,17 +382,98 @@ def smooth_in_time(values: Array, t: Array, axis: int) -> InTime:
     t
         Increasing times along `axis`, at least `FEWEST_SAMPLES`.
     """
-    splines = _splines(np.ascontiguousarray(t, dtype=np.float64).tobytes())
-    orthonormal = splines.orthonormal
-    share, noise = _common(values, orthonormal, splines.stiffness, axis, np.inf)
     lines = np.moveaxis(values, axis, 0)
-    modes = share[:, None] * (orthonormal.T @ lines.reshape(len(t), -1))
-    rates = splines.matrix(t, 1) @ splines.coefficients
-    u, du = (
-        np.moveaxis((matrix @ modes).reshape(lines.shape), 0, axis)
-        for matrix in (orthonormal, rates)
-    )
-    return InTime(u, du, noise)
+    flat = lines.reshape(len(t), -1)
+    with np.errstate(all="ignore"):
+        stretch = _stretch(t, flat, np.inf)
+        u, du = stretch.values(flat), stretch.rates(flat)
+        noise, remark = stretch.noise, ""
+        if contradicted_derivatives(t, u, du, one_field=True).any():
+            u, du, remark = flat, time_derivative(t, flat), DIFFERENCES
+    u, du = (np.moveaxis(each.reshape(lines.shape), 0, axis) for each in (u, du))
+    return InTime(u, du, noise, remark)
+
+
+class _Whole:
+    """Smooths lines (n, m) with one basis, each mode of them to the same share.
+
+    Attributes
+    ----------
+    left
+        The share of the variance of white noise that is left.
+    noise
+        The estimated variance of the noise.
+    """
+
+    def __init__(
+        self, orthonormal: Array, share: Array, noise: float, rates: Callable[[], Array] | None
+    ) -> None:
+        self.left = float(np.sum(share**2)) / len(orthonormal)
+        self.noise = noise
+        self._orthonormal, self._share, self._rates = orthonormal, share, rates
+
+    @classmethod
+    def of(
+        cls,
+        lines: Array,
+        orthonormal: Array,
+        stiffness: Array,
+        noise: float,
+        rates: Callable[[], Array] | None = None,
+    ) -> _Whole:
+        """Choose the share of each mode that is kept in all lines, and estimate their noise."""
+        powers = np.mean((orthonormal.T @ lines) ** 2, axis=1)
+        outside = max(float(np.mean(np.sum(lines**2, axis=0)) - powers.sum()), 0.0)
+        share, found = _shrunk(np.sqrt(powers), outside, stiffness, len(lines), noise)
+        return cls(orthonormal, share, found, rates)
+
+    def values(self, lines: Array) -> Array:
+        return np.asarray(self._orthonormal @ self._modes(lines))
+
+    def rates(self, lines: Array) -> Array:
+        assert self._rates is not None  # noqa: S101 - waves are along space
+        return np.asarray(self._rates() @ self._modes(lines))
+
+    def _modes(self, lines: Array) -> Array:
+        return np.asarray(self._share[:, None] * (self._orthonormal.T @ lines))
+
+
+class _Joined:
+    """Smooths lines (n, m) in two stretches that overlap."""
+
+    def __init__(self, cut: _Cut, left: _Stretch, right: _Stretch) -> None:
+        self._cut, self._left, self._right = cut, left, right
+        self.left: float = (left.left + right.left) / 2
+        self.noise: float = (left.noise + right.noise) / 2
+
+    def values(self, lines: Array) -> Array:
+        return self._cut.blended(*self._both(lines))
+
+    def rates(self, lines: Array) -> Array:
+        cut = self._cut
+        du = self._left.rates(lines[cut.left]), self._right.rates(lines[cut.right])
+        return cut.rates(self._both(lines), du)
+
+    def _both(self, lines: Array) -> tuple[Array, Array]:
+        cut = self._cut
+        return self._left.values(lines[cut.left]), self._right.values(lines[cut.right])
+
+
+_Stretch = _Whole | _Joined
+
+
+def _stretch(t: Array, lines: Array, noise: float) -> _Stretch:
+    """Smooth lines (n, m) of a field, in as few stretches as can follow them."""
+    basis = spline_basis(t)
+    if not _follows(basis, t, lines, in_sum=True):
+        cut = _Cut(t)
+        left, right = (_stretch(t[part], lines[part], noise) for part in (cut.left, cut.right))
+        return _Joined(cut, left, right)
+
+    def rates() -> Array:
+        return np.asarray(basis.matrix(t, 1) @ basis.coefficients)
+
+    return _Whole.of(lines, basis.orthonormal, basis.stiffness, noise, rates)
 
 
 def _scatter(t: Array, u: Array) -> Array:
@@ -233,26 +492,6 @@ def _scatter(t: Array, u: Array) -> Array:
     sizes = np.maximum(np.einsum("nk,ndk->nd", weights**2, near**2), _TINY)
     growing = np.median(squares / sizes, axis=0) * np.mean(u**2, axis=0)
     return np.asarray(np.maximum(np.median(squares, axis=0), growing) / _MEDIAN)
-
-
-def _common(
-    values: Array, orthonormal: Array, stiffness: Array, axis: int, noise: float
-) -> tuple[Array, float]:
-    """Choose the share of each mode that is kept in all lines along an axis, and their noise."""
-    lines = np.moveaxis(values, axis, 0)
-    lines = lines.reshape(len(lines), -1)
-    powers = np.mean((orthonormal.T @ lines) ** 2, axis=1)
-    outside = max(float(np.mean(np.sum(lines**2, axis=0)) - powers.sum()), 0.0)
-    return _shrunk(np.sqrt(powers), outside, stiffness, len(lines), noise)
-
-
-@lru_cache(maxsize=16)
-def _waves(n: int) -> tuple[Array, Array]:
-    """Give orthonormal waves on n nodes, (n, n), and what bending each costs."""
-    angles = 2 * np.pi * np.outer(np.arange(n), np.arange(n // 2 + 1)) / n
-    waves = np.concatenate([np.cos(angles), np.sin(angles[:, 1 : (n + 1) // 2])], axis=1)
-    numbers = np.concatenate([np.arange(n // 2 + 1), np.arange(1, (n + 1) // 2)])
-    return waves / np.linalg.norm(waves, axis=0), (2 * np.pi * numbers / n) ** (2 * _PENALISED)
 
 
 def _shrunk(
@@ -296,72 +535,9 @@ def _shrunk(
         step /= 2
         best = min((best, best - step, best + step), key=unlikely)
     share, residual = shares(best)
-    while residual > _MORE * noise * float(np.sum((1.0 - share) ** 2)) and best > tried[0]:
+    while best > tried[0] and residual > _MORE * noise * (
+        float(np.sum((1.0 - share) ** 2)) + n - len(share)  # what no mode explains is noise, too
+    ):
         best -= step
         share, residual = shares(best)
     return share, residual / max(n - float(share.sum()), 1.0)
-
-
-@dataclass(frozen=True)
-class _Splines:
-    """The curves that can be made for some times, turned so that their bending is diagonal.
-
-    Attributes
-    ----------
-    origin, step
-        Times are counted from the first, in mean steps.
-    knots
-        Of the splines, in those units.
-    orthonormal
-        The values of each mode at the times, (n, k).
-    coefficients
-        Of the splines, for each mode, (k, k).
-    stiffness
-        The mean squared third derivative of each mode, (k,).
-    """
-
-    origin: float
-    step: float
-    knots: Array
-    orthonormal: Array
-    coefficients: Array
-    stiffness: Array
-
-    def matrix(self, times: Array, order: int = 0) -> Array:
-        """Evaluate all splines, or a derivative of theirs, (m, k)."""
-        return _evaluated(self.knots, (times - self.origin) / self.step, order) / self.step**order
-
-
-@lru_cache(maxsize=64)
-def _splines(times: bytes) -> _Splines:
-    t = np.frombuffer(times)
-    n, step = len(t), float((t[-1] - t[0]) / (len(t) - 1))
-    s = (t - t[0]) / step
-    # As many splines as samples: the knots next to both ends are left out.
-    inner = s[_PENALISED:-_PENALISED]
-    if n > MOST_FUNCTIONS:
-        places = np.linspace(0, n - 1, MOST_FUNCTIONS - 2 * _PENALISED + 2)[1:-1]
-        inner = np.interp(places, np.arange(n), s)
-    ends = np.ones(_DEGREE + 1)
-    knots = np.concatenate([s[0] * ends, inner, s[-1] * ends])
-    values, triangle = np.linalg.qr(_evaluated(knots, s, 0))
-    # The third derivative is a parabola between knots, so that three nodes integrate its square.
-    nodes, weights = np.polynomial.legendre.leggauss(_PENALISED)
-    edges = np.unique(knots)
-    half = np.diff(edges)[:, None] / 2
-    places = (edges[:-1, None] + half * (nodes + 1)).ravel()
-    bent = _evaluated(knots, places, _PENALISED) * np.sqrt((half * weights).ravel())[:, None]
-    inverse = np.linalg.solve(triangle, np.eye(len(triangle)))
-    _, lengths, turned = np.linalg.svd(bent @ inverse)
-    stiffness = np.zeros(len(triangle))
-    stiffness[: len(lengths)] = lengths**2
-    stiffness[-_PENALISED:] = 0.0  # parabolas: what is left there is rounding
-    return _Splines(float(t[0]), step, knots, values @ turned.T, inverse @ turned.T, stiffness)
-
-
-def _evaluated(knots: Array, places: Array, order: int) -> Array:
-    from scipy.interpolate import BSpline  # noqa: PLC0415 - takes a moment to load
-
-    size = len(knots) - _DEGREE - 1
-    splines = BSpline(knots, np.eye(size), _DEGREE)
-    return np.asarray(splines(places, nu=order))

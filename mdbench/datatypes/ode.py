@@ -228,6 +228,14 @@ class Ode(EquationType[OdeDataset]):
             test=test,
             evidence=Increments.of(curves, befores),
             held_out=increments(tests) if dataset.clean.du is None else None,
+            remarks=tuple(
+                dict.fromkeys(
+                    f"{variable}: {remark}"
+                    for curve in curves
+                    for variable, remark in zip(variables, curve.remarks, strict=False)
+                    if remark
+                )
+            ),
         )
 
     def _as_published(

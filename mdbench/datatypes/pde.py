@@ -140,8 +140,11 @@ class Pde(EquationType[PdeDataset]):
             raise UsageError(f"{self.name} has no view {view!r}.", did_you_mean(view, self.views))
         variables = variables_of(dataset)
         evidence = held_out = scored = None
+        remarks: tuple[str, ...] = ()
         if protocol is Protocol.STRICT:
-            given, test, evidence, held_out, scored = strict_parts(dataset, view, dataset.rows)
+            given, test, evidence, held_out, scored, remarks = strict_parts(
+                dataset, view, dataset.rows
+            )
             parts = given, given, given, test
         elif view == "table":
             variables, parts = published_table(dataset, dataset.rows)
@@ -159,6 +162,7 @@ class Pde(EquationType[PdeDataset]):
             evidence=evidence,
             held_out=held_out,
             scored=scored,
+            remarks=remarks,
         )
 
     def own_scores(

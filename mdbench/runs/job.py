@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from mdbench.errors import DataError, MethodError, UnavailableError
 from mdbench.language_models.budget import PROMPTS
 from mdbench.language_models.proxy import NAME as SOCKET
@@ -194,6 +196,22 @@ def _refused(method: Method, job: JobSpec, task: Task[Any]) -> Outcome | None:
             Status.UNSUPPORTED,
             f"the data have {' and '.join(task.needs)}; of these it takes no {missing[0]}",
         )
+    if (name := _not_finite(task)) is not None:
+        return Outcome(
+            Status.UNSUPPORTED,
+            f"{name} cannot be computed from these data as finite numbers, so no method is run on "
+            "them; give times and values in other units, so that none is extremely large or small",
+        )
+    return None
+
+
+def _not_finite(task: Task[Any]) -> str | None:
+    """Return the name of an array that a method would be given and that has no finite number."""
+    parts = {id(part): part for part in (task.train, task.validation, task.refit, task.test)}
+    for part in parts.values():
+        for name, values in {**part.inputs, part.target_name: part.targets}.items():
+            if values.dtype.kind == "f" and not np.isfinite(values).all():
+                return name
     return None
 
 

@@ -151,6 +151,7 @@ def make_record(
 def scored(data_type: DataType[Any, Any], task: Task[Any], judged: Judged) -> dict[str, Any]:
     """Give the keys of a record that say what the answer is, and what it is worth."""
     outcome, names = judged.outcome, OwnNames(task.dataset.names)
+    notes = {"data": task.remarks, **judged.scores.notes}
     return {
         "status": outcome.status,
         "reason": names.own(outcome.reason),
@@ -159,7 +160,7 @@ def scored(data_type: DataType[Any, Any], task: Task[Any], judged: Judged) -> di
         "judged_by": data_type.judged_by(task),
         "metrics": dict(judged.scores.metrics),
         "floor": task.dataset.floor,
-        "notes": {n: names.all_own(told) for n, told in judged.scores.notes.items() if told},
+        "notes": {n: names.all_own(told) for n, told in notes.items() if told},
     }
 
 

@@ -181,6 +181,9 @@ class Task(Generic[D]):
     needs
         What a method has to be able to use beyond the view's usual arrays, as ``takes`` of its
         ``method.toml`` names it: ``trajectories`` and ``inputs``.
+    remarks
+        What has to be known of how the data that methods are given were made, such as derivatives
+        that had to be made in another way than usual: a line each, shown and kept in the record.
     """
 
     dataset: D
@@ -195,6 +198,7 @@ class Task(Generic[D]):
     equations: bool = field(default=True, kw_only=True)
     any_order: bool = field(default=False, kw_only=True)
     needs: tuple[str, ...] = field(default=(), kw_only=True)
+    remarks: tuple[str, ...] = field(default=(), kw_only=True)
 
 
 T = TypeVar("T", bound=Task[Any])

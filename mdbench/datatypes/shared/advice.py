@@ -72,6 +72,9 @@ def of_trajectory(dataset: Any) -> list[str]:
     curves = smooth(t, u)
     sd = np.sqrt(curves.variances)
     lines.append(_noise(names, sd, np.sqrt(np.mean(u**2, axis=0))))
+    lines += [
+        f"{name}: {remark}" for name, remark in zip(names, curves.remarks, strict=True) if remark
+    ]
     moving = [i for i, one in enumerate(np.ptp(u, axis=0)) if one > _STILL * np.abs(u[:, i]).max()]
     if len(moving) < len(names):
         still = ", ".join(name for i, name in enumerate(names) if i not in moving)
@@ -111,6 +114,9 @@ def of_field(dataset: Any) -> list[str]:
     sd = np.sqrt([one.noise for one in smoothed])
     flat = given.u.reshape(-1, given.dim)
     lines.append(_noise(names, sd, np.sqrt(np.mean(flat**2, axis=0))))
+    lines += [
+        f"{name}: {one.remark}" for name, one in zip(names, smoothed, strict=True) if one.remark
+    ]
     back = 0.0
     for one in smoothed:
         u, du = (

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from mdbench.data.smoothing import smooth_in_time, smoother_along
+from mdbench.data.smoothing import InTime, smooth_in_time, smoother_along
 from mdbench.datatypes.shared.evidence import INTEGRATED_TO, Evidence
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["WeakWindows", "smoothed_field"]
+__all__ = ["SmoothedField", "WeakWindows", "smoothed_field"]
 
 _SMOOTHNESS = 6
 """A test function is (1 - s^2) to this power along each axis and in time."""
@@ -43,28 +43,39 @@ _NODES = 3
 """At which test functions are integrated between two samples (Gauss and Legendre)."""
 
 
-def smoothed_field(given: Field) -> Field:
-    """Smooth a field along all axes and in time, as much as it takes; with its rates of change.
+class SmoothedField(NamedTuple):
+    """A field that was smoothed along all axes and in time.
 
-    Returns
-    -------
-    Field
-        Whose `du` is the derivative in time of the smoothed states.
+    Attributes
+    ----------
+    field
+        Its `du` is the derivative in time of the smoothed states.
+    remarks
+        What has to be known of how it was made; mostly empty.
     """
+
+    field: Field
+    remarks: tuple[str, ...]
+
+
+def smoothed_field(given: Field) -> SmoothedField:
+    """Smooth a field along all axes and in time, as much as it takes; with its rates of change."""
     found = [_smoothed_state(given, given.u[..., state]) for state in range(given.dim)]
-    u, du = (np.stack(arrays, axis=-1) for arrays in zip(*found, strict=True))
-    return replace(given, u=u, du=du)
+    u, du = (
+        np.stack(arrays, axis=-1) for arrays in zip(*(each[:2] for each in found), strict=True)
+    )
+    remarks = tuple(f"u{state}: {one.remark}" for state, one in enumerate(found) if one.remark)
+    return SmoothedField(replace(given, u=u, du=du), remarks)
 
 
-def _smoothed_state(given: Field, u: Array) -> tuple[Array, Array]:
+def _smoothed_state(given: Field, u: Array) -> InTime:
     """Smooth one state along all axes, and then in time, which tells before how noisy it is."""
     noise = smooth_in_time(u, given.t, -1).noise
     for axis, (name, nodes) in enumerate(given.grid.items()):
         if len(nodes) >= _FEWEST:
             smoother = smoother_along(u, nodes, axis, periodic=name in given.periods, noise=noise)
             u, noise = smoother(u), noise * smoother.left
-    found = smooth_in_time(u, given.t, -1)
-    return found.u, found.du
+    return smooth_in_time(u, given.t, -1)
 
 
 _FEWEST = 12

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from mdbench.data.features import FieldColumns, feature_names, published_columns
 from mdbench.data.smoothing import FEWEST_SAMPLES
 from mdbench.datatypes.seam.questions import Dataset, Part
 from mdbench.datatypes.shared.equations import Remembered
-from mdbench.datatypes.shared.field_evidence import WeakWindows, smoothed_field
+from mdbench.datatypes.shared.field_evidence import SmoothedField, WeakWindows, smoothed_field
 from mdbench.expressions import parse
 from mdbench.metrics.regression import nmse
 from mdbench.protocols import Protocol
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = [
     "PdeDataset",
     "Rows",
+    "StrictParts",
     "clean_test",
     "floor_of",
     "inner_samples",
@@ -101,18 +102,37 @@ def variables_of(dataset: PdeDataset) -> tuple[str, ...]:
     return feature_names(dataset.given, dataset.explicit)
 
 
-def strict_parts(
-    dataset: PdeDataset, view: str, rows: Rows
-) -> tuple[Part, Part, Evidence, Evidence | None, NDArray[np.intp]]:
-    """Give what a method is given, the test, and what candidates and an answer are held against.
+class StrictParts(NamedTuple):
+    """A field as `strict` cuts it.
 
-    The last are the numbers of the test's samples that are scored.
+    Attributes
+    ----------
+    given, test
+        What a method is given, and what its answer is tested on.
+    evidence, held_out
+        What candidates are compared with, and the answer where nobody knows exact targets.
+    scored
+        The numbers of the test's samples that are scored.
+    remarks
+        See `Task`.
+    """
+
+    given: Part
+    test: Part
+    evidence: Evidence
+    held_out: Evidence | None
+    scored: NDArray[np.intp]
+    remarks: tuple[str, ...]
+
+
+def strict_parts(dataset: PdeDataset, view: str, rows: Rows) -> StrictParts:
+    """Cut a field into what a method is given and the test.
 
     Smoothed states are known least at the ends, and the first and the last time are left out.
     """
     cut = splits.chronological(len(dataset.given.t))
     given = _between(dataset.given, cut.refit)
-    smoothed, evidence = _evidence(dataset, given)
+    (smoothed, remarks), evidence = _evidence(dataset, given)
     if dataset.smoothed:
         inner = slice(1, -1)
         shown, measured = _between(smoothed, inner), _between(given, inner).u
@@ -127,14 +147,16 @@ def strict_parts(
     last = _part(dataset, view, test, Protocol.STRICT, du=targets, rows=None, measured=test.u)
     known = dataset.clean.du is not None or len(test.t) < FEWEST_SAMPLES
     held_out = None if known else _evidence(dataset, test)[1]
-    return first, last, evidence, held_out, inner_samples(targets.shape[:-1], dataset.clean)
+    scored = inner_samples(targets.shape[:-1], dataset.clean)
+    return StrictParts(first, last, evidence, held_out, scored, remarks)
 
 
-def _evidence(dataset: PdeDataset, given: Field) -> tuple[Field, WeakWindows]:
+def _evidence(dataset: PdeDataset, given: Field) -> tuple[SmoothedField, WeakWindows]:
     """Smooth a field, and put it in the form in which equations are compared with it."""
     smoothed = smoothed_field(given)
-    features = _columns(replace(smoothed, du=None), dataset.explicit, Protocol.STRICT)
-    return smoothed, WeakWindows.of(given, smoothed.u, Remembered(features), dataset.states)
+    field = replace(smoothed.field, du=None)
+    features = _columns(field, dataset.explicit, Protocol.STRICT)
+    return smoothed, WeakWindows.of(given, field.u, Remembered(features), dataset.states)
 
 
 def _between(whole: Field, times: slice) -> Field:
