@@ -15,7 +15,7 @@ from mdbench.errors import EquationError, UsageError, did_you_mean
 from . import comparison, fidelity
 from .equation import parse
 from .functions import CONSTANTS, FUNCTIONS
-from .grammar import check
+from .grammar import NO_NUMBERS, check
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -125,7 +125,8 @@ def compare(
     check(truth)
     names = list(columns or ())
     if columns is None:
-        names = sorted(set(_NAME.findall(truth)) - {*FUNCTIONS, *CONSTANTS})
+        found = set(_NAME.findall(truth)) - {*FUNCTIONS, *CONSTANTS}
+        names = sorted(name for name in found if name.lower() not in NO_NUMBERS)
     domain = {name: dict(comparison.POSITIVE) for name in names}
     for name in any_sign:
         if name not in domain:
