@@ -197,8 +197,14 @@ ORACLES: dict[str, Callable[..., object]] = {
     **{name: getattr(np, name) for name in ("minimum", "multiply", "negative", "power")},
     **{name: getattr(np, name) for name in ("reciprocal", "subtract")},
     **dict.fromkeys(("inv", "inverse"), np.reciprocal),
-    **{"div": np.divide, "mul": np.multiply, "neg": np.negative, "pow": np.power},
-    **{"sub": np.subtract, "sine": np.sin, "cosine": np.cos, "tangent": np.tan},
+    "div": np.divide,
+    "mul": np.multiply,
+    "neg": np.negative,
+    "pow": np.power,
+    "sub": np.subtract,
+    "sine": np.sin,
+    "cosine": np.cos,
+    "tangent": np.tan,
     **dict.fromkeys(("sgn", "signum"), np.sign),
     **dict.fromkeys(("logistic", "sigmoid"), expit),
     "relu": lambda x: np.where(x > 0, x, 0.0),
@@ -235,7 +241,7 @@ def test_another_variable_is_not_suggested() -> None:
         with pytest.raises(EquationError) as caught:
             parse(f"{name} + 1", ["u0", "u0_x", "t"])
         assert caught.value.hint == "The names are: u0, u0_x, t, pi, E."
-    with pytest.raises(EquationError, match="Prey at|'Prey' at") as caught:
+    with pytest.raises(EquationError, match="unknown name 'Prey' at position 1") as caught:
         parse("Prey + 1", ["prey"])
     assert caught.value.hint == "Did you mean prey?"
 

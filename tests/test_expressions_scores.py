@@ -48,9 +48,7 @@ def test_twelve_writings_have_one_verdict_which_is_that_of_records(
     tmp_path: Path, change: str, verdict: str
 ) -> None:
     ode = find("ode", ROOT / "datasets" / "ode", tmp_path)
-    data = ode.source().load(
-        "lotka-volterra-simple", snr_db=None, seed=0, protocol=Protocol.STRICT
-    )
+    data = ode.source().load("lotka-volterra-simple", snr_db=None, seed=0, protocol=Protocol.STRICT)
     task = ode.task(data, "table", Protocol.STRICT)
     for writing in WRITINGS:
         answer = change.format(writing)
@@ -81,4 +79,8 @@ def test_what_is_too_large_is_undecided_and_no_failure() -> None:
     assert found.verdict != "unreadable"
     assert (found.normalized_edit_distance, found.solution) == (None, None)
     assert "numbers, names and signs" in found.reasons["normalized_edit_distance"]
-    assert found.identified is None or found.verdict in {"identified", "different", "not identified"}
+    assert found.identified is None or found.verdict in {
+        "identified",
+        "different",
+        "not identified",
+    }

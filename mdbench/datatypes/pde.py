@@ -10,6 +10,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
+from mdbench.data import splits
 from mdbench.data.cache import write_whole
 from mdbench.data.features import feature_names, unsupported
 from mdbench.data.field_files import FIELD_ENDINGS, FIELD_HINT, read_field_file, refuse_tables
@@ -41,6 +42,7 @@ from mdbench.datatypes.shared.fields import (
     variables_of,
 )
 from mdbench.datatypes.shared.files import by_number, find_files, fingerprint, named, suffix
+from mdbench.datatypes.shared.rest import Course
 from mdbench.datatypes.shared.terms import TERM_METRICS
 from mdbench.errors import DataError, UsageError, did_you_mean
 from mdbench.metrics.regression import nmse
@@ -159,6 +161,17 @@ class Pde(EquationType[PdeDataset]):
             evidence=evidence,
             held_out=held_out,
             scored=scored,
+        )
+
+    def course(self, task: EquationTask[PdeDataset]) -> Course | None:
+        """Say how the clean field goes on to the test; the published table is cut along space."""
+        if task.protocol is not Protocol.STRICT:
+            return None
+        u = task.dataset.clean.u[..., task.dataset.states]
+        cut = splits.chronological(u.shape[-2])
+        targets = task.refit.targets
+        return Course(
+            targets.reshape(-1, targets.shape[-1]), [u[..., cut.refit, :]], [u[..., cut.test, :]]
         )
 
     def own_scores(

@@ -256,14 +256,14 @@ class _Reader:
         if name in FUNCTIONS or name in _POWERS:
             raise EquationError(f"the function {name} is not called", f"Write {name}(...).")
         raise EquationError(
-            f"unknown name {_shown(name)} at position {start + 1} of {_shown(self.text, start)}",
+            f"unknown name {_shown(name)} at {self.place(start)}",
             _other_name(name, self.variables),
         )
 
     def call(self, name: str, start: int) -> Node:
         if name not in FUNCTIONS and name not in _POWERS:
             raise EquationError(
-                f"unknown function {_shown(name)} at position {start + 1} of {_shown(self.text, start)}",
+                f"unknown function {_shown(name)} at {self.place(start)}",
                 _other_function(name),
             )
         self.take()
@@ -298,6 +298,9 @@ class _Reader:
         if self.symbol != symbol:
             raise self.error(f"expected {symbol!r}, and found")
         self.take()
+
+    def place(self, start: int) -> str:
+        return f"position {start + 1} of {_shown(self.text, start)}"
 
     def count(self, nodes: int = 1) -> None:
         self.nodes += nodes

@@ -13,7 +13,7 @@ from mdbench.drawing.numbers import NOTHING, counted, noise_name
 from mdbench.drawing.svg import COLOURS
 from mdbench.errors import MdbenchError
 from mdbench.reports.answers import code, ordered, told
-from mdbench.reports.columns import answer_cell
+from mdbench.reports.columns import answer_cell, beaten
 from mdbench.reports.entries import best_mark, entry, marked
 from mdbench.reports.mathml import left_hand_side, mathml
 from mdbench.reports.results import measurements
@@ -225,7 +225,7 @@ def _line(
         seeds=seeds,
         verdict=verdict,
         css=css,
-        scores=tuple(answer_cell(spec, values) for spec in shown),
+        scores=tuple(answer_cell(spec, values, beaten(spec, specs, one)) for spec in shown),
         answer=answer,
         notes=notes,
     )
