@@ -21,8 +21,8 @@ ODEBench two have 6e-6 or less, and all others 1e-3 or more."""
 ALL_NOISE = 0.9
 """The share of what changes in a test from which on it is all noise."""
 SETTLED = 0.5
-"""States that spread by a larger share of what they did before have not come to rest, whatever seems
-to be noise: what is sampled too seldom looks like noise, too."""
+"""States that spread by a larger share of what they did before have not come to rest, whatever
+seems to be noise: what is sampled too seldom looks like noise, too."""
 
 
 class Course(NamedTuple):
@@ -86,4 +86,4 @@ def _size(values: Array) -> float:
 def _spread(pieces: Sequence[Array]) -> Array:
     """Give the standard deviation of each state in time, (d,)."""
     variances = [np.mean(np.var(one, axis=-2).reshape(-1, one.shape[-1]), axis=0) for one in pieces]
-    return np.sqrt(np.mean(variances, axis=0))
+    return np.asarray(np.sqrt(np.mean(variances, axis=0)))
