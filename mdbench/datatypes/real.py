@@ -305,9 +305,9 @@ class _Tables(Source[RealDataset]):
         """All tables by name."""
         if not self.path.exists():
             raise DataError(f"There is nothing at {self.path}.")
-        described = self.path.with_suffix(".toml")
         if self.path.is_file():
             # What is said beside a table counts, as it does in a folder.
+            described = self.path.with_suffix(".toml")
             files = [described if described.is_file() else self.path]
         else:
             known = sorted(self.path.glob("*.toml"))

@@ -133,6 +133,18 @@ class SurfaceDataset(Dataset):
     normals: tuple[Array, Array] | None = field(default=None, repr=False)
 
 
+def _refuse_beside(path: Path) -> None:
+    """Refuse what is said beside a cloud, as nobody would heed it."""
+    beside = path.with_suffix(".toml")
+    if beside != path and beside.exists():
+        raise DataError(
+            f"{beside} says something of {path.name}, and of points nothing can be said: their "
+            "truth is not asked about.",
+            "Where the surface is known, give it as a surface file with its equation "
+            "(docs/surface.md); else rename one of the two.",
+        )
+
+
 class Surfaces(Source[SurfaceDataset]):
     """Surfaces in a folder or a file; the user's may be clouds of points."""
 
@@ -152,14 +164,8 @@ class Surfaces(Source[SurfaceDataset]):
                 f"{self.path} has no surfaces: no file ends in {', '.join(endings)}",
                 "Give points or a surface file, or a folder of them: see docs/surface.md.",
             )
-        beside = self.path.with_suffix(".toml")
-        if self.path.is_file() and beside != self.path and beside.exists():
-            raise DataError(
-                f"{beside} says something of {self.path.name}, and of points nothing can be said: "
-                "their truth is not asked about.",
-                "Where the surface is known, give it as a surface file with its equation "
-                "(docs/surface.md); else rename one of the two.",
-            )
+        if self.path.is_file():
+            _refuse_beside(self.path)
         stems = [file.stem for file in found]
         if twice := {stem for stem in stems if stems.count(stem) > 1}:
             raise DataError(f"{self.path}: several files are called {min(twice)}", "Rename them.")
