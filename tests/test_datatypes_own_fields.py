@@ -11,6 +11,7 @@ import pytest
 from house import ROOT, HereRuntime, add_method, known, number, workspace
 
 from mdbench.cli import main
+from mdbench.datatypes.ode import Ode
 from mdbench.datatypes.pde import Pde, PdeDataset
 from mdbench.datatypes.seam.answers import RawAnswer
 from mdbench.errors import DataError, UsageError
@@ -239,6 +240,17 @@ def test_a_run_and_what_is_shown_of_it(
     assert main(["run", *line, "--runtime", "venv", "--truth", "u0 = 2*u0"]) == 0
     newest = [*RecordStore(Path("results/right-pde.jsonl")).latest().values()][-1]
     assert (newest.truth, newest.metrics["identified"]) == (("2*u0",), 0.0)
+
+
+@pytest.mark.parametrize("ending", ["npz", "csv"])
+def test_what_is_said_beside_a_noisy_version_is_refused(
+    tmp_path: Path, kind: Pde, ending: str
+) -> None:
+    for name in ("heat", "heat_snr_40"):
+        (tmp_path / f"{name}.{ending}").write_text("t,u\n")
+    (tmp_path / "heat_snr_40.toml").write_text(said({"u0": HEAT}))
+    with pytest.raises(DataError, match=r"heat_snr_40\.toml(.|\n)*heat\.toml"):
+        (kind if ending == "npz" else Ode(tmp_path, tmp_path)).source(tmp_path).names()
 
 
 @pytest.mark.parametrize("name", ["real", "srsd", "surface", "derivation"])

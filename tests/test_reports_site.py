@@ -183,6 +183,21 @@ def test_sections_of_systems_show_truth_answers_and_failures() -> None:
     assert "identified by 1 method" in section
 
 
+def test_a_score_that_no_equation_would_beat_says_why() -> None:
+    still = {"rest": ["the rates of the test are 6e-06 of those before it"]}
+    for given, title, sign in (
+        ({"notes": still, "verdict": "identified", "floor": 280.0}, "at rest in the test", "‡"),
+        ({"floor": 280.0}, "the truth scores no better than no equation", "‡"),
+        ({}, "worse than no equation", "⚠"),
+    ):
+        text = html([data("sindy", nmse=2.4, **given)])
+        assert re.search(rf'title="{title}[^"]*">2.4e0\xa0{sign}</td>', text)
+        assert ("worse than no equation" in text) == (sign == "⚠")
+    text = html([data("sindy", nmse=2.4, verdict="identified", floor=0.3)])
+    assert "2.4e0</td>" in text
+    assert "worse than no equation" not in text
+
+
 @pytest.mark.parametrize(
     ("found", "says"),
     [

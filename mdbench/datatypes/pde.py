@@ -171,11 +171,11 @@ class Pde(EquationType[PdeDataset]):
         """Say how the clean field goes on to the test; the published table is cut along space."""
         if task.protocol is not Protocol.STRICT:
             return None
-        u = task.dataset.clean.u[..., task.dataset.states]
-        cut = splits.chronological(u.shape[-2])
-        targets = task.refit.targets
+        clean, states = task.dataset.clean, task.dataset.states
+        u, cut = clean.u[..., states], splits.chronological(len(clean.t))
+        rates = task.refit.targets if clean.du is None else clean.du[..., cut.refit, states]
         return Course(
-            targets.reshape(-1, targets.shape[-1]), [u[..., cut.refit, :]], [u[..., cut.test, :]]
+            rates.reshape(-1, rates.shape[-1]), [u[..., cut.refit, :]], [u[..., cut.test, :]]
         )
 
     def own_scores(
