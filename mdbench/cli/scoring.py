@@ -57,8 +57,8 @@ def score(
         if found.verdict == UNREADABLE:
             refused = _refused(truth, prediction, names)
     if json_:
-        told = {"schema": 1, **asdict(found), "reasons": dict(found.reasons)}
-        print(json.dumps(told, allow_nan=False))
+        given = {"schema": 1, **asdict(found), "reasons": dict(found.reasons)}
+        print(json.dumps(given, allow_nan=False))
     else:
         _show(found, console)
     if refused is not None:

@@ -306,7 +306,7 @@ class _Tables(Source[RealDataset]):
         if not self.path.exists():
             raise DataError(f"There is nothing at {self.path}.")
         if self.path.is_file():
-            # What is said beside a table counts, as it does in a folder.
+            # Its description counts, as it does in a folder.
             described = self.path.with_suffix(".toml")
             files = [described if described.is_file() else self.path]
         else:

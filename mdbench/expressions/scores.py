@@ -182,7 +182,7 @@ def _distance(truth: str, answer: str, names: list[str], seconds: int) -> compar
 def _terms(
     truth: str, answer: str, names: list[str], any_sign: Collection[str]
 ) -> tuple[dict[str, Any], str]:
-    """Put the two beside each other term by term, and say what there is to say of it."""
+    """Compare the two term by term, and say what differs."""
     domain = {name: _ANY_SIGN if name in any_sign else _POSITIVE for name in names}
     try:
         found = fidelity.compare([truth], [answer], names, domain=domain)

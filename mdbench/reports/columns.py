@@ -254,7 +254,7 @@ def beaten(spec: MetricSpec, specs: Sequence[MetricSpec], one: Result | Record) 
     return Beaten(ALARM, WORSE)
 
 
-def answer_cell(spec: MetricSpec, values: Mapping[str, Value], told: Beaten = FAIR) -> Cell:
+def answer_cell(spec: MetricSpec, values: Mapping[str, Value], by: Beaten = FAIR) -> Cell:
     """Write one answer's value."""
     if spec.name not in values:
         return Cell(NOTHING)
@@ -264,8 +264,8 @@ def answer_cell(spec: MetricSpec, values: Mapping[str, Value], told: Beaten = FA
     text = written(spec, value)
     if isinstance(value, str):
         return Cell(text, value)
-    if told.sign and not math.isinf(value):
-        return Cell(f"{text}\xa0{told.sign}", value, told.says)
+    if by.sign and not math.isinf(value):
+        return Cell(f"{text}\xa0{by.sign}", value, by.says)
     return _with_alarm(spec, text, value)
 
 

@@ -52,7 +52,7 @@ class Scope:
     describe
         Says in a few words what a dataset is, given its data type and name.
     references
-        The methods that are told the truth, which count nowhere.
+        The methods that are given the truth, which count nowhere.
     baselines
         Those that others are only held against, which are counted by themselves.
     """

@@ -1,4 +1,4 @@
-"""The true equations of people's own data: typed, or in the TOML file beside the data."""
+"""The true equations of people's own data: typed, or in the TOML file of the same name."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LEFT = re.compile(r"^\s*(?:d\s*(?P<d>\w+)\s*/\s*dt|(?P<name>\w+?)(?:'|_t|\.)?)\
 
 
 class SaidOfField(BaseModel):
-    """What a TOML file beside a field may say."""
+    """What the TOML file of a field may say."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -42,7 +42,7 @@ class SaidOfField(BaseModel):
 
 
 def said_of_field(path: Path) -> SaidOfField:
-    """Read the TOML file of the same name beside a field; empty where there is none.
+    """Read the TOML file that has the name of a field; empty where there is none.
 
     Raises
     ------

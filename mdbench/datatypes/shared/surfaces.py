@@ -134,12 +134,12 @@ class SurfaceDataset(Dataset):
 
 
 def _refuse_beside(path: Path) -> None:
-    """Refuse what is said beside a cloud, as nobody would heed it."""
-    beside = path.with_suffix(".toml")
-    if beside != path and beside.exists():
+    """Refuse a description of a cloud, as nothing in it would be used."""
+    described = path.with_suffix(".toml")
+    if described != path and described.exists():
         raise DataError(
-            f"{beside} says something of {path.name}, and of points nothing can be said: their "
-            "truth is not asked about.",
+            f"{described} describes {path.name}, and points have no description: no truth of "
+            "them is asked for.",
             "Where the surface is known, give it as a surface file with its equation "
             "(docs/surface.md); else rename one of the two.",
         )
