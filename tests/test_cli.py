@@ -83,7 +83,7 @@ def test_help_names_the_options_of_each_data_type(capsys: Output) -> None:
         }
         assert listed == {
             "ode": {"--derivatives", "--inputs", "--missing", "--trajectory", "--truth"},
-            "pde": {"--derivatives", "--variant", "--max-rows"},
+            "pde": {"--derivatives", "--variant", "--max-rows", "--truth"},
             "real": {"--fold"},
             "srsd": {"--dummy-columns", "--target-noise", "--variant"},
             "surface": {"--variant", "--normals", "--noise-percent"},

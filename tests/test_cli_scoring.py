@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 
+import numpy as np
 import pytest
 
 from mdbench.cli import main
+from mdbench.expressions import parse
 
 Output = pytest.CaptureFixture[str]
 
@@ -39,8 +42,11 @@ def test_all_measures_are_shown(capsys: Output) -> None:
 
 
 def test_columns_may_be_more_than_the_truth_has(capsys: Output) -> None:
-    rows = scored(capsys, "x0", "x0 + x1")
-    assert "unknown name 'x1'" in rows["symbolic solution"]
+    assert main(["score", "x0", "x0 + x1"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out.split() == ["verdict", "unreadable"]
+    assert "unknown name 'x1' at position 6" in captured.err
+    assert "--columns x0,x1" in captured.err
     rows = scored(capsys, "x0", "x0 + x1", "--columns", "x0,x1")
     assert rows["normalized edit distance"].startswith("1.000")
     assert rows["complexity"].startswith("3")
@@ -63,29 +69,79 @@ def test_r2_is_for_srbenchs_rule(capsys: Output) -> None:
     assert rows["SRBench's solution"].startswith("no")
 
 
-@pytest.mark.parametrize(
-    ("prediction", "reason"),
-    [
-        ("x0 +", "found the end of 'x0 +'"),
-        ("[red]x0", "found '[red]x0'"),
-        ("", "found the end"),
-        pytest.param(
-            "(x0-x0+9)**((x0-x0+9)**((x0-x0+9)**(x0-x0+9)))",
-            "it took too long",
-            marks=pytest.mark.slow,
-        ),
-    ],
-)
-def test_a_bad_prediction_has_a_score_and_a_reason(
-    capsys: Output, prediction: str, reason: str
-) -> None:
+@pytest.mark.slow
+def test_what_takes_too_long_is_undecided_and_says_so(capsys: Output) -> None:
+    prediction = "(x0-x0+9)**((x0-x0+9)**((x0-x0+9)**(x0-x0+9)))"
     rows = scored(capsys, "x0", prediction, "--timeout", "1")
-    undecided = "too long" in reason
-    assert rows["normalized edit distance"].startswith("undecided" if undecided else "1.000")
-    assert rows["symbolic solution"].startswith("undecided" if undecided else "no")
     for name in ("normalized edit distance", "symbolic solution", "SRBench's solution"):
-        assert reason in rows[name]
+        assert rows[name].startswith("undecided")
+        assert "it took too long" in rows[name]
     assert rows["simplified complexity"].startswith("-")
+
+
+UNREADABLE = [
+    ("x0 +", "found the end of 'x0 +'"),
+    ("[red]x0", "found '[red]x0' at position 1"),
+    ("", "found the end"),
+    ("  \t ", "found the end"),
+    ("2.0*square(x0)+inv(x0)", "unknown function 'inv' at position 16"),
+    ("x0 + y", "unknown name 'y' at position 6"),
+    ("nan*x0", "unknown name 'nan' at position 1"),
+    ("x0 - inf", "unknown name 'inf' at position 6"),
+    ("1e999*x0", "too large for a number is '1e999*x0'"),
+    ("x0 + 1/0", "no finite real value"),
+    ("x0" + "+x0" * 20_000, "is too long"),
+    ("(" * 100 + "x0" + ")" * 100, "nested too deep"),
+    ("x0 == 1", "found '== 1' at position 4"),
+    ("x0\u00b2", "is not ASCII"),
+    ("sin", "sin is not called"),
+    ("max(x0)", "max is given 1 arguments"),
+    ("x0; x0", "found '; x0'"),
+]
+"""What cannot be read, and what is said of it."""
+
+
+@pytest.mark.parametrize("where", ["truth", "answer", "both"])
+@pytest.mark.parametrize(("text", "reason"), UNREADABLE)
+def test_what_cannot_be_read_has_no_metrics(
+    capsys: Output, where: str, text: str, reason: str
+) -> None:
+    pair = {"truth": (text, "x0"), "answer": ("x0", text), "both": (text, text)}[where]
+    given = ["score", *pair, "--columns", "x0"]
+    assert main([*given, "--json"]) == 2
+    captured = capsys.readouterr()
+    found = json.loads(captured.out)
+    assert reason in found["reasons"]["verdict"]
+    assert {name for name, value in found.items() if value is not None} == {
+        "schema",
+        "verdict",
+        "reasons",
+    }
+    assert found["verdict"] == "unreadable"
+    assert reason in captured.err
+    assert ("PREDICTION" if where == "answer" else "TRUTH") in captured.err
+    assert main(given) == 2
+    assert capsys.readouterr().out.split() == ["verdict", "unreadable"]
+
+
+@pytest.mark.parametrize(
+    ("name", "writing", "value"),
+    [("inv", "1/x", 0.5), ("log10", "log(x)/log(10)", math.log10(2)), ("Sin", "sin", None)],
+)
+def test_what_is_to_be_typed_means_the_same(
+    capsys: Output, name: str, writing: str, value: float | None
+) -> None:
+    assert main(["score", "x", f"{name}(x)"]) == 2
+    assert writing in capsys.readouterr().err
+    if value is not None:
+        found = parse(writing, ["x"]).evaluate({"x": np.array([2.0])})
+        assert found == pytest.approx(value)
+
+
+def test_a_constant_is_a_readable_answer(capsys: Output) -> None:
+    assert main(["score", "x0*x1", "3", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["verdict"], found["identified"], found["solution"]) == ("different", False, False)
 
 
 def test_a_constant_has_a_score(capsys: Output) -> None:
@@ -125,5 +181,6 @@ def test_all_of_it_is_given_as_json(capsys: Output) -> None:
     assert main(["score", "2*x*y - x", "2.01*x*y - x + y**2", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["verdict"], found["extra"], found["missing"]) == ("one_term_off", ["y**2"], [])
+    assert found["identified"] is False
     assert found["solution"] is False
     assert found["true_complexity"] == 8

@@ -1,15 +1,23 @@
 from __future__ import annotations
 
+import re
 import sys
 import time
+from typing import TYPE_CHECKING
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import expit
 
 from mdbench.errors import EquationError
 from mdbench.expressions import grammar, parse
+from mdbench.expressions.functions import SAME_MEANING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 NAMES = ["u0", "u1"]
 
@@ -181,6 +189,61 @@ def test_says_which_name_was_meant() -> None:
     with pytest.raises(EquationError, match="sine") as caught:
         parse("sine(u0)", NAMES)
     assert "sin" in caught.value.hint
+
+
+ORACLES: dict[str, Callable[..., object]] = {
+    **{name: getattr(np, name) for name in ("absolute", "add", "cbrt", "divide", "exp2", "expm1")},
+    **{name: getattr(np, name) for name in ("fabs", "hypot", "log10", "log1p", "log2", "maximum")},
+    **{name: getattr(np, name) for name in ("minimum", "multiply", "negative", "power")},
+    **{name: getattr(np, name) for name in ("reciprocal", "subtract")},
+    **dict.fromkeys(("inv", "inverse"), np.reciprocal),
+    "div": np.divide,
+    "mul": np.multiply,
+    "neg": np.negative,
+    "pow": np.power,
+    "sub": np.subtract,
+    "sine": np.sin,
+    "cosine": np.cos,
+    "tangent": np.tan,
+    **dict.fromkeys(("sgn", "signum"), np.sign),
+    **dict.fromkeys(("logistic", "sigmoid"), expit),
+    "relu": lambda x: np.where(x > 0, x, 0.0),
+    "sec": lambda x: float(mpmath.sec(x)),
+    **dict.fromkeys(("csc", "cosec"), lambda x: float(mpmath.csc(x))),
+    "sech": lambda x: float(mpmath.sech(x)),
+    "csch": lambda x: float(mpmath.csch(x)),
+    "coth": lambda x: float(mpmath.coth(x)),
+}
+"""What the functions of other languages are, by those who have them."""
+
+
+@pytest.mark.parametrize("name", sorted(SAME_MEANING))
+def test_what_is_suggested_for_an_unknown_function_means_the_same(name: str) -> None:
+    equation = parse(SAME_MEANING[name], ["x", "y"])
+    for x, y in ((0.7, 1.9), (2.3, 0.4)):
+        found = equation.evaluate({"x": np.array(x), "y": np.array(y)})
+        two = re.search(r"\by\b", SAME_MEANING[name])
+        assert found == pytest.approx(ORACLES[name](x, y) if two else ORACLES[name](x))
+    with pytest.raises(EquationError) as caught:
+        parse(f"{name}({'x, y' if two else 'x'})", ["x", "y"])
+    assert caught.value.hint.startswith(f"Write {SAME_MEANING[name]} instead of {name}(")
+
+
+@pytest.mark.parametrize("name", ["invv", "lg", "LOG", "Log", "snh", "erf", "atan2", "arcsec"])
+def test_a_function_that_only_looks_alike_is_not_suggested(name: str) -> None:
+    with pytest.raises(EquationError) as caught:
+        parse(f"{name}(u0)", NAMES)
+    assert caught.value.hint.startswith("There is no function of this name.  There are: abs, ")
+
+
+def test_another_variable_is_not_suggested() -> None:
+    for name in ("u7", "u0_xx", "T", "u"):
+        with pytest.raises(EquationError) as caught:
+            parse(f"{name} + 1", ["u0", "u0_x", "t"])
+        assert caught.value.hint == "The names are: u0, u0_x, t, pi, E."
+    with pytest.raises(EquationError, match="unknown name 'Prey' at position 1") as caught:
+        parse("Prey + 1", ["prey"])
+    assert caught.value.hint == "Did you mean prey?"
 
 
 def test_says_where_it_stopped() -> None:

@@ -21,9 +21,11 @@ from mdbench.datatypes.shared.derivatives import smooths
 from mdbench.drawing.fields import field_pictures
 from mdbench.drawing.trajectories import Found, trajectory_pictures
 from mdbench.protocols import Protocol
+from mdbench.reports import leaderboard
 from mdbench.reports.circumstances import as_given
 from mdbench.reports.columns import cells, columns, undecided
 from mdbench.reports.figures import figures
+from mdbench.reports.leaderboard import Kind
 from mdbench.reports.results import Result
 from mdbench.reports.site import page
 
@@ -179,6 +181,52 @@ def test_sections_of_systems_show_truth_answers_and_failures() -> None:
     assert "it went wrong" in section
     assert "seed 1 of 2; 1 identified" in section
     assert "identified by 1 method" in section
+
+
+def test_a_score_that_no_equation_would_beat_says_why() -> None:
+    still = {"rest": ["the rates of the test are 6e-06 of those before it"]}
+    for given, title, sign in (
+        ({"notes": still, "verdict": "identified", "floor": 280.0}, "at rest in the test", "‡"),
+        ({"floor": 280.0}, "the truth scores no better than no equation", "‡"),
+        ({}, "worse than no equation", "⚠"),
+    ):
+        text = html([data("sindy", nmse=2.4, **given)])
+        assert re.search(rf'title="{title}[^"]*">2.4e0\xa0{sign}</td>', text)
+        assert ("worse than no equation" in text) == (sign == "⚠")
+    text = html([data("sindy", nmse=2.4, verdict="identified", floor=0.3)])
+    assert "2.4e0</td>" in text
+    assert "worse than no equation" not in text
+
+
+@pytest.mark.parametrize(
+    ("found", "says"),
+    [
+        ({"oracle": 1}, ""),
+        ({"oracle": 1, "sindy": 0}, "identified by 0 methods"),
+        ({"oracle": 1, "sindy": 1, "operon": 0}, "identified by 1 method"),
+        ({"oracle": 1, "sindy": 1, "operon": 1}, "identified by 2 methods"),
+        ({"oracle": 1, "linear": 1, "sindy": 0}, "identified by 0 methods and 1 baseline"),
+        ({"linear": 1, "zero": 1, "sindy": 1}, "identified by 1 method and 2 baselines"),
+        ({"linear": 0, "zero": 0, "sindy": 0}, "identified by 0 methods"),
+    ],
+)
+def test_who_is_told_the_truth_is_not_counted_and_baselines_by_themselves(
+    found: dict[str, int], says: str
+) -> None:
+    kinds = {
+        "oracle": Kind("linear", reference=True),  # by what it is told, not by its name
+        "linear": Kind("baseline"),
+        "zero": Kind("baseline"),
+        "truth": Kind("linear"),
+    }
+    results = [
+        Result.model_validate(data(name, seed=seed, verdict="identified" if held else ""))
+        for name, held in found.items()
+        for seed in (0, 1)
+    ]
+    text = page(results, leaderboard.boards(results, kinds, SPECS))
+    shown = re.search(r'<span class="by">([^<]*)</span>', text)
+    assert (shown[1] if shown else "") == says
 
 
 def test_the_columns_are_explained() -> None:

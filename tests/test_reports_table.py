@@ -289,6 +289,33 @@ def test_what_is_worse_than_nothing_is_marked() -> None:
     assert "worse than" not in "\n".join(shown(run_table([record(), record("zero", nmse=1.0)])))
 
 
+def test_what_is_no_fault_of_the_answer_is_not_called_worse_than_nothing() -> None:
+    still = {"rest": ["the rates of the test are 6e-06 of those before it"]}
+    for given in (
+        {"notes": still, "floor": 280.0, "verdict": "identified"},
+        {"notes": still, "floor": 280.0},
+        {"notes": still},  # of somebody's own, without a truth
+    ):
+        text = "\n".join(shown(run_table([record(nmse=2.4, **given)])))
+        assert "2.4e0‡" in text
+        assert "‡ at NMSE: at rest in the test window" in text
+        assert "worse than" not in text
+    text = "\n".join(shown(run_table([record(nmse=2.4, floor=1.0)])))
+    assert "‡ at NMSE: the truth scores no better than no equation" in text
+    assert "rest" not in text
+    text = "\n".join(shown(run_table([record(nmse=2.4, floor=0.3, verdict="identified")])))
+    assert "2.4e0 " in text
+    assert "‡" not in text
+    assert "worse than" not in text
+    both = [record(nmse=2.4, notes=still), record("bad", nmse=9.0, floor=0.1)]
+    text = "\n".join(shown(run_table(both)))
+    assert "2.4e0‡" in text
+    assert "9.0e0⚠" in text
+    assert "⚠ at NMSE: worse than no equation; ‡ at NMSE: at rest" in text.replace("\n", " ")
+    one_off = record(nmse=2.4, floor=0.1, verdict="one_term_off")
+    assert "2.4e0⚠" in "\n".join(shown(run_table([one_off])))
+
+
 def test_whole_equations_stand_below_each_other() -> None:
     found = table.answers([record(), failure("glider", "timeout", "late")])
     assert found.plain == (

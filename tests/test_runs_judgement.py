@@ -46,6 +46,31 @@ def test_what_the_data_type_refuses_is_invalid(
     assert (done.equations, done.scores.metrics) == (None, {})
 
 
+@pytest.mark.parametrize("text", ["2.0*square(u0)+inv(u1)", "u0 +", "nan*u0", "u9", "", " "])
+@pytest.mark.parametrize(
+    ("name", "dataset"),
+    [
+        ("ode", "harmonic-oscillator"),
+        ("srsd", "feynman-i.12.1"),
+        ("real", "kepler"),
+        ("surface", "EBS4"),
+    ],
+)
+def test_what_cannot_be_read_has_no_metric_in_any_record(
+    tmp_path_factory: pytest.TempPathFactory, name: str, dataset: str, text: str
+) -> None:
+    kind = find(name, ROOT / "datasets" / name, tmp_path_factory.getbasetemp() / "unreadable")
+    data = kind.source().load(dataset, snr_db=None, seed=0, protocol=STRICT)
+    task = kind.task(data, "table", STRICT)
+    [variable, *_] = task.variables
+    for place in range(len(task.targets)):
+        texts = ["1"] * len(task.targets)
+        texts[place] = text.replace("u0", variable)
+        done = judged(kind, task, Outcome(Status.OK, raw=RawAnswer(tuple(texts))))
+        assert done.outcome.status is Status.INVALID_OUTPUT
+        assert (done.equations, done.scores.metrics) == (None, {})
+
+
 def test_the_best_guess_at_a_late_answer_may_be_none(
     posed: tuple[DataType[Any, Any], Task[Any]],
 ) -> None:

@@ -23,7 +23,7 @@ from rich.table import Column
 from mdbench.cli.exits import Exit
 from mdbench.drawing.numbers import counted
 from mdbench.records import ANSWERED, Measured, Record, Status
-from mdbench.reports.columns import ALARM, WORSE, written
+from mdbench.reports.columns import ALARM, beaten, written
 from mdbench.reports.table import answers, failures, run_table, summary
 from mdbench.runs.advising import advice
 from mdbench.runs.backends import open_backend
@@ -235,9 +235,9 @@ def _result(record: Record, metrics: Sequence[MetricSpec]) -> str:
             for spec in shown
             if (value := record.metrics.get(spec.name)) is not None
         )
-        useless = metrics[0].worse_than_nothing(record.metrics.get(metrics[0].name))
-        fine = record.status is Status.OK and not useless
-        told = f"[yellow]{ALARM} {WORSE}[/] " if useless else ""
+        sign, says = beaten(metrics[0], metrics, record)
+        fine = record.status is Status.OK and sign != ALARM
+        told = f"[yellow]{sign} {says}[/] " if sign else ""
         colour = "green" if fine else "yellow"
         return f"[{colour}]{record.status}[/] {escape(scores)}{told}{seconds:.1f} s"
     first = escape(record.reason.splitlines()[0] if record.reason else "")

@@ -32,6 +32,7 @@ from mdbench.datatypes.shared.equations import (
 from mdbench.datatypes.shared.evidence import INTEGRATED_TO, Increments
 from mdbench.datatypes.shared.files import by_number, find_files, fingerprint, named, suffix
 from mdbench.datatypes.shared.recordings import OWN_OPTIONS, read_recording
+from mdbench.datatypes.shared.rest import Course
 from mdbench.datatypes.shared.samples import (
     ShownSamples,
     as_given,
@@ -266,6 +267,18 @@ class Ode(EquationType[OdeDataset]):
         """Name the metrics of a task: without a second trajectory there are none of it."""
         left_out = set() if task.dataset.unseen else {_UNSEEN.name, _R2_UNSEEN.name}
         return tuple(name for name in super().judged_by(task) if name not in left_out)
+
+    def course(self, task: EquationTask[OdeDataset]) -> Course:
+        """Say how the clean trajectories go on to the test."""
+        befores = [
+            one.rows(splits.chronological(len(one.t)).refit) for one in task.dataset.clean.pieces
+        ]
+        tests = held_out(task.dataset.clean, task.protocol)
+        return Course(
+            np.concatenate([rates(one) for one in befores]),
+            [one.u for one in befores],
+            [one.u for one in tests],
+        )
 
     def own_scores(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from dataclasses import replace
@@ -10,6 +11,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
+from mdbench.data import splits
 from mdbench.data.cache import write_whole
 from mdbench.data.features import feature_names, unsupported
 from mdbench.data.field_files import FIELD_ENDINGS, FIELD_HINT, read_field_file, refuse_tables
@@ -35,12 +37,15 @@ from mdbench.datatypes.shared.fields import (
     clean_test,
     floor_of,
     noisy_test,
+    own_floor,
     published_parts,
     published_table,
     strict_parts,
     variables_of,
 )
 from mdbench.datatypes.shared.files import by_number, find_files, fingerprint, named, suffix
+from mdbench.datatypes.shared.own_truths import TRUTH, own_truth, said_of_field
+from mdbench.datatypes.shared.rest import Course
 from mdbench.datatypes.shared.terms import TERM_METRICS
 from mdbench.errors import DataError, UsageError, did_you_mean
 from mdbench.metrics.regression import nmse
@@ -114,6 +119,7 @@ class Pde(EquationType[PdeDataset]):
             asks=False,
             method_key="max_rows",
         ),
+        TRUTH,
     )
     advice = staticmethod(of_field)
 
@@ -163,6 +169,17 @@ class Pde(EquationType[PdeDataset]):
             held_out=held_out,
             scored=scored,
             remarks=remarks,
+        )
+
+    def course(self, task: EquationTask[PdeDataset]) -> Course | None:
+        """Say how the clean field goes on to the test; the published table is cut along space."""
+        if task.protocol is not Protocol.STRICT:
+            return None
+        clean, states = task.dataset.clean, task.dataset.states
+        u, cut = clean.u[..., states], splits.chronological(len(clean.t))
+        rates = task.refit.targets if clean.du is None else clean.du[..., cut.refit, states]
+        return Course(
+            rates.reshape(-1, rates.shape[-1]), [u[..., cut.refit, :]], [u[..., cut.test, :]]
         )
 
     def own_scores(
@@ -278,6 +295,11 @@ class _PdeSystems(Source[PdeDataset]):
         protocol: Protocol,
         options: Mapping[str, Any] = NO_OPTIONS,
     ) -> PdeDataset:
+        if TRUTH.key in options:
+            raise UsageError(
+                f"{TRUTH.name} says the true equations of a file of your own.",
+                "Name one by --dataset-path.",
+            )
         system = named(name, self._variant(protocol, options))
         clean = self._clean(system, released=_released(options))
         self._short_axes.tell(name, clean)
@@ -350,13 +372,14 @@ class _PdeSystems(Source[PdeDataset]):
 
 
 class _PdeFiles(Source[PdeDataset]):
-    """Fields in files of the user's, whose truth nobody has told.
+    """Fields in files of the user's, whose truth is known only where they say it.
 
     Every file in the folder, and in the folders in it, is a dataset of the file's name.  A
     name that ends in ``_snr_40`` and the like is a noisy version of the dataset beside it.
     """
 
     def __init__(self, path: Path, kind: Pde) -> None:
+        self._floors: dict[tuple[str, Protocol], float | None] = {}
         self._short_axes = _ShortAxes(kind)
         refuse_tables(path)
         self.paths, self.noisy = find_files(path, FIELD_ENDINGS, FIELD_HINT)
@@ -365,7 +388,12 @@ class _PdeFiles(Source[PdeDataset]):
         return list(self.paths)
 
     def title(self, name: str) -> str:
-        return str(named(name, self.paths))
+        path = named(name, self.paths)
+        try:
+            title = said_of_field(path).title
+        except DataError:  # loading it says why
+            title = ""
+        return f"{title}: {path}" if title else str(path)
 
     def load(
         self,
@@ -387,19 +415,33 @@ class _PdeFiles(Source[PdeDataset]):
         u, noise = measured.u, "file" if noisy else Protocol.STRICT.value
         if snr_db is not None and noisy is None:
             u = add_noise(u, name=name, snr_db=snr_db, seed=seed)
-        return PdeDataset(
+        given = replace(clean, u=u, du=None)
+        truth = own_truth(
+            options.get(TRUTH.key),
+            said_of_field(path).truth,
+            path.with_suffix(".toml"),
+            states={f"u{state}": f"u{state}" for state in range(clean.dim)},
+            variables=feature_names(given, ()),
+        )
+        dataset = PdeDataset(
             name=name,
             dim=clean.dim,
             snr_db=snr_db,
-            truth=None,
+            truth=truth,
             target_source="finite differences" if clean.du is None else "file",
-            fingerprint=_fingerprint(u, clean, snr_db, noise, seed, smoothed=smoothed),
-            given=replace(clean, u=u, du=None),
+            fingerprint=_fingerprint(u, clean, snr_db, noise, seed, smoothed=smoothed, truth=truth),
+            given=given,
             clean=clean,
             explicit=(),
             rows=Rows(options.get("max_rows"), seed),
             smoothed=smoothed,
         )
+        if truth is None:
+            return dataset
+        key = (dataset.fingerprint, protocol)
+        if key not in self._floors:
+            self._floors[key] = own_floor(dataset, protocol)
+        return replace(dataset, floor=self._floors[key])
 
 
 class _ShortAxes:
@@ -441,12 +483,21 @@ def _released(options: Mapping[str, Any]) -> bool:
 
 
 def _fingerprint(
-    u: Array, clean: Field, snr_db: float | None, noise: str, seed: int, *, smoothed: bool
+    u: Array,
+    clean: Field,
+    snr_db: float | None,
+    noise: str,
+    seed: int,
+    *,
+    smoothed: bool,
+    truth: tuple[str, ...] | None = None,
 ) -> str:
-    arrays = {"t": clean.t, **clean.grid, "u": u, "clean u": clean.u}
+    arrays: dict[str, NDArray[Any]] = {"t": clean.t, **clean.grid, "u": u, "clean u": clean.u}
     arrays |= {f"{axis} period": np.array([each]) for axis, each in clean.periods.items()}
     if smoothed:
         arrays["smoothed"] = np.ones(1)
     if clean.du is not None:
         arrays["du"] = clean.du
+    if truth is not None:
+        arrays["truth"] = np.frombuffer(json.dumps(truth).encode(), np.uint8)
     return fingerprint(arrays, snr_db, noise, seed)

@@ -306,11 +306,13 @@ class _Tables(Source[RealDataset]):
         if not self.path.exists():
             raise DataError(f"There is nothing at {self.path}.")
         if self.path.is_file():
-            files = [self.path]
+            # Its description counts, as it does in a folder.
+            described = self.path.with_suffix(".toml")
+            files = [described if described.is_file() else self.path]
         else:
-            described = sorted(self.path.glob("*.toml"))
-            alone = set(self.path.glob("*.csv")) - {file.with_suffix(".csv") for file in described}
-            files = sorted([*described, *alone], key=lambda file: file.stem)
+            known = sorted(self.path.glob("*.toml"))
+            alone = set(self.path.glob("*.csv")) - {file.with_suffix(".csv") for file in known}
+            files = sorted([*known, *alone], key=lambda file: file.stem)
         if not files:
             raise DataError(
                 f"{self.path} has no tables: no file ends in .toml or .csv",

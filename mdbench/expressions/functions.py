@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["CONSTANTS", "FUNCTIONS", "Function"]
+__all__ = ["CONSTANTS", "FUNCTIONS", "SAME_MEANING", "Function"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,3 +68,49 @@ FUNCTIONS = _NAMED | {alias: _NAMED[name] for alias, name in ALIASES.items()}
 
 CONSTANTS = {"pi": np.float64(np.pi), "E": np.float64(np.e)}
 """Numbers that have a name, which is SymPy's name for them too."""
+
+SAME_MEANING = {
+    "absolute": "abs(x)",
+    "add": "x + y",
+    "cbrt": "sign(x)*abs(x)**(1/3)",
+    "cosec": "1/sin(x)",
+    "cosine": "cos(x)",
+    "coth": "1/tanh(x)",
+    "csc": "1/sin(x)",
+    "csch": "1/sinh(x)",
+    "div": "x/y",
+    "divide": "x/y",
+    "exp2": "2**x",
+    "expm1": "exp(x) - 1",
+    "fabs": "abs(x)",
+    "hypot": "sqrt(x**2 + y**2)",
+    "inv": "1/x",
+    "inverse": "1/x",
+    "log10": "log(x)/log(10)",
+    "log1p": "log(1 + x)",
+    "log2": "log(x)/log(2)",
+    "logistic": "1/(1 + exp(-x))",
+    "maximum": "max(x, y)",
+    "minimum": "min(x, y)",
+    "mul": "x*y",
+    "multiply": "x*y",
+    "neg": "-x",
+    "negative": "-x",
+    "pow": "x**y",
+    "power": "x**y",
+    "reciprocal": "1/x",
+    "relu": "max(x, 0)",
+    "sec": "1/cos(x)",
+    "sech": "1/cosh(x)",
+    "sgn": "sign(x)",
+    "sigmoid": "1/(1 + exp(-x))",
+    "signum": "sign(x)",
+    "sine": "sin(x)",
+    "sub": "x - y",
+    "subtract": "x - y",
+    "tangent": "tan(x)",
+}
+"""Functions of other languages that no text may use, and how their values are written here.
+
+Names that mean one thing here and another there are left out, such as ``lg``, ``sqr`` and ``LOG``.
+"""

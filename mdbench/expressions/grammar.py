@@ -22,15 +22,24 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mdbench.errors import EquationError, did_you_mean
+from mdbench.errors import MOST_SHOWN, EquationError
 
-from .functions import CONSTANTS, FUNCTIONS
+from .functions import ALIASES, CONSTANTS, FUNCTIONS, SAME_MEANING
 from .tree import Call, Chain, Negation, Node, Number, Power, Variable, value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-__all__ = ["MAX_DEPTH", "MAX_DIGITS", "MAX_EXPONENT", "MAX_LENGTH", "MAX_NODES", "check", "read"]
+__all__ = [
+    "MAX_DEPTH",
+    "MAX_DIGITS",
+    "MAX_EXPONENT",
+    "MAX_LENGTH",
+    "MAX_NODES",
+    "NO_NUMBERS",
+    "check",
+    "read",
+]
 
 MAX_LENGTH = 50_000
 """Characters of a text."""
@@ -56,6 +65,8 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE | re.DOTALL,
 )
+NO_NUMBERS = frozenset({"nan", "inf", "infinity", "oo", "zoo"})
+"""What other languages call numbers that are none."""
 _SHOWN = 40
 """Characters of a text that a message quotes."""
 _ALLOWED = "Allowed are numbers, the problem's names, functions, + - * / ** ( ) and commas."
@@ -110,6 +121,34 @@ def _shown(text: str, position: int = 0) -> str:
     start = max(0, position - _SHOWN // 2)
     part = ascii(text[start : start + _SHOWN])
     return f"{'...' if start else ''}{part}{'...' if start + _SHOWN < len(text) else ''}"
+
+
+def _other_function(name: str) -> str:
+    """Say how what an unknown function means is written, and else which functions there are.
+
+    Names that only look alike are no help: ``inv`` is not ``sin``.
+    """
+    known = [*FUNCTIONS, *_POWERS]
+    same = [each for each in known if each.lower() == name.lower() and name.lower() != "log"]
+    if same:
+        return f"Did you mean {same[0]}?"
+    if name in SAME_MEANING:
+        arguments = "x, y" if re.search(r"\by\b", SAME_MEANING[name]) else "x"
+        return f"Write {SAME_MEANING[name]} instead of {name}({arguments})."
+    usual = sorted({*known} - {*ALIASES})
+    return f"There is no function of this name.  There are: {', '.join(usual)}."
+
+
+def _other_name(name: str, variables: Collection[str]) -> str:
+    """Say which names there are; another one is meant only where case alone differs."""
+    if name.lower() in NO_NUMBERS:
+        return "An equation has finite numbers only."
+    names = [*variables, *CONSTANTS]
+    same = [each for each in names if each.lower() == name.lower() and len(name) > 1]
+    if same:
+        return f"Did you mean {same[0]}?"
+    more = f" and {len(names) - MOST_SHOWN} more" if len(names) > MOST_SHOWN else ""
+    return f"The names are: {', '.join(names[:MOST_SHOWN])}{more}."
 
 
 class _Reader:
@@ -184,8 +223,9 @@ class _Reader:
             case "number":
                 return self.number()
             case "name":
+                start = self.next.start("name")
                 name = self.take()
-                return self.call(name) if self.symbol == "(" else self.named(name)
+                return self.call(name, start) if self.symbol == "(" else self.named(name, start)
         if self.symbol != "(":
             raise self.error("expected a number, a name or a bracket, and found")
         self.take()
@@ -207,7 +247,7 @@ class _Reader:
         self.count()
         return Number(constant, text)
 
-    def named(self, name: str) -> Node:
+    def named(self, name: str, start: int) -> Node:
         self.count()
         if name in self.variables:
             return Variable(None, name)
@@ -216,15 +256,15 @@ class _Reader:
         if name in FUNCTIONS or name in _POWERS:
             raise EquationError(f"the function {name} is not called", f"Write {name}(...).")
         raise EquationError(
-            f"unknown name {_shown(name)} in {_shown(self.text)}",
-            did_you_mean(name, [*self.variables, *CONSTANTS]),
+            f"unknown name {_shown(name)} at {self.place(start)}",
+            _other_name(name, self.variables),
         )
 
-    def call(self, name: str) -> Node:
+    def call(self, name: str, start: int) -> Node:
         if name not in FUNCTIONS and name not in _POWERS:
             raise EquationError(
-                f"unknown function {_shown(name)} in {_shown(self.text)}",
-                did_you_mean(name, [*FUNCTIONS, *_POWERS]),
+                f"unknown function {_shown(name)} at {self.place(start)}",
+                _other_function(name),
             )
         self.take()
         arguments = [self.sum()]
@@ -258,6 +298,9 @@ class _Reader:
         if self.symbol != symbol:
             raise self.error(f"expected {symbol!r}, and found")
         self.take()
+
+    def place(self, start: int) -> str:
+        return f"position {start + 1} of {_shown(self.text, start)}"
 
     def count(self, nodes: int = 1) -> None:
         self.nodes += nodes

@@ -1,6 +1,6 @@
 """An equation beside the true one, as ``mdbench score`` and `mdbench.compare` say it.
 
-Nothing here imports what takes long: SymPy is loaded by a child process while texts are read.
+Nothing here imports SymPy, which takes long: a child process loads it while texts are read.
 """
 
 from __future__ import annotations
@@ -8,18 +8,26 @@ from __future__ import annotations
 import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mdbench.errors import EquationError, UsageError, did_you_mean
 
-from . import comparison
+from . import comparison, fidelity
 from .equation import parse
 from .functions import CONSTANTS, FUNCTIONS
+from .grammar import NO_NUMBERS, check
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-__all__ = ["Comparison", "compare"]
+__all__ = ["UNREADABLE", "Comparison", "compare", "unreadable"]
+
+UNREADABLE = "unreadable"
+"""The verdict on an answer that cannot be read, of which nothing else is known."""
+_ASKED = ("verdict", "normalized_edit_distance", "solution", "srbench_solution")
+"""What has a reason."""
+_POSITIVE, _ANY_SIGN = (0.1, 10.0), (-10.0, 10.0)
+"""Where terms have to be the same."""
 
 _Sizes: TypeAlias = "tuple[int | None, int | None]"
 """Nodes of an equation as it stands, and simplified."""
@@ -32,6 +40,12 @@ class Comparison:
 
     Attributes
     ----------
+    verdict
+        ``identified``, ``one_term_off``, ``different``, ``not identified`` (one term off or
+        different), ``undecided``, or ``unreadable``: then all else is None.
+    identified
+        Whether all terms of the truth are there and no other, and every constant is within 5 %:
+        the rule of records (``docs/fidelity.md``).
     normalized_edit_distance
         Edits that make the one tree the other, over the nodes of the truth; at most 1 (SRSD).
     solution
@@ -42,18 +56,27 @@ class Comparison:
         Nodes of the answer, as it stands and simplified; None where it cannot be read.
     true_complexity, true_simplified_complexity
         Those of the truth.
+    missing, extra
+        The terms that only the truth, or only the answer, has.
+    coefficient_error
+        The largest relative error of a constant in the terms that both have; None without any.
     reasons
-        What there is to say of each of the first three.
+        What there is to say of the verdict, the distance and the two solutions.
     """
 
-    normalized_edit_distance: float | None
-    solution: bool | None
-    srbench_solution: bool | None
-    complexity: int | None
-    simplified_complexity: int | None
-    true_complexity: int | None
-    true_simplified_complexity: int | None
-    reasons: Mapping[str, str] = field(repr=False)
+    verdict: str
+    identified: bool | None = None
+    normalized_edit_distance: float | None = None
+    solution: bool | None = None
+    srbench_solution: bool | None = None
+    complexity: int | None = None
+    simplified_complexity: int | None = None
+    true_complexity: int | None = None
+    true_simplified_complexity: int | None = None
+    missing: tuple[str, ...] | None = None
+    extra: tuple[str, ...] | None = None
+    coefficient_error: float | None = None
+    reasons: Mapping[str, str] = field(repr=False, kw_only=True)
 
 
 def compare(
@@ -93,10 +116,17 @@ def compare(
     >>> found = mdbench.compare("x0*x1", "2*x1*x0")
     >>> found.solution, found.complexity, found.true_complexity
     (True, 4, 3)
+    >>> found.verdict, found.identified
+    ('different', False)
+    >>> found = mdbench.compare("x0*x1", "inv(x0)")
+    >>> found.verdict, found.identified, found.solution
+    ('unreadable', None, None)
     """
+    check(truth)
     names = list(columns or ())
     if columns is None:
-        names = sorted(set(_NAME.findall(truth)) - {*FUNCTIONS, *CONSTANTS})
+        found = set(_NAME.findall(truth)) - {*FUNCTIONS, *CONSTANTS}
+        names = sorted(name for name in found if name.lower() not in NO_NUMBERS)
     domain = {name: dict(comparison.POSITIVE) for name in names}
     for name in any_sign:
         if name not in domain:
@@ -104,29 +134,71 @@ def compare(
                 f"--any-sign names {name!r}, which is no column.", did_you_mean(name, domain)
             )
         domain[name]["sign"] = "mixed"
+    parse(truth, names)
+    try:
+        parse(answer, names)
+    except EquationError as error:
+        return unreadable(f"the answer cannot be read: {error.message}.  {error.hint}".strip())
     comparison.start()  # SymPy loads while texts are read
     with ThreadPoolExecutor(1) as aside:
         # Nothing of this hangs on the distance, and it has a process of its own.
         others = aside.submit(_others, truth, answer, names, r2, seconds)
-        distance = comparison.normalized_edit_distance(truth, answer, names, seconds=seconds)
+        distance = _distance(truth, answer, names, seconds)
         solution = comparison.symbolic_solution(truth, answer, domain, seconds=seconds)
         srbench, (nodes, simplified), (true_nodes, true_simplified) = others.result()
     edits = "" if distance.edits is None else f"{distance.edits} edits, "
+    terms, why = _terms(truth, answer, names, any_sign)
     return Comparison(
-        distance.value,
-        solution.solved,
-        srbench.solved,
+        **terms,
+        normalized_edit_distance=distance.value,
+        solution=solution.solved,
+        srbench_solution=srbench.solved,
         complexity=nodes,
         simplified_complexity=simplified,
         true_complexity=true_nodes,
         true_simplified_complexity=true_simplified,
         reasons={
+            "verdict": why,
             "normalized_edit_distance": distance.reason
             or f"{edits}{distance.nodes} nodes in the truth",
             "solution": _why(solution),
             "srbench_solution": _why(srbench),
         },
     )
+
+
+def unreadable(why: str) -> Comparison:
+    """Give what is known of an equation that cannot be read: nothing but the reason."""
+    return Comparison(UNREADABLE, reasons=dict.fromkeys(_ASKED, why))
+
+
+def _distance(truth: str, answer: str, names: list[str], seconds: int) -> comparison.Distance:
+    try:
+        return comparison.normalized_edit_distance(truth, answer, names, seconds=seconds)
+    except EquationError as error:  # both can be read, and the truth has no canonical form
+        return comparison.Distance(None, None, 0, error.message)
+
+
+def _terms(
+    truth: str, answer: str, names: list[str], any_sign: Collection[str]
+) -> tuple[dict[str, Any], str]:
+    """Compare the two term by term, and say what differs."""
+    domain = {name: _ANY_SIGN if name in any_sign else _POSITIVE for name in names}
+    try:
+        found = fidelity.compare([truth], [answer], names, domain=domain)
+    except EquationError as error:
+        return {"verdict": fidelity.Verdict.UNDECIDED.value}, error.message
+    terms: dict[str, Any] = {
+        "verdict": found.verdict.value,
+        "identified": found.identified,
+        "missing": tuple(term.text for term in found.missing),
+        "extra": tuple(term.text for term in found.extra),
+        "coefficient_error": found.coefficient_error,
+    }
+    why = [f"{word}: {', '.join(terms[word])}" for word in ("missing", "extra") if terms[word]]
+    if off := found.constants_off:
+        why.append(f"all terms are right; constants are off by up to {100 * off:.2g} %")
+    return terms, "; ".join(why)
 
 
 def _others(

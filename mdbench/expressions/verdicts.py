@@ -196,6 +196,11 @@ class TermComparison:
     by_equation: tuple[Findings, ...]
 
     @property
+    def identified(self) -> bool | None:
+        """Whether the answer is the truth, by the rule of ``docs/fidelity.md``; None: undecided."""
+        return None if self.verdict is Verdict.UNDECIDED else self.verdict is Verdict.IDENTIFIED
+
+    @property
     def constants_off(self) -> float | None:
         """By what share constants are off, where nothing else is; None where that is not so."""
         alone = self.verdict is Verdict.DIFFERENT and not self.missing and not self.extra

@@ -14,10 +14,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mdbench.metrics.spec import MetricSpec
 
-__all__ = ["HIGH", "above_floor", "is_high", "raised", "ranks"]
+__all__ = ["HIGH", "RESTS", "above_floor", "is_high", "raised", "ranks"]
 
 HIGH = 0.1
 """A floor above this share of what an empty answer scores is marked in tables."""
+
+RESTS = "rest"
+"""The note of an answer whose test is at a time when nothing changes any more."""
 
 
 def ranks(floor: float | None, primary: MetricSpec) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from mdbench.expressions.languages import names_in, rounded_to, sympy_symbols, written_as
-from mdbench.reports.columns import written
+from mdbench.reports.columns import beaten, written
 from mdbench.reports.entries import best_first, best_mark
 
 if TYPE_CHECKING:
@@ -60,11 +60,16 @@ def told(result: Result, specs: Sequence[MetricSpec]) -> str:
     held, _ = best_mark(specs, result.metrics)
     shown = [spec for spec in specs if spec is specs[0] or spec.weighs]
     scores = [
-        f"{spec.title} {written(spec, value)}"
+        f"{spec.title} {written(spec, value)}{_why_no_better(spec, specs, result)}"
         for spec in shown
         if not spec.mark and isinstance(value := result.metrics.get(spec.name), int | float)
     ]
     return ", ".join([result.algorithm, *([f"{held.mark} {held.title}"] if held else []), *scores])
+
+
+def _why_no_better(spec: MetricSpec, specs: Sequence[MetricSpec], result: Result) -> str:
+    says = beaten(spec, specs, result).says
+    return f" ({says})" if says else ""
 
 
 def code(result: Result, language: str, digits: int | None = None) -> str:

@@ -15,21 +15,31 @@ from mdbench.drawing.numbers import (
     rounded,
     scientific,
 )
+from mdbench.metrics.floor import RESTS, ranks
+from mdbench.records import ANSWERED
+from mdbench.reports.entries import marked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mdbench.metrics.spec import MetricSpec, Place, Value
+    from mdbench.records import Record
     from mdbench.reports.leaderboard import Aggregated, Board, Row
+    from mdbench.reports.results import Result
 
 __all__ = [
     "ALARM",
     "CUT_EXPLAINED",
+    "NO_BETTER",
+    "REST",
+    "RESTING",
     "UNDECIDED",
     "WORSE",
+    "Beaten",
     "Cell",
     "Column",
     "answer_cell",
+    "beaten",
     "cell",
     "cells",
     "columns",
@@ -45,6 +55,10 @@ __all__ = [
 ALARM = "⚠"
 WORSE = "worse than no equation"
 """What is said of an answer that says less than nothing: see `MetricSpec.worse_than_nothing`."""
+REST = "‡"
+"""Behind a score that would be worse than no equation, where that is no fault of the answer's."""
+RESTING = "at rest in the test window"
+NO_BETTER = "the truth scores no better than no equation"
 UNDECIDED = "?"
 CUT = "†"
 """Of a method whose scores say what it can do in too little time."""
@@ -57,6 +71,16 @@ class Cell:
     text: str
     value: float | str | None = None
     warning: str = ""
+
+
+class Beaten(NamedTuple):
+    """The sign, and the words, for a score that no equation would beat; both empty for others."""
+
+    sign: str = ""
+    says: str = ""
+
+
+FAIR = Beaten()
 
 
 class Column(NamedTuple):
@@ -208,7 +232,29 @@ def warning(spec: MetricSpec) -> str:
     return f"{spec.title} is worse than {written(spec, spec.alarm)}"
 
 
-def answer_cell(spec: MetricSpec, values: Mapping[str, Value]) -> Cell:
+def beaten(spec: MetricSpec, specs: Sequence[MetricSpec], one: Result | Record) -> Beaten:
+    """Say of an answer what is to be said where the score of no equation is better.
+
+    Where the system is at rest in the test window, or the truth itself scores no better, the score
+    says nothing of the answer; and what is known to be right is never called worse than nothing.
+
+    Parameters
+    ----------
+    specs
+        All metrics, the primary one first, which the floor is of.
+    """
+    if one.status not in ANSWERED or not spec.worse_than_nothing(one.metrics.get(spec.name)):
+        return FAIR
+    if RESTS in one.notes:
+        return Beaten(REST, RESTING)
+    if spec.name == specs[0].name and not ranks(one.floor, spec):
+        return Beaten(REST, NO_BETTER)
+    if any(one.metrics.get(flag.name) == 1 for flag in marked(specs)[:1]):
+        return FAIR
+    return Beaten(ALARM, WORSE)
+
+
+def answer_cell(spec: MetricSpec, values: Mapping[str, Value], by: Beaten = FAIR) -> Cell:
     """Write one answer's value."""
     if spec.name not in values:
         return Cell(NOTHING)
@@ -218,8 +264,8 @@ def answer_cell(spec: MetricSpec, values: Mapping[str, Value]) -> Cell:
     text = written(spec, value)
     if isinstance(value, str):
         return Cell(text, value)
-    if spec.worse_than_nothing(value) and not math.isinf(value):
-        return Cell(f"{text}\xa0{ALARM}", value, WORSE)
+    if by.sign and not math.isinf(value):
+        return Cell(f"{text}\xa0{by.sign}", value, by.says)
     return _with_alarm(spec, text, value)
 
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from mdbench.reports.statistics import Friedman, Wilcoxon
 
 __all__ = [
+    "BASELINE",
     "RESAMPLES",
     "Aggregated",
     "Board",
@@ -44,6 +45,8 @@ __all__ = [
     "boards",
 ]
 
+BASELINE = "baseline"
+"""The family of methods that others are only held against."""
 RESAMPLES = 1000
 COVERAGE = 0.5
 """A method is ranked if it did at least this share of the cases that the busiest one did."""

@@ -109,7 +109,8 @@ def page(
     protocols = sorted({result.protocol for result in results})
     known = {row.method: row for board in boards.values() for row in board.rows}
     references = {row.method for row in known.values() if row.reference}
-    scope = Scope(numbers, noise, protocols, picture, describe, references)
+    baselines = {row.method for row in known.values() if row.family == leaderboard.BASELINE}
+    scope = Scope(numbers, noise, protocols, picture, describe, references, baselines)
     sections = [
         _section(kind, by_type[kind], board, scope, (derivatives or {}).get(kind, "d"))
         | {"parts": _parts(by_type[kind], (categories or {}).get(kind, ()))}

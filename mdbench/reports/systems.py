@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from mdbench.drawing.numbers import NOTHING, noise_name
+from mdbench.drawing.numbers import NOTHING, counted, noise_name
 from mdbench.drawing.svg import COLOURS
 from mdbench.errors import MdbenchError
 from mdbench.reports.answers import code, ordered, told
-from mdbench.reports.columns import answer_cell
+from mdbench.reports.columns import answer_cell, beaten
 from mdbench.reports.entries import best_mark, entry, marked
 from mdbench.reports.mathml import left_hand_side, mathml
 from mdbench.reports.results import measurements
@@ -52,7 +52,9 @@ class Scope:
     describe
         Says in a few words what a dataset is, given its data type and name.
     references
-        The methods that are told the truth.
+        The methods that are given the truth, which count nowhere.
+    baselines
+        Those that others are only held against, which are counted by themselves.
     """
 
     numbers: Mapping[str, int]
@@ -61,6 +63,7 @@ class Scope:
     picture: Draw | None
     describe: Callable[[str, str], str] | None
     references: AbstractSet[str] = frozenset()
+    baselines: AbstractSet[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -151,7 +154,7 @@ def system_section(
         lines=tuple(lines),
         picture=Markup(drawn.html if drawn else ""),  # noqa: S704 - our own, of escaped texts
         note=drawn.note if drawn else "",
-        found=_found(results, specs),
+        found=_found(results, specs, scope),
         identifier=identifier,
         unfit=tuple(unfit),
         best=told(best, specs) if best and codes else "",
@@ -169,13 +172,16 @@ def _codes(best: Result) -> tuple[tuple[str, str], ...]:
         return ()
 
 
-def _found(results: Sequence[Result], specs: Sequence[MetricSpec]) -> str:
-    """Say how many methods have the first mark; empty where nobody looked."""
+def _found(results: Sequence[Result], specs: Sequence[MetricSpec], scope: Scope) -> str:
+    """Say how many methods have the first mark; empty where nobody looked, or only references."""
     best = next(iter(marked(specs)), None)
-    if best is None or not any(best.name in one.metrics for one in results):
+    own = [one for one in results if one.algorithm not in scope.references]
+    if best is None or not any(best.name in one.metrics for one in own):
         return ""
-    count = len({one.algorithm for one in results if one.metrics.get(best.name) == 1})
-    return f"{best.title} by {count} {'method' if count == 1 else 'methods'}"
+    found = {one.algorithm for one in own if one.metrics.get(best.name) == 1}
+    simple = found & scope.baselines
+    says = f"{best.title} by {counted(len(found - simple), 'method')}"
+    return f"{says} and {counted(len(simple), 'baseline')}" if simple else says
 
 
 def _line(
@@ -219,7 +225,7 @@ def _line(
         seeds=seeds,
         verdict=verdict,
         css=css,
-        scores=tuple(answer_cell(spec, values) for spec in shown),
+        scores=tuple(answer_cell(spec, values, beaten(spec, specs, one)) for spec in shown),
         answer=answer,
         notes=notes,
     )

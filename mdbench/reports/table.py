@@ -16,7 +16,7 @@ from mdbench.drawing.numbers import cleanest_first, duration, noise_name, percen
 from mdbench.metrics.floor import is_high
 from mdbench.metrics.spec import MetricSpec
 from mdbench.records import ANSWERED, Record, Status
-from mdbench.reports.columns import ALARM, UNDECIDED, WORSE, warning, written
+from mdbench.reports.columns import ALARM, UNDECIDED, beaten, warning, written
 from mdbench.reports.entries import best_mark, counted, entry, marked, specs_of
 from mdbench.reports.leaderboard import aggregate
 from mdbench.reports.results import Result
@@ -83,7 +83,7 @@ def run_table(
         "noise": [Text(noise_name(record.snr_db)) for record in rows],
         "seed": [Text(str(record.seed)) for record in rows],
         "status": [Text(record.status, style=STYLES.get(record.status, "red")) for record in rows],
-        primary.title: [_primary(primary, record) for record in rows],
+        primary.title: [_primary(specs, record) for record in rows],
         "floor": [_floor(primary, record.floor) for record in rows],
         "found": [_mark(specs, record) for record in rows],
         "size": [_value(size, record) for record in rows] if size else [],
@@ -102,8 +102,7 @@ def run_table(
     for name, text in told.items():
         if not text:
             del columns[name]
-    useless = any(map(_is_useless, rows, [primary] * len(rows)))
-    told["worse"] = f"{ALARM} at {primary.title}: {WORSE}" * useless
+    told["worse"] = _of_beaten(specs, rows)
     caption = "\n".join(filter(None, told.values()))
     table = _table(caption=caption)
     table.expand = cut
@@ -134,14 +133,20 @@ def answers(records: Iterable[Record]) -> Text:
     return lines
 
 
-def _is_useless(record: Record, primary: MetricSpec) -> bool:
-    value = record.metrics.get(primary.name)
-    return record.status in ANSWERED and primary.worse_than_nothing(value)
+def _primary(specs: Sequence[MetricSpec], record: Record) -> Text:
+    text, sign = _value(specs[0], record), beaten(specs[0], specs, record).sign
+    return Text(f"{text}{sign}", style="yellow") if sign else text
 
 
-def _primary(primary: MetricSpec, record: Record) -> Text:
-    text = _value(primary, record)
-    return Text(f"{text}{ALARM}", style="yellow") if _is_useless(record, primary) else text
+def _of_beaten(specs: Sequence[MetricSpec], records: Sequence[Record]) -> str:
+    """Explain the signs behind scores that no equation would beat."""
+    words: dict[str, list[str]] = {}
+    for told in sorted({beaten(specs[0], specs, record) for record in records}, reverse=True):
+        if told.sign:
+            words.setdefault(told.sign, []).append(told.says)
+    return "; ".join(
+        f"{sign} at {specs[0].title}: {' or '.join(says)}" for sign, says in words.items()
+    )
 
 
 def _floor(primary: MetricSpec, floor: float | None) -> Text:

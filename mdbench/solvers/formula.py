@@ -198,7 +198,10 @@ def read_problem(path: Path) -> FormulaProblem:
     released = _table(path, table, "released") if "released" in table else {}
     unknown = sorted(table) + [f"released.{key}" for key in released.keys() - _RELEASED]
     if unknown:
-        raise DataError(f"{path}: key {unknown[0]!r} is not known")
+        raise DataError(
+            f"{path}: key {unknown[0]!r} is not known",
+            "docs/srsd.md lists all keys; the true law is the formula.",
+        )
     _check_names(path, variables, constants)
     columns = {name: f"x{i}" for i, name in enumerate(variables)}
     words = columns | {name: _constant(path, name, entry) for name, entry in constants.items()}

@@ -12,11 +12,13 @@ import numpy as np
 from mdbench.datatypes.base import DataType
 from mdbench.datatypes.seam.answers import Answer, Offer, Scores, chosen
 from mdbench.datatypes.seam.questions import Dataset, Task
+from mdbench.datatypes.shared.rest import at_rest
 from mdbench.datatypes.shared.terms import TERM_METRICS, beside_the_truth
 from mdbench.drawing.numbers import counted
 from mdbench.errors import AnswerError, EquationError
 from mdbench.expressions import Equation, parse
 from mdbench.metrics.agreement import agreement
+from mdbench.metrics.floor import RESTS
 from mdbench.metrics.regression import nmse
 from mdbench.metrics.selection import fitness
 from mdbench.metrics.spec import MetricSpec, Value
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from mdbench.datatypes.seam.answers import Choice, Proposal, RawAnswer
     from mdbench.datatypes.seam.questions import Part
     from mdbench.datatypes.shared.evidence import Evidence
+    from mdbench.datatypes.shared.rest import Course
 
     Array = NDArray[np.float64]
 
@@ -208,6 +211,12 @@ class EquationType(DataType[D, EquationTask[D]]):
         notes: dict[str, Sequence[str]] = {}
         if len(by_state) > 1:
             notes["states"] = _told_by_state(by_state, task)
+        course = self.course(task)
+        if course is not None:
+            targets = _scored(task, task.test.targets)
+            floors = None if task.held_out is None else task.held_out.floors
+            if why := at_rest(course, targets, by_state, floors):
+                notes[RESTS] = [why]
         if task.dataset.truth is not None and self.has_terms(task):
             beside = beside_the_truth(task.dataset.truth, answer.texts, task)
             found |= beside.metrics
@@ -248,6 +257,11 @@ class EquationType(DataType[D, EquationTask[D]]):
     def errors(self, values: Array, targets: Array) -> dict[str, float]:
         """Score values on the test split by numbers alone."""
         return {NMSE.name: nmse(values, targets)}
+
+    def course(self, task: EquationTask[D]) -> Course | None:
+        """Say how the system goes on to the test; None where the test is at no later time."""
+        del task
+        return None
 
     def own_scores(
         self, task: EquationTask[D], answer: EquationAnswer, found: Mapping[str, Value]

@@ -36,6 +36,7 @@ __all__ = [
     "floor_of",
     "inner_samples",
     "noisy_test",
+    "own_floor",
     "published_parts",
     "published_table",
     "strict_parts",
@@ -308,6 +309,25 @@ def floor_of(dataset: PdeDataset, protocol: Protocol) -> float:
     texts = dataset.truth or ()
     values = [parse(text, tuple(columns)).evaluate(columns).reshape(-1)[scored] for text in texts]
     return nmse(np.stack(values, axis=-1), targets.reshape(-1, targets.shape[-1])[scored])
+
+
+def own_floor(dataset: PdeDataset, protocol: Protocol) -> float | None:
+    """Score the truth that somebody says of a field of their own, as answers to it are scored.
+
+    None where it has no finite score.
+    """
+    test = _between(dataset.clean, splits.chronological(len(dataset.clean.t)).test)
+    if protocol is Protocol.STRICT and dataset.clean.du is None and len(test.t) >= FEWEST_SAMPLES:
+        _, evidence = _evidence(dataset, test)
+        columns, texts = evidence.columns, dataset.truth or ()
+        losses = [
+            evidence.loss(parse(text, tuple(columns)).evaluate(columns), place)
+            for place, text in enumerate(texts)
+        ]
+        floor = float(np.mean(losses))
+    else:
+        floor = floor_of(dataset, protocol)
+    return floor if np.isfinite(floor) else None
 
 
 def noisy_test(dataset: PdeDataset) -> tuple[FieldColumns, Array]:

@@ -47,7 +47,7 @@ def find_files(
     Raises
     ------
     DataError
-        If there is nothing, or if two files have the same name.
+        If there is nothing, if two files have the same name, or if a noisy version has a TOML file.
     """
 
     def is_data(file: Path) -> bool:
@@ -68,6 +68,11 @@ def find_files(
     for file in sorted(files):
         level = re.fullmatch(r"(.+)_snr_(-?\d+(\.\d+)?)", file.stem)
         if level and (file.parent, level[1]) in stems:
+            if (described := file.with_suffix(".toml")).exists():
+                raise DataError(
+                    f"{described} describes a noisy version; it would not be read.",
+                    f"Write it in {level[1]}.toml, which counts for all versions.",
+                )
             noisy[unicodedata.normalize("NFC", level[1]), float(level[2])] = file
             continue
         name = unicodedata.normalize("NFC", file.stem)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,8 +12,8 @@ from mdbench.data.csv import MISSING, Reading, read_csv
 from mdbench.data.described import read_description
 from mdbench.data.npz import read_npz
 from mdbench.datatypes.seam.questions import Option
-from mdbench.errors import DataError, EquationError, UsageError, did_you_mean
-from mdbench.expressions import parse
+from mdbench.datatypes.shared.own_truths import OWN_PAGE, TRUTH, own_truth
+from mdbench.errors import DataError, UsageError, did_you_mean
 from mdbench.expressions.functions import CONSTANTS, FUNCTIONS
 
 if TYPE_CHECKING:
@@ -25,9 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["OWN_OPTIONS", "OwnRecording", "read_recording"]
 
-_PAGE = "docs/datasets.md lists all keys and the values allowed."
 _TAKEN = frozenset(FUNCTIONS) | frozenset(CONSTANTS)
-_LEFT = re.compile(r"^\s*(?:d\s*(?P<d>\w+)\s*/\s*dt|(?P<name>\w+?)(?:'|_t|\.)?)\s*$")
 _TIME = LabelledColumn("time", "t")
 
 
@@ -60,13 +57,6 @@ MISSING_VALUES = Option(
     Option.choice("--missing", MISSING, "").read,
     asks=False,
 )
-TRUTH = Option(
-    "--truth",
-    "The true equations of the user's data, where they are known: \"prey = prey*(2 - hunter); "
-    'hunter = hunter*(prey - 1)"; answers then have a verdict.',
-    "EQUATIONS",
-    asks=False,
-)
 OWN_OPTIONS = (INPUTS, TRAJECTORY, MISSING_VALUES, TRUTH)
 """Options of data types that read trajectories of people's own."""
 
@@ -84,7 +74,7 @@ class _File(BaseModel):
     trajectory: str = ""
     missing: Literal["refuse", "drop", "interpolate"] = "refuse"
     units: dict[str, str] = {}
-    truth: dict[str, str] = {}
+    truth: dict[str, str] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,7 +159,7 @@ def read_recording(
             raise DataError(
                 f"{path.with_suffix('.toml')}: key 'states' names {len(labels)}; u has "
                 f"{trajectory.u.shape[1]} columns.",
-                _PAGE,
+                OWN_PAGE,
             )
         columns = (_TIME, *columns_of(labels, _TAKEN))
     else:
@@ -185,18 +175,24 @@ def read_recording(
     time, *others = _with_units(columns, said.units, path)
     states, inputs = tuple(others[: trajectory.u.shape[1]]), tuple(others[trajectory.u.shape[1] :])
     known = OwnRecording(trajectory, time, states, inputs, None, said.title, said.source)
-    truth: tuple[str, ...] | None = None
-    if TRUTH.key in options:
-        truth = _typed_truth(options[TRUTH.key], known)
-    elif said.truth:
-        where = f"{path.with_suffix('.toml')}: table [truth]"
-        truth = _truth(list(said.truth.items()), known, where, DataError)
+    written = {column.name: column.name for column in states}
+    written |= {column.label: column.name for column in states}
+    truth = own_truth(
+        options.get(TRUTH.key),
+        said.truth,
+        path.with_suffix(".toml"),
+        states=written,
+        variables=[column.name for column in (*states, *inputs)],
+    )
+    if truth is not None:
+        internal = OwnNames(known.names).internal
+        truth = tuple(map(internal, truth))
     return replace(known, truth=truth)
 
 
 def _said_beside(path: Path) -> _File:
     file = path.with_suffix(".toml")
-    return read_description(file, _File, _PAGE) if file.exists() else _File(schema=1)
+    return read_description(file, _File, OWN_PAGE) if file.exists() else _File(schema=1)
 
 
 def _with_units(
@@ -212,48 +208,3 @@ def _with_units(
             )
         found[known[name]] = replace(found[known[name]], unit=unit)
     return tuple(found)
-
-
-def _typed_truth(text: str, known: OwnRecording) -> tuple[str, ...]:
-    parts = [part.strip() for part in text.split(";") if part.strip()]
-    pairs = [tuple(map(str.strip, part.split("=", 1))) for part in parts]
-    states = [column.name for column in known.states]
-    if all(len(pair) == 1 for pair in pairs) and len(pairs) == len(states):
-        pairs = [(name, part) for name, part in zip(states, parts, strict=True)]
-    if not all(len(pair) == 2 for pair in pairs):  # noqa: PLR2004
-        raise UsageError(
-            f"{TRUTH.name} is {text!r}.",
-            f"Give an equation for each state, such as: {TRUTH.name} "
-            f'"{"; ".join(f"{name} = ..." for name in states)}"',
-        )
-    return _truth([(pair[0], pair[-1]) for pair in pairs], known, TRUTH.name, UsageError)
-
-
-def _truth(
-    pairs: Sequence[tuple[str, str]],
-    known: OwnRecording,
-    where: str,
-    error: type[DataError | UsageError],
-) -> tuple[str, ...]:
-    """Read equations in the user's names, one for each state, and give them in the methods'."""
-    states = {column.name: column.name for column in known.states}
-    states |= {column.label: column.name for column in known.states}
-    variables = [column.name for column in (*known.states, *known.inputs)]
-    found: dict[str, str] = {}
-    for left, text in pairs:
-        match = _LEFT.match(left)
-        name = states.get(left) or (match and states.get(match["d"] or match["name"]))
-        if not name:
-            raise error(f"{where}: there is no state {left!r}.", did_you_mean(left, states))
-        if name in found:
-            raise error(f"{where}: {name} has two equations.", "Give one for each state.")
-        try:
-            parse(text, variables)
-        except EquationError as refused:
-            what = f"{where}: the equation of {name}: {refused.message}"
-            raise error(what, refused.hint) from None
-        found[name] = text
-    if missing := [column.name for column in known.states if column.name not in found]:
-        raise error(f"{where}: {missing[0]} has no equation.", "Give one for each state.")
-    names = OwnNames(known.names)
-    return tuple(names.internal(found[column.name]) for column in known.states)

@@ -133,6 +133,18 @@ class SurfaceDataset(Dataset):
     normals: tuple[Array, Array] | None = field(default=None, repr=False)
 
 
+def _refuse_beside(path: Path) -> None:
+    """Refuse a description of a cloud, as nothing in it would be used."""
+    described = path.with_suffix(".toml")
+    if described != path and described.exists():
+        raise DataError(
+            f"{described} describes {path.name}, and points have no description: no truth of "
+            "them is asked for.",
+            "Where the surface is known, give it as a surface file with its equation "
+            "(docs/surface.md); else rename one of the two.",
+        )
+
+
 class Surfaces(Source[SurfaceDataset]):
     """Surfaces in a folder or a file; the user's may be clouds of points."""
 
@@ -152,6 +164,8 @@ class Surfaces(Source[SurfaceDataset]):
                 f"{self.path} has no surfaces: no file ends in {', '.join(endings)}",
                 "Give points or a surface file, or a folder of them: see docs/surface.md.",
             )
+        if self.path.is_file():
+            _refuse_beside(self.path)
         stems = [file.stem for file in found]
         if twice := {stem for stem in stems if stems.count(stem) > 1}:
             raise DataError(f"{self.path}: several files are called {min(twice)}", "Rename them.")

@@ -174,12 +174,13 @@ def beside_the_truth(truth: Sequence[str], equations: Sequence[str], task: Task[
         return [f"{task.targets[term.equation]}: {term.text}" for term in terms]
 
     undecided = found.verdict in {Verdict.UNDECIDED, Verdict.NOT_IDENTIFIED}
-    identified = found.verdict is Verdict.IDENTIFIED
     findings = found.findings
     metrics: dict[str, Value] = {
-        "identified": None if found.verdict is Verdict.UNDECIDED else float(identified),
+        "identified": None if found.identified is None else float(found.identified),
         "one_term_off": None if undecided else float(found.verdict is Verdict.ONE_TERM_OFF),
-        "skeleton": 1.0 if identified else _skeleton(truth, equations, task, tuple(names), domain),
+        "skeleton": 1.0
+        if found.identified
+        else _skeleton(truth, equations, task, tuple(names), domain),
         "symbolic": findings.symbolic.value,
         "numerical": _known(findings.numerical),
         "structural": _known(findings.structural),

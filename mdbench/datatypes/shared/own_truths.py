@@ -1,0 +1,137 @@
+"""The true equations of people's own data: typed, or in the TOML file of the same name."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from mdbench.data.described import read_description
+from mdbench.datatypes.seam.questions import Option
+from mdbench.errors import DataError, EquationError, UsageError, did_you_mean
+from mdbench.expressions import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+__all__ = ["OWN_PAGE", "TRUTH", "SaidOfField", "own_truth", "said_of_field"]
+
+OWN_PAGE = "docs/datasets.md lists all keys and the values allowed."
+
+TRUTH = Option(
+    "--truth",
+    "The true equations of the user's data, where they are known: \"prey = prey*(2 - hunter); "
+    'hunter = hunter*(prey - 1)"; answers then have a verdict.',
+    "EQUATIONS",
+    asks=False,
+)
+_LEFT = re.compile(r"^\s*(?:d\s*(?P<d>\w+)\s*/\s*dt|(?P<name>\w+?)(?:'|_t|\.)?)\s*$")
+
+
+class SaidOfField(BaseModel):
+    """What the TOML file of a field may say."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    schema_: Literal[1] = Field(alias="schema")
+    title: str = ""
+    source: str = ""
+    truth: dict[str, str] | None = None
+
+
+def said_of_field(path: Path) -> SaidOfField:
+    """Read the TOML file that has the name of a field; empty where there is none.
+
+    Raises
+    ------
+    DataError
+        If it has a key or a value that is not allowed; it names both.
+    """
+    file = path.with_suffix(".toml")
+    return read_description(file, SaidOfField, OWN_PAGE) if file.exists() else SaidOfField(schema=1)
+
+
+def own_truth(
+    typed: str | None,
+    said: Mapping[str, str] | None,
+    file: Path,
+    *,
+    states: Mapping[str, str],
+    variables: Sequence[str],
+) -> tuple[str, ...] | None:
+    """Read the true equations, one for each state; None where nobody says them.
+
+    Parameters
+    ----------
+    typed
+        With the option, which counts before what the file says; None without it.
+    said
+        The table ``[truth]`` of the TOML file; None where it has none.
+    file
+        The TOML file, for messages.
+    states
+        The names of the states by all that people may write for them, in order.
+    variables
+        The names that right-hand sides may use.
+
+    Returns
+    -------
+    tuple of str
+        Right-hand sides in the given names.
+
+    Raises
+    ------
+    UsageError, DataError
+        If what is typed, or what the file says, is no equation for each state; it names the
+        file, the state, what is wrong and what is allowed.
+    """
+    names = list(dict.fromkeys(states.values()))
+    if typed is not None:
+        return _checked(_typed(typed, names), states, variables, TRUTH.name, UsageError)
+    if said is not None:
+        where = f"{file}: table [truth]"
+        return _checked(list(said.items()), states, variables, where, DataError)
+    return None
+
+
+def _typed(text: str, names: Sequence[str]) -> list[tuple[str, str]]:
+    parts = [part.strip() for part in text.split(";") if part.strip()]
+    if len(parts) == len(names) and not any("=" in part for part in parts):
+        return list(zip(names, parts, strict=True))
+    pairs = [tuple(map(str.strip, part.split("=", 1))) for part in parts]
+    if not all(len(pair) == 2 for pair in pairs):  # noqa: PLR2004
+        raise UsageError(
+            f"{TRUTH.name} is {text!r}.",
+            f"Give an equation for each state, such as: {TRUTH.name} "
+            f'"{"; ".join(f"{name} = ..." for name in names)}"',
+        )
+    return [(pair[0], pair[-1]) for pair in pairs]
+
+
+def _checked(
+    pairs: Sequence[tuple[str, str]],
+    states: Mapping[str, str],
+    variables: Sequence[str],
+    where: str,
+    error: type[DataError | UsageError],
+) -> tuple[str, ...]:
+    found: dict[str, str] = {}
+    for left, text in pairs:
+        match = _LEFT.match(left)
+        name = states.get(left) or (match and states.get(match["d"] or match["name"]))
+        if not name:
+            raise error(f"{where}: there is no state {left!r}.", did_you_mean(left, states))
+        if name in found:
+            raise error(f"{where}: {name} has two equations.", "Give one for each state.")
+        try:
+            parse(text, variables)
+        except EquationError as refused:
+            what = f"{where}: the equation of {name}: {refused.message}"
+            raise error(what, refused.hint) from None
+        found[name] = text
+    names = dict.fromkeys(states.values())
+    if missing := [name for name in names if name not in found]:
+        raise error(f"{where}: {missing[0]} has no equation.", "Give one for each state.")
+    return tuple(found[name] for name in names)
