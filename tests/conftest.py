@@ -2,7 +2,7 @@
 
 On a CI machine a test is skipped for a stated reason, or fails.  The fast lane leaves out what
 needs a container engine, a browser or the build of an environment, and what is slow: that is the
-slow lane.
+slow lane.  Whole sweeps, of which both lanes have a seeded part, are the nightly lane.
 """
 
 from __future__ import annotations
@@ -39,14 +39,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     lane = parser.getgroup("lanes")
     lane.addoption("--fast", action="store_true", help=f"leave out what is marked {marks}")
     lane.addoption("--slow", action="store_true", help=f"only what is marked {marks}")
+    lane.addoption("--nightly", action="store_true", help="only what is marked nightly")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     lanes = {True: config.getoption("--slow"), False: config.getoption("--fast")}
+    nightly = config.getoption("--nightly")
     left_out = [
         item
         for item in items
-        if lanes[not any(map(item.get_closest_marker, NOT_FAST))] or not _says_something(item)
+        if (item.get_closest_marker("nightly") is None) == nightly
+        or lanes[not any(map(item.get_closest_marker, NOT_FAST))]
+        or not _says_something(item)
     ]
     config.hook.pytest_deselected(items=left_out)
     gone = set(map(id, left_out))

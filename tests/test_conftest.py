@@ -74,15 +74,17 @@ def test_tests_compute_with_one_thread_as_the_command_does() -> None:
     assert kernel_and_threads()[1] in {None, wanted}  # None: another library than OpenBLAS
 
 
-@pytest.mark.parametrize(("lane", "passed"), [("--fast", 1), ("--slow", 4), ("", 5)])
+@pytest.mark.parametrize(
+    ("lane", "passed"), [("--fast", 1), ("--slow", 4), ("--nightly", 1), ("", 5)]
+)
 def test_each_test_is_in_one_lane(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, lane: str, passed: int
 ) -> None:
     monkeypatch.setenv("CI", "")
     pytester.makeconftest(CONFTEST)
-    marks = ["slow", "engine", "browser", "build"]
+    marks = ["slow", "engine", "browser", "build", "nightly"]
     pytester.makeini("[pytest]\nmarkers =\n" + "\n".join(f"    {mark}: it is" for mark in marks))
     tests = [f"@pytest.mark.{mark}\ndef test_{mark}(): pass\n" for mark in marks]
     pytester.makepyfile("import pytest\n" + "".join(tests) + "def test_quick(): pass\n")
     result = pytester.runpytest_inprocess("-p", "no:cacheprovider", *filter(None, [lane]))
-    result.assert_outcomes(passed=passed, deselected=5 - passed)
+    result.assert_outcomes(passed=passed, deselected=6 - passed)
