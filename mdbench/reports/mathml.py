@@ -13,6 +13,8 @@ from mdbench.expressions.grammar import check, read
 from mdbench.expressions.setting import Alphabet, Setter
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mdbench.expressions.setting import End
 
 __all__ = ["LONGEST", "left_hand_side", "mathml", "shown_number"]
@@ -106,8 +108,13 @@ def _row(written: str) -> str:
     return f"<mrow>{written}</mrow>"
 
 
+def _fenced(left: str, right: str) -> Callable[[str], str]:
+    ends = f'<mo form="prefix">{left}</mo>', f'<mo form="postfix">{right}</mo>'
+    return lambda inner: f"{ends[0]}{inner}{ends[1]}"
+
+
 _ALPHABET = Alphabet(
-    sign="<mo>−</mo>",
+    sign='<mo form="prefix">−</mo>',  # with the space of a sign, not of a difference
     minus="<mo>−</mo>",
     plus="<mo>+</mo>",
     comma="<mo>,</mo>",
@@ -115,8 +122,8 @@ _ALPHABET = Alphabet(
     thin='<mo rspace="0.17em">&#x2062;</mo>',
     dot="<mo>⋅</mo>",
     row=_row,
-    brackets=lambda inner: f"<mo>(</mo>{inner}<mo>)</mo>",
-    bars=lambda inner: f"<mo>|</mo>{inner}<mo>|</mo>",
+    brackets=_fenced("(", ")"),
+    bars=_fenced("|", "|"),
     root=lambda inner: f"<msqrt>{inner}</msqrt>",
     fraction=lambda above, below: f"<mfrac>{_row(above)}{_row(below)}</mfrac>",
     power=lambda base, above: f"<msup>{base}{above}</msup>",
