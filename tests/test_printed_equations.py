@@ -108,6 +108,7 @@ EXAMPLES = (
     "-(a + b)*(-(a - b))",
     "a*(b*(-c))*(-(-d))",
     "lambda*theta + omicron",
+    "x1*x_1 - mass_kg*x1",
 )
 """Each is what a printer got wrong, or could: precedence, signs, numbers, and names."""
 
@@ -355,6 +356,13 @@ def test_an_answer_as_code_can_be_run() -> None:
     compile(code(answer, "sympy"), "<sympy>", "exec")
     assert "function equations(lambda, x, np)" in code(answer, "julia")
     assert r"\operatorname{sign}\left(-x\right)" in code(answer, "latex")
+
+
+def test_no_two_names_become_one() -> None:
+    names = ["lambda", "lambda_", "x1", "x_1"]
+    for language in ("python", "sympy", "julia", "c", "latex"):
+        text = written_as(" + ".join(names), language)
+        assert len(set(text.split(" + "))) == len(names), text
 
 
 def test_only_what_has_a_rate_has_derivatives() -> None:

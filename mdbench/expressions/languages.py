@@ -247,24 +247,27 @@ def written_as(
     if language not in LANGUAGES:
         raise UsageError(f"There is no language {language!r}.", did_you_mean(language, LANGUAGES))
     check(text)
-    tree = read(text, names_in(text) if variables is None else variables)
+    names = names_in(text) if variables is None else variables
+    tree = read(text, names)
     if language == "plain":
         return text
     if language == "latex":
-        return Setter(_in_latex(derivatives_of)).markup(tree)
+        return Setter(_in_latex(derivatives_of, names)).markup(tree)
     return _write(tree, language).text
 
 
 def name_as(name: str, language: str) -> str:
     """Give what a variable is called in a language: what it has as a word gets an underscore.
 
+    No two names become the same.
+
     Examples
     --------
-    >>> name_as("lambda", "python"), name_as("lambda", "c")
-    ('lambda_', 'lambda')
+    >>> name_as("lambda", "python"), name_as("lambda_", "python"), name_as("lambda", "c")
+    ('lambda_', 'lambda__', 'lambda')
     """
     way = _WRITINGS.get(language)
-    return f"{name}_" if way and name in way.reserved else name
+    return f"{name}_" if way and name.rstrip("_") in way.reserved else name
 
 
 def _write(node: Node, language: str) -> _Code:  # noqa: PLR0911 - one for each kind of node
@@ -327,10 +330,14 @@ def _product(node: Chain, language: str) -> _Code:
     return _Code(written, _PRODUCT)
 
 
+def _latex_word(name: str) -> str:
+    return f"\\mathrm{{{name.replace('_', chr(92) + '_')}}}"
+
+
 def _latex_name(name: str) -> tuple[str, End]:
     found = _PARTS.fullmatch(name)
     if found is None or found[3]:
-        return f"\\mathrm{{{name.replace('_', chr(92) + '_')}}}", "word"
+        return _latex_word(name), "word"
     letters, number, _ = found.groups()
     written, end = letters, "name"
     if letters in _GREEK:
@@ -340,8 +347,10 @@ def _latex_name(name: str) -> tuple[str, End]:
     return f"{written}_{{{number}}}" if number else written, end  # type: ignore[return-value]
 
 
-def _in_latex(derivatives_of: Collection[str] | None) -> Alphabet:
+def _in_latex(derivatives_of: Collection[str] | None, names: Collection[str]) -> Alphabet:
     def variable(name: str) -> tuple[str, End]:
+        if "_" in name and name.replace("_", "", 1) in names:  # x_1 beside x1
+            return _latex_word(name), "word"
         found = _PARTS.fullmatch(name)
         state = name.rpartition("_")[0]
         if found and found[3] and (derivatives_of is None or state in derivatives_of):

@@ -89,11 +89,10 @@ def code(result: Result, language: str, digits: int | None = None) -> str:
     system = states_of(result)
     used = (*(system.states if system.rates else ()), *system.others)
     names = [name_as(name, language) for name in used]
-    rights = [
-        # Where an equation gives no rate of a variable, v_x is no more than a name.
-        written_as(text, language, derivatives_of=system.states if system.rates else ())
-        for text in texts
-    ]
+    # Where no equation gives a rate, v_x is no more than a name.
+    derived = system.states if system.rates else ()
+    known = (*system.states, *system.others)
+    rights = [written_as(text, language, known, derivatives_of=derived) for text in texts]
     targets = [name_as(target, language) for target in result.targets]
     pairs = list(zip(targets, rights, strict=True))
     match language:
