@@ -250,7 +250,9 @@ class Setter:
 
     def _has_power_on_top(self, base: Node, exponent: Node) -> TypeGuard[Call]:
         """Whether a power is written as sin²(x): not with 2.0, and never as sin⁻¹(x)."""
-        is_one = isinstance(base, Call) and base.function in _ON_TOP
-        plain = isinstance(exponent, Number) and exponent.text not in CONSTANTS
-        digits = self._a.digits(exponent.text) if plain else ""
-        return is_one and digits.isdigit() and int(digits) >= _SQUARE
+        if not (isinstance(base, Call) and base.function in _ON_TOP):
+            return False
+        if not isinstance(exponent, Number) or exponent.text in CONSTANTS:
+            return False
+        digits = self._a.digits(exponent.text)
+        return digits.isdigit() and int(digits) >= _SQUARE
