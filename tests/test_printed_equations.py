@@ -185,10 +185,10 @@ def test_mathml(source: str) -> None:
 )
 @pytest.mark.parametrize("source", SOURCES)
 def test_languages(source: str, language: str, reader: Callable[[str, Columns], Any]) -> None:
-    if source == "examples" and language == "plain":
-        return  # Python has no 007, and lambda is a word of it: the bench's own writing stays
     shown = []
     for case in cases(source):
+        if language == "plain" and re.search(r"\b0\d|lambda", case.text):
+            continue  # not for Python, which reads it here: the bench's own writing stays
         other = {name_as(name, language): column for name, column in case.columns.items()}
         named = Case(case.text, case.names, other, case.values, case.near)
         shown.append((named, written_as(case.text, language)))
