@@ -23,7 +23,8 @@ def times(n: int, spacing: str, seed: int) -> Array:
     if spacing == "even":
         return np.linspace(0, 1, n)
     if spacing == "growing":
-        return (1.1 ** np.arange(float(n)) - 1) / (1.1 ** float(n - 1) - 1)
+        grown: Array = np.cumsum(1.1 ** np.arange(float(n)))
+        return np.asarray((grown - grown[0]) / (grown[-1] - grown[0]))
     steps = generator.uniform(0.5, 1.5, n)
     found = np.cumsum(steps)
     return np.asarray((found - found[0]) / (found[-1] - found[0]))

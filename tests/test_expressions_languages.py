@@ -147,7 +147,7 @@ def test_python_and_julia_of_hard_cases(text: str) -> None:
         ("u0**2/(1 + prey)", r"\frac{{u_{0}}^{2}}{1 + \mathrm{prey}}"),
         ("(u0 + 1)**2", r"{\left(u_{0} + 1\right)}^{2}"),
         ("-1.5e-7*theta", r"-1.5 \cdot 10^{-7} \, \theta"),
-        ("u0*(2 - sqrt(prey))", r"u_{0} \, \left(2 - \sqrt{\mathrm{prey}}\right)"),
+        ("u0*(2 - sqrt(prey))", r"u_{0} \cdot \left(2 - \sqrt{\mathrm{prey}}\right)"),
         ("u0_xx - asin(u0)*3", r"\partial_{xx} u_{0} - \arcsin\left(u_{0}\right) \cdot 3"),
     ],
 )

@@ -291,7 +291,8 @@ def _remarks(u: Array, smoothed: Array) -> tuple[str, ...]:
     matters = np.mean(left**2, axis=0) > _SEEN * np.var(u, axis=0)
     shares, lengths = strongest_wave(left)
     waves = (matters & (shares > _SAME_WAVE)).tolist()
-    return tuple(WAVE.format(lengths[i]) if wave else "" for i, wave in enumerate(waves))
+    found = [WAVE.format(lengths[i]) if wave else "" for i, wave in enumerate(waves)]
+    return tuple(found)
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from sympy.printing.mathml import mathml
+from sympy import exp
+from sympy.printing.conventions import requires_partial
+from sympy.printing.mathml import MathMLPresentationPrinter
+from sympy.printing.precedence import PRECEDENCE
 
 from mdbench.drawing.svg import COLOURS
 
@@ -92,8 +95,48 @@ def derivation_pictures(
     return shown + (_bars(found) if found else "")
 
 
+class _Printer(MathMLPresentationPrinter):  # type: ignore[misc]
+    """SymPy's printer, which has no brackets at derivatives of sums and powers of exp, and d²x."""
+
+    def parenthesize(self, item: Any, level: int, strict: bool = False) -> Any:
+        if isinstance(item, exp) and level >= PRECEDENCE["Pow"]:
+            level = PRECEDENCE["Func"] + 1
+        return super().parenthesize(item, level, strict)
+
+    def _print_Derivative(self, expr: Any) -> Any:  # noqa: N802 - SymPy calls it by this name
+        d = "&#x2202;" if requires_partial(expr.expr) else self.mathml_tag(expr)
+        order = sum(count for _, count in expr.variable_count)
+        above, below = self._made("mrow"), self._made("mrow")
+        above.appendChild(self._raised(self._made("mo", d), order))
+        for variable, count in reversed(expr.variable_count):
+            below.appendChild(self._made("mo", d))
+            below.appendChild(self._raised(self._print(variable), count))
+        fraction, row = self._made("mfrac"), self._made("mrow")
+        fraction.appendChild(above)
+        fraction.appendChild(below)
+        row.appendChild(fraction)
+        # How much of a product it is the derivative of is not seen either.
+        row.appendChild(self.parenthesize(expr.expr, PRECEDENCE["Mul"]))
+        return row
+
+    def _made(self, tag: str, text: str = "") -> Any:
+        element = self.dom.createElement(tag)
+        if text:
+            element.appendChild(self.dom.createTextNode(text))
+        return element
+
+    def _raised(self, base: Any, count: Any) -> Any:
+        if count == 1:
+            return base
+        raised = self._made("msup")
+        raised.appendChild(base)
+        raised.appendChild(self._print(count))
+        return raised
+
+
 def _equation(sides: tuple[sympy.Expr, sympy.Expr]) -> str:
-    left, right = (mathml(side, printer="presentation") for side in sides)
+    # Each product has its dot: x(y) is the value of a function, of which there are some.
+    left, right = (_Printer({"mul_symbol": "dot"}).doprint(side) for side in sides)
     return f"<math><mrow>{left}<mo>=</mo>{right}</mrow></math>"
 
 

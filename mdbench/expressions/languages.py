@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import keyword
 import re
-import unicodedata
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from mdbench.errors import UsageError, did_you_mean
 
 from .functions import ALIASES, CONSTANTS, FUNCTIONS
 from .grammar import check, read
+from .setting import Alphabet, Setter
 from .tree import Call, Chain, Negation, Node, Number, Power, Variable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
-__all__ = ["LANGUAGES", "names_in", "rounded_to", "sympy_symbols", "written_as"]
+    from .setting import End
+
+__all__ = ["LANGUAGES", "name_as", "names_in", "rounded_to", "sympy_symbols", "written_as"]
 
 Language = Literal["plain", "python", "sympy", "julia", "c", "latex"]
 LANGUAGES: tuple[Language, ...] = ("plain", "python", "sympy", "julia", "c", "latex")
@@ -24,6 +27,18 @@ LANGUAGES: tuple[Language, ...] = ("plain", "python", "sympy", "julia", "c", "la
 _NAME = re.compile(r"(?<![\w.])([A-Za-z_]\w*)\s*(\(?)")
 _DECIMAL = re.compile(r"(?<![\w.])(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?!\w)")
 _PARTS = re.compile(r"([A-Za-z]+?)_?(\d*)(?:_([a-z]+))?")
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_ON_TOP = frozenset(f"\\{name}" for name in FUNCTIONS)
+_GREEK = _words(
+    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau "
+    "upsilon phi chi psi omega"
+)
+"""The letters that LaTeX has commands for."""
 _SUM, _PRODUCT, _SIGN, _POWER, _ATOM = range(5)
 """How strongly parts hang together."""
 _USUAL = sorted({ALIASES.get(name, name) for name in FUNCTIONS})
@@ -46,14 +61,10 @@ class _Writing:
         Whether a power is a call.
     number
         Writes a number.
-    product
-        What stands between factors.
-    fractions
-        Whether a quotient is written as one above the other.
     whole_exponents
         Whether a whole exponent may stand there as it is.
-    variable
-        Writes a name.
+    reserved
+        Words that no variable can be called by.
     """
 
     functions: Mapping[str, str]
@@ -61,10 +72,15 @@ class _Writing:
     power: str = "{0}**{1}"
     calls_power: bool = False
     number: Callable[[str], str] = str
-    product: str = "*"
-    fractions: bool = False
     whole_exponents: bool = True
-    variable: Callable[[str], str] = str
+    reserved: Collection[str] = frozenset(keyword.kwlist)
+
+
+class _Code(NamedTuple):
+    """A part as it is written, and how strongly that hangs together."""
+
+    text: str
+    strength: int
 
 
 def _calls(pattern: str, **others: str) -> dict[str, str]:
@@ -88,47 +104,45 @@ def _in_numpy() -> dict[str, str]:
     )
 
 
+def _plain_number(text: str) -> str:
+    """Write a number so that every language reads it: Python takes no 007, and Julia no 2.*x."""
+    mantissa, e, exponent = text.lower().partition("e")
+    whole, point, decimals = mantissa.partition(".")
+    whole = whole.lstrip("0") or "0"
+    return f"{whole}{point}{decimals or '0' if point else ''}{e}{exponent}"
+
+
 def _with_point(text: str) -> str:
-    """Write a number so that C takes it for one with decimals: 1/2 would be 0."""
-    return text if re.search(r"[.eE]", text) else f"{text}.0"
-
-
-def _in_latex(text: str) -> str:
-    mantissa, _, exponent = text.lower().partition("e")
-    if not exponent:
-        return mantissa
-    ten = f"10^{{{int(exponent)}}}"
-    return ten if mantissa == "1" else f"{mantissa} \\cdot {ten}"
-
-
-def _is_greek(name: str) -> bool:
-    try:
-        return bool(unicodedata.lookup(f"GREEK SMALL LETTER {name}"))
-    except KeyError:
-        return False
-
-
-def _latex_name(name: str) -> str:
-    found = _PARTS.fullmatch(name)
-    if found is None:
-        return f"\\mathrm{{{name.replace('_', chr(92) + '_')}}}"
-    letters, number, along = found.groups()
-    written = letters
-    if len(letters) > 1:
-        written = f"\\{letters}" if _is_greek(letters) else f"\\mathrm{{{letters}}}"
-    if number:
-        written += f"_{{{number}}}"
-    return f"\\partial_{{{along}}} {written}" if along else written
+    """Write a number with decimals: in C 1/2 would be 0, and in Julia 10^20 negative."""
+    plain = _plain_number(text)
+    return plain if re.search(r"[.e]", plain) else f"{plain}.0"
 
 
 _WRITINGS: dict[str, _Writing] = {
     # NumPy's integers, which abs(3) is one of, have no negative powers, and overflow.
-    "python": _Writing(_in_numpy(), {"pi": "np.pi", "E": "np.e"}, number=_with_point),
+    "python": _Writing(
+        _in_numpy(),
+        {"pi": "np.pi", "E": "np.e"},
+        number=_with_point,
+        reserved={*keyword.kwlist, "np", "equations"},
+    ),
     "sympy": _Writing(
         _calls("{name}({{0}})", abs="Abs({0})", max="Max({0}, {1})", min="Min({0}, {1})"),
         {"pi": "pi", "E": "E"},
+        number=_plain_number,
+        reserved={*keyword.kwlist, "symbols", "Abs", "Max", "Min"},
     ),
-    "julia": _Writing(_calls("{name}({{0}})"), {"pi": "pi", "E": "exp(1)"}, power="{0}^{1}"),
+    "julia": _Writing(
+        _calls("{name}({{0}})"),
+        {"pi": "pi", "E": "exp(1)"},
+        power="{0}^{1}",
+        number=_with_point,
+        reserved=_words(
+            "baremodule begin break catch const continue do else elseif end export false finally "
+            "for function global if import in isa let local macro module quote return struct true "
+            "try using where while equations"
+        ),
+    ),
     "c": _Writing(
         _calls(
             "{name}({{0}})",
@@ -143,23 +157,11 @@ _WRITINGS: dict[str, _Writing] = {
         calls_power=True,
         number=_with_point,
         whole_exponents=False,
-    ),
-    "latex": _Writing(
-        {name: f"\\{name}\\left({{0}}\\right)" for name in _USUAL}
-        | {
-            name: f"\\operatorname{{{name}}}\\left({{0}}\\right)"
-            for name in ("acosh", "asinh", "atanh", "sign")
-        }
-        | {name: f"\\arc{name[1:]}\\left({{0}}\\right)" for name in ("acos", "asin", "atan")}
-        | {name: f"\\{name}\\left({{0}}, {{1}}\\right)" for name in ("max", "min")}
-        | {"abs": "\\left|{0}\\right|", "sqrt": "\\sqrt{{{0}}}"},
-        {"pi": "\\pi", "E": "\\mathrm{e}"},
-        power="{{{0}}}^{{{1}}}",
-        number=_in_latex,
-        product=" \\, ",
-        fractions=True,
-        whole_exponents=False,
-        variable=_latex_name,
+        reserved=_words(
+            "auto break case char const continue default do double else enum extern float for goto "
+            "if inline int long register restrict return short signed sizeof static struct switch "
+            "typedef union unsigned void volatile while fabs fmax fmin pow result equations"
+        ),
     ),
 }
 
@@ -204,7 +206,13 @@ def sympy_symbols(names: Sequence[str]) -> list[str]:
     return [f"[{', '.join(names)}] = {made}"] if names else []
 
 
-def written_as(text: str, language: str, variables: Sequence[str] | None = None) -> str:
+def written_as(
+    text: str,
+    language: str,
+    variables: Sequence[str] | None = None,
+    *,
+    derivatives_of: Collection[str] | None = None,
+) -> str:
     r"""Write an equation in another language.
 
     Parameters
@@ -215,6 +223,8 @@ def written_as(text: str, language: str, variables: Sequence[str] | None = None)
         One of `LANGUAGES`; Python's is for NumPy's arrays, imported as ``np``.
     variables
         The names that it may use; by default all that are in it.
+    derivatives_of
+        In LaTeX, the names whose derivatives are written ``u0_xx``; by default those of all.
 
     Raises
     ------
@@ -228,7 +238,7 @@ def written_as(text: str, language: str, variables: Sequence[str] | None = None)
     >>> written_as("1.5*u0**2/(1 + abs(u1))", "python")
     '1.5*u0**2/(1.0 + np.abs(u1))'
     >>> written_as("1.5*u0**2/(1 + abs(u1))", "julia")
-    '1.5*u0^2/(1 + abs(u1))'
+    '1.5*u0^2/(1.0 + abs(u1))'
     >>> written_as("1.5*u0**2/(1 + abs(u1))", "c")
     '1.5*pow(u0, 2.0)/(1.0 + fabs(u1))'
     >>> print(written_as("1.5*u0**2/(1 + abs(prey))", "latex"))
@@ -237,90 +247,149 @@ def written_as(text: str, language: str, variables: Sequence[str] | None = None)
     if language not in LANGUAGES:
         raise UsageError(f"There is no language {language!r}.", did_you_mean(language, LANGUAGES))
     check(text)
-    tree = read(text, names_in(text) if variables is None else variables)
-    return text if language == "plain" else _write(tree, _WRITINGS[language])
+    names = names_in(text) if variables is None else variables
+    tree = read(text, names)
+    if language == "plain":
+        return text
+    if language == "latex":
+        return Setter(_in_latex(derivatives_of, names)).markup(tree)
+    return _write(tree, language).text
 
 
-def _write(node: Node, way: _Writing) -> str:  # noqa: PLR0911 - one for each kind of node
+def name_as(name: str, language: str) -> str:
+    """Give what a variable is called in a language: what it has as a word gets an underscore.
+
+    No two names become the same.
+
+    Examples
+    --------
+    >>> name_as("lambda", "python"), name_as("lambda_", "python"), name_as("lambda", "c")
+    ('lambda_', 'lambda__', 'lambda')
+    """
+    way = _WRITINGS.get(language)
+    return f"{name}_" if way and name.rstrip("_") in way.reserved else name
+
+
+def _write(node: Node, language: str) -> _Code:  # noqa: PLR0911 - one for each kind of node
+    way = _WRITINGS[language]
     match node:
         case Number():
-            return way.constants.get(node.text) or way.number(node.text)
+            return _Code(way.constants.get(node.text) or way.number(node.text), _ATOM)
         case Variable():
-            return way.variable(node.name)
+            return _Code(name_as(node.name, language), _ATOM)
         case Negation():
-            return f"-{_inside(node.operand, _PRODUCT, way)}"
+            return _Code(f"-{_inside(_write(node.operand, language), _PRODUCT)}", _SIGN)
         case Power():
-            # A sign in an exponent is no trouble behind a brace or a comma; else it has brackets.
-            free = way.calls_power or way.fractions
-            base = _write(node.base, way) if way.calls_power else _inside(node.base, _ATOM, way)
-            if way.whole_exponents and isinstance(node.exponent, Number):
-                return way.power.format(base, _write(node.exponent, replace(way, number=str)))
-            above = _write(node.exponent, way) if free else _inside(node.exponent, _ATOM, way)
-            return way.power.format(base, above)
+            return _power(node, language)
         case Call():
-            arguments = [_write(one, way) for one in node.arguments]
-            return way.functions[ALIASES.get(node.function, node.function)].format(*arguments)
+            arguments = [_write(one, language).text for one in node.arguments]
+            name = ALIASES.get(node.function, node.function)
+            return _Code(way.functions[name].format(*arguments), _ATOM)
         case Chain() if node.rest[0][0] in "+-":
-            return _sum(node, way)
+            return _sum(node, language)
         case Chain():
-            return _fraction(node, way) if way.fractions else _product(node, way)
+            return _product(node, language)
 
 
-def _strength(node: Node, way: _Writing) -> int:
-    match node:
-        case Chain():
-            return _SUM if node.rest[0][0] in "+-" else _PRODUCT
-        case Negation():
-            return _SIGN
-        case Power():
-            return _ATOM if way.calls_power else _POWER
-        case Number() if way.fractions and "cdot" in way.number(node.text):
-            return _PRODUCT
-        case Call():
-            return _ATOM
-    return _ATOM
+def _power(node: Power, language: str) -> _Code:
+    way = _WRITINGS[language]
+    base, above = _write(node.base, language), _write(node.exponent, language)
+    if way.calls_power:
+        return _Code(way.power.format(base.text, above.text), _ATOM)
+    if way.whole_exponents and isinstance(node.exponent, Number):
+        text = way.constants.get(node.exponent.text) or _plain_number(node.exponent.text)
+        return _Code(way.power.format(_inside(base, _ATOM), text), _POWER)
+    return _Code(way.power.format(_inside(base, _ATOM), _inside(above, _ATOM)), _POWER)
 
 
-def _inside(node: Node, least: int, way: _Writing) -> str:
-    written = _write(node, way)
-    if _strength(node, way) >= least:
-        return written
-    return f"\\left({written}\\right)" if way.fractions else f"({written})"
+def _inside(part: _Code, least: int) -> str:
+    """Put a part in brackets where it hangs together less than is needed, or begins with a sign.
+
+    Behind another sign a minus is the operator ``--`` of C, and nothing that Julia knows.
+    """
+    plain = part.strength >= least and not part.text.startswith("-")
+    return part.text if plain else f"({part.text})"
 
 
-def _sum(node: Chain, way: _Writing) -> str:
-    parts = [_inside(node.first, _SUM, way)]
-    # What is added keeps its brackets where it begins with a sign, as in a - (-b).
-    parts += [
-        f" {symbol} {_inside(part, _PRODUCT, way)}"
-        if not isinstance(part, Negation)
-        else f" {symbol} {_inside(part, _ATOM, way)}"
-        for symbol, part in node.rest
-    ]
-    return "".join(parts)
+def _leading(part: _Code, least: int) -> str:
+    """Write what a sum or a product begins with: a minus may stand there."""
+    return part.text if part.strength >= least else f"({part.text})"
 
 
-def _product(node: Chain, way: _Writing) -> str:
-    written = _inside(node.first, _PRODUCT, way)
+def _sum(node: Chain, language: str) -> _Code:
+    written = _leading(_write(node.first, language), _SUM)
     for symbol, part in node.rest:
-        written += f"{symbol}{_inside(part, _POWER, way)}"
-    return written
+        written += f" {symbol} {_inside(_write(part, language), _PRODUCT)}"
+    return _Code(written, _SUM)
 
 
-def _fraction(node: Chain, way: _Writing) -> str:
-    above = [node.first, *(part for symbol, part in node.rest if symbol == "*")]
-    below = [part for symbol, part in node.rest if symbol == "/"]
-    if not below:
-        return _factors(above, way)
-    return f"\\frac{{{_factors(above, way)}}}{{{_factors(below, way)}}}"
+def _product(node: Chain, language: str) -> _Code:
+    written = _leading(_write(node.first, language), _PRODUCT)
+    for symbol, part in node.rest:
+        written += f"{symbol}{_inside(_write(part, language), _POWER)}"
+    return _Code(written, _PRODUCT)
 
 
-def _factors(nodes: Sequence[Node], way: _Writing) -> str:
-    if len(nodes) == 1:
-        return _write(nodes[0], way)
-    written = _inside(nodes[0], _PRODUCT, way)
-    for node in nodes[1:]:
-        part = _inside(node, _POWER, way)
-        between = " \\cdot " if part[:1].isdigit() else way.product
-        written += f"{between}{part}"
-    return written
+def _latex_word(name: str) -> str:
+    return f"\\mathrm{{{name.replace('_', chr(92) + '_')}}}"
+
+
+def _latex_name(name: str) -> tuple[str, End]:
+    found = _PARTS.fullmatch(name)
+    if found is None or found[3]:
+        return _latex_word(name), "word"
+    letters, number, _ = found.groups()
+    written, end = letters, "name"
+    if letters in _GREEK:
+        written = f"\\{letters}"
+    elif len(letters) > 1:
+        written, end = f"\\mathrm{{{letters}}}", "word"
+    return f"{written}_{{{number}}}" if number else written, end  # type: ignore[return-value]
+
+
+def _in_latex(derivatives_of: Collection[str] | None, names: Collection[str]) -> Alphabet:
+    def variable(name: str) -> tuple[str, End]:
+        if "_" in name and name.replace("_", "", 1) in names:  # x_1 beside x1
+            return _latex_word(name), "word"
+        found = _PARTS.fullmatch(name)
+        state = name.rpartition("_")[0]
+        if found and found[3] and (derivatives_of is None or state in derivatives_of):
+            return f"\\partial_{{{found[3]}}} {_latex_name(state)[0]}", "derivative"
+        return _latex_name(name)
+
+    return replace(_LATEX, variable=variable)
+
+
+def _latex_function(name: str) -> str:
+    usual = ALIASES.get(name, name)
+    if usual in {"acosh", "asinh", "atanh", "sign"}:
+        return f"\\operatorname{{{usual}}}"
+    return f"\\arc{usual[1:]}" if usual in {"acos", "asin", "atan"} else f"\\{usual}"
+
+
+def _latex_power(base: str, above: str) -> str:
+    """Raise a part; what TeX takes for one sign, or what is no part, needs no braces."""
+    plain = base.isdigit() or base in _ON_TOP
+    return f"{base}^{{{above}}}" if plain else f"{{{base}}}^{{{above}}}"
+
+
+_LATEX = Alphabet(
+    sign="-",
+    minus=" - ",
+    plus=" + ",
+    comma=", ",
+    times=" \\, ",
+    thin=" \\, ",
+    dot=" \\cdot ",
+    row=str,
+    brackets="\\left({}\\right)".format,
+    bars="\\left|{}\\right|".format,
+    root="\\sqrt{{{}}}".format,
+    fraction="\\frac{{{}}}{{{}}}".format,
+    power=_latex_power,
+    digits=_plain_number,
+    number=str,
+    constants={"pi": "\\pi", "E": "\\mathrm{e}"},
+    variable=_latex_name,
+    function=_latex_function,
+)

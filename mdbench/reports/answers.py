@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from mdbench.expressions.languages import names_in, rounded_to, sympy_symbols, written_as
+from mdbench.expressions.languages import (
+    name_as,
+    names_in,
+    rounded_to,
+    sympy_symbols,
+    written_as,
+)
 from mdbench.reports.columns import beaten, written
 from mdbench.reports.entries import best_first, best_mark
 
@@ -86,16 +92,21 @@ def code(result: Result, language: str, digits: int | None = None) -> str:
         text if digits is None else rounded_to(text, digits) for text in result.equations or ()
     ]
     system = states_of(result)
-    names = (*(system.states if system.rates else ()), *system.others)
-    rights = [written_as(text, language) for text in texts]
-    pairs = list(zip(result.targets, rights, strict=True))
+    used = (*(system.states if system.rates else ()), *system.others)
+    names = [name_as(name, language) for name in used]
+    # Where no equation gives a rate, v_x is no more than a name.
+    derived = system.states if system.rates else ()
+    known = (*system.states, *system.others)
+    rights = [written_as(text, language, known, derivatives_of=derived) for text in texts]
+    targets = [name_as(target, language) for target in result.targets]
+    pairs = list(zip(targets, rights, strict=True))
     match language:
         case "python":
             return _function(
-                ["import numpy as np", "", "", f"def equations({', '.join(names)}):"], pairs, result
+                ["import numpy as np", "", "", f"def equations({', '.join(names)}):"], pairs
             )
         case "julia":
-            return _function([f"function equations({', '.join(names)})"], pairs, result) + "\nend"
+            return _function([f"function equations({', '.join(names)})"], pairs) + "\nend"
         case "sympy":
             lines = ["from sympy import *", "", *sympy_symbols(names)]
             return "\n".join([*lines, *(f"{left} = {right}" for left, right in pairs)])
@@ -117,11 +128,12 @@ def code(result: Result, language: str, digits: int | None = None) -> str:
     )
 
 
-def _function(head: list[str], pairs: Sequence[tuple[str, str]], result: Result) -> str:
+def _function(head: list[str], pairs: Sequence[tuple[str, str]]) -> str:
     body = [f"    {left} = {right}" for left, right in pairs]
-    return "\n".join([*head, *body, f"    return {', '.join(result.targets)}"])
+    return "\n".join([*head, *body, f"    return {', '.join(left for left, _ in pairs)}"])
 
 
 def _left_in_latex(target: str, *, rates: bool) -> str:
-    name = written_as(target.removesuffix(_RATE) if rates else target, "latex")
+    name = target.removesuffix(_RATE) if rates else target
+    name = written_as(name, "latex", derivatives_of=())
     return f"\\frac{{\\mathrm{{d}} {name}}}{{\\mathrm{{d}} t}}" if rates else name

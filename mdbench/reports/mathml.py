@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING
 
 from mdbench.errors import EquationError
 from mdbench.expressions.functions import CONSTANTS
 from mdbench.expressions.grammar import check, read
-from mdbench.expressions.tree import Call, Chain, Negation, Node, Number, Power, Variable
+from mdbench.expressions.setting import Alphabet, Setter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from mdbench.expressions.setting import End
 
 __all__ = ["LONGEST", "left_hand_side", "mathml", "shown_number"]
 
@@ -23,21 +26,19 @@ DIGITS = 4
 
 _NAMES = re.compile(r"(?<![\w.])([A-Za-z_]\w*)\s*(\(?)")
 _PARTS = re.compile(r"([A-Za-z]+)(\d*)(?:_([a-z]+))?")
-_TIMES = "<mo>&#x2062;</mo>"  # invisible
-_DOT = "<mo>⋅</mo>"
-_MINUS = "<mo>−</mo>"
-_FENCES = {"abs": ("|", "|"), "Abs": ("|", "|")}
-_SUM, _PRODUCT, _POWER, _ATOM = range(4)
-"""How strongly parts hang together."""
+_E = '<mi mathvariant="normal">e</mi>'
+"""Upright: a variable of that name is not."""
 
 
-def mathml(text: str) -> str:
+def mathml(text: str, *, derivatives: bool = True) -> str:
     """Write a right-hand side as MathML, its numbers rounded to four digits.
 
     Parameters
     ----------
     text
         The equation; every name in it that is not called and is no constant is a variable.
+    derivatives
+        Whether a name such as ``u0_xx`` is a derivative, and not only a name.
 
     Returns
     -------
@@ -54,7 +55,8 @@ def mathml(text: str) -> str:
         names = {name for name, called in _NAMES.findall(text) if not called} - CONSTANTS.keys()
         try:
             check(text)
-            inner = _write(read(text, names))
+            setter = _WITH_DERIVATIVES if derivatives else _PLAIN
+            inner = setter.markup(read(text, names))
         except EquationError:
             pass
         else:
@@ -66,9 +68,9 @@ def left_hand_side(target: str, d: str = "d") -> str:
     """Write what an equation is for: ``u0_t`` as a derivative by the letter `d`."""
     found = _PARTS.fullmatch(target)
     if found is None or not found[3]:
-        return f"<math>{_variable(target)}</math>"
+        return f"<math>{_name(target)[0]}</math>"
     below = "".join(f"<mi>{d}</mi><mi>{letter}</mi>" for letter in found[3])
-    above = f"<mi>{d}</mi>{_variable(found[1] + found[2])}"
+    above = f"<mi>{d}</mi>{_name(found[1] + found[2])[0]}"
     return f"<math><mfrac><mrow>{above}</mrow><mrow>{below}</mrow></mfrac></math>"
 
 
@@ -80,147 +82,57 @@ def shown_number(value: float) -> str:
     >>> shown_number(0.333333), shown_number(2.0)
     ('<mn>0.3333</mn>', '<mn>2</mn>')
     """
-    sign = _MINUS if value < 0 else ""
-    mantissa, _, exponent = f"{abs(value):.{DIGITS}g}".partition("e")
-    if not exponent:
-        return f"{sign}<mn>{mantissa}</mn>"
-    power = int(exponent)
-    minus = _MINUS if power < 0 else ""
-    ten = f"<msup><mn>10</mn><mrow>{minus}<mn>{abs(power)}</mn></mrow></msup>"
-    return f"{sign}{ten}" if mantissa == "1" else f"{sign}<mn>{mantissa}</mn>{_DOT}{ten}"
+    return _PLAIN.markup_of(value)
 
 
-def _write(node: Node) -> str:  # noqa: PLR0911 - one for each kind of node
-    match node:
-        case Number():
-            return _number(node)
-        case Variable():
-            return _variable(node.name)
-        case Negation():
-            return _MINUS + _inside(node.operand, _PRODUCT)
-        case Power():
-            return _power(node.base, node.exponent)
-        case Call():
-            return _call(node)
-        case Chain() if node.rest[0][0] in {"+", "-"}:
-            return _sum(node)
-        case Chain():
-            return _product(node)
+def _name(name: str) -> tuple[str, End]:
+    found = _PARTS.fullmatch(name)
+    if found is None or found[3]:
+        return f"<mi>{escape(name)}</mi>", "word"
+    letters, number, _ = found.groups()
+    written = f"<mi>{letters}</mi>"
+    if number:
+        written = f"<msub>{written}<mn>{number}</mn></msub>"
+    return written, "name" if len(letters) == 1 else "word"
 
 
-def _strength(node: Node) -> int:
-    match node:
-        case Chain():
-            return _SUM if node.rest[0][0] in {"+", "-"} else _PRODUCT
-        case Negation():
-            return _SUM
-        case Power():
-            return _POWER
-        case Number() if "<mo>" in _number(node):
-            return _PRODUCT
-    return _ATOM
-
-
-def _inside(node: Node, least: int) -> str:
-    """Write a part, in brackets where it hangs together less than is needed."""
-    written = _write(node)
-    return _row(f"<mo>(</mo>{written}<mo>)</mo>") if _strength(node) < least else written
+def _name_or_derivative(name: str) -> tuple[str, End]:
+    found = _PARTS.fullmatch(name)
+    if found is None or not found[3]:
+        return _name(name)
+    along = f"<msub><mo>∂</mo><mi>{found[3]}</mi></msub>"  # u0_xx
+    return f"{along}{_name(found[1] + found[2])[0]}", "derivative"
 
 
 def _row(written: str) -> str:
     return f"<mrow>{written}</mrow>"
 
 
-def _number(node: Number) -> str:
-    if node.text in CONSTANTS:
-        return {"pi": "<mi>π</mi>", "E": "<mi>e</mi>"}[node.text]
-    return shown_number(float(node.text))
+def _fenced(left: str, right: str) -> Callable[[str], str]:
+    ends = f'<mo form="prefix">{left}</mo>', f'<mo form="postfix">{right}</mo>'
+    return lambda inner: f"{ends[0]}{inner}{ends[1]}"
 
 
-def _variable(name: str) -> str:
-    found = _PARTS.fullmatch(name)
-    if found is None:
-        return f"<mi>{escape(name)}</mi>"
-    letters, number, along = found.groups()
-    written = f"<mi>{letters}</mi>"
-    if number:
-        written = f"<msub>{written}<mn>{number}</mn></msub>"
-    if along:  # derivatives: u0_xx
-        written = f"<msub><mo>∂</mo><mi>{along}</mi></msub>{written}"
-        return _row(written)
-    return written
-
-
-def _sum(node: Chain) -> str:
-    written = [_inside(node.first, _SUM)]
-    for symbol, operand in node.rest:
-        positive, part = _without_sign(operand)
-        minus = (symbol == "-") == positive
-        written.append(_MINUS if minus else "<mo>+</mo>")
-        # A sum that is added keeps its brackets, as it was written with them.
-        written.append(_inside(part, _PRODUCT))
-    return _row("".join(written))
-
-
-def _without_sign(node: Node) -> tuple[bool, Node]:
-    """Take the minus away from what is added: a + -2*b is a - 2*b."""
-    match node:
-        case Negation():
-            return False, node.operand
-        case Chain(_, Negation() as first, rest) if rest[0][0] in {"*", "/"}:
-            return False, Chain(None, first.operand, rest)
-    return True, node
-
-
-def _product(node: Chain) -> str:
-    minus, part = "", node
-    if isinstance(node.first, Negation):
-        minus, part = _MINUS, Chain(None, node.first.operand, node.rest)
-    above = [part.first, *(operand for symbol, operand in part.rest if symbol == "*")]
-    below = [operand for symbol, operand in part.rest if symbol == "/"]
-    written = _factors(above)
-    if below:
-        written = f"<mfrac>{_row(written)}{_row(_factors(below))}</mfrac>"
-    return _row(minus + written) if minus or len(above) > 1 else written
-
-
-def _factors(nodes: list[Node]) -> str:
-    if len(nodes) == 1:
-        return _write(nodes[0])
-    written = [_inside(nodes[0], _PRODUCT)]
-    for node in nodes[1:]:
-        starts_with_number = re.match(r"(<m(row|sup|frac)>)*<mn>", _write(node)) is not None
-        written += [_DOT if starts_with_number else _TIMES, _inside(node, _PRODUCT)]
-    return "".join(written)
-
-
-def _power(base: Node, exponent: Node) -> str:
-    raised = _row(_write(exponent)) if _strength(exponent) != _ATOM else _write(exponent)
-    if isinstance(exponent, Number) and exponent.constant == 0.5:  # noqa: PLR2004 - a square root
-        return f"<msqrt>{_write(base)}</msqrt>"
-    if isinstance(base, Call) and base.function in {"sin", "cos", "tan", "sinh", "cosh", "tanh"}:
-        name = f"<msup><mi>{base.function}</mi>{raised}</msup>"
-        return _row(f"{name}{_arguments(base)}")
-    simple = isinstance(base, Variable | Number) and _strength(base) == _ATOM
-    inner = _write(base)
-    if not simple or inner.startswith("<mrow>"):
-        inner = _row(f"<mo>(</mo>{inner}<mo>)</mo>")
-    return f"<msup>{inner}{raised}</msup>"
-
-
-def _call(node: Call) -> str:
-    special: dict[str, Callable[[str], str]] = {
-        "exp": lambda inner: f"<msup><mi>e</mi>{_row(inner)}</msup>",
-        "sqrt": lambda inner: f"<msqrt>{inner}</msqrt>",
-    }
-    if node.function in special:
-        return special[node.function](_write(node.arguments[0]))
-    if node.function in _FENCES:
-        left, right = _FENCES[node.function]
-        return _row(f"<mo>{left}</mo>{_write(node.arguments[0])}<mo>{right}</mo>")
-    return _row(f"<mi>{node.function}</mi>{_arguments(node)}")
-
-
-def _arguments(node: Call) -> str:
-    inner = "<mo>,</mo>".join(map(_write, node.arguments))
-    return f"<mo>(</mo>{inner}<mo>)</mo>"
+_ALPHABET = Alphabet(
+    sign='<mo form="prefix">−</mo>',  # with the space of a sign, not of a difference
+    minus="<mo>−</mo>",
+    plus="<mo>+</mo>",
+    comma="<mo>,</mo>",
+    times="<mo>&#x2062;</mo>",  # invisible
+    thin='<mo rspace="0.17em">&#x2062;</mo>',
+    dot="<mo>⋅</mo>",
+    row=_row,
+    brackets=_fenced("(", ")"),
+    bars=_fenced("|", "|"),
+    root=lambda inner: f"<msqrt>{inner}</msqrt>",
+    fraction=lambda above, below: f"<mfrac>{_row(above)}{_row(below)}</mfrac>",
+    power=lambda base, above: f"<msup>{base}{above}</msup>",
+    digits=lambda text: f"{float(text):.{DIGITS}g}",
+    number=lambda text: f"<mn>{text}</mn>",
+    constants={"pi": "<mi>π</mi>", "E": _E},
+    variable=_name,
+    function=lambda name: f"<mi>{name}</mi>",
+    exponential=lambda above: f"<msup>{_E}{above}</msup>",
+)
+_PLAIN = Setter(_ALPHABET)
+_WITH_DERIVATIVES = Setter(replace(_ALPHABET, variable=_name_or_derivative))

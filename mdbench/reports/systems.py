@@ -33,6 +33,8 @@ CODED = {"python": "Python", "latex": "LaTeX", "sympy": "SymPy", "julia": "Julia
 """The languages that the best answer of a system is given in, and their names."""
 LONGEST_CODED = 4000
 """Characters of the longest answer that is given as code, so that pages stay small."""
+TOTAL = "d"
+"""The letter of derivatives where no equation has others: there v_x is no more than a name."""
 NAMES_SHOWN = 4
 """Texts of a note that are shown, such as the names of missing terms."""
 
@@ -111,7 +113,7 @@ def system_section(
     specs: Sequence[MetricSpec],
     *,
     unfit: Sequence[str] = (),
-    derivative: str = "d",
+    derivative: str = TOTAL,
 ) -> System:
     """Gather what is shown of a system.
 
@@ -241,5 +243,6 @@ def _equations(targets: Sequence[str], equations: Sequence[str], derivative: str
     lines = []
     for number, text in enumerate(equations):
         left = left_hand_side(targets[number], derivative) if number < len(targets) else ""
-        lines.append(f"<div class=eq>{left} = {mathml(text)}</div>")
+        right = mathml(text, derivatives=derivative != TOTAL)
+        lines.append(f"<div class=eq>{left} = {right}</div>")
     return Markup("".join(lines))  # noqa: S704 - all text in it was escaped
