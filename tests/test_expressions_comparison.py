@@ -41,7 +41,7 @@ def any_sign(*names: str) -> dict[str, dict[str, Any]]:
 @pytest.fixture
 def child(monkeypatch: pytest.MonkeyPatch) -> Iterator[Child]:
     """Give a child that has been asked nothing, and forget what others were asked."""
-    fresh = Child("mdbench.expressions.algebra", 60)
+    fresh = Child("mdbench.expressions.algebra", 60, comparison.MAX_BYTES)
     monkeypatch.setattr(comparison, "_children", (fresh, fresh))
     comparison._answer.cache_clear()
     yield fresh

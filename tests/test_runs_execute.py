@@ -21,7 +21,7 @@ from house import ROOT, HereRuntime, Quiet, add_method, children, is_running, wa
 from mdbench import datatypes
 from mdbench.children import Child
 from mdbench.datatypes.ode import Ode
-from mdbench.errors import MdbenchError, RecordsError, UnavailableError
+from mdbench.errors import MdbenchError, RecordsError, ScorerError, UnavailableError
 from mdbench.expressions import counter
 from mdbench.protocols import Protocol
 from mdbench.records import SCHEMA, Record, RecordStore, Status, comparable
@@ -31,6 +31,7 @@ from mdbench.runs.execute import Summary, execute
 from mdbench.runs.plan import RunOptions, make_plan
 from mdbench.runtimes import processes
 from mdbench.runtimes.programs import running
+from mdbench.solvers import simulation
 
 if TYPE_CHECKING:
     from mdbench.datatypes.seam.answers import Answer, Scores
@@ -302,7 +303,7 @@ def costly(place: Workspace, pause: float) -> None:
 def test_reading_candidates_is_bounded_and_not_the_methods_time(
     place: Workspace, monkeypatch: pytest.MonkeyPatch, pause: float, status: Status
 ) -> None:
-    impatient = Child(counter.__name__, seconds=1)
+    impatient = Child(counter.__name__, 1, counter.MAX_BYTES)
     monkeypatch.setattr(counter, "_child", impatient)
     monkeypatch.setattr(attempt, "_JUDGING_SECONDS", 2.0)
     costly(place, pause)
@@ -720,6 +721,20 @@ def test_kill_9_of_the_bench_leaves_nothing_running(place: Workspace) -> None:
     assert wait_until(lambda: not any(map(is_running, below)))
     add_method(place, "zero")
     assert only(run(place, "zero")).status is Status.OK
+
+
+def test_where_nothing_can_be_scored_there_is_no_record(
+    place: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_method(place, "zero")
+    with monkeypatch.context() as patch:
+        # More than a limit can be: then no answer had a score, under the same key.
+        asked = simulation._child.module
+        patch.setattr(simulation, "_child", Child(asked, 1, 1 << 63))
+        with pytest.raises(ScorerError, match="Nothing can be scored here"):
+            run(place, "zero")
+    assert RecordStore(place.root / "results" / "zero-ode.jsonl").read() == []
+    assert only(run(place, "zero")).metrics["complexity"] == 1
 
 
 def test_two_runs_on_one_results_file(place: Workspace) -> None:
