@@ -177,6 +177,22 @@ def wait_until(condition: object, seconds: float = 120.0) -> bool:
     return bool(condition())
 
 
+@contextmanager
+def calls() -> Iterator[list[int]]:
+    """Count the calls of functions: work, as it is the same on every machine."""
+    made = [0]
+
+    def count(_frame: object, event: str, _argument: object) -> None:
+        made[0] += event in {"call", "c_call"}
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        yield made
+    finally:
+        sys.setprofile(before)
+
+
 def out_of_time(monkeypatch: pytest.MonkeyPatch, so_far: Callable[[Attempt], bool]) -> None:
     """Let a job's time run out once it has come so far, however slow the machine is.
 

@@ -179,7 +179,7 @@ SCORED: dict[str, tuple[object, int, int, Callable[[], object], object]] = {
     "solution": (
         comparison,
         comparison.MAX_SECONDS,
-        comparison.MAX_BYTES,
+        counter.MAX_BYTES,
         lambda: symbolic_solution("x0 + 1", "2*x0 + 2", {"x0": dict(POSITIVE)}).how,
         "ratio",
     ),
