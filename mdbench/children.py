@@ -57,7 +57,8 @@ class Child:
     Parameters
     ----------
     module
-        The name of the module whose function ``answer`` the child calls with each question.
+        The name of the module whose function ``answer`` the child calls with each question, and
+        ``prepare``, if there is one, beforehand: what that takes is none of a question's time.
     seconds
         CPU time for one question; the kernel counts in whole seconds, and may give one more.
     memory
@@ -222,6 +223,7 @@ def serve(module: str, memory: int) -> None:
         for kind in _MEMORY:
             _set(kind, None)  # loading is no question
         work = import_module(module)
+        getattr(work, "prepare", _nothing)()
         loaded = _limit_memory(memory)
     except Exception as error:  # noqa: BLE001 - whatever it is, nobody can be asked
         _say({"refused": _why(error)})
@@ -242,6 +244,10 @@ def serve(module: str, memory: int) -> None:
         answer["cpu_s"] = time.process_time() - begin
         answer["grown"] = any(size > loaded[kind] + memory // _GROWN for kind, size in _sizes())
         _say(answer)
+
+
+def _nothing() -> None:
+    """Prepare nothing: to be imported is enough."""
 
 
 def _say(answer: dict[str, Any]) -> None:

@@ -4,10 +4,12 @@ import os
 import re
 import resource
 import shlex
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from textwrap import dedent
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,7 +24,6 @@ from mdbench.solvers import simulation
 from mdbench.solvers.simulation import simulate
 
 if TYPE_CHECKING:
-    import subprocess
     from collections.abc import Callable, Iterator
 
 # SymPy sees the power of a power of 9 only after it has cancelled u0.
@@ -335,3 +336,27 @@ def test_variables_of_sympys_do_not_reach_a_process(monkeypatch: pytest.MonkeyPa
     words = Path(f"/proc/{child.process.pid}/environ").read_bytes().split(b"\0")
     child.end()
     assert [word for word in words if word.startswith(b"SYMPY_")] == [b"SYMPY_USE_CACHE=yes"]
+
+
+def test_what_is_loaded_beforehand_is_no_time_of_a_question(tmp_path: Path) -> None:
+    text = """
+        import time
+
+        def prepare():
+            while time.process_time() < 2.5:
+                pass
+
+        def answer(question):
+            return {}
+    """
+    (tmp_path / "slow.py").write_text(dedent(text), encoding="utf-8")
+    child = children.Child("slow", 1, 1 << 28, {"PYTHONPATH": str(tmp_path)})
+    assert child.ask({})["cpu_s"] < 1.0
+    child.end()
+    loaded = "import sys; from mdbench.expressions import counter; counter.prepare(); "
+    done = f"{loaded}counter.answer({{'text': 'sin(u1)/u1 - 2', 'variables': ['u1']}}); "
+    modules = [
+        subprocess.check_output([sys.executable, "-c", f"{code}print(*sorted(sys.modules))"])
+        for code in (loaded, done)
+    ]
+    assert modules[0] == modules[1]

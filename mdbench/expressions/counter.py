@@ -35,6 +35,11 @@ def complexity(text: str, variables: tuple[str, ...]) -> int:
     return int(answer["complexity"])
 
 
+def prepare() -> None:
+    """Load SymPy, which takes longer than most questions: the child's side."""
+    answer({"text": "u0*(u0 + 1)", "variables": ["u0"]})
+
+
 def answer(question: dict[str, Any]) -> dict[str, Any]:
     """Count the nodes of ``text`` with its ``variables``: the child's side."""
     from sympy import Symbol  # noqa: PLC0415 - the parent does without
