@@ -6,7 +6,12 @@ limits that the kernel keeps: a child that exceeds one ends, and the question ha
 that somebody else kills is replaced, and asked once more.  A child is started at the first
 question, serves all further ones, and ends with its parent.
 
-One question a line, as a JSON object with the key ``seconds``; one answer a line, an object too:
+Whether there is an answer must follow from the question, and from no machine.  So whoever asks sets
+the limits; memory is counted from what a process has once it is loaded, which is another amount on
+each machine; and where a machine cannot give a process its limits, nothing is answered at all.
+
+One line as soon as the process can be asked, a JSON object: with the key ``refused`` if it cannot
+be.  Then one question a line, an object with the key ``seconds``; one answer a line, an object too:
 with the key ``error`` where there is none, and the CPU time that it took in ``cpu_s``.
 """
 
@@ -26,16 +31,24 @@ from pathlib import Path
 from signal import SIGKILL, SIGTERM, SIGXCPU
 from typing import TYPE_CHECKING, Any
 
+from mdbench.errors import ScorerError
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
-__all__ = ["MAX_BYTES", "Child", "serve"]
+__all__ = ["Child", "serve"]
 
-MAX_BYTES = 2 << 30
-"""Address space of a child."""
+_STACK_BYTES = 8 << 20
+"""What calls within calls may take, in native code, too."""
+_GROWN = 4
+"""A process that has grown by this part of its memory is replaced: what it has left unused of that
+would be more room for the next question."""
+_SWITCHES = "SYMPY_"
+"""How variables begin that change what SymPy keeps, and so what a question needs."""
 _KILLED = {-SIGKILL, -SIGTERM}
 _AGAIN_S = 2.0
 """What is waited before a child that somebody has killed is asked again."""
+_NEVER = "the process that scores ended before it could be asked"
 
 
 class Child:
@@ -44,21 +57,31 @@ class Child:
     Parameters
     ----------
     module
-        The name of the module whose function ``answer`` the child calls with each question.
+        The name of the module whose function ``answer`` the child calls with each question, and
+        ``prepare``, if there is one, beforehand: what that takes is none of a question's time.
     seconds
         CPU time for one question; the kernel counts in whole seconds, and may give one more.
+    memory
+        Bytes of address space for one question, beyond what the process has when it is asked.  A
+        constant of the module that asks, which is part of the scorer's identity.
     environment
         Variables that it is given besides those of this process.
     """
 
     def __init__(
-        self, module: str, seconds: int, environment: Mapping[str, str] | None = None
+        self,
+        module: str,
+        seconds: int,
+        memory: int,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         self.module = module
         self.seconds = seconds
+        self.memory = memory
         self.environment = dict(environment or {})
         self.lock = threading.Lock()
         self.process: subprocess.Popen[str] | None = None
+        self.greeted = False
         atexit.register(self.end)
         os.register_at_fork(after_in_child=self.forget)
 
@@ -85,24 +108,55 @@ class Child:
                 # processes here are being killed, this one does not live to ask again.
                 time.sleep(_AGAIN_S)
                 answer, status = self._put(line)
-            if answer:
-                return dict(json.loads(answer))
+            if status in _KILLED:
+                raise ScorerError(
+                    f"The process that scores was killed twice (signal {-status}) at one question.",
+                    f"It needs up to {_mib(self.memory)} of memory: free some, or allow the job "
+                    "more, and give the same command again.",
+                )
+            if answer is not None:
+                if answer.pop("grown", False):
+                    self.end()
+                return answer
             late = status == -SIGXCPU
             reason = "it took too long" if late else f"it ended with status {status}"
             return {"error": reason, "cpu_s": float(seconds or self.seconds)}
 
-    def _put(self, line: str) -> tuple[str, int]:
+    def _put(self, line: str) -> tuple[dict[str, Any] | None, int]:
         """Put a question once; give the answer, or how the process ended instead."""
         if self.process is None or self.process.poll() is not None:
             self.end()
-            self.process = _start(self.module, self.environment)
+            self.process = _start(self.module, self.memory, self.environment)
         try:
-            answer = _exchange(self.process, line)
+            fresh = not self.greeted
+            if fresh:
+                hello = self.process.stdout.readline() if self.process.stdout else ""
+                if not hello and (status := self.process.wait()) in _KILLED:
+                    return None, status
+                self._check(json.loads(hello) if hello else {"refused": _NEVER})
+                self.greeted = True
+            text = _exchange(self.process, line)
         except BaseException:
             # An answer that nobody waits for would be taken for that to the next question.
             self.end()
             raise
-        return answer, 0 if answer else self.process.wait()
+        if not text:
+            return None, self.process.wait()
+        answer: dict[str, Any] = json.loads(text)
+        if "refused" in answer:
+            self.end()
+            if fresh:
+                self._check(answer)
+            return self._put(line)  # to a process that has used up nothing yet
+        return answer, 0
+
+    def _check(self, said: Mapping[str, Any]) -> None:
+        if "refused" in said:
+            raise ScorerError(
+                f"Nothing can be scored here: {said['refused']}.",
+                "Scores must not depend on it.  Raise the limits (ulimit -a shows them) in the "
+                "shell or the job script, and give the same command again.",
+            )
 
     def start(self) -> None:
         """Start the process, without waiting for it; a question would do so, too."""
@@ -110,12 +164,13 @@ class Child:
             return  # somebody asks it
         try:
             if self.process is None:
-                self.process = _start(self.module, self.environment)
+                self.process = _start(self.module, self.memory, self.environment)
         finally:
             self.lock.release()
 
     def end(self) -> None:
         """Kill the process, if there is one."""
+        self.greeted = False
         if self.process is None:
             return
         self.process.kill()
@@ -126,10 +181,12 @@ class Child:
         """Leave the process to the parent that we were forked from."""
         self.lock = threading.Lock()
         self.process = None
+        self.greeted = False
 
 
-def _start(module: str, further: Mapping[str, str]) -> subprocess.Popen[str]:
-    environment = {**os.environ, **further}
+def _start(module: str, memory: int, further: Mapping[str, str]) -> subprocess.Popen[str]:
+    kept = {name: text for name, text in os.environ.items() if not name.startswith(_SWITCHES)}
+    environment = {**kept, **further}
     # The child finds this very package, installed or not, and nothing in the working directory.
     package = str(Path(__file__).parents[1])
     environment["PYTHONPATH"] = os.pathsep.join(
@@ -137,7 +194,7 @@ def _start(module: str, further: Mapping[str, str]) -> subprocess.Popen[str]:
     )
     environment["OPENBLAS_NUM_THREADS"] = "1"
     return subprocess.Popen(
-        [sys.executable, "-P", "-c", f"from {__name__} import serve; serve({module!r})"],
+        [sys.executable, "-P", "-c", f"from {__name__} import serve; serve({module!r}, {memory})"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -158,21 +215,49 @@ def _exchange(process: subprocess.Popen[str], line: str) -> str:
     return process.stdout.readline()
 
 
-def serve(module: str) -> None:
+def serve(module: str, memory: int) -> None:
     """Answer the questions on standard input until it ends: the child's side."""
-    _limit(resource.RLIMIT_CORE, 0)
-    _limit(resource.RLIMIT_AS, MAX_BYTES)
-    work = import_module(module)
+    try:
+        _set(resource.RLIMIT_CORE, 0)
+        _set(resource.RLIMIT_STACK, _STACK_BYTES)
+        for kind in _MEMORY:
+            _set(kind, None)  # loading is no question
+        work = import_module(module)
+        getattr(work, "prepare", _nothing)()
+        loaded = _limit_memory(memory)
+    except Exception as error:  # noqa: BLE001 - whatever it is, nobody can be asked
+        _say({"refused": _why(error)})
+        return
+    _say({})
     for line in sys.stdin:
         question = json.loads(line)
         seconds = question.pop("seconds")
-        # Each question has its own time, whatever the process has used so far.
+        # Each question has its own time and memory, whatever the process has used so far.
         begin = time.process_time()
-        _limit(resource.RLIMIT_CPU, int(begin) + 1 + seconds)
+        try:
+            _set(resource.RLIMIT_CPU, int(begin) + 1 + seconds)
+            _limit_memory(memory)
+        except _HardLimitError as error:
+            _say({"refused": _why(error)})
+            continue
         answer = _answer(work.answer, question)
         answer["cpu_s"] = time.process_time() - begin
-        sys.stdout.write(json.dumps(answer) + "\n")
-        sys.stdout.flush()
+        answer["grown"] = any(size > loaded[kind] + memory // _GROWN for kind, size in _sizes())
+        _say(answer)
+
+
+def _nothing() -> None:
+    """Prepare nothing: to be imported is enough."""
+
+
+def _say(answer: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(answer) + "\n")
+    sys.stdout.flush()
+
+
+def _why(error: Exception) -> str:
+    text = str(error)[:200]
+    return text if isinstance(error, _HardLimitError) else f"{type(error).__name__}: {text}"
 
 
 def _answer(answer: Any, question: dict[str, Any]) -> dict[str, Any]:
@@ -184,7 +269,54 @@ def _answer(answer: Any, question: dict[str, Any]) -> dict[str, Any]:
         return {"error": f"{type(error).__name__}: {str(error)[:200]}"}
 
 
-def _limit(kind: int, most: int) -> None:
-    """Set a soft limit, as far as the hard one allows."""
+class _HardLimitError(Exception):
+    """A limit that a process needs is more than the machine lets it have."""
+
+
+def _limit_memory(memory: int) -> dict[int, int]:
+    """Let the process grow by some bytes; give what it has of each kind."""
+    sizes = dict(_sizes())
+    for kind, size in sizes.items():
+        _set(kind, size + memory)
+    return sizes
+
+
+_MEMORY = (resource.RLIMIT_AS, resource.RLIMIT_DATA)
+
+
+def _sizes() -> Iterator[tuple[int, int]]:
+    """Give what the process has of all addresses, and of those that it can write to."""
+    pages = Path("/proc/self/statm").read_text(encoding="ascii").split()
+    for kind, number in zip(_MEMORY, (pages[0], pages[5]), strict=True):
+        yield kind, int(number) * resource.getpagesize()
+
+
+_NAMES = {
+    resource.RLIMIT_AS: ("address space", "v"),
+    resource.RLIMIT_DATA: ("data", "d"),
+    resource.RLIMIT_STACK: ("stack", "s"),
+}
+
+
+def _set(kind: int, most: int | None) -> None:
+    """Set a soft limit; None is all that the hard one allows.
+
+    Raises
+    ------
+    _HardLimitError
+        If it allows less.
+    """
     _, hard = resource.getrlimit(kind)
-    resource.setrlimit(kind, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+    most = hard if most is None else most
+    if hard != resource.RLIM_INFINITY and not 0 <= most <= hard:
+        if kind == resource.RLIMIT_CPU:
+            needs, has = f"{most} s of CPU time", f"{hard} s (ulimit -Ht)"
+        else:
+            what, letter = _NAMES[kind]
+            needs, has = f"{_mib(most)} of {what}", f"{_mib(hard)} (ulimit -H{letter})"
+        raise _HardLimitError(f"the process that scores needs {needs}, and may have {has}")
+    resource.setrlimit(kind, (most, hard))
+
+
+def _mib(size: int) -> str:
+    return f"{size >> 20} MiB"

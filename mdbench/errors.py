@@ -9,6 +9,7 @@
     ├── EquationError       an equation that may not be read
     ├── AnswerError         an answer of a method that may not be scored
     ├── RecordsError        a results file that cannot be read or written
+    ├── ScorerError         a machine that answers cannot be scored on
     └── UnavailableError    an environment that cannot be made on this machine
 
 An error names what was given, what is allowed, and what to do next.  Its text is shown to
@@ -30,6 +31,7 @@ __all__ = [
     "MdbenchError",
     "MethodError",
     "RecordsError",
+    "ScorerError",
     "UnavailableError",
     "UsageError",
     "did_you_mean",
@@ -81,6 +83,10 @@ class AnswerError(MdbenchError):
 
 class RecordsError(MdbenchError):
     """A results file that cannot be read or written."""
+
+
+class ScorerError(MdbenchError):
+    """A machine on which answers cannot be scored as on others; no answer is to blame."""
 
 
 class UnavailableError(MdbenchError):

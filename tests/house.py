@@ -17,19 +17,21 @@ from textwrap import dedent
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from mdbench.methods import SHARED
+from mdbench.runs.attempt import Attempt
 from mdbench.runtimes import choose
 from mdbench.runtimes.base import Prepared
 from mdbench.runtimes.venv import VenvRuntime
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     import pytest
 
     from mdbench.methods import Method
     from mdbench.records import Record
     from mdbench.runs.spec import JobSpec
+    from mdbench.runtimes.protocol import Message
 
 _Known = TypeVar("_Known")
 
@@ -164,8 +166,8 @@ def is_running(pid: int) -> bool:
     return state not in "ZX"
 
 
-def wait_until(condition: object, seconds: float = 10.0) -> bool:
-    """Poll a condition; tell whether it came true in time."""
+def wait_until(condition: object, seconds: float = 120.0) -> bool:
+    """Poll a condition; tell whether it came true before nobody would wait any more."""
     assert callable(condition)
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -173,6 +175,42 @@ def wait_until(condition: object, seconds: float = 10.0) -> bool:
             return True
         time.sleep(0.02)
     return bool(condition())
+
+
+@contextmanager
+def calls() -> Iterator[list[int]]:
+    """Count the calls of functions: work, as it is the same on every machine."""
+    made = [0]
+
+    def count(_frame: object, event: str, _argument: object) -> None:
+        made[0] += event in {"call", "c_call"}
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        yield made
+    finally:
+        sys.setprofile(before)
+
+
+def out_of_time(monkeypatch: pytest.MonkeyPatch, so_far: Callable[[Attempt], bool]) -> None:
+    """Let a job's time run out once it has come so far, however slow the machine is.
+
+    The limit that the job is given is then a guard only.
+    """
+    honest = Attempt._receive
+
+    def watched(self: Attempt, timeout: float) -> Message:
+        if self._deadline > time.monotonic() and so_far(self):
+            self._deadline = time.monotonic()
+        return honest(self, min(timeout, 0.05))
+
+    monkeypatch.setattr(Attempt, "_receive", watched)
+
+
+def has_written(attempt: Attempt, name: str) -> bool:
+    """Tell whether a file is in a job's folder."""
+    return name in os.listdir(attempt._folder.descriptor)  # noqa: PTH208 - it is open
 
 
 _SERVES = re.compile(rb"mdbench\.children|multiprocessing\.resource_tracker")

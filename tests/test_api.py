@@ -46,9 +46,7 @@ def test_importing_costs_next_to_nothing() -> None:
     ).stdout.split()
     assert done[0] == mdbench.__version__
     assert not HEAVY & set(done)
-    code = "import time; t = time.process_time(); import mdbench; print(time.process_time() - t)"
-    took = subprocess.check_output([sys.executable, "-c", code], text=True)
-    assert float(took) < 0.5
+    assert [name for name in done[1:] if name.startswith("mdbench")] == ["mdbench"]
 
 
 def test_names_are_found_on_first_use() -> None:

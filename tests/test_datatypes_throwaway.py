@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from flavours import FLAVOURS, numpy_lock, open_flavour
-from house import ROOT, HereRuntime, Quiet, add_method, workspace
+from house import ROOT, HereRuntime, Quiet, add_method, out_of_time, workspace
 
 from mdbench import datatypes
 from mdbench.cli.main import main
@@ -89,7 +89,7 @@ import time
 class Adapter:
     def __init__(self, *, seed, threads): ...
     def fit(self, problem):
-        time.sleep(60)
+        time.sleep(1000)
 """
 EARLY = """
 import numpy as np
@@ -123,7 +123,7 @@ def add(place: Workspace, name: str, adapter: str, kind: str, *, tuning: str = "
 
 
 def options(place: Workspace, kind: str, *names: str, **more: Any) -> RunOptions:
-    asked = RunOptions(names, kind, result_dir=place.root / "results", n_jobs=2, timeout_s=20.0)
+    asked = RunOptions(names, kind, result_dir=place.root / "results", n_jobs=2, timeout_s=100.0)
     return replace(asked, **more)
 
 
@@ -233,14 +233,18 @@ def test_clouds_with_a_loss_and_a_choice_of_their_own(
 ) -> None:
     place = workspace(tmp_path)
     add(place, "right", RIGHT.format(wait="pass"), "clouds", tuning="front")
-    slow = "import time; time.sleep(0.3 if texts[2] == SURFACES[0][2] else 60.0)"
+    slow = "import time; time.sleep(0.0 if texts[2] == SURFACES[0][2] else 1000.0)"
     add(place, "slow", RIGHT.format(wait=slow), "clouds", tuning="front")
     add(place, "never", SLEEP, "clouds")
     add(place, "crash", CRASH, "clouds")
     asked = options(place, "clouds", "right", "crash")
     records = by_name(execute(make_plan(asked, place), runtime, Quiet()).records)
-    late = options(place, "clouds", "slow", "never", datasets=("saddle",), timeout_s=2.0)
+    late = options(place, "clouds", "never", datasets=("saddle",), timeout_s=1.0)
     records |= by_name(execute(make_plan(late, place), runtime, Quiet()).records)
+    with monkeypatch.context() as patch:
+        out_of_time(patch, lambda attempt: attempt._proposals.came == 2)
+        late = options(place, "clouds", "slow", datasets=("saddle",))
+        records |= by_name(execute(make_plan(late, place), runtime, Quiet()).records)
     found = {place_: record.status for place_, record in records.items()}
     assert found == {
         **{("right", name): Status.OK for name in ("plane", "saddle", "tube")},

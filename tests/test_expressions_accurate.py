@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import time
 from typing import TYPE_CHECKING, Any
 
 import mpmath
@@ -156,9 +155,7 @@ def test_numbers_are_the_decimals_that_they_say() -> None:
 def test_an_answer_may_not_take_all_day() -> None:
     x = np.linspace(1e-9, 1e-8, 1_000)
     text = "+".join(["asinh(x)"] * 300)
-    start = time.process_time()
     found = accurate_values(read(text, ("x",)), {"x": x}, most_work=1_000)
-    assert time.process_time() - start < 5
-    assert np.isnan(found).all()
+    assert np.isnan(found).all()  # else a hundred thousand values are worked out
     cancelled = accurate_values(read("2 - 2*cos(x)", ("x",)), {"x": x}, most_work=0)
     np.testing.assert_allclose(cancelled, x**2, rtol=1e-10)

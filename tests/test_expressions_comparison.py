@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import random
-import time
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ from house import ROOT, is_running, known
 
 from mdbench.children import Child
 from mdbench.errors import EquationError
-from mdbench.expressions import comparison, parse
+from mdbench.expressions import comparison, counter, parse
 from mdbench.expressions.comparison import (
     POSITIVE,
     complexities,
@@ -41,7 +40,7 @@ def any_sign(*names: str) -> dict[str, dict[str, Any]]:
 @pytest.fixture
 def child(monkeypatch: pytest.MonkeyPatch) -> Iterator[Child]:
     """Give a child that has been asked nothing, and forget what others were asked."""
-    fresh = Child("mdbench.expressions.algebra", 60)
+    fresh = Child("mdbench.expressions.algebra", 60, counter.MAX_BYTES)
     monkeypatch.setattr(comparison, "_children", (fresh, fresh))
     comparison._answer.cache_clear()
     yield fresh
@@ -178,10 +177,8 @@ def test_what_takes_too_long_is_killed_and_not_asked_again(
     assert normalized_edit_distance("x0", "x0", ["x0"]).value == 0.0
     assert child.process is not None
     first = child.process.pid
-    start = time.monotonic()
     found = normalized_edit_distance("x0", TOWER, ["x0"], seconds=1)
     assert (found.value, found.reason) == (None, "it took too long")
-    assert time.monotonic() - start < 10
     assert not is_running(first)
     with monkeypatch.context() as patch:
         patch.setattr("mdbench.children._start", None)  # nobody can be asked
@@ -323,9 +320,8 @@ def test_every_law_solves_itself_and_no_disturbed_one_does(problem: Any) -> None
 
 def test_a_prediction_without_values_is_no_solution() -> None:
     for prediction in ("exp(exp(9e9*x0))", "x0**(9e30*x1)", "cosh(9e90*x0)"):
-        start = time.monotonic()
-        assert not symbolic_solution("x0", prediction, positive()).solved
-        assert time.monotonic() - start < 10
+        # Not None: what would fill all memory is not begun.
+        assert symbolic_solution("x0", prediction, positive()).solved is False
     for prediction in ("x0/(x1 - x1)", "log(-x0)", "sqrt(-1 - x0)", "1/0*x0"):
         assert not symbolic_solution("x0", prediction, positive()).solved
         assert 0 < known(normalized_edit_distance("x0", prediction, NAMES).value) <= 1

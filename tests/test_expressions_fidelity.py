@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +8,7 @@ import sympy
 from house import ROOT
 
 from mdbench.errors import EquationError
+from mdbench.expressions import rewriting
 from mdbench.expressions.atoms import monomial_text
 from mdbench.expressions.contribution import negligible
 from mdbench.expressions.fidelity import Verdict, compare
@@ -170,13 +170,14 @@ def test_rewriting_keeps_the_verdict(system: OdeSystem) -> None:
             assert compare(truth, written, NAMES4).verdict is wanted, (rewrite, written)
 
 
-def test_what_is_told_apart_is_not_identified_whether_or_not_one_term_is_off() -> None:
+def test_what_is_told_apart_is_not_identified_whether_or_not_one_term_is_off(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     above = " + ".join(f"{i}.5*u{i % 3}**{i % 7}*u{(i // 3) % 3}" for i in range(40))
     below = " + ".join(f"{i}.5*u{i % 3}**{1 + i % 9}" for i in range(30))
-    start = time.monotonic()
+    monkeypatch.setattr(rewriting._child, "ask", None)  # no other writing is tried
     found = compare(["u0*u1/(1 + u0) + u2"], [f"({above})/({below})"], NAMES, seconds=0.0)
     assert found.verdict is Verdict.NOT_IDENTIFIED
-    assert time.monotonic() - start < 10.0
 
 
 def test_what_is_too_large_to_be_multiplied_out_has_values() -> None:

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import re
 import sys
-import time
 from typing import TYPE_CHECKING
 
 import mpmath
 import numpy as np
 import pytest
+from house import calls
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit
@@ -142,10 +142,9 @@ def test_refuses_what_is_no_equation(text: str) -> None:
 
 @pytest.mark.parametrize("text", TOO_LARGE, ids=lambda text: text[:20])
 def test_limits_are_named_at_once(text: str) -> None:
-    started = time.process_time()
-    with pytest.raises(EquationError, match=TOO_LARGE[text]) as caught:
+    with calls() as made, pytest.raises(EquationError, match=TOO_LARGE[text]) as caught:
         parse(text, NAMES)
-    assert time.process_time() - started < 1.0
+    assert made[0] < 1_000_000
     assert caught.value.hint
     assert len(str(caught.value)) < 400
 

@@ -23,8 +23,8 @@ CONTRACTS = {"Adapter"}
 """What every method's own module has: the worker looks for it by this name."""
 
 FLOORS = (
-    {"errors", "one_reader", "children", "protocols", "worker"},
-    {"workspace"},
+    {"errors", "one_reader", "protocols", "worker"},
+    {"children", "workspace"},
     {"metrics", "data", "expressions"},
     {"solvers", "derivations", "measurements", "surfaces"},
     {"drawing", "settings"},

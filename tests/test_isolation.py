@@ -20,12 +20,13 @@ import isolated
 import numpy as np
 import pytest
 from flavours import FLAVOURS, open_flavour, traces
-from house import ROOT, is_running, known, wait_until, workspace
+from house import ROOT, has_written, is_running, known, out_of_time, wait_until, workspace
 from isolated import HOME
 
 from mdbench.data.smoothing import smooth
 from mdbench.methods import find
 from mdbench.records import RecordStore, Status
+from mdbench.runs import attempt, standstill
 from mdbench.runs.choice import Proposals
 from mdbench.runtimes import processes
 from mdbench.runtimes.base import Limits, Prepared
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
     from mdbench.records import Record
     from mdbench.runs.execute import Summary
+    from mdbench.runtimes.base import Worker
     from mdbench.workspace import Workspace
 
 pytestmark = pytest.mark.slow
@@ -96,9 +98,7 @@ def test_a_native_loop_that_ignores_signals_is_killed(bench: Bench) -> None:
     bench.one("nothing")
     record = bench.one("native_loop", timeout=1.0)
     assert record.status is Status.TIMEOUT, record.reason
-    assert record.reason == "ran longer than 1 s"
-    assert record.measured.wall_s is not None
-    assert record.measured.wall_s < 6.0  # benchmarks/bench_isolation.py holds it against 2 s
+    assert record.reason == "ran longer than 1 s"  # how soon: benchmarks/bench_isolation.py
 
 
 @pytest.mark.parametrize("deed", ["daemon", "straggler"])
@@ -110,7 +110,10 @@ def test_what_a_job_leaves_running_is_ended(bench: Bench, deed: str) -> None:
 
 @pytest.mark.parametrize("deed", ["fork_bomb", "fork_bomb_of_a_user"])
 def test_a_fork_bomb_is_ended_and_the_next_job_runs(bench: Bench, deed: str) -> None:
-    bomb, after = bench.run(deed, "nothing", timeout=3.0, processes=100).records
+    # In a container the kernel holds it at its limit, until its time is up.
+    timeout = 3.0 if bench.flavour == "docker" else 100.0
+    bomb, *_ = bench.run(deed, timeout=timeout, processes=100).records
+    after = bench.one("nothing")
     if bench.flavour == "docker":
         assert bomb.status is Status.TIMEOUT, bomb.reason
     else:
@@ -211,7 +214,7 @@ def test_a_job_cannot_end_its_worker(
     bench: Bench, namespaces: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held_within(bench, namespaces, monkeypatch)
-    record, after = bench.run("kills_its_worker", "nothing", timeout=10.0).records
+    record, after = bench.run("kills_its_worker", "nothing").records
     assert (record.status, record.reason) == (Status.FAILED, "RuntimeError: all refused")
     assert after.status is Status.OK
 
@@ -281,10 +284,9 @@ def test_a_job_without_a_folder_is_its_own_trouble(
 
 
 def test_the_disk_is_not_walked_for_a_jobs_folder(bench: Bench) -> None:
-    record, after = bench.run("becomes_the_disk", "nothing", timeout=4.0).records
-    assert record.status is Status.TIMEOUT, record.reason
-    assert record.measured.wall_s is not None
-    assert record.measured.wall_s < 9.0
+    record, *_ = bench.run("becomes_the_disk", timeout=4.0).records
+    after = bench.one("nothing")
+    assert record.status is Status.TIMEOUT, record.reason  # else it has written too much
     assert after.status is Status.OK, after.reason
 
 
@@ -315,7 +317,7 @@ def test_what_is_in_the_way_of_a_job_is_its_record_alone(bench: Bench) -> None:
 
 
 def test_a_job_that_only_says_that_it_ended_is_not_there_in_the_next(bench: Bench) -> None:
-    forger, after = bench.run("forges_its_end", "nothing", timeout=10.0).records
+    forger, after = bench.run("forges_its_end", "nothing").records
     assert forger.status is Status.CRASHED, forger.reason
     assert after.status is Status.OK, after.reason
 
@@ -351,7 +353,7 @@ class Adapter:
 def test_output_is_looked_at_while_messages_come(bench: Bench) -> None:
     bench.add(STREAMING_WRITER)
     bench.make_front()
-    record = bench.one("nothing", output_mb=20, timeout=20.0)
+    record = bench.one("nothing", output_mb=20)
     assert record.status is Status.CRASHED, record.reason
     assert "20 MiB are allowed" in record.reason
 
@@ -392,22 +394,53 @@ class Adapter:
 """
 
 
+class Clock:
+    """A clock that is put forward."""
+
+    ahead = 0.0
+
+    def monotonic(self) -> float:
+        return time.monotonic() + self.ahead
+
+
 def test_while_the_clock_stands_the_job_stands(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     honest = Proposals.weigh
+    clock = Clock()
+    stood = threading.Event()
+
+    class Watched(standstill.Standstill):
+        """Lets a quarter of an hour go by while the job stands."""
+
+        def __init__(self, worker: Worker) -> None:
+            super().__init__(worker)
+            wait = self._over.wait
+
+            def longer(timeout: float | None = None) -> bool:
+                over = wait(timeout)
+                if timeout == standstill._CHECK_SECONDS and not clock.ahead and worker.stands():
+                    clock.ahead = 900.0
+                    stood.set()
+                return over
+
+            monkeypatch.setattr(self._over, "wait", longer)
 
     def weigh(found: Proposals, seconds: float, stopped: Callable[[], bool]) -> None:
-        time.sleep(2.0)
+        assert stood.wait(100)
+        time.sleep(1.0)
         honest(found, seconds, stopped)
 
     monkeypatch.setattr(Proposals, "weigh", weigh)
+    monkeypatch.setattr(attempt, "Standstill", Watched)
+    for module in (attempt, standstill):
+        monkeypatch.setattr(module, "time", clock)
     bench.add(COMPUTES_ON)
     bench.make_front()
-    record = bench.one("nothing", timeout=1.5)  # less than the weighing takes
+    record = bench.one("nothing", timeout=100.0)  # less than the weighing takes
     assert record.status is Status.OK, record.reason
     gaps = re.findall(rb"[0-9.]+", bench.log(record))
-    assert [float(gap) > 1.7 for gap in gaps] == [True, True], gaps  # thread and process
+    assert [float(gap) >= 1.0 for gap in gaps] == [True, True], gaps  # thread and process
 
 
 def test_memory_of_a_large_bench_is_not_the_jobs(bench: Bench) -> None:
@@ -460,7 +493,7 @@ def test_a_library_that_no_fork_survives(bench: Bench) -> None:
     hung = bench.one("works_in_threads", timeout=1.0)
     assert hung.status is Status.TIMEOUT, hung.reason
     bench.add(more="fork_safe = false")
-    assert bench.one("works_in_threads", timeout=20.0).status is Status.OK
+    assert bench.one("works_in_threads").status is Status.OK
 
 
 def test_the_launching_thread_may_end(bench: Bench) -> None:
@@ -498,20 +531,23 @@ def test_kill_9_of_the_bench_leaves_nothing_and_costs_nothing(bench: Bench) -> N
     def began() -> bool:
         return any(log.read_bytes().startswith(b"started") for log in logs.glob("*.log"))
 
-    try:
-        assert wait_until(began, 30)
+    def daemons() -> list[int]:
         tree = processes.tree(running.pid)
-        daemons = [pid for pid in tree if b"time.sleep(1000)" in command_line(pid)]
-        assert len(daemons) == (bench.flavour != "docker")
+        return [pid for pid in tree if b"time.sleep(1000)" in command_line(pid)]
+
+    try:
+        assert wait_until(began)
+        assert wait_until(lambda: len(daemons()) == (bench.flavour != "docker"))
+        tree = processes.tree(running.pid)
     finally:
         running.kill()
         running.wait()
-    assert wait_until(lambda: not any(is_running(pid) for pid in tree), 5)
+    assert wait_until(lambda: not any(is_running(pid) for pid in tree))
     if bench.flavour == "docker":
-        assert wait_until(lambda: str(running.pid) not in owners(), 10)
+        assert wait_until(lambda: str(running.pid) not in owners())
     stored = RecordStore(place.root / "results" / "nasty-ode.jsonl").read()
     assert [record.key for record in stored] == [done.key]
-    again = bench.run("nothing", "daemon", timeout=60.0)
+    again = bench.run("nothing", "daemon")
     assert (again.skipped, again.ran) == (1, 1)
     open_flavour(bench.flavour, place.home).probe()  # clears up what the dead one has left
     left = [path for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*") if not is_held(path)]
@@ -565,7 +601,7 @@ def test_kill_9_of_the_bench_ends_a_job_where_somebody_holds_its_pipes(tmp_path:
     )
     logs = place.root / "r" / "logs" / "nasty-ode"
     try:
-        assert wait_until(lambda: any(log.stat().st_size for log in logs.glob("*.log")), 30)
+        assert wait_until(lambda: any(log.stat().st_size for log in logs.glob("*.log")))
         tree = processes.tree(running.pid)
         below = [pid for pid in tree if b"mdbench.worker" in command_line(pid)]
         held = hold_pipes(running.pid)
@@ -575,7 +611,7 @@ def test_kill_9_of_the_bench_ends_a_job_where_somebody_holds_its_pipes(tmp_path:
     try:
         assert len(below) > 1
         assert held
-        assert wait_until(lambda: not any(is_running(pid) for pid in below), 5)
+        assert wait_until(lambda: not any(is_running(pid) for pid in below))
     finally:
         for descriptor in held:
             os.close(descriptor)
@@ -613,14 +649,14 @@ def test_kill_9_of_the_bench_ends_a_job_that_is_held(bench: Bench) -> None:
 
     try:
         # The job, and what it has started; with namespaces two more that look after them.
-        assert wait_until(lambda: len(held()) in {2, 4}, 30)
+        assert wait_until(lambda: len(held()) in {2, 4})
         stopped = held()
     finally:
         running.kill()
         running.wait()
-    assert wait_until(lambda: not any(is_running(pid) for pid in stopped), 5)
+    assert wait_until(lambda: not any(is_running(pid) for pid in stopped))
     if bench.flavour == "docker":
-        assert wait_until(lambda: str(running.pid) not in owners(), 10)
+        assert wait_until(lambda: str(running.pid) not in owners())
 
 
 def first_of_containers(owner: int) -> list[int]:
@@ -690,8 +726,10 @@ class Adapter:
         while time.monotonic() < end:
             self.found.append(Candidate((f"{len(self.found)} + 0*u0",), np.ones((len(p.X), 1))))
             time.sleep(0.01)
-            if self.seed and len(self.found) == 20:
-                sum(range(10**15))
+            if len(self.found) == 20:
+                open("ready", "w").close()
+                if self.seed:
+                    sum(range(10**15))
     def candidates(self):
         return self.found[:10]
     def choose(self, indices): ...
@@ -700,10 +738,16 @@ class Adapter:
 """
 
 
-def test_a_job_whose_time_is_up_is_asked_for_its_candidates(bench: Bench) -> None:
+def test_a_job_whose_time_is_up_is_asked_for_its_candidates(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     bench.add(SLOW_FRONT)
     bench.make_front()
-    listens, stuck = bench.run("nothing", seeds=(0, 1), timeout=1.0).records
+    out_of_time(monkeypatch, lambda attempt: has_written(attempt, "ready"))
+    (stuck,) = bench.run("nothing", seeds=(1,)).records
+    # How long it may talk is for jobs that might do so for ever.
+    monkeypatch.setattr(attempt, "_LAST_WORDS_SECONDS", 100.0)
+    (listens,) = bench.run("nothing", seeds=(0,)).records
     assert listens.status is Status.PARTIAL, listens.reason
     assert "from the best of 10 candidates" in listens.reason
     assert stuck.status is Status.TIMEOUT, stuck.reason

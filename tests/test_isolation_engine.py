@@ -64,7 +64,7 @@ class Engine:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-        if not wait_until(self.answers, 30):
+        if not wait_until(self.answers):
             self.kill()
             pytest.skip("a second engine cannot be started here")
 
@@ -167,7 +167,7 @@ def test_an_engine_that_is_killed_costs_a_run_nothing_but_time(
     workers: list[int] = []
 
     def kill() -> None:
-        if wait_until(lambda: any(log.stat().st_size for log in logs.glob("*.log")), 120):
+        if wait_until(lambda: any(log.stat().st_size for log in logs.glob("*.log"))):
             names = engine.docker("ps", "--quiet").stdout.split()
             told = engine.docker("inspect", "--format={{.State.Pid}}", *names).stdout
             workers.extend(int(pid) for first in told.split() for pid in processes.tree(int(first)))
@@ -183,7 +183,7 @@ def test_an_engine_that_is_killed_costs_a_run_nothing_but_time(
         assert lost.status is Status.UNAVAILABLE, lost.reason
         assert "engine" in lost.reason
     # No engine ends the container: it goes with the bench's end of the pipes.
-    assert wait_until(lambda: not any(map(is_running, workers)), 10)
+    assert wait_until(lambda: not any(map(is_running, workers)))
     engine.start()
     again = run(place)
     assert (again.skipped, again.ran) == (1, 2)

@@ -671,7 +671,7 @@ def test_certificates_are_asked_for_and_may_be_the_users_own(
 ) -> None:
     with (
         Stub() as stub,
-        closing(Endpoint(f"https://127.0.0.1:{stub.port}/v1", seconds=5.0)) as endpoint,
+        closing(Endpoint(f"https://127.0.0.1:{stub.port}/v1", seconds=60.0)) as endpoint,
         pytest.raises(EndpointError, match=r"TLS failed|connection failed"),
     ):
         endpoint.ask(b"{}")
@@ -694,16 +694,16 @@ def test_an_endpoint_behind_the_users_own_certificate_is_asked(
         for name in CERTIFICATES:
             monkeypatch.delenv(name, raising=False)
         with (
-            closing(Endpoint(url, seconds=5.0)) as endpoint,
+            closing(Endpoint(url, seconds=60.0)) as endpoint,
             pytest.raises(EndpointError, match="TLS failed"),
         ):
             endpoint.ask(body)
         monkeypatch.setenv("SSL_CERT_FILE", str(own))
-        with closing(Endpoint(url, seconds=5.0)) as endpoint:
+        with closing(Endpoint(url, seconds=60.0)) as endpoint:
             assert endpoint.ask(body).status == 200
         elsewhere = url.replace("localhost", "127.0.0.1")  # a name that is not in it
         with (
-            closing(Endpoint(elsewhere, seconds=5.0)) as endpoint,
+            closing(Endpoint(elsewhere, seconds=60.0)) as endpoint,
             pytest.raises(EndpointError, match="TLS failed"),
         ):
             endpoint.ask(body)

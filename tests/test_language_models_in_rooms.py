@@ -14,7 +14,7 @@ import isolated
 import numpy as np
 import pytest
 from flavours import FLAVOURS, traces
-from house import Quiet, known, workspace
+from house import Quiet, known, out_of_time, workspace
 from isolated import HOME
 
 from mdbench.cli import main
@@ -414,9 +414,12 @@ def test_modes_end_in_the_right_status(here: Bench, mode: str, status: Status, w
     assert len(exchanges(here, record)) == known(known(record.llm).calls) == stub.count
 
 
-def test_a_job_whose_time_is_up_waits_for_no_answer(here: Bench) -> None:
+def test_a_job_whose_time_is_up_waits_for_no_answer(
+    here: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with Stub(mode="never-ends") as stub:
-        (record,) = here.ask(stub, timeout_s=1.5)
+        out_of_time(monkeypatch, lambda _: bool(stub.count))
+        (record,) = here.ask(stub)
     assert record.status is Status.TIMEOUT
     (first, *_) = exchanges(here, record)
     assert first.error == "the job had ended"

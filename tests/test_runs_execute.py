@@ -16,12 +16,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from house import ROOT, HereRuntime, Quiet, add_method, children, is_running, wait_until, workspace
+from house import (
+    ROOT,
+    HereRuntime,
+    Quiet,
+    add_method,
+    children,
+    is_running,
+    known,
+    out_of_time,
+    wait_until,
+    workspace,
+)
 
 from mdbench import datatypes
 from mdbench.children import Child
 from mdbench.datatypes.ode import Ode
-from mdbench.errors import MdbenchError, RecordsError, UnavailableError
+from mdbench.errors import MdbenchError, RecordsError, ScorerError, UnavailableError
 from mdbench.expressions import counter
 from mdbench.protocols import Protocol
 from mdbench.records import SCHEMA, Record, RecordStore, Status, comparable
@@ -31,11 +42,13 @@ from mdbench.runs.execute import Summary, execute
 from mdbench.runs.plan import RunOptions, make_plan
 from mdbench.runtimes import processes
 from mdbench.runtimes.programs import running
+from mdbench.solvers import simulation
 
 if TYPE_CHECKING:
-    from mdbench.datatypes.seam.answers import Answer, Scores
+    from mdbench.datatypes.seam.answers import Answer, Choice, Scores
     from mdbench.datatypes.shared.equations import EquationTask
     from mdbench.methods import Method
+    from mdbench.runs.outcome import Outcome
     from mdbench.runs.spec import JobSpec
     from mdbench.runtimes.base import Prepared
     from mdbench.workspace import Workspace
@@ -64,7 +77,7 @@ def run(
         datasets=("rc-circuit",),
         result_dir=place.root / "results",
         n_jobs=1,
-        timeout_s=20.0,
+        timeout_s=100.0,
     )
     plan = make_plan(replace(options, **changes), place)
     summary = execute(plan, HereRuntime(wrapped=wrapped), observer or Quiet())
@@ -112,8 +125,7 @@ def test_zero_is_a_legal_answer(place: Workspace) -> None:
     assert record.metrics["agreement"] == 0.0
     assert record.truth is not None
     assert record.target_source == "equations"
-    assert record.measured.wall_s is not None
-    assert record.measured.wall_s < 10
+    assert known(record.measured.wall_s) > known(record.measured.fit_s) > 0
     assert record.measured.peak_memory_mb is not None
 
 
@@ -194,9 +206,7 @@ def test_every_failure_has_its_cause(name: str, place: Workspace) -> None:
     text, status, reason = BAD[name]
     add_method(place, "bad", text)
     add_method(place, "zero")
-    start = time.monotonic()
     summary = run(place, "bad", "zero", datasets=("rc-circuit", "velocity-falling-object"))
-    assert time.monotonic() - start < 15
     bad, again, *good = summary.records
     assert (bad.status, again.status) == (status, status), bad.reason
     assert reason in bad.reason
@@ -206,7 +216,16 @@ def test_every_failure_has_its_cause(name: str, place: Workspace) -> None:
     assert not Path("/tmp/mdbench-was-attacked").exists()
 
 
-def test_timeout_is_enforced_on_a_loop_that_ignores_signals(place: Workspace) -> None:
+def test_a_limit_of_time_is_that_of_the_clock(place: Workspace) -> None:
+    add_method(place, "sleeps", adapter(fit="time.sleep(1000)"))
+    record = only(run(place, "sleeps", timeout_s=0.5))
+    assert (record.status, record.reason) == (Status.TIMEOUT, "ran longer than 0.5 s")
+    assert known(record.measured.wall_s) >= 0.5
+
+
+def test_timeout_is_enforced_on_a_loop_that_ignores_signals(
+    place: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     add_method(
         place,
         "stubborn",
@@ -216,11 +235,16 @@ def test_timeout_is_enforced_on_a_loop_that_ignores_signals(place: Workspace) ->
             "        while True: pass"
         ),
     )
-    start = time.monotonic()
-    record = only(run(place, "stubborn", timeout_s=1.0, wrapped=False))
-    assert time.monotonic() - start < 4
-    assert record.status is Status.TIMEOUT
-    assert record.reason == "ran longer than 1 s"
+    begun = []
+
+    def loops(_: object) -> bool:
+        begun.append(command_is_running(b"sleep\0001000.125"))
+        return begun[-1]
+
+    out_of_time(monkeypatch, loops)
+    record = only(run(place, "stubborn", wrapped=False))  # which waits for no end but by a kill
+    assert True in begun
+    assert (record.status, record.reason) == (Status.TIMEOUT, "ran longer than 100 s")
     assert wait_until(lambda: not command_is_running(b"sleep\0001000.125"))
 
 
@@ -244,7 +268,8 @@ class Adapter:
     def candidates(self):
         for slope in {slopes}:
             yield Candidate((f"{{slope}}*u0",), slope * self.p.X)
-            time.sleep({pause})
+            if slope == {halts_after}:
+                time.sleep(1000)
     def choose(self, indices):
         (self.index,) = indices
     def predict(self, p):
@@ -254,16 +279,19 @@ class Adapter:
 """
 
 
-def test_job_that_runs_out_of_time_is_scored_from_its_best(place: Workspace) -> None:
+def test_job_that_runs_out_of_time_is_scored_from_its_best(
+    place: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     slopes = [0.5, -0.36, 2.0, 3.0]
-    add_method(place, "slow", FRONT.format(slopes=slopes, pause=0.5), tuning="front")
-    record = only(run(place, "slow", timeout_s=1.8, datasets=("harmonic-oscillator",)))
+    add_method(place, "slow", FRONT.format(slopes=slopes, halts_after=2.0), tuning="front")
+    out_of_time(monkeypatch, lambda attempt: attempt._proposals.came == 3)
+    record = only(run(place, "slow", datasets=("harmonic-oscillator",)))
     assert record.status is Status.TIMEOUT  # its one equation is no answer for two targets
-    record = only(run(place, "slow", timeout_s=1.8))
+    record = only(run(place, "slow"))
     assert record.status is Status.PARTIAL
     assert record.equations == ("-0.36*u0",)
     assert record.selection is not None
-    assert 2 <= record.selection.candidates <= 4
+    assert record.selection.candidates == 3
     assert record.metrics["nmse"] is not None
 
 
@@ -302,12 +330,26 @@ def costly(place: Workspace, pause: float) -> None:
 def test_reading_candidates_is_bounded_and_not_the_methods_time(
     place: Workspace, monkeypatch: pytest.MonkeyPatch, pause: float, status: Status
 ) -> None:
-    impatient = Child(counter.__name__, seconds=1)
+    impatient = Child(counter.__name__, 1, counter.MAX_BYTES)
     monkeypatch.setattr(counter, "_child", impatient)
     monkeypatch.setattr(attempt, "_JUDGING_SECONDS", 2.0)
     costly(place, pause)
-    record = only(run(place, "costly", timeout_s=1.5))
+    weighed = []
+    choose = attempt.Attempt._choose
+
+    def watched(self: attempt.Attempt) -> Choice | None:
+        before, begin = self._deadline, time.monotonic()
+        choice = choose(self)
+        weighed.append((self._deadline - before, time.monotonic() - begin))
+        return choice
+
+    monkeypatch.setattr(attempt.Attempt, "_choose", watched)
+    if pause:
+        out_of_time(monkeypatch, lambda attempt: attempt._proposals.came == 101)
+    record = only(run(place, "costly"))
     impatient.end()
+    ((gained, took),) = weighed
+    assert took / 2 < gained <= took  # what is weighed for is given back, once the job stands
     assert record.status is status
     assert record.equations == ("0",)
     assert record.selection is not None
@@ -353,7 +395,7 @@ def test_each_target_has_a_front_of_its_own(place: Workspace) -> None:
 
 def test_front_is_picked_by_fitness_and_kept_on_request(place: Workspace) -> None:
     slopes = [0.5, -0.36, 2.0]
-    add_method(place, "front", FRONT.format(slopes=slopes, pause=0), tuning="front")
+    add_method(place, "front", FRONT.format(slopes=slopes, halts_after=None), tuning="front")
     plain = only(run(place, "front"))
     assert plain.equations == ("-0.36*u0",)
     assert plain.front is None
@@ -620,7 +662,7 @@ def test_a_record_is_made_while_the_next_job_runs(
 def test_a_record_that_cannot_be_written_ends_the_run_at_once(
     place: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    add_method(place, "slow", adapter(fit="time.sleep(0.0 if p.X[0, 0] > 5.0 else 60.0)"))
+    add_method(place, "slow", adapter(fit="time.sleep(0.0 if p.X[0, 0] > 5.0 else 1000.0)"))
     append = RecordWriter.append
     observer = Quiet()
 
@@ -631,41 +673,44 @@ def test_a_record_that_cannot_be_written_ends_the_run_at_once(
         append(self, record)
 
     names = ("rc-circuit", "autocatalysis", "landau-equation")
-    start = time.monotonic()
     with monkeypatch.context() as patch:
         patch.setattr(RecordWriter, "append", refuse)
         with pytest.raises(RecordsError, match="the disk is gone"):
-            run(place, "slow", datasets=names, timeout_s=60.0, observer=observer)
-    assert time.monotonic() - start < 20
+            run(place, "slow", datasets=names, observer=observer)
     assert not children()
     assert len(observer.started) == 2
     (left,) = RecordStore(place.root / "results" / "slow-ode.jsonl").read()
     assert (left.dataset, left.status) == ("autocatalysis", Status.INTERRUPTED)
 
 
-def test_interrupt_leaves_whole_records_and_the_same_command_goes_on(place: Workspace) -> None:
-    add_method(
-        place,
-        "slow",
-        adapter(fit="time.sleep(0.3 if abs(p.X[0, 0] - 3.5) > 0.5 else 0.0)"),
-    )
+def test_interrupt_leaves_whole_records_and_the_same_command_goes_on(
+    place: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_method(place, "slow", adapter())
     observer = Quiet()
+    converse = attempt.Attempt._converse
+
+    def held_up(self: attempt.Attempt) -> Outcome:
+        if len(observer.started) == 3:  # until it is interrupted
+            assert wait_until(lambda: not self._worker.alive)
+        return converse(self)
+
     main = threading.main_thread().ident
     assert main is not None
 
     def press_ctrl_c() -> None:
         wait_until(lambda: len(observer.ended) >= 2)
-        time.sleep(0.1)
         signal.pthread_kill(main, signal.SIGINT)
 
     names = ("rc-circuit", "autocatalysis", "landau-equation", "overdamped-bead", "photons*")
     thread = threading.Thread(target=press_ctrl_c)
     thread.start()
-    summary = run(place, "slow", datasets=names, observer=observer)
+    with monkeypatch.context() as patch:
+        patch.setattr(attempt.Attempt, "_converse", held_up)
+        summary = run(place, "slow", datasets=names, observer=observer)
     thread.join()
     assert summary.interrupted
-    assert 2 <= summary.ran <= 4
-    assert summary.left >= 1
+    assert (summary.ran, summary.left) == (3, 3)
     assert observer.ended[-1].status is Status.INTERRUPTED
     rest = run(place, "slow", datasets=names)
     assert rest.left == 0
@@ -711,7 +756,7 @@ def test_kill_9_of_the_bench_leaves_nothing_running(place: Workspace) -> None:
     )
     try:
         logs = place.root / "r" / "logs" / "long-ode"
-        assert wait_until(lambda: any(each.stat().st_size for each in logs.glob("*")), 30)
+        assert wait_until(lambda: any(each.stat().st_size for each in logs.glob("*")))
         below = processes.tree(bench.pid)
         assert below
     finally:
@@ -720,6 +765,20 @@ def test_kill_9_of_the_bench_leaves_nothing_running(place: Workspace) -> None:
     assert wait_until(lambda: not any(map(is_running, below)))
     add_method(place, "zero")
     assert only(run(place, "zero")).status is Status.OK
+
+
+def test_where_nothing_can_be_scored_there_is_no_record(
+    place: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_method(place, "zero")
+    with monkeypatch.context() as patch:
+        # More than a limit can be: then no answer had a score, under the same key.
+        asked = simulation._child.module
+        patch.setattr(simulation, "_child", Child(asked, 1, 1 << 63))
+        with pytest.raises(ScorerError, match="Nothing can be scored here"):
+            run(place, "zero")
+    assert RecordStore(place.root / "results" / "zero-ode.jsonl").read() == []
+    assert only(run(place, "zero")).metrics["complexity"] == 1
 
 
 def test_two_runs_on_one_results_file(place: Workspace) -> None:
@@ -878,7 +937,7 @@ def test_a_fit_that_ended_early_is_partial(place: Workspace) -> None:
     add_method(place, "early", LIAR.format(value=0, early=True), tuning="front")
     record = only(run(place, "early"))
     assert record.status is Status.PARTIAL
-    assert "ended its fit early, for the limit of 20 s" in record.reason
+    assert "ended its fit early, for the limit of 100 s" in record.reason
     assert record.metrics["nmse"] == pytest.approx(1.0)
 
 
@@ -960,15 +1019,23 @@ def test_processes_of_a_method_find_the_workers_module(place: Workspace, pool: s
     assert record.status is Status.OK, record.reason
 
 
-def test_a_method_that_changes_its_folder_harms_no_other(place: Workspace) -> None:
+def test_a_method_that_changes_its_folder_harms_no_other(
+    place: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     wild_text = adapter(fit="import shutil; shutil.rmtree('scratch'); os.mkdir('test.npz')")
     add_method(place, "wild", wild_text)
     add_method(place, "zero")
+    end, waits = attempt.Attempt._end, []
+
+    def ended(self: attempt.Attempt, patience: float) -> None:
+        waits.append(patience)
+        end(self, patience)
+
+    monkeypatch.setattr(attempt.Attempt, "_end", ended)
     wild, zero = run(place, "wild", "zero", wrapped=False).records
     assert wild.status is Status.INVALID_OUTPUT
     assert "changed its job's folder" in wild.reason
-    assert wild.measured.wall_s is not None
-    assert wild.measured.wall_s < attempt._END_SECONDS  # it waits for orders, and is not waited for
+    assert waits == [0.0, attempt._END_SECONDS]  # it waits for orders, and is not waited for
     assert zero.status is Status.OK
 
 

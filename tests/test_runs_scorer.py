@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import ast
 import shutil
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from house import workspace
 
 from mdbench.datatypes import pde
+from mdbench.datatypes.derivation import DerivationType as Derivation
 from mdbench.datatypes.ode import Ode
+from mdbench.datatypes.real import Real
+from mdbench.datatypes.srsd import Srsd
+from mdbench.datatypes.surface import SurfaceType
 from mdbench.runs import scorer
 from mdbench.runs.inventory import Inventory
 from mdbench.runs.scorer import digest, scorer_of, sources
@@ -72,12 +77,14 @@ def again(home: Path) -> str:
 @pytest.mark.parametrize(
     ("file", "counts"),
     [
+        ("children.py", True),
         ("metrics/regression.py", True),
         ("expressions/grammar.py", True),
         ("solvers/ode.py", True),
         ("data/splits.py", True),
         ("datatypes/shared/terms.py", True),
         ("datatypes/base.py", True),
+        ("runs/anytime.py", True),
         ("runs/judgement.py", True),
         ("runs/slot.py", False),
         ("records/schema.py", False),
@@ -92,6 +99,47 @@ def test_what_scores_is_in_it(copy: Path, tmp_path: Path, file: str, *, counts: 
     assert again(tmp_path / "home") == before
     path.write_text(f"{text}\nANOTHER = 1\n", encoding="utf-8")
     assert (again(tmp_path / "home") != before) is counts
+
+
+@pytest.mark.parametrize(
+    ("file", "kinds"),
+    [
+        ("expressions/counter.py", {Ode, pde.Pde, SurfaceType}),
+        ("solvers/simulation.py", {Ode, pde.Pde, SurfaceType}),
+        ("surfaces/scoring.py", {SurfaceType}),
+    ],
+)
+def test_another_limit_of_memory_is_another_scorer(
+    copy: Path, tmp_path: Path, file: str, kinds: set[type[Any]]
+) -> None:
+    def all_scorers() -> dict[type[Any], str]:
+        scorer._scorer_of.cache_clear()
+        return {kind: scorer_of(kind, tmp_path / "home") for kind in (Ode, pde.Pde, SurfaceType)}
+
+    before = all_scorers()
+    path = copy / file
+    text = path.read_text(encoding="utf-8")
+    assert text.count("MAX_BYTES = 2 << 30") == 1
+    path.write_text(text.replace("MAX_BYTES = 2 << 30", "MAX_BYTES = 3 << 30"), encoding="utf-8")
+    after = all_scorers()
+    assert {kind for kind in before if before[kind] != after[kind]} == kinds
+
+
+def test_whatever_asks_a_process_for_scores_is_in_it() -> None:
+    """Its limits are constants of modules whose source counts."""
+    package = Path(scorer.__file__).parent.parent
+    kinds = (Derivation, Ode, pde.Pde, Real, Srsd, SurfaceType)
+    counted = {path for kind in kinds for path in sources(kind)}
+    asking = {}
+    for path in package.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "Child":
+                asking[path] = node.args[1:3]
+    assert len(asking) >= 4
+    # Which makes data: those are in the key by what they are.
+    assert set(asking) - counted == {package / "derivations" / "making.py"}
+    for limits in asking.values():
+        assert [isinstance(each, ast.Name) and each.id.isupper() for each in limits] == [True] * 2
 
 
 def test_a_data_type_s_own_module_counts_wherever_it_is() -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
+from house import wait_until
 
 from mdbench.runs.standstill import Standstill
 
@@ -29,26 +28,41 @@ class Held:
         self.gone_on += 1
 
 
-def during(worker: Held, seconds: float) -> float:
+def during(worker: Held, asked: int) -> float:
+    """Give for how long a job stood, once it was asked to so often."""
     with Standstill(worker) as standstill:  # type: ignore[arg-type]
-        time.sleep(seconds)
+        assert wait_until(lambda: worker.asked >= asked)
     return standstill.seconds
 
 
-def test_the_clock_stands_with_the_job() -> None:
-    worker = Held()
-    assert during(worker, 0.5) == pytest.approx(0.48, abs=0.1)
-    assert worker.asked > 3
+class Clock:
+    """A clock that goes on by 10 s whenever it is looked at."""
+
+    looks = 0
+
+    def monotonic(self) -> float:
+        self.looks += 1
+        return 10.0 * self.looks
+
+
+def test_the_clock_stands_with_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    worker, clock = Held(), Clock()
+    monkeypatch.setattr("mdbench.runs.standstill.time", clock)
+    with Standstill(worker) as standstill:  # type: ignore[arg-type]
+        assert wait_until(lambda: worker.asked > 3)
     assert worker.gone_on == 1
+    # Its clock is looked at before and after each time that the job is held.
+    assert (clock.looks, standstill.seconds) == (2 * worker.asked, 10.0 * worker.asked)
 
 
-def test_what_is_quick_holds_nobody() -> None:
+def test_what_is_quick_holds_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mdbench.runs.standstill._QUICK_SECONDS", 100.0)
     worker = Held()
-    assert during(worker, 0.0) == 0.0
+    assert during(worker, 0) == 0.0
     assert (worker.asked, worker.gone_on) == (0, 0)
 
 
 @pytest.mark.parametrize("worker", [Held(holds=False), Held(stands=False)])
 def test_a_job_that_runs_on_has_its_time_counted(worker: Held) -> None:
-    assert during(worker, 0.3) == 0.0
+    assert during(worker, 2) == 0.0
     assert worker.gone_on == 1

@@ -7,7 +7,6 @@ import threading
 from typing import TYPE_CHECKING
 
 import pytest
-from house import wait_until
 
 from mdbench.runtimes.base import Limits
 from mdbench.runtimes.costs import Meter
@@ -58,7 +57,7 @@ def watch(root: int | None, limits: Limits) -> tuple[Watchdog, threading.Event]:
 )
 def test_a_limit_that_is_broken(below: int, limits: Limits, limit: str, words: str) -> None:
     dog, killed = watch(below, limits)
-    assert killed.wait(20)
+    assert killed.wait(120)
     dog.stop()
     assert dog.breach is not None
     assert dog.breach.limit == limit
@@ -79,4 +78,4 @@ def test_no_worker_no_limits() -> None:
     dog, killed = watch(None, Limits(memory_mb=1, processes=1))
     assert not killed.wait(0.2)
     dog.stop()
-    assert wait_until(lambda: dog.breach is None, 0.1)
+    assert dog.breach is None

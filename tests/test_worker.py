@@ -122,7 +122,7 @@ class Driver:
         return self.log.read()
 
     def close(self) -> int:
-        self.process.communicate(timeout=10)
+        self.process.communicate(timeout=120)
         self.log.close()
         return self.process.returncode
 

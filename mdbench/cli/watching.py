@@ -50,8 +50,6 @@ def watch(
         return html_of(read_results(folder), title=title, probes=probes)
 
     console = Console(highlight=False)
-    with suppress(OSError):
-        os.nice(NICER)
     page = LivePage(folder, make, title=title)
     with suppress(KeyboardInterrupt), LiveServer(page, host=host, port=port) as server:
         if server.token:
@@ -65,5 +63,7 @@ def watch(
         console.print(
             f"The report of {escape(str(folder))}: {server.url}  To stop it: Ctrl-C", soft_wrap=True
         )
+        with suppress(OSError):
+            os.nice(NICER)
         page.follow()
     return Exit.DONE

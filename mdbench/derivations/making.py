@@ -47,6 +47,8 @@ _CHUNK = 10
 """Examples that a process is asked for at a time."""
 _CHUNK_SECONDS, _ONE_SECONDS = 300, 30
 """CPU time for a chunk, and for each of its examples where a chunk took longer."""
+_MAX_BYTES = 2 << 30
+"""Memory for a chunk."""
 _MOST_SKIPPED = 1000
 _PATIENCE = 50
 """How many times the examples that a split should need for its next one may be drawn in vain."""
@@ -190,7 +192,9 @@ class _Makers:
         self._integrals: list[tuple[Child, list[str | None]]] = []
         self._told: Counter[Child] = Counter()
         self._free: SimpleQueue[Child] = SimpleQueue()
-        self._all = [Child(__name__, _CHUNK_SECONDS, _ENVIRONMENT) for _ in range(count)]
+        self._all = [
+            Child(__name__, _CHUNK_SECONDS, _MAX_BYTES, _ENVIRONMENT) for _ in range(count)
+        ]
         for child in self._all:
             self._free.put(child)
         self._threads = ThreadPoolExecutor(count)
@@ -250,7 +254,8 @@ class _Makers:
         others = [each for who, each in untold if who is not child]
         found = child.ask({**question, "integrals": others}, seconds)
         # A process that was ended has forgotten what it was told.
-        self._told[child] = 0 if "error" in found else known
+        ended = "error" in found or child.process is None
+        self._told[child] = 0 if ended else known
         self._integrals += [(child, each) for each in found.get("integrals", ())]
         return found
 

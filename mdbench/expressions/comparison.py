@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from mdbench.children import MAX_BYTES, Child
+from mdbench.children import Child
 from mdbench.errors import EquationError
 
+from .counter import MAX_BYTES
 from .equation import parse
 
 if TYPE_CHECKING:
@@ -308,4 +309,4 @@ def _answer(question: str, seconds: int) -> dict[str, Any]:
 
 _ASIDE = frozenset({"srbench", "complexities"})
 """What a second process is asked, so that it can be worked out beside the rest."""
-_children = tuple(Child(f"{__package__}.algebra", MAX_SECONDS) for _ in range(2))
+_children = tuple(Child(f"{__package__}.algebra", MAX_SECONDS, MAX_BYTES) for _ in range(2))

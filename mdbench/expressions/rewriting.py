@@ -10,6 +10,8 @@ from functools import lru_cache
 
 from mdbench.children import Child
 
+from .counter import MAX_BYTES
+
 __all__ = ["rewritten"]
 
 MAX_SECONDS = 20
@@ -31,4 +33,4 @@ def rewritten(text: str, variables: tuple[str, ...]) -> tuple[tuple[str, ...] | 
     return None if "error" in found else tuple(found["texts"]), found["cpu_s"]
 
 
-_child = Child(f"{__package__}.algebra", MAX_SECONDS)
+_child = Child(f"{__package__}.algebra", MAX_SECONDS, MAX_BYTES)

@@ -24,7 +24,15 @@ __all__ = ["digest", "scorer_of", "sources"]
 
 _PACKAGES = ("mpmath", "numpy", "python-flint", "scipy", "sympy")
 _ROOMS = ("expressions", "metrics", "data", "solvers", "datatypes/seam", "datatypes/shared")
-_MODULES = ("datatypes/base", "runs/attempt", "runs/choice", "runs/handover", "runs/judgement")
+_MODULES = (
+    "children",
+    "datatypes/base",
+    "runs/anytime",
+    "runs/attempt",
+    "runs/choice",
+    "runs/handover",
+    "runs/judgement",
+)
 _DATATYPES = "mdbench.datatypes."
 _HERE = Path(__file__).resolve().parent.parent
 

@@ -26,6 +26,8 @@ __all__ = ["MAX_SECONDS", "Ending", "Simulated", "simulate", "trajectory_r2", "w
 
 MAX_SECONDS = 1
 """CPU time for one trajectory; the kernel counts in whole seconds, and may give one more."""
+MAX_BYTES = 2 << 30
+"""Memory for one trajectory."""
 MAX_EVALUATIONS = 20_000
 """Evaluations of the right-hand sides, after which a system counts as stiff; usual ones take a
 few hundred."""
@@ -149,4 +151,4 @@ def trajectory_r2(predicted: Array, true: Array) -> float | None:
     return r2 if math.isfinite(r2) else None
 
 
-_child = Child(f"{__package__}.integrating", MAX_SECONDS)
+_child = Child(f"{__package__}.integrating", MAX_SECONDS, MAX_BYTES)

@@ -35,6 +35,8 @@ __all__ = ["MOST_TOKENS", "answer", "geometry", "start"]
 
 SECONDS = 60
 """CPU time of the last resort; what is that slow has been refused by its size."""
+MAX_BYTES = 2 << 30
+"""Memory for the clouds of one answer."""
 MOST_TOKENS = 500
 """Numbers, names and operators of an implicit answer, which is evaluated two million times."""
 _TOKEN = re.compile(r"[\w.]+|\*\*|[-+*/^]")
@@ -93,7 +95,7 @@ def start() -> None:
     _child.start()
 
 
-_child = Child(__name__, SECONDS)
+_child = Child(__name__, SECONDS, MAX_BYTES)
 
 
 def answer(question: dict[str, Any]) -> dict[str, Any]:
