@@ -286,13 +286,12 @@ def _remarks(u: Array, smoothed: Array) -> tuple[str, ...]:
     """Say of each state whether what was taken away is no noise, but an oscillation."""
     n = len(u)
     if n < _FEWEST_FOR_WAVES:
-        return ("",) * u.shape[1]
+        return tuple("" for _ in range(u.shape[1]))
     left = u - smoothed
     matters = np.mean(left**2, axis=0) > _SEEN * np.var(u, axis=0)
     shares, lengths = strongest_wave(left)
-    waves = (matters & (shares > _SAME_WAVE)).tolist()
-    found = [WAVE.format(lengths[i]) if wave else "" for i, wave in enumerate(waves)]
-    return tuple(found)
+    waves = matters & (shares > _SAME_WAVE)
+    return tuple(WAVE.format(float(lengths[i])) if waves[i] else "" for i in range(len(waves)))
 
 
 @dataclass(frozen=True)
