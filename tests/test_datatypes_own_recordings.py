@@ -319,6 +319,54 @@ def test_the_record_speaks_of_what_was_measured(
     assert "Measurements in grey" in page
 
 
+def test_what_smoothing_had_to_give_up_is_shown_and_recorded(
+    place: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Five times 1e-12 apart, then a pause: no spline that passes them all is any good between."""
+    times = [start / 4 + step * 1e-12 for start in range(20) for step in range(5)]
+    rows = ["t,swing,rest", *(f"{t!r},{np.sin(2 * t).item()!r},1.5" for t in times)]
+    add_method(place, "sum", SUM)
+    line = ["--algorithm", "sum", "--data-type", "ode", "--n-jobs", "1"]
+    assert main(["run", *line, "--dataset-path", str(write(Path("bursts.csv"), rows))]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    remark = "swing: smoothing failed its check against the samples; finite differences were used"
+    assert f"bursts: {remark}" in told
+    [record] = RecordStore(Path("results/sum-ode.jsonl")).read()
+    assert record.notes["data"][0] == remark
+    assert main(["report", "results", "--out", "page.html"]) == 0
+    assert remark in Path("page.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("derivatives", ["smooth", "fd"])
+def test_no_method_is_run_on_what_is_no_number(place: Workspace, derivatives: str) -> None:
+    rows = ["t,x,y", *(f"{i * 1e-290!r},{1e200 * np.sin(i / 5).item()!r},{i}" for i in range(60))]
+    add_method(place, "sum", SUM)
+    line = ["--algorithm", "sum", "--data-type", "ode", "--derivatives", derivatives]
+    main(["run", *line, "--dataset-path", str(write(Path("huge.csv"), rows))])
+    [record] = RecordStore(Path("results/sum-ode.jsonl")).read()
+    assert record.status == "unsupported"
+    assert "cannot be computed from these data as finite numbers" in record.reason
+    assert record.equations is None
+
+
+@pytest.mark.parametrize("n", [500, 501, 502, 510, 525, 531, 550])
+def test_the_derivatives_of_a_clean_rotation_are_right_at_any_length(
+    kind: Ode, tmp_path: Path, n: int
+) -> None:
+    """Four fifths of 501 to 531 samples once had derivatives of up to 1e57."""
+    t = np.linspace(0, 10, n)
+    fall = np.exp(-0.05 * t)
+    x, y = fall * np.cos(2 * t), fall * np.sin(2 * t)
+    rows = [
+        f"{a!r},{b!r},{c!r}" for a, b, c in zip(*map(np.ndarray.tolist, (t, x, y)), strict=True)
+    ]
+    cut = task(kind, load(kind, write(tmp_path / "turn.csv", ["t,x,y", *rows])))
+    states, rates = cut.refit.inputs["X"], cut.refit.targets
+    assert cut.remarks == ()
+    np.testing.assert_allclose(rates[:, 0], -0.05 * states[:, 0] - 2 * states[:, 1], atol=1e-5)
+    np.testing.assert_allclose(rates[:, 1], 2 * states[:, 0] - 0.05 * states[:, 1], atol=1e-5)
+
+
 def test_columns_are_those_that_equations_are_evaluated_on() -> None:
     series = Trajectory(TIMES, TIMES[:, None], inputs=-TIMES[:, None])
     assert list(named_columns(series)) == ["u0", "v0"]

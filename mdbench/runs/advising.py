@@ -47,7 +47,8 @@ def of_dataset(
     if not isinstance(kind, Advising):
         return
     try:
-        first, *lines = kind.advice(dataset)
+        with np.errstate(all="ignore"):  # of values too large to be squared
+            first, *lines = kind.advice(dataset)
     except (ArithmeticError, ValueError, MemoryError, np.linalg.LinAlgError) as error:
         # What cannot be said in advance is no reason not to run.
         first, lines = f"nothing can be said of it beforehand: {error}", []
@@ -64,13 +65,14 @@ def constant_score(
 ) -> float | None:
     """Score the means of the training targets as if they were an answer; None for no score."""
     try:
-        task = kind.task(dataset, view, protocol)
-        targets = task.refit.targets
-        if not task.equations or targets.dtype.kind != "f":
-            return None
-        means = np.mean(targets.reshape(-1, targets.shape[-1]), axis=0)
-        answer = kind.read_answer(task, RawAnswer(tuple(repr(float(mean)) for mean in means)))
-        score = kind.primary_score(task, answer)
+        with np.errstate(all="ignore"):
+            task = kind.task(dataset, view, protocol)
+            targets = task.refit.targets
+            if not task.equations or targets.dtype.kind != "f":
+                return None
+            means = np.mean(targets.reshape(-1, targets.shape[-1]), axis=0)
+            answer = kind.read_answer(task, RawAnswer(tuple(repr(float(mean)) for mean in means)))
+            score = kind.primary_score(task, answer)
     except (AnswerError, UsageError):
         return None
     return float(score) if isinstance(score, int | float) else None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from mdbench import datatypes, methods
 from mdbench.runs.fingerprints import Facts, Fingerprints, context_of
 from mdbench.runs.recall import Recall
@@ -117,9 +119,12 @@ class Inventory:
         """Cut a job's dataset for its method; equal data of other seeds are cut once."""
         kind, view = self.data_type(job.data_type), self.method(job.algorithm).spec.view
         asked = (job.data_type, job.dataset_path, job.dataset, dataset.fingerprint)
-        return self._tasks.get(
-            (*asked, view, job.protocol), lambda: kind.task(dataset, view, job.protocol)
-        )
+
+        def make() -> Task[Any]:
+            with np.errstate(all="ignore"):  # what is not finite no method is given: see the job
+                return kind.task(dataset, view, job.protocol)
+
+        return self._tasks.get((*asked, view, job.protocol), make)
 
     def scorer(self, data_type: str) -> str:
         """Give the identity of all that makes scores of a data type's answers."""
