@@ -122,7 +122,8 @@ class Inventory:
 
         def make() -> Task[Any]:
             with np.errstate(all="ignore"):  # what is not finite no method is given: see the job
-                return kind.task(dataset, view, job.protocol)
+                task: Task[Any] = kind.task(dataset, view, job.protocol)
+                return task
 
         return self._tasks.get((*asked, view, job.protocol), make)
 
