@@ -31,14 +31,14 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parent / "tests")]
 from clusters import open_here, outcome, place_with, plan_of  # noqa: E402
 from house import HereRuntime, Quiet  # noqa: E402
 
-from mdbench.runs.dask_cluster import DaskCluster  # noqa: E402
+from mdbench.backends.dask import DaskCluster  # noqa: E402
 from mdbench.runs.execute import execute  # noqa: E402
-from mdbench.runs.slurm import Slurm  # noqa: E402
-from mdbench.runs.threads import Threads  # noqa: E402
+from mdbench.backends.slurm import Slurm  # noqa: E402
+from mdbench.backends.local import Threads  # noqa: E402
 from mdbench.workspace import Workspace  # noqa: E402
 
 if TYPE_CHECKING:
-    from mdbench.runs.backend import Backend
+    from mdbench.backends.base import Backend
     from mdbench.runs.plan import Plan
 
 SYSTEMS = 63

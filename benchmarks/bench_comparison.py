@@ -17,14 +17,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mdbench.errors import EquationError
-from mdbench.expressions import comparison, parse
-from mdbench.expressions.comparison import POSITIVE, normalized_edit_distance, symbolic_solution
-from mdbench.solvers.formula import draw, read_problem
+from mdbench.expressions import parse
+from mdbench.expressions.srbench import compare as comparison
+from mdbench.expressions.srbench.compare import POSITIVE, normalized_edit_distance, symbolic_solution
+from mdbench.datatypes.srsd.laws import draw, read_problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mdbench.expressions.comparison import Distance, Solution
+    from mdbench.expressions.srbench.compare import Distance, Solution
 
 NAMES = ("x0", "x1", "x2", "x3")
 UNARY = tuple(f"{name}({{a}})" for name in ("sqrt", "sin", "cos", "tan", "atan", "exp", "log"))

@@ -30,7 +30,7 @@ def imports() -> None:
     import findiff  # noqa: F401, PLC0415
     import scipy.integrate  # noqa: F401, PLC0415
 
-    from mdbench.datatypes import ode  # noqa: F401, PLC0415
+    from mdbench.datatypes.ode import data_type as ode  # noqa: F401, PLC0415
 
 
 def main() -> None:

@@ -15,17 +15,8 @@ import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mdbench.derivations import (
-    GeneratorSettings,
-    calculation,
-    generate,
-    make_all,
-    read_settings,
-    record,
-    replay,
-    texts,
-    variable_renaming,
-)
+from mdbench.datatypes.derivation import GeneratorSettings, calculation, generate, make_all, read_settings, record, replay, variable_renaming
+from mdbench.datatypes.derivation import texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -23,14 +23,14 @@ from house import imported  # noqa: E402 - a method is imported as in the tests
 from mdbench import datatypes  # noqa: E402
 from mdbench.datatypes.seam.answers import Proposal  # noqa: E402
 from mdbench.errors import AnswerError  # noqa: E402
-from mdbench.expressions.fidelity import Verdict, compare  # noqa: E402
+from mdbench.expressions.fidelity.compare import Verdict, compare  # noqa: E402
 from mdbench.methods import find as find_method  # noqa: E402
 from mdbench.protocols import Protocol  # noqa: E402
 from mdbench.worker import Problem  # noqa: E402
 
 if TYPE_CHECKING:
     from mdbench.datatypes.seam.answers import Offer
-    from mdbench.datatypes.shared.equations import EquationTask
+    from mdbench.datatypes.equations.base import EquationTask
 
 LEVELS = (None, 40.0, 30.0, 20.0)
 MOST = 12

@@ -24,7 +24,7 @@ from mdbench.authoring.new import make_method
 from mdbench.records import RecordStore, comparable
 from mdbench.runs.execute import execute
 from mdbench.runs.plan import RunOptions, make_plan
-from mdbench.runtimes.choose import open_runtime
+from mdbench.runtimes.select import open_runtime
 from mdbench.workspace import Workspace
 
 LONGEST = 4.0

@@ -24,7 +24,7 @@ sys.path[:0] = [str(ROOT / "tests")]
 from torch_methods import specification, torch_inside  # noqa: E402 - where the methods' tests are
 
 from mdbench.expressions import parse  # noqa: E402
-from mdbench.expressions.fidelity import Verdict, compare  # noqa: E402
+from mdbench.expressions.fidelity.compare import Verdict, compare  # noqa: E402
 
 if TYPE_CHECKING:
     from inside import Inside

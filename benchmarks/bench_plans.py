@@ -25,7 +25,7 @@ from house import HereRuntime, Quiet, add_method, workspace  # noqa: E402
 from mdbench.runs.due import make_ready  # noqa: E402
 from mdbench.runs.execute import execute  # noqa: E402
 from mdbench.runs.plan import RunOptions, make_plan  # noqa: E402
-from mdbench.runtimes.choose import open_runtime  # noqa: E402
+from mdbench.runtimes.select import open_runtime  # noqa: E402
 
 CHILD = "import sys; from mdbench.cli import main; sys.exit(main(sys.argv[1:]))"
 

@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mdbench.datatypes import classes
-from mdbench.solvers.ode import OdeSystem, read_system
-from mdbench.solvers.pde import PdeSystem
-from mdbench.solvers.pde import read_system as read_field_system
+from mdbench.datatypes.ode.systems import OdeSystem, read_system
+from mdbench.datatypes.pde.systems import PdeSystem
+from mdbench.datatypes.pde.systems import read_system as read_field_system
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

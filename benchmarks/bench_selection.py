@@ -28,7 +28,7 @@ from mdbench import datatypes  # noqa: E402
 from mdbench.datatypes.seam.answers import Proposal  # noqa: E402
 from mdbench.errors import AnswerError  # noqa: E402
 from mdbench.expressions import parse  # noqa: E402
-from mdbench.expressions.fidelity import Verdict, compare  # noqa: E402
+from mdbench.expressions.fidelity.compare import Verdict, compare  # noqa: E402
 from mdbench.methods import find as find_method  # noqa: E402
 from mdbench.metrics.regression import nmse  # noqa: E402
 from mdbench.metrics.selection import best_by_complexity, fitness  # noqa: E402
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mdbench.datatypes.seam.questions import Part
-    from mdbench.datatypes.shared.equations import EquationTask
+    from mdbench.datatypes.equations.base import EquationTask
 
 METHODS = {
     "ode": ("sindy", "trajectory"),

@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import median
 
 from mdbench.datatypes.seam.answers import RawAnswer
-from mdbench.datatypes.surface import SurfaceType
+from mdbench.datatypes.surface.data_type import SurfaceType
 from mdbench.protocols import Protocol
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -24,7 +24,7 @@ from mdbench.reports.combine import read_rows
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mdbench.datatypes.shared.equations import EquationTask
+    from mdbench.datatypes.equations.base import EquationTask
 
 ROOT = Path(__file__).resolve().parents[1]
 LEVELS = (None, 40.0, 30.0, 20.0, 10.0)

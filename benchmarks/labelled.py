@@ -17,13 +17,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mdbench.errors import EquationError
-from mdbench.expressions.comparison import POSITIVE
+from mdbench.expressions.srbench.compare import POSITIVE
 from mdbench.expressions.functions import CONSTANTS, FUNCTIONS
 from mdbench.expressions.grammar import read
-from mdbench.expressions.precise import known_value
+from mdbench.expressions.interval_eval import known_value
 from mdbench.expressions.tree import Call, Chain, Negation, Node, Number, Power, Variable
-from mdbench.solvers import ode, pde
-from mdbench.solvers.formula import read_problem
+from mdbench.datatypes.ode import systems as ode
+from mdbench.datatypes.pde import systems as pde
+from mdbench.datatypes.srsd.laws import read_problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable

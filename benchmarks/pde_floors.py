@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mdbench import datatypes
-from mdbench.datatypes.pde import Pde
-from mdbench.datatypes.shared.fields import clean_test, inner_samples
+from mdbench.datatypes.pde.data_type import Pde
+from mdbench.datatypes.pde.tasks import clean_test, inner_samples
 from mdbench.expressions import parse
 from mdbench.expressions.atoms import monomial_text
-from mdbench.expressions.terms import expand
+from mdbench.expressions.expand import expand
 from mdbench.metrics.regression import nmse
 from mdbench.protocols import Protocol
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from mdbench.datatypes.base import Source
-    from mdbench.datatypes.pde import PdeDataset
+    from mdbench.datatypes.pde.data_type import PdeDataset
 
 ROOT = Path(__file__).resolve().parents[1]
 REMEDIES = {

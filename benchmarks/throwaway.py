@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from mdbench.authoring.new import make_method
 from mdbench.runs.execute import execute
 from mdbench.runs.plan import RunOptions, make_plan
-from mdbench.runtimes.choose import open_runtime
+from mdbench.runtimes.select import open_runtime
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -21,14 +21,14 @@ from mdbench.errors import UsageError, did_you_mean
 from mdbench.expressions.scores import Comparison, compare
 from mdbench.protocols import Protocol
 from mdbench.records import Budget, LlmUse, Measured, Record, RecordStore, Selection
-from mdbench.runs.backends import open_backend
+from mdbench.backends.select import open_backend
 from mdbench.runs.execute import execute
-from mdbench.runs.inventory import Inventory
-from mdbench.runs.notifying import notifying
+from mdbench.runs.catalog import Inventory
+from mdbench.runs.notify import notifying
 from mdbench.runs.plan import make_plan
 from mdbench.runs.study import asked_for
-from mdbench.runs.typed import read_words, words_of
-from mdbench.runtimes.choose import open_runtime
+from mdbench.runs.options import read_words, words_of
+from mdbench.runtimes.select import open_runtime
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mdbench.errors import MdbenchError
 from mdbench.methods import discover, find
-from mdbench.runtimes.environments import BUILD_LOCK, lock_requirements
+from mdbench.runtimes.environments.venvs import BUILD_LOCK, lock_requirements
 
 ROOT = Path(__file__).resolve().parent.parent
 ALGORITHMS = ROOT / "algorithms"

@@ -19,11 +19,11 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from mdbench.cli.reporting import compare, write
-from mdbench.datatypes.real import MARGIN
+from mdbench.datatypes.real.data_type import MARGIN
 from mdbench.drawing.numbers import duration, fixed, noise_name
 from mdbench.drawing.svg import COLOURS, HEIGHT, LEFT, RIGHT, WIDTH, marker
-from mdbench.measurements.pooling import recovery_table
-from mdbench.measurements.problem import read_measurements
+from mdbench.datatypes.real.pooling import recovery_table
+from mdbench.datatypes.real.problem import read_measurements
 from mdbench.reports import markdown
 from mdbench.reports.combine import flatten, read_rows, write_table
 from mdbench.reports.entries import marked
@@ -31,7 +31,7 @@ from mdbench.reports.figures import critical_difference, figures
 from mdbench.reports.heat import heat_map
 from mdbench.reports.published import read_published, read_published_sets
 from mdbench.reports.results import Result, read_folder, standing
-from mdbench.runs.inventory import Inventory
+from mdbench.runs.catalog import Inventory
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:

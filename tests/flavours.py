@@ -13,9 +13,9 @@ from house import ROOT, HereRuntime, children
 
 from mdbench.runtimes import bubblewrap
 from mdbench.runtimes.docker import DockerRuntime
-from mdbench.runtimes.images import Images
-from mdbench.runtimes.installing import split_requirements
-from mdbench.runtimes.scratch import CLAIM, PREFIX
+from mdbench.runtimes.environments.images import Images
+from mdbench.runtimes.environments.uv import split_requirements
+from mdbench.runtimes.job_folder import CLAIM, PREFIX
 
 if TYPE_CHECKING:
     from mdbench.runtimes.base import Runtime

@@ -17,8 +17,8 @@ from textwrap import dedent
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from mdbench.methods import SHARED
-from mdbench.runs.attempt import Attempt
-from mdbench.runtimes import choose
+from mdbench.runs.session import Attempt
+from mdbench.runtimes import select as choose
 from mdbench.runtimes.base import Prepared
 from mdbench.runtimes.venv import VenvRuntime
 from mdbench.workspace import Workspace

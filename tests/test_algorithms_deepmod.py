@@ -17,7 +17,7 @@ from house import ROOT
 from mdbench.data.features import FieldColumns
 from mdbench.data.field import Field
 from mdbench.expressions import parse
-from mdbench.runtimes.environments import prepare
+from mdbench.runtimes.environments.venvs import prepare
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:

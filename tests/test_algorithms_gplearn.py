@@ -11,7 +11,7 @@ from genetic_methods import evaluate_text, law, nmse, specification
 from house import ROOT
 from inside import Inside, inside
 
-from mdbench.runtimes.environments import prepare
+from mdbench.runtimes.environments.venvs import prepare
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import pytest
 from house import ROOT, imported
 from scipy.integrate import solve_ivp
 
-from mdbench.expressions.fidelity import compare
+from mdbench.expressions.fidelity.compare import compare
 from mdbench.worker import Problem, Unsupported
 
 if TYPE_CHECKING:

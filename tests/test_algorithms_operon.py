@@ -13,7 +13,7 @@ from inside import Inside, inside
 from numpy.typing import NDArray
 
 from mdbench.expressions import parse
-from mdbench.runtimes.environments import prepare
+from mdbench.runtimes.environments.venvs import prepare
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import pytest
 from genetic_methods import evaluate_text, nmse, specification, table
 from house import imported
 
-from mdbench.expressions.fidelity import compare
+from mdbench.expressions.fidelity.compare import compare
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -17,20 +17,20 @@ from mdbench import datatypes
 from mdbench.authoring.check import check_method
 from mdbench.datatypes.seam.answers import RawAnswer
 from mdbench.datatypes.seam.questions import Part
-from mdbench.derivations.calculus import calculation
-from mdbench.derivations.generation import generate
-from mdbench.derivations.perturbations import (
+from mdbench.datatypes.derivation.calculus import calculation
+from mdbench.datatypes.derivation.generation import generate
+from mdbench.datatypes.derivation.perturbations import (
     alternative_results,
     expression_exchange,
     variable_renaming,
 )
-from mdbench.derivations.settings import GeneratorSettings
-from mdbench.derivations.texts import texts, trees
+from mdbench.datatypes.derivation.settings import GeneratorSettings
+from mdbench.datatypes.derivation.texts import texts, trees
 from mdbench.methods import load
 from mdbench.protocols import Protocol
 from mdbench.runs.execute import execute
 from mdbench.runs.plan import RunOptions, make_plan
-from mdbench.runtimes.environments import prepare
+from mdbench.runtimes.environments.venvs import prepare
 from mdbench.worker import Problem, Unsupported
 from mdbench.workspace import Workspace
 

@@ -17,7 +17,7 @@ from house import ROOT, imported
 from mdbench import datatypes
 from mdbench.datatypes.seam.answers import Proposal
 from mdbench.expressions import parse
-from mdbench.expressions.fidelity import Verdict, compare
+from mdbench.expressions.fidelity.compare import Verdict, compare
 from mdbench.protocols import Protocol
 from mdbench.worker import Problem, Unsupported
 

@@ -18,7 +18,7 @@ import mdbench
 from mdbench.api import Comparison
 from mdbench.errors import EquationError, UsageError
 from mdbench.records import RecordStore
-from mdbench.runtimes import choose
+from mdbench.runtimes import select as choose
 
 if TYPE_CHECKING:
     from mdbench.workspace import Workspace

@@ -15,7 +15,7 @@ from house import ROOT, HereRuntime, add_method, workspace
 from mdbench import worker
 from mdbench.expressions.functions import CONSTANTS, FUNCTIONS
 from mdbench.records import RecordStore, Status
-from mdbench.runs.handover import HandoverError, read_predictions
+from mdbench.runs.arrays import HandoverError, read_predictions
 from mdbench.runs.plan import RunOptions, make_plan
 
 if TYPE_CHECKING:

@@ -18,10 +18,11 @@ from house import known
 
 from mdbench import children
 from mdbench.errors import EquationError, ScorerError
-from mdbench.expressions import comparison, counter, parse
-from mdbench.expressions.comparison import POSITIVE, symbolic_solution
-from mdbench.solvers import simulation
-from mdbench.solvers.simulation import simulate
+from mdbench.expressions import counter, parse
+from mdbench.expressions.srbench import compare as comparison
+from mdbench.expressions.srbench.compare import POSITIVE, symbolic_solution
+from mdbench.datatypes.ode import simulation
+from mdbench.datatypes.ode.simulation import simulate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

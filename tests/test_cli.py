@@ -21,7 +21,7 @@ from mdbench.cli import main
 from mdbench.cli.arguments import spread
 from mdbench.errors import UnavailableError
 from mdbench.records import RecordStore, Status
-from mdbench.runtimes import choose
+from mdbench.runtimes import select as choose
 
 if TYPE_CHECKING:
     from mdbench.methods import Method

@@ -26,7 +26,7 @@ from mdbench.data.quality import (
 from mdbench.data.smoothing import smooth
 from mdbench.data.trajectory import Trajectory
 from mdbench.datatypes import classes
-from mdbench.datatypes.shared.advice import of_field, of_table, of_trajectory
+from mdbench.datatypes.equations.data_checks import of_field, of_table, of_trajectory
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

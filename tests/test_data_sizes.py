@@ -21,8 +21,8 @@ from mdbench.data.field import Field
 from mdbench.data.smoothing import FEWEST_SAMPLES, smooth, smooth_in_time, smoother_along
 from mdbench.data.splines import LONGEST_KEPT, MOST_FUNCTIONS
 from mdbench.data.trajectory import Trajectory
-from mdbench.datatypes.shared.evidence import Increments
-from mdbench.datatypes.shared.field_evidence import smoothed_field
+from mdbench.datatypes.equations.selection import Increments
+from mdbench.datatypes.pde.weak_form import smoothed_field
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

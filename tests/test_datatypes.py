@@ -44,7 +44,7 @@ def test_a_new_module_is_found_without_being_named_anywhere(
 def test_names_are_listed_without_importing_any() -> None:
     script = (
         "import sys, mdbench.datatypes as kinds; kinds.names(); "
-        "print('mdbench.datatypes.ode' in sys.modules)"
+        "print('mdbench.datatypes.ode.data_type' in sys.modules)"
     )
     done = subprocess.run(
         [sys.executable, "-c", script],

@@ -19,20 +19,20 @@ from mdbench.data.noise import SNR_LEVELS_DB, add_noise
 from mdbench.data.npz import read_npz
 from mdbench.data.smoothing import smooth
 from mdbench.data.trajectory import Trajectory
-from mdbench.datatypes import ode
-from mdbench.datatypes.ode import Ode, OdeDataset
+from mdbench.datatypes.ode import data_type as ode
+from mdbench.datatypes.ode.data_type import Ode, OdeDataset
 from mdbench.datatypes.seam.answers import Proposal, RawAnswer
 from mdbench.errors import DataError, UsageError
 from mdbench.expressions import parse
 from mdbench.protocols import Protocol
-from mdbench.solvers.ode import OdeSystem, integrate
+from mdbench.datatypes.ode.systems import OdeSystem, integrate
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from mdbench.datatypes.base import Source
     from mdbench.datatypes.seam.questions import Part
-    from mdbench.datatypes.shared.equations import EquationTask
+    from mdbench.datatypes.equations.base import EquationTask
 
     Array = NDArray[np.float64]
 
@@ -214,7 +214,7 @@ def test_fingerprints_are_the_same_in_every_process(kind: Ode, source: Source[Od
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from mdbench.protocols import Protocol
-from mdbench.datatypes.ode import Ode
+from mdbench.datatypes.ode.data_type import Ode
 source = Ode(Path({str(kind.systems)!r}), Path({str(kind.cache)!r})).source()
 load = source.load("rössler-fixed-point", snr_db=30.0, seed=5, protocol=Protocol.STRICT)
 print(load.fingerprint)

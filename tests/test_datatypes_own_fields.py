@@ -11,13 +11,13 @@ import pytest
 from house import ROOT, HereRuntime, add_method, known, number, workspace
 
 from mdbench.cli import main
-from mdbench.datatypes.ode import Ode
-from mdbench.datatypes.pde import Pde, PdeDataset
+from mdbench.datatypes.ode.data_type import Ode
+from mdbench.datatypes.pde.data_type import Pde, PdeDataset
 from mdbench.datatypes.seam.answers import RawAnswer
 from mdbench.errors import DataError, UsageError
 from mdbench.protocols import Protocol
 from mdbench.records import RecordStore
-from mdbench.runtimes import choose
+from mdbench.runtimes import select as choose
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

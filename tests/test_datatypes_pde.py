@@ -17,15 +17,15 @@ from mdbench.data.features import FieldColumns
 from mdbench.data.field import Field
 from mdbench.data.noise import SNR_LEVELS_DB, add_noise
 from mdbench.data.npz import read_field
-from mdbench.datatypes import pde
-from mdbench.datatypes.pde import Pde, PdeDataset
+from mdbench.datatypes.pde import data_type as pde
+from mdbench.datatypes.pde.data_type import Pde, PdeDataset
 from mdbench.datatypes.seam.answers import Proposal, RawAnswer
-from mdbench.datatypes.shared.field_evidence import smoothed_field
-from mdbench.datatypes.shared.fields import Rows
+from mdbench.datatypes.pde.weak_form import smoothed_field
+from mdbench.datatypes.pde.tasks import Rows
 from mdbench.errors import DataError, UsageError
 from mdbench.protocols import Protocol
-from mdbench.solvers import fields
-from mdbench.solvers.pde import read_system
+from mdbench.datatypes.pde import generators as fields
+from mdbench.datatypes.pde.systems import read_system
 
 if TYPE_CHECKING:
     from mdbench.datatypes.base import Source

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from house import ROOT, HereRuntime, Quiet, add_method, workspace
 
-from mdbench.datatypes.real import MARGIN, Real, RealDataset
+from mdbench.datatypes.real.data_type import MARGIN, Real, RealDataset
 from mdbench.datatypes.seam.answers import Proposal, RawAnswer
 from mdbench.datatypes.seam.pictures import Room, Shown
 from mdbench.errors import DataError, UsageError
@@ -22,7 +22,7 @@ from mdbench.runs.plan import RunOptions, make_plan
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from mdbench.datatypes.shared.equations import EquationTask
+    from mdbench.datatypes.equations.base import EquationTask
 
 FOLDER = ROOT / "datasets" / "real"
 STRICT = Protocol.STRICT

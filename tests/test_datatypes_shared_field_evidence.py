@@ -11,7 +11,7 @@ import pytest
 from mdbench.data.features import FieldColumns
 from mdbench.data.field import Field
 from mdbench.data.noise import add_noise
-from mdbench.datatypes.shared.field_evidence import WeakWindows, smoothed_field
+from mdbench.datatypes.pde.weak_form import WeakWindows, smoothed_field
 from mdbench.expressions import parse
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mdbench.datatypes.shared.terms import beside_the_truth
-from mdbench.datatypes.shared.unseen import without_unseen
+from mdbench.datatypes.equations.terms import beside_the_truth
+from mdbench.datatypes.equations.unseen import without_unseen
 
 NAMES = ("u0", "u0_x", "u0_xx")
 TRUTH = ["-u0*u0_x + 0.001*u0_xx", "2*u0"]

@@ -8,11 +8,11 @@ import pytest
 from house import ROOT, HereRuntime, Quiet, add_method, known, number, workspace
 
 from mdbench.datatypes.seam.answers import Proposal, RawAnswer
-from mdbench.datatypes.srsd import Ask, Srsd, SrsdDataset
+from mdbench.datatypes.srsd.data_type import Ask, Srsd, SrsdDataset
 from mdbench.errors import DataError, UsageError
 from mdbench.expressions import parse
-from mdbench.expressions.accurate import accurate_values
-from mdbench.expressions.comparison import symbolic_solution
+from mdbench.expressions.compensated_eval import accurate_values
+from mdbench.expressions.srbench.compare import symbolic_solution
 from mdbench.expressions.grammar import read
 from mdbench.metrics import nmse, r2
 from mdbench.protocols import Protocol

@@ -13,13 +13,13 @@ import pytest
 import sympy
 from house import ROOT
 
-from mdbench.derivations.generation import generate
-from mdbench.derivations.naming import GREEK, LETTERS, names
-from mdbench.derivations.operators import OPERATORS, PREMISES, apply, is_valid, replay
-from mdbench.derivations.records import alpha_class, record
-from mdbench.derivations.settings import GeneratorSettings
-from mdbench.derivations.steps import Derivation, ancestors, is_closed, mirrored
-from mdbench.derivations.truth import falsehoods
+from mdbench.datatypes.derivation.generation import generate
+from mdbench.datatypes.derivation.naming import GREEK, LETTERS, names
+from mdbench.datatypes.derivation.operators import OPERATORS, PREMISES, apply, is_valid, replay
+from mdbench.datatypes.derivation.records import alpha_class, record
+from mdbench.datatypes.derivation.settings import GeneratorSettings
+from mdbench.datatypes.derivation.steps import Derivation, ancestors, is_closed, mirrored
+from mdbench.datatypes.derivation.truth import falsehoods
 from mdbench.errors import DataError
 
 COUNT = 40
@@ -124,9 +124,9 @@ def test_the_cut_of_the_authors_leaves_steps_that_nothing_uses() -> None:
 
 WRITES = """
 import json, sys
-from mdbench.derivations.generation import generate
-from mdbench.derivations.records import record
-from mdbench.derivations.settings import GeneratorSettings
+from mdbench.datatypes.derivation.generation import generate
+from mdbench.datatypes.derivation.records import record
+from mdbench.datatypes.derivation.settings import GeneratorSettings
 settings = GeneratorSettings(steps=4)
 for index in map(int, sys.argv[1:]):
     print(json.dumps(record(generate(settings, "main", index), settings)))
@@ -156,7 +156,7 @@ def test_order_process_and_hash_seed_change_no_byte() -> None:
 
 CALCULATES = """
 import json, sys
-from mdbench.derivations import GeneratorSettings, calculation, record
+from mdbench.datatypes.derivation import GeneratorSettings, calculation, record
 for task in ("differentiate", "integrate"):
     settings = GeneratorSettings(task=task, premise_size=3, alternatives=2)
     for index in map(int, sys.argv[1:]):
@@ -185,7 +185,7 @@ def test_another_seed_or_stream_gives_other_derivations() -> None:
 
 
 def test_derivations_that_differ_in_names_only_have_one_class() -> None:
-    from mdbench.derivations.perturbations import renamed  # noqa: PLC0415
+    from mdbench.datatypes.derivation.perturbations import renamed  # noqa: PLC0415
 
     classes = {}
     for one in derivations(3):

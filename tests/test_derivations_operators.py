@@ -11,10 +11,10 @@ import sympy
 from sympy import Derivative, Function, Integral, Symbol, cos, exp, log, sin, symbols
 from sympy.integrals import manualintegrate as rules
 
-from mdbench.derivations import integrals
-from mdbench.derivations.calculus import calculate
-from mdbench.derivations.integrals import antiderivative, learn, news
-from mdbench.derivations.operators import (
+from mdbench.datatypes.derivation import integrals
+from mdbench.datatypes.derivation.calculus import calculate
+from mdbench.datatypes.derivation.integrals import antiderivative, learn, news
+from mdbench.datatypes.derivation.operators import (
     ARITHMETIC,
     OPERATORS,
     apply,
@@ -22,11 +22,11 @@ from mdbench.derivations.operators import (
     is_valid,
     replay,
 )
-from mdbench.derivations.perturbations import alternative_results, expression_exchange, renamed
-from mdbench.derivations.premises import expression
-from mdbench.derivations.steps import Derivation, Sides, Step, elements
-from mdbench.derivations.texts import texts
-from mdbench.derivations.truth import agree
+from mdbench.datatypes.derivation.perturbations import alternative_results, expression_exchange, renamed
+from mdbench.datatypes.derivation.premises import expression
+from mdbench.datatypes.derivation.steps import Derivation, Sides, Step, elements
+from mdbench.datatypes.derivation.texts import texts
+from mdbench.datatypes.derivation.truth import agree
 from mdbench.errors import DataError
 
 x, y, Z, o, g = symbols("x y Z o g")

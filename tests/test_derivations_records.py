@@ -17,15 +17,16 @@ from hypothesis import settings as within
 from hypothesis import strategies as st
 
 from mdbench import children
-from mdbench.derivations import calculus, making
-from mdbench.derivations.calculus import Calculation, calculate, calculation
-from mdbench.derivations.classes import class_of, split_of
-from mdbench.derivations.distance import damerau_levenshtein
-from mdbench.derivations.generation import generate
-from mdbench.derivations.making import answer, make_all
-from mdbench.derivations.naming import GREEK, names
-from mdbench.derivations.operators import apply, is_valid, replay
-from mdbench.derivations.perturbations import (
+from mdbench.datatypes.derivation import calculus
+from mdbench.datatypes.derivation import making
+from mdbench.datatypes.derivation.calculus import Calculation, calculate, calculation
+from mdbench.datatypes.derivation.classes import class_of, split_of
+from mdbench.datatypes.derivation.distance import damerau_levenshtein
+from mdbench.datatypes.derivation.generation import generate
+from mdbench.datatypes.derivation.making import answer, make_all
+from mdbench.datatypes.derivation.naming import GREEK, names
+from mdbench.datatypes.derivation.operators import apply, is_valid, replay
+from mdbench.datatypes.derivation.perturbations import (
     alternative_results,
     equation_conversion,
     expression_exchange,
@@ -33,18 +34,18 @@ from mdbench.derivations.perturbations import (
     renamings,
     variable_renaming,
 )
-from mdbench.derivations.records import (
+from mdbench.datatypes.derivation.records import (
     authors_record,
     context_class,
     read_record,
     read_records,
     record,
 )
-from mdbench.derivations.settings import GeneratorSettings
-from mdbench.derivations.steps import Derivation, Sides, Step
-from mdbench.derivations.texts import pieces, texts, trees
-from mdbench.derivations.truth import agree
-from mdbench.derivations.writing import is_readable, latex, read, write
+from mdbench.datatypes.derivation.settings import GeneratorSettings
+from mdbench.datatypes.derivation.steps import Derivation, Sides, Step
+from mdbench.datatypes.derivation.texts import pieces, texts, trees
+from mdbench.datatypes.derivation.truth import agree
+from mdbench.datatypes.derivation.writing import is_readable, latex, read, write
 from mdbench.errors import DataError
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 import sympy
 
-from mdbench.datatypes.ode import Ode
+from mdbench.datatypes.ode.data_type import Ode
 from mdbench.runs.plan import select_names
-from mdbench.solvers.ode import FORMS, OdeSystem, integrate, read_system
+from mdbench.datatypes.ode.systems import FORMS, OdeSystem, integrate, read_system
 
 FOLDER = Path(__file__).parent.parent / "datasets" / "ode"
 ODEBENCH = [read_system(path) for path in sorted(FOLDER.glob("*.toml"))]

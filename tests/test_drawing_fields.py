@@ -9,7 +9,7 @@ import pytest
 from pngs import pictures
 
 from mdbench.data.field import Field
-from mdbench.drawing.fields import errors, field_pictures
+from mdbench.datatypes.pde.plots import errors, field_pictures
 from mdbench.drawing.png import LEVELS, UNDEFINED
 
 if TYPE_CHECKING:

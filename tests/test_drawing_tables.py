@@ -8,8 +8,8 @@ from xml.etree import ElementTree as ET
 import pytest
 from house import ROOT
 
-from mdbench.drawing.tables import Curve, table_pictures
-from mdbench.measurements.problem import read_measurements
+from mdbench.datatypes.real.plots import Curve, table_pictures
+from mdbench.datatypes.real.problem import read_measurements
 
 FOLDER = ROOT / "datasets" / "real"
 

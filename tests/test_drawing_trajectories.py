@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from mdbench.data.trajectory import Trajectory
-from mdbench.drawing.trajectories import Found, follow, trajectory_pictures
-from mdbench.solvers.simulation import simulate
+from mdbench.datatypes.ode.plots import Found, follow, trajectory_pictures
+from mdbench.datatypes.ode.simulation import simulate
 
 
 def circle(start: float = 0.0) -> Trajectory:

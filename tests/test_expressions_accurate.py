@@ -12,9 +12,9 @@ import pytest
 from house import ROOT
 
 from mdbench.expressions import parse
-from mdbench.expressions.accurate import accurate_values
+from mdbench.expressions.compensated_eval import accurate_values
 from mdbench.expressions.grammar import read
-from mdbench.solvers.formula import draw, read_problem
+from mdbench.datatypes.srsd.laws import draw, read_problem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -10,10 +10,10 @@ from house import ROOT
 from mdbench.errors import EquationError
 from mdbench.expressions import rewriting
 from mdbench.expressions.atoms import monomial_text
-from mdbench.expressions.contribution import negligible
-from mdbench.expressions.fidelity import Verdict, compare
-from mdbench.expressions.terms import expand
-from mdbench.solvers.ode import OdeSystem, read_system
+from mdbench.expressions.fidelity.contribution import negligible
+from mdbench.expressions.fidelity.compare import Verdict, compare
+from mdbench.expressions.expand import expand
+from mdbench.datatypes.ode.systems import OdeSystem, read_system
 
 NAMES = ("u0", "u1", "u2")
 SYSTEMS = [read_system(path) for path in sorted(Path(ROOT, "datasets", "ode").glob("*.toml"))]

@@ -9,7 +9,7 @@ from house import ROOT
 
 import mdbench
 from mdbench.datatypes import find
-from mdbench.datatypes.shared.terms import beside_the_truth
+from mdbench.datatypes.equations.terms import beside_the_truth
 from mdbench.errors import EquationError
 from mdbench.expressions.scores import compare
 from mdbench.protocols import Protocol

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mdbench.expressions.fidelity import Verdict, compare
-from mdbench.expressions.fitting import fitted_written
+from mdbench.expressions.fidelity.compare import Verdict, compare
+from mdbench.expressions.fidelity.constant_fit import fitted_written
 from mdbench.expressions.grammar import read
-from mdbench.expressions.skeleton import same_skeleton
-from mdbench.expressions.written import Written, written
+from mdbench.expressions.fidelity.skeleton import same_skeleton
+from mdbench.expressions.parametric import Written, written
 
 NAMES = ("x", "y", "z")
 

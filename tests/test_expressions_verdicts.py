@@ -6,8 +6,8 @@ from itertools import product
 
 import pytest
 
-from mdbench.expressions.fidelity import Verdict, compare
-from mdbench.expressions.verdicts import (
+from mdbench.expressions.fidelity.compare import Verdict, compare
+from mdbench.expressions.fidelity.verdict import (
     Findings,
     Numerical,
     Structural,

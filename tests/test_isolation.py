@@ -26,12 +26,13 @@ from isolated import HOME
 from mdbench.data.smoothing import smooth
 from mdbench.methods import find
 from mdbench.records import RecordStore, Status
-from mdbench.runs import attempt, standstill
+from mdbench.runs import standstill
+from mdbench.runs import session as attempt
 from mdbench.runs.choice import Proposals
 from mdbench.runtimes import processes
 from mdbench.runtimes.base import Limits, Prepared
 from mdbench.runtimes.cgroups import can_make
-from mdbench.runtimes.scratch import CLAIM, PREFIX
+from mdbench.runtimes.job_folder import CLAIM, PREFIX
 from mdbench.runtimes.venv import VenvWorker
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from house import ROOT, known, workspace
 from isolated import HOME, Bench
 
 from mdbench.records import Status
-from mdbench.runs import attempt
+from mdbench.runs import session as attempt
 from mdbench.runtimes import cgroups, venv
 
 if TYPE_CHECKING:

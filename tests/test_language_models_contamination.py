@@ -18,8 +18,8 @@ from mdbench.language_models.stub import Stub
 from mdbench.language_models.views import prompt_view, symmetries
 from mdbench.protocols import Protocol
 from mdbench.reports.language_models import probe_rows, read_probes
-from mdbench.runs.contaminating import run_probes
-from mdbench.runs.inventory import Inventory
+from mdbench.language_models.probing import run_probes
+from mdbench.runs.catalog import Inventory
 from mdbench.runs.probe_options import ProbeOptions
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from mdbench.runs.due import make_ready
 from mdbench.runs.execute import execute
 from mdbench.runs.job import begin_job
 from mdbench.runs.plan import RunOptions, make_plan
-from mdbench.runs.slot import Environments, Slot
+from mdbench.runs.worker_pool import Environments, Slot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

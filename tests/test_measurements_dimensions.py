@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mdbench.errors import DataError, EquationError
-from mdbench.measurements.dimensions import consistent, dimension_of
+from mdbench.datatypes.real.dimensions import consistent, dimension_of
 
 UNITS = {"x": "m", "t": "s", "v": "m/s", "m": "kg", "n": "1"}
 RIGHT = [

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mdbench.errors import EquationError
-from mdbench.measurements.law import Law
-from mdbench.measurements.problem import read_measurements
+from mdbench.datatypes.real.law import Law
+from mdbench.datatypes.real.problem import read_measurements
 
 FOLDER = ROOT / "datasets" / "real"
 TABLES = {file.stem: read_measurements(file) for file in sorted(FOLDER.glob("*.toml"))}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mdbench.measurements.pooling import pool, recovery_table
+from mdbench.datatypes.real.pooling import pool, recovery_table
 from mdbench.records import Status
 from mdbench.reports.results import Result
 

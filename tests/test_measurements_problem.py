@@ -9,7 +9,7 @@ import pytest
 from house import ROOT
 
 from mdbench.errors import DataError
-from mdbench.measurements.problem import read_measurements
+from mdbench.datatypes.real.problem import read_measurements
 
 if TYPE_CHECKING:
     from pathlib import Path

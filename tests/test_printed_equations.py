@@ -19,15 +19,15 @@ from printed_code import COMPILER, Compiled, of_julia, of_plain, of_python, of_s
 from printed_mathematics import of_latex, of_mathml
 from reporting import EXAMPLE, boards
 
-from mdbench.drawing.derivations import DerivationLine, derivation_pictures
+from mdbench.datatypes.derivation.plots import DerivationLine, derivation_pictures
 from mdbench.errors import EquationError
 from mdbench.expressions.atoms import monomial_text
 from mdbench.expressions.languages import name_as, names_in, rounded_to, written_as
-from mdbench.expressions.terms import expand
+from mdbench.expressions.expand import expand
 from mdbench.reports.answers import code
 from mdbench.reports.mathml import LONGEST, mathml
 from mdbench.reports.results import Result
-from mdbench.reports.site import page
+from mdbench.reports.html import page
 from mdbench.reports.table import DECIMAL, _rounded
 
 if TYPE_CHECKING:

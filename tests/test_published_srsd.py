@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mdbench.datatypes.srsd import Srsd
-from mdbench.expressions.comparison import normalized_edit_distance
+from mdbench.datatypes.srsd.data_type import Srsd
+from mdbench.expressions.srbench.compare import normalized_edit_distance
 from mdbench.reports.markdown import sets_table
 from mdbench.reports.published import read_published_sets
 from mdbench.reports.results import Result

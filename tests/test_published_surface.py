@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mdbench.datatypes.surface import SurfaceType
+from mdbench.datatypes.surface.data_type import SurfaceType
 from mdbench.reports.markdown import sets_table, variants_table
 from mdbench.reports.published import read_published_sets
 from mdbench.reports.results import Result

@@ -8,7 +8,7 @@ from reporting import boards, data
 
 from mdbench.reports.categories import Category, by_category, heading
 from mdbench.reports.results import Result
-from mdbench.reports.site import page
+from mdbench.reports.html import page
 
 GROUPS = {
     "all": ["a", "b", "c", "d"],

@@ -10,10 +10,10 @@ from reporting import SPECS, result
 from scipy import stats
 
 from mdbench.errors import UsageError
-from mdbench.reports.changes import changes
+from mdbench.reports.diff import changes
 
 if TYPE_CHECKING:
-    from mdbench.reports.changes import Changes
+    from mdbench.reports.diff import Changes
     from mdbench.reports.results import Result
 
 SYSTEMS = [f"system-{number}" for number in range(12)]

@@ -13,7 +13,7 @@ from mdbench.cli import main
 from mdbench.language_models.contamination import Probed, Probes
 from mdbench.reports.language_models import asked, asking_row, curves
 from mdbench.reports.results import Result, standing
-from mdbench.reports.site import page
+from mdbench.reports.html import page
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -22,7 +22,7 @@ from test_reports_site import html
 
 from mdbench.cli import main
 from mdbench.errors import RecordsError, UsageError
-from mdbench.reports.live import AWAY_SECONDS, MOST_CLIENTS, LivePage, LiveServer, stamp
+from mdbench.reports.server import AWAY_SECONDS, MOST_CLIENTS, LivePage, LiveServer, stamp
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,7 +11,7 @@ from reporting import TEXTS, data
 
 from mdbench import datatypes
 from mdbench.data.npz import write_field, write_npz
-from mdbench.datatypes.ode import Ode
+from mdbench.datatypes.ode.data_type import Ode
 from mdbench.datatypes.seam.pictures import Drawn, Shown
 from mdbench.errors import MdbenchError
 from mdbench.protocols import Protocol

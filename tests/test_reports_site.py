@@ -17,9 +17,9 @@ from mdbench.cli import main
 from mdbench.data.field import Field
 from mdbench.data.trajectory import Trajectory
 from mdbench.datatypes.seam.pictures import Drawn
-from mdbench.datatypes.shared.derivatives import smooths
-from mdbench.drawing.fields import field_pictures
-from mdbench.drawing.trajectories import Found, trajectory_pictures
+from mdbench.datatypes.equations.derivatives import smooths
+from mdbench.datatypes.pde.plots import field_pictures
+from mdbench.datatypes.ode.plots import Found, trajectory_pictures
 from mdbench.protocols import Protocol
 from mdbench.reports import leaderboard
 from mdbench.reports.circumstances import as_given
@@ -27,7 +27,7 @@ from mdbench.reports.columns import cells, columns, undecided
 from mdbench.reports.figures import figures
 from mdbench.reports.leaderboard import Kind
 from mdbench.reports.results import Result
-from mdbench.reports.site import page
+from mdbench.reports.html import page
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mdbench.errors import UsageError
-from mdbench.runs.backends import open_backend
-from mdbench.runs.dask_cluster import DaskCluster
+from mdbench.backends.select import open_backend
+from mdbench.backends.dask import DaskCluster
 from mdbench.runs.plan import TASKS
-from mdbench.runs.slurm import Slurm
+from mdbench.backends.slurm import Slurm
 from mdbench.runs.spec import RunOptions
 from mdbench.runs.study import Study
-from mdbench.runs.threads import Threads
+from mdbench.backends.local import Threads
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from mdbench.runs.backend import Backend
+    from mdbench.backends.base import Backend
 
 
 def asked(**given: object) -> RunOptions:

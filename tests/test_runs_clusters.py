@@ -20,10 +20,10 @@ from one_node_slurm import missing, one_node_slurm
 
 from mdbench.errors import UnavailableError, UsageError
 from mdbench.records import Status
-from mdbench.runs.dask_cluster import DaskCluster
+from mdbench.backends.dask import DaskCluster
 from mdbench.runs.execute import execute
-from mdbench.runs.node import NodeOrder, NodeProcess
-from mdbench.runs.slurm import Slurm
+from mdbench.backends.node import NodeOrder, NodeProcess
+from mdbench.backends.slurm import Slurm
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

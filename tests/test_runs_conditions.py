@@ -20,7 +20,7 @@ from mdbench.runs.conditions import Energy
 from mdbench.runs.execute import execute
 from mdbench.runs.outcome import Outcome
 from mdbench.runs.plan import RunOptions, make_plan
-from mdbench.runs.threads import Threads
+from mdbench.backends.local import Threads
 from mdbench.runtimes.cores import pinned, pinned_to
 from mdbench.runtimes.launch import from_lasting_thread
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mdbench.records import Record
-    from mdbench.runs.inventory import Inventory
+    from mdbench.runs.catalog import Inventory
 
 TELLS = """
 import os

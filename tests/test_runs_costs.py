@@ -16,7 +16,7 @@ from mdbench.cli import main
 from mdbench.cli.planning import as_json
 from mdbench.errors import RecordsError
 from mdbench.records import RecordStore, Status
-from mdbench.runs.costs import COVERAGE, DRAWS, Forecast, _Total, forecast
+from mdbench.runs.forecast import COVERAGE, DRAWS, Forecast, _Total, forecast
 from mdbench.runs.due import explain
 from mdbench.runs.execute import execute
 from mdbench.runs.past import read_past

@@ -31,22 +31,22 @@ from house import (
 
 from mdbench import datatypes
 from mdbench.children import Child
-from mdbench.datatypes.ode import Ode
+from mdbench.datatypes.ode.data_type import Ode
 from mdbench.errors import MdbenchError, RecordsError, ScorerError, UnavailableError
 from mdbench.expressions import counter
 from mdbench.protocols import Protocol
 from mdbench.records import SCHEMA, Record, RecordStore, Status, comparable
 from mdbench.records.store import RecordWriter
-from mdbench.runs import attempt
+from mdbench.runs import session as attempt
 from mdbench.runs.execute import Summary, execute
 from mdbench.runs.plan import RunOptions, make_plan
 from mdbench.runtimes import processes
-from mdbench.runtimes.programs import running
-from mdbench.solvers import simulation
+from mdbench.runtimes.environments.subprocesses import running
+from mdbench.datatypes.ode import simulation
 
 if TYPE_CHECKING:
     from mdbench.datatypes.seam.answers import Answer, Choice, Scores
-    from mdbench.datatypes.shared.equations import EquationTask
+    from mdbench.datatypes.equations.base import EquationTask
     from mdbench.methods import Method
     from mdbench.runs.outcome import Outcome
     from mdbench.runs.spec import JobSpec

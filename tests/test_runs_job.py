@@ -15,11 +15,11 @@ from mdbench.errors import UsageError
 from mdbench.records import Record, Status, comparable
 from mdbench.runs.due import isolated_parts, ready
 from mdbench.runs.execute import execute
-from mdbench.runs.inventory import Inventory
+from mdbench.runs.catalog import Inventory
 from mdbench.runs.job import begin_job, run_job
 from mdbench.runs.patience import Patience
 from mdbench.runs.plan import RunOptions, make_plan
-from mdbench.runs.slot import Environments, Slot
+from mdbench.runs.worker_pool import Environments, Slot
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,7 +10,7 @@ from mdbench.datatypes import find
 from mdbench.datatypes.seam.answers import RawAnswer
 from mdbench.protocols import Protocol
 from mdbench.records import Status
-from mdbench.runs.judgement import judged
+from mdbench.runs.scoring import judged
 from mdbench.runs.outcome import Outcome
 
 if TYPE_CHECKING:

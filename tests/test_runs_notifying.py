@@ -21,8 +21,8 @@ import mdbench
 from mdbench.cli import main, running
 from mdbench.errors import DataError, UsageError
 from mdbench.records import RecordStore
-from mdbench.runs.notifying import notifying
-from mdbench.runs.typed import read_command
+from mdbench.runs.notify import notifying
+from mdbench.runs.options import read_command
 
 if TYPE_CHECKING:
     from mdbench.runs.spec import JobSpec

@@ -11,12 +11,12 @@ from house import HereRuntime, Quiet, add_method, workspace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mdbench.runs.backend import Expectation
-from mdbench.runs.costs import expectations
+from mdbench.backends.base import Expectation
+from mdbench.runs.forecast import expectations
 from mdbench.runs.execute import execute
-from mdbench.runs.order import WaitingLine, longest_first
+from mdbench.backends.queue import WaitingLine, longest_first
 from mdbench.runs.plan import RunOptions, make_plan
-from mdbench.runs.shards import deal
+from mdbench.backends.shards import deal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,7 +78,7 @@ def test_whoever_holds_a_worker_keeps_to_its_method_for_a_turn(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now = [0.0]
-    monkeypatch.setattr("mdbench.runs.order.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("mdbench.backends.queue.time.monotonic", lambda: now[0])
     waiting = line([*jobs(*[1.0] * 9, method="a"), *jobs(*[1.0] * 9, method="b")])
     held: str | None = None
     taken = ""

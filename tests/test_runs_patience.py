@@ -13,8 +13,8 @@ from mdbench.records import RERUN_ALWAYS, Status
 from mdbench.runs.execute import execute
 from mdbench.runs.patience import LONGEST_WAIT_S, Patience
 from mdbench.runs.plan import RunOptions, make_plan
-from mdbench.runs.slot import Environments
-from mdbench.runs.typed import read_count, read_rerun
+from mdbench.runs.worker_pool import Environments
+from mdbench.runs.options import read_count, read_rerun
 from mdbench.runtimes.base import WorkerGoneError
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from mdbench.runs.repeats import (
     largest_difference,
     repeated,
 )
-from mdbench.runtimes import choose
+from mdbench.runtimes import select as choose
 
 if TYPE_CHECKING:
     from mdbench.workspace import Workspace

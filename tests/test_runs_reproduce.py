@@ -9,7 +9,7 @@ import pytest
 from house import HereRuntime, add_method, workspace
 
 from mdbench.cli import main
-from mdbench.runtimes import choose
+from mdbench.runtimes import select as choose
 
 if TYPE_CHECKING:
     from mdbench.workspace import Workspace

@@ -14,9 +14,9 @@ from house import HereRuntime, add_method, workspace
 from mdbench.cli import main
 from mdbench.errors import RecordsError
 from mdbench.records import Record, RecordStore, Status, key_of
-from mdbench.runs.inventory import Inventory
+from mdbench.runs.catalog import Inventory
 from mdbench.runs.rescore import _PIECE, rescored
-from mdbench.runtimes import choose
+from mdbench.runtimes import select as choose
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

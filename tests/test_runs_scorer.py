@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from house import workspace
 
-from mdbench.datatypes import pde
-from mdbench.datatypes.derivation import DerivationType as Derivation
-from mdbench.datatypes.ode import Ode
-from mdbench.datatypes.real import Real
-from mdbench.datatypes.srsd import Srsd
-from mdbench.datatypes.surface import SurfaceType
+from mdbench.datatypes.pde import data_type as pde
+from mdbench.datatypes.derivation.data_type import DerivationType as Derivation
+from mdbench.datatypes.ode.data_type import Ode
+from mdbench.datatypes.real.data_type import Real
+from mdbench.datatypes.srsd.data_type import Srsd
+from mdbench.datatypes.surface.data_type import SurfaceType
 from mdbench.runs import scorer
-from mdbench.runs.inventory import Inventory
+from mdbench.runs.catalog import Inventory
 from mdbench.runs.scorer import digest, scorer_of, sources
 
 if TYPE_CHECKING:

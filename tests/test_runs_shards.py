@@ -15,9 +15,9 @@ from house import HereRuntime, Quiet
 from mdbench.errors import MdbenchError, RecordsError, UnavailableError, UsageError
 from mdbench.records import RecordStore, Status
 from mdbench.runs.execute import execute
-from mdbench.runs.node import NodeOrder
-from mdbench.runs.shards import Gathering, Shard, ShardFiles, bring_home, merge, rounds_in
-from mdbench.runs.slurm import Slurm, active
+from mdbench.backends.node import NodeOrder
+from mdbench.backends.shards import Gathering, Shard, ShardFiles, bring_home, merge, rounds_in
+from mdbench.backends.slurm import Slurm, active
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -118,7 +118,7 @@ def test_what_is_no_record_is_told(files: ShardFiles) -> None:
 def test_a_task_begun_again_goes_on(
     plan: Plan, files: ShardFiles, done: Sequence[Record], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mdbench.runs.shards.signal.signal", lambda *_: None)
+    monkeypatch.setattr("mdbench.backends.shards.signal.signal", lambda *_: None)
     monkeypatch.setattr("mdbench.runs.calibration.SECONDS", 0.0)
     first, second, *_ = lines(done)
     left_by(files, 0, first, second[:50])
@@ -144,7 +144,7 @@ def test_a_node_that_can_do_nothing_says_so(files: ShardFiles, tmp_path: Path) -
     order = replace(files.order, opens=no_docker)
     other = ShardFiles.make(tmp_path, order, files.shards)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mdbench.runs.shards.signal.signal", lambda *_: None)
+        patch.setattr("mdbench.backends.shards.signal.signal", lambda *_: None)
         Shard(other.folder, 0, 1e6)()
     ((host, message, hint),) = other.troubles()
     assert "No Docker engine answers." in message

@@ -19,8 +19,8 @@ from mdbench.errors import UsageError
 from mdbench.protocols import Protocol
 from mdbench.records import Record, RecordStore
 from mdbench.runs.spec import JobSpec, Kept, RunOptions, Terms, declared
-from mdbench.runs.typed import Typed, read, typed_fields
-from mdbench.runtimes import choose
+from mdbench.runs.options import Typed, read, typed_fields
+from mdbench.runtimes import select as choose
 
 if TYPE_CHECKING:
     from mdbench.workspace import Workspace
@@ -197,7 +197,7 @@ def test_a_new_field_is_declared_once() -> None:
 
 TOY = """
 from mdbench.datatypes.seam.questions import Option
-from mdbench.datatypes.ode import Ode
+from mdbench.datatypes.ode.data_type import Ode
 
 class Toy(Ode):
     name = "toy"

@@ -22,7 +22,7 @@ from mdbench.runs.execute import execute
 from mdbench.runs.plan import make_plan
 from mdbench.runs.spec import JobSpec, RunOptions
 from mdbench.runs.study import Study, study_text
-from mdbench.runs.typed import typed_fields
+from mdbench.runs.options import typed_fields
 
 if TYPE_CHECKING:
     from mdbench.workspace import Workspace

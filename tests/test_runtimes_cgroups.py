@@ -13,7 +13,7 @@ from house import known
 
 from mdbench.runtimes import cgroups
 from mdbench.runtimes.cgroups import Group, can_make, group_of, make_group
-from mdbench.runtimes.costs import Meter
+from mdbench.runtimes.usage import Meter
 
 USES = "x = bytearray(b'1') * (150 * 2**20); t = 0\nfor i in range(10**7): t += i"
 

@@ -6,7 +6,7 @@ import pytest
 
 from mdbench.errors import UnavailableError, UsageError
 from mdbench.runtimes import bubblewrap
-from mdbench.runtimes.choose import open_runtime, parse_requirements
+from mdbench.runtimes.select import open_runtime, parse_requirements
 from mdbench.runtimes.docker import DockerRuntime
 
 if TYPE_CHECKING:

@@ -17,8 +17,9 @@ from zipfile import ZipFile
 import pytest
 
 from mdbench.errors import MethodError, UnavailableError
-from mdbench.runtimes import bubblewrap, cgroups, environments
-from mdbench.runtimes.environments import Environment, lock_requirements, prepare
+from mdbench.runtimes import bubblewrap, cgroups
+from mdbench.runtimes.environments import venvs as environments
+from mdbench.runtimes.environments.venvs import Environment, lock_requirements, prepare
 
 pytestmark = pytest.mark.build
 

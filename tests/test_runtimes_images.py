@@ -21,8 +21,10 @@ from packaging.tags import sys_tags
 
 from mdbench import methods
 from mdbench.errors import MethodError, UnavailableError
-from mdbench.runtimes import base_images, docker_cli, wheels
-from mdbench.runtimes.images import Base, Images, MethodImage
+from mdbench.runtimes.environments import base_images
+from mdbench.runtimes.environments import docker_cli
+from mdbench.runtimes.environments import wheels
+from mdbench.runtimes.environments.images import Base, Images, MethodImage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -315,7 +317,7 @@ def test_what_is_built_from_its_source_is_refused_before_anything_is_fetched(
 def test_what_a_killed_build_leaves_is_removed_at_the_next_start(tmp_path: Path) -> None:
     code = (
         "import os\n"
-        "from mdbench.runtimes.images import _context\n"
+        "from mdbench.runtimes.environments.images import _context\n"
         "with _context('FROM x', {'mdbench.content': 'y'}, print) as folder:\n"
         "    assert (folder / 'Dockerfile').is_file()\n"
         "    os._exit(9)\n"
@@ -326,7 +328,7 @@ def test_what_a_killed_build_leaves_is_removed_at_the_next_start(tmp_path: Path)
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment, check=False)
     assert done.returncode == 9
     assert list(temporary.iterdir())
-    again = "from mdbench.runtimes.scratch import remove_left_over; remove_left_over()"
+    again = "from mdbench.runtimes.job_folder import remove_left_over; remove_left_over()"
     subprocess.run([sys.executable, "-c", again], cwd=ROOT, env=environment, check=True)
     assert list(temporary.iterdir()) == []
 

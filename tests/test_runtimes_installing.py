@@ -10,7 +10,7 @@ import pytest
 from house import ROOT
 
 from mdbench.errors import UnavailableError
-from mdbench.runtimes.installing import (
+from mdbench.runtimes.environments.uv import (
     STAMP,
     cache_for_uv,
     compile_bytecode,
@@ -19,7 +19,7 @@ from mdbench.runtimes.installing import (
     run_uv,
     split_requirements,
 )
-from mdbench.runtimes.pip_settings import UvSettings
+from mdbench.runtimes.environments.pip_settings import UvSettings
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mdbench.runtimes import manifest
-from mdbench.runtimes.installing import STAMP, make_once
+from mdbench.runtimes.environments import manifest
+from mdbench.runtimes.environments.uv import STAMP, make_once
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 from house import ROOT, wait_until
 
-from mdbench.runtimes import scratch
-from mdbench.runtimes.scratch import (
+from mdbench.runtimes import job_folder as scratch
+from mdbench.runtimes.job_folder import (
     CLAIM,
     PREFIX,
     SET_ASIDE,
@@ -43,7 +43,7 @@ def test_a_folder_lives_as_long_as_it_is_needed(tmp_path: Path) -> None:
 
 
 def test_what_the_killed_have_left_is_removed() -> None:
-    code = "import os; from mdbench.runtimes.scratch import Scratch; s = Scratch(); os._exit(9)"
+    code = "import os; from mdbench.runtimes.job_folder import Scratch; s = Scratch(); os._exit(9)"
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False)
     (gone,) = remove_left_over()
     assert not gone.exists()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mdbench.runtimes.base import Limits
-from mdbench.runtimes.costs import Meter
+from mdbench.runtimes.usage import Meter
 from mdbench.runtimes.watchdog import Watchdog
 
 if TYPE_CHECKING:

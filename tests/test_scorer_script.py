@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from house import ROOT
 
-from mdbench.expressions import fidelity, rewriting
-from mdbench.expressions.comparison import symbolic_solution
-from mdbench.expressions.fidelity import MAX_SECONDS, Verdict, compare
+from mdbench.expressions import rewriting
+from mdbench.expressions.fidelity import compare as fidelity
+from mdbench.expressions.srbench.compare import symbolic_solution
+from mdbench.expressions.fidelity.compare import MAX_SECONDS, Verdict, compare
 from mdbench.expressions.grammar import read
-from mdbench.expressions.precise import differ, exactly, precise_value
+from mdbench.expressions.interval_eval import differ, exactly, precise_value
 
 if TYPE_CHECKING:
     from types import ModuleType

@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import brentq
 
 from mdbench.data.derivatives import accurate_derivative
-from mdbench.solvers.channel_waves import StokesModes, repeating_channel, vortices
+from mdbench.datatypes.pde.solvers.channel_waves import StokesModes, repeating_channel, vortices
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

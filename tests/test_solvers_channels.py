@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from mdbench.data.derivatives import accurate_derivative
-from mdbench.solvers.channel_waves import vortices
-from mdbench.solvers.channels import Obstacle, cylinder_mesh, empty_channel, past_cylinder
-from mdbench.solvers.elements import kuhn_mesh
-from mdbench.solvers.navier_stokes import Flow, Spaces, Walls, ipcs
-from mdbench.solvers.species import LinearSpecies, QuadraticSpecies, Reaction
+from mdbench.datatypes.pde.solvers.channel_waves import vortices
+from mdbench.datatypes.pde.solvers.channels import Obstacle, cylinder_mesh, empty_channel, past_cylinder
+from mdbench.datatypes.pde.solvers.elements import kuhn_mesh
+from mdbench.datatypes.pde.solvers.navier_stokes import Flow, Spaces, Walls, ipcs
+from mdbench.datatypes.pde.solvers.species import LinearSpecies, QuadraticSpecies, Reaction
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

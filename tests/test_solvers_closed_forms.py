@@ -7,8 +7,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from mdbench.solvers.closed_forms import drifting_gaussian, translation, warmed_ground
-from mdbench.solvers.elements import soil
+from mdbench.datatypes.pde.solvers.closed_forms import drifting_gaussian, translation, warmed_ground
+from mdbench.datatypes.pde.solvers.elements import soil
 
 
 def test_a_translation_moves_the_profile_and_nothing_else() -> None:

@@ -11,7 +11,7 @@ from house import ROOT
 from scipy import stats
 
 from mdbench.errors import DataError
-from mdbench.solvers.formula import FormulaProblem, Spread, draw, read_problem
+from mdbench.datatypes.srsd.laws import FormulaProblem, Spread, draw, read_problem
 
 if TYPE_CHECKING:
     from pathlib import Path

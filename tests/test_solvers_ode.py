@@ -12,7 +12,7 @@ import pytest
 import sympy
 
 from mdbench.errors import DataError
-from mdbench.solvers.ode import integrate, read_system
+from mdbench.datatypes.ode.systems import integrate, read_system
 
 FOLDER = Path(__file__).parents[1] / "datasets" / "ode"
 SYSTEMS = {system.id: system for system in map(read_system, FOLDER.glob("*.toml"))}

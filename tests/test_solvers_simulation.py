@@ -8,9 +8,9 @@ from house import ROOT
 
 from mdbench.errors import DataError
 from mdbench.expressions import parse
-from mdbench.solvers.integrating import compiled
-from mdbench.solvers.ode import integrate, read_system
-from mdbench.solvers.simulation import Ending, simulate, trajectory_r2
+from mdbench.datatypes.ode.integrator import compiled
+from mdbench.datatypes.ode.systems import integrate, read_system
+from mdbench.datatypes.ode.simulation import Ending, simulate, trajectory_r2
 
 T = np.linspace(0.0, 2.0, 21)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from mdbench.solvers import spectral
+from mdbench.datatypes.pde.solvers import spectral
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from mdbench.expressions.grammar import read
-from mdbench.surfaces.clouds import Shape, zeros_of
-from mdbench.surfaces.level_sets import gradient, level_set, onto
-from mdbench.surfaces.quotients import fraction
+from mdbench.datatypes.surface.clouds import Shape, zeros_of
+from mdbench.datatypes.surface.level_sets import gradient, level_set, onto
+from mdbench.datatypes.surface.quotients import fraction
 
 if TYPE_CHECKING:
-    from mdbench.surfaces.level_sets import LevelSet
+    from mdbench.datatypes.surface.level_sets import LevelSet
 
 LOW, HIGH = np.full(3, -5.0), np.full(3, 5.0)
 SPHERE = "x**2 + y**2 + z**2 - 9"

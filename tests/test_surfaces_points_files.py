@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mdbench.errors import DataError
-from mdbench.surfaces.points_files import ENDINGS, read_points
+from mdbench.datatypes.surface.points_files import ENDINGS, read_points
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,7 +12,7 @@ import sympy
 from house import ROOT
 
 from mdbench.errors import DataError
-from mdbench.surfaces.problem import (
+from mdbench.datatypes.surface.problem import (
     REPRESENTATIONS,
     TrueSurface,
     draw_rows,

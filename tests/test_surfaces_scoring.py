@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from house import ROOT
 
-from mdbench.surfaces import scoring
-from mdbench.surfaces.clouds import POINTS, Shape, floor_of, placed, true_points
-from mdbench.surfaces.families import failure, families
-from mdbench.surfaces.problem import read_surface
-from mdbench.surfaces.tables import WORST, may_be_solution, pooled_nmse
+from mdbench.datatypes.surface import scoring
+from mdbench.datatypes.surface.clouds import POINTS, Shape, floor_of, placed, true_points
+from mdbench.datatypes.surface.families import failure, families
+from mdbench.datatypes.surface.problem import read_surface
+from mdbench.datatypes.surface.tables import WORST, may_be_solution, pooled_nmse
 
 BOX = ((-5.0, 5.0), (-5.0, 5.0))
 PLANE = Shape("explicit", ("x", "y"), ("x",), BOX)

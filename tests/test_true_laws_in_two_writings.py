@@ -15,7 +15,9 @@ import pytest
 import sympy
 from house import ROOT
 
-from mdbench.datatypes import ode, pde, srsd
+from mdbench.datatypes.ode import data_type as ode
+from mdbench.datatypes.pde import data_type as pde
+from mdbench.datatypes.srsd import data_type as srsd
 from mdbench.datatypes.seam.answers import RawAnswer
 from mdbench.errors import AnswerError
 from mdbench.protocols import Protocol
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mdbench.datatypes.seam.questions import Dataset
-    from mdbench.datatypes.shared.equations import EquationType
+    from mdbench.datatypes.equations.base import EquationType
 
 _DECIMAL = re.compile(r"(?<![\w.])(\d+\.\d*(?:e[-+]?\d+)?|\d+e[-+]?\d+)", re.IGNORECASE)
 _THIRDS, _SEVENTHS = r"(\g<0>/3 + 2*\g<0>/3)", r"(\g<0>/7 + 6*\g<0>/7)"

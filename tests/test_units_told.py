@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from house import ROOT, HereRuntime, Quiet, add_method, workspace
 
-from mdbench.datatypes.real import Real
-from mdbench.measurements.dimensions import dimension_of, si_exponents
+from mdbench.datatypes.real.data_type import Real
+from mdbench.datatypes.real.dimensions import dimension_of, si_exponents
 from mdbench.protocols import Protocol
 from mdbench.records import Status
 from mdbench.runs.execute import execute

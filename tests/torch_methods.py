@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from house import ROOT
 from inside import inside
 
-from mdbench.runtimes.environments import prepare
+from mdbench.runtimes.environments.venvs import prepare
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -19,9 +19,9 @@ from mdbench.authoring.truths import check_truths, read_wrong_answers
 from mdbench.cli.exits import Exit
 from mdbench.drawing.numbers import cleanest_first, noise_name, scientific
 from mdbench.errors import UsageError
-from mdbench.runs.inventory import Inventory
+from mdbench.runs.catalog import Inventory
 from mdbench.runs.plan import NOISE_LEVELS, select_names
-from mdbench.runtimes.choose import open_runtime
+from mdbench.runtimes.select import open_runtime
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

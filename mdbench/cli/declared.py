@@ -15,12 +15,12 @@ from mdbench.cli.completing import COMPLETIONS
 from mdbench.errors import UsageError
 from mdbench.runs.spec import RunOptions
 from mdbench.runs.study import STUDY, Study, asked_for
-from mdbench.runs.typed import option_key, read, told_words, typed_fields
+from mdbench.runs.options import option_key, read, told_words, typed_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mdbench.runs.typed import Typed
+    from mdbench.runs.options import Typed
 
 __all__ = ["OPEN", "OpenCommand", "Told", "several", "with_options_of", "with_run_options"]
 

@@ -11,8 +11,8 @@ from mdbench.drawing.numbers import counted
 from mdbench.errors import UsageError
 from mdbench.protocols import Protocol
 from mdbench.runs.advising import of_dataset
-from mdbench.runs.inventory import Inventory
-from mdbench.runs.typed import read_words
+from mdbench.runs.catalog import Inventory
+from mdbench.runs.options import read_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -17,7 +17,7 @@ from mdbench import methods
 from mdbench.cli.exits import Exit
 from mdbench.errors import MdbenchError, MethodError
 from mdbench.runs.plan import slots
-from mdbench.runtimes.choose import open_runtime
+from mdbench.runtimes.select import open_runtime
 
 if TYPE_CHECKING:
     from rich.console import Console

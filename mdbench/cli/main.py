@@ -23,7 +23,7 @@ from mdbench.cli.watching import watch
 from mdbench.errors import MdbenchError, UsageError
 from mdbench.runs.probe_options import ProbeOptions
 from mdbench.runs.study import Study  # noqa: TC001 - the command line is made of it
-from mdbench.runs.typed import read_jobs, read_protocol, read_snr
+from mdbench.runs.options import read_jobs, read_protocol, read_snr
 
 __all__ = ["main"]
 

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 from rich.markup import escape
 
 from mdbench.drawing.numbers import counted
-from mdbench.runs.costs import COVERAGE, Expected, forecast
+from mdbench.runs.forecast import COVERAGE, Expected, forecast
 from mdbench.runs.plan import make_plan
-from mdbench.runtimes.choose import open_runtime
+from mdbench.runtimes.select import open_runtime
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from mdbench.runs.costs import Cost, Forecast
+    from mdbench.runs.forecast import Cost, Forecast
     from mdbench.runs.study import Study
 
 __all__ = ["as_json", "show_plan"]

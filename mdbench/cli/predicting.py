@@ -18,7 +18,7 @@ from mdbench.drawing.numbers import counted
 from mdbench.errors import UsageError, did_you_mean
 from mdbench.expressions import parse
 from mdbench.reports.answers import states_of
-from mdbench.solvers.simulation import Ending, simulate
+from mdbench.datatypes.ode.simulation import Ending, simulate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from mdbench.errors import UnavailableError
 from mdbench.runtimes.base import ENFORCED
-from mdbench.runtimes.choose import RUNTIMES, open_runtime
+from mdbench.runtimes.select import RUNTIMES, open_runtime
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -119,7 +119,7 @@ def _finite(value: Any) -> Any:
 def html_of(results: Sequence[Result], *, title: str, probes: Sequence[Probes] = ()) -> str:
     """Make the page of results."""
     from mdbench.reports.pictures import Pictures
-    from mdbench.reports.site import page
+    from mdbench.reports.html import page
 
     workspace = _workspace()
     return page(

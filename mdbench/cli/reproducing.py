@@ -22,7 +22,7 @@ from mdbench.runs.execute import execute
 from mdbench.runs.repeats import Sameness, repeated
 from mdbench.runs.reproduce import RESULT, differences, plans_of
 from mdbench.runs.spec import JobSpec
-from mdbench.runtimes.choose import open_runtime
+from mdbench.runtimes.select import open_runtime
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:

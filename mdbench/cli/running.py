@@ -26,12 +26,12 @@ from mdbench.records import ANSWERED, Measured, Record, Status
 from mdbench.reports.columns import ALARM, beaten, written
 from mdbench.reports.table import answers, failures, run_table, summary
 from mdbench.runs.advising import advice
-from mdbench.runs.backends import open_backend
+from mdbench.backends.select import open_backend
 from mdbench.runs.due import explain
 from mdbench.runs.execute import execute
-from mdbench.runs.notifying import notifying
+from mdbench.runs.notify import notifying
 from mdbench.runs.plan import make_plan
-from mdbench.runtimes.choose import open_runtime
+from mdbench.runtimes.select import open_runtime
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from mdbench.cli.reporting import html_of, read_results
 from mdbench.drawing.numbers import counted, noise_name, scientific
 from mdbench.errors import MethodError, UsageError
 from mdbench.reports.bundle import opened, write_bundle
-from mdbench.reports.changes import changes
+from mdbench.reports.diff import changes
 from mdbench.reports.columns import written
 from mdbench.reports.language_models import read_probes
 from mdbench.workspace import Workspace
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from mdbench.metrics.spec import MetricSpec
-    from mdbench.reports.changes import Change, Changes, MethodChange
+    from mdbench.reports.diff import Change, Changes, MethodChange
     from mdbench.reports.results import Result
 
 __all__ = ["as_json", "bundle", "compare"]

@@ -42,7 +42,7 @@ def watch(
     from mdbench.cli.reporting import html_of, read_results
     from mdbench.reports.bundle import opened
     from mdbench.reports.language_models import read_probes
-    from mdbench.reports.live import LivePage, LiveServer
+    from mdbench.reports.server import LivePage, LiveServer
 
     def make() -> str:
         with opened(folder) as place:

@@ -8,7 +8,7 @@ is scored (`DataType.judge`, `DataType.metrics`) and how candidates are compared
 any of them measures.
 
 Data types whose answers are equations inherit all of this but the data from
-`mdbench.datatypes.shared.equations.EquationType`.
+`mdbench.datatypes.equations.base.EquationType`.
 """
 
 from __future__ import annotations

@@ -5,6 +5,6 @@ limits on everything, and never given to ``eval`` or to SymPy's parser.  Importi
 does not import SymPy.
 """
 
-from .equation import Equation, parse
+from mdbench.expressions.equation import Equation, parse
 
 __all__ = ["Equation", "parse"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .tree import Call, Chain, Negation, Node, Power, value
+from mdbench.expressions.tree import Call, Chain, Negation, Node, Power, value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import sympy
 from sympy.parsing.sympy_parser import parse_expr
 
-from .edit_distance import Tree
-from .shortcuts import shortcuts
+from mdbench.expressions.srbench.tree_edit_distance import Tree
+from mdbench.expressions.sympy_speedups import shortcuts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

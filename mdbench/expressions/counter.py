@@ -7,7 +7,7 @@ from typing import Any
 from mdbench.children import Child
 from mdbench.errors import EquationError
 
-from .grammar import read
+from mdbench.expressions.grammar import read
 
 __all__ = ["MAX_BYTES", "MAX_SECONDS", "answer", "complexity"]
 
@@ -44,7 +44,7 @@ def answer(question: dict[str, Any]) -> dict[str, Any]:
     """Count the nodes of ``text`` with its ``variables``: the child's side."""
     from sympy import Symbol  # noqa: PLC0415 - the parent does without
 
-    from .symbolic import nodes, to_sympy  # noqa: PLC0415 - as above
+    from mdbench.expressions.symbolic import nodes, to_sympy  # noqa: PLC0415 - as above
 
     variables = question["variables"]
     tree = read(question["text"], variables)

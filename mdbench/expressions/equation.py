@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import counter
-from .grammar import check, read
-from .linear import Linear, linear
-from .tree import Node, Number, Variable, constants, pieces, value
+from mdbench.expressions import counter
+from mdbench.expressions.grammar import check, read
+from mdbench.expressions.linear import Linear, linear
+from mdbench.expressions.tree import Node, Number, Variable, constants, pieces, value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -193,7 +193,7 @@ class Equation:
         """
         from sympy import Symbol  # noqa: PLC0415 - 0.6 s that most runs can do without
 
-        from .symbolic import to_sympy  # noqa: PLC0415 - as above
+        from mdbench.expressions.symbolic import to_sympy  # noqa: PLC0415 - as above
 
         assumptions = {"real": True} if real else {}
         return to_sympy(self._tree, {name: Symbol(name, **assumptions) for name in self.variables})

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from mdbench.errors import EquationError
 
 if TYPE_CHECKING:
-    from .tree import Number
+    from mdbench.expressions.tree import Number
 
 __all__ = ["bounded", "float_of", "number", "number_power", "simple"]
 

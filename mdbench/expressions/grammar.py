@@ -24,8 +24,8 @@ import numpy as np
 
 from mdbench.errors import MOST_SHOWN, EquationError
 
-from .functions import ALIASES, CONSTANTS, FUNCTIONS, SAME_MEANING
-from .tree import Call, Chain, Negation, Node, Number, Power, Variable, value
+from mdbench.expressions.functions import ALIASES, CONSTANTS, FUNCTIONS, SAME_MEANING
+from mdbench.expressions.tree import Call, Chain, Negation, Node, Number, Power, Variable, value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection

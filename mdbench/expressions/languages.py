@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from mdbench.errors import UsageError, did_you_mean
 
-from .functions import ALIASES, CONSTANTS, FUNCTIONS
-from .grammar import check, read
-from .setting import Alphabet, Setter
-from .tree import Call, Chain, Negation, Node, Number, Power, Variable
+from mdbench.expressions.functions import ALIASES, CONSTANTS, FUNCTIONS
+from mdbench.expressions.grammar import check, read
+from mdbench.expressions.setting import Alphabet, Setter
+from mdbench.expressions.tree import Call, Chain, Negation, Node, Number, Power, Variable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from .setting import End
+    from mdbench.expressions.setting import End
 
 __all__ = ["LANGUAGES", "name_as", "names_in", "rounded_to", "sympy_symbols", "written_as"]
 

@@ -21,7 +21,7 @@ from collections import Counter
 from functools import lru_cache
 from typing import NamedTuple
 
-from .grammar import MAX_NODES
+from mdbench.expressions.grammar import MAX_NODES
 
 __all__ = ["Linear", "linear"]
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from mdbench.children import Child
 
-from .counter import MAX_BYTES
+from mdbench.expressions.counter import MAX_BYTES
 
 __all__ = ["rewritten"]
 

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mdbench.errors import EquationError, UsageError, did_you_mean
 
-from . import comparison, fidelity
-from .equation import parse
-from .functions import CONSTANTS, FUNCTIONS
-from .grammar import NO_NUMBERS, check
+from mdbench.expressions.srbench import compare as comparison
+from mdbench.expressions.fidelity import compare as fidelity
+from mdbench.expressions.equation import parse
+from mdbench.expressions.functions import CONSTANTS, FUNCTIONS
+from mdbench.expressions.grammar import NO_NUMBERS, check
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

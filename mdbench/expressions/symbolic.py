@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import sympy
 
-from .functions import CONSTANTS, FUNCTIONS
-from .tree import OPERATORS, Call, Chain, Negation, Node, Number, Power, Variable
+from mdbench.expressions.functions import CONSTANTS, FUNCTIONS
+from mdbench.expressions.tree import OPERATORS, Call, Chain, Negation, Node, Number, Power, Variable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

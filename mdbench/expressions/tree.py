@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from .functions import FUNCTIONS
+from mdbench.expressions.functions import FUNCTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -13,8 +13,8 @@ Five ways of asking about one problem, each with several completions of one ques
     Names that say nothing, and rows in units that were drawn, so that other constants hold.
 
 An answer is right if some choice of its constants makes it the law
-(`mdbench.expressions.skeleton`), and exact if its own constants do, to 5 %
-(`mdbench.expressions.fidelity`).
+(`mdbench.expressions.fidelity.skeleton`), and exact if its own constants do, to 5 %
+(`mdbench.expressions.fidelity.compare`).
 No data type and no metric is named here: whatever has variables, targets and a true law can be
 asked about.
 """
@@ -31,8 +31,8 @@ from pydantic import BaseModel, ConfigDict
 
 from mdbench.errors import EquationError
 from mdbench.expressions import parse
-from mdbench.expressions.fidelity import Verdict, compare
-from mdbench.expressions.skeleton import same_skeleton
+from mdbench.expressions.fidelity.compare import Verdict, compare
+from mdbench.expressions.fidelity.skeleton import same_skeleton
 from mdbench.language_models.question import RefusedError
 from mdbench.language_models.views import prompt_view
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mdbench.datatypes.seam.answers import RawAnswer
-from mdbench.datatypes.shared.advice import Advising
+from mdbench.datatypes.equations.data_checks import Advising
 from mdbench.errors import AnswerError, UsageError
 
 if TYPE_CHECKING:

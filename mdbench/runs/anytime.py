@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mdbench.datatypes.seam.answers import RawAnswer
 from mdbench.errors import AnswerError
 from mdbench.records import ANSWERED, ScoreSoFar
-from mdbench.runs.judgement import MISTAKES
+from mdbench.runs.scoring import MISTAKES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

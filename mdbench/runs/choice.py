@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from mdbench.datatypes.seam.answers import Proposal
 from mdbench.drawing.numbers import counted
 from mdbench.errors import AnswerError
-from mdbench.runs.judgement import MISTAKES
+from mdbench.runs.scoring import MISTAKES
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mdbench.datatypes.seam.questions import Dataset
     from mdbench.records import Record
     from mdbench.runs.fingerprints import Facts
-    from mdbench.runs.inventory import Inventory
+    from mdbench.runs.catalog import Inventory
     from mdbench.runs.past import Past
     from mdbench.runs.plan import Plan
     from mdbench.runs.spec import JobSpec

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, overload
 
 from mdbench.errors import UsageError
 from mdbench.records import Record, RecordStore, Status
-from mdbench.runs.backend import Observer, Work
-from mdbench.runs.costs import expectations
+from mdbench.backends.base import Observer, Work
+from mdbench.runs.forecast import expectations
 from mdbench.runs.due import is_due, make_ready
 from mdbench.runs.past import Past
-from mdbench.runs.threads import Threads
+from mdbench.backends.local import Threads
 
 if TYPE_CHECKING:
     from mdbench.records import RecordWriter
-    from mdbench.runs.backend import Backend
+    from mdbench.backends.base import Backend
     from mdbench.runs.due import Ready
     from mdbench.runs.plan import Plan
     from mdbench.runs.spec import JobSpec

@@ -16,17 +16,17 @@ from mdbench.language_models.proxy import NAME as SOCKET
 from mdbench.language_models.views import prompt_view
 from mdbench.records import ANSWERED, Status
 from mdbench.runs.anytime import scores_so_far
-from mdbench.runs.asking import exchanges_beside
-from mdbench.runs.attempt import Attempt, Setting
+from mdbench.language_models.access import exchanges_beside
+from mdbench.runs.session import Attempt, Setting
 from mdbench.runs.briefing import Briefing
 from mdbench.runs.conditions import Energy, load
 from mdbench.runs.due import isolated_parts, ready, scored_parts, told_parts
 from mdbench.runs.fingerprints import Facts
-from mdbench.runs.inventory import Inventory
-from mdbench.runs.judgement import Judged, judged
+from mdbench.runs.catalog import Inventory
+from mdbench.runs.scoring import Judged, judged
 from mdbench.runs.outcome import Outcome
-from mdbench.runs.slot import Environments, Slot
-from mdbench.runs.write import Stopwatch, make_record
+from mdbench.runs.worker_pool import Environments, Slot
+from mdbench.runs.record import Stopwatch, make_record
 from mdbench.runtimes.discretion import Discretion
 from mdbench.workspace import Workspace
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from mdbench.language_models.views import PromptView
     from mdbench.methods import Method
     from mdbench.records import Record
-    from mdbench.runs.asking import ModelAccess
+    from mdbench.language_models.access import ModelAccess
     from mdbench.runs.due import Ready
     from mdbench.runs.spec import JobSpec
     from mdbench.runtimes.base import Prepared, Runtime, Worker

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mdbench.runs.typed import Typed
+    from mdbench.runs.options import Typed
 
 __all__ = ["ALWAYS", "Kept", "declared", "level", "plain", "portable", "short"]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mdbench.errors import UsageError, did_you_mean
 from mdbench.language_models.budget import PROMPTS, Allowance, Talk
 from mdbench.runs.kept import Kept, declared, short
-from mdbench.runs.typed import Typed, read_path, read_seconds
+from mdbench.runs.options import Typed, read_path, read_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from mdbench.runtimes.costs import Costs
+from mdbench.runtimes.usage import Costs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from mdbench.data.noise import SNR_LEVELS_DB
 from mdbench.errors import MethodError, UsageError, did_you_mean
-from mdbench.runs.asking import ModelAccess
-from mdbench.runs.inventory import Inventory
+from mdbench.language_models.access import ModelAccess
+from mdbench.runs.catalog import Inventory
 from mdbench.runs.spec import RETRIES, JobSpec, RunOptions, portable
 from mdbench.runs.study import Study
-from mdbench.runs.typed import read_words, typed_fields
+from mdbench.runs.options import read_words, typed_fields
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mdbench.runs.kept import declared
 from mdbench.runs.model_terms import ModelRoute, ModelTerms
-from mdbench.runs.typed import Typed, names, read_path, read_seeds, read_whole
+from mdbench.runs.options import Typed, names, read_path, read_seeds, read_whole
 
 __all__ = ["ProbeOptions"]
 

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from mdbench.errors import EquationError
-from mdbench.expressions.fidelity import compare
+from mdbench.expressions.fidelity.compare import compare
 from mdbench.expressions.functions import ALIASES, CONSTANTS, FUNCTIONS
 from mdbench.records import comparable
 from mdbench.runs.reproduce import RESULT

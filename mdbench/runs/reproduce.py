@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from mdbench.errors import UsageError
 from mdbench.records import RERUN_ALWAYS, comparable
-from mdbench.runs.asking import ModelAccess
-from mdbench.runs.inventory import Inventory
+from mdbench.language_models.access import ModelAccess
+from mdbench.runs.catalog import Inventory
 from mdbench.runs.plan import Plan, select_names, slots
 from mdbench.runs.spec import JobSpec
 

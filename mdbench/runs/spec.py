@@ -16,7 +16,7 @@ from mdbench.errors import UsageError
 from mdbench.protocols import Protocol
 from mdbench.runs.kept import ALWAYS, Kept, declared, level, plain, portable, short
 from mdbench.runs.model_terms import ModelRoute, ModelTerms
-from mdbench.runs.typed import (
+from mdbench.runs.options import (
     SMALLEST_MEMORY_MB,
     Typed,
     names,

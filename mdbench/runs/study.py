@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from mdbench.data.cache import write_whole
 from mdbench.errors import MdbenchError, UsageError
 from mdbench.runs.spec import RunOptions
-from mdbench.runs.typed import Typed, option_key, typed_fields
+from mdbench.runs.options import Typed, option_key, typed_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from mdbench.methods import Method
-    from mdbench.runtimes.costs import Costs
+    from mdbench.runtimes.usage import Costs
     from mdbench.runtimes.protocol import Hello, Message
 
 __all__ = [

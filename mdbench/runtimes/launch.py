@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from mdbench.methods import Method
-    from mdbench.runtimes.lines import LineWorker
+    from mdbench.runtimes.worker import LineWorker
 
 __all__ = [
     "WORKER_COMMAND",

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from mdbench.errors import UnavailableError
-from mdbench.runtimes import bubblewrap, environments, processes
+from mdbench.runtimes import bubblewrap, processes
+from mdbench.runtimes.environments import venvs as environments
 from mdbench.runtimes.base import Breach, Enforcement, Prepared, Runtime, WorkerGoneError
 from mdbench.runtimes.cgroups import can_make, make_group, remove_left_groups
 from mdbench.runtimes.launch import (
@@ -31,10 +32,10 @@ from mdbench.runtimes.launch import (
     worker_environment,
     worker_options,
 )
-from mdbench.runtimes.lines import JOB, LineWorker
+from mdbench.runtimes.worker import JOB, LineWorker
 from mdbench.runtimes.nobody import NOBODY, may_be_nobody
-from mdbench.runtimes.programs import Programs
-from mdbench.runtimes.scratch import Scratch, folder_mb, remove_left_over
+from mdbench.runtimes.environments.subprocesses import Programs
+from mdbench.runtimes.job_folder import Scratch, folder_mb, remove_left_over
 from mdbench.runtimes.watchdog import PERIOD_SECONDS, Watchdog
 
 if TYPE_CHECKING:

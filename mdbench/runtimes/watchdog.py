@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mdbench.runtimes.base import Limits
-    from mdbench.runtimes.costs import Meter
+    from mdbench.runtimes.usage import Meter
 
 __all__ = ["PERIOD_SECONDS", "Watchdog"]
 

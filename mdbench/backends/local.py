@@ -1,0 +1,179 @@
+"""The backend of one machine: threads that each hold a warm worker."""
+
+from __future__ import annotations
+
+import math
+import queue
+import threading
+import time
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Final, Self
+
+from mdbench.backends.base import Backend
+from mdbench.runs.calibration import calibrate
+from mdbench.runs.job import begin_job
+from mdbench.backends.queue import WaitingLine
+from mdbench.runs.patience import Patience
+from mdbench.runs.worker_pool import Environments, Slot
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mdbench.records import Record
+    from mdbench.backends.base import Work
+    from mdbench.runs.spec import JobSpec
+
+__all__ = ["ENDING_S", "Threads"]
+
+ENDING_S: Final = 30.0
+"""Seconds that a job may take beside its own limit: its data, its end and its scores."""
+
+
+class Threads(Backend):
+    """Threads of this process: as many jobs at a time as the plan says.
+
+    Parameters
+    ----------
+    calibrated
+        Whether a calibration job is done at the start, for the records.
+    seconds
+        A job that may not end within so many from now on is not begun.
+    doubt_s
+        As that of `Slot`.
+    """
+
+    def __init__(
+        self, *, calibrated: bool = False, seconds: float = math.inf, doubt_s: float = 0.0
+    ) -> None:
+        self._calibrated = calibrated
+        self._doubt_s = doubt_s
+        self._end = time.monotonic() + seconds
+
+    def run(self, work: Work) -> bool:
+        """Do the jobs in slots that keep their workers warm."""
+        speed = calibrate() if self._calibrated else None
+        return _Run(work, speed, self._end, self._doubt_s).all()
+
+
+class _Run:
+    """The slots of one run, and what they share."""
+
+    def __init__(self, work: Work, speed: float | None, end: float, doubt_s: float) -> None:
+        self._work = work
+        self._end = end
+        self._observer = work.observer
+        plan = work.plan
+        environments = Environments(work.runtime, Patience(plan.retries))
+        self._line = WaitingLine(work.jobs, work.expected, plan.memory_total_mb)
+        self._slots = [
+            Slot(
+                plan.inventory,
+                work.runtime,
+                environments,
+                plan.result_dir,
+                fresh_rooms=plan.fresh_rooms,
+                speed=speed,
+                model=plan.model,
+                doubt_s=doubt_s,
+            )
+            for _ in range(min(plan.n_jobs, len(work.jobs)))
+        ]
+        self._ended: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self._stop = threading.Event()
+        self._lock = threading.Lock()
+        self._error: BaseException | None = None
+
+    def all(self) -> bool:
+        """Run the jobs; tell whether the user interrupted it."""
+        threads = [threading.Thread(target=self._serve, args=(slot,)) for slot in self._slots]
+        interrupted = False
+        self._work.runtime.resume()
+        try:
+            for thread in threads:
+                thread.start()
+            self._wait_for(threads)
+        except KeyboardInterrupt:
+            interrupted = True
+            self._observer.message("Stopping: the jobs that are running are ended.")
+            self._end_all()
+        while True:
+            try:
+                self._wait_for(threads)
+                break
+            except KeyboardInterrupt:
+                self._observer.message("Stopping already: the last records are being written.")
+        if self._error is not None:
+            raise self._error
+        return interrupted
+
+    def _wait_for(self, threads: list[threading.Thread]) -> None:
+        # Not by Thread.join: where Ctrl-C breaks into it, Python before 3.13 takes the thread
+        # for ended while it still runs.
+        while any(thread.is_alive() for thread in threads):
+            with suppress(queue.Empty):
+                self._ended.get(timeout=0.2)  # with a limit, so that Ctrl-C is seen
+
+    def _end_all(self) -> None:
+        self._stop.set()
+        self._line.end()
+        for slot in self._slots:
+            slot.interrupt()
+
+    def _serve(self, slot: Slot) -> None:
+        """Take jobs until there are none: the work of one thread."""
+        held = None
+        try:
+            with _Beside() as beside, slot:
+                while (one := self._line.take(held)) is not None:
+                    if time.monotonic() + one.job.timeout_s + ENDING_S > self._end:
+                        self._line.ended(one)
+                        continue  # a shorter one may still fit
+                    held = one.job.algorithm
+                    slot.goes_on = bool(self._line)
+                    self._observer.job_started(one.job)
+                    try:
+                        make = begin_job(one, slot)
+                    finally:
+                        self._line.ended(one)
+                    beside.do(partial(self._leave_record, one.job, make))
+        except BaseException as error:  # noqa: BLE001 - raised again by the main thread
+            self._fail(error)
+        finally:
+            self._ended.put(None)
+
+    def _leave_record(self, job: JobSpec, make: Callable[[], Record]) -> None:
+        """Score an answer and write it down, while the slot does its next job."""
+        try:
+            self._work.leave(job, make())
+        except BaseException as error:  # noqa: BLE001 - raised again by the main thread
+            self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
+        with self._lock:
+            self._error = self._error or error
+        self._end_all()
+
+
+class _Beside:
+    """Does one thing at a time beside the thread that asks for it, in the order of asking."""
+
+    def __init__(self) -> None:
+        self._thread: threading.Thread | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._wait()
+
+    def do(self, work: Callable[[], None]) -> None:
+        """Begin something, once what was asked for before is done."""
+        self._wait()
+        self._thread = threading.Thread(target=work)
+        self._thread.start()
+
+    def _wait(self) -> None:
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None

@@ -1,0 +1,224 @@
+"""Direct calculus: the derivative or an antiderivative of one random expression."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from random import Random
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+import sympy
+
+from mdbench.datatypes.derivation.classes import class_of_question, split_of
+from mdbench.datatypes.derivation.distance import damerau_levenshtein
+from mdbench.datatypes.derivation.integrals import antiderivative
+from mdbench.datatypes.derivation.naming import LETTERS, in_canonical_names, rename
+from mdbench.datatypes.derivation.operators import ARITHMETIC, LONGEST_LATEX
+from mdbench.datatypes.derivation.premises import expression, symbols_of
+from mdbench.datatypes.derivation.truth import agree
+from mdbench.datatypes.derivation.writing import is_readable, latex, symbol
+
+if TYPE_CHECKING:
+    from mdbench.datatypes.derivation.settings import GeneratorSettings
+
+__all__ = ["Calculation", "calculate", "calculation"]
+
+_TRIES = 300
+_DRAWN = 100
+"""Expressions that are drawn for each that is wanted for a wrong answer, before fewer will do."""
+_ARITHMETIC = tuple(ARITHMETIC)
+
+
+@dataclass(frozen=True)
+class Calculation:
+    """An expression, what is done to it, and two answers.
+
+    Attributes
+    ----------
+    index, stream
+        Its number in a stream of random calculations.
+    task
+        ``differentiate`` or ``integrate``.
+    left
+        The letter that stands for the expression, or for its derivative; empty where the
+        sequences have expressions alone (all but the perturbation EC).
+    """
+
+    index: int
+    stream: str
+    task: str
+    expression: sympy.Expr
+    variable: sympy.Symbol
+    positive: sympy.Expr
+    negative: sympy.Expr
+    left: str = ""
+
+
+def calculate(task: str, body: sympy.Expr, variable: sympy.Symbol) -> sympy.Expr | None:
+    """Differentiate an expression, or integrate it without a constant; None if that fails."""
+    if task == "integrate":
+        return antiderivative(body, variable)
+    canonical, by, back = in_canonical_names(body, variable)
+    found = rename(_derivative(canonical, by), back)
+    return found if is_readable(found) else None
+
+
+@lru_cache(maxsize=50_000)
+def _derivative(body: sympy.Expr, variable: sympy.Symbol) -> sympy.Expr:
+    return sympy.diff(body, variable)
+
+
+def calculation(
+    settings: GeneratorSettings, stream: str, index: int, *, one_variable: bool = False
+) -> Calculation:
+    """Draw the calculation of a number; the same one in any order, process and hash seed.
+
+    Parameters
+    ----------
+    settings
+        Of a task of calculus.
+    stream, index
+        Its number, from 0, in the stream of a name.
+    one_variable
+        Whether the expression has one variable, for the set Easy, or several.
+    """
+    rng = Random(f"{settings.seed}:{stream}:{index}")  # noqa: S311 - no secret
+    drawing = _Drawing(settings, rng, one_variable, in_splits=stream == "main")
+    for _ in range(_TRIES):
+        found = drawing.calculation()
+        if found is not None:
+            return Calculation(index, stream, settings.task, *found)
+    raise RuntimeError(f"no calculation in {_TRIES} tries")
+
+
+class _Asked(NamedTuple):
+    """An expression, by what it is differentiated or integrated, and what comes of it."""
+
+    body: sympy.Expr
+    variable: sympy.Symbol
+    answer: sympy.Expr
+
+
+class _Drawing:
+    """Draws calculations.
+
+    Parameters
+    ----------
+    one_variable
+        Whether expressions have one variable, or several.
+    in_splits
+        Whether they are split by their classes.
+    """
+
+    def __init__(
+        self, settings: GeneratorSettings, rng: Random, one_variable: bool, *, in_splits: bool
+    ) -> None:
+        self.settings = settings
+        self.task = settings.task
+        self.rng = rng
+        self.one_variable = one_variable
+        self.symmetric = settings.negatives == "symmetric"
+        self.in_splits = in_splits and self.symmetric and settings.split == "alpha"
+
+    def calculation(self) -> tuple[sympy.Expr, sympy.Symbol, sympy.Expr, sympy.Expr] | None:
+        """Draw what is asked about, the right and the wrong answer; None if there is none."""
+        body = self._expression()
+        if not self._can_be_asked(body):
+            return None
+        variable = self.rng.choice(symbols_of(body))
+        answer = calculate(self.task, body, variable)
+        if answer is None or not _fits(answer):
+            return None
+        wrong = self._nearest(_Asked(body, variable, answer))
+        if wrong is None:
+            return None
+        if self.symmetric and self.rng.random() < 0.5:  # noqa: PLR2004 - a coin
+            return *wrong, answer
+        return body, variable, answer, wrong.answer
+
+    def _expression(self) -> sympy.Expr:
+        letters = list(LETTERS)
+        if not self.one_variable:
+            return self._drawn(letters)
+        # Two letters are drawn as ever, and then made one, so that quotients and powers occur.
+        own = self.rng.choice(letters)
+        body = self._drawn(self.rng.sample(letters, 2))
+        return body.xreplace({each: symbol(own) for each in body.free_symbols})
+
+    def _drawn(self, letters: list[str]) -> sympy.Expr:
+        drawn = expression(self.rng, letters, self.settings.premise_size, binary=_ARITHMETIC)
+        return cast("sympy.Expr", drawn)
+
+    def _can_be_asked(self, body: sympy.Expr) -> bool:
+        count = len(body.free_symbols)
+        right = count == 1 if self.one_variable else count > 1
+        return right and is_readable(body) and _fits(body)
+
+    def _nearest(self, asked: _Asked) -> _Asked | None:
+        """Give the wrong answer whose LaTeX is nearest to the right one, and what it answers.
+
+        Wrong are the same operation by another variable, and on other expressions of the same
+        symbols.
+        """
+        own = [str(each.name) for each in symbols_of(asked.body)]
+        stand_ins = dict(zip(own, LETTERS, strict=False))
+        stands_for = {letter: name for name, letter in stand_ins.items()}
+        known = (rename(each, stand_ins) for each in (asked.body, asked.variable))
+        found: dict[str, tuple[sympy.Expr, sympy.Symbol]] = {}
+        for body, variable in self._others(*known):
+            answer = _answer(self.task, body, variable)
+            if answer is not None and _fits(answer := rename(answer, stands_for)):
+                found.setdefault(latex(answer), (body, variable))
+        text = latex(asked.answer)
+        found.pop(text, None)
+        for other in sorted(found, key=lambda other: (damerau_levenshtein(text, other), other)):
+            body, variable = (rename(each, stands_for) for each in found[other])
+            answer = calculate(self.task, body, variable)
+            if answer is not None and agree(asked.answer, answer, everywhere=True) is False:
+                return _Asked(body, variable, answer)
+        return None
+
+    def _others(
+        self, body: sympy.Expr, variable: sympy.Symbol
+    ) -> list[tuple[sympy.Expr, sympy.Symbol]]:
+        """Draw what else could be asked about, in the first letters, as what is asked about is.
+
+        There are few of these, so that most of what is drawn was drawn before.  With symmetric
+        negatives all of it could stand in the place of what is asked about, in the same split: what
+        is right in one would else be wrong in another, and never right there.
+        """
+        own = symbols_of(body)
+        letters = list(LETTERS[: max(2, len(own))])
+        split = self._split(body, variable)
+
+        def may_be(drawn: sympy.Expr, by: sympy.Symbol) -> bool:
+            right = self._can_be_asked if self.symmetric else is_readable
+            return by in drawn.free_symbols and right(drawn) and self._split(drawn, by) == split
+
+        found = [(body, by) for by in own if by != variable and may_be(body, by)]
+        wanted = self.settings.alternatives
+        for _ in range(_DRAWN * wanted):
+            drawn = self._drawn(letters)
+            if self.one_variable:
+                drawn = drawn.xreplace({symbol(letters[1]): symbol(letters[0])})
+            if drawn != body and may_be(drawn, variable):
+                found.append((drawn, variable))
+                wanted -= 1
+                if not wanted:
+                    break
+        return found
+
+    def _split(self, body: sympy.Expr, variable: sympy.Symbol) -> str:
+        """Say in which split all that is asked like this is; the same for all if none counts."""
+        if not self.in_splits:
+            return ""
+        return split_of(self.settings, class_of_question(self.task, body, variable))
+
+
+@lru_cache(maxsize=50_000)
+def _answer(task: str, body: sympy.Expr, variable: sympy.Symbol) -> sympy.Expr | None:
+    return calculate(task, body, variable)
+
+
+def _fits(expr: sympy.Expr) -> bool:
+    return len(latex(expr)) < LONGEST_LATEX

@@ -1,0 +1,396 @@
+"""Random derivations: algorithm 2 of Meadows et al. (2023)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import accumulate
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import sympy
+
+from mdbench.datatypes.derivation.naming import LETTERS, names
+from mdbench.datatypes.derivation.operators import (
+    ARITHMETIC,
+    CALCULUS,
+    EVALUATIONS,
+    FUNCTIONS,
+    PREMISES,
+    SUBSTITUTIONS,
+    apply,
+    fresh_integrals,
+    is_valid,
+)
+from mdbench.datatypes.derivation.premises import definition, premise
+from mdbench.datatypes.derivation.steps import Derivation, Sides, Step, ancestors, elements, mirrored
+from mdbench.datatypes.derivation.writing import symbol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mdbench.datatypes.derivation.settings import GeneratorSettings
+
+__all__ = ["generate"]
+
+_TRIES = 400
+"""Annotations that are drawn for one final step at most."""
+_MOST_APPLIED = 40
+"""Those of them that are applied at most."""
+_STEPS_OF_AUTHORS = 6
+"""How many steps a derivation has before the authors cut it."""
+_SPARE = 3
+"""How many steps beyond those wanted are drawn, of which some are not needed."""
+_MOST_PREFIXES = 10_000
+_UNARY = (*FUNCTIONS, "expand", *EVALUATIONS)
+_BINARY = (*ARITHMETIC, *CALCULUS, *SUBSTITUTIONS)
+
+
+def generate(settings: GeneratorSettings, stream: str, index: int) -> Derivation:
+    """Draw the derivation of a number; the same one in any order, process and hash seed.
+
+    Parameters
+    ----------
+    settings
+        Of a structured task.
+    stream
+        A name; streams of different names have nothing in common.
+    index
+        Its number in the stream, from 0.
+
+    Raises
+    ------
+    RuntimeError
+        If there is none in very many tries, as with weights that allow no derivation.
+    """
+    rng = Random(f"{settings.seed}:{stream}:{index}")  # noqa: S311 - no secret
+    for _ in range(_MOST_PREFIXES):
+        found = _attempt(settings, rng)
+        if found is not None:
+            steps, negative = found
+            return Derivation(index, stream, tuple(steps), (negative,))
+    raise RuntimeError(f"no derivation in {_MOST_PREFIXES} tries")
+
+
+def _attempt(settings: GeneratorSettings, rng: Random) -> tuple[list[Step], Step] | None:
+    if settings.negatives == "symmetric":
+        draft = _Draft(settings, rng)
+        if not draft.grow(settings.steps - 1):
+            return None
+        pair = draft.pair()
+        return None if pair is None else ([*draft.steps, pair[0]], pair[1])
+    steps = _authors(settings, rng)
+    if steps is None:
+        return None
+    negative = _Draft(settings, rng, steps[:-1]).negative(steps[-1])
+    return None if negative is None else (steps, negative)
+
+
+def _authors(settings: GeneratorSettings, rng: Random) -> list[Step] | None:
+    """Draw steps until those that the last one needs are as many as wanted; then perhaps cut."""
+    whole = settings.steps if settings.mode == "closed" else _STEPS_OF_AUTHORS
+    draft = _Draft(settings, rng)
+    while len(draft.steps) < whole + _SPARE and draft.grow(len(draft.steps) + 1):
+        if len(draft.steps) < whole or draft.steps[-1].op in PREMISES:
+            continue
+        needed = sorted(ancestors(draft.steps, len(draft.steps)))
+        if len(needed) == whole and (steps := _taken(draft.steps, needed)):
+            cut = steps[: settings.steps]
+            return cut if cut[-1].op != "premise" else None
+        if len(needed) == len(draft.steps):
+            return None
+    return None
+
+
+def _taken(steps: Sequence[Step], needed: Sequence[int]) -> list[Step] | None:
+    """Take some of the steps and number them anew; what is used must be among them."""
+    place = {old: new for new, old in enumerate(needed, 1)}
+    found: list[Step] = []
+    known: set[Any] = set()
+    for old in needed:
+        one = steps[old - 1]
+        if one.op == "renaming_premise" and one.rhs not in known:
+            return None  # it renames a part of a step that is gone
+        refs = tuple(place[ref] for ref in one.refs)
+        found.append(Step(one.op, refs, one.operand, one.constants, one.lhs, one.rhs))
+        known.update(elements(one.sides))
+    return found
+
+
+@dataclass
+class _Draft:
+    """A derivation that grows.
+
+    Attributes
+    ----------
+    variable_of
+        For each constant of integration the variable that it does not depend on.  It may depend on
+        all others, so it is neither differentiated nor integrated by them.
+    """
+
+    settings: GeneratorSettings
+    rng: Random
+    steps: list[Step] = field(default_factory=list)
+    variable_of: dict[sympy.Symbol, sympy.Symbol] = field(default_factory=dict)
+    _integrated: set[int] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        for step in self.steps:
+            self._learn(step)
+
+    def grow(self, count: int) -> bool:
+        """Add random steps until there are `count`; tell whether that was possible."""
+        tries = 0
+        while len(self.steps) < count:
+            tries += 1
+            if tries > _TRIES:
+                return False
+            step = self._draw()
+            if step is not None and self._is_new(step.sides):
+                self.steps.append(step)
+                self._learn(step)
+        return True
+
+    def pair(self) -> tuple[Step, Step] | None:
+        """Draw two final steps in one way, each of which needs all others; None if there are none.
+
+        A coin decides which is the right one, so that nothing in a candidate alone tells of it.
+        """
+        loose = self._loose()
+        if len(loose) > 2 or len(self.steps) not in loose:  # noqa: PLR2004 - a step joins two
+            return None
+        found: list[Step] = []
+        applied = 0
+        for _ in range(_TRIES):
+            drawn = self._annotation(closing=loose)
+            if drawn is None:
+                continue
+            step = self._applied(*drawn)
+            applied += 1
+            if step is not None and self._is_new(step.sides):
+                if not found:
+                    found.append(step)
+                elif _differ(found[0], step):
+                    found.append(step)
+                    break
+            if applied > _MOST_APPLIED:
+                return None
+        if len(found) < 2:  # noqa: PLR2004 - a right and a wrong one
+            return None
+        if self.rng.random() < 0.5:  # noqa: PLR2004 - the coin
+            found.reverse()
+        return found[0], found[1]
+
+    def negative(self, final: Step) -> Step | None:
+        """Draw any next step that is no premise and differs from the final one."""
+        for _ in range(_TRIES):
+            drawn = self._annotation()
+            step = None if drawn is None else self._applied(*drawn)
+            if step is not None and self._is_new(step.sides) and _differ(final, step):
+                return step
+        return None
+
+    def _loose(self) -> set[int]:
+        """Give the numbers of all steps that no other one uses."""
+        used = {ref for step in self.steps for ref in step.refs}
+        return set(range(1, len(self.steps) + 1)) - used
+
+    def _learn(self, step: Step) -> None:
+        for integral, constant in step.constants:
+            self.variable_of[constant] = integral.limits[0][0]
+        if step.op == "evaluate_integrals":
+            self._integrated.add(step.refs[0])
+
+    def _is_new(self, sides: Sides) -> bool:
+        return is_valid(sides) and not any(
+            each.sides in {sides, mirrored(sides)} for each in self.steps
+        )
+
+    def _draw(self) -> Step | None:
+        """Draw any next step."""
+        weights = self.settings
+        if not self.steps:
+            return self._premise("premise")
+        arity = self.rng.choices((0, 1, 2), (weights.premises, weights.unary, weights.binary))[0]
+        if arity == 0:
+            return self._premise(self.rng.choices(PREMISES, (1, weights.renaming))[0])
+        drawn = self._annotation(arity)
+        return None if drawn is None else self._applied(*drawn)
+
+    def _premise(self, op: str) -> Step | None:
+        known = [part for step in self.steps for part in step.sides]
+        symbols = names(known)
+        called = {step.lhs.func.__name__ for step in self.steps if step.op in PREMISES}
+        taken = {*called, *(each.name for each in self.variable_of)}
+        if op == "premise":
+            sides = premise(self.rng, self.settings.premise_size, symbols, taken)
+        else:
+            pool = [
+                part
+                for part in dict.fromkeys(
+                    part for step in self.steps for part in elements(step.sides)
+                )
+                if not part.is_Symbol and part.free_symbols
+            ]
+            sides = (
+                definition(self.rng, self.rng.choice(pool), {*taken, *symbols}) if pool else None
+            )
+        return None if sides is None else Step(op, (), None, (), *sides)
+
+    def _annotation(
+        self, arity: int | None = None, *, closing: set[int] | None = None
+    ) -> tuple[str, tuple[int, ...], sympy.Expr | None] | None:
+        """Draw an operation with what it refers to; it need not be possible.
+
+        Parameters
+        ----------
+        closing
+            The steps that it has to refer to, among others perhaps.
+        """
+        weights, rng = self.settings, self.rng
+        if arity is None:
+            arity = rng.choices((1, 2), (weights.unary, weights.binary))[0]
+        if arity == 1:
+            evaluation = weights.evaluation
+            op = rng.choices(_UNARY, (*[1] * (len(_UNARY) - 2), evaluation, evaluation))[0]
+        else:
+            pair = weights.substitution if len(self.steps) > 1 else 0
+            calculus = weights.calculus
+            op = rng.choices(_BINARY, (*[1] * len(ARITHMETIC), calculus, calculus, pair, pair))[0]
+        refs: tuple[int, ...]
+        if op in SUBSTITUTIONS:
+            pairs = _pairs(op, tuple(step.sides for step in self.steps))
+            refs = rng.choice(pairs) if pairs else ()
+        else:
+            cumulative = _recency(len(self.steps), weights.history)
+            refs = tuple(rng.choices(range(1, len(self.steps) + 1), cum_weights=cumulative))
+        if not refs or (closing is not None and not closing <= set(refs)):
+            return None
+        return op, refs, self._operand(op, refs[0])
+
+    def _operand(self, op: str, ref: int) -> sympy.Expr | None:
+        sides = self.steps[ref - 1].sides
+        if op in CALCULUS:
+            pool = [part for part in elements(sides) if part.is_Symbol]
+        elif op == "power":
+            pool = [part for part in elements(sides) if part.is_Symbol or part.is_Integer]
+        elif op in ARITHMETIC:
+            pool = _operands(tuple(step.sides for step in self.steps))
+        else:
+            return None
+        return self.rng.choice(pool) if pool else None
+
+    def _applied(self, op: str, refs: tuple[int, ...], operand: sympy.Expr | None) -> Step | None:
+        """Apply an operation; None where that is not possible, or would not be true."""
+        equations = [step.sides for step in self.steps]
+        if (op in ARITHMETIC or op in CALCULUS) and operand is None:
+            return None
+        if not self._keeps_truth(op, refs, operand):
+            return None
+        constants: tuple[tuple[sympy.Expr, sympy.Symbol], ...] = ()
+        if op == "evaluate_integrals":
+            named = self._constants(equations[refs[0] - 1])
+            if not named:
+                return None
+            constants = tuple(named.items())
+        sides = apply(op, equations, refs, operand, dict(constants))
+        return Step(op, refs, operand, constants, *sides)
+
+    def _constants(self, sides: Sides) -> dict[sympy.Expr, sympy.Symbol]:
+        """Draw a letter for each integral, which stands for nothing so far."""
+        integrals = fresh_integrals(sides)
+        taken = set(names(part for step in self.steps for part in step.sides))
+        free = [letter for letter in LETTERS if letter not in taken]
+        if len(integrals) > len(free):
+            return {}
+        return dict(zip(integrals, map(symbol, self.rng.sample(free, len(integrals))), strict=True))
+
+    def _keeps_truth(self, op: str, refs: tuple[int, ...], operand: sympy.Expr | None) -> bool:
+        """Tell whether an operation gives no falsehood of those that are known to."""
+        sides = self.steps[refs[0] - 1].sides
+        if op == "power" and sympy.S.Zero in sides:
+            return False
+        if op in CALCULUS:
+            own = {each for each in elements(sides) if each in self.variable_of}
+            return operand not in self.variable_of and all(
+                self.variable_of[each] == operand for each in own
+            )
+        if op == "evaluate_integrals":
+            return refs[0] not in self._integrated and not _under_other_derivative(sides)
+        if op in SUBSTITUTIONS:
+            other = self.steps[refs[1] - 1].sides
+            old, new = other if op == "substitute_LHS_for_RHS" else mirrored(other)
+            bound = _bound(sides)
+            if old.is_Symbol and old in bound:
+                return False
+            return all(
+                bound <= {self.variable_of[each]}
+                for each in new.free_symbols
+                if each in self.variable_of
+            )
+        return True
+
+
+@lru_cache(maxsize=20_000)
+def _pairs(op: str, equations: tuple[Sides, ...]) -> tuple[tuple[int, int], ...]:
+    """Give all pairs of equations such that a side of the second occurs in the first."""
+    found = []
+    for m, other in enumerate(equations, 1):
+        if other.lhs in _TRIVIAL or other.rhs in _TRIVIAL:
+            continue
+        old = other.lhs if op == "substitute_LHS_for_RHS" else other.rhs
+        found += [
+            (n, m) for n, sides in enumerate(equations, 1) if n != m and old in elements(sides)
+        ]
+    return tuple(found)
+
+
+@lru_cache(maxsize=20_000)
+def _operands(equations: tuple[Sides, ...]) -> list[sympy.Expr]:
+    """Give what may be added, subtracted, multiplied or divided by: all parts but integers."""
+    found = dict.fromkeys(part for sides in equations for part in elements(sides))
+    return [part for part in found if not part.is_Integer]
+
+
+@lru_cache(maxsize=200)
+def _recency(count: int, history: int) -> list[float]:
+    """Accumulate the weights of `count` equations, of which the last is the newest."""
+    return list(accumulate(1 + max(0, history - 1 - r) ** 3 for r in reversed(range(count))))
+
+
+@lru_cache(maxsize=20_000)
+def _bound(sides: Sides) -> set[sympy.Symbol]:
+    """Give all variables of derivatives and integrals in an equation."""
+    return {
+        variable
+        for part in elements(sides)
+        if isinstance(part, sympy.Derivative | sympy.Integral)
+        for variable in (
+            part.variables
+            if isinstance(part, sympy.Derivative)
+            else [limit[0] for limit in part.limits]
+        )
+    }
+
+
+def _under_other_derivative(sides: Sides) -> bool:
+    """Tell whether an integral stands in a derivative by another variable than its own."""
+    for part in elements(sides):
+        if isinstance(part, sympy.Derivative) and part.has(sympy.Integral):
+            within = {limit[0] for each in part.atoms(sympy.Integral) for limit in each.limits}
+            if within != set(part.variables):
+                return True
+    return False
+
+
+def _differ(one: Step, other: Step) -> bool:
+    """Tell whether two equations differ, also with sides swapped and derivatives worked out."""
+    if one.annotation == other.annotation:
+        return False
+    if one.sides in {other.sides, mirrored(other.sides)}:
+        return False
+    first, second = (apply("evaluate_derivatives", [each.sides], (1,)) for each in (one, other))
+    return first not in {second, mirrored(second)}
+
+
+_TRIVIAL = (sympy.S.Zero, sympy.S.One)

@@ -1,0 +1,325 @@
+"""Whole sets of examples, made by several processes and always the same."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter, deque
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field, replace
+from queue import SimpleQueue
+from random import Random
+from typing import TYPE_CHECKING, Any, Self
+
+from mdbench.children import Child
+from mdbench.datatypes.derivation.calculus import Calculation, calculation
+from mdbench.datatypes.derivation.classes import split_of
+from mdbench.datatypes.derivation.generation import generate
+from mdbench.datatypes.derivation.integrals import learn, news
+from mdbench.datatypes.derivation.perturbations import (
+    alternative_results,
+    equation_conversion,
+    expression_exchange,
+    variable_renaming,
+)
+from mdbench.datatypes.derivation.records import context_class, record
+from mdbench.datatypes.derivation.settings import GeneratorSettings
+from mdbench.datatypes.derivation.texts import texts, trees
+from mdbench.errors import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from mdbench.datatypes.derivation.steps import Derivation
+
+__all__ = [
+    "CALCULUS_SETS",
+    "STRUCTURED_SETS",
+    "Made",
+    "SequenceRow",
+    "answer",
+    "make_all",
+    "sets_of",
+]
+
+STRUCTURED_SETS = ("static", "vr", "ee", "ar", "s1", "s2")
+CALCULUS_SETS = ("static", "vr", "ec", "easy")
+_CHUNK = 10
+"""Examples that a process is asked for at a time."""
+_CHUNK_SECONDS, _ONE_SECONDS = 300, 30
+"""CPU time for a chunk, and for each of its examples where a chunk took longer."""
+_MAX_BYTES = 2 << 30
+"""Memory for a chunk."""
+_MOST_SKIPPED = 1000
+_PATIENCE = 50
+"""How many times the examples that a split should need for its next one may be drawn in vain."""
+_WIDER = "Raise premise_size, steps or alternatives, so that more examples differ."
+_OTHERS = "The settings are not to blame.  Another seed draws other examples."
+_ENVIRONMENT = {"SYMPY_CACHE_SIZE": "20000"}
+"""Measured: calculus takes a third less CPU time than with the 1,000 results that SymPy keeps."""
+
+
+@dataclass(frozen=True)
+class SequenceRow:
+    """One sequence.
+
+    Attributes
+    ----------
+    set
+        The set of the test that it belongs to; ``static`` in training and validation.
+    pair
+        The number of its example in its split.
+    label
+        1 where the candidate is right, and else 0.
+    """
+
+    split: str
+    set: str
+    pair: int
+    label: int
+    text: str
+    tree: str
+
+
+@dataclass
+class Made:
+    """What was made.
+
+    Attributes
+    ----------
+    records
+        For each split, or set of other examples, the records.
+    skipped
+        Streams and numbers of examples that took too long to make.
+    """
+
+    rows: list[SequenceRow] = field(default_factory=list)
+    records: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    skipped: list[tuple[str, int]] = field(default_factory=list)
+
+
+def sets_of(settings: GeneratorSettings) -> tuple[str, ...]:
+    """Name the sets of a test."""
+    if not settings.structured:
+        return CALCULUS_SETS if settings.easy else CALCULUS_SETS[:-1]
+    return STRUCTURED_SETS[: 4 + min(2, settings.steps - 2)]
+
+
+def answer(question: dict[str, Any]) -> dict[str, Any]:
+    """Make some examples: what a child process is asked."""
+    settings = GeneratorSettings(**question["settings"])
+    stream, first, count = question["stream"], question["first"], question["count"]
+    learn(question.get("integrals", ()))
+    examples = [_example(settings, stream, n) for n in range(first, first + count)]
+    return {"examples": examples, "integrals": news()}
+
+
+def _example(settings: GeneratorSettings, stream: str, index: int) -> dict[str, Any]:
+    example: Derivation | Calculation = (
+        generate(settings, stream, index)
+        if settings.structured
+        else calculation(settings, stream, index, one_variable=stream == "easy")
+    )
+    made = {"record": record(example, settings), "split": stream}
+    if stream == "main":
+        by_class = settings.split == "alpha"
+        made["split"] = split_of(settings, context_class(example)) if by_class else "training"
+    perturbed = made["split"] == "test"
+    made["rows"] = {
+        name: [texts(each), trees(each)]
+        for name, each in (
+            _versions(example, settings) if perturbed else {"static": example}
+        ).items()
+        if each is not None
+    }
+    return made
+
+
+def _versions(example: Derivation | Calculation, settings: GeneratorSettings) -> dict[str, Any]:
+    seed = settings.seed
+    found: dict[str, Any] = {"static": example, "vr": variable_renaming(example, seed)}
+    if isinstance(example, Calculation):
+        return found | {"ec": equation_conversion(example, seed)}
+    return found | {"ee": expression_exchange(example), "ar": alternative_results(example)}
+
+
+def make_all(
+    settings: GeneratorSettings, say: Callable[[str], None] = lambda _text: None, processes: int = 0
+) -> Made:
+    """Make all splits and perturbed sets of a configuration.
+
+    Parameters
+    ----------
+    say
+        Told how it goes on.
+    processes
+        How many make examples at a time; 0 for as many as there are processors.
+
+    Raises
+    ------
+    DataError
+        If hardly any example can be made, or none that is in one of the splits.
+    """
+    made = Made()
+    with _Makers(processes or len(os.sched_getaffinity(0))) as makers:
+        wanted = {"train": settings.train, "validation": settings.validation}
+        tested = {"test": settings.test}
+        if settings.split == "authors":
+            both = {"training": settings.train + settings.validation}
+            _fill(made, makers, settings, "main", both, say)
+            _cut(made, settings)
+            _fill(made, makers, settings, "test", tested, say)
+        else:
+            _fill(made, makers, settings, "main", wanted | tested, say)
+        for fewer in range(1, settings.steps - 1) if settings.structured else ():
+            if fewer > 2:  # noqa: PLR2004 - s-1 and s-2 are what is reported
+                break
+            shorter = replace(settings, steps=settings.steps - fewer)
+            _fill(made, makers, shorter, f"s{fewer}", {f"s{fewer}": settings.test}, say)
+        if settings.easy and not settings.structured:
+            _fill(made, makers, settings, "easy", {"easy": settings.easy}, say)
+    return made
+
+
+class _Makers:
+    """Processes that make examples, each asked by a thread of its own.
+
+    What integrals one has worked out the others are told with the next question.
+    """
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self._closing = False
+        self._integrals: list[tuple[Child, list[str | None]]] = []
+        self._told: Counter[Child] = Counter()
+        self._free: SimpleQueue[Child] = SimpleQueue()
+        self._all = [
+            Child(__name__, _CHUNK_SECONDS, _MAX_BYTES, _ENVIRONMENT) for _ in range(count)
+        ]
+        for child in self._all:
+            self._free.put(child)
+        self._threads = ThreadPoolExecutor(count)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._closing = True
+        self._threads.shutdown(cancel_futures=True)
+        for child in self._all:
+            child.end()
+
+    def stream(self, settings: GeneratorSettings, stream: str) -> Iterator[dict[str, Any]]:
+        """Give the examples of a stream, in their order and without end."""
+        ahead: deque[Any] = deque()
+        first = 0
+        try:
+            while True:
+                while len(ahead) < 2 * self.count:
+                    ahead.append(self._threads.submit(self._chunk, settings, stream, first))
+                    first += _CHUNK
+                yield from ahead.popleft().result()
+        finally:
+            for each in ahead:
+                each.cancel()
+
+    def _chunk(self, settings: GeneratorSettings, stream: str, first: int) -> list[dict[str, Any]]:
+        child = self._free.get()
+        question = {"settings": asdict(settings), "stream": stream}
+        try:
+            found = self._ask(child, {**question, "first": first, "count": _CHUNK})
+            if "error" not in found:
+                return list(found["examples"])
+            examples: list[dict[str, Any]] = []
+            for index in range(first, first + _CHUNK):
+                if self._closing:
+                    return examples
+                one = {**question, "first": index, "count": 1}
+                found = self._ask(child, one, _ONE_SECONDS)
+                why = str(found.get("error", ""))
+                # What begins so is a limit of the child; the rest is a mistake of ours.
+                if why and not why.startswith("it "):
+                    raise DataError(f"example {index} of {stream} cannot be made: {why}.", _OTHERS)
+                skipped = {"skipped": index, "why": why}
+                examples += found.get("examples", [skipped])
+            return examples
+        finally:
+            self._free.put(child)
+
+    def _ask(
+        self, child: Child, question: dict[str, Any], seconds: int | None = None
+    ) -> dict[str, Any]:
+        """Put a question, with what others have worked out since the last one."""
+        known = len(self._integrals)
+        untold = self._integrals[self._told[child] : known]
+        others = [each for who, each in untold if who is not child]
+        found = child.ask({**question, "integrals": others}, seconds)
+        # A process that was ended has forgotten what it was told.
+        ended = "error" in found or child.process is None
+        self._told[child] = 0 if ended else known
+        self._integrals += [(child, each) for each in found.get("integrals", ())]
+        return found
+
+
+def _fill(  # noqa: PLR0917 - each is another thing
+    made: Made,
+    makers: _Makers,
+    settings: GeneratorSettings,
+    stream: str,
+    wanted: dict[str, int],
+    say: Callable[[str], None],
+) -> None:
+    """Take examples of a stream until every split has as many sequences as are wanted."""
+    records = {name: made.records.setdefault(name, []) for name in wanted}
+    missing = {name for name, count in wanted.items() if count}
+    if not missing:
+        return
+    total, done, in_vain = sum(wanted.values()), 0, 0
+    patience = _PATIENCE * total // min(wanted[name] for name in missing)
+    for example in makers.stream(settings, stream):
+        if "skipped" in example:
+            made.skipped.append((stream, example["skipped"]))
+            if len(made.skipped) > _MOST_SKIPPED:
+                raise DataError(f"no examples can be made: {example['why']}.", _WIDER)
+            continue
+        split = example["split"]
+        if split not in missing:
+            in_vain += 1
+            if in_vain > patience:
+                lacking = ", ".join(sorted(missing))
+                raise DataError(f"no example of {patience} more is in {lacking}.", _WIDER)
+            continue
+        in_vain = 0
+        pair = len(records[split])
+        records[split].append(example["record"])
+        made.rows += _rows(split, pair, example["rows"])
+        done += 2
+        if done % 2000 == 0:
+            say(f"{done} of {total} sequences")
+        if 2 * len(records[split]) >= wanted[split]:
+            missing.remove(split)
+            if not missing:
+                return
+
+
+def _rows(split: str, pair: int, versions: dict[str, Any]) -> Iterator[SequenceRow]:
+    for name, (written, as_trees) in versions.items():
+        own = name
+        part = split
+        if split in {*STRUCTURED_SETS, *CALCULUS_SETS}:  # examples of their own in the test
+            if name != "static":
+                continue
+            part, own = "test", split
+        for label, text, tree in zip((1, 0), written, as_trees, strict=True):
+            yield SequenceRow(part, own, pair, label, text, tree)
+
+
+def _cut(made: Made, settings: GeneratorSettings) -> None:
+    """Shuffle sequences and cut them, as the authors do: halves of a pair may be parted."""
+    order = list(range(len(made.rows)))
+    Random(f"{settings.seed}:cut").shuffle(order)  # noqa: S311 - no secret
+    validation = set(order[settings.train :])
+    made.rows = [
+        replace(row, split="validation" if place in validation else "train")
+        for place, row in enumerate(made.rows)
+    ]
+    made.records["train"] = made.records.pop("training")

@@ -1,0 +1,181 @@
+"""Names in expressions: those there are, others in their place, and what depends on none.
+
+A name is that of a symbol or of an undefined function; where both have the same, they change
+together.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import sympy
+from sympy.core.function import AppliedUndef
+
+from mdbench.datatypes.derivation.writing import symbol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+__all__ = [
+    "GREEK",
+    "LETTERS",
+    "function",
+    "in_canonical_names",
+    "names",
+    "rename",
+    "shade",
+    "shades",
+]
+
+LETTERS = tuple(
+    letter
+    for letter in "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    if letter not in "iedO"
+)
+"""The 48 letters of symbols and functions: all but those that stand for constants or orders."""
+GREEK = ("alpha", "beta", "gamma", "delta", "pi", "xi", "chi", "sigma", "psi", "omega")
+"""The names of the perturbation VR; plain symbols all."""
+_MASK = (1 << 61) - 1
+_functions: dict[str, Any] = {}
+_KINDS: dict[str, int] = {}
+
+
+def function(name: str) -> Any:
+    """Give the undefined function of a name."""
+    if name not in _functions:
+        _functions[name] = sympy.Function(name)
+    return _functions[name]
+
+
+def names(expressions: Iterable[sympy.Basic]) -> list[str]:
+    """Give all names in expressions, bound ones too, in alphabetical order."""
+    found: set[str] = set()
+    todo, seen = list(expressions), set()
+    while todo:
+        expr = todo.pop()
+        if expr in seen:
+            continue
+        seen.add(expr)
+        if expr.is_Symbol:
+            found.add(expr.name)
+        elif isinstance(expr, AppliedUndef):
+            found.add(expr.func.__name__)
+        todo += expr.args
+    return sorted(found)
+
+
+def rename(expr: Any, new: Mapping[str, str], memo: dict[Any, Any] | None = None) -> Any:
+    """Put other names in place of all those that `new` has, at once and in place.
+
+    Parameters
+    ----------
+    memo
+        What was renamed by the same `new` before.
+    """
+    memo = {} if memo is None else memo
+    if expr in memo:
+        return memo[expr]
+    if expr.is_Symbol:
+        found = symbol(new.get(expr.name, expr.name))
+    elif not expr.args:
+        found = expr
+    else:
+        args = [rename(each, new, memo) for each in expr.args]
+        if isinstance(expr, AppliedUndef):
+            name = expr.func.__name__
+            found = function(new.get(name, name))(*args)
+        else:
+            found = expr.func(*args)
+    memo[expr] = found
+    return found
+
+
+def shade(
+    expr: Any, colours: Mapping[str, int], memo: dict[Any, int], *, signed: bool = True
+) -> int:
+    """Hash an expression in which names are told apart by their colours alone.
+
+    The order in which SymPy keeps terms, factors and variables makes no difference, since it
+    depends on names.
+
+    Parameters
+    ----------
+    memo
+        What was hashed with the same colours before.
+    signed
+        Whether signs count.  SymPy writes cos(x - y) or cos(y - x), whichever name comes first,
+        and its derivative with another sign: without signs they are alike.
+    """
+    known = memo.get(expr)
+    if known is not None:
+        return known
+    if expr.is_Symbol:
+        found = _mixed((3, colours.get(expr.name, 0)))
+    elif expr.is_Rational:
+        found = _mixed((5, (expr.p if signed else abs(expr.p)) & _MASK, expr.q & _MASK))
+    elif expr.is_Mul and not signed and expr.args[0] is sympy.S.NegativeOne:
+        found = shade(-expr, colours, memo, signed=signed)
+    elif isinstance(expr, AppliedUndef):
+        inner = [shade(each, colours, memo, signed=signed) for each in expr.args]
+        # The arguments stand in the order of their names.
+        found = _mixed((7, colours.get(expr.func.__name__, 0), *sorted(inner)))
+    else:
+        first, *rest = (shade(each, colours, memo, signed=signed) for each in expr.args)
+        kind = _kind(type(expr).__name__)
+        if expr.is_Add or expr.is_Mul:
+            found = _mixed((kind, *sorted((first, *rest))))
+        elif isinstance(expr, sympy.Derivative | sympy.Integral):
+            found = _mixed((kind, first, *sorted(rest)))
+        else:
+            found = _mixed((kind, first, *rest))
+    memo[expr] = found
+    return found
+
+
+def shades(parts: Sequence[Any], *, signed: bool = True) -> dict[str, int]:
+    """Give each name a colour that depends on where it stands, and not on what it is called.
+
+    Names have equal colours where they can be exchanged, and seldom otherwise.
+
+    Parameters
+    ----------
+    parts
+        Expressions.
+    signed
+        See `shade`.
+    """
+    found = {}
+    for name in names(parts):
+        memo: dict[Any, int] = {}
+        found[name] = _mixed([shade(each, {name: 1}, memo, signed=signed) for each in parts])
+    return found
+
+
+def in_canonical_names(body: sympy.Expr, variable: sympy.Symbol) -> tuple[Any, Any, dict[str, str]]:
+    """Put names in place of a function's that depend on nothing but where they stand.
+
+    Returns
+    -------
+    tuple
+        The function, its variable, which is the first of all, and the old name of each new one.
+    """
+    found = shades([sympy.Integral(body, variable)])
+    found[variable.name] = -1
+    order = sorted(names([body, variable]), key=lambda name: (found.get(name, 0), name))
+    canonical = {name: f"x{number}" for number, name in enumerate(order)}
+    back = {new: old for old, new in canonical.items()}
+    return rename(body, canonical), rename(variable, canonical), back
+
+
+def _kind(name: str) -> int:
+    if name not in _KINDS:
+        _KINDS[name] = int.from_bytes(name.encode())
+    return _KINDS[name]
+
+
+def _mixed(numbers: Iterable[int]) -> int:
+    """Mix whole numbers in their order; the same on every machine."""
+    value = 1469598103934665603
+    for number in numbers:
+        value = ((value ^ number) * 1099511628211 + (value >> 29)) & _MASK
+    return value

@@ -1,0 +1,292 @@
+"""Examples as lines of JSON: the documented form, read back with care, and that of the authors."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+from functools import singledispatch
+from typing import TYPE_CHECKING, Any
+
+import sympy
+
+from mdbench.datatypes.derivation.calculus import Calculation, calculate
+from mdbench.datatypes.derivation.classes import class_of, class_of_question
+from mdbench.datatypes.derivation.operators import PREMISES, replay
+from mdbench.datatypes.derivation.settings import GENERATORS, TASKS, GeneratorSettings
+from mdbench.datatypes.derivation.steps import Derivation, Step, mirrored
+from mdbench.datatypes.derivation.writing import latex, read, write
+from mdbench.errors import DataError, did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+__all__ = [
+    "alpha_class",
+    "authors_record",
+    "context_class",
+    "read_record",
+    "read_records",
+    "record",
+]
+
+_STEP_KEYS = ("op", "refs", "operand", "constants", "lhs", "rhs")
+
+
+@singledispatch
+def alpha_class(example: Derivation | Calculation) -> str:
+    """Hash an example so that another one, which differs in names only, has the same hash.
+
+    Some that differ in signs have the same, too.
+    """
+    raise TypeError(f"{type(example).__name__} is no example")
+
+
+def context_class(example: Derivation | Calculation) -> str:
+    """Hash what an example begins with: all steps but the final one, or the expression.
+
+    Both candidates have it in common.  A split by the class of the whole derivation would tell
+    of the label: what is right in the test would stand in the training as wrong only.
+    """
+    if isinstance(example, Derivation):
+        return _class_of(example.context)
+    return alpha_class(example)
+
+
+@alpha_class.register
+def _(example: Derivation) -> str:
+    return _class_of(example.steps)
+
+
+def _class_of(steps: Sequence[Step]) -> str:
+    parts: list[sympy.Basic] = []
+    words: list[object] = []
+    for step in steps:
+        words.append((step.op, step.refs, step.operand is None))
+        parts += [step.lhs, step.rhs] + ([] if step.operand is None else [step.operand])
+    return class_of(words, parts)
+
+
+@alpha_class.register
+def _(example: Calculation) -> str:
+    return class_of_question(example.task, example.expression, example.variable)
+
+
+def record(example: Derivation | Calculation, settings: GeneratorSettings) -> dict[str, Any]:
+    """Give an example as a JSON object, of which docs/derivation.md explains the keys."""
+    content = _content(example)
+    return {
+        "id": _identity(content),
+        "generator": {
+            "version": GENERATORS[settings.task],
+            "seed": settings.seed,
+            "stream": example.stream,
+            "index": example.index,
+            "sympy": sympy.__version__,
+        },
+        "task": example.task if isinstance(example, Calculation) else "structured",
+        **content,
+        "alpha_class": alpha_class(example),
+    }
+
+
+@singledispatch
+def _content(example: Derivation | Calculation) -> dict[str, Any]:
+    raise TypeError(f"{type(example).__name__} is no example")
+
+
+@_content.register
+def _(example: Derivation) -> dict[str, Any]:
+    return {
+        "steps": [_step(each) for each in example.steps],
+        "negatives": [_step(each) for each in example.negatives],
+    }
+
+
+@_content.register
+def _(example: Calculation) -> dict[str, Any]:
+    return {
+        "expression": _expression(example.expression),
+        "variable": str(example.variable.name),
+        "positive": _expression(example.positive),
+        "negatives": [_expression(example.negative)],
+    }
+
+
+def _identity(content: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _expression(expr: sympy.Expr) -> dict[str, str]:
+    return {"latex": latex(expr), "srepr": write(expr)}
+
+
+def _step(step: Step) -> dict[str, Any]:
+    return {
+        "op": step.op,
+        "refs": list(step.refs),
+        "operand": None if step.operand is None else _expression(step.operand),
+        "constants": {write(integral): str(c.name) for integral, c in step.constants},
+        "lhs": _expression(step.lhs),
+        "rhs": _expression(step.rhs),
+    }
+
+
+def read_records(path: Path) -> Iterator[Derivation | Calculation]:
+    """Read a file of records, ``.jsonl`` or ``.jsonl.gz``, and try each.
+
+    Raises
+    ------
+    DataError
+        If a line is no record, or one that is not true to itself: if its hashes do not fit, or
+        an equation is not what its annotation gives.  Names the line and the reason.
+    """
+    opened = gzip.open if path.suffix == ".gz" else open
+    try:
+        with opened(path, "rt", encoding="utf-8") as file:
+            for number, line in enumerate(file, 1):
+                try:
+                    yield read_record(json.loads(line))
+                except json.JSONDecodeError as error:
+                    raise DataError(f"{path}, line {number}: no JSON: {error}") from None
+                except DataError as error:
+                    raise DataError(f"{path}, line {number}: {error.message}", error.hint) from None
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        raise DataError(f"{path} cannot be read: {error}") from None
+
+
+def read_record(data: object) -> Derivation | Calculation:
+    """Read one record, and try whether it is true to itself.
+
+    Raises
+    ------
+    DataError
+        If it is not; says why.
+    """
+    if not isinstance(data, dict):
+        raise DataError("a record is an object.")
+    task, generator = data.get("task"), data.get("generator")
+    if task not in TASKS:
+        raise DataError(f"task is {task!r}.", did_you_mean(str(task), TASKS))
+    match generator:
+        case {"index": int(index), "stream": str(stream)}:
+            pass
+        case _:
+            raise DataError("generator has no index and no stream.")
+    example = (
+        _read_derivation(data, stream, index)
+        if task == "structured"
+        else _read_calculation(data, stream, index)
+    )
+    content = _content(example)
+    if data.get("id") != _identity(content):
+        raise DataError(
+            f"id is {data.get('id')!r}, and what the record says has the hash "
+            f"{_identity(content)!r}.",
+            "The record was changed after it was written, or LaTeX and srepr differ.",
+        )
+    if data.get("alpha_class") != alpha_class(example):
+        raise DataError(
+            f"alpha_class is {data.get('alpha_class')!r}; it should be {alpha_class(example)!r}."
+        )
+    return example
+
+
+def _read_derivation(data: dict[str, Any], stream: str, index: int) -> Derivation:
+    steps, negatives = (
+        tuple(_read_step(f"{what} {n}", each) for n, each in enumerate(_list(data, key), 1))
+        for what, key in (("step", "steps"), ("negative", "negatives"))
+    )
+    if len(steps) < 2 or not negatives:  # noqa: PLR2004 - one known, one asked for
+        raise DataError("a derivation has two steps and a negative at least.")
+    example = Derivation(index, stream, steps, negatives)
+    replay(example)
+    for number, negative in enumerate(negatives, 1):
+        if negative.sides in {example.final.sides, mirrored(example.final.sides)}:
+            raise DataError(f"negative {number} is the final step itself.")
+    return example
+
+
+def _read_calculation(data: dict[str, Any], stream: str, index: int) -> Calculation:
+    body = _read_expression("expression", data.get("expression"))
+    positive = _read_expression("positive", data.get("positive"))
+    variable = read(f"Symbol({str(data.get('variable'))!r})")
+    negatives = [_read_expression("negative", each) for each in _list(data, "negatives")]
+    if not negatives:
+        raise DataError("a calculation has a negative at least.")
+    found = calculate(str(data["task"]), body, variable)
+    if found != positive:
+        raise DataError(f"positive does not replay: {data['task']} gives {str(found)[:80]}.")
+    if positive in negatives:
+        raise DataError(f"negative {negatives.index(positive) + 1} is the positive itself.")
+    return Calculation(index, stream, str(data["task"]), body, variable, positive, negatives[0])
+
+
+def _list(data: dict[str, Any], key: str) -> list[Any]:
+    value = data.get(key)
+    if not isinstance(value, list) or len(value) > 100:  # noqa: PLR2004 - nobody has so many
+        raise DataError(f"{key} is no list.")
+    return value
+
+
+def _read_step(what: str, data: object) -> Step:
+    if not isinstance(data, dict) or set(data) != set(_STEP_KEYS):
+        raise DataError(f"{what} has not the keys {', '.join(_STEP_KEYS)}.")
+    refs, constants, operand = data["refs"], data["constants"], data["operand"]
+    if not isinstance(refs, list) or not all(type(each) is int for each in refs):
+        raise DataError(f"{what}: refs is {refs!r}; it is a list of step numbers.")
+    if not isinstance(constants, dict):
+        raise DataError(f"{what}: constants is {constants!r}; it is an object.")
+    try:
+        return Step(
+            str(data["op"]),
+            tuple(refs),
+            None if operand is None else _read_expression("operand", operand),
+            tuple((read(i), read(f"Symbol({str(c)!r})")) for i, c in constants.items()),
+            _read_expression("lhs", data["lhs"]),
+            _read_expression("rhs", data["rhs"]),
+        )
+    except DataError as error:
+        raise DataError(f"{what}: {error.message}", error.hint) from None
+
+
+def _read_expression(what: str, data: object) -> sympy.Expr:
+    match data:
+        case {"latex": str(), "srepr": str(text)}:
+            return read(text)
+    raise DataError(f"{what} is {str(data)[:80]!r}; it is an object with latex and srepr.")
+
+
+def authors_record(example: Derivation | Calculation) -> dict[str, Any]:
+    """Give an example in the keys of the authors' JSON."""
+    if isinstance(example, Calculation):
+        return {
+            "premise_expression": latex(example.expression),
+            "variable": latex(example.variable),
+            "positive": latex(example.positive),
+            "negatives": [latex(example.negative)],
+        }
+    return {
+        "derivation": [[_authors_annotation(each), _equation(each)] for each in example.steps],
+        "positive_idxs": [len(example.steps)],
+        "negatives": [_equation(each) for each in example.negatives],
+        "srepr_derivation": [
+            [_authors_annotation(each), _equality(each)] for each in example.steps
+        ],
+        "srepr_negatives": [_equality(each) for each in example.negatives],
+    }
+
+
+def _authors_annotation(step: Step) -> str | list[Any]:
+    if step.op in PREMISES:
+        return step.op
+    return [step.op, *step.refs, *([] if step.operand is None else [latex(step.operand)])]
+
+
+def _equation(step: Step) -> str:
+    return f"{latex(step.lhs)} = {latex(step.rhs)}"
+
+
+def _equality(step: Step) -> str:
+    return f"Equality({write(step.lhs)}, {write(step.rhs)})"

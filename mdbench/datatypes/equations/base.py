@@ -1,0 +1,446 @@
+"""Answers that are equations: read, evaluated by the bench itself, and put beside the truth."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+import numpy as np
+
+from mdbench.datatypes.base import DataType
+from mdbench.datatypes.seam.answers import Answer, Offer, Scores, chosen
+from mdbench.datatypes.seam.questions import Dataset, Task
+from mdbench.datatypes.shared.rest import at_rest
+from mdbench.datatypes.equations.terms import TERM_METRICS, beside_the_truth
+from mdbench.drawing.numbers import counted
+from mdbench.errors import AnswerError, EquationError
+from mdbench.expressions import Equation, parse
+from mdbench.metrics.agreement import agreement
+from mdbench.metrics.floor import RESTS
+from mdbench.metrics.regression import nmse
+from mdbench.metrics.selection import fitness
+from mdbench.metrics.spec import MetricSpec, Value
+from mdbench.protocols import Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from mdbench.datatypes.seam.answers import Choice, Proposal, RawAnswer
+    from mdbench.datatypes.seam.questions import Part
+    from mdbench.datatypes.equations.selection import Evidence
+    from mdbench.datatypes.shared.rest import Course
+
+    Array = NDArray[np.float64]
+
+__all__ = [
+    "AGREEMENT",
+    "COMPLEXITY",
+    "CONTRADICTION",
+    "NMSE",
+    "PUBLISHED_NMSE",
+    "EquationAnswer",
+    "EquationTask",
+    "EquationType",
+]
+
+CONTRADICTION = 1e-4
+"""An agreement worse than this, 1 % of the root mean square, is a contradiction: the equations
+are not what the method predicts with, and `strict` refuses such an answer.  Of 2,205 answers of
+seven methods to ODE seven, all worked out in single precision, were above `SUSPICIOUS`, and four
+above this."""
+SUSPICIOUS = 1e-6
+"""An agreement worse than this is marked in every report."""
+
+NMSE = MetricSpec(
+    name="nmse",
+    title="NMSE",
+    explanation="sum of squared errors on the test data, under strict the clean ones, over the sum "
+    "of squared targets; zero scores 1, and below 1e-12 is round-off",
+    scale="log",
+    resolution=1e-12,
+    nothing=1.0,
+    places=frozenset({"board", "answer", "brief", "figure"}),
+)
+PUBLISHED_NMSE = MetricSpec(
+    name="published_nmse",
+    title="published NMSE",
+    explanation="what the published pipeline scores: the same on the test data as noisy as those "
+    "of the training, with features by finite differences",
+    scale="log",
+    resolution=1e-12,
+    nothing=1.0,
+    places=frozenset({"answer"}),
+)
+COMPLEXITY = MetricSpec(
+    name="complexity",
+    title="nodes",
+    explanation="nodes of the expressions that SymPy makes of the answer's equations, summed",
+    scale="log",
+    digits=0,
+    on_failure=None,
+    places=frozenset({"board", "answer", "brief", "figure"}),
+    weighs=True,
+)
+AGREEMENT = MetricSpec(
+    name="agreement",
+    title="agreement",
+    explanation="squared distance of what the method predicts from the values of its equations, "
+    "over the larger sum of squares of the two; the worst of all answers, marked where they differ",
+    scale="log",
+    on_failure=None,
+    aggregate="max",
+    alarm=SUSPICIOUS,
+    places=frozenset({"board", "answer", "brief"}),
+)
+
+D = TypeVar("D", bound=Dataset)
+
+
+@dataclass(frozen=True)
+class EquationAnswer(Answer):
+    """Equations that have been read.
+
+    Attributes
+    ----------
+    texts
+        The same as `equations`.
+    read
+        One a target.
+    values
+        What is scored: the values of the equations on the test inputs, or under `published` what
+        the method predicts there; shaped like the targets.
+    agreement
+        Of the two; None where there are no predictions.
+    """
+
+    texts: tuple[str, ...]
+    read: tuple[Equation, ...]
+    values: Array = field(repr=False)
+    agreement: float | None
+
+
+@dataclass(frozen=True)
+class EquationTask(Task[D]):
+    """A task whose answers are right-hand sides.
+
+    Attributes
+    ----------
+    evidence
+        What candidates are compared with; None under `published`, which has its own way.
+    held_out
+        What the test compares equations with where nobody knows exact targets; else None.
+    scored
+        The samples of the test that errors are taken on, by number in C order; None for all.
+    """
+
+    evidence: Evidence | None = field(default=None, kw_only=True)
+    held_out: Evidence | None = field(default=None, kw_only=True)
+    scored: NDArray[np.intp] | None = field(default=None, kw_only=True, repr=False)
+
+
+class EquationType(DataType[D, EquationTask[D]]):
+    """A data type whose answers are right-hand sides, one a target.
+
+    Under `strict` its score is that of the equations, evaluated by the bench; what the method
+    predicts is only compared with them.
+    """
+
+    metrics: ClassVar[tuple[MetricSpec, ...]] = (NMSE, *TERM_METRICS, COMPLEXITY, AGREEMENT)
+    lawful = True
+    of_equations: ClassVar[bool] = False
+    """Whether candidates are compared by their equations under `published`, too."""
+
+    def parts(self, task: EquationTask[D], tuning: str) -> tuple[Part, Part]:
+        """Give the data of the first fit, and those that candidates are compared on.
+
+        Under `strict` both are all that comes before the test: the rule of choice needs nothing
+        held out, and a third more data find more equations (docs/selection.md).
+        """
+        if task.evidence is None:
+            return super().parts(task, tuning)
+        return task.refit, task.refit
+
+    def read_answer(self, task: EquationTask[D], raw: RawAnswer) -> EquationAnswer:
+        """Read the equations, evaluate them on the test inputs, and hold predictions against them.
+
+        Raises
+        ------
+        AnswerError
+            If an equation cannot be read or counted, if what is scored is not finite, or if, under
+            `strict`, the predictions contradict the equations.
+        """
+        strict = task.protocol is Protocol.STRICT
+        if len(raw.equations) != len(task.targets):
+            raise AnswerError(
+                f"{counted(len(raw.equations), 'equation')}; {len(task.targets)} expected"
+            )
+        read, _ = _read_and_counted(raw.equations, task.variables)
+        values = self.values(task, read)
+        predictions, known = raw.predictions, raw.recorded.get(AGREEMENT.name)
+        agrees = known if isinstance(known, float) else None
+        if predictions is not None:
+            _refuse_infinite(predictions, "predictions")
+            agrees = self.agreement(read, values, task, predictions)
+        scored = values if strict or predictions is None else predictions
+        _refuse_infinite(scored, "values of the equations on the test inputs")
+        if strict and agrees is not None and agrees > CONTRADICTION:
+            raise AnswerError(
+                f"its predictions contradict its equations: on the test inputs they differ by "
+                f"{math.sqrt(agrees):.2g} of their root mean square; "
+                f"{math.sqrt(CONTRADICTION):g} is allowed"
+            )
+        return EquationAnswer(raw.equations, raw.equations, read, scored, agrees)
+
+    def judge(self, task: EquationTask[D], answer: Answer) -> Scores:
+        """Score the equations: errors, size, and how near they are to the truth.
+
+        Raises
+        ------
+        AnswerError
+            If they are not finite on the held-out data.
+        """
+        assert isinstance(answer, EquationAnswer)  # noqa: S101 - of `read_answer`
+        found, by_state = self._errors_of(task, answer)
+        found["complexity"] = sum(equation.complexity for equation in answer.read)
+        if answer.agreement is not None:
+            found["agreement"] = answer.agreement
+        notes: dict[str, Sequence[str]] = {}
+        if len(by_state) > 1:
+            notes["states"] = _told_by_state(by_state, task)
+        course = self.course(task)
+        if course is not None:
+            targets = _scored(task, task.test.targets)
+            floors = None if task.held_out is None else task.held_out.floors
+            if why := at_rest(course, targets, by_state, floors):
+                notes[RESTS] = [why]
+        if task.dataset.truth is not None and self.has_terms(task):
+            beside = beside_the_truth(task.dataset.truth, answer.texts, task)
+            found |= beside.metrics
+            notes |= beside.notes
+        found |= self.own_scores(task, answer, found)
+        return Scores({name: found[name] for name in self.judged_by(task) if name in found}, notes)
+
+    def primary_score(self, task: EquationTask[D], answer: Answer) -> Value:
+        """Give the error alone: the comparison with the truth takes most of the time."""
+        assert isinstance(answer, EquationAnswer)  # noqa: S101 - of `read_answer`
+        name = self.metrics[0].name
+        found, _ = self._errors_of(task, answer)
+        return found[name] if name in found else super().primary_score(task, answer)
+
+    def _errors_of(
+        self, task: EquationTask[D], answer: EquationAnswer
+    ) -> tuple[dict[str, Value], list[float]]:
+        """Give the errors of an answer by name, and that of each state."""
+        if task.held_out is None:
+            values, targets = (_scored(task, each) for each in (answer.values, task.test.targets))
+            found: dict[str, Value] = dict(self.errors(values, targets))
+            return found, list(_by_state(values, targets))
+        held_out = task.held_out
+        by_state = list(self._losses(task, answer.read, held_out, range(len(answer.read))))
+        return {NMSE.name: float(np.mean(by_state))}, by_state
+
+    def judged_by(self, task: EquationTask[D]) -> tuple[str, ...]:
+        """Name the metrics of a task: without a truth there are none that need one."""
+        left_out = set() if self.has_terms(task) else {spec.name for spec in TERM_METRICS}
+        if task.protocol is Protocol.PUBLISHED or task.held_out is not None:
+            left_out.add(PUBLISHED_NMSE.name)
+        return tuple(spec.name for spec in self.metrics if spec.name not in left_out)
+
+    def has_terms(self, task: EquationTask[D]) -> bool:
+        """Tell whether answers are put beside the truth, term by term."""
+        return task.dataset.truth is not None
+
+    def errors(self, values: Array, targets: Array) -> dict[str, float]:
+        """Score values on the test split by numbers alone."""
+        return {NMSE.name: nmse(values, targets)}
+
+    def course(self, task: EquationTask[D]) -> Course | None:
+        """Say how the system goes on to the test; None where the test is at no later time."""
+        del task
+        return None
+
+    def own_scores(
+        self, task: EquationTask[D], answer: EquationAnswer, found: Mapping[str, Value]
+    ) -> Mapping[str, Value]:
+        """Score an answer by what only this data type has; `found` is what is known by now."""
+        del task, answer, found
+        return {}
+
+    def values(self, task: EquationTask[D], equations: Sequence[Equation]) -> Array:
+        """Work an answer's equations out where it is tested; the last axis runs over them."""
+        return np.stack([each.evaluate(task.test.columns) for each in equations], axis=-1)
+
+    def candidate_values(
+        self,
+        task: EquationTask[D],  # noqa: ARG002 - of those who have two ways to the values
+        equation: Equation,
+        columns: Mapping[str, Array],
+    ) -> Array:
+        """Work out an equation of a candidate, of which there may be thousands."""
+        return equation.evaluate(columns)
+
+    def agreement(
+        self,
+        equations: Sequence[Equation],  # noqa: ARG002 - of those who have two ways to the values
+        values: Array,
+        task: EquationTask[D],  # noqa: ARG002 - the same
+        predictions: NDArray[Any],
+    ) -> float:
+        """Say how far predictions are from the values of the equations on the test inputs."""
+        return agreement(values, predictions)
+
+    def loss(self, values: Array, targets: Array) -> float:
+        """Compare values with targets when a candidate is chosen; lower is better."""
+        return nmse(values, targets)
+
+    def fitness(self, loss: float, complexity: int) -> float:
+        """Weigh accuracy against simplicity when a candidate is chosen; higher is better."""
+        return fitness(loss, complexity)
+
+    def compares_equations(self, task: EquationTask[D]) -> bool:
+        """Tell whether candidates are compared by their equations alone, as under `strict`."""
+        return self.of_equations or task.protocol is Protocol.STRICT
+
+    def weigh(self, task: EquationTask[D], part: Part, candidate: Proposal) -> Offer:
+        """Compare a candidate's equations with the evidence.
+
+        Under `published` they, or what it predicts, are compared with a part.
+
+        Raises
+        ------
+        AnswerError
+            If an equation cannot be read or counted, or a value is not finite.
+        """
+        published = task.protocol is Protocol.PUBLISHED
+        if published and "0" in map(str.strip, candidate.equations):
+            raise AnswerError("an equation is zero, which the published pipeline refuses")
+        read, complexity = _read_and_counted(candidate.equations, task.variables)
+        if task.evidence is not None:
+            return self._held_against(task, task.evidence, candidate, read, complexity)
+        if self.compares_equations(task) or candidate.predictions is None:
+            columns = part.columns
+            found = [self.candidate_values(task, each, columns) for each in read]
+            values = np.stack(found, axis=-1)
+            _refuse_infinite(values, "values of the equations on the data of the choice")
+        else:
+            values = candidate.predictions
+            _refuse_infinite(values, "predictions")
+        targets = part.targets
+        if candidate.target is not None:
+            targets = targets[..., candidate.target : candidate.target + 1]
+        loss = self.loss(values.reshape(targets.shape), targets)
+        return Offer(candidate, loss, complexity, self.fitness(loss, complexity))
+
+    def select(self, task: EquationTask[D], offers: Sequence[Offer]) -> Choice | None:
+        """Choose the fittest; under `published` only of the best at each complexity."""
+        if task.evidence is None:
+            return super().select(task, offers)
+        return chosen(offers, len(task.targets), _fittest)
+
+    def _held_against(
+        self,
+        task: EquationTask[D],
+        evidence: Evidence,
+        candidate: Proposal,
+        read: Sequence[Equation],
+        complexity: int,
+    ) -> Offer:
+        """Weigh how well equations explain the evidence against what they are made of."""
+        first = candidate.target
+        targets = range(len(read)) if first is None else (first,)
+        losses = np.array(list(self._losses(task, read, evidence, targets)))
+        value = evidence.preference(losses, targets, read)
+        return Offer(candidate, float(np.mean(losses)), complexity, value)
+
+    def _losses(
+        self,
+        task: EquationTask[D],
+        equations: Sequence[Equation],
+        evidence: Evidence,
+        targets: Iterable[int],
+    ) -> Iterator[float]:
+        for equation, target in zip(equations, targets, strict=True):
+            values = self.candidate_values(task, equation, evidence.columns)
+            _refuse_infinite(values, "values of the equations on the data of the choice")
+            with np.errstate(all="ignore"):
+                loss = evidence.loss(values, target)
+            if not math.isfinite(loss):
+                raise AnswerError("its error is not finite")
+            yield loss
+
+
+class Remembered(Mapping[str, "Array"]):
+    """Columns that are made when they are first asked for, and kept as far as there is room."""
+
+    def __init__(self, columns: Mapping[str, Array], room: int = 2**28) -> None:
+        self._columns = columns
+        self._kept: dict[str, Array] = {}
+        self._left = room
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def __getitem__(self, name: str) -> Array:
+        if name in self._kept:
+            return self._kept[name]
+        column = self._columns[name]
+        if column.nbytes <= self._left:
+            self._left -= column.nbytes
+            self._kept[name] = column
+        return column
+
+
+def _fittest(offers: Sequence[Offer]) -> Offer | None:
+    """Give the fittest offer; of equals the simplest, and of those the first."""
+    return max(offers, key=lambda offer: (offer.fitness, -offer.complexity), default=None)
+
+
+def _scored(task: EquationTask[Any], values: Array) -> Array:
+    if task.scored is None:
+        return values
+    return values.reshape(-1, values.shape[-1])[task.scored]
+
+
+def _by_state(values: Array, targets: Array) -> Iterator[float]:
+    for state in range(targets.shape[-1]):
+        yield nmse(values[..., state], targets[..., state])
+
+
+def _told_by_state(scores: Sequence[float], task: EquationTask[Any]) -> list[str]:
+    """Say what each target's own score is, and how much of the pooled one is its."""
+    if task.held_out is None:
+        targets = _scored(task, task.test.targets)
+        squares = np.sum(np.reshape(targets, (-1, len(scores))) ** 2, axis=0)
+    else:
+        squares = np.ones(len(scores))
+    shares = np.array(scores) * squares
+    whole = float(shares.sum()) or 1.0
+    return [
+        f"{name}: {score:.2g}, {share / whole:.0%} of the error"
+        for name, score, share in zip(task.targets, scores, shares, strict=True)
+    ]
+
+
+def _read_and_counted(
+    texts: Sequence[str], variables: Sequence[str]
+) -> tuple[tuple[Equation, ...], int]:
+    """Read equations, and count their nodes; what cannot be read or counted is no answer."""
+    try:
+        read = tuple(parse(text, variables) for text in texts)
+        return read, sum(equation.complexity for equation in read)
+    except EquationError as error:
+        raise AnswerError(error.message) from None
+
+
+def _refuse_infinite(values: NDArray[Any], what: str) -> None:
+    finite = np.isfinite(values)
+    if not finite.all():
+        bad = int(values.size - finite.sum())
+        raise AnswerError(f"{bad} of {values.size} {what} are not finite")

@@ -1,0 +1,249 @@
+"""An answer beside the truth, term by term, as metrics and notes."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mdbench.datatypes.seam.answers import Scores
+from mdbench.datatypes.equations.unseen import without_unseen
+from mdbench.errors import EquationError
+from mdbench.expressions.fidelity.contribution import negligible, used
+from mdbench.expressions.fidelity.compare import Verdict, compare
+from mdbench.expressions.functions import CONSTANTS, FUNCTIONS
+from mdbench.expressions.fidelity.skeleton import same_skeleton
+from mdbench.metrics.spec import MetricSpec, flag
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from mdbench.datatypes.seam.questions import Task
+    from mdbench.expressions.fidelity.compare import Term
+    from mdbench.expressions.fidelity.verdict import Numerical, Structural
+    from mdbench.metrics.spec import Value
+
+__all__ = ["TERM_METRICS", "beside_the_truth"]
+
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_HANGS_ON_THE_DOMAIN = re.compile(r"[A-Za-z]\w*\s*\(|/|(\*\*|\^)\s*(?!\(?[+-]?\d+\)?(?![\w.]))")
+"""A call, a fraction bar, or an exponent that is no whole number."""
+_KEPT = frozenset[Any]()
+"""The places of what only records hold."""
+
+
+def _verdict(name: str, explanation: str, labels: tuple[str, ...]) -> MetricSpec:
+    return MetricSpec(
+        name=name,
+        title=name,
+        explanation=explanation,
+        kind="label",
+        labels=labels,
+        better="neither",
+        on_failure=None,
+        aggregate="counts",
+        places=_KEPT,
+    )
+
+
+TERM_METRICS = (
+    flag(
+        "identified",
+        "identified",
+        "answers with all true terms, no other, and every coefficient within 5 %",
+        mark="✓",
+        places={"board", "brief", "figure"},
+    ),
+    flag(
+        "one_term_off",
+        "one off",
+        "answers with one term of the whole system missing or extra, the others within 5 %",
+        mark="±1",
+        places={"board"},
+    ),
+    flag(
+        "skeleton",
+        "skeleton",
+        "answers that some choice of their constants, none of which becomes idle, makes the truth",
+        places={"board"},
+    ),
+    MetricSpec(
+        name="f1",
+        title="F1",
+        explanation="harmonic mean of precision and recall of the terms; 0 without an answer",
+        better="higher",
+        on_failure=0.0,
+        digits=2,
+    ),
+    _verdict(
+        "symbolic",
+        "what rewriting has proved of the answer",
+        ("not proved", "equal", "unequal"),
+    ),
+    _verdict(
+        "numerical",
+        "what evaluating has proved of the answer: told apart from the truth at a point, equal, or "
+        "equal to the truth with its constants moved by 5 % at most",
+        ("apart", "equal", "near"),
+    ),
+    _verdict(
+        "structural",
+        "what the terms of the answer say, multiplied out",
+        ("other", "one term off", "same"),
+    ),
+    MetricSpec(
+        name="verdicts",
+        title="verdicts",
+        explanation="answers on which two of the three verdicts exclude each other: a fault of the "
+        "scorer, named in the notes",
+        kind="label",
+        labels=("agree", "contradict"),
+        better="neither",
+        on_failure=None,
+        aggregate="counts",
+    ),
+    MetricSpec(
+        name="precision",
+        title="precision",
+        explanation="the share of the answer's terms that the truth has",
+        better="higher",
+        on_failure=0.0,
+        digits=2,
+        places=_KEPT,
+    ),
+    MetricSpec(
+        name="recall",
+        title="recall",
+        explanation="the share of the truth's terms that the answer has",
+        better="higher",
+        on_failure=0.0,
+        digits=2,
+        places=_KEPT,
+    ),
+    MetricSpec(
+        name="coefficient_error",
+        title="coefficients",
+        explanation="the largest relative error of a constant in the terms that answer and truth "
+        "have in common",
+        scale="log",
+        on_failure=None,
+        places=_KEPT,
+    ),
+    MetricSpec(
+        name="term_edit_distance",
+        title="term edits",
+        explanation="nodes to change to make the answer the truth, both multiplied out, over the "
+        "nodes of the truth; at most 1",
+        on_failure=1.0,
+        digits=2,
+        places=_KEPT,
+    ),
+)
+"""All undecided where answer or truth are too large to be multiplied out.  There is no error of
+coefficients where the two have no term with a constant in common."""
+
+
+def beside_the_truth(truth: Sequence[str], equations: Sequence[str], task: Task[Any]) -> Scores:
+    """Put an answer, whose equations have been read before, beside the truth.
+
+    A term that the dataset names as unseen, since nobody can see it in the data, is not asked for:
+    an answer may have it or not, and the notes say where it differs in one.
+    """
+    # A table may lack a feature that the truth has.
+    unknown = {name for text in truth for name in _NAME.findall(text)} - {*CONSTANTS, *FUNCTIONS}
+    names = dict.fromkeys((*task.variables, *sorted(unknown)))
+    domain = _domain(task, " ".join([*truth, *equations]))
+    # Only data types whose files name such terms have them.
+    unseen = getattr(task.dataset, "unseen_terms", ())
+    excused: list[str] = []
+    if unseen:
+        truth, equations, excused = without_unseen(
+            truth, equations, task.targets, unseen, tuple(names)
+        )
+    try:
+        found = compare(
+            truth, equations, task.variables, truth_variables=tuple(names), domain=domain
+        )
+        terms = (*found.matched, *found.extra, *found.missing)
+        small = negligible(terms, task.test.columns, task.test.targets)
+    except EquationError:
+        return Scores(dict.fromkeys(spec.name for spec in TERM_METRICS))
+
+    def named(terms: Iterable[Term]) -> list[str]:
+        return [f"{task.targets[term.equation]}: {term.text}" for term in terms]
+
+    undecided = found.verdict in {Verdict.UNDECIDED, Verdict.NOT_IDENTIFIED}
+    findings = found.findings
+    metrics: dict[str, Value] = {
+        "identified": None if found.identified is None else float(found.identified),
+        "one_term_off": None if undecided else float(found.verdict is Verdict.ONE_TERM_OFF),
+        "skeleton": 1.0
+        if found.identified
+        else _skeleton(truth, equations, task, tuple(names), domain),
+        "symbolic": findings.symbolic.value,
+        "numerical": _known(findings.numerical),
+        "structural": _known(findings.structural),
+        "verdicts": "contradict" if findings.contradictions else "agree",
+        "f1": found.f1,
+        "precision": found.precision,
+        "recall": found.recall,
+        "term_edit_distance": found.edit_distance,
+    }
+    if found.coefficient_error is not None:
+        metrics["coefficient_error"] = found.coefficient_error
+    notes = {"missing": found.missing, "extra": found.extra, "negligible": small}
+    told = {word: named(terms) for word, terms in notes.items() if terms}
+    told["numerical"] = [
+        f"{target}: {each.told}"
+        for target, each in zip(task.targets, found.by_equation, strict=True)
+        if each.told
+    ]
+    if off := found.constants_off:
+        told["coefficients"] = [
+            f"all terms are right; constants are off by up to {100 * off:.2g} %"
+        ]
+    told["contradictions"] = list(findings.contradictions)
+    told["unseen"] = excused
+    return Scores(metrics, {word: texts for word, texts in told.items() if texts})
+
+
+def _known(verdict: Numerical | Structural) -> Value:
+    return None if verdict == "unknown" else verdict.value
+
+
+def _skeleton(
+    truth: Sequence[str],
+    equations: Sequence[str],
+    task: Task[Any],
+    true_names: tuple[str, ...],
+    domain: Mapping[str, tuple[float, float]],
+) -> Value:
+    """Ask for each equation whether some choice of its constants makes it the true one."""
+    ranges = tuple((name, *ends) for name, ends in domain.items())
+    undecided = False
+    for true, answer in zip(truth, equations, strict=True):
+        try:
+            found = same_skeleton(true, answer, true_names, task.variables, ranges)
+        except EquationError:
+            found = None
+        if found is False:
+            return 0.0
+        undecided = undecided or found is None
+    return None if undecided else 1.0
+
+
+def _domain(task: Task[Any], text: str) -> dict[str, tuple[float, float]]:
+    """Give the least and the largest value of the variables of a text, of all rows there are.
+
+    Empty where no identity in it could hang on them, as many columns take long to make.
+    """
+    if not _HANGS_ON_THE_DOMAIN.search(text):
+        return {}
+    found: dict[str, tuple[float, float]] = {}
+    for part in (task.refit, task.test):
+        for name in used(text, part.columns):
+            column = part.columns[name]
+            low, high = found.get(name, (np.inf, -np.inf))
+            found[name] = min(low, float(column.min())), max(high, float(column.max()))
+    return {name: ends for name, ends in found.items() if np.isfinite(ends).all()}

@@ -1,0 +1,269 @@
+"""Pictures of trajectories: what was measured, and what discovered equations make of it."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from mdbench.data.splits import chronological
+from mdbench.drawing.svg import COLOURS, LEFT, MARKERS, Axis, Plot, dashes, marker
+from mdbench.errors import MdbenchError
+from mdbench.expressions.grammar import check
+from mdbench.datatypes.ode.simulation import simulate
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from mdbench.data.trajectory import Trajectory
+
+    Array = NDArray[np.float64]
+
+__all__ = ["Found", "follow", "trajectory_pictures"]
+
+MOST_POINTS = 160
+"""Points of a line in a picture."""
+MARGIN = 0.15
+"""Above and below the measured states, as a share of their range."""
+
+
+MARKS = 4
+"""Signs of a method along a line."""
+MOST_LETTERS = 40
+"""Of what stands at an axis."""
+
+
+class Found(NamedTuple):
+    """What a method makes of a system.
+
+    Attributes
+    ----------
+    number
+        Sets the colour and the dashes.
+    says
+        How well, in words.
+    ways
+        The states from the first time of the test window on, and from the first time of the
+        second trajectory on, each of shape ``(m, dim)``; None where there are none.
+    """
+
+    method: str
+    number: int
+    says: str
+    ways: Sequence[Array | None]
+
+
+def follow(
+    equations: Sequence[str],
+    seen: Trajectory,
+    unseen: Trajectory | None,
+    evaluations: int,
+) -> tuple[list[Array | None], int]:
+    """Integrate equations along both trajectories, as their scores do and as far as they come.
+
+    Parameters
+    ----------
+    equations
+        Right-hand sides in ``u0``, ``u1``, ..., which nobody need have read before.
+    seen, unseen
+        The trajectory of the data, of which the test window is followed, and another one.
+    evaluations
+        How often the right-hand sides may be evaluated for all of it.
+
+    Returns
+    -------
+    ways : list of NDArray or None
+        As `Found` has them.
+    used : int
+        How often they were evaluated.
+    """
+    starts = [(seen, chronological(len(seen.t)).test.start)]
+    if unseen is not None:
+        starts.append((unseen, 0))
+    try:
+        for text in equations:
+            check(text)
+    except MdbenchError:
+        return [None for _ in starts], 0
+    ways: list[Array | None] = []
+    used = 0
+    for series, first in starts:
+        if used >= evaluations:
+            ways.append(None)
+            continue
+        rest = series.rows(slice(first, None))
+        done = simulate(equations, rest.t, rest.u, inputs=rest.inputs)
+        used += done.evaluations
+        ways.append(done.states if done.states.size else None)
+    return ways, used
+
+
+def trajectory_pictures(
+    name: str,
+    seen: Trajectory,
+    unseen: Trajectory | None,
+    found: Sequence[Found],
+    *,
+    titles: Sequence[str] = (),
+    measured: bool = False,
+) -> str:
+    """Draw the states over time, and what methods make of them.
+
+    Parameters
+    ----------
+    name
+        The system.
+    seen
+        The trajectory that the data are taken from.
+    unseen
+        That from the second initial condition, if there is one.
+    found
+        What methods make of them.
+    titles
+        Of the time and of each state, where they have names of their own.
+    measured
+        Whether the states were measured, and nobody knows the true ones.
+
+    Returns
+    -------
+    str
+        HTML: one figure with one or two pictures.
+    """
+    first = chronological(len(seen.t)).test.start
+    says = "Measurements in grey" if measured else "True trajectories in grey"
+    if found:
+        of = "the equations" if measured else "the equations found on clean data"
+        says += f", in colour what {of} make of them, integrated from "
+        says += "the first state of the test window"
+    if unseen is not None:
+        says += " (first picture) and from " if found else "; the second is from "
+        says += "an initial condition that no method is given"
+        says += " (second picture)" * bool(found)
+    several = seen.u.shape[1] > 1
+    keys = [
+        f'<span data-m="{escape(one.method)}">'
+        f'<svg class="m{one.number % COLOURS} stroke" viewBox="0 0 34 8" '
+        f'aria-hidden="true"><path class="line"{_dashed(one, several=several)} d="M1 4H33"/>'
+        f"{marker(one.number, 17, 4, 3.4)}</svg>"
+        f"{escape(one.method)}{f': {escape(one.says)}' if one.says else ''}</span>"
+        for one in found
+    ]
+    keys = [f'<p class="legend">{"".join(keys)}</p>'] if keys else []
+    keys += _states(titles[1:] or [f"u{i}" for i in range(seen.u.shape[1])])
+    drawn = [_picture(f"Trajectory of {name}", seen, found, 0, first=first, titles=titles)]
+    if unseen is not None:
+        title = f"Trajectory of {name} from the second initial condition"
+        drawn.append(_picture(title, unseen, found, 1, titles=titles))
+    return (
+        f'<figure class="picture"><figcaption>{says}.{"".join(keys)}</figcaption>'
+        f'<div class="pair">{"".join(drawn)}</div></figure>'
+    )
+
+
+def _picture(
+    title: str,
+    measured: Trajectory,
+    found: Sequence[Found],
+    way: int,
+    *,
+    first: int = 0,
+    titles: Sequence[str] = (),
+) -> str:
+    time, *names = titles or ("time", *(f"u{i}" for i in range(measured.u.shape[1])))
+    t, u = measured.t, measured.u
+    low, high = float(u.min()), float(u.max())
+    margin = MARGIN * (high - low) or 1.0
+    y = Axis([low - margin, high + margin], log=False)
+    y.low, y.high = low - margin, high + margin
+    x = Axis([float(t[0]), float(t[-1])], log=False)
+    x.high = float(t[-1])
+    plot = Plot(title, x, y, (time, _shortened(names)))
+    several = len(names) > 1
+    if first:
+        split = plot.at_x(float(t[first]))
+        plot.parts.append(f'<path class="split" d="M{split:.1f} 14V284"/>')
+        plot.text(split - 4, 25, "training", "end", "halo")
+        plot.text(split + 4, 25, "test", "start", "halo")
+    step = max(1, len(t) // MOST_POINTS)
+    for i in range(u.shape[1]):
+        path = _path(plot, t[::step], u[::step, i])
+        plot.parts.append(f'<path class="measured"{_of_state(i)} d="{path}"/>')
+    fine = max(1, (len(t) - first) // MOST_POINTS)
+    for rank, one in enumerate(found):
+        states = one.ways[way]
+        if states is None:
+            continue
+        times = t[first : first + len(states)]
+        parts = [f'<g class="m{one.number % COLOURS}" data-m="{escape(one.method)}">']
+        for i in range(states.shape[1]):
+            dashed = _of_state(i) if several else _dashed(one, several=False)
+            if path := _path(plot, times[::fine], states[::fine, i]):
+                parts.append(f'<path class="line thin"{dashed} d="{path}"/>')
+            if several:
+                parts += _marks(plot, one.number, rank, times, states[:, i])
+        plot.parts.append("".join([*parts, "</g>"]))
+    taken: list[float] = []
+    for i in np.argsort(-u[0]):  # from top to bottom, each below the last one's letters
+        at = plot.at_y(float(u[0, i])) - 5
+        at = max(at, taken[-1] + 13) if taken else max(at, 40.0)
+        taken.append(at)
+        plot.text(LEFT + 5, at, names[i], "start", "halo")
+    return plot.render()
+
+
+def _dashed(one: Found, *, several: bool) -> str:
+    """Give the dashes of a method's line; where there are several states these have them."""
+    dash = "" if several else dashes(one.number)
+    return f' stroke-dasharray="{dash}"' if dash else ""
+
+
+def _of_state(number: int) -> str:
+    dash = dashes(number % MARKERS)
+    return f' stroke-dasharray="{dash}"' if dash else ""
+
+
+def _states(names: Sequence[str]) -> list[str]:
+    """Say which dashes a state's lines have, where there are several."""
+    if len(names) == 1:
+        return []
+    keys = "".join(
+        '<span><svg class="stroke" viewBox="0 0 34 8" aria-hidden="true">'
+        f'<path class="axis"{_of_state(i)} d="M1 4H33"/></svg>{escape(name)}</span>'
+        for i, name in enumerate(names)
+    )
+    return [f'<p class="legend">{keys}</p>']
+
+
+def _shortened(names: Sequence[str]) -> str:
+    """Give what stands at the axis: the names of the states, as far as there is room."""
+    joined = ", ".join(names)
+    return joined if len(joined) <= MOST_LETTERS else "states"
+
+
+def _marks(plot: Plot, number: int, rank: int, times: Array, values: Array) -> list[str]:
+    """Draw a method's sign a few times along a line, each method's at other times."""
+    places = np.linspace(0, len(times), MARKS, endpoint=False) + len(times) * (rank + 1) / (
+        4 * MARKS
+    )
+    inside = [int(i) for i in places if plot.y.low <= values[int(i)] <= plot.y.high]
+    return [
+        marker(number, plot.at_x(float(times[i])), plot.at_y(float(values[i])), 3.4) for i in inside
+    ]
+
+
+def _path(plot: Plot, times: Array, values: Array) -> str:
+    """Join points by lines, as far as they lie inside the picture."""
+    y = plot.y
+    parts: list[str] = []
+    inside = False
+    for i, (t, v) in enumerate(zip(times, values, strict=True)):
+        now = y.low <= v <= y.high
+        after = i + 1 < len(values) and y.low <= values[i + 1] <= y.high
+        if now or inside or after:  # with one point outside, so that a line leaves the picture
+            joined = parts and (inside or now)
+            parts.append(f"{'L' if joined else 'M'}{plot.at_x(float(t)):.1f} {plot.at_y(v):.1f}")
+        inside = now
+    return "".join(parts) if len(parts) > 1 else ""

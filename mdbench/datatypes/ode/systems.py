@@ -1,0 +1,287 @@
+"""Systems of ordinary differential equations: reading them and integrating them.
+
+A system is a TOML file; ``docs/datasets.md`` describes it.  Its equations are text in the states
+``u0``, ``u1``, ... and in named constants, and pass a whitelist before they are evaluated.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import unicodedata
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from mdbench.errors import DataError
+from mdbench.one_reader import READING
+from mdbench.datatypes.equations.system_files import (
+    FUNCTIONS,
+    constants_of,
+    number,
+    parse,
+    pop,
+    put_in,
+    read_table,
+    text,
+    texts,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
+    from types import ModuleType
+
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+    RightHandSide = Callable[[float, Array], Array]
+
+__all__ = ["FORMS", "SOLVER", "OdeSystem", "integrate", "read_system"]
+
+T_END = 10.0
+N_POINTS = 150
+
+SOLVER: dict[str, Any] = {
+    "method": "LSODA",
+    "rtol": 1e-5,
+    "atol": 1e-7,
+    "first_step": 1e-6,
+    "min_step": 1e-10,
+}
+FORMS = ("trigonometric", "exponential", "other", "rational", "polynomial")
+"""Sines, cosines, tangents; exponentials, logarithms; roots, broken powers, absolute values;
+states under a bar; and sums of powers of states."""
+_FORM_OF = dict.fromkeys(("sin", "cos", "tan", "cot"), "trigonometric") | dict.fromkeys(
+    ("exp", "log"), "exponential"
+)
+_REVISION = 1
+"""To be raised whenever a change to this module changes the arrays that it makes."""
+
+
+@dataclass(frozen=True)
+class OdeSystem:
+    """Autonomous first-order equations with their constants and initial conditions.
+
+    Attributes
+    ----------
+    name
+        The name of its file without the ending, NFC-normalised.
+    id
+        Its label in the collection that it comes from, such as ``I14``.
+    title, description, source, domain
+        Texts for people; `domain` may be empty.
+    variables
+        What each state means, by its name.
+    equations
+        The right-hand side of each state.
+    constants
+        The value of each constant, by its name.
+    initial_conditions
+        Each of length `dim`; datasets are made from the first.
+    """
+
+    name: str
+    id: str
+    title: str
+    description: str
+    source: str
+    domain: str
+    variables: Mapping[str, str]
+    equations: tuple[str, ...]
+    constants: Mapping[str, float]
+    initial_conditions: tuple[tuple[float, ...], ...]
+
+    @property
+    def dim(self) -> int:
+        """The number of equations."""
+        return len(self.equations)
+
+    @cached_property
+    def truth(self) -> tuple[str, ...]:
+        """The right-hand sides with the constants put in, at full precision."""
+        names = (*self.variables, *self.constants)
+        return tuple(put_in(each, names, self.constants) for each in self.equations)
+
+    @cached_property
+    def form(self) -> str:
+        """What the right-hand sides are made of: the first of `FORMS` that one of them has."""
+        return min((_form(text) for text in self.truth), key=FORMS.index)
+
+    @property
+    def recipe(self) -> str:
+        """SHA-256 of all that decides what `integrate` makes of this system by default."""
+        decisive = (_REVISION, SOLVER, T_END, N_POINTS, self.truth, self.initial_conditions[0])
+        return hashlib.sha256(repr(decisive).encode()).hexdigest()
+
+    @cached_property
+    def right_hand_side(self) -> RightHandSide:
+        """The function (t, u) -> du, for one state (dim,) or for a series of them (dim, n)."""
+        evaluate = _compile(_as_arranged_by_sympy(self), tuple(self.variables), np)
+
+        def right_hand_side(_t: float, u: Array) -> Array:
+            du = np.empty_like(u)
+            for i, value in enumerate(evaluate(*u)):
+                du[i] = value
+            return du
+
+        return right_hand_side
+
+
+def _form(equation: str) -> str:
+    with READING:
+        tree = ast.parse(equation, mode="eval")
+    found = {"polynomial"}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            found.add(_FORM_OF.get(node.func.id, "other"))
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
+            exponent = node.right.value if isinstance(node.right, ast.Constant) else None
+            if not (isinstance(exponent, int | float) and float(exponent).is_integer()):
+                found.add("other")
+        elif (
+            isinstance(node, ast.BinOp)
+            and isinstance(node.op, ast.Div)
+            and any(isinstance(below, ast.Name) for below in ast.walk(node.right))
+        ):
+            found.add("rational")
+    return min(found, key=FORMS.index)
+
+
+def read_system(path: Path) -> OdeSystem:
+    """Read a system from its TOML file.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read, a key is missing or unknown, a value is of the wrong kind, or
+        an equation holds anything but arithmetic in the states, the constants and the functions
+        abs, cos, cot, exp, log, sin and tan.
+    """
+    table = read_table(path)
+    equations = texts(path, table, "equations")
+    states = tuple(f"u{i}" for i in range(len(equations)))
+    variables = texts(path, table, "variables")
+    if tuple(equations) != tuple(f"{state}_t" for state in states) or tuple(variables) != states:
+        raise DataError(
+            f"{path}: [variables] has the keys {list(variables)}, [equations] {list(equations)}",
+            "They have to be u0, u1, ... and u0_t, u1_t, ..., one equation a variable, in order.",
+        )
+    constants = constants_of(path, table)
+    for key, equation in equations.items():
+        try:
+            parse(equation, (*states, *constants))
+        except ValueError as error:
+            raise DataError(f"{path}: {key} = {equation!r}: {error}") from error
+    system = OdeSystem(
+        name=unicodedata.normalize("NFC", path.stem),
+        id=text(path, table, "id"),
+        title=text(path, table, "title"),
+        description=text(path, table, "description"),
+        source=text(path, table, "source"),
+        domain=text(path, table, "domain") if "domain" in table else "",
+        variables=variables,
+        equations=tuple(equations.values()),
+        constants=constants,
+        initial_conditions=_initial_conditions(path, table, len(states)),
+    )
+    if table:
+        raise DataError(f"{path}: unknown key {next(iter(table))!r}")
+    return system
+
+
+def integrate(
+    system: OdeSystem, initial_condition: Sequence[float] | None = None
+) -> tuple[Array, Array, Array]:
+    """Integrate a system, and evaluate its right-hand sides on the solution.
+
+    The solver is SciPy's LSODA with rtol 1e-5, atol 1e-7, a first step of 1e-6 and no step below
+    1e-10, as in MDBench (Ziaei Bideh et al., AAAI 2026).
+
+    Parameters
+    ----------
+    system
+        The system.
+    initial_condition
+        Where to start, of length `system.dim`; by default the first of the system's own.
+
+    Returns
+    -------
+    t : (150,)
+        Equidistant times from 0 to 10, both included.
+    u, du : (150, dim)
+        The solution and its derivatives, in Fortran order.
+
+    Raises
+    ------
+    DataError
+        If the solution does not reach the end, or leaves the domain of the equations.
+    """
+    from scipy.integrate import solve_ivp  # noqa: PLC0415 - a second that cached data do not need
+
+    start = system.initial_conditions[0] if initial_condition is None else initial_condition
+    failure = f"{system.name} cannot be integrated from {list(start)} to t = {T_END:g}"
+    derivatives = system.right_hand_side
+
+    def right_hand_side(t: float, u: Array) -> Array:
+        du = derivatives(t, u)
+        if not np.isfinite(du).all():  # LSODA would never come back
+            raise DataError(f"{failure}: at t = {t:g}, u = {u.tolist()}, du is {du.tolist()}")
+        return du
+
+    t = np.linspace(0.0, T_END, N_POINTS)
+    with np.errstate(all="ignore"):
+        solution = solve_ivp(right_hand_side, (0.0, T_END), start, t_eval=t, **SOLVER)
+    if not solution.success:
+        raise DataError(f"{failure}: {solution.message}")
+    u = solution.y
+    return t, u.T, derivatives(0.0, u).T
+
+
+def _as_arranged_by_sympy(system: OdeSystem) -> list[str]:
+    """Write the right-hand sides, constants put in, in SymPy's order of operations.
+
+    The published trajectories come from expressions that SymPy had arranged.  Another order
+    differs in the last bit, but this can flip a decision of the step-size control, and then the
+    chaotic systems differ by 1e-2 at t = 10.
+    """
+    with READING:  # importing SymPy parses text
+        import sympy  # noqa: PLC0415 - half a second that cached data do not need
+
+    symbols = {name: sympy.Symbol(name) for name in (*system.variables, *system.constants)}
+    expressions = _compile(system.equations, tuple(symbols), sympy)(*symbols.values())
+    values = {symbols[name]: sympy.Float(value) for name, value in system.constants.items()}
+    arranged = [sympy.sympify(expression).xreplace(values) for expression in expressions]
+    with READING:  # its first use imports SymPy's printers
+        return [sympy.pycode(each, fully_qualified_modules=False) for each in arranged]
+
+
+def _compile(
+    equations: Iterable[str], names: Sequence[str], module: ModuleType
+) -> Callable[..., tuple[Any, ...]]:
+    """Make a function of the named quantities that gives the value of each equation."""
+    with READING:
+        function = ast.parse(f"lambda {', '.join(names)}: ()", mode="eval")
+    values = cast("ast.Tuple", cast("ast.Lambda", function.body).body)
+    values.elts = [parse(each, names) for each in equations]
+    with READING:
+        code = compile(ast.fix_missing_locations(function), "<equations>", "eval")
+    functions = {name: getattr(module, name) for name in FUNCTIONS if hasattr(module, name)}
+    scope = {"__builtins__": {}} | functions | {"abs": abs}
+    return cast("Callable[..., tuple[Any, ...]]", eval(code, scope))  # noqa: S307 - whitelisted
+
+
+def _initial_conditions(
+    path: Path, table: dict[str, Any], dim: int
+) -> tuple[tuple[float, ...], ...]:
+    key = "initial_conditions"
+    given = pop(path, table, key)
+    if not (
+        isinstance(given, list)
+        and given
+        and all(isinstance(condition, list) and len(condition) == dim for condition in given)
+    ):
+        raise DataError(f"{path}: {key} = {given!r}", f"It has to be a list of lists of {dim}.")
+    return tuple(tuple(number(path, key, value) for value in condition) for condition in given)

@@ -1,0 +1,503 @@
+"""Partial differential equations: the 14 systems of MDBench, and fields of the user's."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from dataclasses import replace
+from functools import cached_property, partial
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+
+from mdbench.data import splits
+from mdbench.data.cache import write_whole
+from mdbench.data.features import feature_names, unsupported
+from mdbench.data.field_files import FIELD_ENDINGS, FIELD_HINT, read_field_file, refuse_tables
+from mdbench.data.noise import add_noise, add_published_noise
+from mdbench.data.npz import read_field, write_field
+from mdbench.datatypes.base import Source
+from mdbench.datatypes.seam.pictures import Drawn
+from mdbench.datatypes.seam.questions import NO_OPTIONS, Option
+from mdbench.datatypes.equations.data_checks import of_field
+from mdbench.datatypes.equations.derivatives import DERIVATIVES, smooths
+from mdbench.datatypes.equations.base import (
+    AGREEMENT,
+    COMPLEXITY,
+    NMSE,
+    PUBLISHED_NMSE,
+    EquationTask,
+    EquationType,
+    Remembered,
+)
+from mdbench.datatypes.pde.tasks import (
+    PdeDataset,
+    Rows,
+    clean_test,
+    floor_of,
+    noisy_test,
+    own_floor,
+    published_parts,
+    published_table,
+    strict_parts,
+    variables_of,
+)
+from mdbench.datatypes.equations.files import by_number, find_files, fingerprint, named, suffix
+from mdbench.datatypes.shared.own_truths import TRUTH, own_truth, said_of_field
+from mdbench.datatypes.shared.rest import Course
+from mdbench.datatypes.equations.terms import TERM_METRICS
+from mdbench.errors import DataError, UsageError, did_you_mean
+from mdbench.metrics.regression import nmse
+from mdbench.metrics.spec import MetricSpec, Value
+from mdbench.protocols import Protocol
+from mdbench.datatypes.pde.systems import derivative_names, read_system
+from mdbench.datatypes.equations.system_files import without
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from mdbench.data.field import Field
+    from mdbench.datatypes.seam.pictures import Room, Shown
+    from mdbench.datatypes.equations.base import EquationAnswer
+    from mdbench.datatypes.pde.systems import PdeSystem
+
+    Array = NDArray[np.float64]
+
+__all__ = ["DATA_TYPE", "Pde", "PdeDataset"]
+
+_PUBLISHED_SEED = 42
+"""The seed of the published noise, which seed 0 of a run stands for."""
+_QUIET_SECONDS = 2.0
+"""Data that are made faster are made without a word."""
+_SAY_SECONDS = 10.0
+
+
+def _whole_number(text: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,12}", text) or int(text) == 0:
+        raise UsageError(
+            f"--max-rows is {text!r}.", "Give a number of training samples, e.g. 10000."
+        )
+    return int(text)
+
+
+_RESIDUAL = MetricSpec(
+    name="residual",
+    title="residual",
+    explanation="NMSE of the equations on the clean field of the test window, whatever noise the "
+    "method was given",
+    scale="log",
+    resolution=1e-12,
+    places=frozenset({"board", "answer", "brief", "figure"}),
+)
+
+
+class Pde(EquationType[PdeDataset]):
+    """Systems ``u_t = f(u, u_x, u_xx, ...)``, known by one field."""
+
+    name = "pde"
+    from_files = True
+    views = ("table", "field")
+    check_datasets = ("burgers", "navier_stokes_channel")
+    draws = True
+    derivative = "∂"
+    metrics = (NMSE, PUBLISHED_NMSE, *TERM_METRICS, _RESIDUAL, COMPLEXITY, AGREEMENT)
+    options = (
+        DERIVATIVES,
+        Option.choice(
+            "--variant", ("released",), "Data as they were published, with what is wrong in them."
+        ),
+        Option(
+            "--max-rows",
+            "Train on N samples at most, drawn by the seed.",
+            metavar="N",
+            read=_whole_number,
+            views=("table", "field"),
+            asks=False,
+            method_key="max_rows",
+        ),
+        TRUTH,
+    )
+    advice = staticmethod(of_field)
+
+    def source(self, path: Path | None = None) -> Source[PdeDataset]:
+        """Open the 14 systems; or a file of the user's, or a folder of them."""
+        if path is not None:
+            return _PdeFiles(path, self)
+        return _PdeSystems(self)
+
+    def task(self, dataset: PdeDataset, view: str, protocol: Protocol) -> EquationTask[PdeDataset]:
+        """Cut a field by time, and differentiate it in space at each time by itself.
+
+        Under `strict` a method is given all times before the test, and the test is a clean field
+        with the most accurate features, of which samples next to an end of an axis are not
+        scored.  Under `published` the whole noisy field is differentiated,
+        the rows of a table are cut along space, and the test is noisy but for its targets.
+
+        Raises
+        ------
+        UsageError
+            If there is no such view.
+        """
+        if view not in self.views:
+            raise UsageError(f"{self.name} has no view {view!r}.", did_you_mean(view, self.views))
+        variables = variables_of(dataset)
+        evidence = held_out = scored = None
+        remarks: tuple[str, ...] = ()
+        if protocol is Protocol.STRICT:
+            given, test, evidence, held_out, scored, remarks = strict_parts(
+                dataset, view, dataset.rows
+            )
+            parts = given, given, given, test
+        elif view == "table":
+            variables, parts = published_table(dataset, dataset.rows)
+        else:
+            parts = published_parts(dataset, view, dataset.rows)
+        targets = tuple(f"u{i}_t" for i in dataset.states)
+        return EquationTask(
+            dataset,
+            view,
+            protocol,
+            variables,
+            targets,
+            *parts,
+            any_order=view == "table",
+            evidence=evidence,
+            held_out=held_out,
+            scored=scored,
+            remarks=remarks,
+        )
+
+    def course(self, task: EquationTask[PdeDataset]) -> Course | None:
+        """Say how the clean field goes on to the test; the published table is cut along space."""
+        if task.protocol is not Protocol.STRICT:
+            return None
+        clean, states = task.dataset.clean, task.dataset.states
+        u, cut = clean.u[..., states], splits.chronological(len(clean.t))
+        rates = task.refit.targets if clean.du is None else clean.du[..., cut.refit, states]
+        return Course(
+            rates.reshape(-1, rates.shape[-1]), [u[..., cut.refit, :]], [u[..., cut.test, :]]
+        )
+
+    def own_scores(
+        self,
+        task: EquationTask[PdeDataset],
+        answer: EquationAnswer,
+        found: Mapping[str, Value],  # noqa: ARG002 - the clean field is looked at by itself
+    ) -> dict[str, Value]:
+        """Give the NMSE of an answer on the test as the other protocol has it.
+
+        Under `strict` that is the noisy field with the features of the published pipeline, and
+        under `published` the clean field.  There is none where the field has no such feature as the
+        answer uses, or another of its name (the derivatives along z of the published tables).
+        """
+        strict = task.protocol is Protocol.STRICT
+        columns, targets = (
+            noisy_test(task.dataset) if strict else clean_test(task.dataset, task.protocol)
+        )
+        if any("z" in name for name in set(task.variables) ^ set(columns)):
+            return {}
+        needed = Remembered(columns)
+        try:
+            values = np.stack([one.evaluate(needed) for one in answer.read], axis=-1)
+        except KeyError:
+            return {}
+        if not np.isfinite(values).all():
+            return {}
+        return {(PUBLISHED_NMSE if strict else _RESIDUAL).name: nmse(values, targets)}
+
+    def judged_by(self, task: EquationTask[PdeDataset]) -> tuple[str, ...]:
+        """Name the metrics of a task: the residual is the score itself under `strict`."""
+        left_out = {_RESIDUAL.name} if task.protocol is Protocol.STRICT else set()
+        return tuple(name for name in super().judged_by(task) if name not in left_out)
+
+    def pictures(
+        self,
+        dataset: PdeDataset,
+        answers: Sequence[Shown],
+        room: Room,  # noqa: ARG002 - nothing is integrated
+    ) -> Drawn:
+        """Draw the clean field, and what the truth and answers miss of its change in time."""
+        from mdbench.datatypes.pde.plots import field_pictures  # noqa: PLC0415 - only reports need it
+        from mdbench.drawing.numbers import scientific  # noqa: PLC0415
+
+        found = [("the truth", scientific(dataset.floor), dataset.truth)] if dataset.truth else []
+        for one in answers:
+            residual = one.metrics.get("residual", one.metrics.get("nmse"))
+            number = residual if isinstance(residual, int | float) else None
+            found.append((one.method, scientific(number), one.equations))
+        return Drawn(field_pictures(dataset.clean, found, dataset.states))
+
+    def files(self, dataset: PdeDataset) -> Iterable[tuple[str, Callable[[IO[bytes]], None]]]:
+        """Give the NPZ file of a system in MDBench's layout, ``NAME/NAME_snr_40.npz``."""
+        saved = replace(dataset.given, du=dataset.clean.du)
+        path = f"{dataset.name}/{dataset.name}{suffix(dataset.snr_db)}.npz"
+        yield path, partial(write_field, field=saved)
+
+
+DATA_TYPE = Pde
+
+
+class _PdeSystems(Source[PdeDataset]):
+    """The project's own systems; their clean fields are made on first use."""
+
+    def __init__(self, kind: Pde) -> None:
+        self.folder = kind.systems
+        self.cache = kind.cache
+        self._kind = kind  # which may be told only later where to say something
+        self._short_axes = _ShortAxes(kind)
+        self._floors: dict[tuple[str, Protocol], float] = {}
+
+    @cached_property
+    def systems(self) -> Mapping[str, PdeSystem]:
+        """All systems by name, in the order of their ids."""
+        systems = [read_system(path) for path in self.folder.glob("*.toml")]
+        if not systems:
+            raise DataError(f"{self.folder} has no systems: no file ends in .toml")
+        found = {s.name: s for s in sorted(systems, key=lambda system: by_number(system.id))}
+        for system in systems:
+            if system.made_with not in found:
+                path = self.folder / f"{system.name}.toml"
+                raise DataError(f"{path}: made_with names no system: {system.made_with!r}")
+        return found
+
+    @cached_property
+    def _as_published(self) -> Mapping[str, PdeSystem]:
+        return {name: each.as_published or each for name, each in self.systems.items()}
+
+    def _variant(self, protocol: Protocol, options: Mapping[str, Any]) -> Mapping[str, PdeSystem]:
+        """Give the systems as they are made for a protocol, or as they were released."""
+        old = protocol is Protocol.PUBLISHED or _released(options)
+        return self._as_published if old else self.systems
+
+    def names(self) -> list[str]:
+        return list(self.systems)
+
+    def title(self, name: str) -> str:
+        return named(name, self.systems).description
+
+    def notes(self, name: str) -> Sequence[str]:
+        return named(name, self.systems).notes
+
+    def at_hand(self, name: str, options: Mapping[str, Any]) -> bool:
+        made = (named(name, self._variant(each, options)) for each in Protocol)
+        return any(self._path(each, released=_released(options)).is_file() for each in made)
+
+    def load(
+        self,
+        name: str,
+        *,
+        snr_db: float | None,
+        seed: int,
+        protocol: Protocol,
+        options: Mapping[str, Any] = NO_OPTIONS,
+    ) -> PdeDataset:
+        if TRUTH.key in options:
+            raise UsageError(
+                f"{TRUTH.name} says the true equations of a file of your own.",
+                "Name one by --dataset-path.",
+            )
+        system = named(name, self._variant(protocol, options))
+        clean = self._clean(system, released=_released(options))
+        self._short_axes.tell(name, clean)
+        u = clean.u if snr_db is None else self._noisy(system, clean.u, snr_db, seed, protocol)
+        given = replace(clean, u=u, du=None)
+        names = feature_names(given, system.explicit)
+        smoothed = smooths(options, protocol)
+        missing = set(derivative_names(tuple(system.variables), tuple(system.axes))) - set(names)
+        dataset = PdeDataset(
+            name=name,
+            dim=system.dim,
+            snr_db=snr_db,
+            truth=tuple(without(equation, missing) for equation in system.truth),
+            target_source="finite differences",
+            fingerprint=_fingerprint(u, clean, snr_db, protocol.value, seed, smoothed=smoothed),
+            given=given,
+            clean=clean,
+            explicit=system.explicit,
+            rows=Rows(options.get("max_rows"), seed),
+            smoothed=smoothed,
+            asked=system.targets,
+            unseen_terms=system.unseen,
+        )
+        key = (dataset.fingerprint, protocol)
+        if key not in self._floors:
+            self._floors[key] = floor_of(dataset, protocol)
+        return replace(dataset, floor=self._floors[key])
+
+    def _clean(self, system: PdeSystem, *, released: bool) -> Field:
+        try:
+            return read_field(self._path(system, released=released))
+        except DataError:
+            fields = self._make(system, released=released)
+        for name, made in fields.items():
+            path = self._path(self._alike(system)[name], released=released)
+            write_whole(path, partial(write_field, field=made))
+        return fields[system.name]
+
+    def _make(self, system: PdeSystem, *, released: bool) -> dict[str, Field]:
+        # Finite elements take a second to import, which data that are there can do without.
+        from mdbench.datatypes.pde.generators import make_fields  # noqa: PLC0415
+
+        progress = _ProgressLine(system.name, self._kind.say)
+        return make_fields(
+            system,
+            self._alike(system),
+            released=released and bool(system.released),
+            progress=progress.told,
+        )
+
+    def _path(self, system: PdeSystem, *, released: bool) -> Path:
+        variant = "-released" if released and system.released else ""
+        recipe = system.recipe[:8] + self._alike(system)[system.made_with].recipe[:8]
+        return self.cache / f"{system.name}{variant}-{recipe}.npz"
+
+    def _alike(self, system: PdeSystem) -> Mapping[str, PdeSystem]:
+        """Give all systems, made as this one is."""
+        return self._as_published if system.published else self.systems
+
+    def _noisy(
+        self, system: PdeSystem, u: Array, snr_db: float, seed: int, protocol: Protocol
+    ) -> Array:
+        if protocol is Protocol.STRICT:
+            return add_noise(u, name=system.name, snr_db=snr_db, seed=seed)
+        order = list(self.systems)
+        before = sum(self._as_published[each].size for each in order[: order.index(system.name)])
+        return add_published_noise(
+            u, snr_db=snr_db, seed=_PUBLISHED_SEED + seed, entries_before=before
+        )
+
+
+class _PdeFiles(Source[PdeDataset]):
+    """Fields in files of the user's, whose truth is known only where they say it.
+
+    Every file in the folder, and in the folders in it, is a dataset of the file's name.  A
+    name that ends in ``_snr_40`` and the like is a noisy version of the dataset beside it.
+    """
+
+    def __init__(self, path: Path, kind: Pde) -> None:
+        self._floors: dict[tuple[str, Protocol], float | None] = {}
+        self._short_axes = _ShortAxes(kind)
+        refuse_tables(path)
+        self.paths, self.noisy = find_files(path, FIELD_ENDINGS, FIELD_HINT)
+
+    def names(self) -> list[str]:
+        return list(self.paths)
+
+    def title(self, name: str) -> str:
+        path = named(name, self.paths)
+        try:
+            title = said_of_field(path).title
+        except DataError:  # loading it says why
+            title = ""
+        return f"{title}: {path}" if title else str(path)
+
+    def load(
+        self,
+        name: str,
+        *,
+        snr_db: float | None,
+        seed: int,
+        protocol: Protocol,
+        options: Mapping[str, Any] = NO_OPTIONS,
+    ) -> PdeDataset:
+        path = named(name, self.paths)
+        noisy = None if snr_db is None else self.noisy.get((name, snr_db))
+        clean = read_field_file(path)
+        measured = clean if noisy is None else read_field_file(noisy)
+        if measured.u.shape != clean.u.shape or not np.array_equal(measured.t, clean.t):
+            clean = measured  # nobody knows these states without noise
+        self._short_axes.tell(name, clean)
+        smoothed = smooths(options, protocol)
+        u, noise = measured.u, "file" if noisy else Protocol.STRICT.value
+        if snr_db is not None and noisy is None:
+            u = add_noise(u, name=name, snr_db=snr_db, seed=seed)
+        given = replace(clean, u=u, du=None)
+        truth = own_truth(
+            options.get(TRUTH.key),
+            said_of_field(path).truth,
+            path.with_suffix(".toml"),
+            states={f"u{state}": f"u{state}" for state in range(clean.dim)},
+            variables=feature_names(given, ()),
+        )
+        dataset = PdeDataset(
+            name=name,
+            dim=clean.dim,
+            snr_db=snr_db,
+            truth=truth,
+            target_source="finite differences" if clean.du is None else "file",
+            fingerprint=_fingerprint(u, clean, snr_db, noise, seed, smoothed=smoothed, truth=truth),
+            given=given,
+            clean=clean,
+            explicit=(),
+            rows=Rows(options.get("max_rows"), seed),
+            smoothed=smoothed,
+        )
+        if truth is None:
+            return dataset
+        key = (dataset.fingerprint, protocol)
+        if key not in self._floors:
+            self._floors[key] = own_floor(dataset, protocol)
+        return replace(dataset, floor=self._floors[key])
+
+
+class _ShortAxes:
+    """Says once for each dataset which derivatives it has too few nodes for."""
+
+    def __init__(self, kind: Pde) -> None:
+        self._kind = kind
+        self._told: set[str] = set()
+
+    def tell(self, name: str, clean: Field) -> None:
+        if name in self._told:
+            return
+        self._told.add(name)
+        for order, reason in unsupported(clean).items():
+            self._kind.say(f"{name}: no feature {order}: {reason}")
+
+
+class _ProgressLine:
+    """Says now and then how far the making of a field is."""
+
+    def __init__(self, name: str, say: Callable[[str], None]) -> None:
+        self._name = name
+        self._say = say
+        self._begin = time.monotonic()
+        self._next = self._begin + _QUIET_SECONDS
+
+    def told(self, part: float) -> None:
+        now = time.monotonic()
+        if now < self._next:
+            return
+        self._next = now + _SAY_SECONDS
+        left = f", {(now - self._begin) * (1 / part - 1):.0f} s left" if part > 0 else ""
+        self._say(f"{self._name}: its data are made, once: {part:.0%}{left}")
+
+
+def _released(options: Mapping[str, Any]) -> bool:
+    """Tell whether data are asked for as they were published."""
+    return options.get("variant") is not None
+
+
+def _fingerprint(
+    u: Array,
+    clean: Field,
+    snr_db: float | None,
+    noise: str,
+    seed: int,
+    *,
+    smoothed: bool,
+    truth: tuple[str, ...] | None = None,
+) -> str:
+    arrays: dict[str, NDArray[Any]] = {"t": clean.t, **clean.grid, "u": u, "clean u": clean.u}
+    arrays |= {f"{axis} period": np.array([each]) for axis, each in clean.periods.items()}
+    if smoothed:
+        arrays["smoothed"] = np.ones(1)
+    if clean.du is not None:
+        arrays["du"] = clean.du
+    if truth is not None:
+        arrays["truth"] = np.frombuffer(json.dumps(truth).encode(), np.uint8)
+    return fingerprint(arrays, snr_db, noise, seed)

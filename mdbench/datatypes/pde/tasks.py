@@ -1,0 +1,339 @@
+"""Fields of the data type ``pde``, cut into the parts of a task."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from mdbench.data import splits
+from mdbench.data.derivatives import one_sided_nodes, time_derivative
+from mdbench.data.features import FieldColumns, feature_names, published_columns
+from mdbench.data.smoothing import FEWEST_SAMPLES
+from mdbench.datatypes.seam.questions import Dataset, Part
+from mdbench.datatypes.equations.base import Remembered
+from mdbench.datatypes.pde.weak_form import SmoothedField, WeakWindows, smoothed_field
+from mdbench.expressions import parse
+from mdbench.metrics.regression import nmse
+from mdbench.protocols import Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from mdbench.data.field import Field
+    from mdbench.datatypes.equations.selection import Evidence
+
+    Array = NDArray[np.float64]
+
+__all__ = [
+    "PdeDataset",
+    "Rows",
+    "StrictParts",
+    "clean_test",
+    "floor_of",
+    "inner_samples",
+    "noisy_test",
+    "own_floor",
+    "published_parts",
+    "published_table",
+    "strict_parts",
+    "variables_of",
+]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Which samples a method is given for training."""
+
+    most: int | None
+    seed: int
+
+    def of(self, n: int) -> NDArray[np.intp] | None:
+        """Draw rows without replacement, in rising order; None for all of the n."""
+        if self.most is None or self.most >= n:
+            return None
+        drawn = np.random.default_rng(self.seed).choice(n, self.most, replace=False)
+        return np.sort(drawn)
+
+
+@dataclass(frozen=True, eq=False)
+class PdeDataset(Dataset):
+    """A field at one noise level.
+
+    Attributes
+    ----------
+    given
+        What a method may see, noise included.
+    clean
+        The same without the noise that was added here.  Its derivatives are the targets of the
+        test; where it has none, they are finite differences of its states.
+    explicit
+        The coordinates that are variables of the equations, too.
+    rows
+        Which samples a method is given for training.
+    smoothed
+        Whether methods are given smoothed states and their derivatives, or the noisy states and
+        finite differences in time.
+    asked
+        The states whose equations are asked for, by their numbers; None for all.  The others,
+        such as a pressure, are known at every time.
+    unseen_terms
+        The terms of the truth that nobody can see in the data, by left-hand side and text.
+    """
+
+    given: Field = field(repr=False)
+    clean: Field = field(repr=False)
+    explicit: tuple[str, ...]
+    rows: Rows
+    smoothed: bool
+    asked: tuple[int, ...] | None = None
+    unseen_terms: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def states(self) -> tuple[int, ...]:
+        """The states whose equations are asked for, by their numbers."""
+        return tuple(range(self.clean.dim)) if self.asked is None else self.asked
+
+
+def variables_of(dataset: PdeDataset) -> tuple[str, ...]:
+    """Name what equations may be made of."""
+    return feature_names(dataset.given, dataset.explicit)
+
+
+class StrictParts(NamedTuple):
+    """A field as `strict` cuts it.
+
+    Attributes
+    ----------
+    given, test
+        What a method is given, and what its answer is tested on.
+    evidence, held_out
+        What candidates are compared with, and the answer where nobody knows exact targets.
+    scored
+        The numbers of the test's samples that are scored.
+    remarks
+        See `Task`.
+    """
+
+    given: Part
+    test: Part
+    evidence: Evidence
+    held_out: Evidence | None
+    scored: NDArray[np.intp]
+    remarks: tuple[str, ...]
+
+
+def strict_parts(dataset: PdeDataset, view: str, rows: Rows) -> StrictParts:
+    """Cut a field into what a method is given and the test.
+
+    Smoothed states are known least at the ends, and the first and the last time are left out.
+    """
+    cut = splits.chronological(len(dataset.given.t))
+    given = _between(dataset.given, cut.refit)
+    (smoothed, remarks), evidence = _evidence(dataset, given)
+    if dataset.smoothed:
+        inner = slice(1, -1)
+        shown, measured = _between(smoothed, inner), _between(given, inner).u
+        assert smoothed.du is not None  # noqa: S101 - `smoothed_field` makes it
+        du = smoothed.du[..., inner, dataset.states]
+    else:
+        shown, measured = given, given.u
+        du = _du(given.t, given.u[..., dataset.states], slice(None))
+    first = _part(dataset, view, shown, Protocol.STRICT, du=du, rows=rows, measured=measured)
+    _, targets = clean_test(dataset, Protocol.STRICT)
+    test = _between(dataset.clean, cut.test)
+    last = _part(dataset, view, test, Protocol.STRICT, du=targets, rows=None, measured=test.u)
+    known = dataset.clean.du is not None or len(test.t) < FEWEST_SAMPLES
+    held_out = None if known else _evidence(dataset, test)[1]
+    scored = inner_samples(targets.shape[:-1], dataset.clean)
+    return StrictParts(first, last, evidence, held_out, scored, remarks)
+
+
+def _evidence(dataset: PdeDataset, given: Field) -> tuple[SmoothedField, WeakWindows]:
+    """Smooth a field, and put it in the form in which equations are compared with it."""
+    smoothed = smoothed_field(given)
+    field = replace(smoothed.field, du=None)
+    features = _columns(field, dataset.explicit, Protocol.STRICT)
+    return smoothed, WeakWindows.of(given, field.u, Remembered(features), dataset.states)
+
+
+def _between(whole: Field, times: slice) -> Field:
+    """Cut some times out of a field."""
+    cut = [
+        None if a is None else np.ascontiguousarray(a[..., times, :]) for a in (whole.u, whole.du)
+    ]
+    assert cut[0] is not None  # noqa: S101 - a field has states
+    return replace(whole, t=whole.t[times].copy(), u=cut[0], du=cut[1])
+
+
+def published_parts(dataset: PdeDataset, view: str, rows: Rows) -> tuple[Part, Part, Part, Part]:
+    """Cut a field by time, and differentiate all of it in time before."""
+    given, clean = dataset.given, dataset.clean
+    cut = splits.published(len(given.t))
+    du = _du(given.t, given.u[..., dataset.states], slice(None))
+    test_du = _du(given.t, clean.u, cut.test) if clean.du is None else clean.du[..., cut.test, :]
+
+    def make(times: slice, du: Array, rows: Rows | None) -> Part:
+        shown = replace(_between(given, times), du=None)
+        return _part(dataset, view, shown, Protocol.PUBLISHED, du=du, rows=rows)
+
+    return (
+        make(cut.train, du[..., cut.train, :], rows),
+        make(cut.validation, du[..., cut.validation, :], None),
+        make(cut.refit, du[..., cut.refit, :], rows),
+        make(cut.test, test_du[..., dataset.states], None),
+    )
+
+
+def clean_test(dataset: PdeDataset, protocol: Protocol) -> tuple[FieldColumns, Array]:
+    """Give the features of the clean field at the test's times, and its derivatives in time.
+
+    Both are the best that there are: features spectral or of high order, derivatives those
+    of the solver or of the file.  Under `published` the features are its second-order ones.
+    """
+    clean = dataset.clean
+    rows = splits.chronological(len(clean.t)).test
+    targets = _du(clean.t, clean.u, rows) if clean.du is None else clean.du[..., rows, :]
+    cut = replace(clean, t=clean.t[rows], u=np.ascontiguousarray(clean.u[..., rows, :]), du=None)
+    return _columns(cut, dataset.explicit, protocol), targets[..., dataset.states]
+
+
+def inner_samples(shape: Sequence[int], whole: Field) -> NDArray[np.intp]:
+    """Number the samples that are so far inside that their differences are central ones.
+
+    A periodic axis has no ends.  Next to those of any other, differences are one-sided, and so
+    much less accurate that a wrong constant or term could make up for some of it.
+
+    Parameters
+    ----------
+    shape
+        Of one state at some of the times, (n_x[, n_y[, n_z]], n_t).
+    whole
+        The field, whose axes these are.
+
+    Returns
+    -------
+    (n,)
+        Numbers of samples in C order of (x, ..., t), rising.
+    """
+    inside = []
+    for name, nodes in whole.grid.items():
+        ends = 0 if name in whole.periods else one_sided_nodes(len(nodes))
+        inside.append(slice(ends, len(nodes) - ends))
+    numbers = np.arange(np.prod(shape), dtype=np.intp).reshape(shape)
+    return np.ascontiguousarray(numbers[tuple(inside)].reshape(-1))
+
+
+def _columns(cut: Field, explicit: tuple[str, ...], protocol: Protocol) -> FieldColumns:
+    return FieldColumns(cut, explicit, second_order=protocol is Protocol.PUBLISHED)
+
+
+def _part(
+    dataset: PdeDataset,
+    view: str,
+    shown: Field,
+    protocol: Protocol,
+    *,
+    du: Array,
+    rows: Rows | None,
+    measured: Array | None = None,
+) -> Part:
+    columns = _columns(replace(shown, du=None), dataset.explicit, protocol)
+    picked = None if rows is None else rows.of(du[..., 0].size)
+    if view == "table":
+        return _table(columns, du, picked)
+    inputs = {"t": shown.t, **shown.grid, "u": shown.u}
+    if protocol is Protocol.STRICT and measured is not None:
+        # By which a method knows that derivatives are as accurate as can be, and wrap around.
+        inputs["periods"] = np.array([shown.periods.get(axis, 0.0) for axis in shown.grid])
+        inputs["measured"] = np.ascontiguousarray(measured)
+    if picked is not None:
+        inputs["rows"] = picked.astype(np.float64)
+    return Part(inputs, "du", np.ascontiguousarray(du), Remembered(columns))
+
+
+def _table(columns: Mapping[str, Array], du: Array, picked: NDArray[np.intp] | None) -> Part:
+    """Make rows of a field: those that are picked, or all in C order of (x, ..., t)."""
+    targets = du.reshape(-1, du.shape[-1])
+    chosen: NDArray[np.intp] | slice = slice(None) if picked is None else picked
+    targets = np.ascontiguousarray(targets[chosen])
+    # Column by column, so that no more than one of them is there twice.
+    table = np.empty((len(columns), len(targets)))
+    for row, name in zip(table, columns, strict=True):
+        row[:] = columns[name].reshape(-1)[chosen]
+    X = np.ascontiguousarray(table.T)
+    return Part({"X": X}, "Y", targets, {name: X[:, i] for i, name in enumerate(columns)})
+
+
+def published_table(
+    dataset: PdeDataset, rows: Rows
+) -> tuple[tuple[str, ...], tuple[Part, Part, Part, Part]]:
+    """Make a table of the whole field and cut it by rows, which is along space."""
+    columns = published_columns(dataset.given)
+    du = _du(dataset.given.t, dataset.given.u[..., dataset.states], slice(None))
+    clean = dataset.clean
+    target = _du(clean.t, clean.u, slice(None)) if clean.du is None else clean.du
+    target = target[..., dataset.states]
+    cut = splits.published(du[..., 0].size)
+
+    def part(where: slice, values: Array, rows: Rows | None) -> Part:
+        flat = {name: column.reshape(-1)[where] for name, column in columns.items()}
+        targets = values.reshape(-1, values.shape[-1])[where]
+        return _table(flat, targets, None if rows is None else rows.of(len(targets)))
+
+    return tuple(columns), (
+        part(cut.train, du, rows),
+        part(cut.validation, du, None),
+        part(cut.refit, du, rows),
+        part(cut.test, target, None),
+    )
+
+
+def _du(t: Array, u: Array, times: slice) -> Array:
+    """Differentiate some of the times of a field by themselves."""
+    series = np.moveaxis(u[..., times, :], -2, 0)
+    return np.moveaxis(time_derivative(t[times], series), 0, -2)
+
+
+def floor_of(dataset: PdeDataset, protocol: Protocol) -> float:
+    """Score the truth on the test inputs, through the features of the bench."""
+    if protocol is Protocol.STRICT:
+        columns, targets = clean_test(dataset, protocol)
+        scored = inner_samples(targets.shape[:-1], dataset.clean)
+    else:
+        columns, targets = noisy_test(dataset)
+        scored = np.arange(targets[..., 0].size)
+    texts = dataset.truth or ()
+    values = [parse(text, tuple(columns)).evaluate(columns).reshape(-1)[scored] for text in texts]
+    return nmse(np.stack(values, axis=-1), targets.reshape(-1, targets.shape[-1])[scored])
+
+
+def own_floor(dataset: PdeDataset, protocol: Protocol) -> float | None:
+    """Score the truth that somebody says of a field of their own, as answers to it are scored.
+
+    None where it has no finite score.
+    """
+    test = _between(dataset.clean, splits.chronological(len(dataset.clean.t)).test)
+    if protocol is Protocol.STRICT and dataset.clean.du is None and len(test.t) >= FEWEST_SAMPLES:
+        _, evidence = _evidence(dataset, test)
+        columns, texts = evidence.columns, dataset.truth or ()
+        losses = [
+            evidence.loss(parse(text, tuple(columns)).evaluate(columns), place)
+            for place, text in enumerate(texts)
+        ]
+        floor = float(np.mean(losses))
+    else:
+        floor = floor_of(dataset, protocol)
+    return floor if np.isfinite(floor) else None
+
+
+def noisy_test(dataset: PdeDataset) -> tuple[FieldColumns, Array]:
+    """Give the features of the noisy field at the test's times as published, and clean targets."""
+    rows = splits.published(len(dataset.given.t)).test
+    columns = _columns(_between(dataset.given, rows), dataset.explicit, Protocol.PUBLISHED)
+    clean = dataset.clean
+    targets = _du(clean.t, clean.u, rows) if clean.du is None else clean.du[..., rows, :]
+    return columns, targets[..., dataset.states]

@@ -1,0 +1,454 @@
+"""Real measurements: small tables with the laws that people found in them."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mdbench.datatypes.base import Source
+from mdbench.datatypes.seam.pictures import Drawn
+from mdbench.datatypes.seam.questions import NO_OPTIONS, Background, Dataset, Option, Part
+from mdbench.datatypes.equations.data_checks import of_table
+from mdbench.datatypes.equations.base import AGREEMENT, COMPLEXITY, EquationTask, EquationType
+from mdbench.datatypes.equations.selection import NoisyRows
+from mdbench.datatypes.equations.terms import TERM_METRICS
+from mdbench.errors import DataError, EquationError, UsageError, did_you_mean
+from mdbench.expressions import parse
+from mdbench.expressions.fidelity.skeleton import same_skeleton
+from mdbench.datatypes.real.dimensions import consistent, dimension_of, si_exponents
+from mdbench.datatypes.real.folds import folds
+from mdbench.datatypes.real.problem import Measurements, read_measurements
+from mdbench.metrics.spec import MetricSpec, Value, flag
+from mdbench.protocols import Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from mdbench.datatypes.seam.pictures import Room, Shown
+    from mdbench.datatypes.equations.base import EquationAnswer
+
+    Array = NDArray[np.float64]
+
+__all__ = ["DATA_TYPE", "MARGIN", "NODES", "Real", "RealDataset"]
+
+MARGIN = 0.01
+"""By which share an answer's error may be above that of the reference."""
+NODES = 2
+"""By how many nodes an answer may be larger than the reference."""
+_SINGLE = float(np.finfo(np.float32).eps)
+"""No error below this is asked for: rows have no more digits than that."""
+
+_FVU = MetricSpec(
+    name="fvu",
+    title="FVU",
+    explanation="mean squared error on the rows held out, over the variance of the target in all "
+    "rows; the mean of them scores about 1",
+    scale="log",
+    resolution=1e-12,
+    nothing=1.0,
+    places=frozenset({"board", "answer", "brief", "figure"}),
+)
+_RECOVERED = {
+    kind: flag(
+        name,
+        title,
+        f"answers of an accepted form, at most {NODES} nodes larger than the reference, and on the "
+        f"rows held out at most {MARGIN:.0%} worse than it, fitted to the same rows; {what}",
+        mark=mark,
+        places={"board", "brief"},
+    )
+    for kind, name, title, mark, what in (
+        ("reference", "recovered", "recovered", "✓", "rows with a law that people took for them"),
+        (
+            "accepted",
+            "recovered_any",
+            "any recovered",
+            "✓any",
+            "rows that several laws are good for",
+        ),
+        ("exact", "recovered_made", "made recovered", "✓made", "rows that were made by a law"),
+    )
+}
+_PARTS = (
+    flag(
+        "matches_reference",
+        "as good",
+        "answers whose error on the rows held out is at most that of the reference, fitted to the "
+        f"same rows, and {MARGIN:.0%}",
+        places={"board"},
+    ),
+    flag(
+        "same_law",
+        "same law",
+        "answers that some choice of their constants, none of which becomes idle, makes one of the "
+        "accepted laws",
+        places={"board"},
+    ),
+)
+_UNITS = flag(
+    "units",
+    "units",
+    "answers that can be right by their dimensions, if their numbers may have any",
+    places={"board"},
+)
+
+
+@dataclass(frozen=True, eq=False)
+class RealDataset(Dataset):
+    """A table, and the rows that one of its folds holds out.
+
+    Attributes
+    ----------
+    table
+        All rows, and what is known of them.
+    held_out
+        Numbers of the rows that the test asks about.
+    laws
+        The accepted laws, with constants fitted to the other rows.  The reference is the one that
+        is worst on the rows held out: any of them is right.
+    """
+
+    table: Measurements = field(repr=False)
+    held_out: NDArray[np.intp] = field(repr=False)
+    laws: tuple[str, ...]
+
+
+def _fold_numbers(text: str) -> list[int]:
+    try:
+        found = [int(part) for part in text.split(",")]
+    except ValueError:
+        found = [0]
+    if min(found) < 1:
+        raise UsageError(f"--fold is {text!r}.", "Give numbers from 1 on, such as 1 or 1,2,3.")
+    return found
+
+
+class Real(EquationType[RealDataset]):
+    """Laws that people found in measurements, known by a few rows with the noise they had."""
+
+    name = "real"
+    from_files = True
+    views = ("table",)
+    metrics = (
+        _FVU,
+        *_RECOVERED.values(),
+        *_PARTS,
+        *TERM_METRICS,
+        _UNITS,
+        COMPLEXITY,
+        AGREEMENT,
+    )
+    check_datasets = ("kepler", "danwood")
+    rooms = ("measurements",)
+    lawful = False  # a law that people found is a reference, and rows are not exact
+    options = (
+        Option(
+            "--fold",
+            "Only these folds of each table; default: all, one after the other.",
+            metavar="NUMBERS",
+            read=_fold_numbers,
+            asks=False,
+            parts=True,
+        ),
+    )
+    snr_levels = False
+    of_equations = True
+    draws = True
+    advice = staticmethod(of_table)
+
+    def __init__(self, systems: Path, cache: Path) -> None:
+        super().__init__(systems, cache)
+        self._opened: list[_Tables] = []
+
+    def source(self, path: Path | None = None) -> Source[RealDataset]:
+        """Open the project's tables; or a file of the user's (TOML or CSV), or a folder."""
+        opened = _Tables(self.systems if path is None else path)
+        self._opened.insert(0, opened)
+        return opened
+
+    def asked(
+        self, names: Sequence[str], given: Mapping[str, Any]
+    ) -> list[tuple[str, Mapping[str, Any]]]:
+        """Make a job of each fold of each table, which one of the sources has."""
+        found: list[tuple[str, Mapping[str, Any]]] = []
+        for name in names:
+            tables = next(source for source in self._opened if name in source.tables)
+            count = len(tables.folds(name))
+            wanted = given.get("fold", range(1, count + 1))
+            found += [(name, {"fold": number}) for number in wanted if number <= count]
+        if names and not found:
+            raise UsageError(
+                f"--fold is {','.join(map(str, given['fold']))}: no table has so many folds.",
+                "Give smaller numbers, or leave --fold out.",
+            )
+        return found
+
+    def task(
+        self, dataset: RealDataset, view: str, protocol: Protocol
+    ) -> EquationTask[RealDataset]:
+        """Hold the rows of a fold out; all others are learned from, and compare candidates.
+
+        Raises
+        ------
+        UsageError
+            If there is no such view.
+        """
+        if view not in self.views:
+            raise UsageError(f"{self.name} has no view {view!r}.", did_you_mean(view, self.views))
+        table = dataset.table
+        kept = np.setdiff1d(np.arange(len(table.y)), dataset.held_out)
+
+        def part(rows: NDArray[np.intp]) -> Part:
+            x = np.ascontiguousarray(table.x[rows])
+            columns = {name: np.ascontiguousarray(x[:, i]) for i, name in enumerate(table.columns)}
+            return Part({"X": x}, "Y", np.ascontiguousarray(table.y[rows, None]), columns)
+
+        given = part(kept)
+        variance = _variance(given.targets)
+        floor = table.rounding / variance
+        evidence = NoisyRows(given.columns, np.array([floor]), given.targets, np.array([variance]))
+        return EquationTask(
+            dataset=dataset,
+            view=view,
+            protocol=protocol,
+            variables=table.columns,
+            targets=(table.target,),
+            train=given,
+            validation=given,
+            refit=given,
+            test=part(dataset.held_out),
+            any_order=True,
+            evidence=None if protocol is Protocol.PUBLISHED else evidence,
+        )
+
+    def has_terms(self, task: EquationTask[RealDataset]) -> bool:
+        """Ask for terms and coefficients only where rows were made by the law."""
+        return task.dataset.table.truth == "exact"
+
+    def judged_by(self, task: EquationTask[RealDataset]) -> tuple[str, ...]:
+        """Name the metrics of a task by the kind of its truth; kinds are never pooled."""
+        table = task.dataset.table
+        left_out = {spec.name for kind, spec in _RECOVERED.items() if kind != table.truth}
+        if table.truth == "none":
+            left_out |= {spec.name for spec in _PARTS}
+        if not _has_dimensions(table):
+            left_out.add(_UNITS.name)
+        return tuple(name for name in super().judged_by(task) if name not in left_out)
+
+    def own_scores(
+        self,
+        task: EquationTask[RealDataset],
+        answer: EquationAnswer,
+        found: Mapping[str, Value],
+    ) -> dict[str, Value]:
+        """Hold an answer against the reference that was fitted to the same rows."""
+        dataset, table = task.dataset, task.dataset.table
+        targets = task.test.targets
+        score = _fvu(answer.values, targets, table)
+        scores: dict[str, Value] = {_FVU.name: score}
+        [text] = answer.texts
+        if _has_dimensions(table):
+            scores[_UNITS.name] = float(consistent(text, table.units, table.unit))
+        if dataset.floor is None or not dataset.laws:
+            return scores
+        as_good = score <= max((1 + MARGIN) * dataset.floor, _SINGLE)
+        known = found.get("identified") == 1
+        same = True if known else _is_one_of(text, dataset.laws, table)
+        largest = max(parse(law, table.columns).complexity for law in dataset.laws)
+        small = answer.read[0].complexity <= largest + NODES
+        recovered = None if same is None and as_good and small else bool(same and as_good and small)
+        scores["matches_reference"] = float(as_good)
+        scores["same_law"] = None if same is None else float(same)
+        scores[_RECOVERED[table.truth].name] = None if recovered is None else float(recovered)
+        return scores
+
+    def errors(self, values: Array, targets: Array) -> dict[str, float]:
+        """Nothing: what an error is weighed against hangs on all rows."""
+        del values, targets
+        return {}
+
+    def loss(self, values: Array, targets: Array) -> float:
+        """Compare values with targets under `published`."""
+        return float(np.mean((values - targets) ** 2) / _variance(targets))
+
+    def pictures(self, dataset: RealDataset, answers: Sequence[Shown], room: Room) -> Drawn:
+        """Draw the rows, the reference, the answers, and what they are off."""
+        from mdbench.datatypes.real.plots import POINTS, Curve, table_pictures  # noqa: PLC0415 - for reports
+
+        table, found = dataset.table, []
+        for one in answers:
+            if room.evaluations > 0 and len(one.equations) == 1:
+                room.evaluations -= POINTS + len(table.y)
+                found.append(Curve(one.method, one.number, one.equations[0]))
+        return Drawn(table_pictures(table, next(iter(dataset.laws), None), found))
+
+
+DATA_TYPE = Real
+
+
+class _Tables(Source[RealDataset]):
+    """The tables of a folder, or one of a file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._folds: dict[str, list[NDArray[np.intp]]] = {}
+
+    @cached_property
+    def tables(self) -> Mapping[str, Measurements]:
+        """All tables by name."""
+        if not self.path.exists():
+            raise DataError(f"There is nothing at {self.path}.")
+        if self.path.is_file():
+            # Its description counts, as it does in a folder.
+            described = self.path.with_suffix(".toml")
+            files = [described if described.is_file() else self.path]
+        else:
+            known = sorted(self.path.glob("*.toml"))
+            alone = set(self.path.glob("*.csv")) - {file.with_suffix(".csv") for file in known}
+            files = sorted([*known, *alone], key=lambda file: file.stem)
+        if not files:
+            raise DataError(
+                f"{self.path} has no tables: no file ends in .toml or .csv",
+                "Give a table, or a folder of them: see docs/real.md.",
+            )
+        return {table.name: table for table in map(read_measurements, files)}
+
+    def names(self) -> list[str]:
+        return list(self.tables)
+
+    def groups(self) -> dict[str, list[str]]:
+        groups: dict[str, list[str]] = {}
+        for name, table in self.tables.items():
+            groups.setdefault(table.origin, []).append(name)
+        return groups
+
+    def title(self, name: str) -> str:
+        return self._table(name).title
+
+    def background(self, name: str) -> Background:
+        table = self._table(name)
+        units = {column: unit for column, unit in table.units.items() if unit}
+        if table.unit:
+            what = f"natural logarithm, of {table.unit}" if table.logarithm else table.unit
+            units[table.target] = what
+        return Background(units=units)
+
+    def notes(self, name: str) -> Sequence[str]:
+        table = self._table(name)
+        return (f"{table.origin}; truth: {table.truth}", *table.notes)
+
+    def folds(self, name: str) -> list[NDArray[np.intp]]:
+        """Give the rows that each fold of a table holds out."""
+        if name not in self._folds:
+            self._folds[name] = folds(name, self._table(name).x)
+        return self._folds[name]
+
+    def load(
+        self,
+        name: str,
+        *,
+        snr_db: float | None,
+        seed: int,  # noqa: ARG002 - nothing is drawn
+        protocol: Protocol,  # noqa: ARG002 - the rows are the same
+        options: Mapping[str, Any] = NO_OPTIONS,
+    ) -> RealDataset:
+        if snr_db is not None:
+            raise UsageError("real has no noise levels: its tables have the noise they had.")
+        table = self._table(name)
+        all_folds, number = self.folds(name), int(options.get("fold", 1))
+        if number > len(all_folds):
+            raise UsageError(f"{name} has {len(all_folds)} folds, and --fold is {number}.")
+        held_out = all_folds[number - 1]
+        kept = np.setdiff1d(np.arange(len(table.y)), held_out)
+        columns = dict(zip(table.columns, table.x.T, strict=True))
+        known = {key: column[kept] for key, column in columns.items()}
+        laws, errors = [], []
+        for law in table.laws:
+            constants = law.fitted(known, table.y[kept])
+            laws.append(law.written(constants))
+            asked = {key: column[held_out] for key, column in columns.items()}
+            values = law.values(asked, constants)
+            errors.append(_fvu(values[:, None], table.y[held_out, None], table))
+        known_laws = [(law.text, dict(law.start)) for law in table.laws]
+        sha256 = hashlib.sha256(f"{table.columns}\n{known_laws}\n{table.truth}\n".encode())
+        for array in (table.x, table.y):
+            sha256.update(np.ascontiguousarray(array).tobytes())
+        finite = [error for error in errors if np.isfinite(error)]
+        return RealDataset(
+            name=name,
+            dim=1,
+            snr_db=None,
+            truth=(laws[0],) if laws else None,
+            target_source="measurements",
+            fingerprint=sha256.hexdigest(),
+            floor=max(finite) if finite else None,
+            units=_units_of(table),
+            table=table,
+            held_out=held_out,
+            laws=tuple(laws),
+        )
+
+    def _table(self, name: str) -> Measurements:
+        if name not in self.tables:
+            raise UsageError(f"There is no dataset {name!r}.", did_you_mean(name, self.tables))
+        return self.tables[name]
+
+
+def _variance(y: Array) -> float:
+    return float(np.var(y)) or 1.0
+
+
+def _fvu(values: Array, targets: Array, table: Measurements) -> float:
+    """Give the mean squared error over the variance of all targets."""
+    with np.errstate(all="ignore"):
+        return float(np.mean((values - targets) ** 2) / _variance(table.y))
+
+
+def _has_dimensions(table: Measurements) -> bool:
+    """Tell whether units are known of all columns, one of which has a dimension."""
+    units = [*table.units.values(), table.unit]
+    if table.logarithm or not all(units):
+        return False
+    dimensions = [dimension_of(unit) for unit in units]  # all of them: a wrong one is refused
+    return any(dimensions)
+
+
+def _units_of(table: Measurements) -> dict[str, tuple[float, ...]] | None:
+    """Give the exponents of SI units by name; None unless all are known and one is not 0.
+
+    Raises
+    ------
+    DataError
+        If what stands for a unit is none: before anything is run.
+    """
+    if not _has_dimensions(table):
+        return None
+    found = {name: si_exponents(unit) for name, unit in table.units.items()}
+    found[table.target] = si_exponents(table.unit)
+    known = {name: powers for name, powers in found.items() if powers is not None}
+    return known if len(known) == len(found) else None
+
+
+def _is_one_of(text: str, laws: Sequence[str], table: Measurements) -> bool | None:
+    """Tell whether some choice of constants makes an answer one of the laws; None: nobody knows."""
+    ranges = tuple(
+        (name, float(column.min()), float(column.max()))
+        for name, column in zip(table.columns, table.x.T, strict=True)
+    )
+    unknown = False
+    for law in laws:
+        try:
+            same = same_skeleton(law, text, table.columns, table.columns, ranges)
+        except EquationError:
+            same = None
+        if same:
+            return True
+        unknown = unknown or same is None
+    return None if unknown else False

@@ -1,0 +1,251 @@
+"""A table of measurements with what is known of it: a TOML file, and a CSV file beside it.
+
+``docs/real.md`` describes both.  The laws are text in the columns' names and in named constants,
+and are read by the same grammar as what methods answer.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import unicodedata
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from mdbench.data.described import read_description
+from mdbench.errors import DataError, EquationError
+from mdbench.datatypes.real.law import Law
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+__all__ = ["ORIGINS", "TRUTHS", "Measurements", "read_measurements"]
+
+ORIGINS = ("measured", "digitised", "synthetic", "simulated")
+"""Written down by an instrument, read off a printed figure, drawn from a law with noise, or worked
+out by a program."""
+TRUTHS = ("exact", "reference", "accepted", "none")
+"""The law that the rows were made by; the law that people took for them; several that are as good;
+no law."""
+_PAGE = "docs/real.md lists all keys and the values allowed."
+_EXPECTED = (
+    "The first line names the columns, the target last; then a line for each row, of numbers."
+)
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class _Certified(_Table):
+    residual: float = Field(ge=0)
+    """The sum of squared residuals of the best fit, as its source certifies it."""
+
+
+class _Law(_Table):
+    text: str = Field(min_length=1)
+    constants: dict[str, float] = {}
+    certified: _Certified | None = None
+
+
+class _Target(_Table):
+    name: str = Field(min_length=1)
+    unit: str = ""
+    logarithm: bool = False
+
+
+class _File(_Table):
+    schema_: Literal[1] = Field(alias="schema")
+    title: str = Field(min_length=1)
+    origin: Literal["measured", "digitised", "synthetic", "simulated"]
+    truth: Literal["exact", "reference", "accepted", "none"]
+    source: str = Field(min_length=1)
+    licence: str = ""
+    attribution: str = ""
+    notes: tuple[str, ...] = ()
+    columns: dict[str, str] = Field(min_length=1)
+    target: _Target
+    laws: tuple[_Law, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Measurements:
+    """A table and what is known of it.
+
+    Attributes
+    ----------
+    name
+        The name of its file without the ending, NFC-normalised.
+    title, source, licence, attribution, notes
+        Texts for people.
+    origin
+        One of `ORIGINS`.
+    truth
+        One of `TRUTHS`.
+    units
+        Of each column, by its name, in their order; empty where nobody says.
+    target, unit
+        The target's name and unit.
+    logarithm
+        Whether the target is the natural logarithm of what has the unit.
+    laws
+        The law, or all that are accepted; none where nobody knows one.
+    x, y
+        The rows: (n, columns) and (n,).
+    rounding
+        The variance that the printing of the targets with so many digits has left in them.
+    """
+
+    name: str
+    title: str
+    source: str
+    licence: str
+    attribution: str
+    notes: tuple[str, ...]
+    origin: str
+    truth: str
+    units: dict[str, str]
+    target: str
+    unit: str
+    logarithm: bool
+    laws: tuple[Law, ...]
+    x: Array = field(repr=False)
+    y: Array = field(repr=False)
+    rounding: float
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the inputs."""
+        return tuple(self.units)
+
+
+def read_measurements(path: Path) -> Measurements:
+    """Read a table with its description, or a CSV file alone, whose last column is the target.
+
+    Raises
+    ------
+    DataError
+        If a file cannot be used; it names the file, the key or the line, and the value.
+    """
+    name = unicodedata.normalize("NFC", path.stem)
+    if path.suffix == ".csv":
+        header, x, y, rounding = _read_table(path)
+        return Measurements(
+            name=name,
+            title=name,
+            source="",
+            licence="",
+            attribution="",
+            notes=(),
+            origin="measured",
+            truth="none",
+            units=dict.fromkeys(header[:-1], ""),
+            target=header[-1],
+            unit="",
+            logarithm=False,
+            laws=(),
+            x=x,
+            y=y,
+            rounding=rounding,
+        )
+    file = read_description(path, _File, _PAGE)
+    header, x, y, rounding = _read_table(path.with_suffix(".csv"))
+    if header != (*file.columns, file.target.name):
+        raise DataError(
+            f"{path.with_suffix('.csv')}, line 1: the columns are {', '.join(header)}, and "
+            f"{path.name} says {', '.join((*file.columns, file.target.name))}.",
+            "Name the same columns in both, the target last.",
+        )
+    if (file.truth == "none") == bool(file.laws):
+        raise DataError(
+            f"{path}: key 'truth' is {file.truth!r}, and there are {len(file.laws)} laws.",
+            "Without a law it is 'none'.",
+        )
+    laws = tuple(
+        Law(law.text, law.constants, law.certified.residual if law.certified else None)
+        for law in file.laws
+    )
+    for law in laws:
+        try:
+            values = law.values(dict(zip(file.columns, x.T, strict=True)), law.start)
+        except EquationError as error:
+            raise DataError(f"{path}: law {law.text!r}: {error.message}", error.hint) from None
+        if not np.isfinite(values).all():
+            raise DataError(f"{path}: law {law.text!r} is not finite on all rows.", _PAGE)
+    return Measurements(
+        name=name,
+        title=file.title,
+        source=file.source,
+        licence=file.licence,
+        attribution=file.attribution,
+        notes=file.notes,
+        origin=file.origin,
+        truth=file.truth,
+        units=file.columns,
+        target=file.target.name,
+        unit=file.target.unit,
+        logarithm=file.target.logarithm,
+        laws=laws,
+        x=x,
+        y=y,
+        rounding=rounding,
+    )
+
+
+def _read_table(path: Path) -> tuple[tuple[str, ...], Array, Array, float]:
+    """Read the columns' names, the inputs, the targets, and the variance of their rounding."""
+    rows: list[list[float]] = []
+    steps: list[float] = []
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            lines = csv.reader(file, strict=True)
+            header = tuple(cell.strip() for cell in next(lines, []))
+            if len(header) < 2 or len(set(header)) < len(header) or not all(header):  # noqa: PLR2004
+                raise DataError(
+                    f"{path}, line 1: {','.join(header)!r} names no columns.", _EXPECTED
+                )
+            for cells in lines:
+                if cells:
+                    rows.append(_numbers(f"{path}, line {lines.line_num}", header, cells))
+                    steps.append(_last_digit(cells[-1]))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise DataError(f"{path} cannot be read: {error}", _EXPECTED) from None
+    if len(rows) < FEWEST_ROWS:
+        raise DataError(f"{path} has {len(rows)} rows.", f"At least {FEWEST_ROWS} are needed.")
+    table = np.array(rows)
+    # An error that is uniform within one unit of the last digit has a twelfth of its square.
+    return header, table[:, :-1].copy(), table[:, -1].copy(), float(np.mean(np.square(steps))) / 12
+
+
+FEWEST_ROWS = 4
+"""Fewer rows cannot be learned from and tested on."""
+
+
+def _numbers(where: str, header: Sequence[str], cells: Sequence[str]) -> list[float]:
+    if len(cells) != len(header):
+        raise DataError(f"{where}: {len(cells)} cells; {len(header)} columns", _EXPECTED)
+    found = []
+    for name, cell in zip(header, cells, strict=True):
+        try:
+            value = float(cell)
+        except ValueError:
+            value = math.nan
+        if not math.isfinite(value):
+            raise DataError(f"{where}, column {name!r}: {cell!r} is no finite number", _EXPECTED)
+        found.append(value)
+    return found
+
+
+def _last_digit(cell: str) -> float:
+    """Give the place value of the last digit of a number as it is printed."""
+    mantissa, _, exponent = cell.strip().lower().partition("e")
+    decimals = len(mantissa.partition(".")[2])
+    return float(10.0 ** (int(exponent or 0) - decimals))

@@ -1,0 +1,395 @@
+"""Surfaces: 183 of SurfaceBench, explicit, implicit and parametric, and clouds of one's own."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mdbench.datatypes.seam.pictures import Drawn
+from mdbench.datatypes.seam.questions import Option, Part
+from mdbench.datatypes.equations.base import (
+    AGREEMENT,
+    COMPLEXITY,
+    EquationAnswer,
+    EquationTask,
+    EquationType,
+)
+from mdbench.datatypes.surface.selection import EXACT, FirstSteps, Variances
+from mdbench.datatypes.surface.datasets import (
+    VARIANTS,
+    SurfaceAsk,
+    SurfaceDataset,
+    Surfaces,
+    check_variant,
+    percent,
+)
+from mdbench.datatypes.equations.terms import TERM_METRICS
+from mdbench.errors import AnswerError, EquationError, UsageError, did_you_mean
+from mdbench.expressions import parse
+from mdbench.expressions.srbench import compare as comparison
+from mdbench.protocols import Protocol
+from mdbench.datatypes.surface import scoring
+from mdbench.datatypes.surface.families import failure
+from mdbench.datatypes.surface.problem import OUTPUTS, SurfaceRows, generator_of
+from mdbench.datatypes.surface.specs import COVERAGE, DISTANCES, FORMS, SHAPES, SYMBOLIC, TABLE
+from mdbench.datatypes.surface.tables import may_be_solution, pooled_nmse
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from mdbench.datatypes.base import Source
+    from mdbench.datatypes.seam.answers import Answer, RawAnswer, Scores
+    from mdbench.datatypes.seam.pictures import Room, Shown
+    from mdbench.datatypes.equations.selection import Evidence
+    from mdbench.metrics.spec import Value
+
+    Array = NDArray[np.float64]
+
+__all__ = ["DATA_TYPE", "SurfaceType"]
+
+SYMBOLIC_SECONDS = 10
+"""CPU time that SymPy has for one step in comparing an answer with the truth."""
+_WHOLE = 1e-9
+"""Values that differ by less, over the largest, are equal at whole numbers."""
+
+
+class SurfaceType(EquationType[SurfaceDataset]):
+    """Surfaces in space, known by a table of samples or by points."""
+
+    name = "surface"
+    from_files = True
+    views = ("table",)
+    check_datasets = ("EBS4", "PMOS17")
+    metrics = (
+        SHAPES[0],
+        *TABLE,
+        *SHAPES[1:],
+        *COVERAGE,
+        *SYMBOLIC,
+        *TERM_METRICS,
+        COMPLEXITY,
+        AGREEMENT,
+    )
+    rooms = ("surfaces",)
+    options = (
+        Option.choice(
+            "--variant",
+            tuple(VARIANTS),
+            "Parametric surfaces on [-5, 5]; or of implicit ones points on them alone.",
+        ),
+        Option("--normals", "With --variant cloud: the normals at the points, too.", ""),
+        Option(
+            "--noise-percent",
+            "Noise in the training targets, in percent of their standard deviation; several "
+            "levels: 0,1,5,10.",
+            metavar="LEVELS",
+            read=lambda text: [percent(level) for level in text.split(",")],
+        ),
+    )
+    snr_levels = False
+    of_equations = True
+    draws = True
+
+    def source(self, path: Path | None = None) -> Source[SurfaceDataset]:
+        """Open the 183 surfaces; or the user's: surface files, or clouds of points."""
+        return Surfaces(self.systems if path is None else path, own=path is None)
+
+    def asked(
+        self, names: Sequence[str], given: Mapping[str, Any]
+    ) -> list[tuple[str, Mapping[str, Any]]]:
+        """Name the datasets with variant, normals and noise; the names say it all.
+
+        Raises
+        ------
+        UsageError
+            If a surface has no such variant.
+        """
+        variant, normals = given.get("variant", ""), "normals" in given
+        own = Surfaces(self.systems, own=True).surfaces if variant else {}
+        for name in names:
+            if name in own:
+                check_variant(SurfaceAsk(name, variant), own[name].representation)
+        return [
+            (str(SurfaceAsk(name, variant, normals, level)), {})
+            for level in dict.fromkeys(given.get("noise_percent", [0.0]))
+            for name in names
+        ]
+
+    def task(
+        self, dataset: SurfaceDataset, view: str, protocol: Protocol
+    ) -> EquationTask[SurfaceDataset]:
+        """Cut a surface: a tenth of the training rows are for the validation.
+
+        Raises
+        ------
+        UsageError
+            If there is no such view.
+        """
+        if view not in self.views:
+            raise UsageError(f"{self.name} has no view {view!r}.", did_you_mean(view, self.views))
+        names = dataset.shape.inputs
+        border = len(dataset.training.x) - dataset.validation
+        training = dataset.training
+        normals = dataset.normals or (None, None)
+
+        def part(rows: SurfaceRows, normal: Array | None, cut: slice = slice(None)) -> Part:
+            x = np.ascontiguousarray(rows.x[cut])
+            columns = {name: np.ascontiguousarray(x[:, i]) for i, name in enumerate(names)}
+            inputs = {"X": x} if normal is None else {"X": x, "normals": normal[cut]}
+            return Part(inputs, "Y", np.ascontiguousarray(rows.y[cut]), columns)
+
+        validation = part(training, normals[0], slice(border, None))
+        evidence: Evidence
+        if dataset.cloud:
+            evidence = FirstSteps.of(validation.inputs["X"], names)
+        else:
+            floors = np.full(len(OUTPUTS[dataset.shape.representation]), EXACT)
+            evidence = Variances(validation.columns, floors, validation.targets)
+        return EquationTask(
+            dataset=dataset,
+            view=view,
+            protocol=protocol,
+            variables=names,
+            targets=OUTPUTS[dataset.shape.representation],
+            train=part(training, normals[0], slice(border)),
+            validation=validation,
+            refit=part(training, normals[0]),
+            test=part(dataset.test, normals[1]),
+            any_order=True,
+            evidence=None if protocol is Protocol.PUBLISHED else evidence,
+        )
+
+    def parts(self, task: EquationTask[SurfaceDataset], tuning: str) -> tuple[Part, Part]:
+        """Give the data of the first fit, and those that candidates are compared on.
+
+        A front, too, is fitted on the training rows and compared on those of the validation.
+        """
+        return (task.refit, task.refit) if tuning == "none" else (task.train, task.validation)
+
+    def loss(self, values: Array, targets: Array) -> float:
+        """Compare values with targets, over the variance."""
+        return pooled_nmse(values, targets)
+
+    def errors(self, values: Array, targets: Array) -> dict[str, float]:
+        """Score values on the test rows by numbers alone."""
+        return {"nmse": pooled_nmse(values, targets)}
+
+    def read_answer(self, task: EquationTask[SurfaceDataset], raw: RawAnswer) -> EquationAnswer:
+        """Read the equations; of a cloud, an equation without zeros in the box is no answer.
+
+        Raises
+        ------
+        AnswerError
+            If there is nothing to be scored; says why.
+        """
+        answer = super().read_answer(task, raw)
+        if task.dataset.cloud:
+            found = scoring.geometry(task.dataset.shape, answer.texts)
+            if found.get("vanishes"):
+                raise AnswerError("it is zero everywhere, which is no surface")
+            if found.get("points") == 0:
+                raise AnswerError("it is zero nowhere in the box, which is no surface")
+        return answer
+
+    def judge(self, task: EquationTask[SurfaceDataset], answer: Answer) -> Scores:
+        """Score an answer by its shape, its values, and beside the truth.
+
+        The equation of a cloud is put beside the truth after it is multiplied by the constant that
+        makes it most like it, as its size says nothing.
+        """
+        assert isinstance(answer, EquationAnswer)  # noqa: S101 - of `read_answer`
+        given = answer
+        if task.dataset.cloud and task.dataset.truth is not None:
+            given = replace(given, texts=_of_the_truths_size(task, given.texts))
+        scores = super().judge(task, given)
+        notes = dict(scores.notes)
+        if len(task.targets) > 1:
+            values, targets = given.values, task.test.targets
+            notes["states"] = [
+                f"{name}: {pooled_nmse(values[:, i : i + 1], targets[:, i : i + 1]):.2g}"
+                for i, name in enumerate(task.targets)
+            ]
+        found = scoring.geometry(task.dataset.shape, given.equations or given.texts)
+        notes |= _told(found)
+        return replace(scores, notes=notes)
+
+    def own_scores(
+        self,
+        task: EquationTask[SurfaceDataset],
+        answer: EquationAnswer,
+        found: Mapping[str, Value],
+    ) -> dict[str, Value]:
+        """Give the distances of shapes, and whether the answer is a solution."""
+        dataset = task.dataset
+        shapes = scoring.geometry(dataset.shape, answer.equations or answer.texts)
+        scores: dict[str, Value] = {}
+        for form, (prefix, _, _) in FORMS.items():
+            for distance in DISTANCES:
+                scores[f"{prefix}{distance}"] = shapes.get(form, {}).get(distance)
+        scores["coverage_shape"] = shapes.get("coverage")
+        if dataset.beyond is not None:
+            columns = _columns(dataset.beyond.x, task.variables)
+            values = np.stack([each.evaluate(columns) for each in answer.read], axis=-1)
+            scores["nmse_ood"] = pooled_nmse(values, dataset.beyond.y)
+            scores["coverage_ood"] = float(np.isfinite(values).all(axis=-1).mean())
+        if dataset.truth is not None:
+            scores |= self._beside(task, dataset.truth, answer, found.get("identified"), shapes)
+        return scores
+
+    def _beside(
+        self,
+        task: EquationTask[SurfaceDataset],
+        truth: Sequence[str],
+        answer: EquationAnswer,
+        identified: Value,
+        shapes: Mapping[str, Any],
+    ) -> dict[str, Value]:
+        """Say how an answer fails, and whether it is a solution."""
+        if task.dataset.shape.integers and _is_right_at_whole_numbers(task.dataset, answer):
+            flags = dict.fromkeys(("identified", "skeleton", "solution"), 1.0)
+            return {**flags, "one_term_off": 0.0, "failure_kind": "none"}
+        known = None if identified is None else identified == 1
+        solution = 1.0 if known else _solution(task, truth, answer, shapes.get("same"))
+        kind = failure(truth, answer.texts, task.variables, found=known)
+        return {"failure_kind": kind, "solution": solution}
+
+    def judged_by(self, task: EquationTask[SurfaceDataset]) -> tuple[str, ...]:
+        """Name the metrics of a task.
+
+        Points of a cloud have no targets to differ from, and without a truth there is nothing to
+        be like.
+        """
+        left_out: set[str] = set()
+        if task.dataset.truth is None:
+            left_out |= {spec.name for spec in SYMBOLIC}
+        if task.dataset.cloud:
+            left_out |= {"nmse", "nmse_ood", "coverage_ood"}
+        return tuple(name for name in super().judged_by(task) if name not in left_out)
+
+    def warm(self) -> None:
+        """Start the processes that work out shapes, and in which SymPy works."""
+        scoring.start()
+        comparison.start()
+
+    def pictures(
+        self,
+        dataset: SurfaceDataset,
+        answers: Sequence[Shown],
+        room: Room,
+    ) -> Drawn:
+        """Draw the truth and answers from two sides, coloured by the distance from the truth."""
+        from mdbench.datatypes.surface.plots import EVALUATIONS, surface_pictures  # noqa: PLC0415
+
+        found = []
+        room.evaluations -= EVALUATIONS
+        for one in answers:
+            room.evaluations -= EVALUATIONS
+            if room.evaluations > 0:
+                chamfer = one.metrics.get("chamfer")
+                number = chamfer if isinstance(chamfer, int | float) else None
+                found.append((one.method, number, one.equations))
+        if room.evaluations <= 0 and not found:
+            return Drawn(note="No picture, as there are many on this page.")
+        return Drawn(surface_pictures(dataset.shape, dataset.floor, found))
+
+
+DATA_TYPE = SurfaceType
+
+
+def _solution(
+    task: EquationTask[SurfaceDataset],
+    truth: Sequence[str],
+    answer: EquationAnswer,
+    same: bool | None,
+) -> Value:
+    """Say whether the answer is a solution, equation by equation; None where nobody knows."""
+    shape = task.dataset.shape
+    if shape.representation == "implicit":
+        return None if same is None else float(same)
+    domain = {
+        name: {"distribution": "uniform", "low": low, "high": high, "sign": "range"}
+        for name, (low, high) in zip(shape.inputs, shape.domain, strict=True)
+    }
+    columns = _columns(task.dataset.test.x, task.variables)
+    values = [each.evaluate(columns) for each in answer.read]
+    if not all(map(may_be_solution, values, task.dataset.test.y.T)):
+        return 0.0
+    undecided = False
+    for true, text in zip(truth, answer.texts, strict=True):
+        try:
+            solved = comparison.symbolic_solution(
+                true, text, domain, seconds=SYMBOLIC_SECONDS
+            ).solved
+        except EquationError:
+            solved = None
+        if solved is False:
+            return 0.0
+        undecided = undecided or solved is None
+    return None if undecided else 1.0
+
+
+def _is_right_at_whole_numbers(dataset: SurfaceDataset, answer: EquationAnswer) -> bool:
+    """Tell whether an answer is the truth wherever the truth is known: on its grid, and beyond.
+
+    Between whole numbers there is no truth, only the way in which it happens to be written.  More
+    than half of the points are out of the domain, where nobody could fit them.
+    """
+    if dataset.beyond is None:
+        return False
+    x = np.concatenate([dataset.training.x, dataset.test.x, dataset.beyond.x])
+    columns = _columns(x, dataset.shape.inputs)
+    true = [parse(text, dataset.shape.inputs).evaluate(columns) for text in dataset.truth or ()]
+    values = [each.evaluate(columns) for each in answer.read]
+    with np.errstate(all="ignore"):
+        apart = np.max(np.abs(np.array(values) - np.array(true)))
+    return bool(apart <= _WHOLE * np.max(np.abs(true)))
+
+
+def _of_the_truths_size(
+    task: EquationTask[SurfaceDataset], texts: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Multiply an implicit equation by the constant that makes it most like the truth."""
+    [truth], [text] = task.dataset.truth or ("",), texts
+    low, high = task.dataset.shape.corners
+    points = generator_of("sizes").uniform(low, high, (1_000, len(low)))
+    columns = _columns(points, task.variables)
+    with np.errstate(all="ignore"):
+        ratios = parse(truth, task.variables).evaluate(columns)
+        ratios = ratios / parse(text, task.variables).evaluate(columns)
+    ratios = ratios[np.isfinite(ratios)]
+    factor = float(np.median(ratios)) if len(ratios) else 0.0
+    if factor == 0 or not math.isfinite(factor) or abs(factor - 1) < 1e-12:  # noqa: PLR2004
+        return texts
+    # An answer that is as long as may be read is left as it is.
+    scaled = f"({factor!r})*({text})"
+    try:
+        parse(scaled, task.variables)
+    except EquationError:
+        return texts
+    return (scaled,)
+
+
+def _told(found: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Say what is to be known of an answer's shape."""
+    told = []
+    if "error" in found:
+        told.append(f"its shape is not known: {found['error']}")
+    if found.get("vanishes"):
+        told.append("it is zero everywhere")
+    elif found.get("points") == 0:
+        told.append("it has no points in the box")
+    if found.get("poles"):
+        told.append(f"{found['poles']} edges of the grid change sign at a pole or a jump")
+    if found.get("touching"):
+        told.append(f"{found['touching']} zeros of the grid's lines without a change of sign")
+    return {"shape": told} if told else {}
+
+
+def _columns(x: Array, names: Sequence[str]) -> dict[str, Array]:
+    return {name: np.ascontiguousarray(x[:, i]) for i, name in enumerate(names)}

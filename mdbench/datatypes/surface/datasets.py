@@ -1,0 +1,413 @@
+"""Surfaces as datasets: their names, their rows, and where they come from."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mdbench.datatypes.base import Source
+from mdbench.datatypes.seam.questions import NO_OPTIONS, Dataset
+from mdbench.errors import DataError, UsageError, did_you_mean
+from mdbench.datatypes.surface.clouds import Shape, floor_of, function_of, true_points
+from mdbench.datatypes.surface.level_sets import gradient
+from mdbench.datatypes.surface.points_files import ENDINGS, read_points
+from mdbench.datatypes.surface.problem import (
+    OUTPUTS,
+    SurfaceRows,
+    TrueSurface,
+    draw_rows,
+    generator_of,
+    read_surface,
+    whole_rows,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from mdbench.protocols import Protocol
+
+    Array = NDArray[np.float64]
+
+__all__ = ["VARIANTS", "SurfaceAsk", "SurfaceDataset", "Surfaces", "check_variant", "percent"]
+
+TRAINING, TEST = 5_000, 500
+"""Rows: a tenth of the first are for validation; as many as of the test are out of the domain."""
+VALIDATION_SHARE = 10
+TEST_SHARE = 5
+"""Of a cloud of the user's."""
+BEYOND = 2.0
+"""Out of the domain every input is between one and two times its end, of either sign."""
+WIDE = 5.0
+"""The ends of the parameters' domain with ``--variant wide``."""
+HELD_OUT = 25
+"""Of the points of an integer grid, for the test."""
+_SHOWN = 10_000
+"""Points of a user's cloud that shapes are compared with."""
+_ROOM = 0.05
+"""By so much of its longest side the box around a user's cloud is larger, on all sides."""
+
+_SUFFIX = re.compile(
+    r"(?P<surface>.*?)(\+(?P<variant>wide|cloud))?(?P<normals>\+normals)?"
+    r"(\+noise=(?P<noise>[^+]+))?"
+)
+VARIANTS = {"wide": "parametric", "cloud": "implicit"}
+"""Which surfaces each variant is of."""
+
+
+@dataclass(frozen=True)
+class SurfaceAsk:
+    """What is asked for, and the name that says it: ``HDIS1+cloud+normals+noise=5``.
+
+    Attributes
+    ----------
+    surface
+        The id of the surface.
+    variant
+        ``wide``, ``cloud`` or empty.
+    normals
+        Whether the normals of a cloud's points are given, too.
+    noise
+        Percent of each target's standard deviation.
+    """
+
+    surface: str
+    variant: str = ""
+    normals: bool = False
+    noise: float = 0.0
+
+    def __str__(self) -> str:
+        variant = f"+{self.variant}" if self.variant else ""
+        noise = f"+noise={self.noise:g}" if self.noise else ""
+        return f"{self.surface}{variant}{'+normals' * self.normals}{noise}"
+
+    @classmethod
+    def read(cls, name: str) -> SurfaceAsk:
+        """Take a name apart.
+
+        Raises
+        ------
+        UsageError
+            If the name ends in a noise level that is none.
+        """
+        match = _SUFFIX.fullmatch(name)
+        if match is None:
+            raise UsageError(f"There is no dataset {name!r}.")
+        noise = percent(match["noise"]) if match["noise"] else 0.0
+        return cls(match["surface"], match["variant"] or "", bool(match["normals"]), noise)
+
+
+@dataclass(frozen=True, eq=False)
+class SurfaceDataset(Dataset):
+    """Samples of a surface.
+
+    Attributes
+    ----------
+    shape
+        The true shape, for the geometry of answers.
+    training, test, beyond
+        The rows of the splits; those of the training are noisy, `beyond` are out of the domain
+        and None of a cloud.
+    validation
+        How many of the training rows are for the validation: the last ones.
+    cloud
+        Whether rows are points on the surface, at which the equation is zero.
+    normals
+        The unit normals at the points of training and test, where they are given.
+    """
+
+    shape: Shape = field(repr=False)
+    training: SurfaceRows = field(repr=False)
+    test: SurfaceRows = field(repr=False)
+    beyond: SurfaceRows | None = field(repr=False)
+    validation: int
+    cloud: bool = False
+    normals: tuple[Array, Array] | None = field(default=None, repr=False)
+
+
+def _refuse_beside(path: Path) -> None:
+    """Refuse a description of a cloud, as nothing in it would be used."""
+    described = path.with_suffix(".toml")
+    if described != path and described.exists():
+        raise DataError(
+            f"{described} describes {path.name}, and points have no description: no truth of "
+            "them is asked for.",
+            "Where the surface is known, give it as a surface file with its equation "
+            "(docs/surface.md); else rename one of the two.",
+        )
+
+
+class Surfaces(Source[SurfaceDataset]):
+    """Surfaces in a folder or a file; the user's may be clouds of points."""
+
+    def __init__(self, path: Path, *, own: bool) -> None:
+        self.path = path
+        self.own = own
+
+    @cached_property
+    def _files(self) -> list[Path]:
+        endings = (".toml",) if self.own else (".toml", *ENDINGS)
+        files = [self.path] if self.path.is_file() else sorted(self.path.glob("*"))
+        found = [file for file in files if file.suffix.lower() in endings and file.is_file()]
+        if not self.path.exists():
+            raise DataError(f"There is nothing at {self.path}.")
+        if not found:
+            raise DataError(
+                f"{self.path} has no surfaces: no file ends in {', '.join(endings)}",
+                "Give points or a surface file, or a folder of them: see docs/surface.md.",
+            )
+        if self.path.is_file():
+            _refuse_beside(self.path)
+        stems = [file.stem for file in found]
+        if twice := {stem for stem in stems if stems.count(stem) > 1}:
+            raise DataError(f"{self.path}: several files are called {min(twice)}", "Rename them.")
+        if unclear := [stem for stem in stems if "+" in stem]:
+            raise DataError(f"{unclear[0]}: a surface's name has no '+'", "Rename its file.")
+        return found
+
+    @cached_property
+    def surfaces(self) -> Mapping[str, TrueSurface]:
+        """Those with a truth, by name; in the order of their representations and numbers."""
+        found = [read_surface(file) for file in self._files if file.suffix.lower() == ".toml"]
+        return {each.name: each for each in sorted(found, key=_order)}
+
+    @cached_property
+    def clouds(self) -> Mapping[str, Path]:
+        """The files of points."""
+        return {file.stem: file for file in self._files if file.suffix.lower() != ".toml"}
+
+    def names(self) -> list[str]:
+        """Give those with a truth, and then clouds."""
+        return [*self.surfaces, *self.clouds]
+
+    def groups(self) -> dict[str, list[str]]:
+        """Group by representation, and by category."""
+        groups: dict[str, list[str]] = {}
+        for kind in ("representation", "group"):
+            for name, each in self.surfaces.items():
+                groups.setdefault(getattr(each, kind), []).append(name)
+        return groups
+
+    def title(self, name: str) -> str:
+        """Give category and equations."""
+        ask = SurfaceAsk.read(name)
+        if ask.surface in self.clouds:
+            return "a cloud of points"
+        surface = self._surface(ask)
+        return f"{surface.category}: {', '.join(surface.printed)}"
+
+    def notes(self, name: str) -> Sequence[str]:
+        """Say how what is printed was read."""
+        ask = SurfaceAsk.read(name)
+        if ask.surface not in self.surfaces:
+            return ()
+        surface = self.surfaces[ask.surface]
+        told = [surface.reading, surface.other_reading and f"or: {surface.other_reading}"]
+        return [text for text in told if text]
+
+    def load(
+        self,
+        name: str,
+        *,
+        snr_db: float | None,
+        seed: int,
+        protocol: Protocol,  # noqa: ARG002 - the samples are the same
+        options: Mapping[str, Any] = NO_OPTIONS,  # noqa: ARG002 - the name says it all
+    ) -> SurfaceDataset:
+        """Draw, or read, what a name asks for."""
+        if snr_db is not None:
+            raise UsageError("surface has no noise levels in dB.", "It has --noise-percent 5.")
+        ask = SurfaceAsk.read(name)
+        if ask.surface in self.clouds:
+            return self._cloud_of_the_users(name, ask, seed)
+        surface = self._surface(ask)
+        check_variant(ask, surface.representation)
+        if ask.variant == "wide":
+            surface = replace(surface, domain=((-WIDE, WIDE),) * len(surface.domain))
+        shape = _shape(surface)
+        normals = None
+        validation = 0
+        beyond: SurfaceRows | None = None
+        if ask.variant == "cloud":
+            training, test, normals = _on_the_surface(shape, surface)
+        else:
+            training, test, beyond = _rows(surface)
+        validation = max(1, len(training.x) // VALIDATION_SHARE)
+        training = _noisy(training, ask, seed)
+        fingerprint = _fingerprint(surface.truth, training, test, beyond)
+        return SurfaceDataset(
+            name=name,
+            dim=len(surface.truth),
+            snr_db=None,
+            truth=surface.truth,
+            target_source="equations",
+            fingerprint=fingerprint,
+            floor=floor_of(shape),
+            shape=shape,
+            training=training,
+            test=test,
+            beyond=beyond,
+            validation=validation,
+            cloud=ask.variant == "cloud",
+            normals=normals if ask.normals else None,
+        )
+
+    def _surface(self, ask: SurfaceAsk) -> TrueSurface:
+        if ask.surface not in self.surfaces:
+            raise UsageError(
+                f"There is no dataset {ask.surface!r}.", did_you_mean(ask.surface, self.names())
+            )
+        return self.surfaces[ask.surface]
+
+    def _cloud_of_the_users(self, name: str, ask: SurfaceAsk, seed: int) -> SurfaceDataset:
+        points, normals = read_points(self.clouds[ask.surface])
+        if ask.variant == "wide":
+            raise UsageError(f"--variant wide is of parametric surfaces; {name} is a cloud.")
+        if ask.normals and normals is None:
+            raise UsageError(f"--normals: {self.clouds[ask.surface]} has no normals.")
+        order = generator_of("split", len(points)).permutation(len(points))
+        border = len(points) - max(1, len(points) // TEST_SHARE)
+        zeros = np.zeros((len(points), 1))
+        parts = [order[:border], order[border:]]
+        training, test = (SurfaceRows(points[rows], zeros[rows], 0.0) for rows in parts)
+        room = _ROOM * np.ptp(points, axis=0).max()
+        domain = tuple(
+            (float(column.min() - room), float(column.max() + room)) for column in points.T
+        )
+        shown = points[generator_of("shown").permutation(len(points))[:_SHOWN]]
+        shape = Shape("implicit", ("x", "y", "z"), (), domain, points=tuple(map(tuple, shown)))
+        training = _noisy(training, replace(ask, variant="cloud"), seed)
+        return SurfaceDataset(
+            name=name,
+            dim=1,
+            snr_db=None,
+            truth=None,
+            target_source="file",
+            fingerprint=_fingerprint(("points",), training, test, None),
+            floor=floor_of(shape),
+            shape=shape,
+            training=training,
+            test=test,
+            beyond=None,
+            validation=max(1, border // VALIDATION_SHARE),
+            cloud=True,
+            normals=(normals[parts[0]], normals[parts[1]])
+            if ask.normals and normals is not None
+            else None,
+        )
+
+
+def _shape(surface: TrueSurface) -> Shape:
+    return Shape(
+        surface.representation, surface.inputs, surface.truth, surface.domain, surface.integers
+    )
+
+
+def _rows(surface: TrueSurface) -> tuple[SurfaceRows, SurfaceRows, SurfaceRows]:
+    """Draw training, test, and what is out of the domain."""
+    inside = [[ends] for ends in surface.domain]
+    outside = []
+    for low, high in surface.domain:
+        middle, half = (low + high) / 2, (high - low) / 2
+        far = BEYOND * half
+        outside.append([(middle - far, middle - half), (middle + half, middle + far)])
+    if surface.integers:
+        whole = whole_rows(surface, inside)
+        order = generator_of(surface.name, "split").permutation(len(whole.x))
+        parts = (order[HELD_OUT:], order[:HELD_OUT])
+        training, test = (SurfaceRows(whole.x[rows], whole.y[rows], 0.0) for rows in parts)
+        return training, test, whole_rows(surface, outside)
+
+    def drawn(bands: Sequence[Sequence[tuple[float, float]]], n: int, split: str) -> SurfaceRows:
+        return draw_rows(surface, bands, n, generator_of(surface.name, surface.domain, split))
+
+    training, test = drawn(inside, TRAINING, "training"), drawn(inside, TEST, "test")
+    return training, test, drawn(outside, TEST, "beyond")
+
+
+def _on_the_surface(
+    shape: Shape, surface: TrueSurface
+) -> tuple[SurfaceRows, SurfaceRows, tuple[Array, Array]]:
+    """Draw points by area, and the normals there; other ones than those that score."""
+    points = true_points(shape, f"{surface.name} rows").cloud[: TRAINING + TEST]
+    slopes = gradient(function_of(surface.truth[0], surface.inputs), points, 1e-6)
+    lengths = np.linalg.norm(slopes, axis=-1, keepdims=True)
+    normals = np.where(lengths > 0, slopes / np.where(lengths > 0, lengths, 1.0), 0.0)
+    zeros = np.zeros((len(points), 1))
+    cut = (slice(TRAINING), slice(TRAINING, None))
+    training, test = (SurfaceRows(points[rows], zeros[rows], 0.0) for rows in cut)
+    return training, test, (normals[cut[0]], normals[cut[1]])
+
+
+def _noisy(rows: SurfaceRows, ask: SurfaceAsk, seed: int) -> SurfaceRows:
+    """Add normal noise to the targets, or to the points of a cloud: a share of each's spread."""
+    if not ask.noise:
+        return rows
+    generator = generator_of("noise", ask.surface, ask.variant, repr(ask.noise), seed)
+    clean = rows.x if ask.variant == "cloud" else rows.y
+    deviation = ask.noise / 100 * clean.std(axis=0)
+    noisy = clean + deviation * generator.standard_normal(clean.shape)
+    return replace(rows, x=noisy) if ask.variant == "cloud" else replace(rows, y=noisy)
+
+
+def _fingerprint(truth: Sequence[str], *parts: SurfaceRows | None) -> str:
+    sha256 = hashlib.sha256("\n".join(truth).encode())
+    for rows in parts:
+        for array in (rows.x, rows.y) if rows else ():
+            sha256.update(f"\n{array.shape}\n".encode())
+            sha256.update(np.ascontiguousarray(array).tobytes())
+    return sha256.hexdigest()
+
+
+def check_variant(ask: SurfaceAsk, representation: str) -> None:
+    """Refuse what a surface of a representation does not have.
+
+    Raises
+    ------
+    UsageError
+        If it has no such variant, or no normals.
+    """
+    wanted = VARIANTS.get(ask.variant, representation)
+    if wanted != representation:
+        raise UsageError(
+            f"--variant {ask.variant} is of {wanted} surfaces; {ask.surface} is {representation}.",
+            f"Say --dataset {wanted}, or one of them.",
+        )
+    if ask.normals and ask.variant != "cloud":
+        raise UsageError("--normals goes with --variant cloud.", "Say both, or leave it out.")
+
+
+def percent(text: str) -> float:
+    """Read a noise level.
+
+    Raises
+    ------
+    UsageError
+        If it is none.
+    """
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0.0 <= value < math.inf:
+        raise UsageError(
+            f"--noise-percent is {text!r}.",
+            "Give percent of the targets' standard deviation: 0, 1, 5 or 10.",
+        )
+    return value
+
+
+def _order(surface: TrueSurface) -> tuple[int, str, int, str]:
+    """Sort by representation, then by the letters and the number of the id."""
+    rank = list(OUTPUTS).index(surface.representation)
+    match = re.fullmatch(r"(\D*)(\d*)(.*)", surface.name)
+    letters, number, rest = match.groups() if match else (surface.name, "", "")
+    return rank, letters, int(number or 0), rest

@@ -1,0 +1,243 @@
+"""Pictures of surfaces: from two sides, shaded, coloured by the distance from the truth."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from mdbench.drawing.numbers import scientific
+from mdbench.drawing.png import LEVELS, colours, png_uri
+from mdbench.errors import MdbenchError
+from mdbench.datatypes.surface.clouds import placed, true_points, zeros_of
+from mdbench.datatypes.surface.problem import generator_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from mdbench.datatypes.surface.clouds import Shape
+
+    Array = NDArray[np.float64]
+
+__all__ = ["EVALUATIONS", "surface_pictures", "view"]
+
+EVALUATIONS = 800
+"""What a surface costs of what the pictures of a page may take."""
+NEAR, FAR = 0.01, 0.3
+"""Ends of the scale of distances, in diagonals of the true cloud's box; points of one surface are
+about half of the first apart."""
+SIZE = 130
+"""Pixels of a picture, either way."""
+_SIDES = ((-60.0, 28.0), (120.0, 28.0))
+"""From where it is looked at: degrees around the z axis, and above its plane."""
+_STEPS, _SHADES = 10, 20
+"""Of distance and of light in the palette."""
+_DARKEST = 0.4
+_CELLS, _LEVEL_CELLS = 48, 33
+_POINTS = 30_000
+_BEYOND = 0.25
+"""What lies farther outside of the true box, in its sides, is not drawn."""
+_MARGIN = 0.93
+_MOST_TEXT = 4_000
+"""Characters of an equation that is drawn."""
+
+
+def surface_pictures(
+    shape: Shape,
+    floor: float | None,
+    found: Sequence[tuple[str, float | None, Sequence[str]]],
+) -> str:
+    """Draw the truth and answers, the axes scaled so that the truth fills a cube.
+
+    Parameters
+    ----------
+    floor
+        The distance of two drawings of the truth.
+    found
+        Who answered, the Chamfer distance, and the equations.
+
+    Returns
+    -------
+    str
+        HTML: one figure.
+    """
+    truth = true_points(shape).cloud
+    if not len(truth):
+        return ""
+    low, sides = truth.min(axis=0), np.ptp(truth, axis=0)
+    sides = np.where(sides > 0, sides, 1.0)
+    diagonal = float(np.linalg.norm(np.ptp(truth, axis=0))) or 1.0
+    tree = cKDTree(truth)
+    own = _points(shape, shape.truth, low, sides) if shape.truth else (truth, np.zeros_like(truth))
+    panels = [_panel(f"the truth: {scientific(floor)}", own, None, low, sides)]
+    for who, number, equations in found:
+        drawn = None
+        if sum(map(len, equations)) <= _MOST_TEXT:
+            drawn = _points(shape, equations, low, sides)
+        if drawn is None or not len(drawn[0]):
+            panels.append(_nothing(who, number))
+            continue
+        distance = np.asarray(tree.query(drawn[0])[0]) / diagonal
+        panels.append(_panel(f"{who}: {scientific(number)}", drawn, distance, low, sides))
+    says = (
+        "The surfaces from two sides. Each axis is scaled so that the truth fills a cube, and what "
+        "lies well beyond is not drawn. Colours are the distance from the truth, as a share of the "
+        "diagonal of its box. Numbers are Chamfer distances; the truth’s is that of two drawings "
+        "of its own points."
+    )
+    return (
+        f'<figure class="field"><figcaption>{says}</figcaption>{_bar()}'
+        f'<div class="panels">{"".join(panels)}</div></figure>'
+    )
+
+
+def view(
+    points: Array, normals: Array, steps: NDArray[np.intp], side: tuple[float, float]
+) -> NDArray[np.uint8]:
+    """Look at points in a cube from -1 to 1 and give numbers of the palette, (SIZE, SIZE).
+
+    Parameters
+    ----------
+    points, normals
+        (n, 3); a normal may have either sign, and zero is as light as can be.
+    steps
+        Of distance, (n,).
+    side
+        From where it is looked at, in degrees.
+    """
+    turn, rise = np.deg2rad(side)
+    right = np.array([-np.sin(turn), np.cos(turn), 0.0])
+    back = np.array([np.cos(turn) * np.cos(rise), np.sin(turn) * np.cos(rise), np.sin(rise)])
+    up = np.cross(back, right)
+    light = back + 0.5 * up - 0.4 * right
+    light /= np.linalg.norm(light)
+    bright = np.where(normals.any(axis=1), np.abs(normals @ light), 1.0)
+    shade = np.clip((bright * _SHADES).astype(int), 0, _SHADES - 1)
+    scale = _MARGIN * SIZE / 2 / np.sqrt(3)
+    x = np.rint(SIZE / 2 + scale * (points @ right)).astype(int)
+    y = np.rint(SIZE / 2 - scale * (points @ up)).astype(int)
+    picture = np.full((SIZE, SIZE), _STEPS * _SHADES, np.uint8)
+    order = np.argsort(points @ back, kind="stable")  # the nearest last, over the others
+    numbers = (steps * _SHADES + shade)[order]
+    depth = np.full((SIZE, SIZE), -np.inf)
+    for dx in (0, 1):
+        for dy in (0, 1):
+            row, column = np.clip(y[order] + dy, 0, SIZE - 1), np.clip(x[order] + dx, 0, SIZE - 1)
+            here = (points @ back)[order]
+            last = _last(row * SIZE + column)
+            row, column, here = row[last], column[last], here[last]
+            nearer = np.asarray(here > depth[row, column])
+            row, column = row[nearer], column[nearer]
+            depth[row, column] = here[nearer]
+            picture[row, column] = numbers[last][nearer]
+    return picture
+
+
+def _last(places: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Give for each place the last of its points."""
+    _, from_the_end = np.unique(places[::-1], return_index=True)
+    return np.asarray(len(places) - 1 - from_the_end)
+
+
+def _points(
+    shape: Shape, equations: Sequence[str], low: Array, sides: Array
+) -> tuple[Array, Array]:
+    """Draw points and normals, by area as the picture shows it; none where there are none."""
+    try:
+        triangles = _triangles(shape, equations)
+    except MdbenchError:
+        triangles = np.empty((0, 3, 3))
+    scaled = (triangles - low) / sides
+    with np.errstate(all="ignore"):  # what is not finite is not inside
+        inside = (np.abs(scaled - 0.5) <= 0.5 + _BEYOND).reshape(-1, 9).all(axis=1)
+    scaled = scaled[inside]
+    a, b, c = (scaled[:, k] for k in range(3))
+    normals = np.cross(b - a, c - a)
+    areas = np.linalg.norm(normals, axis=-1)
+    if not areas.sum() > 0:
+        return np.empty((0, 3)), np.empty((0, 3))
+    generator = generator_of("picture")
+    which = generator.choice(len(areas), _POINTS, p=areas / areas.sum())
+    first, second = np.sqrt(generator.random(_POINTS)), generator.random(_POINTS)
+    shares = np.stack([1 - first, first * (1 - second), first * second], axis=-1)
+    points = np.einsum("nk,nkd->nd", shares, scaled[which])
+    return points * sides + low, normals[which] / areas[which][:, None]
+
+
+def _triangles(shape: Shape, equations: Sequence[str]) -> Array:
+    if shape.representation == "implicit":
+        return zeros_of(shape, equations[0], _LEVEL_CELLS).triangles
+    axes = [np.linspace(low, high, _CELLS + 1) for low, high in shape.domain]
+    if shape.integers:
+        axes = [np.arange(np.ceil(low), np.floor(high) + 1) for low, high in shape.domain]
+    grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
+    images = placed(shape, equations, grid.reshape(-1, 2)).reshape(*grid.shape[:2], 3)
+    a, b = images[:-1, :-1], images[1:, :-1]
+    c, d = images[1:, 1:], images[:-1, 1:]
+    both = [np.stack(each, axis=-2).reshape(-1, 3, 3) for each in ((a, b, c), (a, c, d))]
+    return np.concatenate(both)
+
+
+@lru_cache
+def _palette() -> tuple[tuple[int, int, int], ...]:
+    """Give colours of distance, each from shadow to light, and one for what is behind."""
+    found = []
+    for step in range(_STEPS):
+        r, g, b = colours()[round(step * (LEVELS - 1) / (_STEPS - 1))]
+        # Of full light the darkest colours are too dark to be shaded.
+        base = [60 + 0.76 * part for part in (r, g, b)]
+        for shade in range(_SHADES):
+            share = _DARKEST + (1 - _DARKEST) * shade / (_SHADES - 1)
+            red, green, blue = (round(share * part) for part in base)
+            found.append((red, green, blue))
+    return (*found, (255, 255, 255))
+
+
+def _panel(
+    title: str,
+    drawn: tuple[Array, Array],
+    distance: Array | None,
+    low: Array,
+    sides: Array,
+) -> str:
+    points, normals = drawn
+    steps = np.zeros(len(points), dtype=np.intp)
+    if distance is not None:
+        with np.errstate(divide="ignore"):
+            share = np.log(distance / NEAR) / np.log(FAR / NEAR)
+        steps = np.clip((share * _STEPS), 0, _STEPS - 1).astype(np.intp)
+    scaled = 2 * (points - low) / sides - 1
+    pictures = [
+        f'<image x="{i * SIZE}" y="18" width="{SIZE}" height="{SIZE}" '
+        f'href="{png_uri(view(scaled, normals, steps, side), _palette(), _STEPS * _SHADES)}"/>'
+        for i, side in enumerate(_SIDES)
+    ]
+    return _frame(title, "".join(pictures))
+
+
+def _nothing(who: str, number: float | None) -> str:
+    words = f'<text class="label" x="{SIZE}" y="{SIZE / 2}" text-anchor="middle">'
+    return _frame(f"{who}: {scientific(number)}", f"{words}nothing in the box</text>")
+
+
+def _frame(title: str, inner: str) -> str:
+    width, height = 2 * SIZE, SIZE + 22
+    return (
+        f'<svg class="panel" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+        f'role="img"><title>{escape(title)}</title><text x="4" y="13">{escape(title)}</text>'
+        f"{inner}</svg>"
+    )
+
+
+def _bar() -> str:
+    row = np.array([[step * _SHADES + _SHADES - 1 for step in range(_STEPS)]], dtype=np.uint8)
+    return (
+        f'<p class="scale"><b>distance</b> <span>≤ 0.01</span> '
+        f'<img src="{png_uri(row, _palette())}" alt="from dark to light"> '
+        f"<span>≥ 0.3</span></p>"
+    )

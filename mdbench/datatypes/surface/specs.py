@@ -1,0 +1,117 @@
+"""What answers that are surfaces are scored by."""
+
+from __future__ import annotations
+
+import math
+
+from mdbench.metrics.spec import MetricSpec, flag
+
+from mdbench.datatypes.surface.distances import Distances
+from mdbench.datatypes.surface.families import FAILURES
+
+__all__ = ["COVERAGE", "DISTANCES", "FORMS", "SHAPES", "SYMBOLIC", "TABLE"]
+
+FORMS = {
+    "scaled": ("", "", ", in diagonals of the box that holds the true cloud"),
+    "raw": ("raw_", "raw ", ", in the unit of the axes, as the published code has it"),
+    "aligned": (
+        "aligned_",
+        "aligned ",
+        ", in the unit of the axes, after the best similarity transform that is found",
+    ),
+}
+"""The forms of distances: the beginning of their names and of their titles, and their units."""
+DISTANCES = {
+    "chamfer": ("Chamfer", "mean distance from either cloud to the nearest of the other, added"),
+    "hausdorff": ("Hausdorff", "largest distance from either cloud to the nearest of the other"),
+    "hausdorff_95": ("Hausdorff 95 %", "the same, of all but the farthest 5 %"),
+}
+_NOTHING = vars(Distances.of_nothing(1.0))
+"""What no answer counts as: as a surface that is not there."""
+
+
+def _distances() -> tuple[MetricSpec, ...]:
+    specs = []
+    for distance, (title, explanation) in DISTANCES.items():
+        for form, (prefix, word, unit) in FORMS.items():
+            shown = form == "scaled" and distance != "hausdorff_95"
+            first = form == "scaled" and distance == "chamfer"
+            specs.append(
+                MetricSpec(
+                    name=f"{prefix}{distance}",
+                    title=f"{word}{title}",
+                    explanation=f"{explanation}{unit}",
+                    scale="log",
+                    resolution=1e-12,
+                    on_failure=_NOTHING[distance] if form == "scaled" else math.inf,
+                    places=frozenset({"board", "answer", "brief", "figure"})
+                    if first
+                    else frozenset({"board", "answer"} if shown else set()),
+                )
+            )
+    return tuple(specs)
+
+
+TABLE = (
+    MetricSpec(
+        name="nmse",
+        title="NMSE",
+        explanation="squared error on the test data over the variance of the targets, both summed "
+        "over the outputs",
+        scale="log",
+        resolution=1e-12,
+        places=frozenset({"board", "answer"}),
+    ),
+    MetricSpec(
+        name="nmse_ood",
+        title="NMSE out of domain",
+        explanation="the same on rows of which every input is out of the domain; 1e12 where a "
+        "value is not finite",
+        scale="log",
+        resolution=1e-12,
+        places=frozenset({"board", "answer"}),
+    ),
+)
+COVERAGE = (
+    MetricSpec(
+        name="coverage_shape",
+        title="coverage",
+        explanation="share of the points of the true cloud at which the answer is finite",
+        better="higher",
+        on_failure=0.0,
+        aggregate="mean",
+        digits=3,
+        places=frozenset({"board"}),
+    ),
+    MetricSpec(
+        name="coverage_ood",
+        title="coverage out of domain",
+        explanation="share of the rows out of the domain at which the answer is finite",
+        better="higher",
+        on_failure=0.0,
+        aggregate="mean",
+        digits=3,
+        places=frozenset(),
+    ),
+)
+SYMBOLIC = (
+    flag(
+        "solution",
+        "solutions",
+        "answers that are the truth but for a constant term or factor of each equation; of "
+        "implicit surfaces those with the same zeros in the box",
+        places={"board", "brief", "figure"},
+    ),
+    MetricSpec(
+        name="failure_kind",
+        title="kinds of failure",
+        explanation="why an answer is not the truth: search, a family of functions is missing or "
+        "too many; fitting, the families are right, and the structure or a constant wrong",
+        kind="label",
+        labels=FAILURES,
+        better="neither",
+        on_failure=None,
+        aggregate="counts",
+    ),
+)
+SHAPES = _distances()

@@ -1,0 +1,158 @@
+"""Other writings of two equations, in which what is the same may be seen to be."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from mdbench.errors import EquationError
+
+from mdbench.expressions.atoms import monomial_text
+from mdbench.expressions.fidelity.term_match import match
+from mdbench.expressions.rewriting import rewritten
+from mdbench.expressions.expand import expand
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mdbench.expressions.atoms import Monomial, Sum
+    from mdbench.expressions.points import Domain
+
+__all__ = ["Names", "TimeLeft", "Writings"]
+
+_MOST_TOKENS = 250
+"""Numbers, names and signs of a sum beyond which its fractions are not written anew."""
+_TOKEN = re.compile(r"[\w.]+|\*\*|[-+*/^]")
+
+
+@dataclass(frozen=True)
+class Names:
+    """What the variables of truth and answer are called, and what is known of their values."""
+
+    true: tuple[str, ...]
+    predicted: tuple[str, ...]
+    domain: Domain
+
+
+@dataclass
+class TimeLeft:
+    """The CPU time that is left for other writings of the equations of an answer."""
+
+    seconds: float
+
+
+class Writings:
+    """The other writings of two equations, each made when it is asked for.
+
+    Attributes
+    ----------
+    complete
+        Whether all that was asked for could be made in time.
+    """
+
+    def __init__(
+        self,
+        truth: str,
+        prediction: str,
+        names: Names,
+        budget: TimeLeft,
+    ) -> None:
+        self.complete = True
+        self._texts = truth, prediction
+        self._names = names.true, names.predicted
+        self._budget = budget
+        sums = expand(truth, names.true), expand(prediction, names.predicted)
+        angles = [_has_angles(each) for each in sums]
+        self._angles = any(angles)
+        # A fraction bar in the truth alone is seen as a term that is missing.
+        direct = match(*sums)
+        both_differ = bool(direct.missing and direct.extra)
+        self._fractions = both_differ and _has_fractions(sums[1])
+
+    def both(self) -> Iterator[tuple[Sum, Sum]]:
+        """Give the two in the same writing."""
+        if self._angles:
+            try:
+                one, other = (
+                    expand(text, names, angles=True)
+                    for text, names in zip(self._texts, self._names, strict=True)
+                )
+                yield one, other
+            except EquationError:
+                self.complete = False
+        if self._fractions:
+            yield from self._as_fractions(
+                tuple(
+                    _without(text, names, None)
+                    for text, names in zip(self._texts, self._names, strict=True)
+                )
+            )
+
+    def _as_fractions(self, texts: tuple[str, ...]) -> Iterator[tuple[Sum, Sum]]:
+        found = [
+            self._rewritten(text, names) for text, names in zip(texts, self._names, strict=True)
+        ]
+        one, other = found
+        if one is None or other is None:
+            return
+        if max(len(one), len(other)) > 1:
+            # Partial fractions, or the one fraction where that cannot be parted.
+            yield one[-1], other[-1]
+        if self._one_fraction_tells():
+            yield one[0], other[0]
+
+    def _rewritten(self, text: str, names: tuple[str, ...]) -> list[Sum] | None:
+        """Expand the writings of one equation; None, and not complete, if time is up."""
+        ways = None
+        if self._budget.seconds > 0 and len(_TOKEN.findall(text)) <= _MOST_TOKENS:
+            ways, cpu_s = rewritten(text, names)
+            self._budget.seconds -= cpu_s
+        try:
+            sums = None if ways is None else [expand(way, names) for way in ways]
+        except EquationError:
+            sums = None
+        self.complete = self.complete and sums is not None
+        return sums
+
+    def _one_fraction_tells(self) -> bool:
+        """Tell whether every term of the truth is seen in one fraction.
+
+        There 100 + x/(1 + x) is (100 + 101*x)/(1 + x), and the lack of its second term no more
+        than an error of 1 % in one coefficient.
+        """
+        text, names = self._texts[0], self._names[0]
+        whole = self._rewritten(_without(text, names, None), names)
+        for monomial in expand(text, names):
+            rest = self._rewritten(_without(text, names, monomial), names)
+            if whole is None or rest is None or not match(whole[0], rest[0]).faults:
+                return False
+        return True
+
+
+@lru_cache(maxsize=1_024)
+def _without(text: str, names: tuple[str, ...], left: Monomial | None) -> str:
+    """Write an equation multiplied out, without one of its terms if one is named."""
+    rest = [
+        monomial_text(monomial, c)
+        for monomial, c in expand(text, names).items()
+        if monomial != left
+    ]
+    return " + ".join(rest) or "0"
+
+
+def _has_fractions(terms: Sum) -> bool:
+    return any(atom.kind == "sum" and power < 0 for monomial in terms for atom, power in monomial)
+
+
+def _has_angles(terms: Sum) -> bool:
+    return any(
+        len(atom.inner) > 1
+        or power > 1
+        or (atom.inner[0][1].denominator == 1 and atom.inner[0][1] > 1)
+        or atom.constants[-1] != 0
+        for monomial in terms
+        for atom, power in monomial
+        if atom.kind == "wave"
+    )

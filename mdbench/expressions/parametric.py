@@ -1,0 +1,186 @@
+"""An equation in the form that it is written in, with its numbers as constants that may move.
+
+What is only numbers is one constant, and so are the numbers of one sum or one product.  A whole
+exponent is structure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mdbench.expressions.interval_eval import precise_value
+from mdbench.expressions.tree import Call, Chain, Negation, Node, Number, Power, Variable, value
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+__all__ = ["Written", "written"]
+
+_STEP = 1e-7
+
+
+@dataclass(frozen=True)
+class Written:
+    """A tree whose constants are variables, and what these are in the text.
+
+    Attributes
+    ----------
+    tree
+        With a variable ``#0``, ``#1``, ... for each constant.
+    start
+        The constants as they are written.
+    exponents
+        The indices of those that are an exponent, none of them whole.
+    """
+
+    tree: Node
+    start: Array
+    exponents: frozenset[int]
+
+    @cached_property
+    def is_linear(self) -> bool:
+        """Whether the values are a sum of each constant times a column, besides a column."""
+        return _degree(self.tree) <= 1
+
+    def values(self, columns: Mapping[str, Array], constants: Array) -> Array:
+        """Give the values with other constants."""
+        n = len(next(iter(columns.values())))
+        named = {f"#{k}": np.full(n, c) for k, c in enumerate(constants)}
+        with np.errstate(all="ignore"):
+            return np.array(np.broadcast_to(value(self.tree, {**columns, **named}), n))
+
+    def slopes(self, columns: Mapping[str, Array], constants: Array) -> Array:
+        """Give the derivatives by each constant times its size, (points, constants)."""
+        made = []
+        for k, c in enumerate(constants):
+            step = np.zeros(len(constants))
+            step[k] = _STEP * (abs(c) or 1.0)
+            ahead, behind = (self.values(columns, constants + s * step) for s in (1, -1))
+            with np.errstate(all="ignore"):
+                made.append((ahead - behind) / (2 * _STEP))
+        return np.array(made).reshape(len(made), -1).T
+
+    def precise(self, point: Mapping[str, Any], constants: Sequence[Any]) -> Any:
+        """Give the value at a point of balls, with the present precision."""
+        return precise_value(self.tree, {**point, **{f"#{k}": c for k, c in enumerate(constants)}})
+
+
+def _degree(node: Node) -> int:
+    """Give the degree of a tree in its constants; 2 also for what is no polynomial in them."""
+    match node:
+        case Variable():
+            return int(node.name.startswith("#"))
+        case Negation():
+            return _degree(node.operand)
+        case Chain():
+            degree = _degree(node.first)
+            for symbol, operand in node.rest:
+                other = _degree(operand)
+                if symbol in "+-":
+                    degree = max(degree, other)
+                else:
+                    degree += 2 * other if symbol == "/" else other
+            return min(degree, 2)
+        case Power():
+            return 2 * min(_degree(node.base) + _degree(node.exponent), 1)
+        case Call():
+            return 2 * min(sum(map(_degree, node.arguments)), 1)
+    return 0
+
+
+def written(node: Node, *, named: bool, scaled: bool = False) -> Written:
+    """Take the constants out of a tree.
+
+    Parameters
+    ----------
+    named
+        Whether ``pi`` and ``E`` are constants like others, and not a part of the structure.
+    scaled
+        Whether each term of the equation has a constant before it, which is 1 where none is
+        written.
+    """
+    taker = _Taker(named=named)
+    if scaled and isinstance(node, Chain) and node.rest[0][0] in "+-":
+        terms = [taker.scaled(part) for part in (node.first, *(part for _, part in node.rest))]
+        signs = [sign for sign, _ in node.rest]
+        tree: Node = replace(node, first=terms[0], rest=tuple(zip(signs, terms[1:], strict=True)))
+    else:
+        tree = taker.scaled(node) if scaled else taker.of(node)
+    return Written(tree, np.array(taker.start), frozenset(taker.exponents))
+
+
+class _Taker:
+    def __init__(self, *, named: bool) -> None:
+        self.named = named
+        self.start: list[float] = []
+        self.exponents: list[int] = []
+
+    def constant(self, number: float) -> Variable:
+        self.start.append(number)
+        return Variable(None, f"#{len(self.start) - 1}")
+
+    def is_free(self, node: Node) -> bool:
+        fixed = isinstance(node, Number) and node.text[0].isalpha() and not self.named
+        return node.constant is not None and not fixed
+
+    def scaled(self, node: Node) -> Node:
+        """Take the constants out of a term, with one before it."""
+        before = len(self.start)
+        tree = self.of(node)
+        if isinstance(node, Chain) and node.rest[0][0] in "*/" and isinstance(tree, Chain):
+            first = tree.first
+            if isinstance(first, Variable) and first.name == f"#{len(self.start) - 1}":
+                return tree
+        if node.constant is not None and len(self.start) > before:
+            return tree
+        return Chain(None, self.constant(1.0), (("*", tree),))
+
+    def of(self, node: Node) -> Node:
+        if node.constant is not None:
+            return self.constant(float(node.constant)) if self.is_free(node) else node
+        match node:
+            case Chain():
+                return self.chain(node)
+            case Negation():
+                return replace(node, operand=self.of(node.operand))
+            case Power():
+                return replace(node, base=self.of(node.base), exponent=self.exponent(node.exponent))
+            case Call():
+                return replace(node, arguments=tuple(map(self.of, node.arguments)))
+        return node
+
+    def exponent(self, node: Node) -> Node:
+        if node.constant is None:
+            return self.of(node)
+        if float(node.constant).is_integer():
+            return node
+        self.exponents.append(len(self.start))
+        return self.constant(float(node.constant))
+
+    def chain(self, node: Chain) -> Node:
+        """Make one constant of all the numbers of a sum, or of a product."""
+        is_sum = node.rest[0][0] in "+-"
+        first = "+" if is_sum else "*"
+        operands = [(first, node.first), *node.rest]
+        numbers = [(sign, part) for sign, part in operands if self.is_free(part)]
+        others = [(sign, self.of(part)) for sign, part in operands if not self.is_free(part)]
+        if not numbers:
+            return replace(node, first=others[0][1], rest=tuple(others[1:]))
+        together = 0.0 if is_sum else 1.0
+        for sign, part in numbers:
+            number = float(part.constant or 0.0)
+            together = {
+                "+": together + number,
+                "-": together - number,
+                "*": together * number,
+                "/": together / number if number else np.inf,
+            }[sign]
+        return Chain(None, self.constant(together), tuple(others))

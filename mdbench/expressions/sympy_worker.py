@@ -1,0 +1,209 @@
+"""What a child process is asked about equations; see `child`."""
+
+from __future__ import annotations
+
+import cmath
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import sympy
+
+from mdbench.errors import EquationError
+
+from mdbench.expressions.atoms import ONE
+from mdbench.expressions.canonical import canonical, plain_symbols, tree_of
+from mdbench.expressions.srbench.tree_edit_distance import Tree, edit_distance
+from mdbench.expressions.grammar import read
+from mdbench.expressions.fidelity.constant_match import Moving, Related, Relation
+from mdbench.expressions.sympy_speedups import shortcuts
+from mdbench.expressions.srbench.symbolic_solution import assumed_symbols, equal_up_to_a_constant, rounded, srbench_rounded
+from mdbench.expressions.symbolic import nodes, to_sympy
+from mdbench.expressions.expand import expand
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+__all__ = ["answer"]
+
+_ENOUGH_R2 = 0.5
+"""SRBench looks at no model whose R2 on the test data is not above this."""
+_LOOKS = 4
+_GOLDEN = 0.6180339887498949
+_ROUNDING = 1e-6
+"""Values that differ by more than this share of what is added up are no rounding."""
+_SEEN = 0.05
+_LARGE = 100.0
+"""What varies by so much and is no larger does not hang on numbers below 1e-4."""
+_LONGEST = 10**12
+"""Numerators and denominators above this are printed as decimals."""
+
+
+def answer(question: dict[str, Any]) -> dict[str, Any]:
+    """Answer a question by what its key ``ask`` names; the other keys are its arguments."""
+    return _ANSWERS[question.pop("ask")](**question)
+
+
+def _tree(text: str, variables: list[str]) -> dict[str, Any]:
+    symbols = plain_symbols(variables)
+    tree = tree_of(canonical(to_sympy(read(text, variables), symbols), symbols))
+    return {"labels": tree.labels, "children": tree.children}
+
+
+def _distance(trees: list[dict[str, Any]]) -> dict[str, Any]:
+    one, other = (Tree(tuple(tree["labels"]), tuple(tree["children"])) for tree in trees)
+    return {"distance": edit_distance(one, other)}
+
+
+def _complexities(text: str, variables: list[str]) -> dict[str, Any]:
+    expression = to_sympy(read(text, variables), plain_symbols(variables))
+    return {"complexity": nodes(expression), "simplified": nodes(_simple(expression))}
+
+
+def _solution(
+    truth: str, prediction: str, domain: dict[str, dict[str, Any]], digits: int | None
+) -> dict[str, Any]:
+    symbols = assumed_symbols(domain)
+    t, p = (to_sympy(read(text, symbols), symbols, exact=True) for text in (truth, prediction))
+    how = equal_up_to_a_constant(t, p, symbols, domain)
+    if not how and digits is not None:
+        t, p = rounded(t, digits), rounded(p, digits)
+        how = equal_up_to_a_constant(t, p, symbols, domain)
+        if not how:
+            how = _moved(truth, prediction, domain, digits)
+        how += f" with numbers of {digits} digits" if how else ""
+    return {"how": how}
+
+
+def _moved(truth: str, prediction: str, domain: dict[str, dict[str, Any]], digits: int) -> str:
+    """Move the truth's constants by as much as rounding to some digits allows.
+
+    So the sum of two waves is one, though its numbers are others, which have been rounded.
+    """
+    names = tuple(domain)
+    ends = tuple((name, *_ends(spread)) for name, spread in domain.items())
+    try:
+        terms = expand(truth, names)
+    except EquationError:
+        return ""
+    values = Moving(truth, prediction, names, names, ends)
+    if values.undefined:
+        return ""
+    offset, factor = values.offset(), values.factor()
+    if offset is not None:
+        shifted = terms | {ONE: terms.get(ONE, 0) + Fraction(offset)}
+        if offset and _is_near(values.relation(shifted, exact=True), digits):
+            return "difference"
+        if _is_near(values.relation(terms, exact=True), digits):
+            return "difference"
+    if factor is None:
+        return ""
+    values = Moving(truth, f"({prediction})/({factor:.9g})", names, names, ends)
+    return "ratio" if _is_near(values.relation(terms, exact=True), digits) else ""
+
+
+def _is_near(found: Related, digits: int) -> bool:
+    return found.relation is Relation.SAME and (found.error or 0.0) <= 10.0**-digits
+
+
+def _ends(spread: dict[str, Any]) -> tuple[float, float]:
+    low, high = float(spread["low"]), float(spread["high"])
+    if spread["sign"] == "negative":
+        return -high, -low
+    return (-high, high) if spread["sign"] == "mixed" else (low, high)
+
+
+def _srbench(
+    truth: str, prediction: str, variables: Collection[str], r2: float | None
+) -> dict[str, Any]:
+    symbols = plain_symbols(variables)
+    t, p = (
+        srbench_rounded(to_sympy(read(text, variables), symbols).subs(sympy.pi, sympy.pi.evalf()))
+        for text in (truth, prediction)
+    )
+    p = srbench_rounded(_simple(p))
+    if (r2 is not None and not r2 > _ENOUGH_R2) or p == 0 or p is sympy.nan:
+        return {"how": ""}
+    difference = srbench_rounded(t - p)
+    if _is_constant(difference) or (
+        not _is_far_from_constant(difference) and _is_constant(srbench_rounded(_simple(difference)))
+    ):
+        return {"how": "difference"}
+    return {"how": "ratio" if _is_constant(srbench_rounded(p / t)) else ""}
+
+
+def _is_constant(expression: Any) -> bool:
+    """Tell whether an expression is constant, as SymPy does after simplifying it.
+
+    Values tell nearly all that are not, and simplifying does not change them.
+    """
+    low, high, size = _spread(expression)
+    return bool(high - low <= _ROUNDING * size and expression.is_constant())
+
+
+def _is_far_from_constant(expression: Any) -> bool:
+    """Tell whether rounding the numbers of any writing to three decimals leaves it variable."""
+    low, high, size = _spread(expression)
+    return high - low > _SEEN and size < _LARGE
+
+
+def _spread(expression: Any) -> tuple[float, float, float]:
+    """Give the least and the largest value at a few points, and the size of what is added up."""
+    symbols = sorted(expression.free_symbols, key=str)
+    values, size = [], 0.0
+    for k in range(_LOOKS):
+        point = {
+            symbol: 0.4 + 1.7 * ((k + 1) * (i + 3) * _GOLDEN % 1)
+            for i, symbol in enumerate(symbols)
+        }
+        terms = [complex(term.evalf(20, subs=point)) for term in sympy.Add.make_args(expression)]
+        if not all(map(cmath.isfinite, terms)):
+            return 0.0, 0.0, 0.0
+        values.append(abs(sum(terms)))
+        size = max(size, sum(map(abs, terms)))
+    return min(values), max(values), size
+
+
+def _fractions(text: str, variables: list[str]) -> dict[str, Any]:
+    """Write an equation as one fraction, and as partial fractions where that is another."""
+    symbols = plain_symbols(variables)
+    one = sympy.cancel(sympy.together(to_sympy(read(text, variables), symbols, exact=True)))
+    texts = [_printed(one)]
+    # A function is a variable like others to what parts fractions.
+    functions = sorted(one.atoms(sympy.Function), key=str)
+    names = {function: sympy.Symbol(f"function{i}") for i, function in enumerate(functions)}
+    parts = one.xreplace(names)
+    try:
+        for symbol in sorted(parts.free_symbols, key=str):
+            parts = sympy.Add(*(sympy.apart(term, symbol) for term in sympy.Add.make_args(parts)))
+    except (sympy.PolynomialError, NotImplementedError):
+        pass  # as far as it went
+    parts = parts.xreplace({name: function for function, name in names.items()})
+    if parts != one:
+        texts.append(_printed(parts))
+    return {"texts": texts}
+
+
+def _printed(expression: Any) -> str:
+    """Write an expression in our grammar; numbers of many digits become decimals."""
+    long = {
+        number: sympy.Float(number, 25)
+        for number in expression.atoms(sympy.Rational)
+        if max(abs(number.p), number.q) > _LONGEST
+    }
+    return str(expression.xreplace(long))
+
+
+def _simple(expression: Any) -> Any:
+    """Simplify, to nothing that is longer."""
+    with shortcuts():
+        return sympy.simplify(expression, ratio=1)
+
+
+_ANSWERS: dict[str, Callable[..., dict[str, Any]]] = {
+    "tree": _tree,
+    "distance": _distance,
+    "complexities": _complexities,
+    "fractions": _fractions,
+    "solution": _solution,
+    "srbench": _srbench,
+}

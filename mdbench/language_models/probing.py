@@ -1,0 +1,141 @@
+"""Asks a language model about the problems of a data type, without any method."""
+
+from __future__ import annotations
+
+import hashlib
+from contextlib import closing
+from typing import TYPE_CHECKING, Final
+
+from mdbench import __version__
+from mdbench.data.cache import write_whole
+from mdbench.datatypes.seam.questions import NO_OPTIONS
+from mdbench.errors import UsageError
+from mdbench.language_models.contamination import Probes, Subject, closest, probe
+from mdbench.language_models.conversation import Conversation
+from mdbench.language_models.exchanges import SUFFIX, ExchangeLog, ExchangeReplay
+from mdbench.language_models.live import PAUSES, Live
+from mdbench.language_models.question import RefusedError
+from mdbench.protocols import Protocol
+from mdbench.language_models.access import ModelAccess
+from mdbench.runs.plan import select_names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from mdbench.datatypes.base import DataType, Source
+    from mdbench.language_models.budget import Talk
+    from mdbench.language_models.contamination import Probed
+    from mdbench.runs.catalog import Inventory
+    from mdbench.runs.probe_options import ProbeOptions
+
+__all__ = ["FOLDER", "run_probes"]
+
+FOLDER: Final = "llm-probes"
+"""The folder below the results in which probes lie."""
+_TABLE = "table"
+
+
+def run_probes(
+    options: ProbeOptions,
+    inventory: Inventory,
+    say: Callable[[Probed], None],
+    *,
+    pauses: tuple[float, ...] = PAUSES,
+) -> tuple[Probes, Path]:
+    """Ask about all problems that are named, and write down what came of it.
+
+    Parameters
+    ----------
+    say
+        Told what came of each problem, as soon as it is known.
+    pauses
+        Seconds before each further attempt at a request, at least.
+
+    Raises
+    ------
+    UsageError
+        If something is missing, or if the budget ends before the last question.
+    """
+    talk, seed = options.talk, options.seed[0]
+    if talk is None:
+        raise UsageError("--llm-model is missing.", "Say which model is asked: --llm-model NAME")
+    if options.prompt is not None:
+        raise UsageError("--prompt is of runs: probes ask in all views.", "Leave it out.")
+    access = ModelAccess.of(options)
+    if access is None:
+        raise UsageError(
+            f"Nobody says where {talk.model} is.",
+            "Give its address, e.g. --llm-url http://localhost:8000/v1, or --llm-replay FILE.",
+        )
+    data_type = inventory.data_type(options.data_type)
+    if _TABLE not in data_type.views:
+        raise UsageError(f"{data_type.name} has no tables to ask about.", "E.g. --data-type srsd")
+    source = inventory.source(data_type.name, None)
+    chosen = select_names(source.names(), options.datasets, source.groups())
+    stem = _stem(options, talk, chosen)
+    file = options.result_dir / FOLDER / f"{stem}.json"
+    answerer = (
+        Live(access.endpoint, pauses=pauses)
+        if access.endpoint is not None
+        else ExchangeReplay(_recording(access.replay, stem))
+    )
+    log = ExchangeLog(options.result_dir / FOLDER / f"{stem}{SUFFIX}")
+    found: list[Probed] = []
+    with closing(access), closing(Conversation(answerer, talk, log)) as conversation:
+        subjects = [_subject(data_type, source, name, seed) for name in chosen]
+        for subject in subjects:
+            if subject.task.dataset.truth is None:
+                continue
+            other = closest(subject, subjects)
+            try:
+                one = probe(subject, other, conversation.answer, samples=options.samples, seed=seed)
+            except RefusedError as refused:
+                raise UsageError(
+                    f"{subject.name}: {refused}.", "Give a larger --llm-calls, or fewer datasets."
+                ) from None
+            if trouble := (conversation.asked().trouble or conversation.asked().missed):
+                raise UsageError(f"{subject.name}: {trouble}.", "See docs/language-models.md.")
+            found.append(one)
+            say(one)
+        asked = conversation.asked()
+    probes = Probes(
+        mdbench=__version__,
+        model=talk.model,
+        answered_by=asked.models,
+        data_type=data_type.name,
+        protocol=str(Protocol.STRICT),
+        seed=seed,
+        settings=talk.settings,
+        calls=asked.calls,
+        failed=asked.failed,
+        prompt_tokens=asked.prompt_tokens,
+        completion_tokens=asked.completion_tokens,
+        money=asked.money,
+        problems=found,
+    )
+    text = probes.model_dump_json(indent=1).encode() + b"\n"
+    write_whole(file, lambda stream: stream.write(text))
+    return probes, file
+
+
+def _subject(data_type: DataType, source: Source, name: str, seed: int) -> Subject:  # type: ignore[type-arg]
+    loaded = source.load(name, snr_db=None, seed=seed, protocol=Protocol.STRICT, options=NO_OPTIONS)
+    return Subject(name, data_type.task(loaded, _TABLE, Protocol.STRICT), source.background(name))
+
+
+def _stem(options: ProbeOptions, talk: Talk, chosen: list[str]) -> str:
+    what = (talk.model, options.llm_settings, options.samples, options.seed, chosen)
+    return f"{options.data_type}-{hashlib.sha256(repr(what).encode()).hexdigest()[:12]}"
+
+
+def _recording(place: Path | None, stem: str) -> Path:
+    if place is not None and place.is_dir():
+        found = (place / FOLDER / f"{stem}{SUFFIX}", place / f"{stem}{SUFFIX}")
+        place = next((each for each in found if each.exists()), None)
+    if place is None:
+        raise UsageError(
+            f"--llm-replay has no {stem}{SUFFIX}.",
+            "A log is replayed for the same model, settings, samples, seed and datasets.",
+        )
+    return place

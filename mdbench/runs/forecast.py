@@ -1,0 +1,437 @@
+"""What the jobs of a plan will take, told from records of jobs that are like them.
+
+A job is told from at least `FEWEST` records of its method on its dataset; else on data of its
+number of equations; else of its data type; else from its budget, which is the most that it may
+take.  A record of a job that its time limit stopped says nothing to a job that may take longer:
+there it counts as all of that job's time.
+
+The total of many jobs is uncertain for two reasons: each takes another time, and their mean is
+known from few records only.  Both are drawn: means from records drawn with replacement (the
+bootstrap), and the sum of that many jobs around them (the central limit).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from mdbench.records import RERUN_ALWAYS, Status
+from mdbench.backends.base import Expectation
+from mdbench.runs.due import SINCE, make_ready, reasons
+from mdbench.runs.past import read_past
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from mdbench.runs.due import Ready
+    from mdbench.runs.past import Past
+    from mdbench.runs.plan import Plan
+    from mdbench.runs.spec import JobSpec
+    from mdbench.runtimes.base import Runtime
+
+    Array = NDArray[np.float64]
+
+__all__ = ["COVERAGE", "FEWEST", "Cost", "Due", "Expected", "Forecast", "expectations", "forecast"]
+
+FEWEST: Final = 3
+"""Records from which a job is told."""
+MOST: Final = 500
+"""Records of a group that are looked at, the newest."""
+COVERAGE: Final = 0.9
+"""The probability of intervals."""
+DRAWS: Final = 400
+_CHANGED: Final = re.compile(r"(?<= changed) \([^()]*\)")
+"""From what to what: of many jobs too much to be said."""
+_LOGS: Final = 50
+"""Logs whose sizes are looked at, of each results file."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """A quantity with the interval that has it with probability `COVERAGE`."""
+
+    low: float
+    value: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Due:
+    """A job that would be run.
+
+    Attributes
+    ----------
+    why
+        The reason.
+    told_by
+        ``dataset``, ``size``, ``method`` or ``budget``: what the expectation comes from.
+    records
+        Their number.
+    wall_s
+        Seconds, of this job alone.
+    """
+
+    job: JobSpec
+    why: str
+    told_by: str
+    records: int
+    wall_s: Expected
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What the jobs of a method on a data type take together.
+
+    Attributes
+    ----------
+    jobs, done
+        In the plan, and those that would not be run.
+    told_by
+        How many of the rest are told from what.
+    job_s
+        Seconds of one job.
+    wall_s
+        Seconds of all, one after the other.
+    cpu_s
+        CPU seconds of all; None where no record has any.
+    memory_mb
+        The peak of a job; None where no record and no budget says it.
+    disk_mb
+        What records and logs will take; None where there is none yet.
+    """
+
+    algorithm: str
+    data_type: str
+    jobs: int
+    done: int
+    told_by: Mapping[str, int]
+    job_s: Expected | None = None
+    wall_s: Expected | None = None
+    cpu_s: Expected | None = None
+    memory_mb: Expected | None = None
+    disk_mb: Expected | None = None
+
+    @property
+    def to_run(self) -> int:
+        """The jobs that would be run."""
+        return self.jobs - self.done
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """All that is known of a plan before it is run.
+
+    Attributes
+    ----------
+    reasons
+        Why jobs would be run, with how many; most first.
+    n_jobs
+        Jobs at a time.
+    wall_s
+        Seconds from the start to the end, environments aside.
+    memory_mb
+        Of all jobs that run at a time, at their peaks.
+    """
+
+    costs: Sequence[Cost]
+    due: Sequence[Due]
+    reasons: Mapping[str, int]
+    n_jobs: int
+    wall_s: Expected
+    cpu_s: Expected | None
+    memory_mb: Expected | None
+    disk_mb: Expected | None
+
+    @property
+    def jobs(self) -> int:
+        """The jobs of the plan."""
+        return sum(each.jobs for each in self.costs)
+
+
+@dataclass
+class _Group:
+    """Jobs that are told from the same records."""
+
+    told_by: str
+    past: Sequence[Past]
+    jobs: list[JobSpec] = field(default_factory=list)
+
+
+def forecast(plan: Plan, runtime: Runtime) -> Forecast:
+    """Say which jobs of a plan would be run, why, and what they will take; nothing is run.
+
+    Raises
+    ------
+    DataError, MethodError, RecordsError
+        If data, a method's folder or a results file cannot be used.
+    """
+    past = read_past(plan.files)
+    told = list(reasons(make_ready(plan, runtime), past, plan))
+    by_name: dict[str, list[tuple[Ready, str]]] = defaultdict(list)
+    for one, why in told:
+        by_name[one.job.results].append((one, why))
+    rng = np.random.default_rng(0)
+    costs: list[Cost] = []
+    due: list[Due] = []
+    together = _Total()
+    longest = 0.0
+    for name, ones in by_name.items():
+        cost, own, walls = _cost(ones, past[name], plan.result_dir, rng)
+        costs.append(cost)
+        due += own
+        together.add(walls)
+        longest = max([longest, *(each.wall_s.value for each in own)])
+    counts: dict[str, int] = defaultdict(int)
+    for _, why in told:
+        if why:
+            counts[_CHANGED.sub("", why.partition(SINCE)[0])] += 1
+    at_a_time = max(1, min(plan.n_jobs, len(due)))
+    shared = together.expected(at_a_time, longest)
+    memory = [each.memory_mb for each in costs if each.to_run]
+    return Forecast(
+        costs,
+        due,
+        dict(sorted(counts.items(), key=lambda each: -each[1])),
+        plan.n_jobs,
+        shared,
+        _sum(each.cpu_s for each in costs if each.to_run),
+        _times(_largest(memory), at_a_time) if due else None,
+        _sum(each.disk_mb for each in costs if each.to_run),
+    )
+
+
+def _cost(
+    ones: Sequence[tuple[Ready, str]],
+    past: Sequence[Past],
+    result_dir: Path,
+    rng: np.random.Generator,
+) -> tuple[Cost, list[Due], _Total]:
+    """Give the cost of one results file's jobs, the jobs, and their seconds together."""
+    job = ones[0][0].job
+    known = _Known(past)
+    groups: dict[tuple[object, ...], _Group] = {}
+    due: list[Due] = []
+    single: dict[tuple[object, ...], Expected] = {}
+    for one, why in ones:
+        if not why:
+            continue
+        told_by, where, like = known.like(one)
+        key = (told_by, where, one.job.timeout_s, one.job.threads, one.job.memory_mb)
+        group = groups.setdefault(key, _Group(told_by, like))
+        group.jobs.append(one.job)
+        if key not in single:
+            single[key] = _single(_seconds(like, one.job), one.job.timeout_s)
+        due.append(Due(one.job, why, told_by, len(like), single[key]))
+    told_by_counts: dict[str, int] = defaultdict(int)
+    walls, cpus, has_cpu = _Total(), _Total(), True
+    peaks: list[float] = []
+    limits: list[float | None] = []
+    for group in groups.values():
+        first, number = group.jobs[0], len(group.jobs)
+        told_by_counts[group.told_by] += number
+        seconds = _seconds(group.past, first)
+        walls.draw(seconds, number, first.timeout_s, rng)
+        cpu = np.array([each.cpu_s for each in group.past if each.cpu_s is not None])
+        has_cpu = has_cpu and (cpu.size > 0 or not group.past)
+        if has_cpu:
+            cpus.draw(cpu, number, first.timeout_s * first.threads, rng)
+        found = [each.peak_memory_mb for each in group.past if each.peak_memory_mb is not None]
+        peaks += found
+        if not found:
+            limits.append(first.memory_mb)
+    count = len(due)
+    jobs = len(ones)
+    if not count:
+        nothing = Cost(job.algorithm, job.data_type, jobs, jobs, {})
+        return nothing, [], walls
+    one_job = Expected(
+        min(each.wall_s.low for each in due),
+        float(np.mean([each.wall_s.value for each in due])),
+        max(each.wall_s.high for each in due),
+    )
+    cost = Cost(
+        job.algorithm,
+        job.data_type,
+        jobs,
+        jobs - count,
+        dict(told_by_counts),
+        one_job,
+        walls.expected(),
+        cpus.expected() if has_cpu else None,
+        _memory(peaks, limits),
+        _disk(past, count, result_dir),
+    )
+    return cost, due, walls
+
+
+class _Known:
+    """Records of a method on a data type, by what jobs are told from."""
+
+    def __init__(self, past: Iterable[Past]) -> None:
+        useful = [
+            each for each in past if each.status not in RERUN_ALWAYS and each.wall_s is not None
+        ]
+        self._all = useful[-MOST:]
+        self._by: dict[tuple[str, object], list[Past]] = defaultdict(list)
+        for each in useful:
+            self._by["dataset", each.dataset].append(each)
+            self._by["size", each.dim].append(each)
+
+    def groups(self) -> Iterator[tuple[tuple[str, object], Sequence[Past]]]:
+        """Give the records that tell of jobs, by what these are told from."""
+        for where, found in (*self._by.items(), (("method", None), self._all)):
+            if len(found) >= FEWEST:
+                yield where, found[-MOST:]
+
+    def like(self, one: Ready) -> tuple[str, object, Sequence[Past]]:
+        """Give what tells of a job, and the records: none where its budget does."""
+        for where in (("dataset", one.job.dataset), ("size", one.dim)):
+            found = self._by.get(where, [])
+            if len(found) >= FEWEST:
+                return *where, found[-MOST:]
+        if len(self._all) >= FEWEST:
+            return "method", None, self._all
+        return "budget", None, ()
+
+
+def _seconds(past: Iterable[Past], job: JobSpec) -> Array:
+    """Give the seconds that records expect of a job."""
+    return np.array(list(_each_second(past, job.timeout_s)))
+
+
+def _each_second(past: Iterable[Past], limit: float) -> Iterator[float]:
+    for each in past:
+        stopped = each.status in {Status.TIMEOUT, Status.PARTIAL}
+        longer = each.timeout_s is not None and limit > each.timeout_s
+        yield limit if stopped and longer else min(float(each.wall_s or 0.0), limit)
+
+
+def _single(values: Array, limit: float) -> Expected:
+    if not values.size:
+        return Expected(0.0, limit, limit)
+    low, high = np.quantile(values, _TAILS)
+    return Expected(float(low), float(values.mean()), float(high))
+
+
+_TAILS = ((1 - COVERAGE) / 2, (1 + COVERAGE) / 2)
+
+
+class _Total:
+    """What many jobs take together: drawn where records tell, at most so much where none do."""
+
+    def __init__(self) -> None:
+        self.drawn = np.zeros(DRAWS)
+        self.at_most = 0.0
+
+    def draw(self, values: Array, number: int, limit: float, rng: np.random.Generator) -> None:
+        """Add a number of jobs that are told from these values."""
+        if not values.size:
+            self.at_most += number * limit
+            return
+        drawn = values[rng.integers(values.size, size=(DRAWS, values.size))]
+        spread = np.sqrt(number) * drawn.std(axis=1) * rng.standard_normal(DRAWS)
+        self.drawn += np.clip(number * drawn.mean(axis=1) + spread, 0.0, number * limit)
+
+    def add(self, other: _Total) -> None:
+        """Add what others take."""
+        self.drawn += other.drawn
+        self.at_most += other.at_most
+
+    def expected(self, at_a_time: int = 1, least: float = 0.0) -> Expected:
+        """Give it with its interval, by so many at a time; a budget may be needed or not at all."""
+        low, high = np.quantile(self.drawn, _TAILS)
+        parts = (low, self.drawn.mean() + self.at_most, high + self.at_most)
+        low, value, high = (float(part) / at_a_time for part in parts)
+        return Expected(low, max(value, least), max(high, least))
+
+
+def expectations(past: Mapping[str, Sequence[Past]]) -> Callable[[Ready], Expectation]:
+    """Say what jobs will probably take: the means of records like them, else their budgets.
+
+    Parameters
+    ----------
+    past
+        The newest record of each key of every results file, by `JobSpec.results`.
+    """
+    known = {name: _Means(each) for name, each in past.items()}
+
+    def expected(one: Ready) -> Expectation:
+        means = known.get(one.job.results)
+        return (means or _Means(())).of(one)
+
+    return expected
+
+
+class _Means:
+    """Of the records of a method on a data type, the mean time and the largest memory."""
+
+    def __init__(self, past: Sequence[Past]) -> None:
+        known = _Known(past)
+        self._memory = max(
+            (each.peak_memory_mb for each in past if each.peak_memory_mb is not None), default=None
+        )
+        self._seconds = {place: _mean(each) for place, each in known.groups()}
+
+    def of(self, one: Ready) -> Expectation:
+        """Say what a job will probably take, and at most its budget."""
+        job = one.job
+        places = (("dataset", job.dataset), ("size", one.dim), ("method", None))
+        found = next((self._seconds[place] for place in places if place in self._seconds), None)
+        seconds = job.timeout_s if found is None else min(found, job.timeout_s)
+        return Expectation(seconds, job.memory_mb or self._memory)
+
+
+def _mean(past: Sequence[Past]) -> float:
+    return float(np.mean([each.wall_s or 0.0 for each in past]))
+
+
+def _memory(peaks: Sequence[float], limits: Sequence[float | None]) -> Expected | None:
+    if peaks:
+        low, value, high = np.quantile(peaks, (_TAILS[0], 0.5, _TAILS[1]))
+        most = max([float(high), *(limit for limit in limits if limit)])
+        return Expected(float(low), float(value), most)
+    known = [limit for limit in limits if limit]
+    return Expected(0.0, max(known), max(known)) if len(known) == len(limits) and known else None
+
+
+def _disk(past: Sequence[Past], number: int, result_dir: Path) -> Expected | None:
+    if not past:
+        return None
+    lines = np.array([each.size for each in past[-MOST:]]) / 2**20
+    logs = []
+    for each in past[-_LOGS:]:
+        try:
+            logs.append((result_dir / each.log).stat().st_size / 2**20 if each.log else 0.0)
+        except OSError:
+            continue
+    kept = np.array(logs or [0.0])
+    low, high = (np.quantile(lines, _TAILS) + np.quantile(kept, _TAILS)) * number
+    return Expected(float(low), float(number * (lines.mean() + kept.mean())), float(high))
+
+
+def _sum(parts: Iterable[Expected | None]) -> Expected | None:
+    found = []
+    for each in parts:
+        if each is None:
+            return None
+        found.append(each)
+    return Expected(*(sum(getattr(e, n) for e in found) for n in ("low", "value", "high")))
+
+
+def _largest(parts: Iterable[Expected | None]) -> Expected | None:
+    found = list(parts)
+    if not found or None in found:
+        return None
+    known = [each for each in found if each is not None]
+    return Expected(*(max(getattr(e, n) for e in known) for n in ("low", "value", "high")))
+
+
+def _times(one: Expected | None, number: int) -> Expected | None:
+    return one and Expected(one.low * number, one.value * number, one.high * number)

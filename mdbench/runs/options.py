@@ -1,0 +1,399 @@
+"""Options as they are typed: how a field says what it is, and how its text is read."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import shlex
+from dataclasses import MISSING, dataclass, fields
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from mdbench.errors import UsageError, did_you_mean
+from mdbench.protocols import Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from mdbench.datatypes.seam.questions import Option
+    from mdbench.records import Status
+    from mdbench.runtimes.base import Level
+
+__all__ = [
+    "BACKENDS",
+    "Typed",
+    "names",
+    "option_key",
+    "read",
+    "read_backend",
+    "read_command",
+    "read_count",
+    "read_jobs",
+    "read_pair",
+    "read_path",
+    "read_protocol",
+    "read_require",
+    "read_rerun",
+    "read_seconds",
+    "read_seeds",
+    "read_size",
+    "read_snr",
+    "read_whole",
+    "read_words",
+    "told_words",
+    "typed_fields",
+    "words_of",
+]
+
+T = TypeVar("T")
+
+SMALLEST_MEMORY_MB = 64
+"""A worker that has imported NumPy takes half of that."""
+_SHELL = set("();<>|&")
+"""What only a shell understands."""
+_MAX_SEEDS = 10_000
+_NEAR = 0.75
+"""How alike a name and an option are, of 1, for the one to be the other mistyped."""
+_MAX_SEED = 2**32 - 1
+
+
+@dataclass(frozen=True)
+class Typed:
+    """How a field is typed on a command line.
+
+    Attributes
+    ----------
+    typed
+        Its name, and what is shown for its value, such as ``--timeout SECONDS``; with ``...`` it
+        may be given several times, and without a value it is a switch.
+    help
+        What it does, in a line.
+    read
+        Makes the value of the option's name and the text that was typed; of an option that may
+        be given several times, a tuple of values.  Raises `UsageError`.
+    envvar
+        The environment's variable that says it where nobody types it.
+    of_run
+        Whether it says where and how a whole command is run, and nothing of its jobs: a study
+        says it once, and it may be typed beside one.
+    """
+
+    typed: str
+    help: str
+    read: Callable[[str, str], Any] = lambda _, text: text
+    envvar: str = ""
+    of_run: bool = False
+
+    @property
+    def name(self) -> str:
+        """As it is typed."""
+        return self.typed.partition(" ")[0]
+
+    @property
+    def metavar(self) -> str:
+        """What is shown for its value."""
+        return self.typed.partition(" ")[2].removesuffix("...")
+
+    @property
+    def several(self) -> bool:
+        """Whether it may be given several times."""
+        return self.typed.endswith("...")
+
+    def value(self, given: Any) -> Any:
+        """Read what was given: a text, several, or whether a switch was."""
+        if not self.metavar:
+            return bool(given)
+        if not self.several:
+            return self.read(self.name, str(given))
+        found = (value for text in given for value in self.read(self.name, str(text)))
+        return tuple(dict.fromkeys(found))
+
+
+def names(_: str, text: str) -> tuple[str, ...]:
+    """Take a name as it is."""
+    return (text,)
+
+
+def typed_fields(kind: type[Any]) -> dict[str, tuple[Typed, bool]]:
+    """Give how the fields of a class are typed, by field, and whether each has to be.
+
+    A field says it in its metadata, as `mdbench.runs.spec.declared` makes them.
+    """
+    return {
+        each.name: (each.metadata["Typed"], each.default is MISSING)
+        for each in fields(kind)
+        if "Typed" in each.metadata
+    }
+
+
+def read(kind: type[T], given: Mapping[str, Any], **more: Any) -> T:
+    """Make an object of what was given for its fields; None, False and nothing are not given.
+
+    Raises
+    ------
+    UsageError
+        If a value cannot be read, or if one that is needed is missing.
+    """
+    found = {}
+    for name, (option, needed) in typed_fields(kind).items():
+        value = given.get(name)
+        if value is None and option.envvar:
+            value = os.environ.get(option.envvar)
+        if value is not None and value is not False and value not in ([], ()):
+            found[name] = option.value(value)
+        elif needed:
+            raise UsageError(f"{option.name} is missing.", f"It says: {option.help}")
+    return kind(**found, **more)
+
+
+def option_key(name: str) -> str:
+    """Give an option's name as Python has it: ``max_rows``."""
+    return name.removeprefix("--").replace("-", "_")
+
+
+def words_of(given: Mapping[str, Any]) -> list[str]:
+    """Write options as they would be typed."""
+    words = []
+    for key, value in given.items():
+        if value is not None and value is not False:
+            name = f"--{key.replace('_', '-')}"
+            words.append(name if value is True else f"{name}={value}")
+    return words
+
+
+def read_words(
+    words: Sequence[str], options: Iterable[Option], of: str, beside: Iterable[str] = ()
+) -> dict[str, Any]:
+    """Read the options that only a data type has; as `told_words`, but for their values.
+
+    Returns
+    -------
+    dict
+        The values, by the options' keys.
+
+    Raises
+    ------
+    UsageError
+        As `told_words`, or if a value does not fit.
+    """
+    known = {option.key: option for option in options}
+    told = told_words(words, known.values(), of, beside)
+    return {key: text if text is True else known[key].read(text) for key, text in told.items()}
+
+
+def told_words(
+    words: Sequence[str], options: Iterable[Option], of: str, beside: Iterable[str] = ()
+) -> dict[str, str | Literal[True]]:
+    """Take apart the options that only a data type has.
+
+    Parameters
+    ----------
+    words
+        What was typed beyond the options that every data type has.
+    options
+        Those of the data type.
+    of
+        The name of the data type.
+    beside
+        Names of the options that every data type has, to tell of one that was mistyped.
+
+    Returns
+    -------
+    dict
+        What was typed for each, by the options' keys; True for one without a value.
+
+    Raises
+    ------
+    UsageError
+        If one is unknown, is given twice, or has no value or one too many.
+    """
+    known = {option.name: option for option in options}
+    given: dict[str, str | Literal[True]] = {}
+    left = list(words)
+    while left:
+        name, equals, value = left.pop(0).partition("=")
+        name = name.replace("_", "-")
+        if name not in known:
+            near = get_close_matches(name, [*known, *beside], n=2, cutoff=_NEAR)
+            raise UsageError(
+                f"{name!r} is no option of a run, nor of the data type {of}.",
+                f"Did you mean {' or '.join(near)}?"
+                if near
+                else f"Options of {of}: {', '.join(known) or 'none'}.  "
+                "To see all others: mdbench run --help",
+            )
+        option = known[name]
+        if option.key in given:
+            raise UsageError(f"{name} was given more than once.", "Give it once.")
+        if option.metavar:
+            if not equals and (not left or left[0].startswith("--")):
+                raise UsageError(f"{name} needs a value.", f"E.g. {name}={option.metavar}")
+            given[option.key] = value if equals else left.pop(0)
+        elif equals:
+            raise UsageError(f"{name} takes no value, and was given {value!r}.")
+        else:
+            given[option.key] = True
+    return given
+
+
+def read_command(option: str, text: str) -> tuple[str, ...]:
+    """Split a command into its words.
+
+    Raises
+    ------
+    UsageError
+        If quotes do not match, if there is nothing, or if it has what only a shell understands.
+    """
+    lexer = shlex.shlex(text, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    lexer.commenters = ""
+    try:
+        words = tuple(lexer)
+    except ValueError as error:
+        raise UsageError(f"{option} is {text!r}: {error}.", "Quote it as in a shell.") from None
+    if not words or not words[0]:
+        raise UsageError(f"{option} names no program.", "E.g. --notify 'notify-send mdbench'")
+    if found := next((word for word in words if word and set(word) <= _SHELL), None):
+        raise UsageError(
+            f"{option} has {found!r}, which only a shell understands, and none runs it.",
+            f"Ask for one: {option} 'sh -c \"...\"'",
+        )
+    return words
+
+
+def read_path(_: str, text: str) -> Path:
+    """Read the name of a file or a folder."""
+    return Path(text)
+
+
+def read_protocol(option: str, text: str) -> Protocol:
+    """Read the rules of a run."""
+    if text not in list(Protocol):
+        raise UsageError(f"{option} is {text!r}.", "It is strict (the default) or published.")
+    return Protocol(text)
+
+
+def read_snr(option: str, text: str) -> tuple[float | None]:
+    """Read a noise level in dB; None for clean data."""
+    if text in {"clean", "None"}:
+        return (None,)
+    if not math.isfinite(value := _number(text)):
+        raise UsageError(f"{option} is {text!r}.", "Give a number of dB, e.g. 40, or clean.")
+    return (value,)
+
+
+def read_seconds(option: str, text: str) -> float:
+    """Read a time limit."""
+    if not (math.isfinite(seconds := _number(text)) and seconds > 0):
+        raise UsageError(f"{option} is {text!r}.", "Give a number of seconds above 0, e.g. 600.")
+    return seconds
+
+
+def read_jobs(option: str, text: str) -> int | None:
+    """Read how many jobs run at a time; None for one a core."""
+    if text == "-1":
+        return None
+    if not re.fullmatch(r"[0-9]{1,6}", text) or int(text) == 0:
+        raise UsageError(
+            f"{option} is {text!r}.", "Give the number of jobs at a time, or -1 for one a core."
+        )
+    return int(text)
+
+
+def read_whole(option: str, text: str) -> int:
+    """Read a number of things of which there is at least one."""
+    if not re.fullmatch(r"[0-9]{1,6}", text) or int(text) == 0:
+        raise UsageError(f"{option} is {text!r}.", "Give a whole number from 1 on.")
+    return int(text)
+
+
+BACKENDS = ("local", "dask", "slurm", "submitit-local")
+"""Where jobs may run."""
+
+
+def read_backend(option: str, text: str) -> str:
+    """Read where jobs run."""
+    if text not in BACKENDS:
+        raise UsageError(
+            f"{option} is {text!r}.", f"{did_you_mean(text, BACKENDS)} All: {', '.join(BACKENDS)}"
+        )
+    return text
+
+
+def read_pair(option: str, text: str) -> tuple[tuple[str, str]]:
+    """Read an option for another program: ``partition=long``."""
+    match = re.fullmatch(r"-*([A-Za-z][A-Za-z_-]*)=(.+)", text)
+    if match is None:
+        raise UsageError(f"{option} is {text!r}.", "Give KEY=VALUE, e.g. partition=long.")
+    return ((match[1].replace("-", "_"), match[2]),)
+
+
+def read_count(option: str, text: str) -> int:
+    """Read a number of things of which there may be none."""
+    if not re.fullmatch(r"[0-9]{1,6}", text):
+        raise UsageError(f"{option} is {text!r}.", "Give a whole number from 0 on.")
+    return int(text)
+
+
+def read_size(least: int) -> Callable[[str, str], int]:
+    """Read a size such as ``512M`` or ``4G`` (powers of 1024), in MiB."""
+
+    def read_(option: str, text: str) -> int:
+        match = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)([MGT])i?B?", text, re.IGNORECASE)
+        if match is None:
+            hint = "Give a size with its unit, e.g. 512M or 4G."
+            raise UsageError(f"{option} is {text!r}.", hint)
+        size = int(float(match[1]) * {"M": 1, "G": 2**10, "T": 2**20}[match[2].upper()])
+        if size < least:
+            raise UsageError(f"{option} is {text!r}.", f"It must be at least {least}M.")
+        return size
+
+    return read_
+
+
+def read_seeds(_: str, text: str) -> tuple[int, ...]:
+    """Read a seed, or a range of them: ``0-9``."""
+    match = re.fullmatch(r"(\d{1,10})(?:-(\d{1,10}))?", text)
+    if match is None:
+        raise UsageError(
+            f"The seed {text!r} is no whole number from 0 on.", "E.g. --seeds 0,1,2 or 0-9."
+        )
+    first, last = int(match[1]), int(match[2] or match[1])
+    if last < first or last > _MAX_SEED or last - first >= _MAX_SEEDS:
+        raise UsageError(
+            f"The seeds {text!r} cannot be used.",
+            f"A range rises, has at most {_MAX_SEEDS} seeds and ends below 2^32.",
+        )
+    return tuple(range(first, last + 1))
+
+
+def read_rerun(option: str, text: str) -> tuple[Status, ...]:
+    """Read a status of what is to be run again; ``all`` is every one, and there are groups."""
+    from mdbench.records import RERUN_ALWAYS, Status  # noqa: PLC0415 - brings pydantic
+
+    groups = {"infrastructure": tuple(sorted(RERUN_ALWAYS)), "all": tuple(Status)}
+    if text in groups:
+        return groups[text]
+    if text not in list(Status):
+        raise UsageError(
+            f"{option} {text!r} is no status.",
+            f"{did_you_mean(text, [*Status, *groups])} "
+            f"All: {', '.join(Status)}; infrastructure, or all.",
+        )
+    return (Status(text),)
+
+
+def read_require(_: str, text: str) -> tuple[tuple[str, Level], ...]:
+    """Read what a runtime has to keep a method from, and how hard."""
+    from mdbench.runtimes.select import parse_requirements  # noqa: PLC0415 - brings the runtimes
+
+    return tuple(parse_requirements([text]).items())
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan

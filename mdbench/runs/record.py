@@ -1,0 +1,244 @@
+"""Makes a record of what a job came to."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mdbench import __version__
+from mdbench.data.columns import OwnNames
+from mdbench.errors import UnavailableError
+from mdbench.metrics.selection import best_by_complexity
+from mdbench.records import (
+    ANSWERED,
+    FrontEntry,
+    Isolation,
+    LlmPoint,
+    LlmUse,
+    Machine,
+    Measured,
+    Provenance,
+    Record,
+    Selection,
+    key_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from mdbench.datatypes.base import DataType
+    from mdbench.datatypes.seam.answers import Offer
+    from mdbench.datatypes.seam.questions import Task
+    from mdbench.runs.due import Ready
+    from mdbench.runs.scoring import Judged
+    from mdbench.runs.outcome import Outcome
+    from mdbench.runtimes.base import Prepared, Runtime
+
+__all__ = ["ONE_ENDPOINT", "Stopwatch", "make_record", "scored"]
+
+ONE_ENDPOINT = "one endpoint"
+"""What a record says of the network of a method that asks a language model."""
+_CORE_PACKAGES = ("numpy", "scipy", "sympy", "mpmath", "findiff")
+
+
+class Stopwatch:
+    """When a job began and how long it has taken."""
+
+    def __init__(self) -> None:
+        self.started = datetime.now(UTC)
+        self._start = time.monotonic()
+
+    def restart(self) -> None:
+        """Begin anew: what was before is not the job's time."""
+        self._start = time.monotonic()
+
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        """Leave out what is done meanwhile."""
+        begin = time.monotonic()
+        try:
+            yield
+        finally:
+            self._start += time.monotonic() - begin
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the start."""
+        return time.monotonic() - self._start
+
+
+def make_record(
+    one: Ready,
+    task: Task[Any],
+    judged: Judged,
+    *,
+    data_type: DataType[Any, Any],
+    runtime: Runtime,
+    prepared: Prepared | None,
+    log: str | None,
+    exchanges: str | None,
+    started: datetime,
+    wall_s: float,
+    conditions: Mapping[str, Any] | None = None,
+) -> Record:
+    """Put together the one line that a job leaves."""
+    dataset, outcome, choice = task.dataset, judged.outcome, judged.outcome.choice
+    names = OwnNames(dataset.names)
+    recorded = one.job.recorded()
+    asked = recorded.pop("llm", None)
+    return Record(
+        mdbench=__version__,
+        key=key_of(one.parts),
+        key_parts=one.parts,
+        **recorded,
+        dim=dataset.dim,
+        system=one.job.system(data_type.options),
+        part=one.job.part(data_type.options),
+        view=task.view,
+        targets=names.all_own(task.targets),
+        truth=None if dataset.truth is None else names.all_own(dataset.truth),
+        target_source=dataset.target_source,
+        names=dict(dataset.names),
+        measured_in=dict(dataset.measured_in),
+        log=log,
+        exchanges=exchanges,
+        **scored(data_type, task, judged),
+        selection=None
+        if choice is None
+        else Selection(
+            loss=choice.loss,
+            fitness=choice.fitness,
+            candidates=outcome.came,
+            invalid=outcome.invalid,
+        ),
+        front=None if outcome.front is None else tuple(_front(outcome.front, names)),
+        llm=None if asked is None else _used(asked, outcome),
+        runtime=Isolation(name=runtime.name, details=_details(runtime, prepared, outcome)),
+        provenance=Provenance(
+            python=None if prepared is None else prepared.python,
+            packages={} if prepared is None else dict(prepared.packages),
+            lock_sha256=one.parts["environment"],
+            environment=None if prepared is None else prepared.identity,
+            core=core_versions(),
+            scorer=one.parts["scorer"],
+            machine=_machine(),
+        ),
+        measured=Measured(
+            started=started,
+            wall_s=wall_s,
+            fit_s=outcome.fit_s,
+            predict_s=outcome.predict_s,
+            cpu_s=outcome.costs.cpu_s,
+            peak_memory_mb=outcome.costs.peak_memory_mb,
+            by=outcome.costs.by,
+            blas_kernel=outcome.blas_kernel,
+            blas_threads=outcome.blas_threads,
+            llm_s=None if outcome.asked is None else outcome.asked.seconds,
+            retries=outcome.retries,
+            anytime=judged.anytime,
+            **(conditions or {}),
+        ),
+    )
+
+
+def scored(data_type: DataType[Any, Any], task: Task[Any], judged: Judged) -> dict[str, Any]:
+    """Give the keys of a record that say what the answer is, and what it is worth."""
+    outcome, names = judged.outcome, OwnNames(task.dataset.names)
+    notes = {"data": task.remarks, **judged.scores.notes}
+    return {
+        "status": outcome.status,
+        "reason": names.own(outcome.reason),
+        "equations": None if judged.equations is None else names.all_own(judged.equations),
+        "hyperparameters": outcome.hyperparameters if outcome.status in ANSWERED else None,
+        "judged_by": data_type.judged_by(task),
+        "metrics": dict(judged.scores.metrics),
+        "floor": task.dataset.floor,
+        "notes": {n: names.all_own(told) for n, told in notes.items() if told},
+    }
+
+
+def _used(recorded: Mapping[str, Any], outcome: Outcome) -> LlmUse:
+    """Say what was told and used of a language model."""
+    asked = outcome.asked
+    if asked is None:
+        return LlmUse(**recorded)
+    return LlmUse(
+        **recorded,
+        calls=asked.calls,
+        failed=asked.failed,
+        spent=asked.refused,
+        prompt_tokens=asked.prompt_tokens,
+        completion_tokens=asked.completion_tokens,
+        estimated=asked.estimated,
+        money=asked.money,
+        answered_by=asked.models,
+        fingerprints=asked.fingerprints,
+        curve=None
+        if outcome.curve is None
+        else tuple(LlmPoint(calls=calls, loss=loss) for calls, loss in outcome.curve),
+    )
+
+
+def _details(runtime: Runtime, prepared: Prepared | None, outcome: Outcome) -> dict[str, Any]:
+    try:
+        enforced = runtime.probe().details()
+    except UnavailableError as error:
+        enforced = {"unavailable": error.message}
+    jobs: dict[str, Any] = {"jobs": dict(outcome.seclusion)} if outcome.seclusion else {}
+    if outcome.asked is not None:
+        jobs["network"] = ONE_ENDPOINT
+    return enforced | jobs | ({} if prepared is None else dict(prepared.details))
+
+
+def _front(offers: list[Offer], names: OwnNames) -> Iterable[FrontEntry]:
+    """Keep the best at each complexity that no simpler one beats, target by target."""
+    for target in dict.fromkeys(offer.candidate.target for offer in offers):
+        group = [offer for offer in offers if offer.candidate.target == target]
+        lowest = float("inf")
+        for index in best_by_complexity([o.loss for o in group], [o.complexity for o in group]):
+            offer = group[index]
+            if offer.loss >= lowest:
+                continue
+            lowest = offer.loss
+            yield FrontEntry(
+                equations=names.all_own(offer.candidate.equations),
+                target=target,
+                hyperparameters=dict(offer.candidate.hyperparameters),
+                loss=offer.loss,
+                complexity=offer.complexity,
+                fitness=offer.fitness,
+            )
+
+
+@cache
+def core_versions() -> dict[str, str]:
+    return {"python": platform.python_version()} | {
+        name: metadata.version(name) for name in _CORE_PACKAGES
+    }
+
+
+@cache
+def _machine() -> Machine:
+    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return Machine(
+        cpu=_cpu_name(),
+        cores=len(os.sched_getaffinity(os.getpid())),
+        memory_mb=pages // 2**20,
+        os=f"{platform.system()} {platform.machine()}",
+    )
+
+
+def _cpu_name() -> str:
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return platform.processor()
+    names = [line.partition(":")[2].strip() for line in text.splitlines() if "model name" in line]
+    return names[0] if names else platform.processor()

@@ -1,0 +1,545 @@
+"""One job: the conversation with a worker, up to what the method says."""
+
+from __future__ import annotations
+
+import errno
+import signal
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+import numpy as np
+
+from mdbench.datatypes.seam.answers import RawAnswer
+from mdbench.language_models.views import plain_view
+from mdbench.records import ANSWERED, Status
+from mdbench.runs.briefing import Briefing, curve
+from mdbench.runs.choice import Proposals
+from mdbench.runs.arrays import (
+    HandoverError,
+    order_of_test,
+    read_predictions,
+    reordered,
+    write_arrays,
+)
+from mdbench.runs.scoring import MISTAKES
+from mdbench.runs.outcome import Outcome
+from mdbench.runs.standstill import Standstill
+from mdbench.runtimes.base import WorkerGoneError, WorkerTimeoutError
+from mdbench.runtimes.output import Output
+from mdbench.runtimes.protocol import (
+    Candidates,
+    Describe,
+    Described,
+    Ended,
+    Failed,
+    Fitted,
+    JobOrder,
+    Predict,
+    Predicted,
+    ProtocolError,
+    Refit,
+    Started,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from mdbench.datatypes.base import DataType
+    from mdbench.datatypes.seam.answers import Choice
+    from mdbench.datatypes.seam.questions import Part, Task
+    from mdbench.methods import Method
+    from mdbench.runs.spec import JobSpec
+    from mdbench.runtimes.base import JobFolder, Worker
+    from mdbench.runtimes.protocol import CandidateItem, Message
+
+__all__ = ["Attempt", "Setting"]
+
+_M = TypeVar("_M", Fitted, Described, Predicted)
+
+_END_SECONDS = 5.0
+"""How long a job's process may go on after its last message."""
+_LAST_WORDS_SECONDS = 1.0
+"""How long a job may still send candidates once its time is up, before it is killed."""
+_DYING_SECONDS = 0.5
+"""How long a job that was killed may take to be gone, before its worker is killed too."""
+_LOOK_SECONDS = 1.0
+"""How often the size of a job's folder is looked at."""
+_METHODS_DOING = {
+    errno.ENOENT,
+    errno.EEXIST,
+    errno.ENOTDIR,
+    errno.EISDIR,
+    errno.EACCES,
+    errno.EPERM,
+    errno.ELOOP,
+    errno.ESTALE,
+}
+"""What a method can cause in its folder; other errors, such as a full disk, are the machine's."""
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
+_NOT_BY_A_LIMIT = {Status.TIMEOUT, Status.UNSUPPORTED, Status.UNAVAILABLE}
+_MOST_APART_S, _MOST_APART = 0.1, 0.05
+"""How far a job's clock may be behind ours, which waits for files and messages, too."""
+_BREACHES = {"memory": Status.OUT_OF_MEMORY, "processes": Status.CRASHED}
+_FROM_OUTSIDE = {None} | {
+    code for sent in (signal.SIGKILL, signal.SIGTERM) for code in (-sent, 128 + sent)
+}
+"""Exit codes of processes that somebody may have killed, and of those that a wrapper ran."""
+_JUDGING_SECONDS = 120.0
+"""Time for reading all candidates of a job; usual ones take milliseconds."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The hyperparameters of a job: the fixed ones, and the grid that is searched."""
+
+    fixed: dict[str, Any]
+    grid: list[dict[str, Any]]
+
+    @classmethod
+    def of(cls, method: Method, job: JobSpec) -> Setting:
+        """Take what the method's folder says for the job's protocol."""
+        return cls(method.spec.fixed(job.protocol), method.spec.combinations(job.protocol))
+
+
+class _StopError(Exception):
+    """The conversation is over.
+
+    Attributes
+    ----------
+    waits
+        Whether the job waits for an answer that will not come.
+    killed
+        As `Outcome.killed`.
+    """
+
+    def __init__(
+        self, status: Status, reason: str, *, waits: bool = False, killed: bool = False
+    ) -> None:
+        super().__init__(reason)
+        self.status = status
+        self.reason = reason
+        self.waits = waits
+        self.killed = killed
+
+
+class Attempt:
+    """One attempt at one job.
+
+    Parameters
+    ----------
+    folder
+        The job's own folder; empty.
+    identity
+        The key of the job's record, which names the job in messages.
+    told
+        What a method that asks a language model is told beyond the data.
+    """
+
+    def __init__(
+        self,
+        job: JobSpec,
+        method: Method,
+        data_type: DataType[Any, Any],
+        task: Task[Any],
+        setting: Setting,
+        *,
+        worker: Worker,
+        folder: JobFolder,
+        identity: str,
+        told: Briefing | None = None,
+    ) -> None:
+        self._job = job
+        told = told or Briefing()
+        self._socket = told.socket
+        self._view = told.view or plain_view(task)
+        self._method = method
+        self._data_type = data_type
+        self._task = task
+        self._setting = setting
+        self._worker = worker
+        self._folder = folder
+        self._output = Output(folder.descriptor, job.output_mb)
+        self._next_look = time.monotonic() + _LOOK_SECONDS
+        self._identity = identity
+        self._truth = task.dataset.truth if "truth" in method.spec.given else None
+        self._units = task.dataset.units if method.spec.asks_for_units else None
+        self._deadline = time.monotonic() + job.timeout_s
+        self._pid: int | None = None
+        self._ended: Ended | None = None
+        self._asked = time.monotonic()
+        self._fit_s = 0.0
+        self._fitted = False
+        self._stopped_early = False
+        self._settings_failed = 0
+        self._first_failure = ""
+        tuning = method.spec.tuning
+        self._first, self._compared = data_type.parts(task, tuning)
+        predicted = self._compared if tuning == "grid" else self._first
+        self._proposals = Proposals(data_type, task, self._compared, predicted, self._clock)
+        self._order = order_of_test(task, job.seed)
+
+    def run(self) -> Outcome:
+        """Do the job; whatever happens, there is an outcome."""
+        try:
+            outcome = self._within_limits(self._outcome())
+        finally:
+            self._output.close()
+        outcome.costs = self._worker.costs()
+        outcome.seclusion = self._worker.seclusion()
+        if (hello := self._worker.hello) is not None:
+            outcome.blas_kernel, outcome.blas_threads = hello.blas_kernel, hello.blas_threads
+        outcome.came = self._proposals.came
+        outcome.offers = self._proposals.offers
+        outcome.invalid = self._proposals.invalid + self._settings_failed
+        if outcome.fit_s is None and self._fit_s:
+            outcome.fit_s = self._fit_s
+        outcome.curve = curve(self._proposals.offers)
+        if self._job.save_pareto and self._method.spec.tuning != "none":
+            outcome.front = self._proposals.offers
+        return outcome
+
+    def _outcome(self) -> Outcome:
+        try:
+            outcome = self._converse()
+            self._await_end()
+        except _StopError as stop:
+            outcome = Outcome(stop.status, stop.reason, killed=stop.killed)
+            outcome.by_the_method = stop.status is Status.UNAVAILABLE
+            self._end(0.0 if stop.waits else _END_SECONDS)
+        except WorkerTimeoutError:
+            self._finish()
+            outcome = self._best_so_far()
+        except ProtocolError as error:
+            outcome = Outcome(Status.INVALID_OUTPUT, f"the worker sent {error}")
+            self._worker.interrupt()
+        except WorkerGoneError as gone:
+            outcome = (
+                Outcome(Status.UNAVAILABLE, str(gone), lost=True)
+                if gone.lost
+                else Outcome(
+                    Status.CRASHED,
+                    _death(gone.exit_code),
+                    killed=gone.exit_code in _FROM_OUTSIDE,
+                )
+            )
+        except MISTAKES as error:
+            # A net below the checks: no answer of one method may end the run of the others.
+            outcome = Outcome(
+                Status.INVALID_OUTPUT,
+                f"the answer cannot be used: {type(error).__name__}: {error}",
+            )
+            self._worker.interrupt()
+        return outcome
+
+    def _converse(self) -> Outcome:
+        self._order_fit()
+        self._await(Fitted)
+        choice = None
+        tuning = self._method.spec.tuning
+        if tuning != "none":
+            choice = self._choose()
+            if choice is None:
+                self._nothing_to_choose()
+        if tuning == "grid" and choice is not None:
+            self._save("refit.npz", self._task.refit, with_targets=True)
+            self._ask(Refit(job=self._identity, hyperparameters=choice.hyperparameters))
+            self._await(Fitted)
+        indices = choice.indices if tuning == "front" and choice is not None else None
+        self._ask(Describe(job=self._identity, choose=indices))
+        described = self._own_words(self._await(Described))
+        if indices is not None and choice is not None and described.equations != choice.equations:
+            _invalid(f"the answer is not the candidate chosen: {' ; '.join(choice.equations)}")
+        # The test inputs are there only now: no equation knows them.
+        self._save("test.npz", reordered(self._task.test, self._order), with_targets=False)
+        self._ask(Predict(job=self._identity))
+        outcome = self._heard(described, self._await(Predicted))
+        if self._stopped_early:
+            outcome.status = Status.PARTIAL
+            outcome.reason = (
+                f"the method ended its fit early, for the limit of {self._job.timeout_s:g} s"
+            )
+        outcome.choice = choice
+        outcome.hyperparameters = choice.hyperparameters if choice is not None else {}
+        return outcome
+
+    def _clock(self) -> float:
+        """Give the seconds of the job's time that are over; while it stands, none go by."""
+        return self._job.timeout_s - (self._deadline - time.monotonic())
+
+    def _choose(self) -> Choice | None:
+        """Weigh the candidates and pick the best; while the job stands, so does its clock."""
+        with Standstill(self._worker) as standstill:
+            self._proposals.weigh(_JUDGING_SECONDS, lambda: not self._worker.alive)
+        self._deadline += standstill.seconds
+        return self._proposals.choose()
+
+    def _order_fit(self) -> None:
+        spec = self._method.spec
+        grid = spec.tuning == "grid"
+        self._save("train.npz", self._first, with_targets=True)
+        if grid:
+            self._save("validation.npz", self._compared, with_targets=False)
+        self._ask(
+            JobOrder(
+                job=self._identity,
+                folder=self._folder.inside,
+                view=spec.view,
+                variables=self._view.variables,
+                targets=self._view.targets,
+                equations=self._task.equations,
+                compares=not self._proposals.by_equations,
+                tuning=spec.tuning,
+                hyperparameters=self._setting.fixed,
+                grid=self._setting.grid,
+                seed=self._job.seed,
+                threads=self._job.threads,
+                time_limit=self._job.timeout_s,
+                truth=self._truth,
+                units=None if self._units is None else dict(self._units),
+                description=self._view.description,
+                language_model=self._socket,
+            )
+        )
+
+    def _ask(self, message: JobOrder | Refit | Describe | Predict) -> None:
+        self._asked = time.monotonic()
+        self._worker.send(message)
+
+    def _took(self, said: float) -> float:
+        """Give how long the answer took: as it says, where our own clock does not contradict."""
+        ours = time.monotonic() - self._asked
+        believed = 0.0 <= said <= ours <= said + max(_MOST_APART_S, _MOST_APART * ours)
+        return said if believed else ours
+
+    def _save(self, file: str, part: Part, *, with_targets: bool) -> None:
+        arrays = dict(self._view.told(part).inputs)
+        if with_targets:
+            arrays[part.target_name] = part.targets
+        try:
+            write_arrays(file, arrays, folder=self._folder.descriptor)
+        except OSError as error:
+            if error.errno in _NO_ROOM and self._pid is not None:
+                # If it was not the job that filled the disk, the next one cannot begin.
+                raise _StopError(
+                    Status.CRASHED,
+                    "no space is left on the disk that the job writes to",
+                    waits=True,
+                ) from error
+            if error.errno not in _METHODS_DOING:
+                raise
+            raise _StopError(
+                Status.INVALID_OUTPUT,
+                f"the method changed its job's folder: {file}: {error.strerror}",
+                waits=True,
+            ) from error
+
+    def _await(self, wanted: type[_M]) -> _M:
+        """Take messages until the one wanted comes; candidates are heard as they arrive."""
+        while True:
+            message = self._next()
+            if isinstance(message, wanted):
+                if isinstance(message, Fitted):
+                    self._fitted = True
+                    self._fit_s += self._took(message.seconds)
+                    self._stopped_early |= message.stopped_early
+                    self._settings_failed += message.failed
+                    self._first_failure = self._first_failure or message.failure
+                return message
+            if isinstance(message, Candidates):
+                self._take(message)
+            elif isinstance(message, Started):
+                self._pid = message.pid
+            elif isinstance(message, Failed):
+                raise self._refusal(message)
+            elif isinstance(message, Ended):
+                self._ended = message
+                raise _StopError(
+                    Status.CRASHED, _death(message.exit), killed=message.exit in _FROM_OUTSIDE
+                )
+            else:
+                raise ProtocolError(f"{message.type!r} where {wanted.__name__} was due")
+
+    def _refusal(self, message: Failed) -> _StopError:
+        """Take what a job has failed with; it is too late for `unavailable` after an answer."""
+        status = Status(message.kind)
+        if status is Status.UNAVAILABLE and (self._proposals.came or self._fitted):
+            return _StopError(
+                Status.FAILED, f"the method said Unavailable after its fit: {message.error}"
+            )
+        return _StopError(status, message.error)
+
+    def _next(self) -> Message:
+        """Wait for a message until the job's time is up, with an eye on what it writes."""
+        while True:
+            if too_much := self._too_much():
+                raise _StopError(Status.CRASHED, f"killed: {too_much}")
+            end = min(self._deadline, self._next_look)
+            try:
+                return self._receive(end - time.monotonic())
+            except WorkerTimeoutError:
+                if time.monotonic() >= self._deadline:
+                    raise
+
+    def _too_much(self) -> str:
+        """Look at what the job has written, when it is time to; kill it if that is too much."""
+        now = time.monotonic()
+        if now < self._next_look:
+            return ""
+        if reason := self._output.look():
+            self._worker.kill_job()
+        self._next_look = now + _LOOK_SECONDS
+        return reason
+
+    def _receive(self, timeout: float) -> Message:
+        message = self._worker.receive(max(0.0, timeout))
+        if getattr(message, "job", self._identity) != self._identity:
+            raise ProtocolError(f"a {message.type!r} message of another job")
+        return message
+
+    def _take(self, message: Candidates) -> None:
+        proposals = self._proposals
+        if message.predictions is None or proposals.by_equations:
+            for item in self._translated(message.items):
+                proposals.hear(item, None)
+            return
+        target = message.items[0].target if message.items else None
+        shape = (len(message.items), *proposals.shape(target))
+        try:
+            predictions = self._read(message.predictions, shape, each=True)
+        except HandoverError as error:
+            proposals.refuse(message.items, str(error))
+            return
+        for item, values in zip(self._translated(message.items), predictions, strict=True):
+            if (item.target is None) != (target is None):
+                proposals.refuse([item], "candidates for one and for all targets, mixed")
+            else:
+                proposals.hear(item, values)
+
+    def _own_words(self, described: Described) -> Described:
+        told = tuple(map(self._view.equation, described.equations))
+        return described.model_copy(update={"equations": told})
+
+    def _translated(self, items: list[CandidateItem]) -> Iterator[CandidateItem]:
+        """Give candidates in the names of the task, whatever names were told."""
+        for item in items:
+            equations = tuple(map(self._view.equation, item.equations))
+            yield item.model_copy(update={"equations": equations})
+
+    def _read(self, file: str, shape: tuple[int, ...], *, each: bool = False) -> NDArray[Any]:
+        like = self._task.test.targets.dtype
+        return read_predictions(file, shape, like, folder=self._folder.descriptor, each=each)
+
+    def _heard(self, described: Described, predicted: Predicted) -> Outcome:
+        """Take an answer as it was given; its data type will read it."""
+        shape = self._task.test.targets.shape
+        try:
+            predictions = self._read(predicted.predictions, shape)
+        except HandoverError as error:
+            _invalid(str(error))
+        if self._order is not None:
+            given, predictions = predictions, np.empty_like(predictions)
+            predictions[self._order] = given
+        return Outcome(
+            Status.OK,
+            raw=RawAnswer(described.equations, predictions),
+            answered_s=self._clock(),
+            fit_s=self._fit_s,
+            predict_s=self._took(predicted.seconds),
+        )
+
+    def _best_so_far(self) -> Outcome:
+        """Take the best candidate for the answer of a job that ran out of time."""
+        late = f"ran longer than {self._job.timeout_s:g} s"
+        choice = self._choose()
+        if choice is None or not self._task.equations:
+            return Outcome(Status.TIMEOUT, late)
+        return Outcome(
+            Status.PARTIAL,
+            f"{late}; scored from the best of {self._proposals.came} candidates",
+            raw=RawAnswer(choice.equations),
+            late=late,
+            hyperparameters=choice.hyperparameters,
+            choice=choice,
+        )
+
+    def _nothing_to_choose(self) -> NoReturn:
+        found = self._proposals
+        if not found.came:
+            failure = self._first_failure or "no candidate came"
+        else:
+            failure = f"none of {found.came} candidates is valid, the first: {found.first_reason}"
+        raise _StopError(Status.INVALID_OUTPUT, failure, waits=True)
+
+    def _finish(self) -> None:
+        """End a job whose time is up, within two seconds, and hear what it still has to say."""
+        if self._pid is None:
+            self._worker.interrupt()
+            return
+        self._worker.ask_to_finish()
+        self._listen(_LAST_WORDS_SECONDS)
+        self._end(0.0)
+
+    def _await_end(self) -> None:
+        """Wait for the end of the job's process, which is killed if it stays."""
+        self._end(_END_SECONDS)
+
+    def _end(self, patience: float) -> None:
+        if not self._listen(patience) and self._pid is not None:
+            self._worker.kill_job()
+            self._listen(_DYING_SECONDS)
+        if self._ended is None:
+            self._worker.interrupt()
+
+    def _listen(self, seconds: float) -> bool:
+        """Hear candidates for some time; tell whether the job has ended meanwhile."""
+        end = time.monotonic() + seconds
+        while self._ended is None:
+            self._too_much()
+            try:
+                message = self._receive(min(end, self._next_look) - time.monotonic())
+            except WorkerTimeoutError:
+                if time.monotonic() < end:
+                    continue
+                return False
+            except (WorkerGoneError, ProtocolError):
+                self._worker.interrupt()
+                return False
+            if isinstance(message, Candidates):
+                self._take(message)
+            elif isinstance(message, Ended):
+                self._ended = message
+        return True
+
+    def _within_limits(self, outcome: Outcome) -> Outcome:
+        """Tell of the limit that a job broke, where it was ended for it or got away with it."""
+        answered = outcome.status in ANSWERED
+        if not answered and outcome.status not in _NOT_BY_A_LIMIT:
+            breach = self._worker.breach()
+            if breach is not None:
+                return Outcome(_BREACHES[breach.limit], f"killed: {breach.reason}")
+        most, peak = self._job.memory_mb, self._worker.costs().peak_memory_mb
+        if answered and most is not None and peak is not None and peak > most:
+            return Outcome(
+                Status.OUT_OF_MEMORY,
+                f"used {peak:.0f} MiB of memory; {most} MiB are allowed",
+            )
+        return outcome
+
+
+def _invalid(reason: str) -> NoReturn:
+    raise _StopError(Status.INVALID_OUTPUT, reason)
+
+
+def _death(code: int | None) -> str:
+    """Say how a process ended, from its exit code (minus the signal that killed it)."""
+    if code is None:
+        return "the worker's process was lost"
+    if code < 0:
+        try:
+            return f"killed by signal {-code} ({signal.Signals(-code).name})"
+        except ValueError:
+            return f"killed by signal {-code}"
+    return f"ended with exit status {code} before its answer"

@@ -1,0 +1,355 @@
+"""One place where jobs run, one after the other, in a worker that is kept warm.
+
+Where each job needs a worker of its own, the next one is started while a job runs.
+"""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, Self
+
+from mdbench.errors import MdbenchError, MethodError, UnavailableError, UsageError
+from mdbench.records import Status
+from mdbench.runs.patience import Patience
+from mdbench.runtimes.cores import Cores, pinned_to
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+    from types import TracebackType
+
+    from mdbench.methods import Method
+    from mdbench.language_models.access import ModelAccess
+    from mdbench.runs.due import Ready
+    from mdbench.runs.catalog import Inventory
+    from mdbench.runs.outcome import Outcome
+    from mdbench.runtimes.base import Limits, Prepared, Runtime, Worker
+
+__all__ = ["DOUBT_S", "Environments", "Slot"]
+
+DOUBT_S: Final = 2.0
+"""How long it takes a cluster at most to kill all processes of a task, one after the other."""
+
+
+class Environments:
+    """Each method's environment, made once, by whichever slot needs it first.
+
+    Parameters
+    ----------
+    patience
+        How often the making is tried again where that may help, and jobs whose worker was lost.
+    """
+
+    def __init__(self, runtime: Runtime, patience: Patience | None = None) -> None:
+        self.patience = patience or Patience()
+        self._runtime = runtime
+        self._made: dict[str, Prepared | MdbenchError] = {}
+        self._retries: dict[str, int] = {}
+        self._worked: set[str] = set()
+        self._done: set[str] = set()
+        self._lock = threading.Lock()
+
+    def get(self, method: Method) -> Prepared:
+        """Give the method's environment.
+
+        Raises
+        ------
+        UnavailableError, MethodError
+            If it cannot be made or used; the same for every job.
+        """
+        with self._lock:
+            if method.name not in self._made:
+                self._made[method.name] = self._make(method)
+            made = self._made[method.name]
+        if isinstance(made, MdbenchError):
+            raise made
+        return made
+
+    def _make(self, method: Method) -> Prepared | MdbenchError:
+        found: MdbenchError = UnavailableError("the run was stopped")
+        for number in self.patience.tries():
+            self._retries[method.name] = number
+            try:
+                return self._runtime.prepare(method)
+            except MethodError as error:
+                return error
+            except UnavailableError as error:
+                found = error
+                if not error.passing:
+                    break
+        return found
+
+    def retries(self, method: Method) -> int:
+        """Tell how often the making of a method's environment was tried again."""
+        return self._retries.get(method.name, 0)
+
+    def imported(self, method: Method) -> None:
+        """Remember that the method's adapter can be imported."""
+        with self._lock:
+            self._worked.add(method.name)
+
+    def believe(self, method: Method, outcome: Outcome) -> None:
+        """Take a job's `unavailable` for that of all jobs of its method, which are not tried then.
+
+        What is missing is missing whatever the problem is; a method that has done another job by
+        then has failed, or it could get rid of problems that are too hard for it.
+        """
+        with self._lock:
+            if outcome.lost:
+                return
+            if not outcome.by_the_method:
+                self._done.add(method.name)
+            elif method.name in self._done:
+                outcome.status = Status.FAILED
+                outcome.reason = f"it said Unavailable after another job was done: {outcome.reason}"
+            else:
+                self._made[method.name] = UnavailableError(outcome.reason)
+
+    def not_imported(self, method: Method, error: MethodError) -> None:
+        """Remember that it cannot, unless it could before: then only this job has failed."""
+        with self._lock:
+            if method.name not in self._worked:
+                self._made[method.name] = error
+
+
+class _Ahead:
+    """A worker that is started beside the job before its own.
+
+    Parameters
+    ----------
+    serves
+        What it is for.
+    start
+        Starts it; told whom to give it to as soon as it can be interrupted.
+    after
+        The worker that it follows, which is closed first.
+    """
+
+    def __init__(
+        self,
+        serves: tuple[str, Limits],
+        start: Callable[[Callable[[Worker], None]], Worker],
+        after: Worker | None,
+    ) -> None:
+        self.serves = serves
+        self._start = start
+        self._after = after
+        self._worker: Worker | None = None
+        self._launched: Worker | None = None
+        self._given_up = False
+        self._lock = threading.Lock()
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        if self._after is not None:
+            self._after.close()
+        with suppress(MethodError, UnavailableError, OSError):  # told to the job that needs it
+            self._worker = self._start(self._note)
+
+    def _note(self, worker: Worker) -> None:
+        with self._lock:
+            self._launched = worker
+            if self._given_up:
+                worker.interrupt()
+
+    def interrupt(self) -> None:
+        """End it as soon as it is there."""
+        with self._lock:
+            self._given_up = True
+            if self._launched is not None:
+                self._launched.interrupt()
+
+    def take(self) -> Worker | None:
+        """Wait for it; None where it could not be started."""
+        self._thread.join()
+        return self._worker
+
+
+class Slot:
+    """Holds a worker for the jobs that `mdbench.runs.job` does, one at a time.
+
+    Parameters
+    ----------
+    environments
+        Shared by the slots of a run.
+    result_dir
+        The folder below which the jobs' logs are written.
+    fresh_rooms
+        Whether each job gets a worker of its own, whatever the method says.
+    model
+        How jobs reach a language model, where their methods may.
+    speed
+        What the calibration job of the run came to, for the records; None where there was none.
+    doubt_s
+        Seconds for which a job's being killed is taken for the beginning of everybody's end, as
+        where a cluster kills a task process by process.
+
+    Attributes
+    ----------
+    goes_on
+        Whether there will be another job: only then is a worker started ahead.
+    """
+
+    def __init__(
+        self,
+        inventory: Inventory,
+        runtime: Runtime,
+        environments: Environments,
+        result_dir: Path,
+        *,
+        fresh_rooms: bool = False,
+        model: ModelAccess | None = None,
+        speed: float | None = None,
+        doubt_s: float = 0.0,
+    ) -> None:
+        self.speed = speed
+        self.doubt_s = doubt_s
+        self.inventory = inventory
+        self.runtime = runtime
+        self.environments = environments
+        self.result_dir = result_dir
+        self.fresh_rooms = fresh_rooms
+        self.model = model
+        self.interrupted = False
+        self.goes_on = False
+        self._worker: Worker | None = None
+        self._serves: tuple[str, Limits] | None = None
+        self._ahead: _Ahead | None = None
+        self._cores: Cores | None = None
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._release()
+        if (ahead := self._ahead) is not None:
+            ahead.interrupt()
+            if (worker := ahead.take()) is not None:
+                worker.close()
+        if self._cores is not None:
+            self._cores.release()
+
+    def interrupt(self) -> None:
+        """End the job that is running, whose record then says so."""
+        self.environments.patience.end()
+        self.runtime.interrupt()
+        with self._lock:
+            self.interrupted = True
+            if self._worker is not None:
+                self._worker.interrupt()
+            if self._ahead is not None:
+                self._ahead.interrupt()
+
+    def stays(self) -> None:
+        """Return if this process is still there once all are dead that were to be killed."""
+        self.environments.patience.pause(self.doubt_s)
+
+    def worker(self, one: Ready, prepared: Prepared) -> Worker:
+        """Give the worker that is held, if it can serve the job, or else a new one.
+
+        Raises
+        ------
+        UsageError
+            If the method's files are no longer those of the job's key.
+        MethodError, UnavailableError
+            If the worker cannot be started.
+        """
+        job, method = one.job, self.inventory.method(one.job.algorithm)
+        wanted = (job.algorithm, job.limits)
+        held = self._worker
+        if held is not None and wanted == self._serves and self._serves_many(held) and held.alive:
+            return held
+        if method.fingerprint() != one.parts["adapter"]:
+            raise UsageError(
+                f"{method.folder} was edited while the run was going on.",
+                "Give the same command again: its jobs are run with the files as they are now.",
+            )
+        used, worker = self._exchange(wanted)
+        if worker is None:
+            if used is not None:
+                used.close()
+            used = None
+            self._pin(job.threads)
+            try:
+                with pinned_to(self.cores):
+                    worker = self.runtime.start(method, prepared, job.limits, on_launch=self._hold)
+            except MethodError as error:
+                self._worker = None
+                if not self.interrupted:
+                    self.environments.not_imported(method, error)
+                raise
+            except UnavailableError:
+                self._worker = None
+                raise
+            self.environments.imported(method)
+        self._serves = wanted
+        if self._serves_many(worker) or not self.goes_on:
+            if used is not None:
+                used.close()
+        else:
+            self._look_ahead(wanted, method, prepared, used)
+        return worker
+
+    def _pin(self, threads: int) -> None:
+        """Claim cores for the workers of this slot, as many as a job has threads."""
+        if len(self.cores) != threads:
+            if self._cores is not None:
+                self._cores.release()
+            self._cores = Cores(threads)
+
+    @property
+    def cores(self) -> tuple[int, ...]:
+        """The cores that workers of this slot are pinned to; none where not enough are free."""
+        return () if self._cores is None else self._cores.numbers
+
+    def _serves_many(self, worker: Worker) -> bool:
+        return not self.fresh_rooms and worker.hello is not None and worker.hello.forks
+
+    def _exchange(self, wanted: tuple[str, Limits]) -> tuple[Worker | None, Worker | None]:
+        """Take the worker that was started ahead; give that of the last job, and this one."""
+        ahead, self._ahead = self._ahead, None
+        new = None if ahead is None else ahead.take()
+        if new is not None and (ahead is None or ahead.serves != wanted or not new.alive):
+            new.close()
+            new = None
+        with self._lock:
+            used, self._worker, self._serves = self._worker, new, None
+            if new is not None and self.interrupted:
+                new.interrupt()
+        return used, new
+
+    def _look_ahead(
+        self,
+        wanted: tuple[str, Limits],
+        method: Method,
+        prepared: Prepared,
+        used: Worker | None,
+    ) -> None:
+        def start(note: Callable[[Worker], None]) -> Worker:
+            with pinned_to(self.cores):
+                return self.runtime.start(method, prepared, wanted[1], on_launch=note)
+
+        with self._lock:
+            self._ahead = _Ahead(wanted, start, used)
+            if self.interrupted:
+                self._ahead.interrupt()
+
+    def _hold(self, worker: Worker) -> None:
+        with self._lock:
+            self._worker = worker
+            if self.interrupted:
+                worker.interrupt()
+
+    def _release(self) -> None:
+        with self._lock:
+            worker, self._worker, self._serves = self._worker, None, None
+        if worker is not None:
+            worker.close()

@@ -1,0 +1,218 @@
+"""The base image: what the methods' images start from, and what its Python is."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mdbench.errors import UnavailableError
+from mdbench.runtimes.environments import docker_cli
+from mdbench.runtimes.environments import wheels
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+__all__ = ["Base", "at_hand", "dockerfile", "find", "sha256"]
+
+_DOCKERFILES = Path(__file__).resolve().parents[2] / "docker"
+_OWN_BASE = "mdbench-base"
+_PULL_SECONDS = 1800.0
+_BASE_HINT = (
+    "To make a base image from Debian packages: scripts/base-image. "
+    "To name one that is here: MDBENCH_BASE_IMAGE=NAME"
+)
+_QUESTION = """
+import glob, json, os, platform, sys, sysconfig
+try:
+    import pip
+except ImportError:
+    bundled = os.path.join(sysconfig.get_path("stdlib"), "ensurepip", "_bundled")
+    for folder in (bundled, "/usr/share/python-wheels"):
+        sys.path += sorted(glob.glob(os.path.join(folder, "pip-*.whl")))
+from pip._vendor.packaging import markers, tags
+found = list(tags.sys_tags())
+print(json.dumps({
+    "python": platform.python_version(),
+    "implementation": found[0].interpreter[:2],
+    "abi": found[0].abi,
+    "platforms": list(dict.fromkeys(t.platform for t in found if t.platform != "any")),
+    "markers": markers.default_environment(),
+}))
+"""
+"""What a container's Python is asked about itself."""
+
+
+@dataclass(frozen=True)
+class Base:
+    """The image that methods' images start from.
+
+    Attributes
+    ----------
+    reference
+        Its name.
+    id
+        Its id.
+    content
+        SHA-256 of its layers and settings: unlike the id, which covers the time of its making,
+        it is the same when the same base is made again.
+    target
+        Its Python.
+    layers
+        The digests of its layers.
+    """
+
+    reference: str
+    id: str
+    content: str
+    target: wheels.Target
+    layers: tuple[str, ...] = field(repr=False)
+
+    @property
+    def python(self) -> str:
+        """The version of its Python."""
+        return self.target.python
+
+    @property
+    def platforms(self) -> tuple[str, ...]:
+        """The platforms that it takes wheels for, the best first."""
+        return self.target.platforms
+
+    @property
+    def markers(self) -> Mapping[str, str]:
+        """Its marker environment (PEP 508)."""
+        return self.target.markers
+
+
+def find(folder: Path, say: Callable[[str], None]) -> Base:
+    """Give the base image: what MDBENCH_BASE_IMAGE names, else mdbench-base, else the official.
+
+    Parameters
+    ----------
+    folder
+        Where is kept what the Pythons of base images have answered.
+    say
+        Told that an image is being fetched.
+
+    Raises
+    ------
+    UnavailableError
+        If there is none and none can be had, or if it has no Python that can be used.
+    """
+    reference = at_hand() or _pull(_names()[-1], say)
+    found = docker_cli.image(reference)
+    if found is None:
+        raise UnavailableError(f"The base image {reference} has gone.", _BASE_HINT)
+    layers = tuple(found["RootFS"].get("Layers") or ())
+    settings = {name: found["Config"].get(name) for name in ("Env", "User", "Shell", "OnBuild")}
+    return Base(
+        reference=reference,
+        id=found["Id"],
+        content=sha256(*layers, json.dumps(settings, sort_keys=True)),
+        target=_ask(reference, found["Id"], folder),
+        layers=layers,
+    )
+
+
+def at_hand() -> str | None:
+    """Give the name of the base image that is here, or None where a registry would be needed.
+
+    Raises
+    ------
+    UnavailableError
+        If no engine answers.
+    """
+    return next((name for name in _names() if docker_cli.image(name) is not None), None)
+
+
+def dockerfile(name: str) -> str:
+    """Give the text of a file in ``docker/``.
+
+    Raises
+    ------
+    UnavailableError
+        If there is none.
+    """
+    file = _DOCKERFILES / f"{name}.Dockerfile"
+    try:
+        return file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UnavailableError(
+            f"{file} cannot be read: {error.strerror}.",
+            "Images are built from a copy of the repository: run mdbench from there.",
+        ) from None
+
+
+def sha256(*parts: str) -> str:
+    """Give the SHA-256 of several texts."""
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _names() -> list[str]:
+    """Give the names that a base image may have, the first choice first."""
+    if named := os.environ.get("MDBENCH_BASE_IMAGE"):
+        return [named]
+    found = re.search(r"^ARG BASE_IMAGE=(\S+)", dockerfile("environment"), re.MULTILINE)
+    return [_OWN_BASE, found[1]] if found else [_OWN_BASE]
+
+
+def _pull(reference: str, say: Callable[[str], None]) -> str:
+    say(f"fetching the base image {reference}")
+    try:
+        docker_cli.docker(
+            ["pull", "--quiet", reference],
+            f"The base image {reference} cannot be fetched",
+            timeout=_PULL_SECONDS,
+        )
+    except UnavailableError as error:
+        if docker_cli.engine_trouble():
+            raise
+        raise UnavailableError(
+            f"No image registry was reached, and there is no base image here. {error.message}",
+            _BASE_HINT,
+        ) from None
+    return reference
+
+
+def _ask(reference: str, image_id: str, folder: Path) -> wheels.Target:
+    """Ask the Python of a base image what it is, once for each image."""
+    file = folder / f"{image_id.rpartition(':')[2]}.json"
+    try:
+        return _target(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    # By its id: an engine never asks a registry for that.
+    answer = docker_cli.docker(
+        [
+            *("run", "--rm", "--label=mdbench=1", "--network=none", "--entrypoint=python3"),
+            *(image_id, "-I", "-c", _QUESTION),
+        ],
+        f"The base image {reference} has no Python 3 with pip's wheel in it",
+    )
+    try:
+        target = _target(answer)
+    except (ValueError, KeyError, TypeError):
+        raise UnavailableError(
+            f"The Python of the base image {reference} answers {answer[:200]!r}."
+        ) from None
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file.write_text(answer, encoding="utf-8")
+    except OSError as error:
+        raise UnavailableError(f"{file} cannot be written: {error}.") from None
+    return target
+
+
+def _target(answer: str) -> wheels.Target:
+    content = json.loads(answer)
+    return wheels.Target(
+        python=str(content["python"]),
+        implementation=str(content["implementation"]),
+        abi=str(content["abi"]),
+        platforms=tuple(map(str, content["platforms"])),
+        markers={str(name): str(value) for name, value in content["markers"].items()},
+    )

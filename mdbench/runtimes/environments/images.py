@@ -1,0 +1,497 @@
+"""The methods' images: an environment from the lock, and on it the worker and the method.
+
+Two images a method, so that an edit of the adapter is built in a second: ``mdbench-env-NAME``
+(docker/environment.Dockerfile) and ``mdbench-NAME`` (docker/method.Dockerfile).  The tag ends
+in a hash of all that the image is made of; what is there is not built again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from packaging.version import InvalidVersion
+
+import mdbench
+from mdbench.errors import MethodError, UnavailableError
+from mdbench.methods import files_of
+from mdbench.runtimes.environments import base_images
+from mdbench.runtimes.environments import docker_cli
+from mdbench.runtimes.environments import wheels
+from mdbench.runtimes.environments.base_images import Base, dockerfile, sha256
+from mdbench.runtimes.environments.venvs import python_range, read_lock
+from mdbench.runtimes.heartbeat import speaking
+from mdbench.runtimes.environments.uv import claimed
+from mdbench.runtimes.environments.pip_settings import read_pip_settings
+from mdbench.runtimes.job_folder import Scratch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from mdbench.methods import Method
+
+__all__ = ["IMAGE_PYTHON", "METHODS_IN_IMAGE", "PATH_IN_IMAGE", "Base", "Images", "MethodImage"]
+
+IMAGE_PYTHON = "/opt/env/bin/python"
+"""The method's interpreter in its image."""
+PATH_IN_IMAGE = "/mdbench/path"
+"""What PYTHONPATH must be there, so that the worker is found."""
+METHODS_IN_IMAGE = "/mdbench/method"
+"""The folder there that holds the method's folder and those that it uses."""
+
+_PACKAGE = Path(mdbench.__file__).resolve().parent
+
+
+@dataclass(frozen=True)
+class MethodImage:
+    """A method's image that is there.
+
+    Attributes
+    ----------
+    id
+        Its id, ``sha256:...``.
+    tag
+        Its name.
+    identity
+        What its environment is made of, as `Images.identity` gives it.
+    python, packages
+        The versions inside it.
+    size_mb
+        Its size, the base included, in MB.
+    base
+        The id of the base image that it was made from.
+    """
+
+    id: str
+    tag: str
+    identity: str
+    python: str
+    packages: dict[str, str] = field(repr=False)
+    size_mb: float
+    base: str
+
+
+@dataclass(frozen=True)
+class _Recipe:
+    """What an environment is made of."""
+
+    method: str
+    base: Base
+    lock: str
+    system_packages: tuple[str, ...]
+    dockerfile: str
+    fetch: str = ""
+    """The text of the program that fetches what no index has."""
+
+    @property
+    def identity(self) -> str:
+        made_of = [self.base.content, self.dockerfile, self.lock, "\n".join(self.system_packages)]
+        if self.fetch:
+            made_of += [dockerfile("fetching"), self.fetch]
+        return sha256(*made_of)
+
+    @property
+    def tag(self) -> str:
+        return f"mdbench-env-{_docker_name(self.method)}:{self.identity[:12]}"
+
+    def labels(self, kind: str) -> dict[str, str]:
+        return {
+            "mdbench": "1",
+            "mdbench.kind": kind,
+            "mdbench.method": self.method,
+            "mdbench.identity": self.identity,
+            "mdbench.base": self.base.id,
+            "mdbench.lock": hashlib.sha256(self.lock.encode()).hexdigest(),
+            "mdbench.python": self.base.python,
+            "mdbench.version": mdbench.__version__,
+        }
+
+
+class Images:
+    """Makes and finds methods' images, by the docker command line.
+
+    Parameters
+    ----------
+    home
+        Folder below which is kept what was learned of base images.
+    on_line
+        Told what is being done, a line at a time.
+    """
+
+    def __init__(self, home: Path, on_line: Callable[[str], None] | None = None) -> None:
+        self._folder = home.absolute() / "images"
+        self._say = on_line or _ignore
+        self._base: Base | None = None
+
+    def trouble(self) -> str | None:
+        """Say why no engine can be used here and what to type, or None where one answers."""
+        return docker_cli.engine_trouble()
+
+    def base_at_hand(self) -> bool:
+        """Tell whether there is a base image without asking a registry."""
+        try:
+            return base_images.at_hand() is not None
+        except UnavailableError:
+            return False
+
+    def base(self) -> Base:
+        """Give the base image: what MDBENCH_BASE_IMAGE names, else mdbench-base, else the official.
+
+        Raises
+        ------
+        UnavailableError
+            If there is none and none can be had, or if it has no Python that can be used.
+        """
+        if self._base is None:
+            self._base = base_images.find(self._folder, self._say)
+        return self._base
+
+    def identity(
+        self,
+        method_name: str,
+        lock: Path,
+        system_packages: Sequence[str],
+        fetch: Path | None = None,
+    ) -> str:
+        """Say what a method's environment would be made of, without making it.
+
+        The hash covers the base image's content, the Dockerfile, the part of the lock that the
+        base's Python takes, the system packages, and the program that fetches more.
+
+        Raises
+        ------
+        UnavailableError
+            If there is no base image.
+        MethodError
+            If the lock cannot be used.
+        """
+        return self._recipe(method_name, lock, system_packages, fetch).identity
+
+    def build(self, method: Method) -> MethodImage:
+        """Build a method's images, or find them built.
+
+        Raises
+        ------
+        UnavailableError
+            If they cannot be built on this machine; says why.
+        MethodError
+            If the method's folder lacks what it takes.
+        """
+        if method.spec.build:
+            raise UnavailableError(
+                f"{method.name} is built from its source (build = true), and images are made of "
+                "wheels alone.",
+                "Run it with --runtime venv.",
+            )
+        try:
+            files = _files_of(method)
+            fingerprint = _fingerprint(files)
+        except OSError as error:
+            raise MethodError(f"{method.folder} cannot be read: {error}.") from None
+        _check_python(method, self.base())
+        recipe = self._recipe(method.name, method.lock, method.spec.system_packages, method.fetch)
+        self._once(recipe.tag, recipe.identity, lambda: self._environment(recipe))
+        text = dockerfile("method")
+        content = sha256(recipe.identity, text, fingerprint)
+        tag = f"mdbench-{_docker_name(method.name)}:{content[:12]}"
+
+        def make() -> None:
+            self._say(f"building the image {tag}")
+            labels = recipe.labels("method") | {"mdbench.content": content}
+            with _context(text, labels, self._say) as folder:
+                if _fingerprint(_copy(files, folder)) != fingerprint:
+                    raise UnavailableError(
+                        f"{method.folder} was edited during the build.",
+                        "Run the same command again.",
+                    )
+                docker_cli.build(
+                    folder,
+                    tag,
+                    arguments={"ENVIRONMENT": recipe.tag},
+                    network=False,
+                    proxies={},
+                    on_line=_ignore,
+                )
+
+        made = self._once(tag, content, make)
+        return MethodImage(
+            id=made["Id"],
+            tag=tag,
+            identity=recipe.identity,
+            python=recipe.base.python,
+            packages=wheels.pins(recipe.lock),
+            size_mb=round(made["Size"] / 1e6, 1),
+            base=made["Config"]["Labels"]["mdbench.base"],
+        )
+
+    def remove_all(self) -> list[str]:
+        """Remove all images that were built here but the base; give their tags.
+
+        One that a container still uses stays.
+
+        Raises
+        ------
+        UnavailableError
+            If no engine answers.
+        """
+        removed = []
+        for kind in ("method", "environment"):
+            filters = ["--filter=label=mdbench=1", f"--filter=label=mdbench.kind={kind}"]
+            names = docker_cli.docker(
+                ["image", "ls", *filters, "--format={{.Repository}}:{{.Tag}}"],
+                "The images cannot be listed",
+            ).split()
+            # Labels are inherited: an image that somebody made from ours is theirs.
+            for name in sorted(name for name in names if name.startswith("mdbench-")):
+                try:
+                    docker_cli.docker(["image", "rm", name], f"{name} cannot be removed")
+                except UnavailableError as error:
+                    self._say(str(error))
+                else:
+                    removed.append(name)
+        return removed
+
+    def _recipe(
+        self, name: str, lock: Path, system_packages: Sequence[str], fetch: Path | None
+    ) -> _Recipe:
+        base = self.base()
+        text = read_lock(name, lock).decode(errors="replace")
+        bad = [package for package in system_packages if not re.fullmatch(_PACKAGE_NAME, package)]
+        if bad:
+            raise MethodError(
+                f"{name}: system_packages has {bad[0]!r}, which is no name of a Debian package.",
+                "Write it like 'libgomp1' in method.toml.",
+            )
+        try:
+            program = "" if fetch is None else fetch.read_text(encoding="utf-8")
+        except OSError as error:
+            raise MethodError(f"{fetch} cannot be read: {error}.") from None
+        return _Recipe(
+            method=name,
+            base=base,
+            lock=wheels.wanted(text, base.target),
+            system_packages=tuple(sorted(system_packages)),
+            dockerfile=dockerfile("environment"),
+            fetch=program,
+        )
+
+    def _once(self, tag: str, content: str, make: Callable[[], None]) -> dict[str, Any]:
+        """Make an image unless it is there; of several processes one makes it."""
+        found = _image_of(tag, content)
+        if found is None:
+            try:
+                self._folder.mkdir(parents=True, exist_ok=True)
+                with claimed(self._folder / tag.replace(":", "-"), self._say):
+                    found = _image_of(tag, content)
+                    if found is None:
+                        with speaking(self._say, lambda: f"making the image {tag}"):
+                            make()
+                        found = _image_of(tag, content)
+            except OSError as error:
+                raise UnavailableError(
+                    f"The image {tag} cannot be made: {error}.",
+                    "See to it that the disk has space and that the folder may be written.",
+                ) from error
+        if found is None:
+            raise UnavailableError(f"The image {tag} was built, but the engine does not have it.")
+        return found
+
+    def _environment(self, recipe: _Recipe) -> None:
+        if recipe.fetch:
+            self._fetched(recipe)
+            return
+        self._say(f"building the image {recipe.tag} on {recipe.base.reference}")
+        labels = recipe.labels("environment") | {"mdbench.content": recipe.identity}
+        with _context(recipe.dockerfile, labels, self._say) as folder:
+            (folder / "wheels").mkdir()
+            lock = folder / "wheels" / "requirements.lock"
+            lock.write_text(recipe.lock, encoding="utf-8")
+            wheels.download(recipe.method, lock, lock.parent, recipe.base.target, self._say)
+            if recipe.system_packages:
+                _write_apt(folder / "apt", recipe.system_packages)
+            _open_to_all(folder)
+            try:
+                docker_cli.build(
+                    folder,
+                    recipe.tag,
+                    target="environment-with-packages" if recipe.system_packages else "environment",
+                    arguments={"BASE_IMAGE": recipe.base.reference},
+                    network=bool(recipe.system_packages),
+                    proxies=_proxies() if recipe.system_packages else {},
+                    on_line=self._say,
+                )
+            finally:
+                self._prune(recipe.identity)
+        self._check_base(recipe)
+
+    def _fetched(self, recipe: _Recipe) -> None:
+        """Make an environment, and on it what its program fetches (docker/fetching.Dockerfile)."""
+        under = replace(recipe, fetch="")
+        self._once(under.tag, under.identity, lambda: self._environment(under))
+        self._say(f"building the image {recipe.tag}: {recipe.method} fetches what no index has")
+        labels = recipe.labels("environment") | {"mdbench.content": recipe.identity}
+        with _context(dockerfile("fetching"), labels, self._say) as folder:
+            (folder / "fetch").mkdir()
+            (folder / "fetch" / "program.py").write_text(recipe.fetch, encoding="utf-8")
+            _write_authority(folder / "fetch")
+            _open_to_all(folder)
+            try:
+                docker_cli.build(
+                    folder,
+                    recipe.tag,
+                    arguments={"ENVIRONMENT": under.tag},
+                    network=True,
+                    proxies=_proxies(),
+                    on_line=self._say,
+                )
+            finally:
+                self._prune(recipe.identity)
+        self._check_base(recipe)
+
+    def _prune(self, identity: str) -> None:
+        """Remove the stages that the older builder leaves, with all wheels in them."""
+        try:
+            docker_cli.docker(
+                ["image", "prune", "--force", f"--filter=label=mdbench.stage={identity}"],
+                "The stages of the build cannot be removed",
+            )
+        except UnavailableError as error:
+            self._say(str(error))
+
+    def _check_base(self, recipe: _Recipe) -> None:
+        """Refuse an image that was built while its base's name moved on to another image.
+
+        The name it must be: BuildKit asks a registry for an id.
+        """
+        made = docker_cli.image(recipe.tag)
+        layers = tuple(made["RootFS"].get("Layers") or ()) if made else ()
+        if layers[: len(recipe.base.layers)] != recipe.base.layers:
+            if made:
+                docker_cli.docker(["image", "rm", recipe.tag], f"{recipe.tag} cannot be removed")
+            self._base = None
+            raise UnavailableError(
+                f"The base image {recipe.base.reference} was replaced during the build.",
+                "Run the same command again.",
+            )
+
+
+_PACKAGE_NAME = r"[a-z0-9][a-z0-9+.-]+"
+
+
+def _check_python(method: Method, base: Base) -> None:
+    wanted = python_range(method.name, method.spec.python)
+    try:
+        fits = wanted.contains(base.python.rstrip("+"))
+    except InvalidVersion:
+        fits = False
+    if not fits:
+        raise UnavailableError(
+            f"{method.name} needs Python {method.spec.python}, but the base image "
+            f"{base.reference} has Python {base.python}.",
+            "Name a base image with such a Python: MDBENCH_BASE_IMAGE=python:3.X-slim",
+        )
+
+
+def _image_of(tag: str, content: str) -> dict[str, Any] | None:
+    """Give an image if it is what its tag promises."""
+    found = docker_cli.image(tag)
+    labels = (found["Config"].get("Labels") or {}) if found else {}
+    return found if labels.get("mdbench.content") == content else None
+
+
+def _files_of(method: Method) -> dict[str, Path]:
+    """Give the files of a method's image by their names in the build's folder."""
+    inside = METHODS_IN_IMAGE.lstrip("/")
+    places = {f"{PATH_IN_IMAGE.lstrip('/')}/mdbench/worker": _PACKAGE / "worker"}
+    for folder in (*method.used, method.folder):
+        places[f"{inside}/{folder.relative_to(method.folder.parent).as_posix()}"] = folder
+    return {
+        f"{place}/{path.relative_to(folder).as_posix()}": path
+        for place, folder in places.items()
+        for path in files_of(folder)
+    }
+
+
+def _copy(files: Mapping[str, Path], folder: Path) -> dict[str, Path]:
+    """Copy a method's files into the build's folder; give the copies."""
+    copies = {name: folder / name for name in files}
+    for name, copy in copies.items():
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(files[name], copy)
+    (folder / PATH_IN_IMAGE.lstrip("/") / "mdbench" / "__init__.py").touch()
+    _open_to_all(folder)
+    return copies
+
+
+def _fingerprint(files: Mapping[str, Path]) -> str:
+    return sha256(
+        *(f"{name} {hashlib.sha256(path.read_bytes()).hexdigest()}" for name, path in files.items())
+    )
+
+
+@contextmanager
+def _context(
+    dockerfile: str, labels: Mapping[str, str], say: Callable[[str], None]
+) -> Iterator[Path]:
+    """Make the folder that is sent to the engine, for as long as it is needed.
+
+    It is claimed: what a run that is killed meanwhile leaves is removed when the next one starts.
+
+    The labels are filled in as one instruction: options of the command would be one each, which
+    takes the older builder a second in all.
+    """
+    pairs = " ".join(f"{name}={json.dumps(value)}" for name, value in labels.items())
+    filled = dockerfile.replace("LABEL mdbench=1\n", f"LABEL {pairs}\n")
+    filled = filled.replace("mdbench.stage=1\n", f"mdbench.stage={labels['mdbench.content']}\n")
+    scratch = Scratch(say)
+    try:
+        folder = scratch.path / "build"
+        folder.mkdir()
+        (folder / "Dockerfile").write_text(filled, encoding="utf-8")
+        yield folder
+    finally:
+        scratch.remove()
+
+
+def _open_to_all(folder: Path) -> None:
+    """Let every user read what goes into an image, whatever our umask is."""
+    for path in folder.rglob("*"):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+
+
+def _write_apt(folder: Path, packages: Sequence[str]) -> None:
+    folder.mkdir()
+    (folder / "packages").write_text("".join(f"{each}\n" for each in packages), encoding="utf-8")
+    _write_authority(folder)
+
+
+def _write_authority(folder: Path) -> None:
+    authority = read_pip_settings(sys.executable).get("cert") or os.environ.get("SSL_CERT_FILE")
+    if authority and Path(authority).expanduser().is_file():
+        shutil.copyfile(Path(authority).expanduser(), folder / "ca.pem")
+
+
+def _proxies() -> dict[str, str]:
+    names = ("http_proxy", "https_proxy", "no_proxy")
+    found = {name: os.environ.get(name) or os.environ.get(name.upper(), "") for name in names}
+    proxy = read_pip_settings(sys.executable).get("proxy", "")
+    if proxy and not (found["http_proxy"] or found["https_proxy"]):
+        found["http_proxy"] = found["https_proxy"] = proxy if "://" in proxy else f"http://{proxy}"
+    return {name: value for name, value in found.items() if value}
+
+
+def _docker_name(method_name: str) -> str:
+    """Give the part of a tag: unlike a method's name it may not end in a hyphen."""
+    return re.sub(r"[^a-z0-9]+", "-", method_name).strip("-")
+
+
+def _ignore(_line: str) -> None:
+    pass

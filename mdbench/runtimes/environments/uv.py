@@ -1,0 +1,340 @@
+"""Folders that are made once, and uv.
+
+What the set-up of the core environment (scripts/bootstrap.py) and the methods' environments
+share.  The set-up runs before anything is installed, hence this module needs the standard
+library only.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+from collections import deque
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mdbench.errors import UnavailableError
+from mdbench.runtimes.environments import manifest
+from mdbench.runtimes.environments.pip_settings import redact
+from mdbench.runtimes.environments.subprocesses import check_stopped, running
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from mdbench.runtimes.environments.pip_settings import UvSettings
+
+__all__ = [
+    "STAMP",
+    "cache_for_uv",
+    "claimed",
+    "compile_bytecode",
+    "discard",
+    "make_once",
+    "method_environments",
+    "run_uv",
+    "split_requirements",
+]
+
+_PROJECT = Path(__file__).resolve().parents[2]
+STAMP = ".mdbench-stamp"
+"""Marks an environment as ours; says what it was made for once it is whole."""
+_TAIL_LINES = 12
+_LOOK_SECONDS = 0.2
+_HIDDEN_FROM_UV = ("VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONHOME", "PYTHONPATH", "UV_PYTHON")
+"""Variables by which another environment that is active would get in the way."""
+_PLAIN_OUTPUT = {"UV_NO_PROGRESS": "1", "UV_NO_WRAP": "1", "NO_COLOR": "1"}
+
+
+def make_once(
+    prefix: Path,
+    key: str,
+    make: Callable[[], None],
+    on_line: Callable[[str], None],
+    *,
+    sealed: bool = False,
+) -> None:
+    """Fill a folder with a virtual environment, unless that was done for the same key before.
+
+    What an interrupted attempt left is cleared away.  Of several processes one makes the
+    environment, and the others wait for it.
+
+    Parameters
+    ----------
+    prefix
+        The folder.
+    key
+        All that the content depends on; a different key makes it anew.
+    make
+        Fills the folder, which is empty but for the stamp.
+    on_line
+        Told that another process is being waited for, or why it is made anew.
+    sealed
+        Whether nobody is to change what was made: it is read-only, and made anew if it is not what
+        it was.
+
+    Raises
+    ------
+    UnavailableError
+        If the folder cannot be written, or is there and was not made by us.
+    """
+
+    def usable(say: Callable[[str], None]) -> bool:
+        if not _is_whole(prefix, key):
+            return False
+        if change := sealed and manifest.change(prefix, but=STAMP):
+            say(f"{prefix.name} is made anew: {change}")
+        return not change
+
+    try:
+        if usable(_ignore):
+            return
+        prefix.parent.mkdir(parents=True, exist_ok=True)
+        with claimed(prefix, on_line):
+            if not usable(on_line):
+                _make(prefix, key, make, sealed=sealed)
+    except OSError as error:
+        raise UnavailableError(
+            f"{prefix} cannot be made: {error}.",
+            "See to it that the disk has space and that the folder may be written.",
+        ) from error
+
+
+def discard(prefix: Path, on_line: Callable[[str], None]) -> bool:
+    """Remove an environment that `make_once` made, whole or not; tell whether it was one."""
+    if not (prefix / STAMP).is_file():
+        return False
+    with claimed(prefix, on_line):
+        _empty(prefix)
+        shutil.rmtree(prefix)
+        manifest.forget(prefix)
+        _lock_file(prefix).unlink()
+    return True
+
+
+def method_environments(home: Path) -> Path:
+    """Give the folder below a home folder where the methods' environments are."""
+    return home.absolute() / "envs"
+
+
+def run_uv(
+    uv: str | Path,
+    arguments: Sequence[str | Path],
+    *,
+    settings: UvSettings,
+    cwd: Path,
+    failure: str,
+    on_line: Callable[[str], None] | None = None,
+    wrap: Callable[[list[str], dict[str, str]], list[str]] | None = None,
+    who: str = "uv",
+    most_lines: int = _TAIL_LINES,
+) -> None:
+    """Run uv, or another program as it is run.
+
+    Parameters
+    ----------
+    uv
+        The program.
+    arguments
+        Its arguments.
+    settings
+        What it is told besides.
+    cwd
+        Where it runs; relative names in `arguments` start here.
+    failure
+        What it means if uv fails, for the error.
+    on_line
+        Told each line that uv prints, without passwords.
+    wrap
+        Gives the command that runs it in a room, from its own and its environment.
+    who
+        What the program is called in errors.
+    most_lines
+        Of what it prints at the end, so many are told in errors.
+
+    Raises
+    ------
+    UnavailableError
+        If uv fails; holds the last lines that it printed.
+    """
+    inherited = {name: value for name, value in os.environ.items() if name not in _HIDDEN_FROM_UV}
+    command = [str(uv), *map(str, arguments)]
+    if command[1] == "pip":
+        command += settings.arguments
+    environment = cache_for_uv(inherited) | inherited | settings.environment | _PLAIN_OUTPUT
+    if wrap is not None:
+        command = wrap(command, environment)
+    tail: deque[str] = deque(maxlen=most_lines)
+    with running(
+        command,
+        cwd=cwd,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    ) as process:
+        assert process.stdout is not None  # noqa: S101 - for the type checker
+        for line in process.stdout:
+            shown = redact(line.rstrip())
+            if shown:
+                tail.append(shown)
+                if on_line:
+                    on_line(shown)
+    if process.returncode != 0:
+        raise UnavailableError(
+            "\n    ".join([f"{failure}; {who} says:", *tail]),
+            _advice(tail),
+            passing=not any(map(_FINAL.search, tail)),
+        )
+
+
+_FINAL = re.compile(
+    r"no solution found|not found in the package registry|no matching distribution|hash"
+    r"|no wheels? |no-build|building .* is disabled|requires-python|no interpreter found"
+    r"|failed to build|returned an error|exit (?:status|code)",
+    re.IGNORECASE,
+)
+"""What uv says where another try would only find the same again."""
+
+
+def _advice(said: Iterable[str]) -> str:
+    """Say what to do, by what uv said."""
+    text = "\n".join(said)
+    if "No space left" in text:
+        what = "Make room on the disk"
+    elif re.search(r"initialize cache|Permission denied|Read-only file system", text):
+        what = "See to it that the folder named above may be written (UV_CACHE_DIR sets another)"
+    else:
+        what = "Check the network and pip's settings (python3 -m pip config list)"
+    return f"{what}, then run the same command again."
+
+
+def cache_for_uv(environ: Mapping[str, str]) -> dict[str, str]:
+    """Say where uv keeps what it fetched: usually nothing, which is in the home folder.
+
+    Where that cannot be written, or there is none, it is a folder of the project's.
+    """
+    if environ.get("UV_CACHE_DIR") or environ.get("UV_NO_CACHE"):
+        return {}
+    home = environ.get("HOME", "")
+    usual = Path(environ.get("XDG_CACHE_HOME") or (Path(home) / ".cache" if home else "/"), "uv")
+    there = next(folder for folder in (usual, *usual.parents) if folder.exists())
+    if home and os.access(there, os.W_OK | os.X_OK) and _takes_files(there):
+        return {}
+    return {"UV_CACHE_DIR": str(_PROJECT / ".mdbench" / "uv-cache")}
+
+
+def _takes_files(folder: Path) -> bool:
+    """Try it: for root all may be written, /proc included."""
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
+
+
+def compile_bytecode(prefix: Path) -> None:
+    """Write the bytecode of all that is installed in an environment.
+
+    Workers write none, nor does a user who has set PYTHONDONTWRITEBYTECODE, and without it
+    SymPy alone takes 2 s to import instead of 0.5 s.  Tests, half of what there is to compile,
+    are left out, which uv's own option cannot do.
+    """
+    processes = min(8, len(os.sched_getaffinity(0)))
+    options = ["-q", "-j", str(processes), "-x", "/site-packages/.*/tests?/"]
+    # Isolated, lest PYTHONPYCACHEPREFIX put it elsewhere.  A package may ship a file that is
+    # no valid Python, so the exit status says nothing.
+    with running(
+        [str(prefix / "bin" / "python"), "-I", "-m", "compileall", *options, str(prefix / "lib")],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        process.wait()
+
+
+def split_requirements(text: str) -> dict[str, str]:
+    r"""Split the text of a lock into its requirements with their hashes, by package.
+
+    A package that is pinned differently for different Pythons keeps all its requirements.
+
+    Examples
+    --------
+    >>> split_requirements("numpy==2.0.0 \\\n    --hash=sha256:12\n    # via scipy\n")
+    {'numpy': 'numpy==2.0.0 \\\n    --hash=sha256:12\n'}
+    """
+    found: dict[str, str] = {}
+    name = ""
+    for line in text.splitlines(keepends=True):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        if not line[0].isspace():
+            name = re.split(r"[^\w.-]", line, maxsplit=1)[0].lower()
+        found[name] = found.get(name, "") + line
+    return found
+
+
+def _make(prefix: Path, key: str, make: Callable[[], None], *, sealed: bool) -> None:
+    stamp = prefix / STAMP
+    if prefix.is_dir() and any(prefix.iterdir()) and not stamp.is_file():
+        raise UnavailableError(
+            f"{prefix} is in the way: it was not made by mdbench.",
+            "Move it away or remove it, then run the same command again.",
+        )
+    prefix.mkdir(exist_ok=True)
+    stamp.write_text("", encoding="utf-8")
+    _empty(prefix)
+    make()
+    if sealed:
+        manifest.seal(prefix, but=STAMP)
+    stamp.write_text(key, encoding="utf-8")
+
+
+def _is_whole(prefix: Path, key: str) -> bool:
+    try:
+        made_for = (prefix / STAMP).read_text(encoding="utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    # A dangling link: the interpreter that it was made with has gone.
+    return made_for == key and (prefix / "bin" / "python").exists()
+
+
+@contextmanager
+def claimed(prefix: Path, on_line: Callable[[str], None]) -> Iterator[None]:
+    """Hold the lock of what is made at `prefix`, waiting for another process that has it."""
+    with _lock_file(prefix).open("a", encoding="utf-8") as file:
+        waiting = False
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if not waiting:
+                    on_line(f"waiting for another process that makes {prefix.name}")
+                waiting = True
+                check_stopped()
+                time.sleep(_LOOK_SECONDS)
+        yield
+
+
+def _lock_file(prefix: Path) -> Path:
+    return prefix.with_name(f"{prefix.name}.lock")
+
+
+def _empty(prefix: Path) -> None:
+    """Remove all but the stamp, so that a removal that is cut short can be taken up again."""
+    manifest.unseal(prefix)
+    for path in prefix.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        elif path.name != STAMP:
+            path.unlink()
+
+
+def _ignore(_line: str) -> None:
+    pass

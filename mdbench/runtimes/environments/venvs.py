@@ -1,0 +1,521 @@
+"""The methods' own environments: made by uv, each from its hashed lock, once."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import re
+import subprocess
+import sys
+import sysconfig
+import tomllib
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+from urllib.parse import unquote, urlsplit
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import Version
+from uv import find_uv_bin
+
+from mdbench.errors import MethodError, UnavailableError
+from mdbench.runtimes import bubblewrap
+from mdbench.runtimes.cgroups import make_group
+from mdbench.runtimes.heartbeat import filled
+from mdbench.runtimes.environments.uv import (
+    compile_bytecode,
+    make_once,
+    method_environments,
+    run_uv,
+    split_requirements,
+)
+from mdbench.runtimes.environments.pip_settings import read_pip_settings, redact, uv_settings
+from mdbench.runtimes.job_folder import Scratch, remove_tree
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from mdbench.runtimes.environments.pip_settings import UvSettings
+
+__all__ = [
+    "BUILD_LOCK",
+    "UV_FILE",
+    "Environment",
+    "lock_requirements",
+    "prepare",
+    "python_range",
+    "read_lock",
+    "uv_file",
+]
+
+_ANSWER_SECONDS = 10.0
+_FOR_UV = ("UV_", "SSL_")
+_NAMES = ("/etc/resolv.conf", "/etc/hosts", "/etc/ca-certificates")
+"""What the network needs of the machine."""
+
+UV_FILE = "uv.toml"
+"""Beside the lock: what a package does not say of itself and uv has to know."""
+BUILD_LOCK = "build.lock"
+"""Beside the lock: what builds need, pinned with hashes; made from ``build.in``."""
+_UV_KEYS = {"dependency-metadata", "extra-build-dependencies", "override-dependencies"}
+_BUILD_MB = 4096
+"""Memory that the builds of an environment may use together."""
+_REMOVAL_SECONDS = 300.0
+_EACH_LIMITED = f'ulimit -v {4 * _BUILD_MB * 1024}; exec "$@"'
+"""Where the kernel does not count them together: each by its addresses, of which uv takes many."""
+
+Wrap: TypeAlias = "Callable[[list[str], dict[str, str]], list[str]]"
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A virtual environment that is whole.
+
+    Attributes
+    ----------
+    prefix
+        Its folder.
+    python
+        Its interpreter.
+    lock_sha256
+        SHA-256 of the lock that it was made from.
+    python_version
+        The version of its interpreter, such as ``3.11.7``.
+    packages
+        The versions of all installed packages, by name.
+    """
+
+    prefix: Path
+    python: Path
+    lock_sha256: str
+    python_version: str
+    packages: dict[str, str] = field(repr=False)
+
+
+def prepare(
+    method_name: str,
+    lock: Path,
+    requires_python: str,
+    home: Path,
+    *,
+    build: bool = False,
+    fetch: Path | None = None,
+    on_line: Callable[[str], None] | None = None,
+) -> Environment:
+    """Make a method's environment, or find it made.
+
+    It lies at ``<home>/envs/<method>-<hash>``, where the hash covers the lock and the Python:
+    a lock that was edited gets a new environment, and the old one stays as it is.  It is read-only,
+    and made anew if it is no longer what was made.
+
+    Parameters
+    ----------
+    method_name
+        The method's name.
+    lock
+        Its ``requirements.lock``.
+    requires_python
+        The Pythons that it runs on, such as ``>=3.11``.
+    home
+        Folder below which environments are made.
+    build
+        Whether packages may be built from their sources, which runs code of theirs: in a room.
+        Else only wheels are installed.
+    fetch
+        A program that the environment's Python then runs, with the network, in a room, too.
+    on_line
+        Told what is being done, a line at a time; not called where there is nothing to do.
+
+    Raises
+    ------
+    MethodError
+        If the lock is missing, has no hashes or lacks NumPy, which the worker needs, if
+        `requires_python` cannot be read, or if there is no such program.
+    UnavailableError
+        If the environment cannot be made on this machine; holds what uv said.
+    """
+    lock_sha256 = hashlib.sha256(read_lock(method_name, lock)).hexdigest()
+    config = uv_file(lock)
+    build_lock = lock.absolute().with_name(BUILD_LOCK)
+    wanted = python_range(method_name, requires_python)
+    here_fits = wanted.contains(platform.python_version())
+    minor = sysconfig.get_python_version() if here_fits else "another"
+    key = f"{lock_sha256} {requires_python} {minor} {sysconfig.get_platform()}"
+    if fetch is not None and not fetch.is_file():
+        raise MethodError(f"{fetch} is missing.", "method.toml names it: fetch.")
+    for file in (config, build_lock, fetch):
+        if file is not None and file.is_file():
+            key += f" {hashlib.sha256(file.read_bytes()).hexdigest()}"
+    short_hash = hashlib.sha256(key.encode()).hexdigest()[:12]
+    prefix = method_environments(home) / f"{method_name}-{short_hash}"
+
+    def make(say: Callable[[str], None]) -> None:
+        say(f"making the environment of {method_name} in {prefix}")
+        settings = _settings()
+        if build and build_lock.is_file():
+            constraint = {"UV_BUILD_CONSTRAINT": str(build_lock)}
+            settings = replace(settings, environment=settings.environment | constraint)
+
+        def uv(arguments: list[str], failure: str, wrap: Wrap | None = None) -> None:
+            run_uv(
+                find_uv_bin(),
+                arguments,
+                settings=settings,
+                cwd=prefix,
+                failure=failure,
+                on_line=say,
+                wrap=wrap,
+            )
+
+        found = _running_python() if here_fits else _find_python(wanted)
+        # Only the path of a real interpreter is safe: uv gives up at a pyenv shim on PATH.
+        choice = ["--python", str(found)] if found else ["--managed-python", "-p", requires_python]
+        uv(
+            ["venv", "--quiet", "--no-project", "--allow-existing", *choice, str(prefix)],
+            f"{method_name} needs Python {requires_python}, which cannot be had",
+        )
+        # Copied, or what changes a file here would change the cache and other environments, too.
+        options = ["--require-hashes", "--link-mode", "copy", "--python", str(_python(prefix))]
+        options += [] if config is None else ["--config-file", str(config)]
+        options += ["--require-build-hashes"] if build and build_lock.is_file() else []
+        sync = ["pip", "sync", *options, str(lock.absolute())]
+        failure = f"The environment of {method_name} cannot be made"
+        if build:
+            with _building_room(prefix, lock.absolute(), Path(find_uv_bin()), say) as wrap:
+                uv(sync, failure, wrap)
+        else:
+            try:
+                uv([*sync, "--no-build"], failure)
+            except UnavailableError as error:
+                raise _told_of_builds(error) from None
+        if fetch is not None:
+            say(f"{method_name} fetches what no index has: {fetch.name}")
+            with _building_room(prefix, lock.absolute(), fetch.absolute(), say) as wrap:
+                run_uv(
+                    _python(prefix),
+                    [fetch.absolute()],
+                    settings=replace(settings, arguments=()),
+                    cwd=prefix,
+                    failure=f"What {method_name} needs besides packages cannot be fetched",
+                    on_line=say,
+                    wrap=wrap,
+                    who=fetch.name,
+                    most_lines=1,
+                )
+        compile_bytecode(prefix)
+
+    heard = on_line or _ignore
+    telling = filled(make, f"making the environment of {method_name}", prefix, lock, heard)
+    make_once(prefix, key, telling, heard, sealed=True)
+    return Environment(
+        prefix=prefix,
+        python=_python(prefix),
+        lock_sha256=lock_sha256,
+        python_version=_python_version(prefix),
+        packages=_packages(prefix),
+    )
+
+
+@contextmanager
+def _building_room(
+    prefix: Path, lock: Path, shown: Path, say: Callable[[str], None]
+) -> Iterator[Wrap]:
+    """Give what runs in a room with the network and the environment, and nothing of the user's.
+
+    Parameters
+    ----------
+    shown
+        What is run: uv, or a program of the method's.
+
+    Raises
+    ------
+    UnavailableError
+        If there are no rooms here.
+    """
+    if trouble := bubblewrap.trouble():
+        raise UnavailableError(
+            f"{prefix.name} is to be built, which needs bubblewrap: {trouble}.",
+            "Install it (on Debian and Ubuntu: apt install bubblewrap), or pin versions that have "
+            "wheels and leave build = true out of method.toml.",
+        )
+    scratch = Scratch(say)
+    inside = f"{bubblewrap.INSIDE}/build"
+    (scratch.path / "build").mkdir()
+    group = make_group()
+    limited = group is not None and group.limit(_BUILD_MB)
+
+    def wrap(command: list[str], environment: dict[str, str]) -> list[str]:
+        kept = {
+            name: value
+            for name, value in environment.items()
+            if name.startswith(_FOR_UV) or name.lower().endswith("_proxy") or name == "PATH"
+        }
+        if told := [name for name, value in kept.items() if _is_secret(name, value)]:
+            raise UnavailableError(
+                f"{prefix.name} is to be built, and code of its packages would see the password in "
+                f"{', '.join(sorted(told))} (for uv, or from pip's settings).",
+                "Use an index and a proxy without a password; or make wheels of the packages once, "
+                "name their folder (PIP_FIND_LINKS), and leave build = true out of method.toml.",
+            )
+        places = [shown, lock, _python(prefix).resolve().parent.parent]
+        beside = (lock.with_name(name) for name in (UV_FILE, BUILD_LOCK))
+        places += [file for file in beside if file.is_file()]
+        places += [Path(each) for each in (*_NAMES, *_named_files(kept)) if Path(each).exists()]
+        if not limited:
+            command = ["/bin/sh", "-c", _EACH_LIMITED, "sh", *command]
+        wrapped = bubblewrap.wrap(
+            command,
+            read_only={},
+            writable={str(prefix): prefix, inside: scratch.path / "build"},
+            environment=kept
+            | dict.fromkeys(("HOME", "TMPDIR"), inside)
+            | {"UV_CACHE_DIR": f"{inside}/cache", "UV_LINK_MODE": "copy"},
+            same_place=[place for place in places if not place.is_relative_to("/usr")],
+            network=True,
+        )
+        return wrapped if group is None else group.joining(wrapped)
+
+    try:
+        yield wrap
+    finally:
+        if group is not None:
+            group.remove()
+        # A cache of many thousand files takes longer than what a job leaves is given.
+        remove_tree(scratch.path / "build", _REMOVAL_SECONDS)
+        scratch.remove()
+
+
+def _is_secret(name: str, value: str) -> bool:
+    return redact(value) != value or name.endswith(("_PASSWORD", "_TOKEN"))
+
+
+def _named_files(environment: Mapping[str, str]) -> list[str]:
+    """Give the certificates and the folders of packages that uv is told of."""
+    found = [value for name, value in environment.items() if name.startswith("SSL_")]
+    links = map(urlsplit, environment.get("UV_FIND_LINKS", "").split(","))
+    return [*found, *(unquote(link.path) for link in links if link.scheme in {"", "file"})]
+
+
+def _told_of_builds(error: UnavailableError) -> UnavailableError:
+    """Say what to do where only wheels are installed and one is missing."""
+    if "wheel" not in error.message:
+        return error
+    return UnavailableError(
+        error.message,
+        "Only wheels are installed. Pin a version that has one, or let it be built from its "
+        "sources in a room: build = true in method.toml.",
+        passing=error.passing,
+    )
+
+
+def lock_requirements(
+    requirements_in: Path,
+    output: Path,
+    requires_python: str,
+    *,
+    options: Sequence[str] = (),
+) -> None:
+    """Pin requirements and all that they need, with hashes, for every platform.
+
+    What `output` pins already stays where it can.  Only the default index is asked at first:
+    an extra one that has a few files of a package would hide the hashes of all its others.
+
+    Parameters
+    ----------
+    requirements_in
+        The requirements, or a ``pyproject.toml``.
+    output
+        The lock to write; it names no host.
+    requires_python
+        The Pythons that it is to hold for; must have a lower bound.
+    options
+        More options of ``uv pip compile``.
+
+    Raises
+    ------
+    MethodError
+        If there are no requirements, or if `requires_python` has no lower bound.
+    UnavailableError
+        If no set of packages fits, or the index cannot be reached.
+    """
+    if not requirements_in.is_file():
+        raise MethodError(
+            f"{requirements_in} is missing.", "Write a package a line into it; numpy is needed."
+        )
+    folder = requirements_in.absolute().parent
+    arguments = ["pip", "compile", "--quiet", "--universal", "--generate-hashes"]
+    arguments += ["--python-version", _lowest_python(requires_python, requirements_in)]
+    arguments += ["--python", str(_running_python())]
+    if (config := uv_file(requirements_in)) is not None:
+        arguments += ["--config-file", str(config)]
+    arguments += ["--output-file", os.path.relpath(output.absolute(), folder)]
+    arguments += [*options, requirements_in.name]
+    settings = _settings()
+
+    def compile_lock(**indexes: str) -> None:
+        origin = {"UV_CUSTOM_COMPILE_COMMAND": "scripts/lock"}
+        environment = {**settings.environment, **origin, **indexes}
+        run_uv(
+            find_uv_bin(),
+            arguments,
+            settings=replace(settings, environment=environment),
+            cwd=folder,
+            failure=f"{requirements_in} cannot be locked",
+        )
+
+    try:
+        compile_lock(UV_INDEX="", UV_FIND_LINKS="")
+    except UnavailableError:
+        compile_lock()
+
+
+def _settings() -> UvSettings:
+    return uv_settings(read_pip_settings(sys.executable), os.environ)
+
+
+def read_lock(method_name: str, lock: Path) -> bytes:
+    """Read a method's lock.
+
+    Raises
+    ------
+    MethodError
+        If it is missing, has no hashes, or lacks NumPy, which the worker needs.
+    """
+    source = lock.with_suffix(".in")
+    type_this = f"type: scripts/lock {method_name}"
+    try:
+        content = lock.read_bytes()
+    except FileNotFoundError:
+        raise MethodError(
+            f"{lock} is missing.",
+            f"To make it from {source.name}, {type_this}"
+            if source.is_file()
+            else f"Write a package a line into {source}, numpy among them; then {type_this}",
+        ) from None
+    requirements = split_requirements(content.decode(errors="replace"))
+    if "numpy" not in requirements:
+        raise MethodError(
+            f"{lock} has no numpy, which the worker of every method needs.",
+            f"Add numpy to {source.name}; then {type_this}",
+        )
+    bare = [name for name, lines in requirements.items() if "--hash=" not in lines]
+    if bare:
+        raise MethodError(
+            f"{lock} has no hashes for {', '.join(bare)}.",
+            f"A lock is made from {source.name}, not written by hand; {type_this}",
+        )
+    return content
+
+
+def uv_file(beside: Path) -> Path | None:
+    """Find the method's own settings for uv, of which a few are allowed; None if there are none.
+
+    Parameters
+    ----------
+    beside
+        Its lock, or its requirements.
+
+    Raises
+    ------
+    MethodError
+        If it cannot be read, or sets what is the user's to set.
+    """
+    file = beside.absolute().with_name(UV_FILE)
+    try:
+        content = tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise MethodError(f"{file} cannot be read: {error}.") from None
+    if others := content.keys() - _UV_KEYS:
+        raise MethodError(
+            f"{file}: unknown key {min(others)!r}.",
+            f"Allowed are {', '.join(sorted(_UV_KEYS))}; all else, such as an index, is the "
+            "user's to set.",
+        )
+    return file
+
+
+def python_range(method_name: str, requires_python: str) -> SpecifierSet:
+    """Read the Pythons that a method runs on.
+
+    Raises
+    ------
+    MethodError
+        If they cannot be read.
+    """
+    try:
+        return SpecifierSet(requires_python, prereleases=True)
+    except InvalidSpecifier:
+        raise MethodError(
+            f"{method_name}: python = {requires_python!r} is no range of Pythons.",
+            "Write it like '>=3.11' or '>=3.9,<3.12' in method.toml.",
+        ) from None
+
+
+def _lowest_python(requires_python: str, where: Path) -> str:
+    bounds = re.findall(r"(?:>=|==|~=)\s*(\d+\.\d+)", requires_python)
+    if not bounds:
+        raise MethodError(
+            f"{where} cannot be locked: {requires_python!r} has no lowest Python.",
+            "Give the range a lower bound, like '>=3.11'.",
+        )
+    return str(max(map(Version, bounds)))
+
+
+def _running_python() -> Path:
+    """Give the interpreter below the environment that we run in.
+
+    Links are resolved, so that an environment notices when its interpreter is replaced by one
+    of another version.
+    """
+    return Path(getattr(sys, "_base_executable", sys.executable)).resolve()
+
+
+def _find_python(wanted: SpecifierSet) -> Path | None:
+    """Look for the newest fitting interpreter on PATH; one that does not answer is passed over."""
+    for minor in range(20, 7, -1):
+        for folder in os.get_exec_path():
+            candidate = Path(folder) / f"python3.{minor}"
+            if candidate.is_file() and os.access(candidate, os.X_OK):
+                version, _, path = _ask(candidate).partition(" ")
+                if path and wanted.contains(version):
+                    return Path(path).resolve()
+    return None
+
+
+def _ask(candidate: Path) -> str:
+    question = "import platform, sys; print(platform.python_version(), sys._base_executable)"
+    try:
+        return subprocess.run(
+            [candidate, "-I", "-c", question],
+            capture_output=True,
+            text=True,
+            timeout=_ANSWER_SECONDS,
+            check=True,
+        ).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return ""
+
+
+def _python(prefix: Path) -> Path:
+    return prefix / "bin" / "python"
+
+
+def _python_version(prefix: Path) -> str:
+    text = (prefix / "pyvenv.cfg").read_text(encoding="utf-8")
+    found = re.search(r"^version(?:_info)?\s*=\s*(\S+)", text, re.MULTILINE)
+    return found[1] if found else ""
+
+
+def _packages(prefix: Path) -> dict[str, str]:
+    """Read names and versions off the names of the ``dist-info`` folders."""
+    names = [path.name for path in prefix.glob("lib/python*/site-packages/*.dist-info")]
+    pairs = [name.removesuffix(".dist-info").rpartition("-") for name in names]
+    return {name.replace("_", "-").lower(): version for name, _, version in sorted(pairs)}
+
+
+def _ignore(_line: str) -> None:
+    pass
