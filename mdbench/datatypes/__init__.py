@@ -1,22 +1,21 @@
-"""The kinds of problems, found by looking at the modules of this folder.
+"""The kinds of problems, found by looking at the folders in this one.
 
-A module other than ``base``, the seam, is a data type of its own name; its ``DATA_TYPE`` is the
-class.  The folders that ``$MDBENCH_DATATYPES`` names (separated as in ``$PATH``) are looked at,
-too.  What several data types use is in the package ``shared``, what passes the seam in ``seam``.
+A folder with a module ``data_type`` is a data type of the folder's name; the module's ``DATA_TYPE``
+is the class.  The folders that ``$MDBENCH_DATATYPES`` names (separated as in ``$PATH``) are looked
+at, too.  What all data types share whose answers are equations is in ``equations``.
 """
 
 from __future__ import annotations
 
 import os
 from importlib import import_module
-from pkgutil import iter_modules
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mdbench.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
     from mdbench.datatypes.base import DataType
 
@@ -27,8 +26,9 @@ __path__ = [*__path__, *filter(None, os.environ.get("MDBENCH_DATATYPES", "").spl
 
 def names() -> list[str]:
     """Give the names of all data types, without importing any."""
-    modules = (module.name for module in iter_modules(__path__) if not module.ispkg)
-    return sorted(name for name in modules if name != "base" and not name.startswith("_"))
+    return sorted(
+        file.parent.name for place in __path__ for file in Path(place).glob("*/data_type.py")
+    )
 
 
 def classes(wanted: Iterable[str] | None = None) -> list[type[DataType[Any, Any]]]:
@@ -62,5 +62,6 @@ def find(name: str, systems: Path, cache: Path) -> DataType[Any, Any]:
 
 
 def _class(name: str) -> type[DataType[Any, Any]]:
-    data_type: type[DataType[Any, Any]] = import_module(f"{__name__}.{name}").DATA_TYPE
+    module = import_module(f"{__name__}.{name}.data_type")
+    data_type: type[DataType[Any, Any]] = module.DATA_TYPE
     return data_type

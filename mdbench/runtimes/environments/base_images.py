@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Base", "at_hand", "dockerfile", "find", "sha256"]
 
-_DOCKERFILES = Path(__file__).resolve().parents[2] / "docker"
+_DOCKERFILES = Path(__file__).resolve().parents[3] / "docker"
 _OWN_BASE = "mdbench-base"
 _PULL_SECONDS = 1800.0
 _BASE_HINT = (

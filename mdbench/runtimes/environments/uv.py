@@ -41,7 +41,7 @@ __all__ = [
     "split_requirements",
 ]
 
-_PROJECT = Path(__file__).resolve().parents[2]
+_PROJECT = Path(__file__).resolve().parents[3]
 STAMP = ".mdbench-stamp"
 """Marks an environment as ours; says what it was made for once it is whole."""
 _TAIL_LINES = 12

@@ -1,0 +1,1 @@
+"""Where jobs run: on this machine, on a Dask cluster, or on SLURM."""

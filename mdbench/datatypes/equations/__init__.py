@@ -1,0 +1,1 @@
+"""What all data types share whose answers are equations: evaluation, selection, terms, files."""

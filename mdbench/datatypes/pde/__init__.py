@@ -1,0 +1,1 @@
+"""Partial differential equations, known by a sampled field."""

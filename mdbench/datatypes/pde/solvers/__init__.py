@@ -1,0 +1,1 @@
+"""How the fields of the data type pde are made."""

@@ -1,0 +1,1 @@
+"""Measured tables, the laws that people found in them, folds, and dimensions."""

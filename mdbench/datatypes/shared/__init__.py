@@ -1,1 +1,0 @@
-"""What data types have in common; a package, and so no data type itself."""

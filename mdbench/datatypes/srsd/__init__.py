@@ -1,0 +1,1 @@
+"""Laws of physics, known by samples of their variables."""

@@ -1,0 +1,1 @@
+"""Surfaces in three dimensions, known by points on them."""

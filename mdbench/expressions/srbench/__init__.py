@@ -1,0 +1,1 @@
+"""The comparison of SRBench: symbolic solutions and edit distances of trees."""

@@ -1,1 +1,0 @@
-"""Measured tables: reading them, the laws that people found in them, folds, and dimensions."""

@@ -1,0 +1,1 @@
+"""How the environments of methods are made: virtual environments and container images."""

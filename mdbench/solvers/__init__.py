@@ -1,1 +1,0 @@
-"""What turns a system into arrays."""
