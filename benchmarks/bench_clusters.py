@@ -32,9 +32,9 @@ from clusters import open_here, outcome, place_with, plan_of  # noqa: E402
 from house import HereRuntime, Quiet  # noqa: E402
 
 from mdbench.backends.dask import DaskCluster  # noqa: E402
-from mdbench.runs.execute import execute  # noqa: E402
-from mdbench.backends.slurm import Slurm  # noqa: E402
 from mdbench.backends.local import Threads  # noqa: E402
+from mdbench.backends.slurm import Slurm  # noqa: E402
+from mdbench.runs.execute import execute  # noqa: E402
 from mdbench.workspace import Workspace  # noqa: E402
 
 if TYPE_CHECKING:

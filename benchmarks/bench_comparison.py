@@ -16,11 +16,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mdbench.datatypes.srsd.laws import draw, read_problem
 from mdbench.errors import EquationError
 from mdbench.expressions import parse
 from mdbench.expressions.srbench import compare as comparison
-from mdbench.expressions.srbench.compare import POSITIVE, normalized_edit_distance, symbolic_solution
-from mdbench.datatypes.srsd.laws import draw, read_problem
+from mdbench.expressions.srbench.compare import (
+    POSITIVE,
+    normalized_edit_distance,
+    symbolic_solution,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,8 +15,17 @@ import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mdbench.datatypes.derivation import GeneratorSettings, calculation, generate, make_all, read_settings, record, replay, variable_renaming
-from mdbench.datatypes.derivation import texts
+from mdbench.datatypes.derivation import (
+    GeneratorSettings,
+    calculation,
+    generate,
+    make_all,
+    read_settings,
+    record,
+    replay,
+    texts,
+    variable_renaming,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable

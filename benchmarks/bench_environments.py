@@ -16,8 +16,8 @@ from pathlib import Path
 
 from mdbench.errors import MdbenchError
 from mdbench.methods import find
-from mdbench.runtimes.environments.venvs import prepare
 from mdbench.runtimes.environments.uv import discard
+from mdbench.runtimes.environments.venvs import prepare
 
 ALGORITHMS = Path(__file__).resolve().parent.parent / "algorithms"
 METHODS = (

@@ -29,8 +29,8 @@ from mdbench.protocols import Protocol  # noqa: E402
 from mdbench.worker import Problem  # noqa: E402
 
 if TYPE_CHECKING:
-    from mdbench.datatypes.seam.answers import Offer
     from mdbench.datatypes.equations.base import EquationTask
+    from mdbench.datatypes.seam.answers import Offer
 
 LEVELS = (None, 40.0, 30.0, 20.0)
 MOST = 12

@@ -24,11 +24,11 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parent / "tests")]
 
 from house import HereRuntime, Quiet, add_method, workspace  # noqa: E402
 
+from mdbench.backends.node import NodeOrder  # noqa: E402
+from mdbench.backends.shards import ShardFiles, merge  # noqa: E402
 from mdbench.records import RecordStore  # noqa: E402
 from mdbench.runs.execute import execute  # noqa: E402
-from mdbench.backends.node import NodeOrder  # noqa: E402
 from mdbench.runs.plan import RunOptions, make_plan  # noqa: E402
-from mdbench.backends.shards import ShardFiles, merge  # noqa: E402
 
 
 def main(pieces: int = 100, records: int = 1000) -> None:

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING
 from bench_comparison import pairs as drawn_pairs
 from labelled import Pair, answers, ends, laws, pairs
 
-from mdbench.expressions.srbench.compare import srbench_solution, symbolic_solution
 from mdbench.expressions.fidelity.compare import Verdict, compare
 from mdbench.expressions.fidelity.skeleton import same_skeleton
+from mdbench.expressions.srbench.compare import srbench_solution, symbolic_solution
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:

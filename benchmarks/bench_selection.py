@@ -38,8 +38,8 @@ from mdbench.worker import Problem  # noqa: E402
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mdbench.datatypes.seam.questions import Part
     from mdbench.datatypes.equations.base import EquationTask
+    from mdbench.datatypes.seam.questions import Part
 
 METHODS = {
     "ode": ("sindy", "trajectory"),

@@ -16,18 +16,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 import pandas as pd
 from pydantic import AwareDatetime, BaseModel
 
+from mdbench.backends.select import open_backend
 from mdbench.drawing.numbers import counted
 from mdbench.errors import UsageError, did_you_mean
 from mdbench.expressions.scores import Comparison, compare
 from mdbench.protocols import Protocol
 from mdbench.records import Budget, LlmUse, Measured, Record, RecordStore, Selection
-from mdbench.backends.select import open_backend
-from mdbench.runs.execute import execute
 from mdbench.runs.catalog import Inventory
+from mdbench.runs.execute import execute
 from mdbench.runs.notify import notifying
+from mdbench.runs.options import read_words, words_of
 from mdbench.runs.plan import make_plan
 from mdbench.runs.study import asked_for
-from mdbench.runs.options import read_words, words_of
 from mdbench.runtimes.select import open_runtime
 from mdbench.workspace import Workspace
 

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any
 
 from mdbench.cli.reporting import compare, write
 from mdbench.datatypes.real.data_type import MARGIN
-from mdbench.drawing.numbers import duration, fixed, noise_name
-from mdbench.drawing.svg import COLOURS, HEIGHT, LEFT, RIGHT, WIDTH, marker
 from mdbench.datatypes.real.pooling import recovery_table
 from mdbench.datatypes.real.problem import read_measurements
+from mdbench.drawing.numbers import duration, fixed, noise_name
+from mdbench.drawing.svg import COLOURS, HEIGHT, LEFT, RIGHT, WIDTH, marker
 from mdbench.reports import markdown
 from mdbench.reports.combine import flatten, read_rows, write_table
 from mdbench.reports.entries import marked

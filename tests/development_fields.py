@@ -14,8 +14,8 @@ import numpy as np
 
 from mdbench.data.field import Field
 from mdbench.data.noise import add_noise
-from mdbench.datatypes.pde.tasks import PdeDataset, Rows
 from mdbench.datatypes.pde.solvers.spectral import etdrk4
+from mdbench.datatypes.pde.tasks import PdeDataset, Rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

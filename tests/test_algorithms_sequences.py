@@ -15,8 +15,6 @@ from house import ROOT, HereRuntime, Quiet, imported
 
 from mdbench import datatypes
 from mdbench.authoring.check import check_method
-from mdbench.datatypes.seam.answers import RawAnswer
-from mdbench.datatypes.seam.questions import Part
 from mdbench.datatypes.derivation.calculus import calculation
 from mdbench.datatypes.derivation.generation import generate
 from mdbench.datatypes.derivation.perturbations import (
@@ -26,6 +24,8 @@ from mdbench.datatypes.derivation.perturbations import (
 )
 from mdbench.datatypes.derivation.settings import GeneratorSettings
 from mdbench.datatypes.derivation.texts import texts, trees
+from mdbench.datatypes.seam.answers import RawAnswer
+from mdbench.datatypes.seam.questions import Part
 from mdbench.methods import load
 from mdbench.protocols import Protocol
 from mdbench.runs.execute import execute

@@ -17,12 +17,12 @@ import pytest
 from house import known
 
 from mdbench import children
+from mdbench.datatypes.ode import simulation
+from mdbench.datatypes.ode.simulation import simulate
 from mdbench.errors import EquationError, ScorerError
 from mdbench.expressions import counter, parse
 from mdbench.expressions.srbench import compare as comparison
 from mdbench.expressions.srbench.compare import POSITIVE, symbolic_solution
-from mdbench.datatypes.ode import simulation
-from mdbench.datatypes.ode.simulation import simulate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

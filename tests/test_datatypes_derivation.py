@@ -12,11 +12,11 @@ import pytest
 from house import ROOT, HereRuntime, Quiet, add_method, workspace
 
 from mdbench import datatypes
-from mdbench.datatypes.seam.answers import Proposal, RawAnswer
-from mdbench.datatypes.seam.pictures import Room, Shown
 from mdbench.datatypes.derivation.labels import accuracy, bootstrap_difference, f1
 from mdbench.datatypes.derivation.leak_probe import probe
 from mdbench.datatypes.derivation.records import read_record
+from mdbench.datatypes.seam.answers import Proposal, RawAnswer
+from mdbench.datatypes.seam.pictures import Room, Shown
 from mdbench.errors import AnswerError, DataError, UsageError
 from mdbench.protocols import Protocol
 from mdbench.records import Status
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from mdbench.datatypes.derivation.data_type import DerivationType, Sequences
-    from mdbench.datatypes.seam.questions import Task
     from mdbench.datatypes.derivation.perturbation_scores import SequenceRows
+    from mdbench.datatypes.seam.questions import Task
 
 TINY = "structured-2-tiny"
 ECHO = """

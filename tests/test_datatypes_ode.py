@@ -21,18 +21,18 @@ from mdbench.data.smoothing import smooth
 from mdbench.data.trajectory import Trajectory
 from mdbench.datatypes.ode import data_type as ode
 from mdbench.datatypes.ode.data_type import Ode, OdeDataset
+from mdbench.datatypes.ode.systems import OdeSystem, integrate
 from mdbench.datatypes.seam.answers import Proposal, RawAnswer
 from mdbench.errors import DataError, UsageError
 from mdbench.expressions import parse
 from mdbench.protocols import Protocol
-from mdbench.datatypes.ode.systems import OdeSystem, integrate
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from mdbench.datatypes.base import Source
-    from mdbench.datatypes.seam.questions import Part
     from mdbench.datatypes.equations.base import EquationTask
+    from mdbench.datatypes.seam.questions import Part
 
     Array = NDArray[np.float64]
 

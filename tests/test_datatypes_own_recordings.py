@@ -13,10 +13,11 @@ from house import HereRuntime, add_method, number, workspace
 from mdbench.cli import main
 from mdbench.data.smoothing import smooth
 from mdbench.data.trajectory import Trajectory, named_columns
+from mdbench.datatypes.equations.selection import Increments
 from mdbench.datatypes.ode.data_type import Ode, OdeDataset
+from mdbench.datatypes.ode.simulation import simulate
 from mdbench.datatypes.seam.answers import RawAnswer
 from mdbench.datatypes.seam.questions import Background
-from mdbench.datatypes.equations.selection import Increments
 from mdbench.errors import DataError, UsageError
 from mdbench.expressions import parse
 from mdbench.language_models.views import prompt_view
@@ -25,7 +26,6 @@ from mdbench.records import RecordStore
 from mdbench.runs.catalog import Inventory
 from mdbench.runs.rescore import rescored
 from mdbench.runtimes import select as choose
-from mdbench.datatypes.ode.simulation import simulate
 
 if TYPE_CHECKING:
     from mdbench.datatypes.equations.base import EquationTask

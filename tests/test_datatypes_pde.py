@@ -18,14 +18,14 @@ from mdbench.data.field import Field
 from mdbench.data.noise import SNR_LEVELS_DB, add_noise
 from mdbench.data.npz import read_field
 from mdbench.datatypes.pde import data_type as pde
+from mdbench.datatypes.pde import generators as fields
 from mdbench.datatypes.pde.data_type import Pde, PdeDataset
-from mdbench.datatypes.seam.answers import Proposal, RawAnswer
-from mdbench.datatypes.pde.weak_form import smoothed_field
+from mdbench.datatypes.pde.systems import read_system
 from mdbench.datatypes.pde.tasks import Rows
+from mdbench.datatypes.pde.weak_form import smoothed_field
+from mdbench.datatypes.seam.answers import Proposal, RawAnswer
 from mdbench.errors import DataError, UsageError
 from mdbench.protocols import Protocol
-from mdbench.datatypes.pde import generators as fields
-from mdbench.datatypes.pde.systems import read_system
 
 if TYPE_CHECKING:
     from mdbench.datatypes.base import Source

@@ -14,22 +14,22 @@ from hypothesis import strategies as st
 
 from mdbench.data.field import Field
 from mdbench.datatypes import find
-from mdbench.datatypes.seam.answers import Proposal, RawAnswer
 from mdbench.datatypes.equations import selection as evidence_module
 from mdbench.datatypes.equations import terms
 from mdbench.datatypes.equations.base import CONTRADICTION, Remembered
+from mdbench.datatypes.ode.systems import integrate, read_system
 from mdbench.datatypes.pde.tasks import PdeDataset, Rows
+from mdbench.datatypes.seam.answers import Proposal, RawAnswer
 from mdbench.errors import AnswerError, EquationError
 from mdbench.expressions import parse
 from mdbench.protocols import Protocol
-from mdbench.datatypes.ode.systems import integrate, read_system
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from mdbench.datatypes.base import DataType
-    from mdbench.datatypes.seam.answers import Scores
     from mdbench.datatypes.equations.base import EquationTask
+    from mdbench.datatypes.seam.answers import Scores
 
 STRICT, PUBLISHED = Protocol.STRICT, Protocol.PUBLISHED
 TRUTH = ("u0*(1.84 - 1.45*u1)", "1.62*u0*u1 - 3*u1")

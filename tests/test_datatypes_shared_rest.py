@@ -11,10 +11,10 @@ from scipy.integrate import solve_ivp
 
 from mdbench.data.field import Field
 from mdbench.data.npz import write_field
+from mdbench.datatypes.equations.rest import STILL, Course, at_rest
 from mdbench.datatypes.ode.data_type import Ode
 from mdbench.datatypes.pde.data_type import Pde
 from mdbench.datatypes.seam.answers import RawAnswer
-from mdbench.datatypes.shared.rest import STILL, Course, at_rest
 from mdbench.protocols import Protocol
 
 if TYPE_CHECKING:

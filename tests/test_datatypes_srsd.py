@@ -12,8 +12,8 @@ from mdbench.datatypes.srsd.data_type import Ask, Srsd, SrsdDataset
 from mdbench.errors import DataError, UsageError
 from mdbench.expressions import parse
 from mdbench.expressions.compensated_eval import accurate_values
-from mdbench.expressions.srbench.compare import symbolic_solution
 from mdbench.expressions.grammar import read
+from mdbench.expressions.srbench.compare import symbolic_solution
 from mdbench.metrics import nmse, r2
 from mdbench.protocols import Protocol
 from mdbench.records import RecordStore, Status

@@ -14,9 +14,10 @@ from house import ROOT, HereRuntime, Quiet, add_method, number, workspace
 
 from mdbench.datatypes.seam.answers import Proposal, RawAnswer
 from mdbench.datatypes.seam.pictures import Room, Shown
-from mdbench.datatypes.surface.selection import FirstSteps
-from mdbench.datatypes.surface.datasets import SurfaceAsk, SurfaceDataset
 from mdbench.datatypes.surface.data_type import SurfaceType
+from mdbench.datatypes.surface.datasets import SurfaceAsk, SurfaceDataset
+from mdbench.datatypes.surface.selection import FirstSteps
+from mdbench.datatypes.surface.tables import WORST
 from mdbench.errors import AnswerError, DataError, UsageError
 from mdbench.protocols import Protocol
 from mdbench.records import RecordStore, Status
@@ -24,7 +25,6 @@ from mdbench.runs.execute import execute
 from mdbench.runs.plan import RunOptions, make_plan
 from mdbench.runs.reproduce import differences, plans_of
 from mdbench.runs.scorer import sources
-from mdbench.datatypes.surface.tables import WORST
 
 if TYPE_CHECKING:
     from mdbench.datatypes.seam.answers import Scores

@@ -22,7 +22,11 @@ from mdbench.datatypes.derivation.operators import (
     is_valid,
     replay,
 )
-from mdbench.datatypes.derivation.perturbations import alternative_results, expression_exchange, renamed
+from mdbench.datatypes.derivation.perturbations import (
+    alternative_results,
+    expression_exchange,
+    renamed,
+)
 from mdbench.datatypes.derivation.premises import expression
 from mdbench.datatypes.derivation.steps import Derivation, Sides, Step, elements
 from mdbench.datatypes.derivation.texts import texts

@@ -17,8 +17,7 @@ from hypothesis import settings as within
 from hypothesis import strategies as st
 
 from mdbench import children
-from mdbench.datatypes.derivation import calculus
-from mdbench.datatypes.derivation import making
+from mdbench.datatypes.derivation import calculus, making
 from mdbench.datatypes.derivation.calculus import Calculation, calculate, calculation
 from mdbench.datatypes.derivation.classes import class_of, split_of
 from mdbench.datatypes.derivation.distance import damerau_levenshtein

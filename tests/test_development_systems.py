@@ -12,8 +12,8 @@ import pytest
 import sympy
 
 from mdbench.datatypes.ode.data_type import Ode
-from mdbench.runs.plan import select_names
 from mdbench.datatypes.ode.systems import FORMS, OdeSystem, integrate, read_system
+from mdbench.runs.plan import select_names
 
 FOLDER = Path(__file__).parent.parent / "datasets" / "ode"
 ODEBENCH = [read_system(path) for path in sorted(FOLDER.glob("*.toml"))]

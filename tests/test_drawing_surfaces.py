@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from pngs import decode
 
-from mdbench.datatypes.surface.plots import SIZE, surface_pictures, view
 from mdbench.datatypes.surface.clouds import Shape, true_points
+from mdbench.datatypes.surface.plots import SIZE, surface_pictures, view
 
 BOX = ((-5.0, 5.0),) * 3
 BOWL = Shape("explicit", ("x", "y"), ("x**2 + y**2",), BOX[:2])

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from house import ROOT
 
+from mdbench.datatypes.srsd.laws import draw, read_problem
 from mdbench.expressions import parse
 from mdbench.expressions.compensated_eval import accurate_values
 from mdbench.expressions.grammar import read
-from mdbench.datatypes.srsd.laws import draw, read_problem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -9,6 +9,7 @@ import sympy
 from house import ROOT, is_running, known
 
 from mdbench.children import Child
+from mdbench.datatypes.srsd.laws import read_problem
 from mdbench.errors import EquationError
 from mdbench.expressions import counter, parse
 from mdbench.expressions.srbench import compare as comparison
@@ -19,7 +20,6 @@ from mdbench.expressions.srbench.compare import (
     srbench_solution,
     symbolic_solution,
 )
-from mdbench.datatypes.srsd.laws import read_problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,13 +7,13 @@ import pytest
 import sympy
 from house import ROOT
 
+from mdbench.datatypes.ode.systems import OdeSystem, read_system
 from mdbench.errors import EquationError
 from mdbench.expressions import rewriting
 from mdbench.expressions.atoms import monomial_text
-from mdbench.expressions.fidelity.contribution import negligible
-from mdbench.expressions.fidelity.compare import Verdict, compare
 from mdbench.expressions.expand import expand
-from mdbench.datatypes.ode.systems import OdeSystem, read_system
+from mdbench.expressions.fidelity.compare import Verdict, compare
+from mdbench.expressions.fidelity.contribution import negligible
 
 NAMES = ("u0", "u1", "u2")
 SYSTEMS = [read_system(path) for path in sorted(Path(ROOT, "datasets", "ode").glob("*.toml"))]

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from mdbench.errors import EquationError
 from mdbench.expressions import parse
 from mdbench.expressions.atoms import monomial_text
+from mdbench.expressions.expand import expand
 from mdbench.expressions.fidelity.compare import Verdict, compare
 from mdbench.expressions.fidelity.skeleton import same_skeleton
-from mdbench.expressions.expand import expand
 
 NAMES = ("u0", "u1")
 

@@ -26,8 +26,8 @@ from isolated import HOME
 from mdbench.data.smoothing import smooth
 from mdbench.methods import find
 from mdbench.records import RecordStore, Status
-from mdbench.runs import standstill
 from mdbench.runs import session as attempt
+from mdbench.runs import standstill
 from mdbench.runs.choice import Proposals
 from mdbench.runtimes import processes
 from mdbench.runtimes.base import Limits, Prepared

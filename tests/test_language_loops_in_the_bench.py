@@ -9,9 +9,9 @@ import pytest
 from house import ROOT, HereRuntime, Quiet, known, workspace
 from language_loops import LOOPS
 
+from mdbench.language_models.access import exchanges_beside
 from mdbench.language_models.stub import Stub
 from mdbench.records import comparable
-from mdbench.language_models.access import exchanges_beside
 from mdbench.runs.execute import execute
 from mdbench.runs.plan import RunOptions, make_plan
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mdbench.errors import DataError, EquationError
 from mdbench.datatypes.real.dimensions import consistent, dimension_of
+from mdbench.errors import DataError, EquationError
 
 UNITS = {"x": "m", "t": "s", "v": "m/s", "m": "kg", "n": "1"}
 RIGHT = [

@@ -8,9 +8,9 @@ from house import ROOT
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mdbench.errors import EquationError
 from mdbench.datatypes.real.law import Law
 from mdbench.datatypes.real.problem import read_measurements
+from mdbench.errors import EquationError
 
 FOLDER = ROOT / "datasets" / "real"
 TABLES = {file.stem: read_measurements(file) for file in sorted(FOLDER.glob("*.toml"))}

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from house import ROOT
 
-from mdbench.errors import DataError
 from mdbench.datatypes.real.problem import read_measurements
+from mdbench.errors import DataError
 
 if TYPE_CHECKING:
     from pathlib import Path

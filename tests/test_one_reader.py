@@ -14,12 +14,12 @@ import pytest
 from house import ROOT
 
 from mdbench.data.npz import read_npz
+from mdbench.datatypes.equations import system_files as reading
+from mdbench.datatypes.ode import systems as ode
+from mdbench.datatypes.ode.integrator import compiled
 from mdbench.runs.arrays import read_predictions
 from mdbench.runtimes.environments import wheels
 from mdbench.runtimes.environments.pip_settings import _literal
-from mdbench.datatypes.ode import systems as ode
-from mdbench.datatypes.equations import system_files as reading
-from mdbench.datatypes.ode.integrator import compiled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

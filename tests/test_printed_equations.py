@@ -22,12 +22,12 @@ from reporting import EXAMPLE, boards
 from mdbench.datatypes.derivation.plots import DerivationLine, derivation_pictures
 from mdbench.errors import EquationError
 from mdbench.expressions.atoms import monomial_text
-from mdbench.expressions.languages import name_as, names_in, rounded_to, written_as
 from mdbench.expressions.expand import expand
+from mdbench.expressions.languages import name_as, names_in, rounded_to, written_as
 from mdbench.reports.answers import code
+from mdbench.reports.html import page
 from mdbench.reports.mathml import LONGEST, mathml
 from mdbench.reports.results import Result
-from mdbench.reports.html import page
 from mdbench.reports.table import DECIMAL, _rounded
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ import re
 from reporting import boards, data
 
 from mdbench.reports.categories import Category, by_category, heading
-from mdbench.reports.results import Result
 from mdbench.reports.html import page
+from mdbench.reports.results import Result
 
 GROUPS = {
     "all": ["a", "b", "c", "d"],

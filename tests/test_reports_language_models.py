@@ -11,9 +11,9 @@ from reporting import boards, data, many, write
 from mdbench.api import load
 from mdbench.cli import main
 from mdbench.language_models.contamination import Probed, Probes
+from mdbench.reports.html import page
 from mdbench.reports.language_models import asked, asking_row, curves
 from mdbench.reports.results import Result, standing
-from mdbench.reports.html import page
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,18 +16,18 @@ from reporting import DROPPED, KINDS, SPECS, boards, compare, data, many, points
 from mdbench.cli import main
 from mdbench.data.field import Field
 from mdbench.data.trajectory import Trajectory
-from mdbench.datatypes.seam.pictures import Drawn
 from mdbench.datatypes.equations.derivatives import smooths
-from mdbench.datatypes.pde.plots import field_pictures
 from mdbench.datatypes.ode.plots import Found, trajectory_pictures
+from mdbench.datatypes.pde.plots import field_pictures
+from mdbench.datatypes.seam.pictures import Drawn
 from mdbench.protocols import Protocol
 from mdbench.reports import leaderboard
 from mdbench.reports.circumstances import as_given
 from mdbench.reports.columns import cells, columns, undecided
 from mdbench.reports.figures import figures
+from mdbench.reports.html import page
 from mdbench.reports.leaderboard import Kind
 from mdbench.reports.results import Result
-from mdbench.reports.html import page
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

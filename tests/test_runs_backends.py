@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mdbench.errors import UsageError
-from mdbench.backends.select import open_backend
 from mdbench.backends.dask import DaskCluster
-from mdbench.runs.plan import TASKS
+from mdbench.backends.local import Threads
+from mdbench.backends.select import open_backend
 from mdbench.backends.slurm import Slurm
+from mdbench.errors import UsageError
+from mdbench.runs.plan import TASKS
 from mdbench.runs.spec import RunOptions
 from mdbench.runs.study import Study
-from mdbench.backends.local import Threads
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -18,12 +18,12 @@ from clusters import differences, no_engine, open_here, outcome, place_with, pla
 from house import ROOT, HereRuntime, Quiet, children, wait_until
 from one_node_slurm import missing, one_node_slurm
 
-from mdbench.errors import UnavailableError, UsageError
-from mdbench.records import Status
 from mdbench.backends.dask import DaskCluster
-from mdbench.runs.execute import execute
 from mdbench.backends.node import NodeOrder, NodeProcess
 from mdbench.backends.slurm import Slurm
+from mdbench.errors import UnavailableError, UsageError
+from mdbench.records import Status
+from mdbench.runs.execute import execute
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from house import HereRuntime, Quiet, add_method, known, workspace
 
+from mdbench.backends.local import Threads
 from mdbench.datatypes.seam.answers import Offer, Proposal, RawAnswer, Scores
 from mdbench.records import Status
 from mdbench.reports.columns import APART, pooled
@@ -20,7 +21,6 @@ from mdbench.runs.conditions import Energy
 from mdbench.runs.execute import execute
 from mdbench.runs.outcome import Outcome
 from mdbench.runs.plan import RunOptions, make_plan
-from mdbench.backends.local import Threads
 from mdbench.runtimes.cores import pinned, pinned_to
 from mdbench.runtimes.launch import from_lasting_thread
 

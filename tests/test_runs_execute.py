@@ -31,6 +31,7 @@ from house import (
 
 from mdbench import datatypes
 from mdbench.children import Child
+from mdbench.datatypes.ode import simulation
 from mdbench.datatypes.ode.data_type import Ode
 from mdbench.errors import MdbenchError, RecordsError, ScorerError, UnavailableError
 from mdbench.expressions import counter
@@ -42,11 +43,10 @@ from mdbench.runs.execute import Summary, execute
 from mdbench.runs.plan import RunOptions, make_plan
 from mdbench.runtimes import processes
 from mdbench.runtimes.environments.subprocesses import running
-from mdbench.datatypes.ode import simulation
 
 if TYPE_CHECKING:
-    from mdbench.datatypes.seam.answers import Answer, Choice, Scores
     from mdbench.datatypes.equations.base import EquationTask
+    from mdbench.datatypes.seam.answers import Answer, Choice, Scores
     from mdbench.methods import Method
     from mdbench.runs.outcome import Outcome
     from mdbench.runs.spec import JobSpec

@@ -13,10 +13,10 @@ import pytest
 from house import ROOT, HereRuntime, Quiet, add_method, workspace
 
 from mdbench.datatypes import classes, find
+from mdbench.runs.catalog import Inventory
 from mdbench.runs.due import Ready, explain, make_ready
 from mdbench.runs.execute import execute
 from mdbench.runs.fingerprints import Facts, Fingerprints, context_of
-from mdbench.runs.catalog import Inventory
 from mdbench.runs.plan import RunOptions, make_plan
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from mdbench.datatypes import find
 from mdbench.datatypes.seam.answers import RawAnswer
 from mdbench.protocols import Protocol
 from mdbench.records import Status
-from mdbench.runs.scoring import judged
 from mdbench.runs.outcome import Outcome
+from mdbench.runs.scoring import judged
 
 if TYPE_CHECKING:
     from mdbench.datatypes.base import DataType

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mdbench.backends.base import Expectation
-from mdbench.runs.forecast import expectations
-from mdbench.runs.execute import execute
 from mdbench.backends.queue import WaitingLine, longest_first
-from mdbench.runs.plan import RunOptions, make_plan
 from mdbench.backends.shards import deal
+from mdbench.runs.execute import execute
+from mdbench.runs.forecast import expectations
+from mdbench.runs.plan import RunOptions, make_plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,10 +11,10 @@ from house import HereRuntime, Quiet, add_method, workspace
 from mdbench.errors import MethodError, UnavailableError, UsageError
 from mdbench.records import RERUN_ALWAYS, Status
 from mdbench.runs.execute import execute
+from mdbench.runs.options import read_count, read_rerun
 from mdbench.runs.patience import LONGEST_WAIT_S, Patience
 from mdbench.runs.plan import RunOptions, make_plan
 from mdbench.runs.worker_pool import Environments
-from mdbench.runs.options import read_count, read_rerun
 from mdbench.runtimes.base import WorkerGoneError
 
 if TYPE_CHECKING:

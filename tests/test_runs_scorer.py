@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from house import workspace
 
-from mdbench.datatypes.pde import data_type as pde
 from mdbench.datatypes.derivation.data_type import DerivationType as Derivation
 from mdbench.datatypes.ode.data_type import Ode
+from mdbench.datatypes.pde import data_type as pde
 from mdbench.datatypes.real.data_type import Real
 from mdbench.datatypes.srsd.data_type import Srsd
 from mdbench.datatypes.surface.data_type import SurfaceType

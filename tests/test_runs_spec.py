@@ -18,8 +18,8 @@ from mdbench.datatypes.seam.questions import Option
 from mdbench.errors import UsageError
 from mdbench.protocols import Protocol
 from mdbench.records import Record, RecordStore
-from mdbench.runs.spec import JobSpec, Kept, RunOptions, Terms, declared
 from mdbench.runs.options import Typed, read, typed_fields
+from mdbench.runs.spec import JobSpec, Kept, RunOptions, Terms, declared
 from mdbench.runtimes import select as choose
 
 if TYPE_CHECKING:

@@ -19,10 +19,10 @@ from mdbench.errors import MdbenchError, UsageError
 from mdbench.records import RecordStore, comparable
 from mdbench.reports.results import read_folder, standing, studies
 from mdbench.runs.execute import execute
+from mdbench.runs.options import typed_fields
 from mdbench.runs.plan import make_plan
 from mdbench.runs.spec import JobSpec, RunOptions
 from mdbench.runs.study import Study, study_text
-from mdbench.runs.options import typed_fields
 
 if TYPE_CHECKING:
     from mdbench.workspace import Workspace

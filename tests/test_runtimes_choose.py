@@ -6,8 +6,8 @@ import pytest
 
 from mdbench.errors import UnavailableError, UsageError
 from mdbench.runtimes import bubblewrap
-from mdbench.runtimes.select import open_runtime, parse_requirements
 from mdbench.runtimes.docker import DockerRuntime
+from mdbench.runtimes.select import open_runtime, parse_requirements
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -21,9 +21,7 @@ from packaging.tags import sys_tags
 
 from mdbench import methods
 from mdbench.errors import MethodError, UnavailableError
-from mdbench.runtimes.environments import base_images
-from mdbench.runtimes.environments import docker_cli
-from mdbench.runtimes.environments import wheels
+from mdbench.runtimes.environments import base_images, docker_cli, wheels
 from mdbench.runtimes.environments.images import Base, Images, MethodImage
 
 if TYPE_CHECKING:

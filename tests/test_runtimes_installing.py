@@ -10,6 +10,7 @@ import pytest
 from house import ROOT
 
 from mdbench.errors import UnavailableError
+from mdbench.runtimes.environments.pip_settings import UvSettings
 from mdbench.runtimes.environments.uv import (
     STAMP,
     cache_for_uv,
@@ -19,7 +20,6 @@ from mdbench.runtimes.environments.uv import (
     run_uv,
     split_requirements,
 )
-from mdbench.runtimes.environments.pip_settings import UvSettings
 
 if TYPE_CHECKING:
     from pathlib import Path

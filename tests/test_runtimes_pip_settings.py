@@ -11,7 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mdbench.errors import UnavailableError
-from mdbench.runtimes.environments.pip_settings import UvSettings, read_pip_settings, redact, uv_settings
+from mdbench.runtimes.environments.pip_settings import (
+    UvSettings,
+    read_pip_settings,
+    redact,
+    uv_settings,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,16 +16,15 @@ from house import ROOT, add_method, is_running, wait_until, workspace
 
 from mdbench import methods
 from mdbench.errors import UnavailableError
-from mdbench.runtimes.environments import base_images
-from mdbench.runtimes.environments import wheels
+from mdbench.runtimes.environments import base_images, wheels
 from mdbench.runtimes.environments.base_images import Base
 from mdbench.runtimes.environments.docker_cli import docker, follow
-from mdbench.runtimes.heartbeat import filled, speaking
 from mdbench.runtimes.environments.images import Images
-from mdbench.runtimes.environments.uv import claimed
 from mdbench.runtimes.environments.subprocesses import Programs, running
-from mdbench.runtimes.job_folder import PREFIX
+from mdbench.runtimes.environments.uv import claimed
 from mdbench.runtimes.environments.wheels import Target
+from mdbench.runtimes.heartbeat import filled, speaking
+from mdbench.runtimes.job_folder import PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Callable

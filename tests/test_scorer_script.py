@@ -11,10 +11,10 @@ from house import ROOT
 
 from mdbench.expressions import rewriting
 from mdbench.expressions.fidelity import compare as fidelity
-from mdbench.expressions.srbench.compare import symbolic_solution
 from mdbench.expressions.fidelity.compare import MAX_SECONDS, Verdict, compare
 from mdbench.expressions.grammar import read
 from mdbench.expressions.interval_eval import differ, exactly, precise_value
+from mdbench.expressions.srbench.compare import symbolic_solution
 
 if TYPE_CHECKING:
     from types import ModuleType

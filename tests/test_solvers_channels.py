@@ -11,7 +11,12 @@ import pytest
 
 from mdbench.data.derivatives import accurate_derivative
 from mdbench.datatypes.pde.solvers.channel_waves import vortices
-from mdbench.datatypes.pde.solvers.channels import Obstacle, cylinder_mesh, empty_channel, past_cylinder
+from mdbench.datatypes.pde.solvers.channels import (
+    Obstacle,
+    cylinder_mesh,
+    empty_channel,
+    past_cylinder,
+)
 from mdbench.datatypes.pde.solvers.elements import kuhn_mesh
 from mdbench.datatypes.pde.solvers.navier_stokes import Flow, Spaces, Walls, ipcs
 from mdbench.datatypes.pde.solvers.species import LinearSpecies, QuadraticSpecies, Reaction

@@ -11,7 +11,13 @@ import pytest
 import scipy.sparse as sp
 from skfem import Basis, ElementTetP1, ElementTriP2
 
-from mdbench.datatypes.pde.solvers.elements import Quadrature, factorised, heated_slab, kuhn_mesh, soil
+from mdbench.datatypes.pde.solvers.elements import (
+    Quadrature,
+    factorised,
+    heated_slab,
+    kuhn_mesh,
+    soil,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

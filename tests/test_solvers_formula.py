@@ -10,8 +10,8 @@ import pytest
 from house import ROOT
 from scipy import stats
 
-from mdbench.errors import DataError
 from mdbench.datatypes.srsd.laws import FormulaProblem, Spread, draw, read_problem
+from mdbench.errors import DataError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import sympy
 
-from mdbench.errors import DataError
 from mdbench.datatypes.ode.systems import integrate, read_system
+from mdbench.errors import DataError
 
 FOLDER = Path(__file__).parents[1] / "datasets" / "ode"
 SYSTEMS = {system.id: system for system in map(read_system, FOLDER.glob("*.toml"))}

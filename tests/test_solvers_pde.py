@@ -15,13 +15,13 @@ from house import known
 import mdbench
 from mdbench.data.derivatives import accurate_derivative
 from mdbench.data.features import FieldColumns
+from mdbench.datatypes.equations.system_files import without
+from mdbench.datatypes.pde.generators import FIELD_GENERATORS, make_fields
+from mdbench.datatypes.pde.systems import GENERATORS, Nodes, PdeSystem, read_system
 from mdbench.datatypes.pde.tasks import inner_samples
 from mdbench.errors import DataError
 from mdbench.expressions import parse
 from mdbench.metrics.regression import nmse
-from mdbench.datatypes.pde.generators import FIELD_GENERATORS, make_fields
-from mdbench.datatypes.pde.systems import GENERATORS, Nodes, PdeSystem, read_system
-from mdbench.datatypes.equations.system_files import without
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from mdbench.expressions.grammar import read
 from mdbench.datatypes.surface.clouds import Shape, zeros_of
 from mdbench.datatypes.surface.level_sets import gradient, level_set, onto
 from mdbench.datatypes.surface.quotients import fraction
+from mdbench.expressions.grammar import read
 
 if TYPE_CHECKING:
     from mdbench.datatypes.surface.level_sets import LevelSet

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from mdbench.errors import DataError
 from mdbench.datatypes.surface.points_files import ENDINGS, read_points
+from mdbench.errors import DataError
 
 if TYPE_CHECKING:
     from pathlib import Path

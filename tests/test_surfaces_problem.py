@@ -11,7 +11,6 @@ import pytest
 import sympy
 from house import ROOT
 
-from mdbench.errors import DataError
 from mdbench.datatypes.surface.problem import (
     REPRESENTATIONS,
     TrueSurface,
@@ -20,6 +19,7 @@ from mdbench.datatypes.surface.problem import (
     read_surface,
     whole_rows,
 )
+from mdbench.errors import DataError
 
 if TYPE_CHECKING:
     from pathlib import Path

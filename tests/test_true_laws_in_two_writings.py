@@ -17,8 +17,8 @@ from house import ROOT
 
 from mdbench.datatypes.ode import data_type as ode
 from mdbench.datatypes.pde import data_type as pde
-from mdbench.datatypes.srsd import data_type as srsd
 from mdbench.datatypes.seam.answers import RawAnswer
+from mdbench.datatypes.srsd import data_type as srsd
 from mdbench.errors import AnswerError
 from mdbench.protocols import Protocol
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from mdbench.datatypes.seam.questions import Dataset
     from mdbench.datatypes.equations.base import EquationType
+    from mdbench.datatypes.seam.questions import Dataset
 
 _DECIMAL = re.compile(r"(?<![\w.])(\d+\.\d*(?:e[-+]?\d+)?|\d+e[-+]?\d+)", re.IGNORECASE)
 _THIRDS, _SEVENTHS = r"(\g<0>/3 + 2*\g<0>/3)", r"(\g<0>/7 + 6*\g<0>/7)"

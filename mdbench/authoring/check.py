@@ -14,8 +14,8 @@ from mdbench import datatypes, methods
 from mdbench.errors import MdbenchError, MethodError, UnavailableError, UsageError
 from mdbench.protocols import Protocol
 from mdbench.records import Status
-from mdbench.runs.session import Attempt, Setting
 from mdbench.runs.scoring import Judged, judged
+from mdbench.runs.session import Attempt, Setting
 from mdbench.runs.spec import JobSpec
 from mdbench.runtimes.base import Limits
 

@@ -11,17 +11,17 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, Self
 
 from mdbench.backends.base import Backend
+from mdbench.backends.queue import WaitingLine
 from mdbench.runs.calibration import calibrate
 from mdbench.runs.job import begin_job
-from mdbench.backends.queue import WaitingLine
 from mdbench.runs.patience import Patience
 from mdbench.runs.worker_pool import Environments, Slot
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mdbench.records import Record
     from mdbench.backends.base import Work
+    from mdbench.records import Record
     from mdbench.runs.spec import JobSpec
 
 __all__ = ["ENDING_S", "Threads"]

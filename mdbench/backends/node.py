@@ -22,8 +22,8 @@ from typing import IO, TYPE_CHECKING, Any, TypeAlias
 from mdbench import __version__
 from mdbench.errors import MdbenchError, MethodError, UnavailableError, UsageError
 from mdbench.runs.calibration import calibrate
-from mdbench.runs.due import isolated_parts, ready
 from mdbench.runs.catalog import Inventory
+from mdbench.runs.due import isolated_parts, ready
 from mdbench.runs.job import begin_job
 from mdbench.runs.patience import Patience
 from mdbench.runs.worker_pool import DOUBT_S, Environments, Slot

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mdbench.errors import UsageError
 from mdbench.backends.local import Threads
+from mdbench.errors import UsageError
 
 if TYPE_CHECKING:
     from mdbench.backends.base import Backend

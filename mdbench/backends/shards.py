@@ -20,22 +20,22 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from mdbench.backends.local import Threads
 from mdbench.data.cache import write_whole
 from mdbench.drawing.numbers import counted
 from mdbench.errors import MdbenchError, RecordsError
 from mdbench.records import RecordStore, Status
-from mdbench.runs.execute import execute
 from mdbench.runs.catalog import Inventory
+from mdbench.runs.execute import execute
 from mdbench.runs.plan import Plan
 from mdbench.runs.worker_pool import DOUBT_S
-from mdbench.backends.local import Threads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from mdbench.records import Record
     from mdbench.backends.node import NodeOrder
+    from mdbench.records import Record
     from mdbench.runs.spec import JobSpec
 
 __all__ = [

@@ -13,9 +13,9 @@ from typer.core import TyperCommand
 
 from mdbench.cli.completing import COMPLETIONS
 from mdbench.errors import UsageError
+from mdbench.runs.options import option_key, read, told_words, typed_fields
 from mdbench.runs.spec import RunOptions
 from mdbench.runs.study import STUDY, Study, asked_for
-from mdbench.runs.options import option_key, read, told_words, typed_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -21,9 +21,9 @@ from mdbench.cli.declared import OPEN, OpenCommand, Told, with_options_of, with_
 from mdbench.cli.exits import Exit
 from mdbench.cli.watching import watch
 from mdbench.errors import MdbenchError, UsageError
+from mdbench.runs.options import read_jobs, read_protocol, read_snr
 from mdbench.runs.probe_options import ProbeOptions
 from mdbench.runs.study import Study  # noqa: TC001 - the command line is made of it
-from mdbench.runs.options import read_jobs, read_protocol, read_snr
 
 __all__ = ["main"]
 

@@ -14,11 +14,11 @@ from mdbench.cli.reporting import write
 from mdbench.cli.showing import answers_of, place_and_name
 from mdbench.data.columns import OwnNames
 from mdbench.data.csv import read_columns
+from mdbench.datatypes.ode.simulation import Ending, simulate
 from mdbench.drawing.numbers import counted
 from mdbench.errors import UsageError, did_you_mean
 from mdbench.expressions import parse
 from mdbench.reports.answers import states_of
-from mdbench.datatypes.ode.simulation import Ending, simulate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

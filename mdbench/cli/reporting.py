@@ -118,8 +118,8 @@ def _finite(value: Any) -> Any:
 
 def html_of(results: Sequence[Result], *, title: str, probes: Sequence[Probes] = ()) -> str:
     """Make the page of results."""
-    from mdbench.reports.pictures import Pictures
     from mdbench.reports.html import page
+    from mdbench.reports.pictures import Pictures
 
     workspace = _workspace()
     return page(

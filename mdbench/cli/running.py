@@ -20,13 +20,13 @@ from rich.progress import (
 )
 from rich.table import Column
 
+from mdbench.backends.select import open_backend
 from mdbench.cli.exits import Exit
 from mdbench.drawing.numbers import counted
 from mdbench.records import ANSWERED, Measured, Record, Status
 from mdbench.reports.columns import ALARM, beaten, written
 from mdbench.reports.table import answers, failures, run_table, summary
 from mdbench.runs.advising import advice
-from mdbench.backends.select import open_backend
 from mdbench.runs.due import explain
 from mdbench.runs.execute import execute
 from mdbench.runs.notify import notifying

@@ -12,10 +12,10 @@ from rich.table import Table
 
 from mdbench.errors import EquationError
 from mdbench.expressions import parse
-from mdbench.expressions.srbench.compare import MAX_SECONDS
 from mdbench.expressions.grammar import NO_NUMBERS
 from mdbench.expressions.languages import names_in
 from mdbench.expressions.scores import UNREADABLE, compare, unreadable
+from mdbench.expressions.srbench.compare import MAX_SECONDS
 
 if TYPE_CHECKING:
     from rich.console import Console

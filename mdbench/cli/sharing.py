@@ -15,8 +15,8 @@ from mdbench.cli.reporting import html_of, read_results
 from mdbench.drawing.numbers import counted, noise_name, scientific
 from mdbench.errors import MethodError, UsageError
 from mdbench.reports.bundle import opened, write_bundle
-from mdbench.reports.diff import changes
 from mdbench.reports.columns import written
+from mdbench.reports.diff import changes
 from mdbench.reports.language_models import read_probes
 from mdbench.workspace import Workspace
 

@@ -6,7 +6,6 @@ from typing import Any
 
 from mdbench.children import Child
 from mdbench.errors import EquationError
-
 from mdbench.expressions.grammar import read
 
 __all__ = ["MAX_BYTES", "MAX_SECONDS", "answer", "complexity"]

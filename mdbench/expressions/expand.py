@@ -21,7 +21,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from mdbench.errors import EquationError
-
 from mdbench.expressions.atoms import (
     ONE,
     PI,

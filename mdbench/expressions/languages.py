@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from mdbench.errors import UsageError, did_you_mean
-
 from mdbench.expressions.functions import ALIASES, CONSTANTS, FUNCTIONS
 from mdbench.expressions.grammar import check, read
 from mdbench.expressions.setting import Alphabet, Setter

@@ -9,7 +9,6 @@ from __future__ import annotations
 from functools import lru_cache
 
 from mdbench.children import Child
-
 from mdbench.expressions.counter import MAX_BYTES
 
 __all__ = ["rewritten"]

@@ -11,12 +11,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mdbench.errors import EquationError, UsageError, did_you_mean
-
-from mdbench.expressions.srbench import compare as comparison
-from mdbench.expressions.fidelity import compare as fidelity
 from mdbench.expressions.equation import parse
+from mdbench.expressions.fidelity import compare as fidelity
 from mdbench.expressions.functions import CONSTANTS, FUNCTIONS
 from mdbench.expressions.grammar import NO_NUMBERS, check
+from mdbench.expressions.srbench import compare as comparison
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

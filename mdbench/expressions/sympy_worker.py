@@ -9,16 +9,20 @@ from typing import TYPE_CHECKING, Any
 import sympy
 
 from mdbench.errors import EquationError
-
 from mdbench.expressions.atoms import ONE
 from mdbench.expressions.canonical import canonical, plain_symbols, tree_of
-from mdbench.expressions.srbench.tree_edit_distance import Tree, edit_distance
-from mdbench.expressions.grammar import read
-from mdbench.expressions.fidelity.constant_match import Moving, Related, Relation
-from mdbench.expressions.sympy_speedups import shortcuts
-from mdbench.expressions.srbench.symbolic_solution import assumed_symbols, equal_up_to_a_constant, rounded, srbench_rounded
-from mdbench.expressions.symbolic import nodes, to_sympy
 from mdbench.expressions.expand import expand
+from mdbench.expressions.fidelity.constant_match import Moving, Related, Relation
+from mdbench.expressions.grammar import read
+from mdbench.expressions.srbench.symbolic_solution import (
+    assumed_symbols,
+    equal_up_to_a_constant,
+    rounded,
+    srbench_rounded,
+)
+from mdbench.expressions.srbench.tree_edit_distance import Tree, edit_distance
+from mdbench.expressions.symbolic import nodes, to_sympy
+from mdbench.expressions.sympy_speedups import shortcuts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection

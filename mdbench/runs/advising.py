@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mdbench.datatypes.seam.answers import RawAnswer
 from mdbench.datatypes.equations.data_checks import Advising
+from mdbench.datatypes.seam.answers import RawAnswer
 from mdbench.errors import AnswerError, UsageError
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from mdbench.datatypes.seam.questions import Dataset
     from mdbench.records import Record
-    from mdbench.runs.fingerprints import Facts
     from mdbench.runs.catalog import Inventory
+    from mdbench.runs.fingerprints import Facts
     from mdbench.runs.past import Past
     from mdbench.runs.plan import Plan
     from mdbench.runs.spec import JobSpec

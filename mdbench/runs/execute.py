@@ -9,17 +9,17 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, overload
 
+from mdbench.backends.base import Observer, Work
+from mdbench.backends.local import Threads
 from mdbench.errors import UsageError
 from mdbench.records import Record, RecordStore, Status
-from mdbench.backends.base import Observer, Work
-from mdbench.runs.forecast import expectations
 from mdbench.runs.due import is_due, make_ready
+from mdbench.runs.forecast import expectations
 from mdbench.runs.past import Past
-from mdbench.backends.local import Threads
 
 if TYPE_CHECKING:
-    from mdbench.records import RecordWriter
     from mdbench.backends.base import Backend
+    from mdbench.records import RecordWriter
     from mdbench.runs.due import Ready
     from mdbench.runs.plan import Plan
     from mdbench.runs.spec import JobSpec

@@ -11,9 +11,9 @@ from mdbench.data.noise import SNR_LEVELS_DB
 from mdbench.errors import MethodError, UsageError, did_you_mean
 from mdbench.language_models.access import ModelAccess
 from mdbench.runs.catalog import Inventory
+from mdbench.runs.options import read_words, typed_fields
 from mdbench.runs.spec import RETRIES, JobSpec, RunOptions, portable
 from mdbench.runs.study import Study
-from mdbench.runs.options import read_words, typed_fields
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from mdbench.datatypes.seam.answers import Offer
     from mdbench.datatypes.seam.questions import Task
     from mdbench.runs.due import Ready
-    from mdbench.runs.scoring import Judged
     from mdbench.runs.outcome import Outcome
+    from mdbench.runs.scoring import Judged
     from mdbench.runtimes.base import Prepared, Runtime
 
 __all__ = ["ONE_ENDPOINT", "Stopwatch", "make_record", "scored"]

@@ -15,12 +15,12 @@ from mdbench.datatypes.seam.answers import RawAnswer
 from mdbench.errors import MdbenchError
 from mdbench.protocols import Protocol
 from mdbench.records import ANSWERED, Status, key_of
-from mdbench.runs.due import scored_parts
 from mdbench.runs.catalog import Inventory
-from mdbench.runs.scoring import Judged, judged
+from mdbench.runs.due import scored_parts
 from mdbench.runs.outcome import Outcome
-from mdbench.runs.spec import JobSpec
 from mdbench.runs.record import core_versions, scored
+from mdbench.runs.scoring import Judged, judged
+from mdbench.runs.spec import JobSpec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

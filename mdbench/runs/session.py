@@ -13,8 +13,6 @@ import numpy as np
 from mdbench.datatypes.seam.answers import RawAnswer
 from mdbench.language_models.views import plain_view
 from mdbench.records import ANSWERED, Status
-from mdbench.runs.briefing import Briefing, curve
-from mdbench.runs.choice import Proposals
 from mdbench.runs.arrays import (
     HandoverError,
     order_of_test,
@@ -22,8 +20,10 @@ from mdbench.runs.arrays import (
     reordered,
     write_arrays,
 )
-from mdbench.runs.scoring import MISTAKES
+from mdbench.runs.briefing import Briefing, curve
+from mdbench.runs.choice import Proposals
 from mdbench.runs.outcome import Outcome
+from mdbench.runs.scoring import MISTAKES
 from mdbench.runs.standstill import Standstill
 from mdbench.runtimes.base import WorkerGoneError, WorkerTimeoutError
 from mdbench.runtimes.output import Output

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from mdbench.data.cache import write_whole
 from mdbench.errors import MdbenchError, UsageError
-from mdbench.runs.spec import RunOptions
 from mdbench.runs.options import Typed, option_key, typed_fields
+from mdbench.runs.spec import RunOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

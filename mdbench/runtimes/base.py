@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from mdbench.methods import Method
-    from mdbench.runtimes.usage import Costs
     from mdbench.runtimes.protocol import Hello, Message
+    from mdbench.runtimes.usage import Costs
 
 __all__ = [
     "ENFORCED",

@@ -36,7 +36,14 @@ from mdbench.runtimes.engine import (
     owner,
     remove_orphans,
 )
-from mdbench.runtimes.environments.images import IMAGE_PYTHON, METHODS_IN_IMAGE, PATH_IN_IMAGE, Images
+from mdbench.runtimes.environments.images import (
+    IMAGE_PYTHON,
+    METHODS_IN_IMAGE,
+    PATH_IN_IMAGE,
+    Images,
+)
+from mdbench.runtimes.environments.subprocesses import Programs
+from mdbench.runtimes.job_folder import Scratch, remove_left_over
 from mdbench.runtimes.launch import (
     WORKER_COMMAND,
     await_hello,
@@ -45,12 +52,10 @@ from mdbench.runtimes.launch import (
     worker_environment,
     worker_options,
 )
-from mdbench.runtimes.worker import JOB, LineWorker
 from mdbench.runtimes.nobody import NOBODY
 from mdbench.runtimes.pipes import Pipes
-from mdbench.runtimes.environments.subprocesses import Programs
 from mdbench.runtimes.protocol import MAX_LINE
-from mdbench.runtimes.job_folder import Scratch, remove_left_over
+from mdbench.runtimes.worker import JOB, LineWorker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 from mdbench.errors import UnavailableError
 from mdbench.runtimes import bubblewrap, processes
-from mdbench.runtimes.environments import venvs as environments
 from mdbench.runtimes.base import Breach, Enforcement, Prepared, Runtime, WorkerGoneError
 from mdbench.runtimes.cgroups import can_make, make_group, remove_left_groups
+from mdbench.runtimes.environments import venvs as environments
+from mdbench.runtimes.environments.subprocesses import Programs
+from mdbench.runtimes.job_folder import Scratch, folder_mb, remove_left_over
 from mdbench.runtimes.launch import (
     WORKER_COMMAND,
     WORKER_PACKAGE,
@@ -32,11 +34,9 @@ from mdbench.runtimes.launch import (
     worker_environment,
     worker_options,
 )
-from mdbench.runtimes.worker import JOB, LineWorker
 from mdbench.runtimes.nobody import NOBODY, may_be_nobody
-from mdbench.runtimes.environments.subprocesses import Programs
-from mdbench.runtimes.job_folder import Scratch, folder_mb, remove_left_over
 from mdbench.runtimes.watchdog import PERIOD_SECONDS, Watchdog
+from mdbench.runtimes.worker import JOB, LineWorker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from mdbench.runtimes import processes
 from mdbench.runtimes.base import JobFolder, Worker, WorkerGoneError, WorkerTimeoutError
-from mdbench.runtimes.usage import Meter
 from mdbench.runtimes.discretion import Discretion
+from mdbench.runtimes.job_folder import JobPlace
 from mdbench.runtimes.logs import LogSink
 from mdbench.runtimes.protocol import (
     MAX_LINE,
@@ -19,7 +19,7 @@ from mdbench.runtimes.protocol import (
     ProtocolError,
     parse_message,
 )
-from mdbench.runtimes.job_folder import JobPlace
+from mdbench.runtimes.usage import Meter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from mdbench.runtimes.cgroups import Group
-    from mdbench.runtimes.usage import Costs
-    from mdbench.runtimes.protocol import Message
     from mdbench.runtimes.job_folder import Scratch
+    from mdbench.runtimes.protocol import Message
+    from mdbench.runtimes.usage import Costs
 
 __all__ = ["JOB", "LineWorker"]
 

@@ -10,10 +10,10 @@ import numpy as np
 from scipy.spatial import KDTree
 
 from mdbench.datatypes.base import Source
-from mdbench.datatypes.seam.answers import Choice
-from mdbench.datatypes.seam.questions import NO_OPTIONS, Dataset, Part
 from mdbench.datatypes.equations.base import AGREEMENT, COMPLEXITY, EquationTask, EquationType
 from mdbench.datatypes.equations.terms import TERM_METRICS
+from mdbench.datatypes.seam.answers import Choice
+from mdbench.datatypes.seam.questions import NO_OPTIONS, Dataset, Part
 from mdbench.errors import UsageError
 from mdbench.expressions import parse
 from mdbench.metrics.spec import MetricSpec

@@ -21,17 +21,24 @@ import sympy
 
 from mdbench.data.cache import write_whole
 from mdbench.datatypes.base import DataType, Source
-from mdbench.datatypes.seam.answers import Answer, Offer, Proposal, RawAnswer, Scores
-from mdbench.datatypes.seam.pictures import Drawn, Room, Shown
-from mdbench.datatypes.seam.questions import NO_OPTIONS, Dataset, Part, Task
-from mdbench.datatypes.derivation.labels import accuracy, f1
-from mdbench.datatypes.derivation.perturbation_scores import OF_PAIRS, SETS, TITLES, SequenceRows, scores, specs
-from mdbench.datatypes.derivation.leak_probe import probe
 from mdbench.datatypes.derivation.calculus import Calculation
+from mdbench.datatypes.derivation.labels import accuracy, f1
+from mdbench.datatypes.derivation.leak_probe import probe
 from mdbench.datatypes.derivation.making import make_all, sets_of
+from mdbench.datatypes.derivation.perturbation_scores import (
+    OF_PAIRS,
+    SETS,
+    TITLES,
+    SequenceRows,
+    scores,
+    specs,
+)
 from mdbench.datatypes.derivation.records import authors_record, read_record
 from mdbench.datatypes.derivation.settings import GENERATORS, GeneratorSettings, read_settings
 from mdbench.datatypes.derivation.writing import symbol
+from mdbench.datatypes.seam.answers import Answer, Offer, Proposal, RawAnswer, Scores
+from mdbench.datatypes.seam.pictures import Drawn, Room, Shown
+from mdbench.datatypes.seam.questions import NO_OPTIONS, Dataset, Part, Task
 from mdbench.errors import AnswerError, DataError, UsageError, did_you_mean
 from mdbench.one_reader import READING
 
@@ -41,8 +48,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from mdbench.datatypes.derivation.steps import Derivation, Step
     from mdbench.datatypes.derivation.plots import DerivationLine, Telling
+    from mdbench.datatypes.derivation.steps import Derivation, Step
     from mdbench.metrics.spec import Value
     from mdbench.protocols import Protocol
 

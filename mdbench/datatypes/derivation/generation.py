@@ -23,7 +23,14 @@ from mdbench.datatypes.derivation.operators import (
     is_valid,
 )
 from mdbench.datatypes.derivation.premises import definition, premise
-from mdbench.datatypes.derivation.steps import Derivation, Sides, Step, ancestors, elements, mirrored
+from mdbench.datatypes.derivation.steps import (
+    Derivation,
+    Sides,
+    Step,
+    ancestors,
+    elements,
+    mirrored,
+)
 from mdbench.datatypes.derivation.writing import symbol
 
 if TYPE_CHECKING:

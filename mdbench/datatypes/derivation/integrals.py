@@ -74,7 +74,7 @@ def learn(found: Iterable[Sequence[str | None]]) -> None:
     ----------
     found
         For each integral the integrand, the variable and the antiderivative, as
-        `mdbench.datatypes.derivation.writing.write` writes them; None where there is no elementary one.
+        `writing.write` writes them; None where there is no elementary one.
 
     Raises
     ------

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 
 from mdbench.datatypes.base import DataType
+from mdbench.datatypes.equations.rest import at_rest
+from mdbench.datatypes.equations.terms import TERM_METRICS, beside_the_truth
 from mdbench.datatypes.seam.answers import Answer, Offer, Scores, chosen
 from mdbench.datatypes.seam.questions import Dataset, Task
-from mdbench.datatypes.shared.rest import at_rest
-from mdbench.datatypes.equations.terms import TERM_METRICS, beside_the_truth
 from mdbench.drawing.numbers import counted
 from mdbench.errors import AnswerError, EquationError
 from mdbench.expressions import Equation, parse
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from mdbench.datatypes.equations.rest import Course
+    from mdbench.datatypes.equations.selection import Evidence
     from mdbench.datatypes.seam.answers import Choice, Proposal, RawAnswer
     from mdbench.datatypes.seam.questions import Part
-    from mdbench.datatypes.equations.selection import Evidence
-    from mdbench.datatypes.shared.rest import Course
 
     Array = NDArray[np.float64]
 

@@ -17,10 +17,6 @@ from mdbench.data.npz import write_npz
 from mdbench.data.smoothing import smooth
 from mdbench.data.trajectory import Trajectory, named_columns, state_names
 from mdbench.datatypes.base import Source
-from mdbench.datatypes.seam.pictures import Drawn
-from mdbench.datatypes.seam.questions import NO_OPTIONS, Background, Dataset
-from mdbench.datatypes.equations.data_checks import of_trajectory
-from mdbench.datatypes.equations.derivatives import DERIVATIVES, smooths
 from mdbench.datatypes.equations.base import (
     AGREEMENT,
     COMPLEXITY,
@@ -29,10 +25,15 @@ from mdbench.datatypes.equations.base import (
     EquationTask,
     EquationType,
 )
-from mdbench.datatypes.equations.selection import INTEGRATED_TO, Increments
+from mdbench.datatypes.equations.data_checks import of_trajectory
+from mdbench.datatypes.equations.derivatives import DERIVATIVES, smooths
 from mdbench.datatypes.equations.files import by_number, find_files, fingerprint, named, suffix
+from mdbench.datatypes.equations.rest import Course
+from mdbench.datatypes.equations.selection import INTEGRATED_TO, Increments
+from mdbench.datatypes.equations.terms import TERM_METRICS
+from mdbench.datatypes.ode.simulation import Ending, simulate, warm
+from mdbench.datatypes.ode.systems import N_POINTS, integrate, read_system
 from mdbench.datatypes.ode.user_files import OWN_OPTIONS, read_recording
-from mdbench.datatypes.shared.rest import Course
 from mdbench.datatypes.ode.views import (
     ShownSamples,
     as_given,
@@ -45,14 +46,13 @@ from mdbench.datatypes.ode.views import (
     rates,
     told_floor,
 )
-from mdbench.datatypes.equations.terms import TERM_METRICS
+from mdbench.datatypes.seam.pictures import Drawn
+from mdbench.datatypes.seam.questions import NO_OPTIONS, Background, Dataset
 from mdbench.errors import DataError, UsageError, did_you_mean
 from mdbench.expressions import parse
 from mdbench.metrics.regression import nmse
 from mdbench.metrics.spec import MetricSpec, Value, flag
 from mdbench.protocols import Protocol
-from mdbench.datatypes.ode.systems import N_POINTS, integrate, read_system
-from mdbench.datatypes.ode.simulation import Ending, simulate, warm
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -60,10 +60,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from mdbench.datatypes.seam.pictures import Room, Shown
     from mdbench.datatypes.equations.base import EquationAnswer
-    from mdbench.datatypes.ode.systems import OdeSystem
     from mdbench.datatypes.ode.simulation import Simulated
+    from mdbench.datatypes.ode.systems import OdeSystem
+    from mdbench.datatypes.seam.pictures import Room, Shown
 
     Array = NDArray[np.float64]
 
@@ -318,8 +318,8 @@ class Ode(EquationType[OdeDataset]):
 
     def pictures(self, dataset: OdeDataset, answers: Sequence[Shown], room: Room) -> Drawn:
         """Draw the trajectories, and over them what answers make of them."""
-        from mdbench.drawing.numbers import rounded  # noqa: PLC0415 - only reports need it
         from mdbench.datatypes.ode.plots import Found, follow, trajectory_pictures  # noqa: PLC0415
+        from mdbench.drawing.numbers import rounded  # noqa: PLC0415 - only reports need it
 
         every, unseen = dataset.clean.pieces, dataset.unseen() if dataset.unseen else None
         seen = every[0]

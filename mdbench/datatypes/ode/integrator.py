@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.integrate import LSODA
 
+from mdbench.datatypes.ode.systems import SOLVER
 from mdbench.expressions.functions import FUNCTIONS
 from mdbench.expressions.grammar import read
 from mdbench.expressions.tree import Call, Chain, Negation, Node, Number, Power, Variable
 from mdbench.one_reader import READING
-from mdbench.datatypes.ode.systems import SOLVER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from mdbench.data.splits import chronological
+from mdbench.datatypes.ode.simulation import simulate
 from mdbench.drawing.svg import COLOURS, LEFT, MARKERS, Axis, Plot, dashes, marker
 from mdbench.errors import MdbenchError
 from mdbench.expressions.grammar import check
-from mdbench.datatypes.ode.simulation import simulate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

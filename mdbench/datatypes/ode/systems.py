@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from mdbench.errors import DataError
-from mdbench.one_reader import READING
 from mdbench.datatypes.equations.system_files import (
     FUNCTIONS,
     constants_of,
@@ -28,6 +26,8 @@ from mdbench.datatypes.equations.system_files import (
     text,
     texts,
 )
+from mdbench.errors import DataError
+from mdbench.one_reader import READING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -11,8 +11,8 @@ from mdbench.data.columns import LabelledColumn, OwnNames, columns_of
 from mdbench.data.csv import MISSING, Reading, read_csv
 from mdbench.data.described import read_description
 from mdbench.data.npz import read_npz
+from mdbench.datatypes.equations.own_truths import OWN_PAGE, TRUTH, own_truth
 from mdbench.datatypes.seam.questions import Option
-from mdbench.datatypes.shared.own_truths import OWN_PAGE, TRUTH, own_truth
 from mdbench.errors import DataError, UsageError, did_you_mean
 from mdbench.expressions.functions import CONSTANTS, FUNCTIONS
 

@@ -10,8 +10,8 @@ from mdbench.data import splits
 from mdbench.data.derivatives import time_derivative
 from mdbench.data.smoothing import FEWEST_SAMPLES, smooth
 from mdbench.data.trajectory import Trajectory, named_columns, state_names
-from mdbench.datatypes.seam.questions import Part
 from mdbench.datatypes.equations.selection import Increments
+from mdbench.datatypes.seam.questions import Part
 from mdbench.expressions import parse
 from mdbench.metrics.regression import nmse
 from mdbench.protocols import Protocol

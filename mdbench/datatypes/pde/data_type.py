@@ -18,10 +18,6 @@ from mdbench.data.field_files import FIELD_ENDINGS, FIELD_HINT, read_field_file,
 from mdbench.data.noise import add_noise, add_published_noise
 from mdbench.data.npz import read_field, write_field
 from mdbench.datatypes.base import Source
-from mdbench.datatypes.seam.pictures import Drawn
-from mdbench.datatypes.seam.questions import NO_OPTIONS, Option
-from mdbench.datatypes.equations.data_checks import of_field
-from mdbench.datatypes.equations.derivatives import DERIVATIVES, smooths
 from mdbench.datatypes.equations.base import (
     AGREEMENT,
     COMPLEXITY,
@@ -31,6 +27,14 @@ from mdbench.datatypes.equations.base import (
     EquationType,
     Remembered,
 )
+from mdbench.datatypes.equations.data_checks import of_field
+from mdbench.datatypes.equations.derivatives import DERIVATIVES, smooths
+from mdbench.datatypes.equations.files import by_number, find_files, fingerprint, named, suffix
+from mdbench.datatypes.equations.own_truths import TRUTH, own_truth, said_of_field
+from mdbench.datatypes.equations.rest import Course
+from mdbench.datatypes.equations.system_files import without
+from mdbench.datatypes.equations.terms import TERM_METRICS
+from mdbench.datatypes.pde.systems import derivative_names, read_system
 from mdbench.datatypes.pde.tasks import (
     PdeDataset,
     Rows,
@@ -43,16 +47,12 @@ from mdbench.datatypes.pde.tasks import (
     strict_parts,
     variables_of,
 )
-from mdbench.datatypes.equations.files import by_number, find_files, fingerprint, named, suffix
-from mdbench.datatypes.shared.own_truths import TRUTH, own_truth, said_of_field
-from mdbench.datatypes.shared.rest import Course
-from mdbench.datatypes.equations.terms import TERM_METRICS
+from mdbench.datatypes.seam.pictures import Drawn
+from mdbench.datatypes.seam.questions import NO_OPTIONS, Option
 from mdbench.errors import DataError, UsageError, did_you_mean
 from mdbench.metrics.regression import nmse
 from mdbench.metrics.spec import MetricSpec, Value
 from mdbench.protocols import Protocol
-from mdbench.datatypes.pde.systems import derivative_names, read_system
-from mdbench.datatypes.equations.system_files import without
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -61,9 +61,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from mdbench.data.field import Field
-    from mdbench.datatypes.seam.pictures import Room, Shown
     from mdbench.datatypes.equations.base import EquationAnswer
     from mdbench.datatypes.pde.systems import PdeSystem
+    from mdbench.datatypes.seam.pictures import Room, Shown
 
     Array = NDArray[np.float64]
 

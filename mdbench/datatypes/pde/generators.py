@@ -13,14 +13,11 @@ from scipy.integrate import solve_ivp
 
 from mdbench.data.derivatives import accurate_derivative, time_derivative
 from mdbench.data.field import Field
-from mdbench.errors import DataError
-from mdbench.datatypes.pde.solvers import channels
-from mdbench.datatypes.pde.solvers import closed_forms
-from mdbench.datatypes.pde.solvers import elements
-from mdbench.datatypes.pde.solvers import spectral
+from mdbench.datatypes.pde.solvers import channels, closed_forms, elements, spectral
 from mdbench.datatypes.pde.solvers.channel_waves import repeating_channel, vortices
 from mdbench.datatypes.pde.solvers.plate import heated_plate
 from mdbench.datatypes.pde.solvers.species import Reaction
+from mdbench.errors import DataError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mdbench.data.features import HIGHEST_ORDER
-from mdbench.errors import DataError, did_you_mean
 from mdbench.datatypes.equations.system_files import (
     constants_of,
     number,
@@ -27,6 +26,7 @@ from mdbench.datatypes.equations.system_files import (
     text,
     texts,
 )
+from mdbench.errors import DataError, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

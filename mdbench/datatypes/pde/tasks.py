@@ -11,9 +11,9 @@ from mdbench.data import splits
 from mdbench.data.derivatives import one_sided_nodes, time_derivative
 from mdbench.data.features import FieldColumns, feature_names, published_columns
 from mdbench.data.smoothing import FEWEST_SAMPLES
-from mdbench.datatypes.seam.questions import Dataset, Part
 from mdbench.datatypes.equations.base import Remembered
 from mdbench.datatypes.pde.weak_form import SmoothedField, WeakWindows, smoothed_field
+from mdbench.datatypes.seam.questions import Dataset, Part
 from mdbench.expressions import parse
 from mdbench.metrics.regression import nmse
 from mdbench.protocols import Protocol

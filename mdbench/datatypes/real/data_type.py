@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mdbench.datatypes.base import Source
-from mdbench.datatypes.seam.pictures import Drawn
-from mdbench.datatypes.seam.questions import NO_OPTIONS, Background, Dataset, Option, Part
-from mdbench.datatypes.equations.data_checks import of_table
 from mdbench.datatypes.equations.base import AGREEMENT, COMPLEXITY, EquationTask, EquationType
+from mdbench.datatypes.equations.data_checks import of_table
 from mdbench.datatypes.equations.selection import NoisyRows
 from mdbench.datatypes.equations.terms import TERM_METRICS
-from mdbench.errors import DataError, EquationError, UsageError, did_you_mean
-from mdbench.expressions import parse
-from mdbench.expressions.fidelity.skeleton import same_skeleton
 from mdbench.datatypes.real.dimensions import consistent, dimension_of, si_exponents
 from mdbench.datatypes.real.folds import folds
 from mdbench.datatypes.real.problem import Measurements, read_measurements
+from mdbench.datatypes.seam.pictures import Drawn
+from mdbench.datatypes.seam.questions import NO_OPTIONS, Background, Dataset, Option, Part
+from mdbench.errors import DataError, EquationError, UsageError, did_you_mean
+from mdbench.expressions import parse
+from mdbench.expressions.fidelity.skeleton import same_skeleton
 from mdbench.metrics.spec import MetricSpec, Value, flag
 from mdbench.protocols import Protocol
 
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from mdbench.datatypes.seam.pictures import Room, Shown
     from mdbench.datatypes.equations.base import EquationAnswer
+    from mdbench.datatypes.seam.pictures import Room, Shown
 
     Array = NDArray[np.float64]
 

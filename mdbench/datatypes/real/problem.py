@@ -16,8 +16,8 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from mdbench.data.described import read_description
-from mdbench.errors import DataError, EquationError
 from mdbench.datatypes.real.law import Law
+from mdbench.errors import DataError, EquationError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,7 +12,6 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from mdbench.datatypes.base import Source
-from mdbench.datatypes.seam.questions import NO_OPTIONS, Background, Dataset, Option, Part
 from mdbench.datatypes.equations.base import (
     AGREEMENT,
     COMPLEXITY,
@@ -22,15 +21,16 @@ from mdbench.datatypes.equations.base import (
 )
 from mdbench.datatypes.equations.selection import Ratios
 from mdbench.datatypes.equations.terms import TERM_METRICS
+from mdbench.datatypes.seam.questions import NO_OPTIONS, Background, Dataset, Option, Part
+from mdbench.datatypes.srsd.laws import Spread, draw, read_problem
 from mdbench.errors import DataError, EquationError, UsageError, did_you_mean
-from mdbench.expressions.srbench import compare as comparison
 from mdbench.expressions.compensated_eval import accurate_values
 from mdbench.expressions.grammar import read
+from mdbench.expressions.srbench import compare as comparison
 from mdbench.metrics.agreement import agreement
 from mdbench.metrics.regression import is_accurate, nmse, r2, relative_error
 from mdbench.metrics.spec import MetricSpec, Value, flag
 from mdbench.protocols import Protocol
-from mdbench.datatypes.srsd.laws import Spread, draw, read_problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from mdbench.datatypes.equations.base import EquationAnswer
-    from mdbench.expressions import Equation
     from mdbench.datatypes.srsd.laws import FormulaProblem
+    from mdbench.expressions import Equation
 
     Array = NDArray[np.float64]
 

@@ -8,23 +8,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mdbench.expressions import parse
-from mdbench.expressions.grammar import read
-
 from mdbench.datatypes.surface.distances import diagonal, distances
 from mdbench.datatypes.surface.level_sets import CELLS as LEVEL_CELLS
 from mdbench.datatypes.surface.level_sets import LevelSet, level_set, onto
 from mdbench.datatypes.surface.problem import OUTPUTS, generator_of
 from mdbench.datatypes.surface.quotients import fraction
+from mdbench.expressions import parse
+from mdbench.expressions.grammar import read
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from mdbench.expressions.tree import Node
-
     from mdbench.datatypes.surface.level_sets import Function
+    from mdbench.expressions.tree import Node
 
     Array = NDArray[np.float64]
 

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mdbench.datatypes.seam.pictures import Drawn
-from mdbench.datatypes.seam.questions import Option, Part
 from mdbench.datatypes.equations.base import (
     AGREEMENT,
     COMPLEXITY,
@@ -17,7 +15,10 @@ from mdbench.datatypes.equations.base import (
     EquationTask,
     EquationType,
 )
-from mdbench.datatypes.surface.selection import EXACT, FirstSteps, Variances
+from mdbench.datatypes.equations.terms import TERM_METRICS
+from mdbench.datatypes.seam.pictures import Drawn
+from mdbench.datatypes.seam.questions import Option, Part
+from mdbench.datatypes.surface import scoring
 from mdbench.datatypes.surface.datasets import (
     VARIANTS,
     SurfaceAsk,
@@ -26,16 +27,15 @@ from mdbench.datatypes.surface.datasets import (
     check_variant,
     percent,
 )
-from mdbench.datatypes.equations.terms import TERM_METRICS
+from mdbench.datatypes.surface.families import failure
+from mdbench.datatypes.surface.problem import OUTPUTS, SurfaceRows, generator_of
+from mdbench.datatypes.surface.selection import EXACT, FirstSteps, Variances
+from mdbench.datatypes.surface.specs import COVERAGE, DISTANCES, FORMS, SHAPES, SYMBOLIC, TABLE
+from mdbench.datatypes.surface.tables import may_be_solution, pooled_nmse
 from mdbench.errors import AnswerError, EquationError, UsageError, did_you_mean
 from mdbench.expressions import parse
 from mdbench.expressions.srbench import compare as comparison
 from mdbench.protocols import Protocol
-from mdbench.datatypes.surface import scoring
-from mdbench.datatypes.surface.families import failure
-from mdbench.datatypes.surface.problem import OUTPUTS, SurfaceRows, generator_of
-from mdbench.datatypes.surface.specs import COVERAGE, DISTANCES, FORMS, SHAPES, SYMBOLIC, TABLE
-from mdbench.datatypes.surface.tables import may_be_solution, pooled_nmse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -44,9 +44,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from mdbench.datatypes.base import Source
+    from mdbench.datatypes.equations.selection import Evidence
     from mdbench.datatypes.seam.answers import Answer, RawAnswer, Scores
     from mdbench.datatypes.seam.pictures import Room, Shown
-    from mdbench.datatypes.equations.selection import Evidence
     from mdbench.metrics.spec import Value
 
     Array = NDArray[np.float64]

@@ -13,7 +13,6 @@ import numpy as np
 
 from mdbench.datatypes.base import Source
 from mdbench.datatypes.seam.questions import NO_OPTIONS, Dataset
-from mdbench.errors import DataError, UsageError, did_you_mean
 from mdbench.datatypes.surface.clouds import Shape, floor_of, function_of, true_points
 from mdbench.datatypes.surface.level_sets import gradient
 from mdbench.datatypes.surface.points_files import ENDINGS, read_points
@@ -26,6 +25,7 @@ from mdbench.datatypes.surface.problem import (
     read_surface,
     whole_rows,
 )
+from mdbench.errors import DataError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.spatial import cKDTree
 
+from mdbench.datatypes.surface.clouds import placed, true_points, zeros_of
+from mdbench.datatypes.surface.problem import generator_of
 from mdbench.drawing.numbers import scientific
 from mdbench.drawing.png import LEVELS, colours, png_uri
 from mdbench.errors import MdbenchError
-from mdbench.datatypes.surface.clouds import placed, true_points, zeros_of
-from mdbench.datatypes.surface.problem import generator_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

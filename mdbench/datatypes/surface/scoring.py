@@ -14,12 +14,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mdbench.children import Child
-from mdbench.errors import MdbenchError
-
 from mdbench.datatypes.surface.alignment import best_distances
-from mdbench.datatypes.surface.clouds import Shape, function_of, level_points, placed, true_points, zeros_of
+from mdbench.datatypes.surface.clouds import (
+    Shape,
+    function_of,
+    level_points,
+    placed,
+    true_points,
+    zeros_of,
+)
 from mdbench.datatypes.surface.distances import Distances, diagonal, distances
 from mdbench.datatypes.surface.level_sets import gradient, newton
+from mdbench.errors import MdbenchError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 
-from mdbench.metrics.spec import MetricSpec, flag
-
 from mdbench.datatypes.surface.distances import Distances
 from mdbench.datatypes.surface.families import FAILURES
+from mdbench.metrics.spec import MetricSpec, flag
 
 __all__ = ["COVERAGE", "DISTANCES", "FORMS", "SHAPES", "SYMBOLIC", "TABLE"]
 

@@ -8,11 +8,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from mdbench.errors import EquationError
-
 from mdbench.expressions.atoms import monomial_text
+from mdbench.expressions.expand import expand
 from mdbench.expressions.fidelity.term_match import match
 from mdbench.expressions.rewriting import rewritten
-from mdbench.expressions.expand import expand
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,16 +13,14 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from mdbench.errors import EquationError
-
 from mdbench.expressions.atoms import monomial_text, whole
-from mdbench.expressions.srbench.tree_edit_distance import edit_distance
 from mdbench.expressions.equation import parse
+from mdbench.expressions.expand import expand
+from mdbench.expressions.fidelity.alternative_forms import Names, TimeLeft, Writings
 from mdbench.expressions.fidelity.constant_fit import shift_as_written
-from mdbench.expressions.grammar import read
-from mdbench.expressions.fidelity.term_match import TOLERANCE, Match, match, tree_of_sums
 from mdbench.expressions.fidelity.constant_match import Moving, Related, Relation
 from mdbench.expressions.fidelity.numeric import EXACT
-from mdbench.expressions.expand import expand
+from mdbench.expressions.fidelity.term_match import TOLERANCE, Match, match, tree_of_sums
 from mdbench.expressions.fidelity.verdict import (
     Findings,
     Numerical,
@@ -34,7 +32,8 @@ from mdbench.expressions.fidelity.verdict import (
     identified,
     together,
 )
-from mdbench.expressions.fidelity.alternative_forms import Names, TimeLeft, Writings
+from mdbench.expressions.grammar import read
+from mdbench.expressions.srbench.tree_edit_distance import edit_distance
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -8,9 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mdbench.expressions.fidelity.term_match import TOLERANCE
+from mdbench.expressions.fidelity.numeric import (
+    CHECKED,
+    CLOSE,
+    EXACT,
+    ROUNDED,
+    Values,
+    balls,
+    spread,
+)
 from mdbench.expressions.fidelity.sum_model import FARTHEST, Model, fitted
-from mdbench.expressions.fidelity.numeric import CHECKED, CLOSE, EXACT, ROUNDED, Values, balls, spread
+from mdbench.expressions.fidelity.term_match import TOLERANCE
 from mdbench.expressions.interval_eval import DIGITS, exactly, precise_value, working
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mdbench.errors import EquationError
-
 from mdbench.expressions.equation import parse
 
 if TYPE_CHECKING:

@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mdbench.expressions.branches import names_in, parts, with_branches, with_part
-from mdbench.expressions.grammar import read
-from mdbench.expressions.fidelity.term_match import TOLERANCE
 from mdbench.expressions.fidelity.sum_model import Model
-from mdbench.expressions.points import far_points, points
+from mdbench.expressions.fidelity.term_match import TOLERANCE
+from mdbench.expressions.grammar import read
 from mdbench.expressions.interval_eval import (
     DIGITS,
     FAR_DIGITS,
@@ -31,6 +30,7 @@ from mdbench.expressions.interval_eval import (
     total,
     working,
 )
+from mdbench.expressions.points import far_points, points
 from mdbench.expressions.tree import Node, Variable, value
 
 if TYPE_CHECKING:

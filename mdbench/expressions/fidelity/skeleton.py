@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mdbench.errors import EquationError
-
 from mdbench.expressions.branches import names_in, parts, with_part
-from mdbench.expressions.fidelity.constant_fit import agreeing, fitted_written
-from mdbench.expressions.linear import linear
-from mdbench.expressions.fidelity.numeric import Values
 from mdbench.expressions.expand import expand
-from mdbench.expressions.tree import Call, Chain, Number, Variable, value
+from mdbench.expressions.fidelity.constant_fit import agreeing, fitted_written
+from mdbench.expressions.fidelity.numeric import Values
+from mdbench.expressions.linear import linear
 from mdbench.expressions.parametric import Written, written
+from mdbench.expressions.tree import Call, Chain, Number, Variable, value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from mdbench.children import Child
 from mdbench.errors import EquationError
-
 from mdbench.expressions.counter import MAX_BYTES
 from mdbench.expressions.equation import parse
 

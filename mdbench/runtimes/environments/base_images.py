@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mdbench.errors import UnavailableError
-from mdbench.runtimes.environments import docker_cli
-from mdbench.runtimes.environments import wheels
+from mdbench.runtimes.environments import docker_cli, wheels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

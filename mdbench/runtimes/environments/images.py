@@ -23,14 +23,12 @@ from packaging.version import InvalidVersion
 import mdbench
 from mdbench.errors import MethodError, UnavailableError
 from mdbench.methods import files_of
-from mdbench.runtimes.environments import base_images
-from mdbench.runtimes.environments import docker_cli
-from mdbench.runtimes.environments import wheels
+from mdbench.runtimes.environments import base_images, docker_cli, wheels
 from mdbench.runtimes.environments.base_images import Base, dockerfile, sha256
+from mdbench.runtimes.environments.pip_settings import read_pip_settings
+from mdbench.runtimes.environments.uv import claimed
 from mdbench.runtimes.environments.venvs import python_range, read_lock
 from mdbench.runtimes.heartbeat import speaking
-from mdbench.runtimes.environments.uv import claimed
-from mdbench.runtimes.environments.pip_settings import read_pip_settings
 from mdbench.runtimes.job_folder import Scratch
 
 if TYPE_CHECKING:
