@@ -38,7 +38,7 @@ from mdbench.runs.execute import execute  # noqa: E402
 from mdbench.workspace import Workspace  # noqa: E402
 
 if TYPE_CHECKING:
-    from mdbench.backends.base import Backend
+    from mdbench.runs.backend import Backend
     from mdbench.runs.plan import Plan
 
 SYSTEMS = 63
@@ -63,7 +63,9 @@ def ratios(jobs: int, seconds: float) -> None:
             "dask": DaskCluster(opens=open_here),
             "submitit": Slurm(local=True, opens=open_here, poll_seconds=0.2),
         }
-        execute(plan(place, Path(folder, "warm"), jobs), HereRuntime(), Quiet())  # makes the data
+        execute(
+            plan(place, Path(folder, "warm"), jobs), HereRuntime(), Quiet(), Threads()
+        )  # makes the data
         took: dict[str, float] = {}
         for name, backend in everywhere.items():
             start = time.monotonic()
@@ -81,7 +83,9 @@ def kills(count: int, jobs: int) -> None:
     rng = random.Random(0)
     with tempfile.TemporaryDirectory() as folder:
         place = place_with(Path(folder), Path(folder, "home"), 0.2)
-        wanted = execute(plan(place, Path(folder, "undisturbed"), jobs), HereRuntime(), Quiet())
+        wanted = execute(
+            plan(place, Path(folder, "undisturbed"), jobs), HereRuntime(), Quiet(), Threads()
+        )
         whole = outcome(wanted.records)
         hits, rounds, begin = 0, 0, time.monotonic()
         while hits < count:
@@ -99,7 +103,7 @@ def kills(count: int, jobs: int) -> None:
                         hits += _kill(command, rng)
                 if command.wait() == 0:
                     break
-            found = execute(plan(place, results, jobs), HereRuntime(), Quiet())
+            found = execute(plan(place, results, jobs), HereRuntime(), Quiet(), Threads())
             assert found.ran == 0, found.ran
             assert outcome(found.records) == whole
             print(f"{hits} kills, {rounds} whole runs, all equal", flush=True)

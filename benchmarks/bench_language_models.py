@@ -25,6 +25,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parent / "tests")]
 
 from house import HereRuntime, Quiet, add_method, workspace  # noqa: E402
 
+from mdbench.backends.local import Threads  # noqa: E402
 from mdbench.language_models.budget import Allowance, Talk  # noqa: E402
 from mdbench.language_models.conversation import Conversation  # noqa: E402
 from mdbench.language_models.endpoint import Endpoint  # noqa: E402
@@ -140,7 +141,9 @@ def budget(folder: Path, runs: int) -> None:
                 llm_url=stub.url,
                 llm_calls=ALLOWED,
             )
-            (record,) = execute(make_plan(options, place), HereRuntime(), Quiet()).records
+            (record,) = execute(
+                make_plan(options, place), HereRuntime(), Quiet(), Threads()
+            ).records
             assert record.llm is not None
             assert record.exchanges is not None
             lines = (folder / str(number) / record.exchanges).read_text().splitlines()

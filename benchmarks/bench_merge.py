@@ -24,6 +24,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parent / "tests")]
 
 from house import HereRuntime, Quiet, add_method, workspace  # noqa: E402
 
+from mdbench.backends.local import Threads  # noqa: E402
 from mdbench.backends.node import NodeOrder  # noqa: E402
 from mdbench.backends.shards import ShardFiles, merge  # noqa: E402
 from mdbench.records import RecordStore  # noqa: E402
@@ -39,7 +40,7 @@ def main(pieces: int = 100, records: int = 1000) -> None:
         results = Path(folder, "results")
         few = RunOptions(("zero",), "ode", ("rc-circuit",), result_dir=Path(folder, "one"))
         plan = make_plan(few, place)
-        (record,) = execute(plan, HereRuntime(), Quiet()).records
+        (record,) = execute(plan, HereRuntime(), Quiet(), Threads()).records
         template = json.loads(record.to_line())
         shards = []
         for piece in range(pieces):

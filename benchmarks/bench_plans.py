@@ -22,6 +22,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parent / "tests")]
 
 from house import HereRuntime, Quiet, add_method, workspace  # noqa: E402
 
+from mdbench.backends.local import Threads  # noqa: E402
 from mdbench.runs.due import make_ready  # noqa: E402
 from mdbench.runs.execute import execute  # noqa: E402
 from mdbench.runs.plan import RunOptions, make_plan  # noqa: E402
@@ -39,7 +40,7 @@ def main(methods: int = 10, seeds: int = 16) -> None:
         for name in names:
             add_method(place, name)
         few = RunOptions(names[:1], "ode", ("rc-circuit",), result_dir=Path("one"))
-        (record,) = execute(make_plan(few, place), HereRuntime(), Quiet()).records
+        (record,) = execute(make_plan(few, place), HereRuntime(), Quiet(), Threads()).records
         template = json.loads(record.to_line())
         asked = RunOptions(names, "ode", with_noise=True, seeds=tuple(range(seeds)))
         plan = make_plan(asked, place)

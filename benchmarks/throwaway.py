@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mdbench.authoring.new import make_method
+from mdbench.backends.local import Threads
 from mdbench.runs.execute import execute
 from mdbench.runs.plan import RunOptions, make_plan
 from mdbench.runtimes.select import open_runtime
@@ -61,7 +62,9 @@ class Bench:
         options = RunOptions(
             (self._name,), "ode", n_jobs=1, result_dir=self._place.root / "results"
         )
-        return execute(make_plan(replace(options, **changes), self._place), self.runtime, Silent())
+        return execute(
+            make_plan(replace(options, **changes), self._place), self.runtime, Silent(), Threads()
+        )
 
 
 @contextmanager

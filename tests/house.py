@@ -16,7 +16,9 @@ from pathlib import Path
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from mdbench.backends.local import Threads
 from mdbench.methods import SHARED
+from mdbench.runs import execute as _execute
 from mdbench.runs.session import Attempt
 from mdbench.runtimes import select as choose
 from mdbench.runtimes.base import Prepared
@@ -30,7 +32,11 @@ if TYPE_CHECKING:
 
     from mdbench.methods import Method
     from mdbench.records import Record
+    from mdbench.runs.backend import Backend, Observer
+    from mdbench.runs.execute import Summary
+    from mdbench.runs.plan import Plan
     from mdbench.runs.spec import JobSpec
+    from mdbench.runtimes.base import Runtime
     from mdbench.runtimes.protocol import Message
 
 _Known = TypeVar("_Known")
@@ -75,6 +81,13 @@ class HereRuntime(VenvRuntime):
 
     def prepare(self, method: Method) -> Prepared:
         return Prepared((sys.executable,), method.lock_sha256(), platform.python_version())
+
+
+def execute(
+    plan: Plan, runtime: Runtime, observer: Observer, backend: Backend | None = None
+) -> Summary:
+    """Run a plan by a backend; in threads of this process unless it is said otherwise."""
+    return _execute.execute(plan, runtime, observer, backend or Threads())
 
 
 class Quiet:

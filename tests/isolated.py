@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flavours import numpy_lock, open_flavour
-from house import METHOD, ROOT, Quiet
+from house import METHOD, ROOT, Quiet, execute
 
-from mdbench.runs.execute import execute
 from mdbench.runs.plan import RunOptions, make_plan
 
 if TYPE_CHECKING:

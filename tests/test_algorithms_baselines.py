@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from house import ROOT, HereRuntime, Quiet, known, number
+from house import ROOT, HereRuntime, Quiet, execute, known, number
 
 from mdbench.authoring.check import check_method
 from mdbench.expressions import parse
 from mdbench.expressions.functions import FUNCTIONS
 from mdbench.records import Status
-from mdbench.runs.execute import execute
 from mdbench.runs.plan import RunOptions, make_plan
 from mdbench.worker import Problem
 from mdbench.workspace import Workspace

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from house import ROOT, HereRuntime, Quiet, imported
+from house import ROOT, HereRuntime, Quiet, execute, imported
 
 from mdbench import datatypes
 from mdbench.authoring.check import check_method
@@ -28,7 +28,6 @@ from mdbench.datatypes.seam.answers import RawAnswer
 from mdbench.datatypes.seam.questions import Part
 from mdbench.methods import load
 from mdbench.protocols import Protocol
-from mdbench.runs.execute import execute
 from mdbench.runs.plan import RunOptions, make_plan
 from mdbench.runtimes.environments.venvs import prepare
 from mdbench.worker import Problem, Unsupported

@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
-from house import ROOT, HereRuntime, Quiet, add_method, workspace
+from house import ROOT, HereRuntime, Quiet, add_method, execute, workspace
 
 from mdbench import datatypes
 from mdbench.datatypes.derivation.labels import accuracy, bootstrap_difference, f1
@@ -20,7 +20,6 @@ from mdbench.datatypes.seam.pictures import Room, Shown
 from mdbench.errors import AnswerError, DataError, UsageError
 from mdbench.protocols import Protocol
 from mdbench.records import Status
-from mdbench.runs.execute import execute
 from mdbench.runs.plan import RunOptions, make_plan
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from house import ROOT, HereRuntime, Quiet, add_method, workspace
+from house import ROOT, HereRuntime, Quiet, add_method, execute, workspace
 
 from mdbench.datatypes.real.data_type import MARGIN, Real, RealDataset
 from mdbench.datatypes.seam.answers import Proposal, RawAnswer
@@ -16,7 +16,6 @@ from mdbench.protocols import Protocol
 from mdbench.records import RecordStore, Status
 from mdbench.reports.leaderboard import boards
 from mdbench.reports.results import read_folder, standing
-from mdbench.runs.execute import execute
 from mdbench.runs.plan import RunOptions, make_plan
 
 if TYPE_CHECKING:

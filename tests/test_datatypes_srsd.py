@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from house import ROOT, HereRuntime, Quiet, add_method, known, number, workspace
+from house import ROOT, HereRuntime, Quiet, add_method, execute, known, number, workspace
 
 from mdbench.datatypes.seam.answers import Proposal, RawAnswer
 from mdbench.datatypes.srsd.data_type import Ask, Srsd, SrsdDataset
@@ -17,7 +17,6 @@ from mdbench.expressions.srbench.compare import symbolic_solution
 from mdbench.metrics import nmse, r2
 from mdbench.protocols import Protocol
 from mdbench.records import RecordStore, Status
-from mdbench.runs.execute import execute
 from mdbench.runs.plan import RunOptions, make_plan
 from mdbench.runs.reproduce import differences, plans_of
 

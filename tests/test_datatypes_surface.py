@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from house import ROOT, HereRuntime, Quiet, add_method, number, workspace
+from house import ROOT, HereRuntime, Quiet, add_method, execute, number, workspace
 
 from mdbench.datatypes.seam.answers import Proposal, RawAnswer
 from mdbench.datatypes.seam.pictures import Room, Shown
@@ -21,7 +21,6 @@ from mdbench.datatypes.surface.tables import WORST
 from mdbench.errors import AnswerError, DataError, UsageError
 from mdbench.protocols import Protocol
 from mdbench.records import RecordStore, Status
-from mdbench.runs.execute import execute
 from mdbench.runs.plan import RunOptions, make_plan
 from mdbench.runs.reproduce import differences, plans_of
 from mdbench.runs.scorer import sources

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from flavours import FLAVOURS, numpy_lock, open_flavour
-from house import ROOT, HereRuntime, Quiet, add_method, out_of_time, workspace
+from house import ROOT, HereRuntime, Quiet, add_method, execute, out_of_time, workspace
 
 from mdbench import datatypes
 from mdbench.cli.main import main
 from mdbench.records import RecordStore, Status
 from mdbench.runs.due import explain
-from mdbench.runs.execute import execute
 from mdbench.runs.plan import RunOptions, make_plan
 from mdbench.runs.reproduce import RESULT, differences, plans_of
 

@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 from flavours import engine_trouble, numpy_lock, traces
-from house import Quiet, add_method, is_running, wait_until, workspace
+from house import Quiet, add_method, execute, is_running, wait_until, workspace
 from isolated import HOME
 
 from mdbench.records import Status
-from mdbench.runs.execute import execute
 from mdbench.runs.plan import RunOptions, make_plan
 from mdbench.runtimes import processes
 from mdbench.runtimes.docker import DockerRuntime

@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from house import HereRuntime, Quiet, workspace
+from house import HereRuntime, Quiet, execute, workspace
 from isolated import HOME, Bench
 from uv import find_uv_bin
 
 from mdbench.records import Status
-from mdbench.runs.execute import execute
 from mdbench.runs.plan import RunOptions, make_plan
 from mdbench.runtimes.base import Prepared
 from mdbench.runtimes.launch import WORKER_PACKAGE

@@ -6,13 +6,12 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from house import ROOT, HereRuntime, Quiet, known, workspace
+from house import ROOT, HereRuntime, Quiet, execute, known, workspace
 from language_loops import LOOPS
 
-from mdbench.language_models.access import exchanges_beside
 from mdbench.language_models.stub import Stub
 from mdbench.records import comparable
-from mdbench.runs.execute import execute
+from mdbench.runs.llm_connection import exchanges_beside
 from mdbench.runs.plan import RunOptions, make_plan
 
 if TYPE_CHECKING:

@@ -14,13 +14,13 @@ from mdbench.datatypes import find
 from mdbench.datatypes.seam.questions import Background
 from mdbench.errors import RecordsError, UsageError
 from mdbench.language_models.contamination import PROBES, Probes, Subject, closest
-from mdbench.language_models.probing import run_probes
 from mdbench.language_models.stub import Stub
 from mdbench.language_models.views import prompt_view, symmetries
 from mdbench.protocols import Protocol
 from mdbench.reports.language_models import probe_rows, read_probes
 from mdbench.runs.catalog import Inventory
 from mdbench.runs.probe_options import ProbeOptions
+from mdbench.runs.probe_runner import run_probes
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,7 +14,7 @@ import isolated
 import numpy as np
 import pytest
 from flavours import FLAVOURS, traces
-from house import Quiet, known, out_of_time, workspace
+from house import Quiet, execute, known, out_of_time, workspace
 from isolated import HOME
 
 from mdbench.cli import main
@@ -25,7 +25,6 @@ from mdbench.methods import find
 from mdbench.records import RecordStore, Status, comparable
 from mdbench.reports.bundle import opened, write_bundle
 from mdbench.runs.due import make_ready
-from mdbench.runs.execute import execute
 from mdbench.runs.job import begin_job
 from mdbench.runs.plan import RunOptions, make_plan
 from mdbench.runs.worker_pool import Environments, Slot

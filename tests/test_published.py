@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from house import ROOT, HereRuntime, Quiet, number
+from house import ROOT, HereRuntime, Quiet, execute, number
 
 from mdbench.protocols import Protocol
 from mdbench.reports.published import read_published
-from mdbench.runs.execute import execute
 from mdbench.runs.plan import RunOptions, make_plan
 from mdbench.workspace import Workspace
 

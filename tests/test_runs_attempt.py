@@ -6,10 +6,9 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
-from house import HereRuntime, Quiet, add_method, children, workspace
+from house import HereRuntime, Quiet, add_method, children, execute, workspace
 
 from mdbench.records import Record, Status
-from mdbench.runs.execute import execute
 from mdbench.runs.plan import RunOptions, make_plan
 
 if TYPE_CHECKING:

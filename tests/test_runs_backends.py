@@ -19,7 +19,7 @@ from mdbench.runs.study import Study
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from mdbench.backends.base import Backend
+    from mdbench.runs.backend import Backend
 
 
 def asked(**given: object) -> RunOptions:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from clusters import differences, no_engine, open_here, outcome, place_with, plan_of
-from house import ROOT, HereRuntime, Quiet, children, wait_until
+from house import ROOT, HereRuntime, Quiet, children, execute, wait_until
 from one_node_slurm import missing, one_node_slurm
 
 from mdbench.backends.dask import DaskCluster
@@ -23,7 +23,6 @@ from mdbench.backends.node import NodeOrder, NodeProcess
 from mdbench.backends.slurm import Slurm
 from mdbench.errors import UnavailableError, UsageError
 from mdbench.records import Status
-from mdbench.runs.execute import execute
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

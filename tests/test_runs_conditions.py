@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from house import HereRuntime, Quiet, add_method, known, workspace
+from house import HereRuntime, Quiet, add_method, execute, known, workspace
 
 from mdbench.backends.local import Threads
 from mdbench.datatypes.seam.answers import Offer, Proposal, RawAnswer, Scores
@@ -18,7 +18,6 @@ from mdbench.reports.entries import Case, Entry
 from mdbench.runs.anytime import SHARES, scores_so_far
 from mdbench.runs.calibration import calibrate
 from mdbench.runs.conditions import Energy
-from mdbench.runs.execute import execute
 from mdbench.runs.outcome import Outcome
 from mdbench.runs.plan import RunOptions, make_plan
 from mdbench.runtimes.cores import pinned, pinned_to

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from house import HereRuntime, Quiet, add_method, workspace
+from house import HereRuntime, Quiet, add_method, execute, workspace
 
 from mdbench.cli import main
 from mdbench.cli.planning import as_json
 from mdbench.errors import RecordsError
 from mdbench.records import RecordStore, Status
 from mdbench.runs.due import explain
-from mdbench.runs.execute import execute
 from mdbench.runs.forecast import COVERAGE, DRAWS, Forecast, _Total, forecast
 from mdbench.runs.past import read_past
 from mdbench.runs.plan import RunOptions, make_plan

@@ -6,12 +6,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from house import HereRuntime, Quiet, add_method, workspace
+from house import HereRuntime, Quiet, add_method, execute, workspace
 
 from mdbench.protocols import Protocol
 from mdbench.records import Status
 from mdbench.runs.due import explain
-from mdbench.runs.execute import execute
 from mdbench.runs.plan import Plan, RunOptions, make_plan
 
 if TYPE_CHECKING:

@@ -6,12 +6,11 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from house import HereRuntime, Quiet, add_method, workspace
+from house import HereRuntime, Quiet, add_method, execute, workspace
 
 from mdbench.errors import RecordsError
 from mdbench.records import RecordStore
 from mdbench.runs.due import explain
-from mdbench.runs.execute import execute
 from mdbench.runs.plan import RunOptions, make_plan
 
 if TYPE_CHECKING:

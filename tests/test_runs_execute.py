@@ -22,6 +22,7 @@ from house import (
     Quiet,
     add_method,
     children,
+    execute,
     is_running,
     known,
     out_of_time,
@@ -39,7 +40,6 @@ from mdbench.protocols import Protocol
 from mdbench.records import SCHEMA, Record, RecordStore, Status, comparable
 from mdbench.records.store import RecordWriter
 from mdbench.runs import session as attempt
-from mdbench.runs.execute import Summary, execute
 from mdbench.runs.plan import RunOptions, make_plan
 from mdbench.runtimes import processes
 from mdbench.runtimes.environments.subprocesses import running
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from mdbench.datatypes.equations.base import EquationTask
     from mdbench.datatypes.seam.answers import Answer, Choice, Scores
     from mdbench.methods import Method
+    from mdbench.runs.execute import Summary
     from mdbench.runs.outcome import Outcome
     from mdbench.runs.spec import JobSpec
     from mdbench.runtimes.base import Prepared
@@ -743,7 +744,7 @@ def test_kill_9_of_the_bench_leaves_nothing_running(place: Workspace) -> None:
         "import sys; sys.path.insert(0, sys.argv[1])\n"
         "from pathlib import Path\n"
         "from house import HereRuntime, Quiet\n"
-        "from mdbench.runs.execute import execute\n"
+        "from house import execute\n"
         "from mdbench.runs.plan import RunOptions, make_plan\n"
         "from mdbench.workspace import Workspace\n"
         "place = Workspace(Path(sys.argv[2]), Path(sys.argv[3]))\n"

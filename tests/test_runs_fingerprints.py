@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from house import ROOT, HereRuntime, Quiet, add_method, workspace
+from house import ROOT, HereRuntime, Quiet, add_method, execute, workspace
 
 from mdbench.datatypes import classes, find
 from mdbench.runs.catalog import Inventory
 from mdbench.runs.due import Ready, explain, make_ready
-from mdbench.runs.execute import execute
 from mdbench.runs.fingerprints import Facts, Fingerprints, context_of
 from mdbench.runs.plan import RunOptions, make_plan
 

@@ -9,13 +9,12 @@ import threading
 from typing import TYPE_CHECKING
 
 import pytest
-from house import ROOT, HereRuntime, Quiet, add_method, children, workspace
+from house import ROOT, HereRuntime, Quiet, add_method, children, execute, workspace
 
 from mdbench.errors import UsageError
 from mdbench.records import Record, Status, comparable
 from mdbench.runs.catalog import Inventory
 from mdbench.runs.due import isolated_parts, ready
-from mdbench.runs.execute import execute
 from mdbench.runs.job import begin_job, run_job
 from mdbench.runs.patience import Patience
 from mdbench.runs.plan import RunOptions, make_plan

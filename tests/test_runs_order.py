@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from house import HereRuntime, Quiet, add_method, workspace
+from house import HereRuntime, Quiet, add_method, execute, workspace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mdbench.backends.base import Expectation
 from mdbench.backends.queue import WaitingLine, longest_first
 from mdbench.backends.shards import deal
-from mdbench.runs.execute import execute
+from mdbench.runs.backend import Expectation
 from mdbench.runs.forecast import expectations
 from mdbench.runs.plan import RunOptions, make_plan
 

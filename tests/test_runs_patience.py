@@ -6,11 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from house import HereRuntime, Quiet, add_method, workspace
+from house import HereRuntime, Quiet, add_method, execute, workspace
 
 from mdbench.errors import MethodError, UnavailableError, UsageError
 from mdbench.records import RERUN_ALWAYS, Status
-from mdbench.runs.execute import execute
 from mdbench.runs.options import read_count, read_rerun
 from mdbench.runs.patience import LONGEST_WAIT_S, Patience
 from mdbench.runs.plan import RunOptions, make_plan

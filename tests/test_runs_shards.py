@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 from clusters import open_here, outcome, place_with, plan_of
-from house import HereRuntime, Quiet
+from house import HereRuntime, Quiet, execute
 
 from mdbench.backends.node import NodeOrder
 from mdbench.backends.shards import Gathering, Shard, ShardFiles, bring_home, merge, rounds_in
 from mdbench.backends.slurm import Slurm, active
 from mdbench.errors import MdbenchError, RecordsError, UnavailableError, UsageError
 from mdbench.records import RecordStore, Status
-from mdbench.runs.execute import execute
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from house import HereRuntime, Quiet, add_method, children, workspace
+from house import HereRuntime, Quiet, add_method, children, execute, workspace
 
 from mdbench.errors import DataError
 from mdbench.records import RecordStore, Status
-from mdbench.runs.execute import execute
 from mdbench.runs.plan import RunOptions, make_plan
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from house import HereRuntime, Quiet, add_method, workspace
+from house import HereRuntime, Quiet, add_method, execute, workspace
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,7 +18,6 @@ from mdbench.cli import main, running
 from mdbench.errors import MdbenchError, UsageError
 from mdbench.records import RecordStore, comparable
 from mdbench.reports.results import read_folder, standing, studies
-from mdbench.runs.execute import execute
 from mdbench.runs.options import typed_fields
 from mdbench.runs.plan import make_plan
 from mdbench.runs.spec import JobSpec, RunOptions

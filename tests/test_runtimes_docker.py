@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from flavours import numpy_lock, open_flavour, traces
-from house import ROOT, Quiet, add_method, workspace
+from house import ROOT, Quiet, add_method, execute, workspace
 from isolated import HOME
 
 import docker
 from mdbench.methods import find
 from mdbench.records import Status
-from mdbench.runs.execute import execute
 from mdbench.runs.plan import RunOptions, make_plan
 from mdbench.runtimes import docker as containers
 from mdbench.runtimes.base import Limits, Prepared, WorkerGoneError

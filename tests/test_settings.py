@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from house import HereRuntime, Quiet, add_method, workspace
+from house import HereRuntime, Quiet, add_method, execute, workspace
 
 from mdbench.errors import MethodError
 from mdbench.records import Record, Status
-from mdbench.runs.execute import execute
 from mdbench.runs.plan import RunOptions, make_plan
 from mdbench.settings import FOLDER_VARIABLE, fingerprint, read_paths
 

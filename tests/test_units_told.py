@@ -6,13 +6,12 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from house import ROOT, HereRuntime, Quiet, add_method, workspace
+from house import ROOT, HereRuntime, Quiet, add_method, execute, workspace
 
 from mdbench.datatypes.real.data_type import Real
 from mdbench.datatypes.real.dimensions import dimension_of, si_exponents
 from mdbench.protocols import Protocol
 from mdbench.records import Status
-from mdbench.runs.execute import execute
 from mdbench.runs.fingerprints import Facts
 from mdbench.runs.plan import RunOptions, make_plan
 

@@ -8,9 +8,8 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from house import ROOT, HereRuntime, Quiet, add_method, workspace
+from house import ROOT, HereRuntime, Quiet, add_method, execute, workspace
 
-from mdbench.runs.execute import execute
 from mdbench.runs.plan import RunOptions, make_plan
 from mdbench.worker.blas import _libraries, kernel_and_threads
 

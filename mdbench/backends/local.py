@@ -10,8 +10,8 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final, Self
 
-from mdbench.backends.base import Backend
 from mdbench.backends.queue import WaitingLine
+from mdbench.runs.backend import Backend
 from mdbench.runs.calibration import calibrate
 from mdbench.runs.job import begin_job
 from mdbench.runs.patience import Patience
@@ -20,8 +20,8 @@ from mdbench.runs.worker_pool import Environments, Slot
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mdbench.backends.base import Work
     from mdbench.records import Record
+    from mdbench.runs.backend import Work
     from mdbench.runs.spec import JobSpec
 
 __all__ = ["ENDING_S", "Threads"]
@@ -42,6 +42,8 @@ class Threads(Backend):
     doubt_s
         As that of `Slot`.
     """
+
+    in_this_process = True
 
     def __init__(
         self, *, calibrated: bool = False, seconds: float = math.inf, doubt_s: float = 0.0

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mdbench.backends.base import Expectation
+    from mdbench.runs.backend import Expectation
     from mdbench.runs.due import Ready
 
 __all__ = ["TURN_S", "WaitingLine", "longest_first"]

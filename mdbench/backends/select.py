@@ -8,7 +8,7 @@ from mdbench.backends.local import Threads
 from mdbench.errors import UsageError
 
 if TYPE_CHECKING:
-    from mdbench.backends.base import Backend
+    from mdbench.runs.backend import Backend
     from mdbench.runs.spec import RunOptions
 
 __all__ = ["open_backend"]

@@ -21,21 +21,21 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from mdbench.backends.base import Backend
 from mdbench.backends.local import ENDING_S
 from mdbench.backends.node import NodeOrder
 from mdbench.backends.shards import Gathering, Shard, ShardFiles, bring_home, deal, rounds_in
 from mdbench.drawing.numbers import counted
 from mdbench.errors import MethodError, RecordsError, UnavailableError, UsageError
 from mdbench.records import Record
+from mdbench.runs.backend import Backend
 from mdbench.runs.job import lost_job
 from mdbench.runtimes.select import open_runtime
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mdbench.backends.base import Observer, Work
     from mdbench.backends.node import Opener
+    from mdbench.runs.backend import Observer, Work
     from mdbench.runs.due import Ready
     from mdbench.runtimes.base import Level
 

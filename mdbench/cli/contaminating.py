@@ -11,8 +11,8 @@ from rich.table import Table
 from mdbench.cli.exits import Exit
 from mdbench.drawing.numbers import percent
 from mdbench.language_models.contamination import PROBES
-from mdbench.language_models.probing import run_probes
 from mdbench.runs.catalog import Inventory
+from mdbench.runs.probe_runner import run_probes
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:

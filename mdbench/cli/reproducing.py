@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from rich.markup import escape
 
+from mdbench.backends.local import Threads
 from mdbench.cli.exits import Exit
 from mdbench.cli.running import Display
 from mdbench.drawing.numbers import counted
@@ -64,7 +65,7 @@ def _reproduce(place: Path, patterns: list[str], n_jobs: int | None, console: Co
                 ) as runtime,
             ):
                 plan.inventory.listen(display.message)
-                summary = execute(plan, runtime, display)
+                summary = execute(plan, runtime, display, Threads())
             if summary.interrupted:
                 return Exit.INTERRUPTED
             for record in summary.records:

@@ -9,17 +9,16 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, overload
 
-from mdbench.backends.base import Observer, Work
-from mdbench.backends.local import Threads
 from mdbench.errors import UsageError
 from mdbench.records import Record, RecordStore, Status
+from mdbench.runs.backend import Observer, Work
 from mdbench.runs.due import is_due, make_ready
 from mdbench.runs.forecast import expectations
 from mdbench.runs.past import Past
 
 if TYPE_CHECKING:
-    from mdbench.backends.base import Backend
     from mdbench.records import RecordWriter
+    from mdbench.runs.backend import Backend
     from mdbench.runs.due import Ready
     from mdbench.runs.plan import Plan
     from mdbench.runs.spec import JobSpec
@@ -80,15 +79,13 @@ class Summary:
     interrupted: bool = False
 
 
-def execute(
-    plan: Plan, runtime: Runtime, observer: Observer, backend: Backend | None = None
-) -> Summary:
+def execute(plan: Plan, runtime: Runtime, observer: Observer, backend: Backend) -> Summary:
     """Run all jobs of a plan that have no record yet; safe to call again after any end.
 
     Parameters
     ----------
     backend
-        Where the jobs are done; threads of this process unless it is said otherwise.
+        Where the jobs are done.
 
     Raises
     ------
@@ -97,7 +94,6 @@ def execute(
     UsageError, UnavailableError
         If the backend cannot do the jobs.
     """
-    backend = backend or Threads()
     backend.prepare(plan.result_dir, observer)
     with ExitStack() as stack:
         past: dict[str, dict[str, Past]] = {name: {} for name in plan.files}
@@ -154,7 +150,7 @@ def _check_model(to_run: list[Ready], plan: Plan, backend: Backend) -> None:
             "Give its address, e.g. --llm-url http://localhost:8000/v1, or --llm-replay PATH to "
             "answer from logs (docs/language-models.md).",
         )
-    if not isinstance(backend, Threads):
+    if not backend.in_this_process:
         raise UsageError(
             f"{asks.job.algorithm} asks a language model, whose budget and key one process keeps.",
             "Leave out --backend and --scheduler for it: it runs on this machine alone.",

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from mdbench.backends.base import Expectation
 from mdbench.records import RERUN_ALWAYS, Status
+from mdbench.runs.backend import Expectation
 from mdbench.runs.due import SINCE, make_ready, reasons
 from mdbench.runs.past import read_past
 

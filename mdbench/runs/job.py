@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mdbench.errors import DataError, MethodError, UnavailableError
-from mdbench.language_models.access import exchanges_beside
 from mdbench.language_models.budget import PROMPTS
 from mdbench.language_models.proxy import NAME as SOCKET
 from mdbench.language_models.views import prompt_view
@@ -22,6 +21,7 @@ from mdbench.runs.catalog import Inventory
 from mdbench.runs.conditions import Energy, load
 from mdbench.runs.due import isolated_parts, ready, scored_parts, told_parts
 from mdbench.runs.fingerprints import Facts
+from mdbench.runs.llm_connection import exchanges_beside
 from mdbench.runs.outcome import Outcome
 from mdbench.runs.record import Stopwatch, make_record
 from mdbench.runs.scoring import Judged, judged
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 
     from mdbench.datatypes.base import DataType
     from mdbench.datatypes.seam.questions import Task
-    from mdbench.language_models.access import ModelAccess
     from mdbench.language_models.views import PromptView
     from mdbench.methods import Method
     from mdbench.records import Record
     from mdbench.runs.due import Ready
+    from mdbench.runs.llm_connection import ModelAccess
     from mdbench.runs.spec import JobSpec
     from mdbench.runtimes.base import Prepared, Runtime, Worker
 

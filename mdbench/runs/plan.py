@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from mdbench.data.noise import SNR_LEVELS_DB
 from mdbench.errors import MethodError, UsageError, did_you_mean
-from mdbench.language_models.access import ModelAccess
 from mdbench.runs.catalog import Inventory
+from mdbench.runs.llm_connection import ModelAccess
 from mdbench.runs.options import read_words, typed_fields
 from mdbench.runs.spec import RETRIES, JobSpec, RunOptions, portable
 from mdbench.runs.study import Study

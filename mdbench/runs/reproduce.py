@@ -6,9 +6,9 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from mdbench.errors import UsageError
-from mdbench.language_models.access import ModelAccess
 from mdbench.records import RERUN_ALWAYS, comparable
 from mdbench.runs.catalog import Inventory
+from mdbench.runs.llm_connection import ModelAccess
 from mdbench.runs.plan import Plan, select_names, slots
 from mdbench.runs.spec import JobSpec
 

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-    from mdbench.language_models.access import ModelAccess
     from mdbench.methods import Method
     from mdbench.runs.catalog import Inventory
     from mdbench.runs.due import Ready
+    from mdbench.runs.llm_connection import ModelAccess
     from mdbench.runs.outcome import Outcome
     from mdbench.runtimes.base import Limits, Prepared, Runtime, Worker
 

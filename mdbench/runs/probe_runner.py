@@ -10,13 +10,13 @@ from mdbench import __version__
 from mdbench.data.cache import write_whole
 from mdbench.datatypes.seam.questions import NO_OPTIONS
 from mdbench.errors import UsageError
-from mdbench.language_models.access import ModelAccess
 from mdbench.language_models.contamination import Probes, Subject, closest, probe
 from mdbench.language_models.conversation import Conversation
 from mdbench.language_models.exchanges import SUFFIX, ExchangeLog, ExchangeReplay
 from mdbench.language_models.live import PAUSES, Live
 from mdbench.language_models.question import RefusedError
 from mdbench.protocols import Protocol
+from mdbench.runs.llm_connection import ModelAccess
 from mdbench.runs.plan import select_names
 
 if TYPE_CHECKING:

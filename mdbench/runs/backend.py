@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -70,7 +70,15 @@ class Work:
 
 
 class Backend(ABC):
-    """A place where jobs are done."""
+    """A place where jobs are done.
+
+    Attributes
+    ----------
+    in_this_process
+        Whether jobs are led by threads of this process, which may keep a budget for all of them.
+    """
+
+    in_this_process: ClassVar[bool] = False
 
     def prepare(self, result_dir: Path, observer: Observer) -> None:  # noqa: B027 - most need nothing
         """Bring home what an earlier run of this backend has left in a results folder."""
