@@ -17,9 +17,9 @@ from mdbench.errors import UsageError
 ROOT = Path(mdbench.__file__).parents[1]
 
 
-def test_every_module_of_the_folder_is_a_data_type_of_its_name(tmp_path: Path) -> None:
+def test_every_folder_with_a_data_type_is_one_of_its_name(tmp_path: Path) -> None:
     folder = Path(datatypes.__file__).parent
-    expected = {path.stem for path in folder.glob("[!_]*.py")} - {"base"}
+    expected = {path.parent.name for path in folder.rglob("data_type.py")}
     assert set(datatypes.names()) == expected >= {"ode"}
     for name in datatypes.names():
         data_type = datatypes.find(name, ROOT / "datasets" / name, tmp_path)
@@ -28,16 +28,19 @@ def test_every_module_of_the_folder_is_a_data_type_of_its_name(tmp_path: Path) -
         assert data_type.views
 
 
-def test_a_new_module_is_found_without_being_named_anywhere(
+def test_a_new_folder_is_found_without_being_named_anywhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "toy.py").write_text(
+    (tmp_path / "toy").mkdir()
+    (tmp_path / "toy" / "data_type.py").write_text(
         "class Toy:\n    def __init__(self, *folders): ...\nDATA_TYPE = Toy\n"
     )
-    (tmp_path / "_helper.py").write_text("raise RuntimeError\n")
+    (tmp_path / "helper").mkdir()
+    (tmp_path / "helper" / "other.py").write_text("raise RuntimeError\n")
     monkeypatch.setattr(datatypes, "__path__", [*datatypes.__path__, str(tmp_path)])
     assert "toy" in datatypes.names()
     assert type(datatypes.find("toy", tmp_path, tmp_path)).__name__ == "Toy"
+    monkeypatch.delitem(sys.modules, "mdbench.datatypes.toy.data_type")
     monkeypatch.delitem(sys.modules, "mdbench.datatypes.toy")
 
 

@@ -273,8 +273,8 @@ def test_the_data_type_of_the_page_for_authors_works_as_it_stands(
 ) -> None:
     page = (ROOT / "docs" / "adding-a-data-type.md").read_text(encoding="utf-8")
     (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    (tmp_path / "kinds").mkdir()
-    (tmp_path / "kinds" / "pendulums.py").write_text(code, encoding="utf-8")
+    (tmp_path / "kinds" / "pendulums").mkdir(parents=True)
+    (tmp_path / "kinds" / "pendulums" / "data_type.py").write_text(code, encoding="utf-8")
     monkeypatch.setattr(datatypes, "__path__", [*datatypes.__path__, str(tmp_path / "kinds")])
     place = workspace(tmp_path)
     known = RIGHT.format(wait="pass").replace("u, v = problem.X.T", "u = v = q = problem.X[:, 0]")
@@ -285,12 +285,13 @@ def test_the_data_type_of_the_page_for_authors_works_as_it_stands(
     add(place, "right", known, "pendulums", tuning="front")
     asked = options(place, "pendulums", "right")
     records = execute(make_plan(asked, place), HereRuntime(), Quiet()).records
+    monkeypatch.delitem(sys.modules, "mdbench.datatypes.pendulums.data_type")
     monkeypatch.delitem(sys.modules, "mdbench.datatypes.pendulums")
     assert [record.status for record in records] == [Status.OK] * 2
     assert [record.metrics["identified"] for record in records] == [1.0, 0.0]
 
 
-def test_each_is_one_module_that_a_new_process_finds(tmp_path: Path) -> None:
+def test_each_is_one_folder_that_a_new_process_finds(tmp_path: Path) -> None:
     script = "import mdbench.datatypes as kinds; print(*kinds.names(), len(kinds.classes()))"
     done = subprocess.run(
         [sys.executable, "-c", script],

@@ -214,8 +214,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     (made.root / "datasets").mkdir()
     (made.root / "datasets" / "toy").symlink_to(ROOT / "datasets" / "ode")
     kinds = tmp_path / "kinds"
-    kinds.mkdir()
-    (kinds / "toy.py").write_text(TOY, encoding="utf-8")
+    (kinds / "toy").mkdir(parents=True)
+    (kinds / "toy" / "data_type.py").write_text(TOY, encoding="utf-8")
     monkeypatch.setattr(datatypes, "__path__", [*datatypes.__path__, str(kinds)])
     monkeypatch.setenv("MDBENCH_ROOT", str(made.root))
     monkeypatch.setenv("MDBENCH_HOME", str(made.home))
@@ -223,7 +223,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(choose, "VenvRuntime", lambda *_, **__: HereRuntime())
-    monkeypatch.delitem(sys.modules, "mdbench.datatypes.toy", raising=False)
+    for name in ("toy", "toy.data_type"):
+        monkeypatch.delitem(sys.modules, f"mdbench.datatypes.{name}", raising=False)
     toml = add_method(made, "zero") / "method.toml"
     text = toml.read_text(encoding="utf-8").replace('["ode"]', '["toy"]')
     toml.write_text(text, encoding="utf-8")

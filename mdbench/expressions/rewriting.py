@@ -32,4 +32,4 @@ def rewritten(text: str, variables: tuple[str, ...]) -> tuple[tuple[str, ...] | 
     return None if "error" in found else tuple(found["texts"]), found["cpu_s"]
 
 
-_child = Child(f"{__package__}.algebra", MAX_SECONDS, MAX_BYTES)
+_child = Child("mdbench.expressions.sympy_worker", MAX_SECONDS, MAX_BYTES)

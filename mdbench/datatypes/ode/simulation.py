@@ -151,4 +151,4 @@ def trajectory_r2(predicted: Array, true: Array) -> float | None:
     return r2 if math.isfinite(r2) else None
 
 
-_child = Child(f"{__package__}.integrating", MAX_SECONDS, MAX_BYTES)
+_child = Child(f"{__package__}.integrator", MAX_SECONDS, MAX_BYTES)
