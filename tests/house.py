@@ -20,7 +20,7 @@ from mdbench.backends.local import Threads
 from mdbench.methods import SHARED
 from mdbench.runs import execute as _execute
 from mdbench.runs.session import Attempt
-from mdbench.runtimes import select as choose
+from mdbench.runtimes import select
 from mdbench.runtimes.base import Prepared
 from mdbench.runtimes.venv import VenvRuntime
 from mdbench.workspace import Workspace
@@ -132,7 +132,7 @@ def at_work_in(place: Workspace, folder: Path, monkeypatch: pytest.MonkeyPatch) 
         ("MDBENCH_RUNTIME", "venv"),
     ):
         monkeypatch.setenv(name, str(value))
-    monkeypatch.setattr(choose, "VenvRuntime", lambda *_, **__: HereRuntime())
+    monkeypatch.setattr(select, "VenvRuntime", lambda *_, **__: HereRuntime())
     monkeypatch.chdir(folder)
 
 

@@ -18,7 +18,7 @@ import mdbench
 from mdbench.api import Comparison
 from mdbench.errors import EquationError, UsageError
 from mdbench.records import RecordStore
-from mdbench.runtimes import select as choose
+from mdbench.runtimes import select
 
 if TYPE_CHECKING:
     from mdbench.workspace import Workspace
@@ -33,7 +33,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     monkeypatch.setenv("MDBENCH_HOME", str(made.home))
     monkeypatch.setenv("MDBENCH_RUNTIME", "venv")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(choose, "VenvRuntime", lambda *_, **__: HereRuntime())
+    monkeypatch.setattr(select, "VenvRuntime", lambda *_, **__: HereRuntime())
     add_method(made, "zero")
     add_method(made, "broken", "raise RuntimeError('no')")
     return made
@@ -177,7 +177,7 @@ def test_the_page_of_examples_is_true(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("MDBENCH_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("MDBENCH_RUNTIME", "venv")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(choose, "VenvRuntime", lambda *_, **__: HereRuntime())
+    monkeypatch.setattr(select, "VenvRuntime", lambda *_, **__: HereRuntime())
     text = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
     assert len(re.findall("^```pycon$", text, re.MULTILINE)) * 2 == text.count("```")
     plain = re.sub("^```.*$", "", text, flags=re.MULTILINE)

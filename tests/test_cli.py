@@ -21,7 +21,7 @@ from mdbench.cli import main
 from mdbench.cli.arguments import spread
 from mdbench.errors import UnavailableError
 from mdbench.records import RecordStore, Status
-from mdbench.runtimes import select as choose
+from mdbench.runtimes import select
 
 if TYPE_CHECKING:
     from mdbench.methods import Method
@@ -39,7 +39,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MDBENCH_RUNTIME", "venv")
-    monkeypatch.setattr(choose, "VenvRuntime", lambda *_, **__: HereRuntime())
+    monkeypatch.setattr(select, "VenvRuntime", lambda *_, **__: HereRuntime())
     add_method(made, "zero")
     return made
 

@@ -13,7 +13,7 @@ import sympy
 from house import HereRuntime, add_method, workspace
 
 from mdbench.cli import main
-from mdbench.runtimes import select as choose
+from mdbench.runtimes import select
 
 if TYPE_CHECKING:
     from mdbench.workspace import Workspace
@@ -47,7 +47,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     monkeypatch.setenv("MDBENCH_HOME", str(made.home))
     monkeypatch.setenv("MDBENCH_RUNTIME", "venv")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(choose, "VenvRuntime", lambda *_, **__: HereRuntime())
+    monkeypatch.setattr(select, "VenvRuntime", lambda *_, **__: HereRuntime())
     return made
 
 

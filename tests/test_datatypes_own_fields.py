@@ -17,7 +17,7 @@ from mdbench.datatypes.seam.answers import RawAnswer
 from mdbench.errors import DataError, UsageError
 from mdbench.protocols import Protocol
 from mdbench.records import RecordStore
-from mdbench.runtimes import select as choose
+from mdbench.runtimes import select
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -224,7 +224,7 @@ def test_a_run_and_what_is_shown_of_it(
     toml.write_text(re.sub(r"data_types = .*", 'data_types = ["pde"]', text), encoding="utf-8")
     monkeypatch.setenv("MDBENCH_ROOT", str(place.root))
     monkeypatch.setenv("MDBENCH_HOME", str(place.home))
-    monkeypatch.setattr(choose, "VenvRuntime", lambda *_, **__: HereRuntime())
+    monkeypatch.setattr(select, "VenvRuntime", lambda *_, **__: HereRuntime())
     monkeypatch.chdir(tmp_path)
     path = write(tmp_path, "heat", du=False, toml=said({"u0": HEAT}))
     line = ["--algorithm", "right", "--data-type", "pde", "--dataset-path", str(path)]

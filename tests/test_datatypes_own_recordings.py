@@ -25,7 +25,7 @@ from mdbench.protocols import Protocol
 from mdbench.records import RecordStore
 from mdbench.runs.catalog import Inventory
 from mdbench.runs.rescore import rescored
-from mdbench.runtimes import select as choose
+from mdbench.runtimes import select
 
 if TYPE_CHECKING:
     from mdbench.datatypes.equations.base import EquationTask
@@ -270,7 +270,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     monkeypatch.setenv("MDBENCH_RUNTIME", "venv")
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(choose, "VenvRuntime", lambda *_, **__: HereRuntime())
+    monkeypatch.setattr(select, "VenvRuntime", lambda *_, **__: HereRuntime())
     return made
 
 

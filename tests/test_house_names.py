@@ -27,7 +27,7 @@ FLOORS = (
     {"runtimes", "language_models"},
     {"runs", "reports"},
     {"backends"},
-    {"authoring", "api"},
+    {"authoring", "api", "derivations"},
     {"cli"},
 )
 """The packages, from the lowest; those of one layer do not know each other."""

@@ -26,8 +26,7 @@ from isolated import HOME
 from mdbench.data.smoothing import smooth
 from mdbench.methods import find
 from mdbench.records import RecordStore, Status
-from mdbench.runs import session as attempt
-from mdbench.runs import standstill
+from mdbench.runs import session, standstill
 from mdbench.runs.choice import Proposals
 from mdbench.runtimes import processes
 from mdbench.runtimes.base import Limits, Prepared
@@ -433,8 +432,8 @@ def test_while_the_clock_stands_the_job_stands(
         honest(found, seconds, stopped)
 
     monkeypatch.setattr(Proposals, "weigh", weigh)
-    monkeypatch.setattr(attempt, "Standstill", Watched)
-    for module in (attempt, standstill):
+    monkeypatch.setattr(session, "Standstill", Watched)
+    for module in (session, standstill):
         monkeypatch.setattr(module, "time", clock)
     bench.add(COMPUTES_ON)
     bench.make_front()
@@ -747,7 +746,7 @@ def test_a_job_whose_time_is_up_is_asked_for_its_candidates(
     out_of_time(monkeypatch, lambda attempt: has_written(attempt, "ready"))
     (stuck,) = bench.run("nothing", seeds=(1,)).records
     # How long it may talk is for jobs that might do so for ever.
-    monkeypatch.setattr(attempt, "_LAST_WORDS_SECONDS", 100.0)
+    monkeypatch.setattr(session, "_LAST_WORDS_SECONDS", 100.0)
     (listens,) = bench.run("nothing", seeds=(0,)).records
     assert listens.status is Status.PARTIAL, listens.reason
     assert "from the best of 10 candidates" in listens.reason

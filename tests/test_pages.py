@@ -120,7 +120,7 @@ def test_a_page_for_every_page_and_none_loads_anything_from_elsewhere(site: Path
 
 def test_public_names_have_their_entry(site: Path) -> None:
     text = (site / "api.html").read_text(encoding="utf-8")
-    for name in ("api.run", "api.load", "worker.Candidate", "datatypes.derivation.generate"):
+    for name in ("api.run", "api.load", "worker.Candidate", "derivations.generate"):
         assert f'id="mdbench.{name}"' in text
 
 

@@ -39,7 +39,7 @@ from mdbench.expressions import counter
 from mdbench.protocols import Protocol
 from mdbench.records import SCHEMA, Record, RecordStore, Status, comparable
 from mdbench.records.store import RecordWriter
-from mdbench.runs import session as attempt
+from mdbench.runs import session
 from mdbench.runs.plan import RunOptions, make_plan
 from mdbench.runtimes import processes
 from mdbench.runtimes.environments.subprocesses import running
@@ -333,18 +333,18 @@ def test_reading_candidates_is_bounded_and_not_the_methods_time(
 ) -> None:
     impatient = Child(counter.__name__, 1, counter.MAX_BYTES)
     monkeypatch.setattr(counter, "_child", impatient)
-    monkeypatch.setattr(attempt, "_JUDGING_SECONDS", 2.0)
+    monkeypatch.setattr(session, "_JUDGING_SECONDS", 2.0)
     costly(place, pause)
     weighed = []
-    choose = attempt.Attempt._choose
+    choose = session.Attempt._choose
 
-    def watched(self: attempt.Attempt) -> Choice | None:
+    def watched(self: session.Attempt) -> Choice | None:
         before, begin = self._deadline, time.monotonic()
         choice = choose(self)
         weighed.append((self._deadline - before, time.monotonic() - begin))
         return choice
 
-    monkeypatch.setattr(attempt.Attempt, "_choose", watched)
+    monkeypatch.setattr(session.Attempt, "_choose", watched)
     if pause:
         out_of_time(monkeypatch, lambda attempt: attempt._proposals.came == 101)
     record = only(run(place, "costly"))
@@ -689,9 +689,9 @@ def test_interrupt_leaves_whole_records_and_the_same_command_goes_on(
 ) -> None:
     add_method(place, "slow", adapter())
     observer = Quiet()
-    converse = attempt.Attempt._converse
+    converse = session.Attempt._converse
 
-    def held_up(self: attempt.Attempt) -> Outcome:
+    def held_up(self: session.Attempt) -> Outcome:
         if len(observer.started) == 3:  # until it is interrupted
             assert wait_until(lambda: not self._worker.alive)
         return converse(self)
@@ -707,7 +707,7 @@ def test_interrupt_leaves_whole_records_and_the_same_command_goes_on(
     thread = threading.Thread(target=press_ctrl_c)
     thread.start()
     with monkeypatch.context() as patch:
-        patch.setattr(attempt.Attempt, "_converse", held_up)
+        patch.setattr(session.Attempt, "_converse", held_up)
         summary = run(place, "slow", datasets=names, observer=observer)
     thread.join()
     assert summary.interrupted
@@ -1026,17 +1026,17 @@ def test_a_method_that_changes_its_folder_harms_no_other(
     wild_text = adapter(fit="import shutil; shutil.rmtree('scratch'); os.mkdir('test.npz')")
     add_method(place, "wild", wild_text)
     add_method(place, "zero")
-    end, waits = attempt.Attempt._end, []
+    end, waits = session.Attempt._end, []
 
-    def ended(self: attempt.Attempt, patience: float) -> None:
+    def ended(self: session.Attempt, patience: float) -> None:
         waits.append(patience)
         end(self, patience)
 
-    monkeypatch.setattr(attempt.Attempt, "_end", ended)
+    monkeypatch.setattr(session.Attempt, "_end", ended)
     wild, zero = run(place, "wild", "zero", wrapped=False).records
     assert wild.status is Status.INVALID_OUTPUT
     assert "changed its job's folder" in wild.reason
-    assert waits == [0.0, attempt._END_SECONDS]  # it waits for orders, and is not waited for
+    assert waits == [0.0, session._END_SECONDS]  # it waits for orders, and is not waited for
     assert zero.status is Status.OK
 
 

@@ -18,7 +18,7 @@ from mdbench.runs.repeats import (
     largest_difference,
     repeated,
 )
-from mdbench.runtimes import select as choose
+from mdbench.runtimes import select
 
 if TYPE_CHECKING:
     from mdbench.workspace import Workspace
@@ -152,7 +152,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     monkeypatch.setenv("MDBENCH_HOME", str(found.home))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MDBENCH_RUNTIME", "venv")
-    monkeypatch.setattr(choose, "VenvRuntime", lambda *_, **__: HereRuntime())
+    monkeypatch.setattr(select, "VenvRuntime", lambda *_, **__: HereRuntime())
     return found
 
 

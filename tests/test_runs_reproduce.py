@@ -9,7 +9,7 @@ import pytest
 from house import HereRuntime, add_method, workspace
 
 from mdbench.cli import main
-from mdbench.runtimes import select as choose
+from mdbench.runtimes import select
 
 if TYPE_CHECKING:
     from mdbench.workspace import Workspace
@@ -49,7 +49,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     monkeypatch.setenv("MDBENCH_HOME", str(made.home))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MDBENCH_RUNTIME", "venv")
-    monkeypatch.setattr(choose, "VenvRuntime", lambda *_, **__: HereRuntime())
+    monkeypatch.setattr(select, "VenvRuntime", lambda *_, **__: HereRuntime())
     return made
 
 

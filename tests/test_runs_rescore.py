@@ -16,7 +16,7 @@ from mdbench.errors import RecordsError
 from mdbench.records import Record, RecordStore, Status, key_of
 from mdbench.runs.catalog import Inventory
 from mdbench.runs.rescore import _PIECE, rescored
-from mdbench.runtimes import select as choose
+from mdbench.runtimes import select
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -36,7 +36,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     monkeypatch.setenv("MDBENCH_RUNTIME", "venv")
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(choose, "VenvRuntime", lambda *_, **__: HereRuntime())
+    monkeypatch.setattr(select, "VenvRuntime", lambda *_, **__: HereRuntime())
     add_method(made, "zero")
     assert main(["run", *LINE]) == 0
     return made

@@ -20,7 +20,7 @@ from mdbench.protocols import Protocol
 from mdbench.records import Record, RecordStore
 from mdbench.runs.options import Typed, read, typed_fields
 from mdbench.runs.spec import JobSpec, Kept, RunOptions, Terms, declared
-from mdbench.runtimes import select as choose
+from mdbench.runtimes import select
 
 if TYPE_CHECKING:
     from mdbench.workspace import Workspace
@@ -222,7 +222,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     monkeypatch.setenv("MDBENCH_RUNTIME", "venv")
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(choose, "VenvRuntime", lambda *_, **__: HereRuntime())
+    monkeypatch.setattr(select, "VenvRuntime", lambda *_, **__: HereRuntime())
     for name in ("toy", "toy.data_type"):
         monkeypatch.delitem(sys.modules, f"mdbench.datatypes.{name}", raising=False)
     toml = add_method(made, "zero") / "method.toml"

@@ -18,7 +18,7 @@ import pytest
 
 from mdbench.errors import MethodError, UnavailableError
 from mdbench.runtimes import bubblewrap, cgroups
-from mdbench.runtimes.environments import venvs as environments
+from mdbench.runtimes.environments import venvs
 from mdbench.runtimes.environments.venvs import Environment, lock_requirements, prepare
 
 pytestmark = pytest.mark.build
@@ -112,7 +112,7 @@ def test_what_is_made_is_found_again_without_uv(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made, _ = shop.prepare()
-    monkeypatch.setattr(environments, "run_uv", None)
+    monkeypatch.setattr(venvs, "run_uv", None)
     assert shop.prepare() == (made, [])
 
 
@@ -191,7 +191,7 @@ def test_another_python_is_looked_for_on_path(
     def pretend(_uv: str, arguments: list[str], **_: object) -> None:
         asked.append(arguments)
 
-    monkeypatch.setattr(environments, "run_uv", pretend)
+    monkeypatch.setattr(venvs, "run_uv", pretend)
     with pytest.raises(UnavailableError, match="bin/python"):
         shop.prepare(ELSEWHERE)
     assert asked[0][asked[0].index("--python") + 1] == str(real)
@@ -379,10 +379,10 @@ def test_a_build_has_so_much_memory(shop: Shop, monkeypatch: pytest.MonkeyPatch)
     if "memory" not in cgroups.can_make():
         pytest.skip("no groups can be made here")
     with_source(shop, hungry=True)
-    monkeypatch.setattr(environments, "_BUILD_MB", 500)
+    monkeypatch.setattr(venvs, "_BUILD_MB", 500)
     with pytest.raises(UnavailableError, match="found"):
         prepare("m", shop.lock, HERE, shop.home, build=True)
-    monkeypatch.setattr(environments, "_BUILD_MB", 1500)
+    monkeypatch.setattr(venvs, "_BUILD_MB", 1500)
     assert "found" in prepare("m", shop.lock, HERE, shop.home, build=True).packages
 
 

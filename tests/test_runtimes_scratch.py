@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from house import ROOT, wait_until
 
-from mdbench.runtimes import job_folder as scratch
+from mdbench.runtimes import job_folder
 from mdbench.runtimes.job_folder import (
     CLAIM,
     PREFIX,
@@ -198,7 +198,7 @@ def test_a_folder_that_was_exchanged_serves_no_other_job(tmp_path: Path, place: 
 def test_what_is_too_much_to_clear_away_serves_no_other_job(
     tmp_path: Path, place: JobPlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scratch, "_MOST_ENTRIES", 10)
+    monkeypatch.setattr(job_folder, "_MOST_ENTRIES", 10)
     for number in range(20):
         (tmp_path / "job" / str(number)).touch()
     assert not place.renew()

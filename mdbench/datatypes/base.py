@@ -1,10 +1,10 @@
 """The seam of data types: all that the bench knows of a kind of problem.
 
 A data type is one folder in this one (or in one that ``$MDBENCH_DATATYPES`` names).  ``DATA_TYPE``
-of its module ``data_type`` is the class; its data files are under ``datasets/<name>/``.  It says what a method is given (`DataType.task`), what an answer is (`DataType.read_answer`), how it
-is scored (`DataType.judge`, `DataType.metrics`) and how candidates are compared
-(`DataType.weigh`, `DataType.select`).  Nothing outside knows which data types there are, or what
-any of them measures.
+of its module ``data_type`` is the class; its data files are under ``datasets/<name>/``.  It says
+what a method is given (`DataType.task`), what an answer is (`DataType.read_answer`), how it is
+scored (`DataType.judge`, `DataType.metrics`) and how candidates are compared (`DataType.weigh`,
+`DataType.select`).  Nothing outside knows which data types there are, or what any of them measures.
 
 Data types whose answers are equations inherit all of this but the data from
 `mdbench.datatypes.equations.base.EquationType`.

@@ -20,7 +20,7 @@ from mdbench.errors import UnavailableError
 from mdbench.runtimes import bubblewrap, processes
 from mdbench.runtimes.base import Breach, Enforcement, Prepared, Runtime, WorkerGoneError
 from mdbench.runtimes.cgroups import can_make, make_group, remove_left_groups
-from mdbench.runtimes.environments import venvs as environments
+from mdbench.runtimes.environments import venvs
 from mdbench.runtimes.environments.subprocesses import Programs
 from mdbench.runtimes.job_folder import Scratch, folder_mb, remove_left_over
 from mdbench.runtimes.launch import (
@@ -102,7 +102,7 @@ class VenvRuntime(Runtime):
 
     def prepare(self, method: Method) -> Prepared:
         with self._programs.at_work():
-            made = environments.prepare(
+            made = venvs.prepare(
                 method.name,
                 method.lock,
                 method.spec.python,

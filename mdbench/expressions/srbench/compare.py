@@ -308,4 +308,6 @@ def _answer(question: str, seconds: int) -> dict[str, Any]:
 
 _ASIDE = frozenset({"srbench", "complexities"})
 """What a second process is asked, so that it can be worked out beside the rest."""
-_children = tuple(Child("mdbench.expressions.sympy_worker", MAX_SECONDS, MAX_BYTES) for _ in range(2))
+_children = tuple(
+    Child("mdbench.expressions.sympy_worker", MAX_SECONDS, MAX_BYTES) for _ in range(2)
+)
