@@ -94,7 +94,7 @@ def record(
     metrics |= {spec.name: score(generator, spec) for spec in others if answered}
     notes = {"missing": ["u0_t: u0*u1"], "extra": ["u0_t: sin(u0)"]}
     return {
-        "schema": 4,
+        "schema": 5,
         "mdbench": "0.1.0",
         "key": key,
         "key_parts": {"adapter": key, "seed": str(seed), "snr_db": str(snr_db)},

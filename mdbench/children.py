@@ -63,7 +63,8 @@ class Child:
         CPU time for one question; the kernel counts in whole seconds, and may give one more.
     memory
         Bytes of address space for one question, beyond what the process has when it is asked.  A
-        constant of the module that asks, which is part of the scorer's identity.
+        constant of the module that asks: where it changes a score, `DataType.scorer_version` is
+        raised.
     environment
         Variables that it is given besides those of this process.
     """

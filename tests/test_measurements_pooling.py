@@ -13,7 +13,7 @@ from mdbench.reports.results import Result
 
 def result(fold: int, fvu: float, *, same: float | None = 1.0, **changes: Any) -> Result:
     data = {
-        "schema": 4,
+        "schema": 5,
         "key": f"{fold:064x}",
         "algorithm": "one",
         "data_type": "real",

@@ -20,7 +20,7 @@ from mdbench.records import SCHEMA, Record, RecordStore, key_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-GOLDEN = Path(__file__).parent / "golden" / "records" / "schema-4.jsonl"
+GOLDEN = Path(__file__).parent / "golden" / "records" / "schema-5.jsonl"
 ROOT = Path(__file__).parents[1]
 EXAMPLE = json.loads(GOLDEN.read_text(encoding="utf-8").splitlines()[1])
 

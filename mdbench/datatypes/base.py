@@ -125,8 +125,9 @@ class DataType(ABC, Generic[D, T]):
     """What can be asked for beyond the options that all data types share."""
     snr_levels: ClassVar[bool] = True
     """Whether its data have noise levels in dB."""
-    rooms: ClassVar[tuple[str, ...]] = ()
-    """Rooms of the house that only some data types score with; their code is part of the scorer."""
+    scorer_version: ClassVar[int] = 1
+    """The version of all that makes scores of its answers, in every record's key: it is raised with
+    each change after which some answer scores otherwise (see CONTRIBUTING.md)."""
     lawful: ClassVar[bool] = False
     """Whether its data follow true equations exactly, which then are the best answers there are."""
     from_files: ClassVar[bool] = False

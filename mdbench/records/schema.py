@@ -48,7 +48,7 @@ __all__ = [
     "key_of",
 ]
 
-SCHEMA: Final = 4
+SCHEMA: Final = 5
 """The number of the format that is written; `mdbench.records.upgrades` reads the older ones."""
 
 LONGEST_REASON = 500
@@ -276,7 +276,7 @@ class Record(_Model):
         each target.
     """
 
-    schema_number: Literal[4] = Field(default=SCHEMA, alias="schema")
+    schema_number: Literal[5] = Field(default=SCHEMA, alias="schema")
     mdbench: str
     key: str = Field(pattern="^[0-9a-f]{64}$")
     key_parts: dict[str, str]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from mdbench import __version__
 from mdbench.errors import RecordsError
-from mdbench.records.schema import LARGEST, SCHEMA
+from mdbench.records.schema import LARGEST, SCHEMA, key_of
 
 __all__ = ["UPGRADES", "upgrade"]
 
@@ -119,10 +120,28 @@ def _whole_questions(data: dict[str, Any]) -> dict[str, Any]:
     return {**data, "part": ""}
 
 
+_HASH = re.compile("[0-9a-f]{64}")
+
+
+def _scorer_versions(data: dict[str, Any]) -> dict[str, Any]:
+    """From 4 to 5: a scorer has a version; all that were a hash of source text are version 1.
+
+    A key that was not that of its parts stays, so that an edited record is still seen to be one.
+    ``provenance.scorer`` keeps the hash.
+    """
+    parts = data.get("key_parts")
+    if not isinstance(parts, dict) or not _HASH.fullmatch(str(parts.get("scorer", ""))):
+        return data
+    new = {**parts, "scorer": "1"}
+    key = data.get("key")
+    return {**data, "key_parts": new, "key": key_of(new) if key == key_of(parts) else key}
+
+
 UPGRADES: Mapping[int, Step] = {
     1: _limits_in_the_budget,
     2: _metrics_by_name,
     3: _whole_questions,
+    4: _scorer_versions,
 }
 """By schema number, what makes the next number's record of it; ``schema`` itself is seen to."""
 

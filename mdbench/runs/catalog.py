@@ -9,7 +9,6 @@ import numpy as np
 from mdbench import datatypes, methods
 from mdbench.runs.fingerprints import Facts, Fingerprints, context_of
 from mdbench.runs.recall import Recall
-from mdbench.runs.scorer import scorer_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -128,5 +127,5 @@ class Inventory:
         return self._tasks.get((*asked, view, job.protocol), make)
 
     def scorer(self, data_type: str) -> str:
-        """Give the identity of all that makes scores of a data type's answers."""
-        return scorer_of(type(self.data_type(data_type)), self.workspace.home)
+        """Give the version of what makes scores of a data type's answers."""
+        return str(self.data_type(data_type).scorer_version)

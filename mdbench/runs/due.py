@@ -221,11 +221,17 @@ def _newest(records: Iterable[Past]) -> dict[object, Past]:
     return found
 
 
+def _scorer(version: str) -> str:
+    return "an older scorer" if version == "-" else f"scorer version {version[:12]}"
+
+
 def _differences(one: Ready, record: Past) -> str:
     names = sorted(one.parts.keys() | record.key_parts.keys())
     changes = []
     for name in names:
         before, now = record.key_parts.get(name, "-"), one.parts.get(name, "-")
-        if before != now:
+        if before != now and name == "scorer":
+            changes.append(f"scored by {_scorer(before)}; now it is {now}")
+        elif before != now:
             changes.append(f"{name} changed ({before[:12]} -> {now[:12]})")
     return ", ".join(changes)

@@ -146,7 +146,6 @@ class Real(EquationType[RealDataset]):
         AGREEMENT,
     )
     check_datasets = ("kepler", "danwood")
-    rooms = ("measurements",)
     lawful = False  # a law that people found is a reference, and rows are not exact
     options = (
         Option(

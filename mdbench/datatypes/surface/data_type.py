@@ -76,7 +76,6 @@ class SurfaceType(EquationType[SurfaceDataset]):
         COMPLEXITY,
         AGREEMENT,
     )
-    rooms = ("surfaces",)
     options = (
         Option.choice(
             "--variant",

@@ -1,0 +1,243 @@
+"""The answers of the golden files: some of those that landed, and edge cases made of the truths."""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+import re
+import sys
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any, Final
+
+from mdbench.protocols import Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from mdbench.datatypes.base import DataType
+    from mdbench.workspace import Workspace
+
+__all__ = ["DATASETS", "chosen"]
+
+_LANDED: Final = 200
+_SEED: Final = 7
+DATASETS: Final[dict[str, tuple[str, ...]]] = {
+    "ode": (
+        "lotka-volterra-simple",
+        "rc-circuit",
+        "van-der-pol-oscillator",
+        "autocatalysis",
+        "frictionless-bead",
+        "lorenz-equations-periodic",
+    ),
+    "pde": ("burgers", "heat_soil_uniform_1d_p1", "advection_diffusion_2d", "nls"),
+    "srsd": ("feynman-i.12.1", "feynman-i.6.20a", "feynman-i.18.16", "feynman-i.30.5"),
+    "real": ("kepler", "hubble", "time-dilation", "bode"),
+    "surface": ("CMRS1", "PDS1", "HDIS1"),
+    "derivation": ("structured-2-tiny", "differentiate-tiny"),
+}
+"""The datasets of the edge cases, by data type."""
+_TABLES = {"ode": ("ode",), "pde": ("pde", "pde-tables"), "real": ("real",)} | {
+    "srsd": ("srsd", "srsd-dsr", "srsd-paper"),
+    "surface": ("surface", "surface-paper"),
+}
+_CHEAP_FIELDS = (*DATASETS["pde"], "advection1d", "kdv", "kuramoto_sivishinky", "heat_laser")
+_CHEAP_FIELDS += ("reaction_diffusion_2d",)
+"""The fields that are made in seconds."""
+_KINDS = ("identified", "one_term_off", "skeleton", "numerical", "symbolic", "structural")
+_KINDS += ("simulation_ended", "failure_kind", "recovered", "same_law", "solution")
+"""Metrics by which landed answers are sorted, so that there are some of each kind."""
+
+_FLOAT = re.compile(r"(?<![\w.])\d+(?:\.\d*)?(?:[eE][-+]?\d+)?(?![\w.])")
+Entry = dict[str, Any]
+
+
+def chosen(data_type: str, workspace: Workspace, kind: DataType[Any, Any]) -> list[Entry]:
+    """Choose answers of a data type, always the same ones."""
+    if data_type == "derivation":
+        return list(_labels())
+    edges = [entry for name in DATASETS[data_type] for entry in _edges(name, kind)]
+    return [*_landed(data_type, workspace), *edges]
+
+
+def _landed(data_type: str, workspace: Workspace) -> Iterator[Entry]:
+    """Take landed answers, in turn of each kind that there is."""
+    csv.field_size_limit(sys.maxsize)
+    kinds: dict[str, list[Entry]] = defaultdict(list)
+    for table in _TABLES[data_type]:
+        for row in _rows(workspace.root / "docs" / "results" / f"{table}.csv"):
+            usable = row["equations"] and row["protocol"] == Protocol.STRICT
+            if usable and (data_type != "pde" or row["dataset"] in _CHEAP_FIELDS):
+                entry = _entry_of(table, row)
+                scores = entry["landed"]["metrics"]
+                undecided = sorted(name for name, value in scores.items() if value is None)
+                kinds[repr(([scores.get(name) for name in _KINDS], undecided))].append(entry)
+    generator = random.Random(_SEED)
+    groups = [kinds[name] for name in sorted(kinds)]
+    for group in groups:
+        generator.shuffle(group)
+    count = 0
+    while count < _LANDED and any(groups):
+        for group in groups:
+            if group and count < _LANDED:
+                count += 1
+                yield group.pop()
+
+
+def _rows(table: Path) -> Iterator[dict[str, str]]:
+    with table.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            # A text that a spreadsheet would compute stands behind an apostrophe.
+            yield {name: cell.removeprefix("'") for name, cell in row.items()}
+
+
+def _entry_of(table: str, row: dict[str, str]) -> Entry:
+    # Older tables do not say which scores are undecided: there these are not compared.
+    metrics = dict.fromkeys(json.loads(row.get("undecided") or "[]")) | _inner(row, "metrics.")
+    return {
+        "case": f"{table}.csv, {row['algorithm']}",
+        "dataset": row["dataset"],
+        "snr_db": _value(row["snr_db"]),
+        "seed": int(row["seed"]),
+        "protocol": row["protocol"],
+        "view": row["view"],
+        "options": _inner(row, "options."),
+        "equations": json.loads(row["equations"]),
+        "landed": {
+            "status": "ok",
+            "floor": _value(row.get("floor", "")),
+            # What a method predicts is no part of a table.
+            "metrics": {name: v for name, v in metrics.items() if name != "agreement"},
+        },
+    }
+
+
+def _inner(row: dict[str, str], group: str) -> dict[str, Any]:
+    found = {n.removeprefix(group): _value(c) for n, c in row.items() if n.startswith(group)}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _value(cell: str) -> Any:
+    """Read a number or a text; None where there is none."""
+    try:
+        return json.loads(cell) if cell else None
+    except ValueError:
+        return cell
+
+
+def _edges(name: str, kind: DataType[Any, Any]) -> Iterator[Entry]:
+    """Make answers of a truth, or of nothing where there is none."""
+    [(dataset, options), *_] = kind.asked([name], {})
+    loaded = kind.source(None).load(
+        dataset, snr_db=None, seed=0, protocol=Protocol.STRICT, options=options
+    )
+    view = "table"
+    task = kind.task(loaded, view, Protocol.STRICT)
+    variable = task.variables[0]
+    truth = loaded.truth or tuple(f"2.5*{variable}" for _ in task.targets)
+    for case, equations in _answers(list(truth), task.variables, len(task.targets)):
+        yield {
+            "case": case,
+            "dataset": dataset,
+            "snr_db": None,
+            "seed": 0,
+            "protocol": Protocol.STRICT.value,
+            "view": view,
+            "options": dict(options),
+            "equations": [_own(text, loaded.names) for text in equations],
+        }
+
+
+def _own(text: str, names: dict[str, str]) -> str:
+    return re.sub(r"[A-Za-z_]\w*", lambda found: names.get(found[0], found[0]), text)
+
+
+def _answers(
+    truth: list[str], variables: Sequence[str], count: int
+) -> Iterator[tuple[str, list[str]]]:
+    v, w = variables[0], variables[-1]
+    first, *rest = truth
+
+    def scaled(share: float) -> list[str]:
+        return [_FLOAT.sub(lambda found: f"{float(found[0]) * share!r}", t) for t in truth]
+
+    def with_first(text: str) -> list[str]:
+        return [text, *rest]
+
+    yield "truth", truth
+    yield "constants off by 1e-6", scaled(1 + 1e-6)
+    yield "constants off by 1 %", scaled(1.01)
+    yield "constants off by 6 %", scaled(1.06)
+    yield "constants off by 100 %", scaled(2.0)
+    yield "a factor of 1.03", [f"1.03*({t})" for t in truth]
+    yield "negated twice", [f"-(-({t}))" for t in truth]
+    yield "by a square and its root", [f"sqrt(({t})**2)*sign({t})" for t in truth]
+    yield "by an exponential", [f"log(exp({t}))" for t in truth]
+    yield "multiplied and divided", [f"7.0*({t})*{v}/(7.0*{v})" for t in truth]
+    yield "without signs", [f"abs({t})" for t in truth]
+    yield "the larger of it and zero", [f"Max({t}, 0)" for t in truth]
+    yield "the smaller of it and itself", [f"Min({t}, {t})" for t in truth]
+    yield "max, in small letters", [f"max({t}, 0)" for t in truth]
+    yield "of the other sign", [f"-({t})" for t in truth]
+    yield "a term more", with_first(f"{first} + 0.5*{w}")
+    yield "two terms more", with_first(f"{first} + 0.5*{w} + 0.25*{v}**4")
+    yield "a term more that is negligible", with_first(f"{first} + 1e-12*{w}")
+    yield "a small term more", with_first(f"{first} + 1e-4*{v}")
+    yield "a constant more", with_first(f"{first} + 0.3")
+    cut = re.split(r" [+-] ", first)
+    if len(cut) > 1:
+        yield "without its last term", with_first(first[: first.rfind(cut[-1]) - 3])
+    yield "zero", ["0"] * count
+    yield "zero, as a difference", [f"{v} - {v}"] * count
+    yield "one", ["1"] * count
+    yield "the first variable", [v] * count
+    yield "a sine", [f"sin({v})"] * count
+    yield "a large constant", [f"1e200*{v}"] * count
+    yield "a product that no float holds", [f"1e200*1e200*{v}"] * count
+    yield "a constant that no float holds", ["1e999"] * count
+    yield "a quotient by zero", [f"1/({v} - {v})"] * count
+    yield "a logarithm of what is negative", [f"log(-1 - {v}**2)"] * count
+    yield "an overflow", [f"exp(exp(exp({v}**2 + 9)))"] * count
+    yield "no text", [""] * count
+    yield "half a text", [f"{v} +"] * count
+    yield "a name that is unknown", ["no_such_name"] * count
+    yield "a function that is unknown", [f"gamma_of({v})"] * count
+    yield "code", ["__import__('os').getcwd()"] * count
+    yield "nan", ["nan"] * count
+    yield "too few equations", truth[:-1]
+    yield "too many equations", [*truth, "0"]
+    yield "many terms", ["+".join(f"0.{i + 1}*{v}**{i % 5}" for i in range(60))] * count
+    yield "too long", ["+".join(f"{i}.5*{v}" for i in range(20_000))] * count
+    yield "deep", ["sin(" * 40 + v + ")" * 40] * count
+    yield "too deep", ["(" * 900 + v + ")" * 900] * count
+    if count > 1:
+        yield "in another order", truth[::-1]
+        yield "one right, one zero", [first, *["0"] * (count - 1)]
+
+
+def _labels() -> Iterable[Entry]:
+    recipes: list[tuple[str, dict[str, Any]]] = [
+        (f"{100 * share:g} % wrong", {"seed": seed, "wrong": share})
+        for share in (0.0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 0.95, 1.0)
+        for seed in range(8)
+    ]
+    recipes += [(f"all {v}", {"value": v}) for v in (0.0, 0.25, 0.499999, 0.5, 0.75, 1.0, 1.5, -1)]
+    recipes += [
+        (f"the first is {text}", {"seed": 0, "wrong": 0.1, "broken": text})
+        for text in ("nan", "inf", "-inf", "1.0000001", "-1e-9", "0.5", "0.4999")
+    ]
+    for name in DATASETS["derivation"]:
+        for view in ("sequence",):
+            for case, recipe in recipes:
+                yield {
+                    "case": case,
+                    "dataset": name,
+                    "snr_db": None,
+                    "seed": 0,
+                    "protocol": Protocol.STRICT.value,
+                    "view": view,
+                    "options": {},
+                    "labels": recipe,
+                }
