@@ -15,7 +15,7 @@ import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mdbench.datatypes.derivation import (
+from mdbench.derivations import (
     GeneratorSettings,
     calculation,
     generate,

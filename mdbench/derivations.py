@@ -1,9 +1,56 @@
-"""Symbolic derivations, for those who use the generator without the benchmark's jobs.
+"""Symbolic derivations: random ones, applied again, perturbed, written and read back.
 
-The names are those of the data type ``derivation`` (docs/derivation.md).
+The generator of Meadows et al. (2023), "A symbolic framework for evaluating mathematical reasoning
+and generalisation with transformers", without mdbench's jobs and methods:
+
+>>> from mdbench.derivations import GeneratorSettings, generate, replay, texts
+>>> example = generate(GeneratorSettings(steps=3), "main", 0)
+>>> replay(example)
+>>> right, wrong = texts(example)
 """
 
-from mdbench.datatypes import derivation
-from mdbench.datatypes.derivation import *  # noqa: F403 - the public name of that package
+from mdbench.datatypes.derivation.calculus import Calculation, calculation
+from mdbench.datatypes.derivation.generation import generate
+from mdbench.datatypes.derivation.making import make_all
+from mdbench.datatypes.derivation.operators import OPERATORS, apply, replay
+from mdbench.datatypes.derivation.perturbations import (
+    alternative_results,
+    equation_conversion,
+    expression_exchange,
+    variable_renaming,
+)
+from mdbench.datatypes.derivation.records import authors_record, read_record, read_records, record
+from mdbench.datatypes.derivation.settings import GeneratorSettings, read_settings
+from mdbench.datatypes.derivation.steps import Derivation, Sides, Step
+from mdbench.datatypes.derivation.texts import texts, trees
+from mdbench.datatypes.derivation.truth import falsehoods
+from mdbench.datatypes.derivation.writing import latex, read, write
 
-__all__ = list(derivation.__all__)
+__all__ = [
+    "OPERATORS",
+    "Calculation",
+    "Derivation",
+    "GeneratorSettings",
+    "Sides",
+    "Step",
+    "alternative_results",
+    "apply",
+    "authors_record",
+    "calculation",
+    "equation_conversion",
+    "expression_exchange",
+    "falsehoods",
+    "generate",
+    "latex",
+    "make_all",
+    "read",
+    "read_record",
+    "read_records",
+    "read_settings",
+    "record",
+    "replay",
+    "texts",
+    "trees",
+    "variable_renaming",
+    "write",
+]

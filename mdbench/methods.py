@@ -512,7 +512,8 @@ def load(folder: Path) -> Method:
 
 
 def _refuse_what_no_data_type_has(file: Path, spec: MethodSpec) -> None:
-    kinds = datatypes.classes(set(spec.data_types) & set(datatypes.names()))
+    known = datatypes.names()
+    kinds = [datatypes.facts_of(name) for name in sorted(set(spec.data_types) & set(known))]
     allowed = {
         "family": [*FAMILIES, *(family for kind in kinds for family in kind.families)],
         "view": [view for kind in kinds for view in kind.views],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import os
 import re
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 from house import ROOT, HereRuntime, add_method, workspace
 
 import mdbench
+from mdbench import datatypes
 from mdbench.api import Comparison
 from mdbench.errors import EquationError, UsageError
 from mdbench.records import RecordStore
@@ -24,6 +26,22 @@ if TYPE_CHECKING:
     from mdbench.workspace import Workspace
 
 HEAVY = {"jinja2", "mdbench.api", "numpy", "pandas", "pydantic", "rich", "scipy", "sympy", "typer"}
+NEVER_AT_ONCE = {
+    "docker",
+    "findiff",
+    "jinja2",
+    "mpmath",
+    "pandas",
+    "pint",
+    "scipy",
+    "skfem",
+    "sympy",
+}
+"""Packages that neither a help nor a list needs, nor a run in which nothing is to be done."""
+FOR_FEW = ("derivations", "drawing.trajectories", "language_models", "measurements", "surfaces")
+"""Rooms that only some runs need."""
+SAID_OF_ALL = {"mdbench.language_models", "mdbench.language_models.budget"}
+"""What the options of every run are declared with."""
 
 
 @pytest.fixture
@@ -47,6 +65,56 @@ def test_importing_costs_next_to_nothing() -> None:
     assert done[0] == mdbench.__version__
     assert not HEAVY & set(done)
     assert [name for name in done[1:] if name.startswith("mdbench")] == ["mdbench"]
+
+
+def imported(*line: str, before: str = "") -> set[str]:
+    """Give all that a command imports, in a process of its own."""
+    code = (
+        f"import sys\n{before}\nfrom mdbench.cli import main\n"
+        f"assert main({list(line)!r}) == 0\nprint('imported:', *sys.modules)\n"
+    )
+    path = {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")])}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return set(done.stdout.rpartition("imported:")[2].split())
+
+
+def rooms(names: set[str], *which: str) -> set[str]:
+    """Give the modules of some rooms, but for those that all need."""
+    places = tuple(f"mdbench.{room}" for room in which)
+    return {name for name in names if name.startswith(places)} - SAID_OF_ALL
+
+
+@pytest.mark.parametrize(
+    "line", [["--help"], ["--version"], ["run", "--help"], ["list"], ["list", "--data-type", "pde"]]
+)
+def test_a_help_and_a_list_import_nothing_heavy(line: list[str]) -> None:
+    found = imported(*line)
+    assert not found & (NEVER_AT_ONCE | {"numpy", "flint"})
+    assert not rooms(found, *FOR_FEW, "expressions", "reports", "solvers", "runtimes.docker")
+    types = {f"mdbench.datatypes.{name}" for name in datatypes.names()}
+    assert types
+    assert not found & {*types, "mdbench.datatypes.base"}
+
+
+@pytest.mark.usefixtures("place")
+def test_a_run_with_nothing_to_do_imports_only_its_data_type() -> None:
+    mdbench.run("zero", "ode", dataset="rc-circuit", n_jobs=1)
+    here = (
+        "from house import HereRuntime\nfrom mdbench.runtimes import choose\n"
+        "choose.VenvRuntime = lambda *_, **__: HereRuntime()"
+    )
+    line = ["--algorithm", "zero", "--data-type", "ode", "--dataset", "rc-circuit", "--n-jobs=1"]
+    found = imported("run", *line, before=here)
+    assert "mdbench.datatypes.ode.data_type" in found
+    others = {f"mdbench.datatypes.{name}" for name in datatypes.names() if name != "ode"}
+    assert not found & (NEVER_AT_ONCE | others)
+    assert rooms(found, *FOR_FEW) <= {"mdbench.language_models.views"}
 
 
 def test_names_are_found_on_first_use() -> None:

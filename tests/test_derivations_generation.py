@@ -156,7 +156,7 @@ def test_order_process_and_hash_seed_change_no_byte() -> None:
 
 CALCULATES = """
 import json, sys
-from mdbench.datatypes.derivation import GeneratorSettings, calculation, record
+from mdbench.derivations import GeneratorSettings, calculation, record
 for task in ("differentiate", "integrate"):
     settings = GeneratorSettings(task=task, premise_size=3, alternatives=2)
     for index in map(int, sys.argv[1:]):

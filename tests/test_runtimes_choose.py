@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -25,6 +27,18 @@ def test_without_an_engine_auto_is_venv_and_says_why(tmp_path: Path) -> None:
     assert runtime.name == "venv"
     assert said[0].startswith("Not docker: No Docker engine answers")
     assert said[1].startswith("Runtime: venv (")
+
+
+@pytest.mark.usefixtures("no_engine")
+def test_without_an_engine_its_library_is_not_loaded(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from mdbench.runtimes.select import open_runtime\n"
+        "open_runtime('auto', Path(sys.argv[1])).close(); print('docker' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "False\n"
 
 
 @pytest.mark.usefixtures("no_engine")

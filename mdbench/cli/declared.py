@@ -32,22 +32,19 @@ class OpenCommand(TyperCommand):
     """A verb that leaves options it does not know to the data type, and lists them in its help."""
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """Write a section for each data type with options of its own.
-
-        The data types are imported here and not before: they bring SciPy.
-        """
-        from mdbench.datatypes import classes
+        """Write a section for each data type with options of its own."""
+        from mdbench import datatypes
 
         super().format_epilog(ctx, formatter)
-        for kind in classes():
+        for kind in datatypes.names():
             rows = []
-            for option in kind.options:
+            for option in datatypes.facts_of(kind).options:
                 views = f"  For methods with the view {' or '.join(option.views)}."
                 rows.append(
                     (f"{option.name} {option.metavar}", option.help + views * bool(option.views))
                 )
             if rows:
-                with formatter.section(f"With --data-type {kind.name}"):
+                with formatter.section(f"With --data-type {kind}"):
                     formatter.write_dl(rows)
 
 
@@ -152,10 +149,10 @@ class Told:
 
     def as_typed(self) -> dict[str, Any]:
         """Give what was typed as a study writes it."""
-        from mdbench.datatypes import classes  # brings SciPy
+        from mdbench.datatypes import facts_of
 
-        (kind,) = classes([self.options().data_type])
-        own = told_words(self.words, kind.options, kind.name)
+        kind = self.options().data_type
+        own = told_words(self.words, facts_of(kind).options, kind)
         return {**self._typed(), **own}
 
     def _typed(self) -> dict[str, Any]:

@@ -37,10 +37,11 @@ def show(workspace: Workspace, console: Console, data_type: str | None, *, names
             table.add_row(*map(escape, cells[: len(table.columns)]))
     console.print(table)
     for kind in datatypes.names() if data_type is None else [data_type]:
-        source = datatypes.find(kind, workspace.datasets / kind, workspace.arrays / kind).source()
-        found = source.names()
+        place = kind, workspace.datasets / kind, workspace.arrays / kind
+        found = datatypes.own_names(*place)
         console.print(f"[bold]Datasets of data type {kind}:[/] {len(found)}")
         if names:
+            source = datatypes.find(*place).source()
             grid = Table(box=None, show_header=False, padding=(0, 2))
             for name in found:
                 grid.add_row(escape(name), escape(source.title(name)))

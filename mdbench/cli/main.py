@@ -122,11 +122,13 @@ def run(
     json: Json = False,
 ) -> int:
     """Run methods on datasets; every job leaves a record, and the same command goes on."""
-    from mdbench.cli import planning, running
-
     if dry_run:
+        from mdbench.cli import planning
+
         planning.show_plan(study, Console(highlight=False), json_=json)
         return Exit.DONE
+    from mdbench.cli import running
+
     return running.run(study, console=Console(highlight=False, stderr=json), json_=json)
 
 

@@ -8,7 +8,6 @@ from contextlib import suppress
 from functools import partial
 from typing import IO, TYPE_CHECKING
 
-from mdbench.data.npz import read_npz, write_npz
 from mdbench.errors import DataError
 
 if TYPE_CHECKING:
@@ -30,6 +29,8 @@ def load_or_make(path: Path, make: Callable[[], Trajectory]) -> Trajectory:
     DataError
         If the file cannot be written.
     """
+    from mdbench.data.npz import read_npz, write_npz  # noqa: PLC0415 - NumPy takes a moment to load
+
     try:
         return read_npz(path)
     except DataError:

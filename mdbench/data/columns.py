@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-__all__ = ["LabelledColumn", "OwnNames", "columns_of"]
+__all__ = ["MISSING", "LabelledColumn", "OwnNames", "columns_of"]
 
+MISSING = ("refuse", "drop", "interpolate")
+"""What can be done about cells without a value."""
 LONGEST = 40
 """Characters of a name in equations."""
 _UNIT = re.compile(r"^(?P<label>.*?)\s*(?:\[(?P<square>[^\[\]]*)\]|\((?P<round>[^()]*)\))$")

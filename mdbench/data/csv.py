@@ -25,10 +25,8 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["DAY", "MISSING", "CsvRecording", "Reading", "read_columns", "read_csv"]
+__all__ = ["DAY", "CsvRecording", "Reading", "read_columns", "read_csv"]
 
-MISSING = ("refuse", "drop", "interpolate")
-"""What can be done about cells without a value."""
 DAY = "day"
 """The unit of times that are dates."""
 

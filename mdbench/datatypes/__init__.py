@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mdbench.datatypes.facts import TypeFacts, names_in
 from mdbench.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from mdbench.datatypes.base import DataType
 
-__all__ = ["classes", "find", "names"]
+__all__ = ["classes", "facts_of", "find", "names", "own_names"]
 
 __path__ = [*__path__, *filter(None, os.environ.get("MDBENCH_DATATYPES", "").split(os.pathsep))]
 
@@ -29,6 +31,39 @@ def names() -> list[str]:
     return sorted(
         file.parent.name for place in __path__ for file in Path(place).glob("*/data_type.py")
     )
+
+
+def facts_of(name: str) -> TypeFacts:
+    """Give what is known of a data type by its name; only where it has no facts is it imported.
+
+    Parameters
+    ----------
+    name
+        One of `names`.
+    """
+    place = f"{__name__}.{name}.facts"
+    if find_spec(place) is None:
+        kind = _class(name)
+        return TypeFacts(kind.views, kind.families, kind.options)
+    facts: TypeFacts = import_module(place).FACTS
+    return facts
+
+
+def own_names(name: str, systems: Path, cache: Path) -> Sequence[str]:
+    """Give the names of a data type's own datasets, as its source does.
+
+    Where the files' names and heads say them it is not imported, and what else is in the files is
+    not looked at.
+
+    Raises
+    ------
+    UsageError
+        If there is no such data type; as `find`.
+    DataError
+        If there are no systems, or if they cannot be read.
+    """
+    known = names_in(systems, facts_of(name)) if name in names() else None
+    return known or find(name, systems, cache).source().names()
 
 
 def classes(wanted: Iterable[str] | None = None) -> list[type[DataType[Any, Any]]]:

@@ -12,7 +12,6 @@ import numpy as np
 
 from mdbench.errors import DataError, MethodError, UnavailableError
 from mdbench.language_models.budget import PROMPTS
-from mdbench.language_models.proxy import NAME as SOCKET
 from mdbench.language_models.views import prompt_view
 from mdbench.records import ANSWERED, Status
 from mdbench.runs.anytime import scores_so_far
@@ -21,7 +20,6 @@ from mdbench.runs.catalog import Inventory
 from mdbench.runs.conditions import Energy, load
 from mdbench.runs.due import isolated_parts, ready, scored_parts, told_parts
 from mdbench.runs.fingerprints import Facts
-from mdbench.runs.llm_connection import exchanges_beside
 from mdbench.runs.outcome import Outcome
 from mdbench.runs.record import Stopwatch, make_record
 from mdbench.runs.scoring import Judged, judged
@@ -139,7 +137,7 @@ def begin_job(one: Ready, slot: Slot) -> Callable[[], Record]:
         runtime=slot.runtime,
         prepared=prepared,
         log=_from(slot.result_dir, log),
-        exchanges=_from(slot.result_dir, exchanges_beside(log)),
+        exchanges=_exchanges(slot, log),
         started=watch.started,
         wall_s=seconds,
         conditions=conditions,
@@ -185,6 +183,14 @@ def lost_job(
 
 def _from(folder: Path, file: Path) -> str | None:
     return str(file.relative_to(folder)) if file.exists() else None
+
+
+def _exchanges(slot: Slot, log: Path) -> str | None:
+    if slot.model is None:
+        return None
+    from mdbench.runs.llm_connection import exchanges_beside  # noqa: PLC0415 - brings HTTP, and few ask
+
+    return _from(slot.result_dir, exchanges_beside(log))
 
 
 def _refused(method: Method, job: JobSpec, task: Task[Any]) -> Outcome | None:
@@ -248,8 +254,10 @@ def _attempt(one: Ready, task: Task[Any], slot: Slot, worker: Worker, log: Path)
         with ExitStack() as stack:
             told, talk = Briefing(), None
             if method.spec.access.llm and slot.model is not None:
+                from mdbench.language_models.proxy import NAME  # noqa: PLC0415 - few jobs ask
+
                 talk = stack.enter_context(slot.model.talking(one.job, folder.descriptor, log))
-                told = Briefing(SOCKET, _view(one.job, task, slot.inventory))
+                told = Briefing(NAME, _view(one.job, task, slot.inventory))
             outcome = Attempt(
                 one.job,
                 method,

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from mdbench.data.noise import SNR_LEVELS_DB
 from mdbench.errors import MethodError, UsageError, did_you_mean
 from mdbench.runs.catalog import Inventory
-from mdbench.runs.llm_connection import ModelAccess
 from mdbench.runs.options import read_words, typed_fields
 from mdbench.runs.spec import RETRIES, JobSpec, RunOptions, portable
 from mdbench.runs.study import Study
@@ -22,6 +21,8 @@ if TYPE_CHECKING:
     from mdbench.datatypes.base import DataType
     from mdbench.methods import Method
     from mdbench.records import Status
+    from mdbench.runs.llm_connection import ModelAccess
+    from mdbench.runs.model_terms import ModelRoute
     from mdbench.workspace import Workspace
 
 __all__ = ["NOISE_LEVELS", "Plan", "RunOptions", "make_plan", "select_names", "slots"]
@@ -97,10 +98,18 @@ def make_plan(options: RunOptions | Study, workspace: Workspace) -> Plan:
         whole.n_jobs or TASKS if whole.backend == "slurm" else slots(whole.n_jobs, threads),
         whole.rerun,
         whole.fresh_rooms,
-        ModelAccess.of(whole),
+        _access(whole),
         whole.retries,
         whole.memory_total_mb,
     )
+
+
+def _access(route: ModelRoute) -> ModelAccess | None:
+    if not (route.llm_url or route.llm_replay or route.llm_key_env or route.llm_key_file):
+        return None
+    from mdbench.runs.llm_connection import ModelAccess as Access  # noqa: PLC0415 - brings HTTP
+
+    return Access.of(route)
 
 
 def _method_threads(options: RunOptions, inventory: Inventory) -> Iterator[int]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-import subprocess
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from docker.errors import APIError, DockerException
 import docker
 from mdbench.errors import UnavailableError
 from mdbench.runtimes.base import Enforcement
+from mdbench.runtimes.engine_socket import ENGINE_SECONDS, START_IT, engine_address, no_engine
 
 if TYPE_CHECKING:
     from mdbench.runtimes.base import Level
@@ -32,14 +32,10 @@ __all__ = [
     "remove_orphans",
 ]
 
-ENGINE_SECONDS = 30
-"""How long the engine may take to answer."""
 OWNER = "mdbench.owner"
 """The label that names the process for which a container runs."""
 UNREACHABLE = (requests.exceptions.RequestException, DockerException, OSError)
 """What the engine's library raises when the engine does not answer; some is not its own."""
-START_IT = "Start the engine: sudo systemctl start docker. Without it: --runtime venv"
-"""What to do where there is no engine."""
 
 
 def connect() -> docker.APIClient:
@@ -50,37 +46,11 @@ def connect() -> docker.APIClient:
     UnavailableError
         If it does not answer, or is another machine's.
     """
-    host = _host()
-    if not host.startswith("unix://"):
-        raise UnavailableError(
-            f"The Docker engine at {host} may be on another machine, and so cannot read the files "
-            "of jobs.",
-            "Unset DOCKER_HOST (or: docker context use default), or use --runtime venv.",
-        )
+    host = engine_address()
     try:
-        # Tried first by hand: the library leaves a socket open that cannot be connected.
-        with socket.socket(socket.AF_UNIX) as trial:
-            trial.connect(host.removeprefix("unix://"))
         return docker.APIClient(base_url=host, timeout=ENGINE_SECONDS)
     except UNREACHABLE as error:
-        raise UnavailableError(
-            f"No Docker engine answers at {host}: {explain(error)}.", START_IT, passing=True
-        ) from None
-
-
-def _host() -> str:
-    """Give the address of the engine that the command line talks to."""
-    named = os.environ.get("DOCKER_HOST")
-    if named:
-        return named
-    question = ["docker", "context", "inspect", "--format", "{{.Endpoints.docker.Host}}"]
-    with suppress(OSError, subprocess.SubprocessError):
-        done = subprocess.run(
-            question, capture_output=True, text=True, timeout=ENGINE_SECONDS, check=True
-        )
-        if done.stdout.strip():
-            return done.stdout.strip()
-    return "unix:///var/run/docker.sock"
+        raise no_engine(host, explain(error)) from None
 
 
 def look_at(client: docker.APIClient) -> Enforcement:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from mdbench.errors import UnavailableError, UsageError, did_you_mean
 from mdbench.runtimes.base import ENFORCED, LEVELS
+from mdbench.runtimes.engine_socket import engine_address
 from mdbench.runtimes.venv import VenvRuntime
 
 if TYPE_CHECKING:
@@ -96,15 +97,18 @@ def _named(name: str, home: Path, on_line: Callable[[str], None] | None) -> Runt
 
 
 def _automatic(home: Path, on_line: Callable[[str], None] | None) -> Runtime:
-    docker = _named("docker", home, on_line)
+    docker = None
     try:
+        engine_address()
+        docker = _named("docker", home, on_line)
         docker.probe()
         reason = docker.missing()
     except UnavailableError as error:
         reason = error.message
-    if not reason:
-        return docker
-    docker.close()
+    if docker is not None:
+        if not reason:
+            return docker
+        docker.close()
     if on_line is not None:
         on_line(f"Not docker: {reason}")
     return VenvRuntime(home, on_line)

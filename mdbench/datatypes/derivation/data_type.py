@@ -22,6 +22,7 @@ import sympy
 from mdbench.data.cache import write_whole
 from mdbench.datatypes.base import DataType, Source
 from mdbench.datatypes.derivation.calculus import Calculation
+from mdbench.datatypes.derivation.facts import FACTS
 from mdbench.datatypes.derivation.labels import accuracy, f1
 from mdbench.datatypes.derivation.leak_probe import probe
 from mdbench.datatypes.derivation.making import make_all, sets_of
@@ -92,8 +93,8 @@ class DerivationType(DataType[Sequences, Task[Sequences]]):
 
     name = "derivation"
     from_files = True
-    views = ("sequence", "trees")
-    families = ("classifier",)
+    views = FACTS.views
+    families = FACTS.families
     metrics = specs()
     check_datasets = ("structured-2-tiny", "differentiate-tiny")
     snr_levels = False

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from mdbench.data.described import read_description
-from mdbench.datatypes.seam.questions import Option
+from mdbench.datatypes.equations.own_options import TRUTH
 from mdbench.errors import DataError, EquationError, UsageError, did_you_mean
 from mdbench.expressions import parse
 
@@ -16,17 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["OWN_PAGE", "TRUTH", "SaidOfField", "own_truth", "said_of_field"]
+__all__ = ["OWN_PAGE", "SaidOfField", "own_truth", "said_of_field"]
 
 OWN_PAGE = "docs/datasets.md lists all keys and the values allowed."
 
-TRUTH = Option(
-    "--truth",
-    "The true equations of the user's data, where they are known: \"prey = prey*(2 - hunter); "
-    'hunter = hunter*(prey - 1)"; answers then have a verdict.',
-    "EQUATIONS",
-    asks=False,
-)
 _LEFT = re.compile(r"^\s*(?:d\s*(?P<d>\w+)\s*/\s*dt|(?P<name>\w+?)(?:'|_t|\.)?)\s*$")
 
 

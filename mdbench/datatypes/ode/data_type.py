@@ -26,14 +26,17 @@ from mdbench.datatypes.equations.base import (
     EquationType,
 )
 from mdbench.datatypes.equations.data_checks import of_trajectory
-from mdbench.datatypes.equations.derivatives import DERIVATIVES, smooths
+from mdbench.datatypes.equations.derivatives import smooths
 from mdbench.datatypes.equations.files import by_number, find_files, fingerprint, named, suffix
+from mdbench.datatypes.equations.own_options import OWN_OPTIONS
 from mdbench.datatypes.equations.rest import Course
 from mdbench.datatypes.equations.selection import INTEGRATED_TO, Increments
 from mdbench.datatypes.equations.terms import TERM_METRICS
+from mdbench.datatypes.facts import names_in
+from mdbench.datatypes.ode.facts import FACTS
 from mdbench.datatypes.ode.simulation import Ending, simulate, warm
 from mdbench.datatypes.ode.systems import N_POINTS, integrate, read_system
-from mdbench.datatypes.ode.user_files import OWN_OPTIONS, read_recording
+from mdbench.datatypes.ode.user_files import read_recording
 from mdbench.datatypes.ode.views import (
     ShownSamples,
     as_given,
@@ -166,7 +169,7 @@ class Ode(EquationType[OdeDataset]):
 
     name = "ode"
     from_files = True
-    views = ("table", "trajectory")
+    views = FACTS.views
     metrics = (
         NMSE,
         PUBLISHED_NMSE,
@@ -180,7 +183,7 @@ class Ode(EquationType[OdeDataset]):
         AGREEMENT,
     )
     check_datasets = ("rc-circuit", "harmonic-oscillator")
-    options = (DERIVATIVES, *OWN_OPTIONS)
+    options = FACTS.options
     draws = True
     advice = staticmethod(of_trajectory)
 
@@ -360,12 +363,13 @@ class _OdeSystems(Source[OdeDataset]):
         self.folder = folder
         self.cache = cache
         self._floors: dict[str, float] = {}
+        self._known: dict[str, OdeSystem] = {}
         self._unseen: dict[str, _Unseen] = {}
 
     @cached_property
     def systems(self) -> Mapping[str, OdeSystem]:
         """All systems by name, in the order of their ids."""
-        own, dev = self._read
+        own, dev = _read_systems(self.folder), _read_systems(self.folder / DEV)
         if not own:
             raise DataError(f"{self.folder} has no systems: no file ends in .toml")
         if twice := own.keys() & dev.keys():
@@ -373,21 +377,34 @@ class _OdeSystems(Source[OdeDataset]):
         return own | dev
 
     @cached_property
-    def _read(self) -> tuple[dict[str, OdeSystem], dict[str, OdeSystem]]:
-        return _read_systems(self.folder), _read_systems(self.folder / DEV)
+    def _groups(self) -> dict[str, list[str]]:
+        """The names of the systems; where the files' heads do not say them, all is read."""
+        own, dev = (names_in(folder, FACTS) for folder in (self.folder, self.folder / DEV))
+        if not own or dev is None or set(own) & set(dev):
+            dev = list(_read_systems(self.folder / DEV))
+            own = [name for name in self.systems if name not in dev]
+        return {ODEBENCH: own, DEV: dev}
 
     def names(self) -> list[str]:
-        return [name for name in self.systems if name in self._read[0]]
+        return self._groups[ODEBENCH]
 
     def groups(self) -> dict[str, list[str]]:
-        own, dev = self._read
-        return {ODEBENCH: list(own), DEV: list(dev)}
+        return self._groups
+
+    def _system(self, name: str) -> OdeSystem:
+        """Read one system; all of them only where that does not say which file it is in."""
+        if name not in self._known:
+            known = any(name in group for group in self._groups.values())
+            files = [folder / f"{name}.toml" for folder in (self.folder, self.folder / DEV)]
+            file = next((file for file in files if known and file.is_file()), None)
+            self._known[name] = named(name, self.systems) if file is None else read_system(file)
+        return self._known[name]
 
     def title(self, name: str) -> str:
-        return named(name, self.systems).description
+        return self._system(name).description
 
     def background(self, name: str) -> Background:
-        system = named(name, self.systems)
+        system = self._system(name)
         rates = {f"{state}_t": f"the rate of change of {state}" for state in system.variables}
         return Background(meanings=dict(system.variables) | rates, about=system.description)
 
@@ -405,7 +422,7 @@ class _OdeSystems(Source[OdeDataset]):
             raise UsageError(
                 f"{own[0]} says how a file of your own is read.", "Name one by --dataset-path."
             )
-        system = named(name, self.systems)
+        system = self._system(name)
         path = self.cache / f"{name}-{system.recipe[:16]}.npz"
         clean = load_or_make(path, lambda: Trajectory(*integrate(system)))
         u = clean.u if snr_db is None else self._noisy(name, clean.u, snr_db, seed, protocol)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from mdbench.data.columns import LabelledColumn, OwnNames, columns_of
-from mdbench.data.csv import MISSING, Reading, read_csv
+from mdbench.data.csv import Reading, read_csv
 from mdbench.data.described import read_description
 from mdbench.data.npz import read_npz
-from mdbench.datatypes.equations.own_truths import OWN_PAGE, TRUTH, own_truth
-from mdbench.datatypes.seam.questions import Option
+from mdbench.datatypes.equations.own_options import INPUTS, MISSING_VALUES, TRAJECTORY, TRUTH
+from mdbench.datatypes.equations.own_truths import OWN_PAGE, own_truth
 from mdbench.errors import DataError, UsageError, did_you_mean
 from mdbench.expressions.functions import CONSTANTS, FUNCTIONS
 
@@ -22,42 +22,12 @@ if TYPE_CHECKING:
 
     from mdbench.data.trajectory import Trajectory
 
-__all__ = ["OWN_OPTIONS", "OwnRecording", "read_recording"]
+__all__ = ["OwnRecording", "read_recording"]
 
 _TAKEN = frozenset(FUNCTIONS) | frozenset(CONSTANTS)
 _TIME = LabelledColumn("time", "t")
 
 
-def _labels(text: str) -> list[str]:
-    found = [part.strip() for part in text.split(",")]
-    if not all(found):
-        raise UsageError(f"--inputs is {text!r}.", "Give names of columns, separated by commas.")
-    return found
-
-
-INPUTS = Option(
-    "--inputs",
-    "Columns of the user's files that act on the system and are known: they are given to methods, "
-    "and not to be predicted.",
-    "COL[,COL]",
-    _labels,
-    asks=False,
-)
-TRAJECTORY = Option(
-    "--trajectory",
-    "The column of the user's files that tells several trajectories apart.",
-    "COL",
-    asks=False,
-)
-MISSING_VALUES = Option(
-    "--missing",
-    "What to do about cells without a value: refuse them (the default), leave their lines out, or "
-    "fill them on the straight line between those before and after.",
-    "|".join(MISSING),
-    Option.choice("--missing", MISSING, "").read,
-    asks=False,
-)
-OWN_OPTIONS = (INPUTS, TRAJECTORY, MISSING_VALUES, TRUTH)
 """Options of data types that read trajectories of people's own."""
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import time
 from dataclasses import replace
 from functools import cached_property, partial
@@ -28,12 +27,14 @@ from mdbench.datatypes.equations.base import (
     Remembered,
 )
 from mdbench.datatypes.equations.data_checks import of_field
-from mdbench.datatypes.equations.derivatives import DERIVATIVES, smooths
+from mdbench.datatypes.equations.derivatives import smooths
 from mdbench.datatypes.equations.files import by_number, find_files, fingerprint, named, suffix
-from mdbench.datatypes.equations.own_truths import TRUTH, own_truth, said_of_field
+from mdbench.datatypes.equations.own_options import TRUTH
+from mdbench.datatypes.equations.own_truths import own_truth, said_of_field
 from mdbench.datatypes.equations.rest import Course
 from mdbench.datatypes.equations.system_files import without
 from mdbench.datatypes.equations.terms import TERM_METRICS
+from mdbench.datatypes.pde.facts import FACTS
 from mdbench.datatypes.pde.systems import derivative_names, read_system
 from mdbench.datatypes.pde.tasks import (
     PdeDataset,
@@ -48,7 +49,7 @@ from mdbench.datatypes.pde.tasks import (
     variables_of,
 )
 from mdbench.datatypes.seam.pictures import Drawn
-from mdbench.datatypes.seam.questions import NO_OPTIONS, Option
+from mdbench.datatypes.seam.questions import NO_OPTIONS
 from mdbench.errors import DataError, UsageError, did_you_mean
 from mdbench.metrics.regression import nmse
 from mdbench.metrics.spec import MetricSpec, Value
@@ -76,14 +77,6 @@ _QUIET_SECONDS = 2.0
 _SAY_SECONDS = 10.0
 
 
-def _whole_number(text: str) -> int:
-    if not re.fullmatch(r"[0-9]{1,12}", text) or int(text) == 0:
-        raise UsageError(
-            f"--max-rows is {text!r}.", "Give a number of training samples, e.g. 10000."
-        )
-    return int(text)
-
-
 _RESIDUAL = MetricSpec(
     name="residual",
     title="residual",
@@ -100,27 +93,12 @@ class Pde(EquationType[PdeDataset]):
 
     name = "pde"
     from_files = True
-    views = ("table", "field")
+    views = FACTS.views
     check_datasets = ("burgers", "navier_stokes_channel")
     draws = True
     derivative = "∂"
     metrics = (NMSE, PUBLISHED_NMSE, *TERM_METRICS, _RESIDUAL, COMPLEXITY, AGREEMENT)
-    options = (
-        DERIVATIVES,
-        Option.choice(
-            "--variant", ("released",), "Data as they were published, with what is wrong in them."
-        ),
-        Option(
-            "--max-rows",
-            "Train on N samples at most, drawn by the seed.",
-            metavar="N",
-            read=_whole_number,
-            views=("table", "field"),
-            asks=False,
-            method_key="max_rows",
-        ),
-        TRUTH,
-    )
+    options = FACTS.options
     advice = staticmethod(of_field)
 
     def source(self, path: Path | None = None) -> Source[PdeDataset]:

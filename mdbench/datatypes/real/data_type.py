@@ -15,10 +15,11 @@ from mdbench.datatypes.equations.data_checks import of_table
 from mdbench.datatypes.equations.selection import NoisyRows
 from mdbench.datatypes.equations.terms import TERM_METRICS
 from mdbench.datatypes.real.dimensions import consistent, dimension_of, si_exponents
+from mdbench.datatypes.real.facts import FACTS
 from mdbench.datatypes.real.folds import folds
 from mdbench.datatypes.real.problem import Measurements, read_measurements
 from mdbench.datatypes.seam.pictures import Drawn
-from mdbench.datatypes.seam.questions import NO_OPTIONS, Background, Dataset, Option, Part
+from mdbench.datatypes.seam.questions import NO_OPTIONS, Background, Dataset, Part
 from mdbench.errors import DataError, EquationError, UsageError, did_you_mean
 from mdbench.expressions import parse
 from mdbench.expressions.fidelity.skeleton import same_skeleton
@@ -120,22 +121,12 @@ class RealDataset(Dataset):
     laws: tuple[str, ...]
 
 
-def _fold_numbers(text: str) -> list[int]:
-    try:
-        found = [int(part) for part in text.split(",")]
-    except ValueError:
-        found = [0]
-    if min(found) < 1:
-        raise UsageError(f"--fold is {text!r}.", "Give numbers from 1 on, such as 1 or 1,2,3.")
-    return found
-
-
 class Real(EquationType[RealDataset]):
     """Laws that people found in measurements, known by a few rows with the noise they had."""
 
     name = "real"
     from_files = True
-    views = ("table",)
+    views = FACTS.views
     metrics = (
         _FVU,
         *_RECOVERED.values(),
@@ -147,16 +138,7 @@ class Real(EquationType[RealDataset]):
     )
     check_datasets = ("kepler", "danwood")
     lawful = False  # a law that people found is a reference, and rows are not exact
-    options = (
-        Option(
-            "--fold",
-            "Only these folds of each table; default: all, one after the other.",
-            metavar="NUMBERS",
-            read=_fold_numbers,
-            asks=False,
-            parts=True,
-        ),
-    )
+    options = FACTS.options
     snr_levels = False
     of_equations = True
     draws = True

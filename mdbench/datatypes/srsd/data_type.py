@@ -21,7 +21,8 @@ from mdbench.datatypes.equations.base import (
 )
 from mdbench.datatypes.equations.selection import Ratios
 from mdbench.datatypes.equations.terms import TERM_METRICS
-from mdbench.datatypes.seam.questions import NO_OPTIONS, Background, Dataset, Option, Part
+from mdbench.datatypes.seam.questions import NO_OPTIONS, Background, Dataset, Part
+from mdbench.datatypes.srsd.facts import FACTS, by_difficulty, target_noise
 from mdbench.datatypes.srsd.laws import Spread, draw, read_problem
 from mdbench.errors import DataError, EquationError, UsageError, did_you_mean
 from mdbench.expressions.compensated_eval import accurate_values
@@ -51,7 +52,6 @@ TRAINING, VALIDATION = 8_000, 1_000
 """Rows of the splits by position; the rest is the test."""
 SYMBOLIC_SECONDS = 10
 """CPU time that SymPy has for one step in comparing an answer with the truth."""
-SETS = ("easy", "medium", "hard")
 
 _SUFFIX = re.compile(
     r"(?P<problem>.*?)(?P<released>\+released)?(?P<dummies>\+dummy)?(\+noise=(?P<noise>[^+]+))?"
@@ -105,7 +105,7 @@ class Ask:
         match = _SUFFIX.fullmatch(name)
         if match is None:
             raise UsageError(f"There is no dataset {name!r}.")
-        noise = _gamma(match["noise"]) if match["noise"] else 0.0
+        noise = target_noise(match["noise"]) if match["noise"] else 0.0
         return cls(match["problem"], bool(match["released"]), bool(match["dummies"]), noise)
 
 
@@ -189,20 +189,10 @@ class Srsd(EquationType[SrsdDataset]):
 
     name = "srsd"
     from_files = True
-    views = ("table",)
+    views = FACTS.views
     check_datasets = ("feynman-i.12.1", "feynman-i.14.3")
     metrics = (NMSE, *_TABLE_METRICS, *_SYMBOLIC_METRICS, *TERM_METRICS, COMPLEXITY, AGREEMENT)
-    options = (
-        Option.choice("--variant", ("released",), "Data with the slips of those released."),
-        Option("--dummy-columns", "One to three columns that the target does not depend on.", ""),
-        Option(
-            "--target-noise",
-            "Noise in the training targets, of this times their root mean square; several levels: "
-            "0,0.01.",
-            metavar="LEVELS",
-            read=lambda text: [_gamma(level) for level in text.split(",")],
-        ),
-    )
+    options = FACTS.options
     snr_levels = False
     of_equations = True
 
@@ -404,7 +394,10 @@ class _Problems(Source[SrsdDataset]):
                 f"{self.path} has no problems: no file ends in .toml",
                 "Give a problem file, or a folder of them: see docs/srsd.md.",
             )
-        problems = sorted((read_problem(file) for file in files), key=_order)
+        problems = sorted(
+            (read_problem(file) for file in files),
+            key=lambda each: by_difficulty(each.name, {"set": each.set}),
+        )
         if unclear := [problem.name for problem in problems if "+" in problem.name]:
             raise DataError(f"{unclear[0]}: a problem's name has no '+'", "Rename its file.")
         return {problem.name: problem for problem in problems}
@@ -519,26 +512,6 @@ def _noisy(y: Array, name: str, gamma: float, seed: int) -> Array:
     generator = np.random.default_rng(int.from_bytes(key))
     deviation = gamma * math.sqrt(float(np.mean(np.square(y))))
     return y + deviation * generator.standard_normal(y.shape)
-
-
-def _gamma(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0.0 <= value < math.inf:
-        raise UsageError(
-            f"--target-noise is {text!r}.",
-            "Give the relative deviation of the training targets: 0, 0.001, 0.01 or 0.1.",
-        )
-    return value
-
-
-def _order(problem: FormulaProblem) -> tuple[int, list[tuple[bool, int, str]]]:
-    """Sort by difficulty, then i.6.20 before i.12.1."""
-    rank = SETS.index(problem.set) if problem.set in SETS else len(SETS)
-    words = re.findall(r"\d+|\D+", problem.name)
-    return rank, [(word.isdigit(), int(word) if word.isdigit() else 0, word) for word in words]
 
 
 def _write_rows(file: IO[bytes], rows: Array) -> None:

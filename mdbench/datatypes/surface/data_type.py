@@ -17,16 +17,15 @@ from mdbench.datatypes.equations.base import (
 )
 from mdbench.datatypes.equations.terms import TERM_METRICS
 from mdbench.datatypes.seam.pictures import Drawn
-from mdbench.datatypes.seam.questions import Option, Part
+from mdbench.datatypes.seam.questions import Part
 from mdbench.datatypes.surface import scoring
 from mdbench.datatypes.surface.datasets import (
-    VARIANTS,
     SurfaceAsk,
     SurfaceDataset,
     Surfaces,
     check_variant,
-    percent,
 )
+from mdbench.datatypes.surface.facts import FACTS
 from mdbench.datatypes.surface.families import failure
 from mdbench.datatypes.surface.problem import OUTPUTS, SurfaceRows, generator_of
 from mdbench.datatypes.surface.selection import EXACT, FirstSteps, Variances
@@ -64,7 +63,7 @@ class SurfaceType(EquationType[SurfaceDataset]):
 
     name = "surface"
     from_files = True
-    views = ("table",)
+    views = FACTS.views
     check_datasets = ("EBS4", "PMOS17")
     metrics = (
         SHAPES[0],
@@ -76,21 +75,7 @@ class SurfaceType(EquationType[SurfaceDataset]):
         COMPLEXITY,
         AGREEMENT,
     )
-    options = (
-        Option.choice(
-            "--variant",
-            tuple(VARIANTS),
-            "Parametric surfaces on [-5, 5]; or of implicit ones points on them alone.",
-        ),
-        Option("--normals", "With --variant cloud: the normals at the points, too.", ""),
-        Option(
-            "--noise-percent",
-            "Noise in the training targets, in percent of their standard deviation; several "
-            "levels: 0,1,5,10.",
-            metavar="LEVELS",
-            read=lambda text: [percent(level) for level in text.split(",")],
-        ),
-    )
+    options = FACTS.options
     snr_levels = False
     of_equations = True
     draws = True

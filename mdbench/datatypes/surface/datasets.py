@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import re
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -14,10 +13,10 @@ import numpy as np
 from mdbench.datatypes.base import Source
 from mdbench.datatypes.seam.questions import NO_OPTIONS, Dataset
 from mdbench.datatypes.surface.clouds import Shape, floor_of, function_of, true_points
+from mdbench.datatypes.surface.facts import VARIANTS, by_representation, percent
 from mdbench.datatypes.surface.level_sets import gradient
 from mdbench.datatypes.surface.points_files import ENDINGS, read_points
 from mdbench.datatypes.surface.problem import (
-    OUTPUTS,
     SurfaceRows,
     TrueSurface,
     draw_rows,
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["VARIANTS", "SurfaceAsk", "SurfaceDataset", "Surfaces", "check_variant", "percent"]
+__all__ = ["SurfaceAsk", "SurfaceDataset", "Surfaces", "check_variant"]
 
 TRAINING, TEST = 5_000, 500
 """Rows: a tenth of the first are for validation; as many as of the test are out of the domain."""
@@ -59,8 +58,6 @@ _SUFFIX = re.compile(
     r"(?P<surface>.*?)(\+(?P<variant>wide|cloud))?(?P<normals>\+normals)?"
     r"(\+noise=(?P<noise>[^+]+))?"
 )
-VARIANTS = {"wide": "parametric", "cloud": "implicit"}
-"""Which surfaces each variant is of."""
 
 
 @dataclass(frozen=True)
@@ -177,7 +174,15 @@ class Surfaces(Source[SurfaceDataset]):
     def surfaces(self) -> Mapping[str, TrueSurface]:
         """Those with a truth, by name; in the order of their representations and numbers."""
         found = [read_surface(file) for file in self._files if file.suffix.lower() == ".toml"]
-        return {each.name: each for each in sorted(found, key=_order)}
+        return {
+            each.name: each
+            for each in sorted(
+                found,
+                key=lambda each: by_representation(
+                    each.name, {"representation": each.representation}
+                ),
+            )
+        }
 
     @cached_property
     def clouds(self) -> Mapping[str, Path]:
@@ -383,31 +388,3 @@ def check_variant(ask: SurfaceAsk, representation: str) -> None:
         )
     if ask.normals and ask.variant != "cloud":
         raise UsageError("--normals goes with --variant cloud.", "Say both, or leave it out.")
-
-
-def percent(text: str) -> float:
-    """Read a noise level.
-
-    Raises
-    ------
-    UsageError
-        If it is none.
-    """
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0.0 <= value < math.inf:
-        raise UsageError(
-            f"--noise-percent is {text!r}.",
-            "Give percent of the targets' standard deviation: 0, 1, 5 or 10.",
-        )
-    return value
-
-
-def _order(surface: TrueSurface) -> tuple[int, str, int, str]:
-    """Sort by representation, then by the letters and the number of the id."""
-    rank = list(OUTPUTS).index(surface.representation)
-    match = re.fullmatch(r"(\D*)(\d*)(.*)", surface.name)
-    letters, number, rest = match.groups() if match else (surface.name, "", "")
-    return rank, letters, int(number or 0), rest

@@ -1,0 +1,161 @@
+"""How large the bench is, and how much of it a trivial job and a comparison of equations touch.
+
+    .venv/bin/python benchmarks/bench_structure.py
+
+The trivial job is what ``./run.sh --algorithm sindy --data-type ode --dataset rc-circuit`` does in
+the process that was started, once it was run before: environment and arrays are made.  Counted are
+modules of mdbench that were imported, and those in which a function was called; functions (also
+lambdas, but no comprehensions and no bodies of modules and classes) in any thread; classes in which
+a method that was called is written, and beside them those of which an instance was made, too, also
+while modules are imported.  Behind each number stands the most that it should be.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from types import FrameType
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "mdbench"
+JOB = ["run", "--algorithm", "sindy", "--data-type", "ode", "--dataset", "rc-circuit"]
+SCORE = ["score", "x0", "x0+1"]
+LONGEST = 600
+"""Lines of a module; what is longer says in its docstring why."""
+_MAKERS = {"__init__", "__new__", "model_validate", "model_validate_json"}
+"""Functions of others, such as a base class, that make instances of our classes."""
+_FUNCTION = 0x1 | 0x2
+"""What the code of functions has as flags, and that of modules and classes has not."""
+
+
+def main() -> None:
+    """Measure and print."""
+    with tempfile.TemporaryDirectory() as folder:
+        for number in ("first", "second"):
+            found = counted([*JOB, "--result-dir", f"{folder}/{number}"])
+    report(f"mdbench {' '.join(JOB)}", found, {"imported": 110, "functions": 400, "classes": 45})
+    report(f"mdbench {' '.join(SCORE)}", counted(SCORE), {"functions": 100})
+    print("files")
+    for name, lines, modules in (
+        ("mdbench", 52_000, 200),
+        ("mdbench/runs", 0, 18),
+        ("tests", 38_000, 0),
+    ):
+        sizes = list(lengths(ROOT / name).values())
+        show(f"{name}/, lines", sum(sizes), lines)
+        show(f"{name}/, modules", len(sizes), modules)
+    long = {path: size for path, size in lengths(PACKAGE).items() if size > LONGEST}
+    show(f"mdbench/, modules over {LONGEST} lines", len(long), 0)
+    for path, size in sorted(long.items(), key=lambda item: -item[1]):
+        print(f"    {size:5d}  {path.relative_to(ROOT)}")
+
+
+def report(name: str, found: dict[str, int], most: dict[str, int]) -> None:
+    """Print what a command touched."""
+    print(name)
+    for key, what in (
+        ("imported", "modules imported"),
+        ("modules", "modules called"),
+        ("functions", "functions called"),
+        ("classes", "classes called"),
+        ("used", "classes called or instances made"),
+    ):
+        show(what, found[key], most.get(key, 0))
+
+
+def show(what: str, number: int, most: int) -> None:
+    """Print a number, and the most that it should be; 0 for no such."""
+    print(f"  {what:40} {number:6d}{f'   (at most {most})' if most else ''}")
+
+
+def lengths(folder: Path) -> dict[Path, int]:
+    """Count the lines of all modules in a folder."""
+    return {path: path.read_bytes().count(b"\n") for path in sorted(folder.rglob("*.py"))}
+
+
+def counted(line: list[str]) -> dict[str, int]:
+    """Run a command in a process of its own, and count what of mdbench it touches."""
+    with tempfile.NamedTemporaryFile() as file:
+        done = subprocess.run(
+            [sys.executable, __file__, "--inside", file.name, *line],
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            sys.exit(f"mdbench {' '.join(line)}: {done.stdout}{done.stderr}")
+        found: dict[str, int] = json.loads(Path(file.name).read_text(encoding="utf-8"))
+        return found
+
+
+class Seen:
+    """What was called, by a profiler's events; see `sys.setprofile`."""
+
+    def __init__(self) -> None:
+        self.functions: set[Any] = set()
+        self.classes: set[str] = set()
+
+    def __call__(self, frame: FrameType, event: str, _: object) -> None:
+        """Hear that a function was called."""
+        if event != "call":
+            return
+        code = frame.f_code
+        own = code.co_filename.startswith(f"{PACKAGE}{os.sep}")
+        if own and code.co_flags & _FUNCTION == _FUNCTION:
+            if not code.co_name.startswith("<") or code.co_name == "<lambda>":
+                self.functions.add(code)
+        elif code.co_name not in _MAKERS:
+            return
+        if code.co_argcount and code.co_varnames[0] in {"self", "cls"}:
+            self._add(frame.f_locals.get(code.co_varnames[0]))
+
+    def _add(self, first: object) -> None:
+        kind = first if isinstance(first, type) else type(first)
+        if kind.__module__.partition(".")[0] == "mdbench":
+            self.classes.add(f"{kind.__module__}.{kind.__qualname__}")
+
+    def counts(self, modules: Iterable[str]) -> dict[str, int]:
+        """Give the numbers."""
+        return {
+            "imported": sum(name.partition(".")[0] == "mdbench" for name in modules),
+            "modules": len({code.co_filename for code in self.functions}),
+            "functions": len(self.functions),
+            "used": len(self.classes),
+            "classes": len({_class_of(code) for code in self.functions} - {""}),
+        }
+
+
+def _class_of(code: Any) -> str:
+    """Name the class in which a method is written; of what is none, nothing."""
+    owner = code.co_qualname.rpartition(".")[0]
+    return f"{code.co_filename}:{owner}" if owner and not owner.endswith("<locals>") else ""
+
+
+def inside(place: str, *line: str) -> int:
+    """Run a command with the profiler on, and write what it touched."""
+    seen = Seen()
+    threading.setprofile(seen)
+    sys.setprofile(seen)
+    from mdbench.cli import main as command  # noqa: PLC0415 - what its import calls counts
+
+    status = command(list(line))
+    sys.setprofile(None)
+    threading.setprofile(None)
+    Path(place).write_text(json.dumps(seen.counts(list(sys.modules))), encoding="utf-8")
+    return status
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--inside"]:
+        sys.exit(inside(*sys.argv[2:]))
+    main()

@@ -1,0 +1,13 @@
+"""Facts of the data type ``derivation``."""
+
+from __future__ import annotations
+
+from mdbench.datatypes.facts import TypeFacts
+
+__all__ = ["FACTS"]
+
+FACTS = TypeFacts(
+    views=("sequence", "trees"),
+    families=("classifier",),
+    order=lambda name, head: (head["train"], name),
+)

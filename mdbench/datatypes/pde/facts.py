@@ -1,0 +1,44 @@
+"""Facts of the data type ``pde``."""
+
+from __future__ import annotations
+
+import re
+
+from mdbench.datatypes.equations.derivatives import DERIVATIVES
+from mdbench.datatypes.equations.files import by_number
+from mdbench.datatypes.equations.own_options import TRUTH
+from mdbench.datatypes.facts import TypeFacts
+from mdbench.datatypes.seam.questions import Option
+from mdbench.errors import UsageError
+
+__all__ = ["FACTS"]
+
+
+def _whole_number(text: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,12}", text) or int(text) == 0:
+        raise UsageError(
+            f"--max-rows is {text!r}.", "Give a number of training samples, e.g. 10000."
+        )
+    return int(text)
+
+
+FACTS = TypeFacts(
+    views=("table", "field"),
+    options=(
+        DERIVATIVES,
+        Option.choice(
+            "--variant", ("released",), "Data as they were published, with what is wrong in them."
+        ),
+        Option(
+            "--max-rows",
+            "Train on N samples at most, drawn by the seed.",
+            metavar="N",
+            read=_whole_number,
+            views=("table", "field"),
+            asks=False,
+            method_key="max_rows",
+        ),
+        TRUTH,
+    ),
+    order=lambda _, head: by_number(head["id"]),
+)

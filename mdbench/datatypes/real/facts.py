@@ -1,0 +1,36 @@
+"""Facts of the data type ``real``."""
+
+from __future__ import annotations
+
+from mdbench.datatypes.facts import TypeFacts
+from mdbench.datatypes.seam.questions import Option
+from mdbench.errors import UsageError
+
+__all__ = ["FACTS"]
+
+
+def _fold_numbers(text: str) -> list[int]:
+    try:
+        found = [int(part) for part in text.split(",")]
+    except ValueError:
+        found = [0]
+    if min(found) < 1:
+        raise UsageError(f"--fold is {text!r}.", "Give numbers from 1 on, such as 1 or 1,2,3.")
+    return found
+
+
+FACTS = TypeFacts(
+    views=("table",),
+    options=(
+        Option(
+            "--fold",
+            "Only these folds of each table; default: all, one after the other.",
+            metavar="NUMBERS",
+            read=_fold_numbers,
+            asks=False,
+            parts=True,
+        ),
+    ),
+    order=lambda name, _: (name,),
+    alone=(".csv",),
+)

@@ -1,0 +1,62 @@
+"""Facts of the data type ``srsd``."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING, Any
+
+from mdbench.datatypes.facts import TypeFacts
+from mdbench.datatypes.seam.questions import Option
+from mdbench.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["FACTS", "SETS", "by_difficulty", "target_noise"]
+
+SETS = ("easy", "medium", "hard")
+
+
+def target_noise(text: str) -> float:
+    """Read a noise level.
+
+    Raises
+    ------
+    UsageError
+        If it is none.
+    """
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0.0 <= value < math.inf:
+        raise UsageError(
+            f"--target-noise is {text!r}.",
+            "Give the relative deviation of the training targets: 0, 0.001, 0.01 or 0.1.",
+        )
+    return value
+
+
+def by_difficulty(name: str, said: Mapping[str, Any]) -> tuple[int, list[tuple[bool, int, str]]]:
+    """Give what problems are sorted by: difficulty, then i.6.20 before i.12.1."""
+    rank = SETS.index(said["set"]) if said["set"] in SETS else len(SETS)
+    words = re.findall(r"\d+|\D+", name)
+    return rank, [(word.isdigit(), int(word) if word.isdigit() else 0, word) for word in words]
+
+
+FACTS = TypeFacts(
+    views=("table",),
+    options=(
+        Option.choice("--variant", ("released",), "Data with the slips of those released."),
+        Option("--dummy-columns", "One to three columns that the target does not depend on.", ""),
+        Option(
+            "--target-noise",
+            "Noise in the training targets, of this times their root mean square; several levels: "
+            "0,0.01.",
+            metavar="LEVELS",
+            read=lambda text: [target_noise(level) for level in text.split(",")],
+        ),
+    ),
+    order=by_difficulty,
+)

@@ -1,0 +1,68 @@
+"""Facts of the data type ``surface``."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING, Any
+
+from mdbench.datatypes.facts import TypeFacts
+from mdbench.datatypes.seam.questions import Option
+from mdbench.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["FACTS", "VARIANTS", "by_representation", "percent"]
+
+VARIANTS = {"wide": "parametric", "cloud": "implicit"}
+"""Which surfaces each variant is of."""
+_ORDER = ("explicit", "implicit", "parametric")
+
+
+def percent(text: str) -> float:
+    """Read a noise level.
+
+    Raises
+    ------
+    UsageError
+        If it is none.
+    """
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0.0 <= value < math.inf:
+        raise UsageError(
+            f"--noise-percent is {text!r}.",
+            "Give percent of the targets' standard deviation: 0, 1, 5 or 10.",
+        )
+    return value
+
+
+def by_representation(name: str, said: Mapping[str, Any]) -> tuple[int, str, int, str]:
+    """Give what surfaces are sorted by: representation, letters and number of the name."""
+    match = re.fullmatch(r"(\D*)(\d*)(.*)", name)
+    letters, number, rest = match.groups() if match else (name, "", "")
+    return _ORDER.index(said["representation"]), letters, int(number or 0), rest
+
+
+FACTS = TypeFacts(
+    views=("table",),
+    options=(
+        Option.choice(
+            "--variant",
+            tuple(VARIANTS),
+            "Parametric surfaces on [-5, 5]; or of implicit ones points on them alone.",
+        ),
+        Option("--normals", "With --variant cloud: the normals at the points, too.", ""),
+        Option(
+            "--noise-percent",
+            "Noise in the training targets, in percent of their standard deviation; several "
+            "levels: 0,1,5,10.",
+            metavar="LEVELS",
+            read=lambda text: [percent(level) for level in text.split(",")],
+        ),
+    ),
+    order=by_representation,
+)
