@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from golden_answers import DATASETS, chosen
+from golden_answers import DATASETS, chosen, landed
 
 from mdbench.children import Child
 from mdbench.data.columns import OwnNames
@@ -90,7 +90,8 @@ def scores_of(entry: Mapping[str, Any], kind: DataType[Any, Any]) -> dict[str, A
     ----------
     entry
         With what is asked (``dataset``, ``snr_db``, ``seed``, ``protocol``, ``view``, ``options``)
-        and what is answered: ``equations``, or ``labels`` as `labels_of` has them.
+        and what is answered: ``equations``, each so many ``times``, or ``labels`` as `labels_of`
+        has them.
     """
     dataset, protocol = load(entry, kind), Protocol(entry["protocol"])
     with np.errstate(all="ignore"):
@@ -98,7 +99,8 @@ def scores_of(entry: Mapping[str, Any], kind: DataType[Any, Any]) -> dict[str, A
     if "labels" in entry:
         raw = RawAnswer((), labels_of(entry["labels"], task))
     else:
-        raw = RawAnswer(OwnNames(dataset.names).all_internal(entry["equations"]))
+        texts = [text * entry.get("times", 1) for text in entry["equations"]]
+        raw = RawAnswer(OwnNames(dataset.names).all_internal(texts))
     found = scored(kind, task, judged(kind, task, Outcome(Status.OK, raw=raw)))
     notes = {name: list(found["notes"].get(name, ())) for name in NAMED}
     return {
@@ -225,7 +227,7 @@ def main(arguments: list[str]) -> int:
     for name in asked.data_types:
         kind, path = inventory.data_type(name), path_of(workspace.root, name)
         if asked.landed:
-            _show_landed(read(path), kind)
+            _show_landed(list(_scored(landed(name, workspace), kind)), kind)
             continue
         golden = read(path) if path.exists() else Golden(name, kind.scorer_version, [])
         found = [(entry, changes) for entry, changes in compared(golden, kind) if changes]
@@ -264,12 +266,11 @@ def _scored(entries: Iterable[Entry], kind: DataType[Any, Any]) -> Iterator[Entr
         yield {**entry, "slow": entry.get("slow", taken > _SLOW_S), "scores": scores}
 
 
-def _show_landed(golden: Golden, kind: DataType[Any, Any]) -> None:
+def _show_landed(entries: list[Entry], kind: DataType[Any, Any]) -> None:
     """Hold what landed answers score now beside what the tables say; only what these have."""
     resolutions = resolutions_of(kind)
-    landed = [entry for entry in golden.entries if "landed" in entry]
     different = 0
-    for entry in landed:
+    for entry in entries:
         now, then = entry["scores"], entry["landed"]
         metrics = {name: now["metrics"].get(name, "(none)") for name in then["metrics"]}
         changes = differences(
@@ -278,7 +279,7 @@ def _show_landed(golden: Golden, kind: DataType[Any, Any]) -> None:
         different += bool(changes)
         if changes:
             print(told(entry, changes))
-    print(f"{golden.data_type}: {different} of {len(landed)} landed answers have other scores")
+    print(f"{kind.name}: {different} of {len(entries)} landed answers have other scores")
 
 
 if __name__ == "__main__":
