@@ -100,7 +100,7 @@ def one(data_type: str = "ode") -> Any:
 
 def test_another_constant_of_the_scorer_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not differing("ode", [one()])
-    monkeypatch.setattr(equations, "nmse", lambda values, targets: 1.001)
+    monkeypatch.setattr(equations, "nmse", lambda *_: 1.001)
     [line] = differing("ode", [one()])
     assert "nmse" in line
     assert "-> 1.001" in line
@@ -141,7 +141,7 @@ def test_other_scores_need_another_version(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "ode.jsonl"
-    monkeypatch.setattr(GOLDEN, "path_of", lambda root, data_type: path)
+    monkeypatch.setattr(GOLDEN, "path_of", lambda *_: path)
     GOLDEN.write(GOLDEN.Golden("ode", 1, [one()]), path)
     before = path.read_bytes()
     kind = type(kind_of("ode"))
@@ -149,7 +149,7 @@ def test_other_scores_need_another_version(
     assert GOLDEN.main(["ode"]) == 0
     assert GOLDEN.main(["ode", "--write"]) == 0
     assert path.read_bytes() == before
-    monkeypatch.setattr(equations, "nmse", lambda values, targets: 1.001)
+    monkeypatch.setattr(equations, "nmse", lambda *_: 1.001)
     assert GOLDEN.main(["ode"]) == 1
     assert GOLDEN.main(["ode", "--write"]) == 1
     assert "raise ode's scorer_version to 2" in capsys.readouterr().out

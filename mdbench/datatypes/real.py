@@ -134,6 +134,7 @@ class Real(EquationType[RealDataset]):
     """Laws that people found in measurements, known by a few rows with the noise they had."""
 
     name = "real"
+    scorer_version = 2
     from_files = True
     views = ("table",)
     metrics = (
