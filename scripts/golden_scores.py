@@ -256,7 +256,7 @@ def _scored(entries: Iterable[Entry], kind: DataType[Any, Any]) -> Iterator[Entr
         spent[0] += answer.get("cpu_s", 0.0)
         return answer
 
-    Child.ask = counted  # type: ignore[method-assign]
+    Child.ask = counted  # type: ignore[method-assign, assignment]
     for entry in entries:
         load(entry, kind)
         begin = time.process_time() + spent[0]
