@@ -23,7 +23,7 @@ __all__ = ["DATASETS", "chosen", "landed"]
 
 _LANDED: Final = 110
 SAMPLE: Final = 200
-"""Landed answers of a data type that are held beside their landed scores."""
+"""Landed answers of a data type that are compared with their landed scores."""
 _SEED: Final = 7
 TOO_LONG: Final = "too long"
 DATASETS: Final[dict[str, tuple[str, ...]]] = {
@@ -147,7 +147,7 @@ def landed(data_type: str, workspace: Workspace) -> Iterator[Entry]:
 def _rows(table: Path) -> Iterator[dict[str, str]]:
     with table.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
-            # A text that a spreadsheet would compute stands behind an apostrophe.
+            # A text that a spreadsheet would compute is behind an apostrophe.
             yield {name: cell.removeprefix("'") for name, cell in row.items()}
 
 

@@ -101,7 +101,8 @@ def scores_of(entry: Mapping[str, Any], kind: DataType[Any, Any]) -> dict[str, A
     else:
         texts = [text * entry.get("times", 1) for text in entry["equations"]]
         raw = RawAnswer(OwnNames(dataset.names).all_internal(texts))
-    found = scored(kind, task, judged(kind, task, Outcome(Status.OK, raw=raw)))
+    with np.errstate(all="ignore"):  # of answers whose errors no float holds
+        found = scored(kind, task, judged(kind, task, Outcome(Status.OK, raw=raw)))
     notes = {name: list(found["notes"].get(name, ())) for name in NAMED}
     return {
         "status": found["status"].value,
@@ -205,7 +206,7 @@ def refusal(golden: Golden, version: int, different: int) -> str:
     return ""
 
 
-def told(entry: Entry, changes: Mapping[str, Any]) -> str:
+def line_of(entry: Entry, changes: Mapping[str, Any]) -> str:
     """Say in a line what an answer is, and which of its scores differ."""
     pairs = ", ".join(f"{name} {old} -> {new}" for name, (old, new) in changes.items())
     noise = "" if entry["snr_db"] is None else f" {entry['snr_db']:g} dB"
@@ -232,7 +233,7 @@ def main(arguments: list[str]) -> int:
         golden = read(path) if path.exists() else Golden(name, kind.scorer_version, [])
         found = [(entry, changes) for entry, changes in compared(golden, kind) if changes]
         for entry, changes in found:
-            print(told(entry, changes))
+            print(line_of(entry, changes))
         print(f"{name}: {len(found)} of {len(golden.entries)} answers have other scores")
         if not (asked.write or asked.choose):
             status = status or bool(found)
@@ -267,7 +268,7 @@ def _scored(entries: Iterable[Entry], kind: DataType[Any, Any]) -> Iterator[Entr
 
 
 def _show_landed(entries: list[Entry], kind: DataType[Any, Any]) -> None:
-    """Hold what landed answers score now beside what the tables say; only what these have."""
+    """Compare what landed answers score now with what the tables say; only what these have."""
     resolutions = resolutions_of(kind)
     different = 0
     for entry in entries:
@@ -278,7 +279,7 @@ def _show_landed(entries: list[Entry], kind: DataType[Any, Any]) -> None:
         )
         different += bool(changes)
         if changes:
-            print(told(entry, changes))
+            print(line_of(entry, changes))
     print(f"{kind.name}: {different} of {len(entries)} landed answers have other scores")
 
 

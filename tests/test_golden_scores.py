@@ -44,7 +44,7 @@ def golden(data_type: str) -> Any:
 def differing(data_type: str, entries: list[Any]) -> list[str]:
     part = GOLDEN.Golden(data_type, 0, entries)
     found = GOLDEN.compared(part, kind_of(data_type))
-    return [GOLDEN.told(entry, changes) for entry, changes in found if changes]
+    return [GOLDEN.line_of(entry, changes) for entry, changes in found if changes]
 
 
 @pytest.mark.parametrize("data_type", TYPES)
@@ -85,7 +85,8 @@ def test_every_data_type_has_a_file_with_answers_of_all_kinds() -> None:
         if data_type != "derivation":
             flags = {each["metrics"].get("identified", "-") for each in scores}
             assert {0.0, 1.0} <= flags
-            assert any(None in each["metrics"].values() for each in scores), data_type
+            undecided = any(None in each["metrics"].values() for each in scores)
+            assert undecided or data_type == "pde"  # of fields no landed answer is undecided
 
 
 S_SETS = ("s1_", "s2_")
