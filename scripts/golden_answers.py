@@ -19,23 +19,23 @@ if TYPE_CHECKING:
     from mdbench.datatypes.base import DataType
     from mdbench.workspace import Workspace
 
-__all__ = ["DATASETS", "chosen"]
+__all__ = ["DATASETS", "chosen", "landed"]
 
-_LANDED: Final = 200
+_LANDED: Final = 110
+SAMPLE: Final = 200
+"""Landed answers of a data type that are compared with their landed scores."""
 _SEED: Final = 7
+TOO_LONG: Final = "too long"
 DATASETS: Final[dict[str, tuple[str, ...]]] = {
     "ode": (
         "lotka-volterra-simple",
-        "rc-circuit",
-        "van-der-pol-oscillator",
         "autocatalysis",
         "frictionless-bead",
-        "lorenz-equations-periodic",
     ),
-    "pde": ("burgers", "heat_soil_uniform_1d_p1", "advection_diffusion_2d", "nls"),
-    "srsd": ("feynman-i.12.1", "feynman-i.6.20a", "feynman-i.18.16", "feynman-i.30.5"),
-    "real": ("kepler", "hubble", "time-dilation", "bode"),
-    "surface": ("CMRS1", "PDS1", "HDIS1"),
+    "pde": ("heat_soil_uniform_1d_p1", "nls"),
+    "srsd": ("feynman-i.12.1", "feynman-i.6.20a", "feynman-i.30.5"),
+    "real": ("kepler", "hubble", "time-dilation"),
+    "surface": ("CMRS1", "PDS1"),
     "derivation": ("structured-2-tiny", "differentiate-tiny"),
 }
 """The datasets of the edge cases, by data type."""
@@ -43,10 +43,67 @@ _TABLES = {"ode": ("ode",), "pde": ("pde", "pde-tables"), "real": ("real",)} | {
     "srsd": ("srsd", "srsd-dsr", "srsd-paper"),
     "surface": ("surface", "surface-paper"),
 }
-_CHEAP_FIELDS = (*DATASETS["pde"], "advection1d", "kdv", "kuramoto_sivishinky", "heat_laser")
+_CHEAP_FIELDS: tuple[str, ...] = (
+    *DATASETS["pde"],
+    "burgers",
+    "advection_diffusion_2d",
+    "advection1d",
+    "kdv",
+    "kuramoto_sivishinky",
+    "heat_laser",
+)
 _CHEAP_FIELDS += ("reaction_diffusion_2d",)
 """The fields that are made in seconds."""
-_KINDS = ("identified", "one_term_off", "skeleton", "numerical", "symbolic", "structural")
+_SENSITIVE = frozenset(
+    {
+        "chen-lee-attractor",
+        "lorenz-equations-chaotic",
+        "lorenz-equations-complex-periodic",
+        "lorenz-equations-periodic",
+        "rotational-dynamics",
+        "rössler-attractor-chaotic",
+        "aizawa-attractor",
+        "HDIS1",
+        # Answers that are decided, or not, at the limit of time.
+        *("feynman-i.27.6", "feynman-i.47.23", "feynman-ii.10.9"),
+        # Measurements: where the constants of the truth, or the answers, are fitted on a flat loss.
+        *(
+            "bennett5",
+            "bode",
+            "boxbod",
+            "chwirut1",
+            "chwirut2",
+            "danwood",
+            "enso",
+            "gauss1",
+            "gauss2",
+            "gauss3",
+            "hahn1",
+            "lanczos1",
+            "lanczos2",
+            "lanczos3",
+            "mgh10",
+            "mgh17",
+            "misra1",
+            "nelson",
+            "planck",
+            "rat42",
+            "rat43",
+            "roszman1",
+            "supernova-zr",
+            "thurber",
+        ),
+    }
+)
+"""Datasets whose data or fits amplify how a processor rounds: they differ between machines."""
+_KINDS: tuple[str, ...] = (
+    "identified",
+    "one_term_off",
+    "skeleton",
+    "numerical",
+    "symbolic",
+    "structural",
+)
 _KINDS += ("simulation_ended", "failure_kind", "recovered", "same_law", "solution")
 """Metrics by which landed answers are sorted, so that there are some of each kind."""
 
@@ -59,11 +116,14 @@ def chosen(data_type: str, workspace: Workspace, kind: DataType[Any, Any]) -> li
     if data_type == "derivation":
         return list(_labels())
     edges = [entry for name in DATASETS[data_type] for entry in _edges(name, kind)]
-    return [*_landed(data_type, workspace), *edges]
+    taken = [each for each in landed(data_type, workspace) if each["dataset"] not in _SENSITIVE]
+    for each in taken:
+        del each["landed"]
+    return [*taken[:_LANDED], *edges]
 
 
-def _landed(data_type: str, workspace: Workspace) -> Iterator[Entry]:
-    """Take landed answers, in turn of each kind that there is."""
+def landed(data_type: str, workspace: Workspace) -> Iterator[Entry]:
+    """Take landed answers, in turn of each kind that there is, with their landed scores."""
     csv.field_size_limit(sys.maxsize)
     kinds: dict[str, list[Entry]] = defaultdict(list)
     for table in _TABLES[data_type]:
@@ -79,9 +139,9 @@ def _landed(data_type: str, workspace: Workspace) -> Iterator[Entry]:
     for group in groups:
         generator.shuffle(group)
     count = 0
-    while count < _LANDED and any(groups):
+    while count < SAMPLE and any(groups):
         for group in groups:
-            if group and count < _LANDED:
+            if group and count < SAMPLE:
                 count += 1
                 yield group.pop()
 
@@ -89,7 +149,7 @@ def _landed(data_type: str, workspace: Workspace) -> Iterator[Entry]:
 def _rows(table: Path) -> Iterator[dict[str, str]]:
     with table.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
-            # A text that a spreadsheet would compute stands behind an apostrophe.
+            # A text that a spreadsheet would compute is behind an apostrophe.
             yield {name: cell.removeprefix("'") for name, cell in row.items()}
 
 
@@ -129,10 +189,9 @@ def _value(cell: str) -> Any:
 
 def _edges(name: str, kind: DataType[Any, Any]) -> Iterator[Entry]:
     """Make answers of a truth, or of nothing where there is none."""
+    source = kind.source(None)
     [(dataset, options), *_] = kind.asked([name], {})
-    loaded = kind.source(None).load(
-        dataset, snr_db=None, seed=0, protocol=Protocol.STRICT, options=options
-    )
+    loaded = source.load(dataset, snr_db=None, seed=0, protocol=Protocol.STRICT, options=options)
     view = "table"
     task = kind.task(loaded, view, Protocol.STRICT)
     variable = task.variables[0]
@@ -147,6 +206,7 @@ def _edges(name: str, kind: DataType[Any, Any]) -> Iterator[Entry]:
             "view": view,
             "options": dict(options),
             "equations": [_own(text, loaded.names) for text in equations],
+            **({"times": 20_000} if case == TOO_LONG else {}),
         }
 
 
@@ -154,7 +214,7 @@ def _own(text: str, names: dict[str, str]) -> str:
     return re.sub(r"[A-Za-z_]\w*", lambda found: names.get(found[0], found[0]), text)
 
 
-def _answers(
+def _answers(  # noqa: PLR0915 - a list
     truth: list[str], variables: Sequence[str], count: int
 ) -> Iterator[tuple[str, list[str]]]:
     v, w = variables[0], variables[-1]
@@ -209,7 +269,7 @@ def _answers(
     yield "too few equations", truth[:-1]
     yield "too many equations", [*truth, "0"]
     yield "many terms", ["+".join(f"0.{i + 1}*{v}**{i % 5}" for i in range(60))] * count
-    yield "too long", ["+".join(f"{i}.5*{v}" for i in range(20_000))] * count
+    yield TOO_LONG, [f"+1.5*{v}"] * count
     yield "deep", ["sin(" * 40 + v + ")" * 40] * count
     yield "too deep", ["(" * 900 + v + ")" * 900] * count
     if count > 1:

@@ -15,17 +15,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from golden_answers import DATASETS, chosen
+from golden_answers import DATASETS, chosen, landed
 
 from mdbench.children import Child
 from mdbench.data.columns import OwnNames
 from mdbench.datatypes.seam.answers import RawAnswer
 from mdbench.protocols import Protocol
 from mdbench.records import Status
-from mdbench.runs.inventory import Inventory
-from mdbench.runs.judgement import judged
+from mdbench.runs.catalog import Inventory
 from mdbench.runs.outcome import Outcome
-from mdbench.runs.write import scored
+from mdbench.runs.record import scored
+from mdbench.runs.scoring import judged
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -90,7 +90,8 @@ def scores_of(entry: Mapping[str, Any], kind: DataType[Any, Any]) -> dict[str, A
     ----------
     entry
         With what is asked (``dataset``, ``snr_db``, ``seed``, ``protocol``, ``view``, ``options``)
-        and what is answered: ``equations``, or ``labels`` as `labels_of` has them.
+        and what is answered: ``equations``, each so many ``times``, or ``labels`` as `labels_of`
+        has them.
     """
     dataset, protocol = load(entry, kind), Protocol(entry["protocol"])
     with np.errstate(all="ignore"):
@@ -98,8 +99,10 @@ def scores_of(entry: Mapping[str, Any], kind: DataType[Any, Any]) -> dict[str, A
     if "labels" in entry:
         raw = RawAnswer((), labels_of(entry["labels"], task))
     else:
-        raw = RawAnswer(OwnNames(dataset.names).all_internal(entry["equations"]))
-    found = scored(kind, task, judged(kind, task, Outcome(Status.OK, raw=raw)))
+        texts = [text * entry.get("times", 1) for text in entry["equations"]]
+        raw = RawAnswer(OwnNames(dataset.names).all_internal(texts))
+    with np.errstate(all="ignore"):  # of answers whose errors no float holds
+        found = scored(kind, task, judged(kind, task, Outcome(Status.OK, raw=raw)))
     notes = {name: list(found["notes"].get(name, ())) for name in NAMED}
     return {
         "status": found["status"].value,
@@ -203,7 +206,7 @@ def refusal(golden: Golden, version: int, different: int) -> str:
     return ""
 
 
-def told(entry: Entry, changes: Mapping[str, Any]) -> str:
+def line_of(entry: Entry, changes: Mapping[str, Any]) -> str:
     """Say in a line what an answer is, and which of its scores differ."""
     pairs = ", ".join(f"{name} {old} -> {new}" for name, (old, new) in changes.items())
     noise = "" if entry["snr_db"] is None else f" {entry['snr_db']:g} dB"
@@ -225,12 +228,12 @@ def main(arguments: list[str]) -> int:
     for name in asked.data_types:
         kind, path = inventory.data_type(name), path_of(workspace.root, name)
         if asked.landed:
-            _show_landed(read(path), kind)
+            _show_landed(list(_scored(landed(name, workspace), kind)), kind)
             continue
         golden = read(path) if path.exists() else Golden(name, kind.scorer_version, [])
         found = [(entry, changes) for entry, changes in compared(golden, kind) if changes]
         for entry, changes in found:
-            print(told(entry, changes))
+            print(line_of(entry, changes))
         print(f"{name}: {len(found)} of {len(golden.entries)} answers have other scores")
         if not (asked.write or asked.choose):
             status = status or bool(found)
@@ -254,7 +257,7 @@ def _scored(entries: Iterable[Entry], kind: DataType[Any, Any]) -> Iterator[Entr
         spent[0] += answer.get("cpu_s", 0.0)
         return answer
 
-    Child.ask = counted  # type: ignore[method-assign]
+    Child.ask = counted  # type: ignore[method-assign, assignment]
     for entry in entries:
         load(entry, kind)
         begin = time.process_time() + spent[0]
@@ -264,12 +267,11 @@ def _scored(entries: Iterable[Entry], kind: DataType[Any, Any]) -> Iterator[Entr
         yield {**entry, "slow": entry.get("slow", taken > _SLOW_S), "scores": scores}
 
 
-def _show_landed(golden: Golden, kind: DataType[Any, Any]) -> None:
-    """Hold what landed answers score now beside what the tables say; only what these have."""
+def _show_landed(entries: list[Entry], kind: DataType[Any, Any]) -> None:
+    """Compare what landed answers score now with what the tables say; only what these have."""
     resolutions = resolutions_of(kind)
-    landed = [entry for entry in golden.entries if "landed" in entry]
     different = 0
-    for entry in landed:
+    for entry in entries:
         now, then = entry["scores"], entry["landed"]
         metrics = {name: now["metrics"].get(name, "(none)") for name in then["metrics"]}
         changes = differences(
@@ -277,8 +279,8 @@ def _show_landed(golden: Golden, kind: DataType[Any, Any]) -> None:
         )
         different += bool(changes)
         if changes:
-            print(told(entry, changes))
-    print(f"{golden.data_type}: {different} of {len(landed)} landed answers have other scores")
+            print(line_of(entry, changes))
+    print(f"{kind.name}: {different} of {len(entries)} landed answers have other scores")
 
 
 if __name__ == "__main__":

@@ -23,7 +23,6 @@ from mdbench.protocols import Protocol
 from mdbench.records import RecordStore, Status
 from mdbench.runs.plan import RunOptions, make_plan
 from mdbench.runs.reproduce import differences, plans_of
-from mdbench.runs.scorer import sources
 
 if TYPE_CHECKING:
     from mdbench.datatypes.seam.answers import Scores
@@ -344,11 +343,6 @@ def test_a_run_leaves_records_that_are_reproduced(place: Workspace, tmp_path: Pa
         for record in execute(plan, HereRuntime(), Quiet()).records:
             changed = differences(records[record.dataset], record).keys()
             assert not changed & {"metrics", "truth", "floor"}
-
-
-def test_the_geometry_is_part_of_the_scorer() -> None:
-    files = {path.relative_to(ROOT / "mdbench").as_posix() for path in sources(SurfaceType)}
-    assert {"surfaces/level_sets.py", "surfaces/distances.py", "datatypes/surface.py"} <= files
 
 
 def ball(n: int = 2_000) -> np.ndarray:

@@ -10,7 +10,7 @@ import pytest
 
 from mdbench.datatypes import classes
 from mdbench.errors import RecordsError
-from mdbench.records import SCHEMA, Record, upgrade
+from mdbench.records import SCHEMA, Record, key_of, upgrade
 from mdbench.records.schema import LARGEST
 from mdbench.records.upgrades import UPGRADES
 
@@ -70,6 +70,30 @@ def test_a_schema_number_that_is_none_is_refused(number: object) -> None:
         upgrade({"schema": number}, steps=STEPS, current=3)
     with pytest.raises(RecordsError, match="schema number is None"):
         upgrade({})
+
+
+def fourth(**changes: Any) -> dict[str, Any]:
+    """Bring a record of schema 4 up to date."""
+    line = (GOLDEN / "schema-4.jsonl").read_text(encoding="utf-8").splitlines()[0]
+    return upgrade({**json.loads(line), **changes})
+
+
+def test_a_hash_of_the_scorer_becomes_version_1_in_parts_and_key() -> None:
+    found = fourth()
+    assert found["key_parts"]["scorer"] == "1"
+    assert found["key"] == key_of(found["key_parts"])
+    assert found["provenance"]["scorer"] == "4d" * 32  # as it was
+
+
+def test_a_key_that_is_not_that_of_its_parts_stays() -> None:
+    found = fourth(key="0" * 64)
+    assert (found["key"], found["key_parts"]["scorer"]) == ("0" * 64, "1")
+
+
+@pytest.mark.parametrize("parts", [{}, {"scoring": "2"}, {"scorer": "2"}])
+def test_what_was_no_hash_stays(parts: dict[str, str]) -> None:
+    found = fourth(key="0" * 64, key_parts=parts)
+    assert (found["key"], found["key_parts"]) == ("0" * 64, parts)
 
 
 def second(**changes: Any) -> dict[str, Any]:

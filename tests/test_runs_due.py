@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from house import HereRuntime, Quiet, add_method, execute, workspace
 
+from mdbench.datatypes.ode.data_type import Ode
 from mdbench.protocols import Protocol
-from mdbench.records import Status
+from mdbench.records import Status, key_of
 from mdbench.runs.due import explain
 from mdbench.runs.plan import Plan, RunOptions, make_plan
 
@@ -57,6 +59,30 @@ def test_what_changed_is_named(place: Workspace) -> None:
     reason = why(place)
     assert "adapter changed" in reason
     assert "environment changed" in reason
+
+
+def test_the_scorer_versions_are_named(place: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Ode, "scorer_version", 1)
+    execute(plan(place), HereRuntime(), Quiet())
+    assert why(place) == ""
+    monkeypatch.setattr(Ode, "scorer_version", 2)
+    assert why(place).startswith("scored by scorer version 1; now it is 2 since its record of ")
+
+
+@pytest.mark.parametrize(("version", "reason"), [(1, ""), (2, "scored by scorer version 1")])
+def test_a_record_with_a_hash_is_of_version_1(
+    place: Workspace, monkeypatch: pytest.MonkeyPatch, version: int, reason: str
+) -> None:
+    monkeypatch.setattr(Ode, "scorer_version", version)
+    execute(plan(place), HereRuntime(), Quiet())
+    [file] = (place.root / "results").glob("*.jsonl")
+    data = json.loads(file.read_text(encoding="utf-8"))
+    assert data["key_parts"]["scorer"] == str(version)
+    parts = {**data["key_parts"], "scorer": "4d" * 32}
+    old = {**data, "schema": 4, "key_parts": parts, "key": key_of(parts)}
+    file.write_text(json.dumps(old) + "\n", encoding="utf-8")
+    assert why(place).startswith(reason)
+    assert bool(why(place)) == bool(reason)
 
 
 def test_rerun_and_front(place: Workspace) -> None:

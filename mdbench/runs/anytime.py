@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any, Final
 
 from mdbench.datatypes.seam.answers import RawAnswer
@@ -22,9 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["SHARES", "scores_so_far"]
 
 SHARES: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
-"""Shares of a job's budget at which its best answer so far is scored."""
-MOST_SECONDS: Final = 30.0
-"""Time for this; usual jobs take milliseconds."""
+"""Shares of a job's budget at which its best answer so far is scored: no clock ends that, so that
+which scores there are follows from the answers."""
 
 
 def scores_so_far(
@@ -51,7 +49,6 @@ def scores_so_far(
     final = scores.metrics.get(data_type.metrics[0].name)
     answered = timeout_s if outcome.answered_s is None else outcome.answered_s
     offers = sorted(outcome.offers, key=lambda offer: offer.candidate.heard_s)
-    end = time.monotonic() + MOST_SECONDS
     found = []
     last, known = 0, False
     score: Value = None
@@ -62,8 +59,6 @@ def scores_so_far(
             continue
         there = sum(offer.candidate.heard_s <= limit for offer in offers)
         if there > last:
-            if time.monotonic() > end:
-                break
             last = there
             known, score = _best(data_type, task, offers[:there])
         if known:
