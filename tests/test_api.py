@@ -106,8 +106,8 @@ def test_a_help_and_a_list_import_nothing_heavy(line: list[str]) -> None:
 def test_a_run_with_nothing_to_do_imports_only_its_data_type() -> None:
     mdbench.run("zero", "ode", dataset="rc-circuit", n_jobs=1)
     here = (
-        "from house import HereRuntime\nfrom mdbench.runtimes import choose\n"
-        "choose.VenvRuntime = lambda *_, **__: HereRuntime()"
+        "from house import HereRuntime\nfrom mdbench.runtimes import select\n"
+        "select.VenvRuntime = lambda *_, **__: HereRuntime()"
     )
     line = ["--algorithm", "zero", "--data-type", "ode", "--dataset", "rc-circuit", "--n-jobs=1"]
     found = imported("run", *line, before=here)

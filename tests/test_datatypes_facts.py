@@ -98,7 +98,8 @@ def test_tables_without_a_description_are_named_too(tmp_path: Path) -> None:
 def test_a_data_type_without_facts_is_asked_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "stars.py").write_text(
+    (tmp_path / "stars").mkdir()
+    (tmp_path / "stars" / "data_type.py").write_text(
         "class Source:\n    def names(self): return ['sun']\n"
         "class Stars:\n    views, families, options = ('sky',), ('lucky',), ()\n"
         "    def __init__(self, *folders): ...\n    def source(self): return Source()\n"
@@ -108,4 +109,5 @@ def test_a_data_type_without_facts_is_asked_itself(
     monkeypatch.setattr(datatypes, "__path__", [*datatypes.__path__, str(tmp_path)])
     assert datatypes.facts_of("stars") == TypeFacts(("sky",), ("lucky",), ())
     assert list(datatypes.own_names("stars", tmp_path, tmp_path)) == ["sun"]
-    monkeypatch.delitem(sys.modules, "mdbench.datatypes.stars")
+    for name in ("stars", "stars.data_type"):
+        monkeypatch.delitem(sys.modules, f"mdbench.datatypes.{name}")

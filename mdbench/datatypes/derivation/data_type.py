@@ -92,6 +92,7 @@ class DerivationType(DataType[Sequences, Task[Sequences]]):
     """
 
     name = "derivation"
+    scorer_version = 2
     from_files = True
     views = FACTS.views
     families = FACTS.families
