@@ -8,6 +8,7 @@ slow lane.  Whole sweeps, of which both lanes have a seeded part, are the nightl
 from __future__ import annotations
 
 import os
+import signal
 from typing import TYPE_CHECKING, TypeVar
 
 import pytest
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
 # what other processes compute, to the last digit.  NumPy reads it when it is loaded.
 for _variable in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
+
+# A shell starts what it runs in the background with Ctrl-C ignored, and children inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ALLOWED_SKIPS = ("no image registry", "no Julia", "no model hub", "no GPU")
 """How the reason of a skip may begin: what a CI machine cannot be expected to have."""

@@ -38,8 +38,11 @@ NEVER_AT_ONCE = {
     "sympy",
 }
 """Packages that neither a help nor a list needs, nor a run in which nothing is to be done."""
-FOR_FEW = ("derivations", "drawing.trajectories", "language_models", "measurements", "surfaces")
-"""Rooms that only some runs need."""
+FOR_FEW = (
+    *("derivations", "drawing.trajectories", "language_models", "datatypes.derivation."),
+    *("datatypes.real.", "datatypes.surface."),
+)
+"""Packages that only some runs need."""
 SAID_OF_ALL = {"mdbench.language_models", "mdbench.language_models.budget"}
 """What the options of every run are declared with."""
 
@@ -96,8 +99,9 @@ def rooms(names: set[str], *which: str) -> set[str]:
 def test_a_help_and_a_list_import_nothing_heavy(line: list[str]) -> None:
     found = imported(*line)
     assert not found & (NEVER_AT_ONCE | {"numpy", "flint"})
-    assert not rooms(found, *FOR_FEW, "expressions", "reports", "solvers", "runtimes.docker")
-    types = {f"mdbench.datatypes.{name}" for name in datatypes.names()}
+    facts = {f"mdbench.datatypes.{name}.facts" for name in datatypes.names()}
+    assert not rooms(found - facts, *FOR_FEW, "expressions", "reports", "runtimes.docker")
+    types = {f"mdbench.datatypes.{name}.data_type" for name in datatypes.names()}
     assert types
     assert not found & {*types, "mdbench.datatypes.base"}
 
@@ -112,7 +116,7 @@ def test_a_run_with_nothing_to_do_imports_only_its_data_type() -> None:
     line = ["--algorithm", "zero", "--data-type", "ode", "--dataset", "rc-circuit", "--n-jobs=1"]
     found = imported("run", *line, before=here)
     assert "mdbench.datatypes.ode.data_type" in found
-    others = {f"mdbench.datatypes.{name}" for name in datatypes.names() if name != "ode"}
+    others = {f"mdbench.datatypes.{name}.data_type" for name in datatypes.names() if name != "ode"}
     assert not found & (NEVER_AT_ONCE | others)
     assert rooms(found, *FOR_FEW) <= {"mdbench.language_models.views"}
 

@@ -99,4 +99,4 @@ def test_whatever_reads_python_knows_the_lock() -> None:
         if _READS_PYTHON.search(text) and not name.startswith(_OUTSIDE):
             assert "READING" in text, name
             found.add(name)
-    assert {"data/npz.py", "runs/handover.py", "solvers/reading.py"} <= found
+    assert {"data/npz.py", "runs/arrays.py", "datatypes/equations/system_files.py"} <= found

@@ -159,11 +159,11 @@ def test_an_image_build_that_is_stopped_leaves_nothing(
 
 
 RUN = """\
-import signal, sys
-signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tests may ignore it
+import sys
 from mdbench.cli import main
-from mdbench.runtimes import bubblewrap, environments
-environments.find_uv_bin = lambda: {uv!r}
+from mdbench.runtimes import bubblewrap
+from mdbench.runtimes.environments import venvs
+venvs.find_uv_bin = lambda: {uv!r}
 sys.exit(main({line!r}))
 """
 
