@@ -82,7 +82,7 @@ def allowed(t: Array) -> float:
     The splines' own error is about (step times rate)^5 / 100; a parabola's would be its square / 6.
     """
     step = RATE * float(np.diff(t).max())
-    return 1e-6 + 0.1 * step**4
+    return 1e-4 + 0.1 * step**4
 
 
 def check_series(n: int, spacing: str) -> None:
