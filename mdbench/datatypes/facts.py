@@ -1,8 +1,8 @@
-"""What can be said of a data type before its code is needed, one module for each that says it.
+"""What is known of a data type without importing its code.
 
 A data type's own code brings solvers and more, which takes a second to import.  To list methods
-and datasets, to check a ``method.toml`` and to print a help, its facts are enough: the module of
-its name in this folder has them as ``FACTS``, and the data type's class takes them from there.
+and datasets, to check a ``method.toml`` and to print a help, its facts are enough: the module
+``facts`` of its folder has them as ``FACTS``, and the data type's class takes them from there.
 """
 
 from __future__ import annotations
