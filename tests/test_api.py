@@ -76,7 +76,7 @@ def imported(*line: str, before: str = "") -> set[str]:
         f"import sys\n{before}\nfrom mdbench.cli import main\n"
         f"assert main({list(line)!r}) == 0\nprint('imported:', *sys.modules)\n"
     )
-    path = {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")])}
+    path = {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests" / "support")])}
     done = subprocess.run(
         [sys.executable, "-c", code],
         env=os.environ | path,

@@ -1,0 +1,391 @@
+"""The command line: spellings, exit statuses, and errors without tracebacks."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from house import ROOT, HereRuntime, add_method, wait_until, workspace
+from hypothesis import given
+from hypothesis import strategies as st
+
+import mdbench
+from mdbench.cli import main
+from mdbench.cli.arguments import spread
+from mdbench.errors import UnavailableError
+from mdbench.records import RecordStore, Status
+from mdbench.runtimes import select
+
+if TYPE_CHECKING:
+    from mdbench.methods import Method
+    from mdbench.runtimes.base import Prepared
+    from mdbench.workspace import Workspace
+
+Output = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    made = workspace(tmp_path)
+    monkeypatch.setenv("MDBENCH_ROOT", str(made.root))
+    monkeypatch.setenv("MDBENCH_HOME", str(made.home))
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MDBENCH_RUNTIME", "venv")
+    monkeypatch.setattr(select, "VenvRuntime", lambda *_, **__: HereRuntime())
+    add_method(made, "zero")
+    return made
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ("run --algorithm a b --data_type ode", "run --algorithm a --algorithm b --data-type ode"),
+        ("run --algorithm a,b --with_noise", "run --algorithm a --algorithm b --with-noise"),
+        ("--dataset=a,b c", "--dataset=a --dataset=b c"),
+        ("--snr -5 10 --n_jobs -1", "--snr -5 --snr 10 --n-jobs -1"),
+        ("--seeds 0 1 --save_pareto", "--seeds 0 --seeds 1 --save-pareto"),
+        ("--rerun timeout,failed", "--rerun timeout --rerun failed"),
+        ("--result-dir .", "--result-dir ."),
+        ("--result_dir my_results", "--result-dir my_results"),
+        ("new my_method", "new my_method"),
+    ],
+)
+def test_spellings(given: str, wanted: str) -> None:
+    assert spread(given.split()) == wanted.split()
+
+
+@given(st.lists(st.sampled_from(["--snr", "--dataset", "x", "y_z", "-1", "run"])))
+def test_spread_leaves_what_is_spelt_out_already(arguments: list[str]) -> None:
+    once = spread(arguments)
+    assert spread(once) == once
+
+
+def test_version(capsys: Output) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"mdbench {mdbench.__version__}\n"
+
+
+def test_help_names_the_options_of_each_data_type(capsys: Output) -> None:
+    for verb in ("run", "why"):
+        assert main([verb, "--help"]) == 0
+        _, *sections = capsys.readouterr().out.split("With --data-type ")
+        listed = {
+            section.partition(":")[0]: set(re.findall(r"^ +(--[a-z-]+)", section, re.MULTILINE))
+            for section in sections
+        }
+        assert listed == {
+            "ode": {"--derivatives", "--inputs", "--missing", "--trajectory", "--truth"},
+            "pde": {"--derivatives", "--variant", "--max-rows", "--truth"},
+            "real": {"--fold"},
+            "srsd": {"--dummy-columns", "--target-noise", "--variant"},
+            "surface": {"--variant", "--normals", "--noise-percent"},
+        }
+
+
+def test_list_shows_methods_and_datasets(place: Workspace, capsys: Output) -> None:
+    (add_method(place, "bad") / "method.toml").write_text("x = ", encoding="utf-8")
+    assert main(["list"]) == 0
+    text = capsys.readouterr().out
+    assert "a throw-away method" in text
+    assert "broken:" in text
+    assert "Datasets of data type ode: 63" in text
+    assert "rössler-attractor-chaotic" in text
+    assert main(["list", "--datasets", "--data_type", "ode"]) == 0
+    assert "lorenz-equations-chaotic" in capsys.readouterr().out
+
+
+def test_dry_run_says_what_is_done_and_does_nothing(place: Workspace, capsys: Output) -> None:
+    line = "run --algorithm zero --data_type ode --dataset rc-c* glider --with_noise --dry_run"
+    assert main(line.split()) == 0
+    text = capsys.readouterr().out
+    assert "15 to run: it has no record" in text
+    assert "15 jobs: 0 done, 15 to run. Nothing was done." in text  # two circuits and the glider
+    assert not Path("results").exists()
+    assert not (place.home / "environments").exists()
+
+
+@pytest.mark.usefixtures("place")
+def test_run_ends_with_a_table_and_the_path(capsys: Output) -> None:
+    line = ["run", "--algorithm", "zero", "--data-type", "ode", "--dataset", "rc-circuit"]
+    assert main(line) == 0
+    text = capsys.readouterr().out
+    assert "1/1 zero · rc-circuit  ok NMSE 1.0e0 nodes 1" in text
+    assert "Results: results/zero-ode.jsonl" in text
+    assert main(line) == 0
+    assert "1 of 1 job with a record already." in capsys.readouterr().out
+    (record,) = RecordStore(Path("results/zero-ode.jsonl")).read()
+    assert record.status is Status.OK
+
+
+@pytest.mark.usefixtures("place")
+def test_environment_that_cannot_be_made_is_no_success(
+    capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise UnavailableError("no index answers", "check the network")
+
+    monkeypatch.setattr(HereRuntime, "prepare", refuse)
+    line = ["run", "--algorithm", "zero", "--data-type", "ode", "--dataset", "rc-circuit"]
+    assert main(line) == 1
+    assert "no index answers" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("place")
+def test_why_says_what_would_be_run(capsys: Output) -> None:
+    options = ["--algorithm", "zero", "--data_type", "ode", "--dataset", "rc-circuit", "glider"]
+    assert main(["run", *options[:-1]]) == 0
+    capsys.readouterr()
+    assert main(["why", *options]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "zero · rc-circuit · clean · seed 0  not run: its record is up to date",
+        "zero · glider · clean · seed 0  run: it has no record",
+        "1 of 2 jobs would be run.",
+    ]
+
+
+@pytest.mark.usefixtures("place")
+def test_users_own_csv(capsys: Output) -> None:
+    t = np.linspace(0, 3, 80)
+    table = np.column_stack([t, np.exp(-t), np.cos(t)])
+    np.savetxt("decay.csv", table, delimiter=",", header="time,a,b", comments="")
+    line = "run --algorithm zero --data-type ode --dataset-path decay.csv"
+    assert main(line.split()) == 0
+    (record,) = RecordStore(Path("results/zero-ode.jsonl")).read()
+    assert (record.truth, record.target_source) == (None, "finite differences")
+    assert record.dataset == "decay"
+    assert "decay" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("run --algorithm zeros --data-type ode", "Did you mean zero?"),
+        ("run --algorithm zero --data-type odd", "Did you mean ode?"),
+        ("run --algorithm zero --data-type ode --dataset rc-circus", "Did you mean rc-circuit"),
+        ("run --algoritm=zero --data-type ode", "Did you mean --algorithm?"),
+        ("plan --algorithm zero --data_typ ode", "Did you mean --data-type?"),
+        ("run --algorithm zero", "--data-type"),
+        ("run --algorithm zero --data-type ode --no-such-option", "--no-such-option"),
+        ("run --algorithm zero --data-type ode --timeout 0", "--timeout is '0'"),
+        ("run --algorithm zero --data-type ode --timeout soon", "soon"),
+        ("run --algorithm zero --data-type ode --snr loud", "--snr is 'loud'"),
+        ("run --algorithm zero --data-type ode --seeds 5-2", "5-2"),
+        ("run --algorithm zero --data-type ode --seeds x", "no whole number"),
+        ("run --algorithm zero --data-type ode --seed 1 --seeds 2", "both"),
+        ("run --algorithm zero --data-type ode --rerun slow", "is no status"),
+        ("run --algorithm zero --data-type ode --protocol loose", "strict"),
+        ("run --algorithm zero --data-type ode --memory 4", "--memory is '4'"),
+        ("run --algorithm zero --data-type ode --memory 10M", "at least 64M"),
+        ("run --algorithm zero --data-type ode --memory 4X", "512M or 4G"),
+        ("run --algorithm zero --data-type ode --max-output 0G", "at least 1M"),
+        ("run --algorithm zero --data-type ode --threads 0", "--threads is '0'"),
+        ("run --algorithm zero --data-type ode --max-processes x", "--max-processes is 'x'"),
+        ("run --algorithm zero --data-type ode --runtime podman", "auto, venv, docker"),
+        ("run --algorithm zero --data-type ode --require network", "e.g. --require network=hard"),
+        ("install --runtime podman", "auto, venv, docker"),
+        ("run --algorithm zero --data-type ode --n-jobs 0", "--n-jobs is '0'"),
+        ("run --algorithm zero --data-type ode --n-jobs -2", "--n-jobs is '-2'"),
+        ("run --algorithm zero --data-type ode --seed -1", "no whole number"),
+        ("run --algorithm zero --data-type ode --dataset-path nowhere.csv", "nowhere.csv"),
+        ("run --algorithm zero --data-type ode --result-dir a-file", "a-file"),
+        ("run --algorithm zero --data-type ode --seed 1 --seed 2", "--seed was given 2 times"),
+        ("run --algorithm zero --data-type ode --result-dir=", "--result-dir has an empty value"),
+        ("data --data-type ode --out x --seed 5", "Add --with-noise"),
+        ("data --data-type odd --out x", "ode"),
+        ("data --data-type ode --out x --variant released", "'--variant' is no option"),
+        ("data --data-type pde --out x --variant pink", "--variant is 'pink'"),
+        ("rescore nowhere.jsonl", "There is no results file nowhere.jsonl"),
+        ("check zeros", "Did you mean zero?"),
+        ("new Zero", "is no name"),
+        ("new zero", "exists already"),
+        ("install zeros", "Did you mean zero?"),
+        ("fly", "fly"),
+    ],
+)
+@pytest.mark.usefixtures("place")
+def test_errors_say_what_to_do_and_show_no_traceback(line: str, words: str, capsys: Output) -> None:
+    Path("a-file").touch()
+    assert main(line.split()) == 2
+    captured = capsys.readouterr()
+    assert words in captured.err
+    assert "Traceback" not in captured.err + captured.out
+    assert "error:" in captured.err
+    assert not Path("results").exists()
+
+
+def test_limits_reach_the_record(place: Workspace) -> None:
+    line = "run --algorithm zero --data-type ode --dataset rc-circuit --memory 1.5G --threads 2"
+    line += " --max-processes 99 --max-output 100M --require memory=soft processes=soft"
+    assert main(line.split()) == 0
+    (record,) = RecordStore(place.root.parent / "results" / "zero-ode.jsonl").read()
+    budget = record.budget
+    assert (budget.memory_mb, budget.threads) == (1536, 2)
+    assert (budget.processes, budget.output_mb) == (99, 100)
+
+
+@pytest.mark.usefixtures("place")
+def test_probe_shows_every_runtime(capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nonexistent.sock")
+    assert main(["probe"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    levels = HereRuntime().probe().levels
+    assert f"venv {' '.join(levels.values())}" in printed
+    assert "docker - - - - No Docker engine answers at" in printed
+
+
+def test_install_goes_on_past_a_broken_method(
+    place: Workspace, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_method(place, "other")
+    (add_method(place, "unlocked") / "requirements.lock").unlink()
+    (add_method(place, "broken") / "method.toml").write_text("x = ", encoding="utf-8")
+
+    def refuse(self: HereRuntime, method: Method) -> Prepared:
+        if method.name == "other":
+            raise UnavailableError("no wheels here", "go elsewhere")
+        return prepare(self, method)
+
+    prepare = HereRuntime.prepare
+    monkeypatch.setattr(HereRuntime, "prepare", refuse)
+    monkeypatch.setattr(HereRuntime, "size_mb", lambda *_: 12.3)
+    assert main(["install"]) == 1
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "zero venv yes: Python 3." in printed
+    assert re.search(r"zero venv yes: Python \S+ [0-9.]+ 12\b", printed)
+    assert "other venv no: no wheels here" in printed
+    assert "is missing. To make it from requirements.in: scripts/lock unlocked" in printed
+    assert "no valid TOML" in printed
+    assert main(["install", "zero"]) == 0
+
+
+def test_new_then_check(place: Workspace, capsys: Output) -> None:
+    assert main(["new", "my_method"]) == 0
+    assert "scripts/lock my_method" in capsys.readouterr().out
+    assert main(["check", "my_method"]) == 0
+    assert "my_method keeps its contract." in capsys.readouterr().out
+    adapter = place.algorithms / "my_method" / "adapter.py"
+    adapter.write_text(adapter.read_text(encoding="utf-8").replace("{value!r}", "{value:.1f}"))
+    assert main(["check", "my_method"]) == 1
+    assert "breaks" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("place")
+def test_data_are_exported_in_upstreams_layout(capsys: Output) -> None:
+    assert main(["data", "--data-type", "ode", "--out", "out", "--with_noise"]) == 0
+    assert "315 files in out" in capsys.readouterr().out
+    with np.load("out/rössler-fixed-point/rössler-fixed-point_snr_40.npz") as arrays:
+        assert {name: arrays[name].shape for name in arrays.files} == {
+            "t": (150,),
+            "u": (150, 3),
+            "du": (150, 3),
+        }
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_run_that_is_stopped_leaves_whole_records(place: Workspace, number: int) -> None:
+    slow = add_method(place, "slow") / "adapter.py"
+    text = slow.read_text(encoding="utf-8").replace("def fit(", "def fit_now(")
+    slow.write_text(
+        f"{text}\n    def fit(self, problem):\n        import time\n        time.sleep(0.2)\n"
+        "        self.fit_now(problem)\n",
+        encoding="utf-8",
+    )
+    code = (
+        "import sys\nfrom house import HereRuntime\nfrom mdbench.cli import main\n"
+        "from mdbench.runtimes import select\n"
+        "select.VenvRuntime = lambda *_, **__: HereRuntime()\nsys.exit(main(sys.argv[1:]))\n"
+    )
+    options = ["--algorithm", "slow", "--data-type", "ode", "--n-jobs", "1"]
+    bench = subprocess.Popen(
+        [sys.executable, "-c", code, "run", *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "tests" / "support")},
+    )
+    results = Path("results/slow-ode.jsonl")
+    assert wait_until(lambda: results.exists() and results.stat().st_size > 0)
+    bench.send_signal(number)
+    out, err = bench.communicate(timeout=120)
+    assert bench.returncode == 130
+    assert err == ""
+    records = RecordStore(results).read()
+    left = 63 - sum(record.status is Status.OK for record in records)
+    assert {record.status for record in records} <= {Status.OK, Status.INTERRUPTED}
+    assert f"{left} of 63 jobs left" in out
+
+
+@pytest.mark.parametrize(
+    ("typed", "says"),
+    [
+        (["run", "--algorithm", "zero", "--data-type", "ode", "--datset", "a"], "mean --dataset?"),
+        (["run", "--algorithm", "zero", "--data-type", "ode", "--sed", "1"], "mean --seed"),
+        (["run", "--algorithm", "zero", "--data-type", "ode", "--wings", "2"], "Options of ode"),
+        (["data", "--data-type", "ode"], "mdbench data --help"),
+        (["report", "one", "two"], "mdbench report --help"),
+        (["list", "--dataets"], "mdbench list --help"),
+        (["runn"], "mdbench --help"),
+    ],
+)
+def test_what_was_mistyped_is_named_with_where_to_look(
+    typed: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(typed) == 2
+    assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("mdbench ru", {"run"}),
+        ("mdbench run --data-t", {"--data-type"}),
+        ("mdbench run --algorithm sin", {"sindy"}),
+        ("mdbench run --data-type srsd --dataset feynman-i.1", None),
+        ("mdbench run --data-type surf", {"surface"}),
+        ("mdbench plan --protocol p", {"published"}),
+        ("mdbench check oper", {"operon"}),
+        ("mdbench show --as py", {"python"}),
+        ("mdbench predict --algorithm oper", {"operon"}),
+    ],
+)
+def test_a_shell_completes_what_is_typed(
+    words: str, offered: set[str] | None, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    monkeypatch.setenv("_MDBENCH_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
+    monkeypatch.setattr("sys.argv", ["mdbench"])
+    with pytest.raises(SystemExit) as done:
+        main([])
+    assert done.value.code == 0
+    found = set(capsys.readouterr().out.split())
+    if offered is None:
+        assert found
+        assert all(name.startswith(words.rsplit(maxsplit=1)[-1]) for name in found)
+    else:
+        assert found == offered
+
+
+def test_the_bench_computes_with_one_thread_whatever_the_machine_has() -> None:
+    """With more, the last digits of data and scores would hang on the number of cores."""
+    asks = (
+        "import mdbench.cli, numpy; from mdbench.worker.blas import kernel_and_threads; "
+        "print(kernel_and_threads()[1])"
+    )
+    unset = {name: v for name, v in os.environ.items() if not name.endswith("_NUM_THREADS")}
+    command = [sys.executable, "-c", asks]
+    done = subprocess.run(command, env=unset, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() in {"1", "None"}  # None: another library than OpenBLAS
+    asks = "import mdbench.cli, os; print(os.environ['OPENBLAS_NUM_THREADS'])"
+    chosen = unset | {"OPENBLAS_NUM_THREADS": "2"}
+    command = [sys.executable, "-c", asks]
+    done = subprocess.run(command, env=chosen, capture_output=True, text=True, check=True)
+    assert done.stdout == "2\n", "what somebody has set counts"

@@ -1,0 +1,110 @@
+"""The code on the pages for authors of runtimes and backends runs as it stands."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from house import ROOT, HereRuntime, add_method, workspace
+
+from mdbench import worker
+from mdbench.expressions.functions import CONSTANTS, FUNCTIONS
+from mdbench.records import RecordStore, Status
+from mdbench.runs.arrays import HandoverError, read_predictions
+from mdbench.runs.plan import RunOptions, make_plan
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+AUTHORS = (ROOT / "docs" / "adding-a-method.md").read_text(encoding="utf-8")
+
+
+def test_every_function_that_an_equation_may_use_is_listed_and_no_other() -> None:
+    listed: dict[str, int] = {}
+    for number, words in (("one", 1), ("two", 2)):
+        (row,) = re.findall(rf"^\| {number} \| `([^`]+)` \| `([^`]+)` \|$", AUTHORS, re.MULTILINE)
+        listed |= dict.fromkeys(" ".join(row).split(), words)
+    assert listed == {name: function.arity for name, function in FUNCTIONS.items()}
+    for name in CONSTANTS:
+        assert f"`{name}`" in AUTHORS
+
+
+def test_what_an_adapter_imports_is_shown_and_is_there() -> None:
+    names = set(re.findall(r"from mdbench\.worker import ([A-Za-z, ]+)", AUTHORS))
+    shown = {name.strip() for line in names for name in line.split(",")}
+    assert shown >= {"Candidate", "Unavailable", "Unsupported", "paths"}
+    assert all(hasattr(worker, name) for name in shown)
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted", "each", "told"),
+    [
+        ((31, 1), (30, 1), False, r"shape \(31, 1\); \(30, 1\) expected"),
+        ((2, 3), (2, 30, 1), True, r"shape \(3,\); \(30, 1\) expected"),
+        ((), (2, 30, 1), True, r"shape \(\); \(2, 30, 1\) expected"),
+    ],
+)
+def test_shape_errors_name_what_the_author_returned(
+    tmp_path: Path, given: tuple[int, ...], wanted: tuple[int, ...], each: bool, told: str
+) -> None:
+    np.save(tmp_path / "a.npy", np.zeros(given))
+    with pytest.raises(HandoverError, match=told):
+        read_predictions(tmp_path / "a.npy", wanted, np.dtype(float), each=each)
+
+
+def code_of(page: str) -> list[str]:
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+
+
+def test_a_runtime_of_one_s_own(tmp_path: Path) -> None:
+    place = workspace(tmp_path)
+    add_method(place, "zero")
+    plan = make_plan(RunOptions(("zero",), "ode", ("rc-circuit",)), place)
+    scope: dict[str, Any] = {
+        "spec": plan.jobs[0],
+        "home": place.home,
+        "workspace": place,
+        "results": tmp_path / "results",
+    }
+    for code in code_of("adding-a-runtime.md"):
+        exec(code, scope)
+    record = scope["record"]
+    assert (record.status, record.runtime.name) == (Status.OK, "module")
+    assert record.key_parts["python"] == sys.executable
+
+
+@pytest.mark.slow
+def test_a_backend_of_one_s_own(tmp_path: Path) -> None:
+    place = workspace(tmp_path)
+    add_method(place, "zero")
+    (code,) = code_of("adding-a-backend.md")
+    # The tests' own interpreter has what the method needs; nothing is built here.
+    runtime = 'open_runtime("venv", workspace.home)'
+    assert runtime in code
+    file = tmp_path / "results" / "zero-ode.jsonl"
+    call = f'run_everywhere("zero", "ode", ("lorenz*", "rc-circuit"), {str(file)!r})'
+    (tmp_path / "backend.py").write_text(
+        code.replace(runtime, "HereRuntime()")
+        + f"\nfrom house import HereRuntime\nif __name__ == '__main__':\n    {call}\n",
+        encoding="utf-8",
+    )
+    # In a process of its own, as what multiprocessing starts stays until its parent ends.
+    told = {"MDBENCH_ROOT": str(place.root), "MDBENCH_HOME": str(place.home)}
+    path = os.pathsep.join([str(ROOT), str(ROOT / "tests" / "support")])
+    subprocess.run(
+        [sys.executable, tmp_path / "backend.py"],
+        env=os.environ | told | {"PYTHONPATH": path},
+        check=True,
+        timeout=120,
+    )
+    records = RecordStore(file).read()
+    assert len(records) == 4
+    assert {record.status for record in records} == {Status.OK}
+    assert HereRuntime.name == records[0].runtime.name

@@ -1,0 +1,137 @@
+"""One job from its specification alone, here or in another process."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+from house import ROOT, HereRuntime, Quiet, add_method, children, execute, workspace
+
+from mdbench.errors import UsageError
+from mdbench.records import Record, Status, comparable
+from mdbench.runs.catalog import Inventory
+from mdbench.runs.due import isolated_parts, ready
+from mdbench.runs.job import begin_job, run_job
+from mdbench.runs.patience import Patience
+from mdbench.runs.plan import RunOptions, make_plan
+from mdbench.runs.worker_pool import Environments, Slot
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mdbench.workspace import Workspace
+
+CHILD = """
+import pickle, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from house import HereRuntime
+from mdbench.runs.job import run_job
+from mdbench.workspace import Workspace
+job, root, home = pickle.load(sys.stdin.buffer)
+record = run_job(job, HereRuntime(), workspace=Workspace(root, home), result_dir=root / "logs")
+print(record.to_line())
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Workspace:
+    made = workspace(tmp_path)
+    add_method(made, "zero")
+    add_method(made, "limited", more='[[limits]]\nreason = "never"')
+    return made
+
+
+def test_a_record_follows_from_the_specification(place: Workspace) -> None:
+    names = ("rc-circuit", "autocatalysis")
+    where = place.root / "results"
+    plan = make_plan(
+        RunOptions(("zero", "limited"), "ode", names, snr=(20.0,), result_dir=where), place
+    )
+    together = execute(plan, HereRuntime(), Quiet()).records
+    alone = [run_job(job, HereRuntime(), workspace=place, result_dir=where) for job in plan.jobs]
+    assert [comparable(record) for record in alone] == [comparable(record) for record in together]
+    assert [record.status for record in alone] == [Status.OK] * 2 + [Status.UNSUPPORTED] * 2
+    assert not children()
+
+
+def test_a_job_runs_wherever_it_is_sent(place: Workspace) -> None:
+    options = RunOptions(("zero",), "ode", ("rc-circuit",), result_dir=place.root / "logs")
+    (job,) = make_plan(options, place).jobs
+    done = subprocess.run(
+        [sys.executable, "-c", CHILD, str(ROOT / "tests" / "support")],
+        input=pickle.dumps((job, place.root, place.home)),
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    here = run_job(job, HereRuntime(), workspace=place, result_dir=place.root / "logs")
+    assert comparable(Record.model_validate_json(done.stdout)) == comparable(here)
+
+
+def test_what_does_not_exist_is_an_error(place: Workspace) -> None:
+    options = RunOptions(("zero",), "ode", ("rc-circuit",))
+    (job,) = make_plan(options, place).jobs
+    (place.algorithms / "zero").rename(place.algorithms / "one")
+    with pytest.raises(UsageError, match="There is no method 'zero'"):
+        run_job(job, HereRuntime(), workspace=place)
+
+
+SHOT = """
+import os, signal
+
+class Adapter:
+    def __init__(self, *, seed, threads): ...
+    def fit(self, problem):
+        os.kill(os.getpid(), signal.{sent})
+"""
+
+
+class Paused(Patience):
+    """Tells when somebody pauses."""
+
+    pauses = threading.Event()
+
+    def pause(self, seconds: float) -> None:
+        self.pauses.set()
+        super().pause(seconds)
+
+
+@pytest.mark.parametrize("sent", ["SIGKILL", "SIGTERM", "SIGSEGV"])
+def test_a_job_that_is_killed_with_all_others_leaves_no_crash(place: Workspace, sent: str) -> None:
+    """A cluster kills a task's processes one by one: the job's may be the first."""
+    add_method(place, "shot", SHOT.format(sent=sent))
+    options = RunOptions(("shot",), "ode", ("rc-circuit",), result_dir=place.root / "logs")
+    (job,) = make_plan(options, place).jobs
+    inventory, runtime = Inventory(place), HereRuntime()
+    one = ready(job, inventory, isolated_parts(job.algorithm, inventory, runtime))
+    crash = sent == "SIGSEGV"  # its own doing: nobody waits
+    patience = Paused()
+    patience.pauses.clear()
+    with Slot(
+        inventory, runtime, Environments(runtime, patience), place.root / "logs", doubt_s=600.0
+    ) as slot:
+
+        def end() -> None:
+            assert patience.pauses.wait(60)
+            slot.interrupt()
+
+        ends = threading.Thread(target=end)
+        if not crash:
+            ends.start()
+        record = begin_job(one, slot)()
+        if not crash:
+            ends.join()
+    assert record.status is (Status.CRASHED if crash else Status.INTERRUPTED), record.reason
+
+
+def test_a_job_that_is_killed_alone_has_crashed(place: Workspace) -> None:
+    add_method(place, "shot", SHOT.format(sent="SIGKILL"))
+    options = RunOptions(("shot",), "ode", ("rc-circuit",), result_dir=place.root / "logs")
+    (job,) = make_plan(options, place).jobs
+    record = run_job(job, HereRuntime(), workspace=place, result_dir=place.root / "logs")
+    assert (record.status, "SIGKILL" in record.reason) == (Status.CRASHED, True)

@@ -1,0 +1,151 @@
+"""``scripts/results``: the reference results, written into pages between comments."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree as ET
+
+import pytest
+from reporting import compare, data, result
+
+from mdbench.datatypes import find
+from mdbench.errors import MethodError
+from mdbench.methods import discover
+from mdbench.reports.combine import flatten, write_table
+from mdbench.workspace import Workspace
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def script() -> Any:
+    spec = importlib.util.spec_from_file_location("results", ROOT / "scripts" / "results.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["results"] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules["results"]
+
+
+@pytest.fixture
+def reference(script: ModuleType, tmp_path: Path) -> Any:
+    ones = [data("sindy", "rc-circuit", verdict="identified"), data("operon", "rc-circuit")]
+    board = compare(ones)
+    return script.Reference("ode", board, {}, {"operon": 0, "sindy": 1}, tmp_path / "results")
+
+
+def test_blocks_are_written_anew_and_prose_stays(script: ModuleType, reference: Any) -> None:
+    page = "# Title\n\n<!-- systems -->\nold | table\n<!-- end -->\n\nProse.\n"
+    once = script.fill(page, reference)
+    assert "old" not in once
+    assert once.startswith("# Title\n\n<!-- systems -->\n\n| system |")
+    assert "| `rc-circuit` |" in once
+    assert once.endswith("|\n\n<!-- end -->\n\nProse.\n")
+    assert script.fill(once, reference) == once
+
+
+def test_figures_are_files_beside_the_page(script: ModuleType, reference: Any) -> None:
+    text = script.fill("<!-- figures -->\n<!-- end -->", reference)
+    files = sorted(reference.folder.iterdir())
+    assert files
+    for file in files:
+        assert f"(results/{file.name})" in text
+        svg = file.read_text(encoding="utf-8")
+        assert svg.startswith("<svg ")
+        assert 'xmlns="http://www.w3.org/2000/svg"' in svg
+        assert "@media screen and (prefers-color-scheme: dark)" in svg
+        # Whoever sees the file alone must know which sign is whose.
+        assert ">operon" in svg
+        ET.fromstring(svg)
+
+
+def test_a_block_that_is_none_is_named(script: ModuleType, reference: Any) -> None:
+    with pytest.raises(SystemExit, match=r"<!-- tabel --> is no block; there are: runs, leader"):
+        script.fill("<!-- tabel -->\n<!-- end -->", reference)
+
+
+def test_blocks_of_another_run_on_the_page_stay(script: ModuleType, reference: Any) -> None:
+    page = "<!-- runs -->\nfirst\n<!-- end -->\n<!-- paper-runs -->\nsecond\n<!-- end -->\n"
+    assert "second" in script.fill(page, reference)
+    assert "first" not in script.fill(page, reference)
+    paper = replace(reference, data_type="srsd", name="srsd-paper")
+    assert "first" in script.fill(page, paper)
+    assert "second" not in script.fill(page, paper)
+
+
+def test_shares_of_labels_stand_with_the_interval_of_what_is_lost(reference: Any) -> None:
+    scores = {
+        "static_accuracy": 0.9256,
+        "vr_accuracy": 0.8,
+        "vr_drop_low": 0.1,
+        "vr_drop_high": 0.15,
+        "ee_accuracy": 1.0,
+    }
+    one = data("boosting", "structured-3", scores=scores, data_type="derivation")
+    board = compare([one], "derivation")
+    ones = [result("boosting", "structured-3", scores=scores, data_type="derivation")]
+    table = replace(reference, data_type="derivation", board=board, results=ones).labels()
+    head, rule, line = table.splitlines()
+    assert len(head.split("|")) == len(rule.split("|")) == len(line.split("|")) == 8
+    cells = "| `structured-3` | boosting | 0.926 | 0.800 (0.100 to 0.150) | 1.000 | "
+    assert line.startswith(cells)
+    scores = {"static_accuracy": 0.5, "easy_accuracy": 0.25}
+    other = data("boosting", "integrate", scores=scores, data_type="derivation")
+    ones = [result("boosting", "integrate", scores=scores, data_type="derivation")]
+    board = compare([one, other], "derivation")
+    table = replace(reference, data_type="derivation", board=board, results=ones).labels()
+    head, _, line = table.splitlines()
+    assert "EE" not in head  # as no dataset here has that set
+    assert line.startswith("| `integrate` | boosting | 0.500 | 0.250 | ")
+
+
+def test_what_is_run_exists(script: ModuleType) -> None:
+    place = Workspace.find()
+    methods = discover(place.algorithms)
+    for key, runs in script.RUNS.items():
+        data_type = key.partition("-")[0]
+        find(data_type, place.datasets / data_type, place.arrays / data_type)
+        for run in runs:
+            words = run.split()
+            named = words[words.index("--algorithm") + 1 :]
+            named = named[: next((i for i, w in enumerate(named) if w[0] == "-"), len(named))]
+            assert named
+            for name in named:
+                method = methods[name]
+                assert not isinstance(method, MethodError)
+                assert data_type in method.spec.data_types
+
+
+def test_what_was_not_asked_again_is_kept(script: ModuleType, tmp_path: Path) -> None:
+    old = [data("sindy", "rc-circuit", metrics={"nmse": 0.5}), data("zero", "rc-circuit")]
+    write_table([flatten("all-ode.jsonl", one) for one in old], tmp_path / "ode.csv")
+    new = [(tmp_path / "sindy-ode.jsonl", data("sindy", "rc-circuit", snr_db=20.0))]
+    every = script.with_kept(new, tmp_path / "ode.csv")
+    assert [one["algorithm"] for _, one in every] == ["sindy", "zero", "sindy"]
+    again = [(tmp_path / "sindy-ode.jsonl", data("sindy", "rc-circuit", metrics={"nmse": 0.25}))]
+    every = script.with_kept(again, tmp_path / "ode.csv")
+    assert [one["metrics"].get("nmse") for _, one in every if one["algorithm"] == "sindy"] == [0.25]
+    assert every[0][0].name == "all-ode.jsonl"
+
+
+def test_of_a_question_the_last_record_stays(script: ModuleType, tmp_path: Path) -> None:
+    def one(value: float, rows: int) -> dict[str, Any]:
+        record = data("deepmod", "rc-circuit", metrics={"nmse": value})
+        return record | {"options": {"max_rows": rows}}
+
+    table = tmp_path / "ode.csv"
+    write_table([flatten("all-ode.jsonl", one(0.5, 10))], table)
+    new = [(tmp_path / "deepmod-ode.jsonl", one(value, 10)) for value in (0.25, 0.125)]
+    (kept,) = script.with_kept(new, table)  # in a table all that is asked is text
+    assert kept[1]["metrics"]["nmse"] == 0.125
+    other = [(tmp_path / "deepmod-ode.jsonl", one(0.25, 20))]
+    assert len(script.with_kept(other, table)) == 2

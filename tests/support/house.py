@@ -1,0 +1,285 @@
+"""Throw-away workspaces and methods for the tests, made from strings."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import time
+import tomllib
+from contextlib import contextmanager
+from pathlib import Path
+from textwrap import dedent
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from mdbench.backends.local import Threads
+from mdbench.methods import SHARED
+from mdbench.runs import execute as _execute
+from mdbench.runs.session import Attempt
+from mdbench.runtimes import select
+from mdbench.runtimes.base import Prepared
+from mdbench.runtimes.venv import VenvRuntime
+from mdbench.workspace import Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import pytest
+
+    from mdbench.methods import Method
+    from mdbench.records import Record
+    from mdbench.runs.backend import Backend, Observer
+    from mdbench.runs.execute import Summary
+    from mdbench.runs.plan import Plan
+    from mdbench.runs.spec import JobSpec
+    from mdbench.runtimes.base import Runtime
+    from mdbench.runtimes.protocol import Message
+
+_Known = TypeVar("_Known")
+
+ROOT = Path(__file__).resolve().parents[2]
+
+METHOD = """
+schema = 1
+name = "{name}"
+title = "a throw-away method"
+family = "baseline"
+view = "table"
+data_types = ["ode"]
+tuning = "{tuning}"
+seedable = false
+licence = "MIT"
+{more}
+"""
+
+ZERO = """
+import numpy as np
+
+class Adapter:
+    def __init__(self, *, seed, threads): ...
+    def fit(self, problem):
+        self.targets = len(problem.targets)
+    def predict(self, problem):
+        return np.zeros((len(problem.X), self.targets))
+    def equations(self):
+        return ["0"] * self.targets
+"""
+"""A method that says zero; the simplest legal answer."""
+
+
+class HereRuntime(VenvRuntime):
+    """Runs workers by the interpreter of the tests: no environment is made."""
+
+    name: ClassVar[str] = "venv"
+
+    def __init__(self, *, wrapped: bool | None = None) -> None:
+        super().__init__(Path("/nonexistent"), wrapped=wrapped)
+
+    def prepare(self, method: Method) -> Prepared:
+        return Prepared((sys.executable,), method.lock_sha256(), platform.python_version())
+
+
+def execute(
+    plan: Plan, runtime: Runtime, observer: Observer, backend: Backend | None = None
+) -> Summary:
+    """Run a plan by a backend; in threads of this process unless it is said otherwise."""
+    return _execute.execute(plan, runtime, observer, backend or Threads())
+
+
+class Quiet:
+    """An observer that remembers."""
+
+    def __init__(self) -> None:
+        self.messages: list[str] = []
+        self.started: list[JobSpec] = []
+        self.ended: list[Record] = []
+        self.counts = (0, 0)
+
+    def message(self, text: str) -> None:
+        self.messages.append(text)
+
+    def prepared(self, to_run: int, done: int) -> None:
+        self.counts = (to_run, done)
+
+    def job_started(self, job: JobSpec) -> None:
+        self.started.append(job)
+
+    def job_ended(self, job: JobSpec, record: Record) -> None:
+        assert job in self.started
+        self.ended.append(record)
+
+
+def copy_of_clone(root: Path) -> Path:
+    """Put there what a clone would hold once the work tree is committed as it is."""
+    listed = subprocess.check_output(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT
+    )
+    for name in filter(None, listed.decode().split("\0")):
+        if (ROOT / name).is_file():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, root / name)
+    return root
+
+
+def at_work_in(place: Workspace, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the command line find a workspace and run its methods here, from a folder."""
+    for name, value in (
+        *(("MDBENCH_ROOT", place.root), ("MDBENCH_HOME", place.home), ("COLUMNS", 120)),
+        ("MDBENCH_RUNTIME", "venv"),
+    ):
+        monkeypatch.setenv(name, str(value))
+    monkeypatch.setattr(select, "VenvRuntime", lambda *_, **__: HereRuntime())
+    monkeypatch.chdir(folder)
+
+
+def workspace(tmp_path: Path, home: Path | None = None) -> Workspace:
+    """Make a workspace with the project's systems and no methods."""
+    root = tmp_path / "root"
+    (root / "algorithms").mkdir(parents=True)
+    (root / "datasets").symlink_to(ROOT / "datasets")
+    return Workspace(root, home or tmp_path / "home")
+
+
+def add_method(
+    place: Workspace, name: str, adapter: str = ZERO, *, tuning: str = "none", more: str = ""
+) -> Path:
+    """Add a method whose adapter is the given text."""
+    folder = place.algorithms / name
+    folder.mkdir()
+    toml = METHOD.format(name=name, tuning=tuning, more=dedent(more))
+    (folder / "method.toml").write_text(toml, encoding="utf-8")
+    (folder / "adapter.py").write_text(dedent(adapter), encoding="utf-8")
+    (folder / "requirements.in").write_text("# nothing\n", encoding="utf-8")
+    (folder / "requirements.lock").write_text("# nothing\n", encoding="utf-8")
+    return folder
+
+
+def known(value: _Known | None) -> _Known:
+    """Give what has to be there."""
+    assert value is not None
+    return value
+
+
+def number(score: float | str | None) -> float:
+    """Give a score that has to be a number."""
+    assert isinstance(score, float | int)
+    return score
+
+
+def is_running(pid: int) -> bool:
+    """Tell whether a process is alive (a zombie is not)."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state not in "ZX"
+
+
+def wait_until(condition: object, seconds: float = 120.0) -> bool:
+    """Poll a condition; tell whether it came true before nobody would wait any more."""
+    assert callable(condition)
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():
+            return True
+        time.sleep(0.02)
+    return bool(condition())
+
+
+@contextmanager
+def calls() -> Iterator[list[int]]:
+    """Count the calls of functions: work, as it is the same on every machine."""
+    made = [0]
+
+    def count(_frame: object, event: str, _argument: object) -> None:
+        made[0] += event in {"call", "c_call"}
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        yield made
+    finally:
+        sys.setprofile(before)
+
+
+def out_of_time(monkeypatch: pytest.MonkeyPatch, so_far: Callable[[Attempt], bool]) -> None:
+    """Let a job's time run out once it has come so far, however slow the machine is.
+
+    The limit that the job is given is then a guard only.
+    """
+    honest = Attempt._receive
+
+    def watched(self: Attempt, timeout: float) -> Message:
+        if self._deadline > time.monotonic() and so_far(self):
+            self._deadline = time.monotonic()
+        return honest(self, min(timeout, 0.05))
+
+    monkeypatch.setattr(Attempt, "_receive", watched)
+
+
+def has_written(attempt: Attempt, name: str) -> bool:
+    """Tell whether a file is in a job's folder."""
+    return name in os.listdir(attempt._folder.descriptor)  # noqa: PTH208 - it is open
+
+
+_SERVES = re.compile(rb"mdbench\.children|multiprocessing\.resource_tracker")
+
+
+def children() -> set[int]:
+    """Give the processes that this one has started and that still run.
+
+    Not those that serve until this one ends: those in which SymPy works, and the one by which
+    multiprocessing keeps count of what is shared.
+    """
+    me = os.getpid()
+    found = set()
+    for task in Path(f"/proc/{me}/task").iterdir():
+        try:
+            text = (task / "children").read_text(encoding="ascii")
+        except OSError:
+            continue
+        found |= {int(pid) for pid in text.split()}
+    return {pid for pid in found if is_running(pid) and not _SERVES.search(_words(pid))}
+
+
+def _words(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+@contextmanager
+def imported(method: str) -> Iterator[Any]:
+    """Import the adapter of one of the project's methods as the worker does.
+
+    Afterwards no module of its folder, or of one that it uses, is left behind.
+    """
+    folder = ROOT / "algorithms" / method
+    content = tomllib.loads((folder / "method.toml").read_text(encoding="utf-8"))
+    folders = [folder, *(folder.parent / SHARED / name for name in content.get("uses", ()))]
+    before = sys.path[:]
+    sys.path[:0] = map(str, folders)
+    try:
+        yield importlib.import_module("adapter")
+    finally:
+        sys.path[:] = before
+        for each in folders:
+            for path in each.glob("*.py"):
+                sys.modules.pop(path.stem, None)
+
+
+def nest(folder: Path, depth: int) -> None:
+    """Make a folder in a folder in a folder, deeper than any path may be long."""
+    code = (
+        "import os, sys\n"
+        "os.chdir(sys.argv[1])\n"
+        "for _ in range(int(sys.argv[2])):\n"
+        "    os.mkdir('d'); os.chdir('d')\n"
+        "open('file', 'w').close()\n"
+    )
+    subprocess.run([sys.executable, "-c", code, folder, str(depth)], check=True)
