@@ -18,7 +18,7 @@ from html import escape
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from mdbench.cli.reporting import compare, write
+from mdbench.cli.report import leaderboards_of, write
 from mdbench.datatypes.real.data_type import MARGIN
 from mdbench.datatypes.real.pooling import recovery_table
 from mdbench.datatypes.real.problem import read_measurements
@@ -329,7 +329,8 @@ def _compare(
     for one in standing(records):
         by_protocol[one.protocol].append(one)
     boards = {
-        protocol: compare(ones, workspace)[data_type] for protocol, ones in by_protocol.items()
+        protocol: leaderboards_of(ones, workspace)[data_type]
+        for protocol, ones in by_protocol.items()
     }
     board = boards.pop("strict")
     methods = sorted({one.method for one in board.entries})

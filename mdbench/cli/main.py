@@ -1,4 +1,7 @@
-"""The verbs: thin, each a call of the library and a print of what it gives."""
+"""The verbs with all their options, each a call of a module beside this one.
+
+It is longer than other modules, as it declares the options of 25 verbs and does nothing else.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,16 @@ from rich.console import Console
 from rich.markup import escape
 
 from mdbench import __version__
-from mdbench.cli.arguments import spread
-from mdbench.cli.completing import COMPLETIONS
-from mdbench.cli.declared import OPEN, OpenCommand, Told, with_options_of, with_run_options
-from mdbench.cli.exits import Exit
-from mdbench.cli.watching import watch
+from mdbench.cli.options import (
+    COMPLETIONS,
+    OPEN,
+    Exit,
+    OpenCommand,
+    Told,
+    spread,
+    with_options_of,
+    with_run_options,
+)
 from mdbench.errors import MdbenchError, UsageError
 from mdbench.runs.options import read_jobs, read_protocol, read_snr
 from mdbench.runs.probe_options import ProbeOptions
@@ -122,32 +130,30 @@ def run(
     json: Json = False,
 ) -> int:
     """Run methods on datasets; every job leaves a record, and the same command goes on."""
+    from mdbench.cli.run import run_study, show_plan
+
     if dry_run:
-        from mdbench.cli import planning
-
-        planning.show_plan(study, Console(highlight=False), json_=json)
+        show_plan(study, Console(highlight=False), json_=json)
         return Exit.DONE
-    from mdbench.cli import running
-
-    return running.run(study, console=Console(highlight=False, stderr=json), json_=json)
+    return run_study(study, console=Console(highlight=False, stderr=json), json_=json)
 
 
 @app.command(cls=OpenCommand, context_settings=OPEN)
 @with_run_options
 def plan(study: Study, json: Json = False) -> None:
     """Say what the same options given to run would do, why, and at what cost."""
-    from mdbench.cli import planning
+    from mdbench.cli.run import show_plan
 
-    planning.show_plan(study, Console(highlight=False), json_=json)
+    show_plan(study, Console(highlight=False), json_=json)
 
 
 @app.command(cls=OpenCommand, context_settings=OPEN)
 @with_run_options
 def why(study: Study) -> None:
     """Say why the same options given to run would run a job again, or not."""
-    from mdbench.cli import running
+    from mdbench.cli.run import show_reasons
 
-    running.why(study, console=Console(highlight=False))
+    show_reasons(study, console=Console(highlight=False))
 
 
 @app.command("study", cls=OpenCommand, context_settings=OPEN)
@@ -160,9 +166,9 @@ def study_(
     ] = None,
 ) -> None:
     """Write a study file from options, or check one: --study FILE."""
-    from mdbench.cli import studying
+    from mdbench.cli.run import write_or_check_study
 
-    studying.study(told, init, Console(highlight=False))
+    write_or_check_study(told, init, Console(highlight=False))
 
 
 @app.command()
@@ -174,10 +180,10 @@ def rescore(
     n_jobs: NJobs = None,
 ) -> int:
     """Give records the scores of this version, from their answers; no method is run."""
-    from mdbench.cli import rescoring
+    from mdbench.cli.reproduce import rescore_files
 
     console = Console(highlight=False)
-    return rescoring.rescore(results, console, dry_run=dry_run, n_jobs=_n_jobs(n_jobs))
+    return rescore_files(results, console, dry_run=dry_run, n_jobs=_n_jobs(n_jobs))
 
 
 @app.command()
@@ -189,9 +195,9 @@ def reproduce(
     n_jobs: NJobs = None,
 ) -> int:
     """Run the jobs of results again, and compare the records."""
-    from mdbench.cli import reproducing
+    from mdbench.cli.reproduce import reproduce_files
 
-    return reproducing.reproduce(results, dataset or [], _n_jobs(n_jobs), Console(highlight=False))
+    return reproduce_files(results, dataset or [], _n_jobs(n_jobs), Console(highlight=False))
 
 
 @app.command("list")
@@ -210,13 +216,13 @@ def list_(
     json: Json = False,
 ) -> None:
     """Show the methods and the datasets."""
-    from mdbench.cli import listing
+    from mdbench.cli.workspace import list_all, list_as_json
     from mdbench.workspace import Workspace
 
     if json:
-        listing.show_json(Workspace.find(), data_type)
+        list_as_json(Workspace.find(), data_type)
     else:
-        listing.show(Workspace.find(), Console(highlight=False), data_type, names=datasets)
+        list_all(Workspace.find(), Console(highlight=False), data_type, names=datasets)
 
 
 @app.command()
@@ -229,10 +235,10 @@ def install(
     n_jobs: NJobs = None,
 ) -> int:
     """Prepare the environments of methods ahead of a run, several at a time."""
-    from mdbench.cli import installing
+    from mdbench.cli.workspace import install_all
     from mdbench.workspace import Workspace
 
-    return installing.install(
+    return install_all(
         method or [],
         Workspace.find(),
         Console(highlight=False),
@@ -244,19 +250,19 @@ def install(
 @app.command()
 def probe(json: Json = False) -> None:
     """Show what each runtime keeps methods from on this machine."""
-    from mdbench.cli import probing
+    from mdbench.cli.workspace import show_runtimes
     from mdbench.workspace import Workspace
 
-    probing.probe(Workspace.find(), Console(highlight=False), json_=json)
+    show_runtimes(Workspace.find(), Console(highlight=False), json_=json)
 
 
 @app.command("llm-probe")
 @with_options_of(ProbeOptions)
 def llm_probe(options: ProbeOptions) -> int:
     """Ask a language model what it knows of problems without data, and with others' data."""
-    from mdbench.cli import contaminating
+    from mdbench.cli.llm import run_llm_probe
 
-    return contaminating.llm_probe(options, Console(highlight=False))
+    return run_llm_probe(options, Console(highlight=False))
 
 
 @app.command("llm-stub")
@@ -272,9 +278,9 @@ def llm_stub(
     ] = 0.0,
 ) -> int:
     """Serve as a language model that is none, to try a set-up; until it is interrupted."""
-    from mdbench.cli import stubbing
+    from mdbench.cli.llm import serve_stub
 
-    return stubbing.serve(mode, port, seed, answer, knows, Console(highlight=False))
+    return serve_stub(mode, port, seed, answer, knows, Console(highlight=False))
 
 
 @app.command()
@@ -344,7 +350,7 @@ def check(
     ] = False,
 ) -> int:
     """Check that a method keeps its contract, or that truths win; explains each failure."""
-    from mdbench.cli import checking
+    from mdbench.cli.check import check_all_truths, check_one_method
     from mdbench.workspace import Workspace
 
     if (name is None) != truths:
@@ -361,8 +367,8 @@ def check(
                 f"Leave them out: mdbench check {name}",
             )
         console = Console(highlight=False)
-        return checking.check(str(name), Workspace.find(), console, runtime, json_=json)
-    return checking.truths(
+        return check_one_method(str(name), Workspace.find(), console, runtime, json_=json)
+    return check_all_truths(
         Workspace.find(),
         Console(highlight=False),
         data_type=data_type,
@@ -392,14 +398,14 @@ def data(
     ] = "strict",
 ) -> None:
     """Write the project's datasets as NPZ files as MDBench reads them, or look at your own."""
-    from mdbench.cli import exporting
+    from mdbench.cli.workspace import FilesAsked, export_data
     from mdbench.workspace import Workspace
 
-    exporting.export(
+    export_data(
         Workspace.find(),
         Console(highlight=False),
         data_type,
-        exporting.FilesAsked(out, dataset_path, context.args),
+        FilesAsked(out, dataset_path, context.args),
         with_noise=with_noise,
         seed=seed,
         protocol=read_protocol("--protocol", protocol),
@@ -420,9 +426,9 @@ def combine(
     folder: Folder = Path("results"),
 ) -> None:
     """Write all records of a folder as one table, failures too."""
-    from mdbench.cli import reporting
+    from mdbench.cli.report import combine_records
 
-    reporting.combine(folder, out, Console(highlight=False))
+    combine_records(folder, out, Console(highlight=False))
 
 
 @app.command()
@@ -442,14 +448,37 @@ def report(
     ] = False,
 ) -> None:
     """Compare methods: one HTML page that needs no network, or text."""
-    from mdbench.cli import reporting
+    from mdbench.cli.report import write_report
 
     page = out if text or json else out or Path("report.html")
     console = Console(highlight=False, stderr=json)
-    reporting.report(folder, page, console, title=title, text=text, json_=json)
+    write_report(folder, page, console, title=title, text=text, json_=json)
 
 
-app.command()(watch)
+@app.command()
+def watch(
+    folder: Annotated[
+        Path,
+        typer.Argument(metavar="[RESULTS]", help="Folder of results, as --result-dir of run."),
+    ] = Path("results"),
+    host: Annotated[
+        str,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Where it listens; another than a loopback address takes a token.",
+        ),
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(metavar="N", min=0, max=65535, help="Its port.  Default: a free one.")
+    ] = 0,
+    title: Annotated[
+        str, typer.Option(metavar="TEXT", help="The page's heading.")
+    ] = "mdbench report",
+) -> int:
+    """Serve the report of a run that goes on, until it is interrupted."""
+    from mdbench.cli.report import serve_report
+
+    return serve_report(folder, Console(highlight=False), host=host, port=port, title=title)
 
 
 Results = Annotated[
@@ -490,9 +519,9 @@ def show(
     every: Annotated[bool, typer.Option("--all", help="All answers, not the best alone.")] = False,
 ) -> None:
     """Print the best equations found, as text or as code to paste."""
-    from mdbench.cli import showing
+    from mdbench.cli.results import show_answers
 
-    showing.show(
+    show_answers(
         what,
         Console(highlight=False),
         folder=results,
@@ -532,10 +561,10 @@ def predict(
     ),
 ) -> None:
     """Integrate the best equations found from a start of yours, or evaluate them."""
-    from mdbench.cli import predicting
+    from mdbench.cli.results import PredictionAsked, predict_answer
 
-    asked = predicting.PredictionAsked(start, until, points, given)
-    predicting.predict(
+    asked = PredictionAsked(start, until, points, given)
+    predict_answer(
         what, asked, out, Console(highlight=False), folder=results, algorithm=algorithm or []
     )
 
@@ -553,7 +582,7 @@ def export(
     ] = None,
 ) -> None:
     """Give the results as tables for a paper."""
-    from mdbench.cli import reporting
+    from mdbench.cli.report import export_tables
 
     if latex == markdown:
         raise UsageError(
@@ -563,7 +592,7 @@ def export(
     if published and not markdown:
         raise UsageError("--published is of --markdown.", "Give --markdown --published.")
     form: Literal["latex", "markdown"] = "latex" if latex else "markdown"
-    reporting.export(folder, out, Console(highlight=False), form, published=published)
+    export_tables(folder, out, Console(highlight=False), form, published=published)
 
 
 @app.command()
@@ -586,9 +615,9 @@ def bundle(
     logs: Annotated[bool, typer.Option("--logs", help="The logs of jobs, too.")] = False,
 ) -> None:
     """Put results, methods, locks and the report into one archive that can be cited."""
-    from mdbench.cli import sharing
+    from mdbench.cli.report import write_archive
 
-    sharing.bundle(
+    write_archive(
         folder,
         out,
         Console(highlight=False),
@@ -610,9 +639,9 @@ def compare(
     json: Annotated[bool, typer.Option("--json", help="As JSON, with every change.")] = False,
 ) -> None:
     """Say what changed from one folder of results to another, and what of it beyond chance."""
-    from mdbench.cli import sharing
+    from mdbench.cli.report import compare_results
 
-    sharing.compare(
+    compare_results(
         before, after, Console(highlight=False), each=each, json_=json, across=across_options
     )
 
@@ -639,9 +668,9 @@ def score(
     json: Json = False,
 ) -> None:
     """Compare an equation with the true one: verdict, edit distance, solution, complexity."""
-    from mdbench.cli import scoring
+    from mdbench.cli.score import score_equation
 
-    scoring.score(
+    score_equation(
         truth,
         prediction,
         columns,

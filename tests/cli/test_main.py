@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import mdbench
 from mdbench.cli import main
-from mdbench.cli.arguments import spread
+from mdbench.cli.options import spread
 from mdbench.errors import UnavailableError
 from mdbench.records import RecordStore, Status
 from mdbench.runtimes import select

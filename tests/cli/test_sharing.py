@@ -9,7 +9,7 @@ import pytest
 from reporting import data
 
 from mdbench.cli import main
-from mdbench.cli.exits import Exit
+from mdbench.cli.options import Exit
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,7 +13,7 @@ import pytest
 from house import HereRuntime, Quiet, add_method, execute, workspace
 
 from mdbench.cli import main
-from mdbench.cli.planning import as_json
+from mdbench.cli.run import plan_json
 from mdbench.errors import RecordsError
 from mdbench.records import RecordStore, Status
 from mdbench.runs.due import explain
@@ -138,7 +138,7 @@ def test_the_interval_holds_as_often_as_it_says() -> None:
 def test_the_same_plan_says_the_same(place: Workspace) -> None:
     run(place, replace(ONE, seeds=(0, 1, 2)))
     asked = replace(ONE, seeds=tuple(range(9)))
-    assert as_json(told(place, asked), None) == as_json(told(place, asked), None)
+    assert plan_json(told(place, asked), None) == plan_json(told(place, asked), None)
 
 
 def test_damaged_and_old_records(place: Workspace) -> None:

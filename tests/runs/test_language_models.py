@@ -461,7 +461,7 @@ def test_the_stub_is_a_command(
     def stop(*_: object) -> bool:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("mdbench.cli.stubbing.wait", stop)
+    monkeypatch.setattr("mdbench.cli.llm.wait", stop)
     assert main(["llm-stub", "--port", "0", "--mode", "prose"]) == 0
     said = capsys.readouterr().out
     assert "/v1 answers with prose" in said
@@ -513,7 +513,7 @@ def test_a_bundle_has_what_was_said_and_is_reproduced_from_it(
 
     monkeypatch.setattr("mdbench.workspace.Workspace.find", lambda: here.place)
     with closing(here.runtime):
-        monkeypatch.setattr("mdbench.cli.reproducing.open_runtime", lambda *_, **__: here.runtime)
+        monkeypatch.setattr("mdbench.cli.reproduce.open_runtime", lambda *_, **__: here.runtime)
         assert main(["reproduce", str(out)]) == 0
     assert "1 of 1 record reproduced" in capsys.readouterr().out
     assert stub.count == 20

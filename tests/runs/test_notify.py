@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.progress import TaskID
 
 import mdbench
-from mdbench.cli import main, running
+from mdbench.cli import main, run
 from mdbench.errors import DataError, UsageError
 from mdbench.records import RecordStore
 from mdbench.runs.notify import notifying
@@ -131,13 +131,13 @@ def test_an_interrupted_run_is_told(
         ).replace("import numpy as np", "import time\nimport numpy as np"),
         encoding="utf-8",
     )
-    started = running.Display.job_started
+    started = run.Display.job_started
 
-    def stop(self: running.Display, job: JobSpec) -> None:
+    def stop(self: run.Display, job: JobSpec) -> None:
         started(self, job)
         os.kill(os.getpid(), signal.SIGTERM)
 
-    monkeypatch.setattr(running.Display, "job_started", stop)
+    monkeypatch.setattr(run.Display, "job_started", stop)
     before = signal.getsignal(signal.SIGTERM)
     try:
         assert main(tell("--n-jobs", "1")) == 130
@@ -246,7 +246,7 @@ def test_without_colour_the_bar_stays() -> None:
     text = io.StringIO()
     console = Console(file=text, force_terminal=True, no_color=True, width=80, _environ={})
     plan: Any = SimpleNamespace(jobs=(), inventory=None)
-    with running.Display(console, plan) as display:
+    with run.Display(console, plan) as display:
         display.prepared(2, 0)
         display._progress.advance(display._task or TaskID(0))
         display._progress.refresh()

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import mdbench
 from mdbench import api
-from mdbench.cli import main, running
+from mdbench.cli import main, run
 from mdbench.errors import MdbenchError, UsageError
 from mdbench.records import RecordStore, comparable
 from mdbench.reports.results import read_folder, standing, studies
@@ -195,7 +195,7 @@ def test_init_writes_what_asks_for_the_same(
     line: list[str], place: Workspace, capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[Study] = []
-    monkeypatch.setattr(running, "run", lambda study, **_: seen.append(study))
+    monkeypatch.setattr(run, "run_study", lambda study, **_: seen.append(study))
     words = ["--algorithm", "zero", "nil", "--data-type", "ode", *line]
     main(["run", *words])
     assert main(["study", "--init", "made.toml", *words]) == 0

@@ -1,10 +1,12 @@
-"""``mdbench run`` and ``mdbench why``: a run as it goes on, its table, and what is left to do."""
+"""``mdbench run``, ``plan``, ``why`` and ``study``: a run as it goes on, or what it would do."""
 
 from __future__ import annotations
 
 import json
 import threading
+from collections import Counter
 from contextlib import closing
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Self
 
 from rich.console import Console
@@ -21,30 +23,42 @@ from rich.progress import (
 from rich.table import Column
 
 from mdbench.backends.select import open_backend
-from mdbench.cli.exits import Exit
+from mdbench.cli.options import Exit
 from mdbench.drawing.numbers import counted
+from mdbench.errors import UsageError
 from mdbench.records import ANSWERED, Measured, Record, Status
 from mdbench.reports.columns import ALARM, beaten, written
 from mdbench.reports.table import answers, failures, run_table, summary
 from mdbench.runs.advising import advice
 from mdbench.runs.due import explain
 from mdbench.runs.execute import execute
+from mdbench.runs.forecast import COVERAGE, Expected, forecast
 from mdbench.runs.notify import notifying
 from mdbench.runs.plan import make_plan
+from mdbench.runs.study import Study, write_study
 from mdbench.runtimes.select import open_runtime
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
     from types import TracebackType
 
+    from mdbench.cli.options import Told
     from mdbench.metrics.spec import MetricSpec
     from mdbench.runs.execute import Summary
+    from mdbench.runs.forecast import Cost, Forecast
     from mdbench.runs.plan import Plan
     from mdbench.runs.spec import JobSpec
-    from mdbench.runs.study import Study
 
-__all__ = ["as_json", "run", "why"]
+__all__ = [
+    "plan_json",
+    "run_json",
+    "run_study",
+    "show_plan",
+    "show_reasons",
+    "write_or_check_study",
+]
 
 ESTIMATE_SECONDS = 24 * 3600.0
 """The time left is estimated from the jobs of so long ago: single ones may take hours."""
@@ -58,7 +72,7 @@ LARGEST_TABLE = 400
 """Records beyond which the end of a run shows only the summary."""
 
 
-def run(study: Study, *, console: Console, json_: bool = False) -> int:
+def run_study(study: Study, *, console: Console, json_: bool = False) -> int:
     """Plan, execute and show; gives the exit status.
 
     Parameters
@@ -87,7 +101,7 @@ def run(study: Study, *, console: Console, json_: bool = False) -> int:
             result = execute(plan, runtime, display, backend)
         found = news.ended(plan, result)
         if json_:
-            print(json.dumps(as_json(found, result.records), allow_nan=False))
+            print(json.dumps(run_json(found, result.records), allow_nan=False))
         else:
             many = len(result.records) > LARGEST_TABLE
             records = [_light(record) if many else record for record in result.records]
@@ -104,7 +118,7 @@ _SAID_OF_EACH = {
 }
 
 
-def as_json(found: Mapping[str, Any], records: Iterable[Record]) -> dict[str, Any]:
+def run_json(found: Mapping[str, Any], records: Iterable[Record]) -> dict[str, Any]:
     """Give what came of a run, and of each of its jobs, as JSON has it (docs/watching.md)."""
     each = [
         record.model_dump(mode="json", include=_SAID_OF_EACH) | {"wall_s": record.measured.wall_s}
@@ -113,7 +127,7 @@ def as_json(found: Mapping[str, Any], records: Iterable[Record]) -> dict[str, An
     return {"schema": FORMAT, **found, "records": each}
 
 
-def why(study: Study, *, console: Console) -> None:
+def show_reasons(study: Study, *, console: Console) -> None:
     """Print for each job why it would be run, or that it would not."""
     workspace = Workspace.find()
     plan = make_plan(study, workspace)
@@ -312,3 +326,134 @@ def _show_left(result: Summary, plan: Plan, console: Console) -> None:
             "The same command goes on from here.",
             soft_wrap=True,
         )
+
+
+FORMAT = 1
+"""The number of the JSON's format."""
+
+
+def show_plan(study: Study, console: Console, *, json_: bool = False) -> None:
+    """Print what would be done; nothing is written but what is made of data on first use."""
+    workspace = Workspace.find()
+    plan = make_plan(study, workspace)
+    with closing(open_runtime(study.whole.runtime, workspace.home)) as runtime:
+        found = forecast(plan, runtime)
+    if json_:
+        print(json.dumps(plan_json(found, study.sha256), allow_nan=False))
+        return
+    for cost in found.costs:
+        console.print(escape(_cost_line(cost)), soft_wrap=True)
+    for reason, count in found.reasons.items():
+        console.print(f"{count} to run: {escape(reason)}", soft_wrap=True)
+    due = len(found.due)
+    console.print(
+        f"{counted(found.jobs, 'job')}: {found.jobs - due} done, {due} to run. Nothing was done."
+    )
+    if due:
+        takes = [
+            f"{_time(found.wall_s)} at {min(found.n_jobs, due)} at a time",
+            f"CPU {_time(found.cpu_s)}",
+            f"memory {_size(found.memory_mb)}",
+            f"disk {_size(found.disk_mb)}",
+        ]
+        console.print(f"Expected: {', '.join(takes)}.", soft_wrap=True)
+        console.print(
+            f"In brackets the interval that holds in {COVERAGE:.0%} of cases; what no record "
+            "tells is the budget. Environments that have to be made come on top.",
+            soft_wrap=True,
+        )
+
+
+def plan_json(found: Forecast, study: str | None) -> dict[str, Any]:
+    """Give all of it as JSON has it; the keys are explained in docs/studies.md."""
+    return {
+        "schema": FORMAT,
+        "study": study,
+        "jobs": found.jobs,
+        "done": found.jobs - len(found.due),
+        "to_run": len(found.due),
+        "n_jobs": found.n_jobs,
+        "coverage": COVERAGE,
+        "reasons": dict(found.reasons),
+        "wall_s": _plain(found.wall_s),
+        "cpu_s": _plain(found.cpu_s),
+        "memory_mb": _plain(found.memory_mb),
+        "disk_mb": _plain(found.disk_mb),
+        "methods": [{**asdict(cost), "to_run": cost.to_run} for cost in found.costs],
+        "due": [
+            {
+                **{n: getattr(one.job, n) for n in ("algorithm", "data_type", "dataset")},
+                "snr_db": one.job.snr_db,
+                "seed": one.job.seed,
+                "options": dict(one.job.options),
+                "show_reasons": one.why,
+                "told_by": one.told_by,
+                "records": one.records,
+                "wall_s": asdict(one.wall_s),
+            }
+            for one in found.due
+        ],
+    }
+
+
+def _plain(one: Expected | None) -> dict[str, float] | None:
+    return None if one is None else asdict(one)
+
+
+def _cost_line(cost: Cost) -> str:
+    counts = f"{counted(cost.jobs, 'job')}, {cost.done:,} done"
+    if not cost.to_run:
+        return f"{cost.algorithm} · {cost.data_type}: {counts}"
+    told = ", ".join(f"{name} {count:,}" for name, count in Counter(cost.told_by).most_common())
+    return (
+        f"{cost.algorithm} · {cost.data_type}: {counts}, {cost.to_run:,} to run; "
+        f"a job {_time(cost.job_s)}, all {_time(cost.wall_s)}, CPU {_time(cost.cpu_s)}, "
+        f"memory {_size(cost.memory_mb)}, disk {_size(cost.disk_mb)}; told by {told}"
+    )
+
+
+def _time(one: Expected | None) -> str:
+    return _with_interval(one, ((86400, "d"), (3600, "h"), (60, "min"), (1, "s")))
+
+
+def _size(one: Expected | None) -> str:
+    return _with_interval(one, ((2**20, "TB"), (1024, "GB"), (1, "MB")))
+
+
+def _with_interval(one: Expected | None, units: tuple[tuple[float, str], ...]) -> str:
+    """Write a quantity and its interval, each in the unit that it has whole ones of."""
+    if one is None:
+        return "unknown"
+    found = []
+    for part in (one.value, one.low, one.high):
+        size, unit = next((each for each in units if part >= each[0]), units[-1])
+        found.append(f"{part / size:.3g} {unit}")
+    return f"{found[0]} ({found[1]} to {found[2]})"
+
+
+def write_or_check_study(told: Told, init: Path | None, console: Console) -> None:
+    """Write what was typed into a new study, or read one; say what it asks for.
+
+    Raises
+    ------
+    mdbench.errors.MdbenchError
+        As ``mdbench run`` with the same options; nothing is written then.
+    """
+    if (init is None) == (told.file is None):
+        raise UsageError(
+            "study was told neither what to write nor what to check."
+            if init is None
+            else "study was told both --init and --study.",
+            "Give --init FILE with the options of a run, or --study FILE.",
+        )
+    workspace = Workspace.find()
+    if init is None:
+        found = told.study()
+        plan = make_plan(found, workspace)
+    else:
+        plan = make_plan(Study((told.options(),)), workspace)
+        found = write_study(init, told.as_typed())
+        console.print(f"Wrote {escape(found.name)}.", soft_wrap=True)
+    console.print(f"{counted(len(plan.jobs), 'job')}, study {found.sha256}", soft_wrap=True)
+    if init is not None:
+        console.print(f"To run it: mdbench run --study {escape(found.name)}", soft_wrap=True)

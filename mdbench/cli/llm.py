@@ -1,16 +1,18 @@
-"""``mdbench llm-probe``: what a language model knows of the problems before it has seen data."""
+"""``mdbench llm-probe`` and ``llm-stub``: what a model knows, and a server that acts as one."""
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING
 
 from rich import box
 from rich.markup import escape
 from rich.table import Table
 
-from mdbench.cli.exits import Exit
-from mdbench.drawing.numbers import percent
+from mdbench.cli.options import Exit
+from mdbench.drawing.numbers import counted, percent
 from mdbench.language_models.contamination import PROBES
+from mdbench.language_models.stub import MODES, Stub
 from mdbench.runs.catalog import Inventory
 from mdbench.runs.probe_runner import run_probes
 from mdbench.workspace import Workspace
@@ -21,10 +23,10 @@ if TYPE_CHECKING:
     from mdbench.language_models.contamination import Probed
     from mdbench.runs.probe_options import ProbeOptions
 
-__all__ = ["llm_probe"]
+__all__ = ["run_llm_probe", "serve_stub", "wait"]
 
 
-def llm_probe(options: ProbeOptions, console: Console) -> int:
+def run_llm_probe(options: ProbeOptions, console: Console) -> int:
     """Ask, and print what came of each problem and of all."""
 
     def say(one: Probed) -> None:
@@ -53,3 +55,22 @@ def llm_probe(options: ProbeOptions, console: Console) -> int:
 
 def _percent(share: float | None) -> str:
     return "-" if share is None else percent(share, "")
+
+
+def wait() -> None:
+    """Wait for ever."""
+    threading.Event().wait()
+
+
+def serve_stub(mode: str, port: int, seed: int, answer: str, knows: float, console: Console) -> int:
+    """Serve until Ctrl-C."""
+    stub = Stub(mode=mode, seed=seed, answer=answer, knows=knows, port=port, keeps=False)
+    with stub:
+        console.print(
+            f"{escape(stub.url)} answers with {MODES[mode]}.  To stop it: Ctrl-C", soft_wrap=True
+        )
+        try:
+            wait()
+        except KeyboardInterrupt:
+            console.print(f"{counted(stub.count, 'request')}.")
+    return Exit.DONE

@@ -16,7 +16,7 @@ from rich.table import Table
 from mdbench import datatypes
 from mdbench.authoring.check import check_method
 from mdbench.authoring.truths import check_truths, read_wrong_answers
-from mdbench.cli.exits import Exit
+from mdbench.cli.options import Exit
 from mdbench.drawing.numbers import cleanest_first, noise_name, scientific
 from mdbench.errors import UsageError
 from mdbench.runs.catalog import Inventory
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from mdbench.datatypes.base import DataType, Source
     from mdbench.workspace import Workspace
 
-__all__ = ["check", "truths"]
+__all__ = ["check_all_truths", "check_one_method"]
 
 _HEADS = ("data type", "noise", "datasets", "truth known", "wins", "largest score", "ranks nobody")
 
 
-def check(
+def check_one_method(
     name: str,
     workspace: Workspace,
     console: Console,
@@ -74,7 +74,7 @@ def check(
     return Exit.DONE
 
 
-def truths(
+def check_all_truths(
     workspace: Workspace,
     console: Console,
     *,
@@ -112,7 +112,7 @@ def truths(
                 found.append(one)
                 progress.update(bar, advance=1, description=escape(f"{kind.name} {one.dataset}"))
                 if (each or not one.wins) and not markdown:
-                    progress.console.print(escape(_told(one)), soft_wrap=True)
+                    progress.console.print(escape(_describe(one)), soft_wrap=True)
                     unquoted = not one.wins and (kind.name, one.dataset) not in quoted
                     for note in one.notes if unquoted else ():
                         progress.console.print(f"    {escape(note)}", style="dim", soft_wrap=True)
@@ -178,7 +178,7 @@ def _row(ones: Sequence[Checked]) -> tuple[str, ...]:
     )
 
 
-def _told(one: Checked) -> str:
+def _describe(one: Checked) -> str:
     """Say in a line how a truth fares."""
     where = f"{one.data_type} {one.dataset}, {noise_name(one.snr_db)}"
     return f"{where}: {_reason(one)}"

@@ -1,38 +1,127 @@
-"""``mdbench predict``: what the equations found say of another start, or of other rows."""
+"""``mdbench show`` and ``mdbench predict``: the equations found, and what they predict."""
 
 from __future__ import annotations
 
 import csv
 import io
+from collections import defaultdict
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.markup import escape
 
-from mdbench.cli.reporting import write
-from mdbench.cli.showing import answers_of, place_and_name
+from mdbench.cli.report import leaderboards_of, read_results, write
 from mdbench.data.columns import OwnNames
 from mdbench.data.csv import read_columns
 from mdbench.datatypes.ode.simulation import Ending, simulate
-from mdbench.drawing.numbers import counted
+from mdbench.drawing.numbers import cleanest_first, counted, noise_name
 from mdbench.errors import UsageError, did_you_mean
 from mdbench.expressions import parse
-from mdbench.reports.answers import states_of
+from mdbench.expressions.languages import LANGUAGES
+from mdbench.reports.answers import code, ordered, states_of, told
+from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from numpy.typing import NDArray
     from rich.console import Console
 
+    from mdbench.metrics.spec import MetricSpec
     from mdbench.reports.answers import AnswerNames
     from mdbench.reports.results import Result
 
     Array = NDArray[np.float64]
 
-__all__ = ["PredictionAsked", "predict"]
+__all__ = ["PredictionAsked", "answers_of", "place_and_name", "predict_answer", "show_answers"]
+
+_DIGITS = 4
+"""Digits of numbers for reading; code has all."""
+
+
+def show_answers(
+    what: str | None,
+    console: Console,
+    *,
+    folder: Path,
+    algorithm: Sequence[str],
+    language: str,
+    digits: int | None,
+    every: bool,
+) -> None:
+    """Print the best answer to each question, or all of them.
+
+    Raises
+    ------
+    UsageError
+        If there are no results, or none that were asked for.
+    """
+    if language not in LANGUAGES:
+        raise UsageError(f"--as is {language!r}.", did_you_mean(language, LANGUAGES))
+    place, name = place_and_name(what, folder)
+    if digits is None and language == "plain":
+        digits = _DIGITS
+    found = answers_of(place, name, algorithm)
+    for (system, snr_db), (answers, specs) in found.items():
+        noise = "" if snr_db is None else f", {noise_name(snr_db)}"
+        for one in answers if every else answers[:1]:
+            comment = {"c": "// ", "latex": "% ", "plain": ""}.get(language, "# ")
+            heading = f"{comment}{system}{noise}: {told(one, specs)}"
+            console.print(f"[bold]{escape(heading)}[/]", soft_wrap=True)
+            # Not through the console, which would wrap: what is printed is to be pasted.
+            print(code(one, language, digits), end="\n\n")
+
+
+def place_and_name(what: str | None, folder: Path) -> tuple[Path, str | None]:
+    """Tell results from a dataset's name: what exists is results."""
+    return (Path(what), None) if what and Path(what).exists() else (folder, what)
+
+
+def answers_of(
+    place: Path, name: str | None, algorithm: Sequence[str]
+) -> dict[tuple[str, float | None], tuple[list[Result], Sequence[MetricSpec]]]:
+    """Read the answers with equations, those of one question together and the best first.
+
+    Parameters
+    ----------
+    place
+        A folder of results, a results file or a bundle.
+    name
+        The name or glob of datasets; None for all.
+    algorithm
+        Names or globs of methods; none for all.
+
+    Raises
+    ------
+    UsageError
+        If there are none.
+    """
+    results = read_results(place)
+    boards = leaderboards_of(results, Workspace.find())
+    groups: dict[tuple[str, float | None], list[Result]] = defaultdict(list)
+    for one in results:
+        asked = name is None or any(fnmatchcase(each, name) for each in (one.dataset, one.system))
+        if asked and (not algorithm or any(fnmatchcase(one.algorithm, each) for each in algorithm)):
+            groups[one.system, one.snr_db].append(one)
+    if not groups:
+        names = {one.dataset for one in results} if name else {one.algorithm for one in results}
+        given = name or " ".join(algorithm)
+        raise UsageError(f"{place} has no results of {given!r}.", did_you_mean(given, names))
+    found: dict[tuple[str, float | None], tuple[list[Result], Sequence[MetricSpec]]] = {}
+    for key in sorted(groups, key=lambda key: (key[0], cleanest_first(key[1]))):
+        board = boards[groups[key][0].data_type]
+        references = {row.method for row in board.rows if row.reference}
+        if answers := ordered(groups[key], board.specs, references):
+            found[key] = answers, board.specs
+    if not found:
+        raise UsageError(
+            "None of these results has equations.", "mdbench report --text says why jobs failed."
+        )
+    return found
+
 
 _MOST_EVALUATIONS = 2_000_000
 
@@ -57,7 +146,7 @@ class PredictionAsked:
     given: Path | None
 
 
-def predict(
+def predict_answer(
     what: str | None,
     asked: PredictionAsked,
     out: Path,

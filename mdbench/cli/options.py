@@ -1,28 +1,129 @@
-"""Options of verbs that are taken from where they are declared."""
+"""Options of verbs taken from where they are declared, their spellings, and exit statuses."""
 
 from __future__ import annotations
 
 import inspect
+from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from enum import IntEnum
 from functools import wraps
+from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
-from mdbench.cli.completing import COMPLETIONS
-from mdbench.errors import UsageError
+from mdbench.errors import MdbenchError, UsageError
 from mdbench.runs.options import option_key, read, told_words, typed_fields
 from mdbench.runs.spec import RunOptions
 from mdbench.runs.study import STUDY, Study, asked_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from mdbench.runs.options import Typed
 
-__all__ = ["OPEN", "OpenCommand", "Told", "several", "with_options_of", "with_run_options"]
+__all__ = [
+    "COMPLETIONS",
+    "OPEN",
+    "Exit",
+    "OpenCommand",
+    "Told",
+    "several",
+    "spread",
+    "with_options_of",
+    "with_run_options",
+]
+
+
+class Exit(IntEnum):
+    """Exit statuses, the same for all verbs."""
+
+    DONE = 0
+    """Whatever the jobs came to."""
+    NOT_AS_WISHED = 1
+    """An environment could not be made, a check failed, or a record was not reproduced."""
+    ERROR = 2
+    """The command could not be done; the message says why."""
+    INTERRUPTED = 130
+    """Stopped by Ctrl-C or SIGTERM; records are whole, and the same command goes on."""
+
+
+_MOST = 500
+"""Names that are offered."""
+
+
+def _beginning(names: Iterable[str], with_: str) -> list[str]:
+    return [name for name in names if name.startswith(with_)][:_MOST]
+
+
+def _methods(context: typer.Context, incomplete: str) -> list[str]:
+    del context
+    from mdbench.methods import discover
+    from mdbench.workspace import Workspace
+
+    with suppress(MdbenchError):  # outside of a project there are none
+        return _beginning(discover(Workspace.find().algorithms), incomplete)
+    return []
+
+
+def _data_types(context: typer.Context, incomplete: str) -> list[str]:
+    del context
+    from mdbench.datatypes import names
+
+    return _beginning(names(), incomplete)
+
+
+def _datasets(context: typer.Context, incomplete: str) -> list[str]:
+    """Offer the names and groups of the data type that was given before."""
+    from mdbench import datatypes
+    from mdbench.workspace import Workspace
+
+    given = context.params.get("data_type")
+    with suppress(MdbenchError):
+        place = Workspace.find()
+        kinds = [given] if isinstance(given, str) else given or datatypes.names()
+        found: list[str] = []
+        for name in kinds:
+            kind = datatypes.find(name, place.datasets / name, place.arrays / name)
+            source = kind.source()
+            found += [*source.groups(), *source.names()]
+        return _beginning(dict.fromkeys(found), incomplete)
+    return []
+
+
+def _runtimes(context: typer.Context, incomplete: str) -> list[str]:
+    del context
+    return _beginning(("auto", "venv", "docker"), incomplete)
+
+
+def _protocols(context: typer.Context, incomplete: str) -> list[str]:
+    del context
+    from mdbench.protocols import Protocol
+
+    return _beginning(Protocol, incomplete)
+
+
+def _languages(context: typer.Context, incomplete: str) -> list[str]:
+    del context
+    from mdbench.expressions.languages import LANGUAGES
+
+    return _beginning(LANGUAGES, incomplete)
+
+
+COMPLETIONS: dict[str, Callable[[typer.Context, str], list[str]]] = {
+    "algorithm": _methods,
+    "algorithms": _methods,
+    "data_type": _data_types,
+    "dataset": _datasets,
+    "datasets": _datasets,
+    "language": _languages,
+    "runtime": _runtimes,
+    "protocol": _protocols,
+}
+"""By the name of the parameter."""
+
 
 OPEN = {"allow_extra_args": True, "ignore_unknown_options": True}
 """For verbs that leave options they do not know to the data type."""
@@ -176,3 +277,70 @@ def _parameter(name: str, option: Typed) -> inspect.Parameter:
         default=default,
         annotation=Annotated[kind, details],
     )
+
+
+_REPEATABLE = several()
+
+
+def spread(arguments: Sequence[str]) -> list[str]:
+    """Write ``--dataset a b`` and ``--dataset a,b`` as ``--dataset a --dataset b``.
+
+    Names with underscores become those with hyphens, as in ``--data_type``.
+
+    Raises
+    ------
+    UsageError
+        If an option that takes one value was given more often.
+
+    Examples
+    --------
+    >>> spread(["run", "--algorithm", "sindy", "operon", "--data_type=ode"])
+    ['run', '--algorithm', 'sindy', '--algorithm', 'operon', '--data-type=ode']
+    >>> spread(["--seeds", "1,2"])
+    ['--seeds', '1', '--seeds', '2']
+    """
+    found = list(_spread(arguments))
+    for option, value in pairwise([*found, "-"]):
+        if option.startswith("--") and (value == "" or option.endswith("=")):
+            raise UsageError(f"{option.rstrip('=')} has an empty value.", "Give it one.")
+    options = [word.partition("=")[0] for word in found if word.startswith("--")]
+    for option in options:
+        if option not in _REPEATABLE and options.count(option) > 1:
+            raise UsageError(f"{option} was given {options.count(option)} times.", "Give it once.")
+    return found
+
+
+def _spread(arguments: Sequence[str]) -> Iterator[str]:
+    several = None
+    first = False
+    for argument in arguments:
+        if argument.startswith("--"):
+            name, equals, value = argument.partition("=")
+            name = name.replace("_", "-")
+            several = name if name in _REPEATABLE else None
+            first = True
+            if several is None:
+                yield name + equals + value
+            elif equals:
+                for part in value.split(","):
+                    yield f"{name}={part}"
+                several = None
+            else:
+                yield name
+        elif several is None or (argument.startswith("-") and not _is_number(argument)):
+            several = None
+            yield argument
+        else:
+            for part in argument.split(","):
+                if not first:
+                    yield several
+                first = False
+                yield part
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

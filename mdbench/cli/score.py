@@ -1,4 +1,4 @@
-"""``mdbench score``: an equation beside the true one."""
+"""``mdbench score``: an equation compared with the true one."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
     from mdbench.expressions.scores import Comparison
 
-__all__ = ["score"]
+__all__ = ["score_equation"]
 
 
-def score(
+def score_equation(
     truth: str,
     prediction: str,
     columns: str | None,

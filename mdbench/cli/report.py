@@ -1,0 +1,529 @@
+"""``mdbench report``, ``watch``, ``combine``, ``export``, ``bundle`` and ``compare``."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+from contextlib import ExitStack
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+
+from rich import box
+from rich.markup import escape
+from rich.table import Table
+
+from mdbench import datatypes, methods
+from mdbench.cli.options import Exit
+from mdbench.drawing.numbers import counted, noise_name, scientific
+from mdbench.errors import MdbenchError, MethodError, UsageError
+from mdbench.reports.bundle import opened, write_bundle
+from mdbench.reports.categories import Category, by_category
+from mdbench.reports.circumstances import as_given
+from mdbench.reports.columns import written
+from mdbench.reports.combine import flatten, write_table
+from mdbench.reports.diff import changes
+from mdbench.reports.language_models import asked, read_probes
+from mdbench.reports.latex import latex_tables
+from mdbench.reports.leaderboard import Board, Kind
+from mdbench.reports.leaderboard import boards as boards_of
+from mdbench.reports.markdown import markdown_tables
+from mdbench.reports.published import read_published
+from mdbench.reports.results import Result, read_folder, standing, studies
+from mdbench.workspace import Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from rich.console import Console
+
+    from mdbench.datatypes.base import DataType
+    from mdbench.language_models.contamination import Probes
+    from mdbench.metrics.spec import MetricSpec
+    from mdbench.reports.diff import Change, Changes, MethodChange
+
+__all__ = [
+    "changes_json",
+    "combine_records",
+    "compare_results",
+    "export_tables",
+    "html_of",
+    "leaderboards_of",
+    "read_results",
+    "write",
+    "write_archive",
+    "write_report",
+]
+
+
+def combine_records(folder: Path, out: Path, console: Console) -> None:
+    """Write all records of a folder, or of a bundle, as one table."""
+    with opened(folder) as place:
+        records = read_folder(place)
+        base = place if place.is_dir() else place.parent
+        rows = [flatten(path.relative_to(base).as_posix(), data) for path, data in records]
+    write_table(rows, out)
+    files = len({path for path, _ in records})
+    console.print(
+        f"{counted(len(rows), 'record')} of {counted(files, 'file')} in {escape(str(out))}",
+        soft_wrap=True,
+    )
+
+
+def write_report(
+    folder: Path,
+    out: Path | None,
+    console: Console,
+    *,
+    title: str,
+    text: bool,
+    json_: bool = False,
+) -> None:
+    """Write the page, or print the leaderboards."""
+    results = read_results(folder)
+    if json_:
+        boards = leaderboards_of(results, _workspace())
+        told = {name: _board_json(board) for name, board in boards.items()}
+        print(json.dumps({"schema": 1, "results": len(results), "data_types": told}))
+    with opened(folder) as place:
+        probes = read_probes(place)
+    if text:
+        boards = leaderboards_of(results, _workspace())
+        from mdbench.reports.terminal import leaderboards, model_tables
+
+        for sha256, number in studies(results):
+            of = f"of the study with SHA-256 {sha256}" if sha256 else "of no study"
+            console.print(f"{counted(number, 'result')} {of}", soft_wrap=True)
+        for each in as_given(results, _options(results)):
+            console.print(f"{each.name}: {escape(each.says)}", soft_wrap=True)
+        for table in leaderboards(boards):
+            console.print(table)
+        for table in model_tables(asked(results, boards), probes):
+            console.print(table)
+    if out is None:
+        return
+    html = html_of(results, title=title, probes=probes)
+    write(out, html)
+    size = len(html.encode()) / 1e6
+    console.print(
+        f"{counted(len(results), 'result')} in {escape(str(out))} ({size:.1f} MB)", soft_wrap=True
+    )
+
+
+def _board_json(board: Board) -> dict[str, Any]:
+    """Give a leaderboard: its metrics and its rows; infinite is the text ``inf``."""
+    return {
+        "primary": board.primary.name,
+        "metrics": [spec.as_json() for spec in board.known],
+        "systems": len(board.systems),
+        "rows": [_finite(vars(row)) for row in board.rows],
+    }
+
+
+def _finite(value: Any) -> Any:
+    """Make strict JSON of numbers that are not finite, and objects of named tuples."""
+    match value:
+        case float() if not math.isfinite(value):
+            return None if math.isnan(value) else "inf" if value > 0 else "-inf"
+        case dict():
+            return {name: _finite(each) for name, each in value.items()}
+        case tuple() if hasattr(value, "_asdict"):
+            return _finite(value._asdict())
+        case list() | tuple():
+            return [_finite(each) for each in value]
+    return value
+
+
+def html_of(results: Sequence[Result], *, title: str, probes: Sequence[Probes] = ()) -> str:
+    """Make the page of results."""
+    from mdbench.reports.html import page
+    from mdbench.reports.pictures import Pictures
+
+    workspace = _workspace()
+    return page(
+        results,
+        leaderboards_of(results, workspace),
+        title=title,
+        picture=Pictures(partial(_data_type, workspace)).draw if workspace else None,
+        describe=_Titles(workspace) if workspace else None,
+        derivatives={name: kind.derivative for name, kind in _here(results).items()},
+        probes=probes,
+        categories=_categories(results, workspace) if workspace else None,
+        options=_options(results),
+    )
+
+
+def _options(results: Sequence[Result]) -> dict[str, list[str]]:
+    """Name the options of each data type, as they are in records."""
+    return {name: [each.key for each in kind.options] for name, kind in _here(results).items()}
+
+
+def _categories(results: Sequence[Result], workspace: Workspace) -> dict[str, list[Category]]:
+    """Compare methods on each category of systems, where a data type has several."""
+    found: dict[str, list[Category]] = {}
+    known = _known(results, workspace)
+    for name, here in _here(results).items():
+        kind = _data_type(workspace, name)
+        ones = [one for one in results if one.data_type == name]
+        groups = by_category(ones, kind.source().groups()) if kind else {}
+        found[name] = [
+            Category(
+                group,
+                frozenset(one.dataset for one in part),
+                boards_of(part, known, {name: here.metrics})[name],
+            )
+            for group, part in groups.items()
+        ]
+    return found
+
+
+def export_tables(
+    folder: Path,
+    out: Path | None,
+    console: Console,
+    form: Literal["latex", "markdown"],
+    *,
+    published: bool = False,
+) -> None:
+    """Write the tables, or print them; `published` puts a paper's entries beside them."""
+    boards = leaderboards_of(read_results(folder), _workspace())
+    if form == "latex":
+        tables = latex_tables(boards)
+    else:
+        beside = read_published() if published else None
+        tables = markdown_tables(boards, beside)
+    if out is None:
+        print(tables, end="")
+        return
+    write(out, tables)
+    console.print(f"Tables in {escape(str(out))}", soft_wrap=True)
+
+
+def serve_report(folder: Path, console: Console, *, host: str, port: int, title: str) -> int:
+    """Serve the report of a run that goes on, until it is interrupted."""
+    from mdbench.reports.server import LivePage, LiveServer
+
+    def make() -> str:
+        with opened(folder) as place:
+            probes = read_probes(place)
+        return html_of(read_results(folder), title=title, probes=probes)
+
+    page = LivePage(folder, make, title=title)
+    with contextlib.suppress(KeyboardInterrupt), LiveServer(page, host=host, port=port) as server:
+        if server.token:
+            console.print(
+                "Whoever has this address can read the report, and whoever reads the network's "
+                "traffic has it: it is not encrypted.  Safer: leave --host out, and use ssh -L.",
+                soft_wrap=True,
+            )
+        if not folder.exists():
+            console.print(f"{escape(str(folder))} is not there yet.", soft_wrap=True)
+        console.print(
+            f"The report of {escape(str(folder))}: {server.url}  To stop it: Ctrl-C", soft_wrap=True
+        )
+        with contextlib.suppress(OSError):
+            os.nice(NICER)
+        page.follow()
+    return Exit.DONE
+
+
+def write(out: Path, text: str) -> None:
+    """Write a file, whole or not at all."""
+    part = out.with_name(f".{out.name}.part")
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        part.write_text(text, encoding="utf-8")
+        part.replace(out)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
+        raise UsageError(
+            f"{out} cannot be written: {error.strerror or error}.", "Choose another --out."
+        ) from None
+
+
+class _Titles:
+    """Says what a dataset is; remembers each data type's source."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+        self.found: dict[str, Mapping[str, str]] = {}
+
+    def __call__(self, data_type: str, name: str) -> str:
+        if data_type not in self.found:
+            kind = _data_type(self.workspace, data_type)
+            source = kind.source() if kind else None
+            names = source.names() if source else ()
+            self.found[data_type] = {each: source.title(each) for each in names} if source else {}
+        return self.found[data_type].get(name, "")
+
+
+def _data_type(workspace: Workspace, name: str) -> DataType[Any, Any] | None:
+    try:
+        return datatypes.find(name, workspace.datasets / name, workspace.arrays / name)
+    except MdbenchError:  # this version does not have it
+        return None
+
+
+def read_results(folder: Path, named: Path | None = None) -> Sequence[Result]:
+    """Give the results of a folder or a bundle that stand.
+
+    Parameters
+    ----------
+    named
+        What errors call it, where the user named something else.
+
+    Raises
+    ------
+    UsageError
+        If there are none.
+    """
+    with opened(folder) as place:
+        results = standing(read_folder(place))
+    if not results:
+        raise UsageError(
+            f"There are no records in {named or folder} yet.", "Results come from: mdbench run"
+        )
+    return results
+
+
+def _workspace() -> Workspace | None:
+    # Results can be looked at anywhere; what methods are is then not known.
+    try:
+        return Workspace.find()
+    except UsageError:
+        return None
+
+
+def leaderboards_of(results: Sequence[Result], workspace: Workspace | None) -> dict[str, Board]:
+    """Compare methods on each data type, with what a workspace, if there is one, says of them."""
+    specs = {name: kind.metrics for name, kind in _here(results).items()}
+    return boards_of(results, _known(results, workspace), specs)
+
+
+def _known(results: Sequence[Result], workspace: Workspace | None) -> dict[str, Kind]:
+    """Say what methods are, also those that a report calls otherwise than their folders."""
+    kinds = _kinds(workspace)
+    return kinds | {one.algorithm: kinds[one.folder] for one in results if one.folder in kinds}
+
+
+def _here(results: Sequence[Result]) -> dict[str, type[DataType[Any, Any]]]:
+    wanted = {one.data_type for one in results} & {*datatypes.names()}
+    return {kind.name: kind for kind in datatypes.classes(wanted)}
+
+
+def _kinds(workspace: Workspace | None) -> dict[str, Kind]:
+    if workspace is None:
+        return {}
+    return {
+        name: Kind(method.spec.family, "truth" in method.spec.given, method.spec.origin)
+        for name, method in methods.discover(workspace.algorithms).items()
+        if not isinstance(method, MethodError)
+    }
+
+
+FORMAT = 1
+"""The number of the JSON's format."""
+NICER = 10
+"""Added to the niceness of the server of pages, so that the run comes first."""
+MOST_SHOWN = 20
+"""Single changes that are printed without ``--each``."""
+_COLOURS = {"better": "green", "worse": "red"}
+
+
+def write_archive(
+    folder: Path,
+    out: Path,
+    console: Console,
+    *,
+    study_files: Sequence[Path],
+    title: str,
+    authors: Sequence[str],
+    logs: bool,
+) -> None:
+    """Write the archive, and say what is in it and what is not."""
+    here = {
+        name: method
+        for name, method in methods.discover(Workspace.find().algorithms).items()
+        if not isinstance(method, MethodError)
+    }
+    made = write_bundle(
+        folder,
+        out,
+        methods=here,
+        study_files=study_files,
+        page=html_of(read_results(folder), title=title, probes=read_probes(folder)),
+        title=title,
+        authors=authors,
+        logs=logs,
+    )
+    size = made.size / 1e6
+    console.print(
+        f"{counted(made.records, 'record')} in {escape(str(out))} ({size:.1f} MB)", soft_wrap=True
+    )
+    console.print(f"SHA-256 {made.sha256}", soft_wrap=True)
+    if made.changed:
+        console.print(
+            f"Folders not in it, as records were made with others: {', '.join(made.changed)}",
+            soft_wrap=True,
+        )
+    if made.own_data:
+        console.print(
+            f"Own data, which are not in it: {escape(', '.join(made.own_data))}", soft_wrap=True
+        )
+
+
+def compare_results(
+    before: Path, after: Path, console: Console, *, each: bool, json_: bool, across: bool = False
+) -> None:
+    """Print what differs between two sets of results."""
+    with ExitStack() as stack:
+        sides = [read_results(stack.enter_context(opened(path)), path) for path in (before, after)]
+    wanted = {one.data_type for side in sides for one in side} & {*datatypes.names()}
+    known = {kind.name: kind.metrics for kind in datatypes.classes(wanted)}
+    found = changes(sides[0], sides[1], known, across=across)
+    if json_:
+        print(json.dumps(changes_json(found), allow_nan=False))
+        return
+    if not found.methods:
+        raise UsageError(
+            f"{before} and {after} have no question in common.",
+            "They are compared where method, dataset, noise, seed, protocol and the data type's "
+            "options are the same; whatever these are: --across-options",
+        )
+    for data_type in dict.fromkeys(one.data_type for one in found.methods):
+        console.print(_changes_table(data_type, found))
+    if found.made_with:
+        parts = ", ".join(f"{name} ({count})" for name, count in sorted(found.made_with.items()))
+        console.print(f"Made with another: {escape(parts)}", soft_wrap=True)
+    for name, only in (("first", found.only_before), ("second", found.only_after)):
+        if only:
+            told = ", ".join(
+                f"{count} of {method} ({kind})" for (kind, method), count in only.items()
+            )
+            console.print(f"Only in the {name}: {escape(told)}", soft_wrap=True)
+    shown = found.each if each else found.each[:MOST_SHOWN]
+    for one in shown:
+        console.print(_change_line(one, found.specs[one.before.data_type]), soft_wrap=True)
+    if more := len(found.each) - len(shown):
+        console.print(f"{more} more changed; all of them: --each")
+
+
+def _changes_table(data_type: str, found: Changes) -> Table:
+    primary = found.specs[data_type][0]
+    marks = [spec for spec in found.specs[data_type] if spec.mark]
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        padding=0,
+        title=f"{data_type}: the second against the first, by {primary.title}",
+        title_justify="left",
+        caption="says: signed-rank test over systems, corrected for the number of methods",
+        caption_justify="left",
+    )
+    heads = ["method", "pairs", "better", "worse", "same", *(spec.mark for spec in marks)]
+    for head in [*heads, "failures", "p", "says"]:
+        table.add_column(head, justify="left" if head in {"method", "says"} else "right")
+    for one in found.methods:
+        if one.data_type == data_type:
+            table.add_row(*_change_cells(one, marks), style=_COLOURS.get(one.says, ""))
+    return table
+
+
+def _change_cells(one: MethodChange, marks: Sequence[MetricSpec]) -> list[str]:
+    flags = [_plus_minus(one.gained.get(s.name, 0), one.lost.get(s.name, 0)) for s in marks]
+    before, after = one.failures
+    return [
+        one.method,
+        *map(str, (one.pairs, one.better, one.worse, one.same)),
+        *flags,
+        str(before) if before == after else f"{before} → {after}",
+        scientific(one.corrected) if one.test else "–",
+        one.says,
+    ]
+
+
+def _plus_minus(gained: int, lost: int) -> str:
+    parts = [f"+{gained}"] * bool(gained) + [f"−{lost}"] * bool(lost)
+    return " ".join(parts) or "–"
+
+
+def _change_line(one: Change, specs: Sequence[MetricSpec]) -> str:
+    result = one.before
+    name = f"{result.algorithm} · {result.dataset} · {noise_name(result.snr_db)}"
+    seed = f" · seed {result.seed}" if result.seed else ""
+    flags = "".join(
+        f"  {spec.mark} {'gained' if one.flags[spec.name] else 'lost'}"
+        for spec in specs
+        if spec.name in one.flags
+    )
+    colour = _COLOURS.get(one.way, "dim")
+    before, after = (_score_text(each, specs[0]) for each in (one.before, one.after))
+    return f"{escape(name + seed)}  [{colour}]{one.way}[/]  {before} → {after}{flags}"
+
+
+def _score_text(result: Result, primary: MetricSpec) -> str:
+    if not result.answered:
+        return str(result.status)
+    value = result.metrics.get(primary.name)
+    return "undecided" if value is None else f"{primary.title} {written(primary, value)}"
+
+
+def changes_json(found: Changes) -> dict[str, Any]:
+    """Give all of it as strict JSON."""
+    return {
+        "format": FORMAT,
+        "methods": [
+            {
+                "data_type": one.data_type,
+                "method": one.method,
+                "pairs": one.pairs,
+                "better": one.better,
+                "worse": one.worse,
+                "same": one.same,
+                "gained": dict(one.gained),
+                "lost": dict(one.lost),
+                "failures": list(one.failures),
+                "effect": one.test.effect if one.test else None,
+                "p": one.corrected if one.test else None,
+                "says": one.says,
+            }
+            for one in found.methods
+        ],
+        "changed": [
+            {
+                "data_type": one.before.data_type,
+                "method": one.before.algorithm,
+                "dataset": one.before.dataset,
+                "snr_db": one.before.snr_db,
+                "seed": one.before.seed,
+                "protocol": one.before.protocol,
+                "way": one.way,
+                "flags": dict(one.flags),
+                "made_with": list(one.made_with),
+                "before": _side(one.before),
+                "after": _side(one.after),
+            }
+            for one in found.each
+        ],
+        "only_before": _only(found.only_before),
+        "only_after": _only(found.only_after),
+        "made_with": dict(found.made_with),
+    }
+
+
+def _side(result: Result) -> dict[str, Any]:
+    return {
+        "key": result.key,
+        "status": str(result.status),
+        "equations": result.equations,
+        "metrics": result.metrics,
+    }
+
+
+def _only(counts: Mapping[tuple[str, str], int]) -> list[dict[str, Any]]:
+    return [
+        {"data_type": data_type, "method": method, "results": count}
+        for (data_type, method), count in counts.items()
+    ]

@@ -1,0 +1,312 @@
+"""``mdbench list``, ``install``, ``probe`` and ``data``: methods, environments and datasets."""
+
+from __future__ import annotations
+
+import json
+import time
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import closing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rich import box
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from mdbench import datatypes, methods
+from mdbench.cli.options import Exit
+from mdbench.drawing.numbers import counted
+from mdbench.errors import MdbenchError, MethodError, UnavailableError, UsageError
+from mdbench.protocols import Protocol
+from mdbench.runs.options import read_words
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from rich.console import Console
+
+    from mdbench.runtimes.base import Runtime
+    from mdbench.workspace import Workspace
+
+__all__ = ["FilesAsked", "export_data", "install_all", "list_all", "list_as_json", "show_runtimes"]
+
+
+def list_all(workspace: Workspace, console: Console, data_type: str | None, *, names: bool) -> None:
+    """Print all methods, then the datasets of each data type (by name if `names`)."""
+    table = Table(box=box.SIMPLE_HEAD, title="Methods", title_justify="left")
+    origins = methods.folders(workspace.algorithms)
+    elsewhere = len(origins) > 1
+    for column in ("name", "what it is", "data types", "view", "tuning", *["from"] * elsewhere):
+        table.add_column(column)
+    for name, method in methods.discover(workspace.algorithms).items():
+        if isinstance(method, MethodError):
+            table.add_row(escape(name), f"[red]broken:[/] {escape(str(method))}")
+        elif data_type is None or data_type in method.spec.data_types:
+            spec = method.spec
+            origin = origins.get(method.folder.parent) or workspace.algorithms.name
+            cells = (name, spec.title, ", ".join(spec.data_types), spec.view, spec.tuning, origin)
+            table.add_row(*map(escape, cells[: len(table.columns)]))
+    console.print(table)
+    for kind in datatypes.names() if data_type is None else [data_type]:
+        place = kind, workspace.datasets / kind, workspace.arrays / kind
+        found = datatypes.own_names(*place)
+        console.print(f"[bold]Datasets of data type {kind}:[/] {len(found)}")
+        if names:
+            source = datatypes.find(*place).source()
+            grid = Table(box=None, show_header=False, padding=(0, 2))
+            for name in found:
+                grid.add_row(escape(name), escape(source.title(name)))
+            console.print(grid)
+        else:
+            console.print(escape(", ".join(found)))
+
+
+def list_as_json(workspace: Workspace, data_type: str | None) -> None:
+    """Print all methods and datasets as JSON."""
+    found: dict[str, Any] = {"schema": 1, "methods": [], "data_types": []}
+    for name, method in methods.discover(workspace.algorithms).items():
+        if isinstance(method, MethodError):
+            found["methods"].append({"name": name, "broken": str(method)})
+        elif data_type is None or data_type in method.spec.data_types:
+            told = method.spec.model_dump(mode="json", by_alias=True, exclude={"schema_"})
+            found["methods"].append(told | {"broken": None})
+    for kind in datatypes.names() if data_type is None else [data_type]:
+        source = datatypes.find(kind, workspace.datasets / kind, workspace.arrays / kind).source()
+        named = [{"name": name, "title": source.title(name)} for name in source.names()]
+        groups = {name: list(members) for name, members in source.groups().items()}
+        found["data_types"].append({"name": kind, "datasets": named, "groups": groups})
+    print(json.dumps(found, allow_nan=False))
+
+
+@dataclass
+class _Result:
+    """What came of one method's environment."""
+
+    made: bool
+    text: str
+    seconds: float
+    size_mb: float | None = None
+
+
+def install_all(
+    names: list[str],
+    workspace: Workspace,
+    console: Console,
+    *,
+    runtime_name: str = "auto",
+    n_jobs: int | None = None,
+) -> int:
+    """Make the environments, going on past a broken one; 0 if all could be made, else 1."""
+    from mdbench.runs.plan import slots
+    from mdbench.runtimes.select import open_runtime
+
+    found: dict[str, methods.Method | MethodError]
+    if names:
+        found = {name: methods.find(name, workspace.algorithms) for name in names}
+    else:
+        found = methods.discover(workspace.algorithms)
+    progress = Progress(
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.description}"),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+
+    def say(line: str) -> None:
+        progress.console.print(escape(line), style="dim", soft_wrap=True)
+
+    with progress, closing(open_runtime(runtime_name, workspace.home, say)) as runtime:
+        results = _make_all(runtime, found, progress, slots(n_jobs, 1))
+        console.print(_environments_table(runtime.name, {name: results[name] for name in found}))
+    broken = sum(not result.made for result in results.values())
+    return Exit.NOT_AS_WISHED if broken else Exit.DONE
+
+
+def _make_all(
+    runtime: Runtime,
+    found: dict[str, methods.Method | MethodError],
+    progress: Progress,
+    at_a_time: int,
+) -> dict[str, _Result]:
+    task = progress.add_task("", total=len(found))
+    results: dict[str, _Result] = {}
+    with ThreadPoolExecutor(at_a_time) as pool:
+        waiting = {pool.submit(_make_one, runtime, method): name for name, method in found.items()}
+        try:
+            for future in as_completed(waiting):
+                name = waiting[future]
+                result = results[name] = future.result()
+                colour = "green" if result.made else "red"
+                word = "ready" if result.made else "cannot be made"
+                told = f"{escape(name)}: [{colour}]{word}[/] {result.seconds:.1f} s"
+                progress.console.print(told)
+                progress.advance(task)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            runtime.interrupt()
+            raise
+    return results
+
+
+def _make_one(runtime: Runtime, method: methods.Method | MethodError) -> _Result:
+    start = time.monotonic()
+    try:
+        if isinstance(method, MethodError):
+            raise method
+        prepared = runtime.prepare(method)
+        size = runtime.size_mb(prepared)
+    except MdbenchError as error:
+        return _Result(made=False, text=str(error), seconds=time.monotonic() - start)
+    return _Result(
+        made=True,
+        text=f"Python {prepared.python}",
+        seconds=time.monotonic() - start,
+        size_mb=size,
+    )
+
+
+def _environments_table(runtime: str, results: dict[str, _Result]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD)
+    for column in ("method", "runtime", "built"):
+        table.add_column(column, overflow="fold")
+    for column in ("seconds", "MB"):
+        table.add_column(column, justify="right")
+    for name, result in results.items():
+        colour, word = ("green", "yes") if result.made else ("red", "no")
+        table.add_row(
+            escape(name),
+            runtime,
+            f"[{colour}]{word}[/]: {escape(result.text)}",
+            f"{result.seconds:.1f}",
+            "" if result.size_mb is None else f"{result.size_mb:.0f}",
+        )
+    return table
+
+
+_COLOURS = {"hard": "green", "soft": "yellow", "none": "red"}
+
+
+def show_runtimes(workspace: Workspace, console: Console, *, json_: bool = False) -> None:
+    """Print a row for each runtime: how hard it keeps each thing, or why it does not work."""
+    from mdbench.runtimes.base import ENFORCED
+    from mdbench.runtimes.select import RUNTIMES
+
+    found = [_probed(name, workspace) for name in RUNTIMES if name != "auto"]
+    if json_:
+        print(json.dumps({"schema": 1, "runtimes": found}))
+        return
+    table = Table(box=box.SIMPLE_HEAD)
+    for column in ("runtime", *ENFORCED):
+        table.add_column(column, no_wrap=True)
+    table.add_column("how", overflow="fold")
+    for one in found:
+        levels = one["enforces"]
+        cells = [f"[{_COLOURS[level]}]{level}[/]" for level in levels.values()]
+        how = "; ".join(filter(None, [one["how"], one["missing"], one["unavailable"]]))
+        table.add_row(one["runtime"], *(cells or ["-"] * len(ENFORCED)), escape(how))
+    console.print(table)
+    console.print(
+        "network: one endpoint, for a method with [access] llm = true: a socket in its job's "
+        "folder, at which the bench listens; nothing else.",
+        soft_wrap=True,
+        markup=False,
+    )
+
+
+def _probed(name: str, workspace: Workspace) -> dict[str, Any]:
+    """Return what a runtime enforces, or why it does not work here."""
+    from mdbench.runtimes.base import ENFORCED
+    from mdbench.runtimes.select import open_runtime
+
+    told: dict[str, Any] = {"runtime": name, "enforces": {}, "how": ""}
+    told |= {"missing": "", "unavailable": ""}
+    try:
+        with closing(open_runtime(name, workspace.home)) as runtime:
+            enforcement = runtime.probe()
+            told["enforces"] = {what: enforcement.levels[what] for what in ENFORCED}
+            told["how"], told["missing"] = enforcement.how, runtime.missing() or ""
+    except UnavailableError as error:
+        told["unavailable"] = str(error)
+    return told
+
+
+class FilesAsked(NamedTuple):
+    """What is to be done: datasets written below `out`, or the user's at `path` looked at.
+
+    `words` are options that only the data type has.
+    """
+
+    out: Path | None
+    path: Path | None
+    words: Sequence[str]
+
+
+def export_data(
+    workspace: Workspace,
+    console: Console,
+    data_type: str,
+    asked: FilesAsked,
+    *,
+    with_noise: bool,
+    seed: int,
+    protocol: Protocol,
+) -> None:
+    """Write all datasets of a data type, or say what those of the user's are like.
+
+    Raises
+    ------
+    UsageError
+        If it is asked for neither, or for both.
+    """
+    if (asked.out is None) == (asked.path is None):
+        raise UsageError(
+            "data was told neither --out nor --dataset-path."
+            if asked.out is None
+            else "data was told both --out and --dataset-path.",
+            f"To write the project's datasets: mdbench data --data-type {data_type} --out DIR\n"
+            f"  To look at your own: mdbench data --data-type {data_type} --dataset-path FILE\n"
+            "  To see all options: mdbench data --help",
+        )
+    if not with_noise and (seed or protocol is not Protocol.STRICT):
+        raise UsageError(
+            "--seed and --protocol say which noise, and no noise was asked for.",
+            "Add --with-noise." if asked.path is None else "Leave them out.",
+        )
+    if asked.path is not None:
+        if with_noise:
+            raise UsageError("--with-noise goes with --out.", "Leave it out.")
+        _describe_own_data(workspace, console, data_type, asked.path, asked.words)
+        return
+    kind = datatypes.find(data_type, workspace.datasets / data_type, workspace.arrays / data_type)
+    options = read_words(asked.words, kind.options, data_type)
+    kind.say = lambda text: console.print(escape(text), style="dim", soft_wrap=True)
+    assert asked.out is not None  # noqa: S101 - for the type checker
+    count = kind.write_all(
+        asked.out, with_noise=with_noise, seed=seed, protocol=protocol, options=options
+    )
+    console.print(f"{counted(count, 'file')} in {escape(str(asked.out))}", soft_wrap=True)
+
+
+def _describe_own_data(
+    workspace: Workspace, console: Console, data_type: str, path: Path, words: Sequence[str]
+) -> None:
+    from mdbench.runs.advising import of_dataset
+    from mdbench.runs.catalog import Inventory
+
+    inventory = Inventory(workspace)
+    kind, source = inventory.data_type(data_type), inventory.source(data_type, path)
+    given = read_words(words, kind.options, data_type)
+    seen = set()
+    for name, options in kind.asked(list(source.names()), given):
+        if name in seen:  # a part of the same data
+            continue
+        seen.add(name)
+        dataset = source.load(name, snr_db=None, seed=0, protocol=Protocol.STRICT, options=options)
+        lines = list(of_dataset(kind, dataset, kind.views[0], Protocol.STRICT))
+        for line in lines or [f"{name}: nothing is known of it beforehand; it can be read."]:
+            console.print(escape(line), soft_wrap=True)
