@@ -21,7 +21,7 @@ from development_fields import SYSTEMS, clean_field, dataset  # noqa: E402
 from house import imported  # noqa: E402 - a method is imported as in the tests
 
 from mdbench import datatypes  # noqa: E402
-from mdbench.datatypes.seam.answers import Proposal  # noqa: E402
+from mdbench.datatypes.base import Candidate  # noqa: E402
 from mdbench.errors import AnswerError  # noqa: E402
 from mdbench.expressions.fidelity.compare import Verdict, compare  # noqa: E402
 from mdbench.methods import find as find_method  # noqa: E402
@@ -29,8 +29,8 @@ from mdbench.protocols import Protocol  # noqa: E402
 from mdbench.worker import Problem  # noqa: E402
 
 if TYPE_CHECKING:
+    from mdbench.datatypes.base import ScoredCandidate
     from mdbench.datatypes.equations.base import EquationTask
-    from mdbench.datatypes.seam.answers import Offer
 
 LEVELS = (None, 40.0, 30.0, 20.0)
 MOST = 12
@@ -67,7 +67,7 @@ def judged(kind: Any, task: EquationTask[Any], adapter: Any, spec: Any) -> tuple
         task.targets,
         {**part.inputs, part.target_name: part.targets},
     )
-    offers: list[Offer] = []
+    offers: list[ScoredCandidate] = []
     if spec.tuning == "front":
         fitted = adapter(seed=0, threads=1, **spec.hyperparameters)
         fitted.fit(problem)
@@ -77,9 +77,9 @@ def judged(kind: Any, task: EquationTask[Any], adapter: Any, spec: Any) -> tuple
         given = spec.hyperparameters
         proposed = list(adapter.sweep(problem, problem, grid, seed=0, threads=1, **given))
     for number, each in enumerate(proposed):
-        proposal = Proposal(number, each.equations, {}, each.target)
+        proposal = Candidate(number, each.equations, {}, each.target)
         try:
-            offers.append(kind.weigh(task, part, proposal))
+            offers.append(kind.evaluate_candidate(task, part, proposal))
         except AnswerError:
             continue
     choice = kind.select(task, offers)

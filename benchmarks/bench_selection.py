@@ -25,7 +25,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 from house import imported  # noqa: E402 - a method is imported as in the tests
 
 from mdbench import datatypes  # noqa: E402
-from mdbench.datatypes.seam.answers import Proposal  # noqa: E402
+from mdbench.datatypes.base import Candidate  # noqa: E402
 from mdbench.errors import AnswerError  # noqa: E402
 from mdbench.expressions import parse  # noqa: E402
 from mdbench.expressions.fidelity.compare import Verdict, compare  # noqa: E402
@@ -38,8 +38,8 @@ from mdbench.worker import Problem  # noqa: E402
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from mdbench.datatypes.base import Split
     from mdbench.datatypes.equations.base import EquationTask
-    from mdbench.datatypes.seam.questions import Part
 
 METHODS = {
     "ode": ("sindy", "trajectory"),
@@ -181,7 +181,7 @@ def candidates(kind: Any, task: EquationTask[Any], proposed: list[Any]) -> list[
     different = {tuple(each.equations): each for each in proposed}
     for number, each in enumerate(different.values()):
         try:
-            offer = kind.weigh(task, task.refit, Proposal(number, each.equations, {}))
+            offer = kind.evaluate_candidate(task, task.refit, Candidate(number, each.equations, {}))
         except AnswerError:
             continue
         read = [parse(text, task.variables) for text in each.equations]
@@ -210,7 +210,7 @@ def candidates(kind: Any, task: EquationTask[Any], proposed: list[Any]) -> list[
     return found
 
 
-def problem_of(task: EquationTask[Any], part: Part) -> Problem:
+def problem_of(task: EquationTask[Any], part: Split) -> Problem:
     """Make what an adapter is given."""
     arrays = {**part.inputs, part.target_name: part.targets}
     return Problem(task.view, task.variables, task.targets, arrays)

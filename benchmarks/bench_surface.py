@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from statistics import median
 
-from mdbench.datatypes.seam.answers import RawAnswer
+from mdbench.datatypes.base import Answer
 from mdbench.datatypes.surface.data_type import SurfaceType
 from mdbench.protocols import Protocol
 
@@ -32,12 +32,12 @@ def main() -> int:
         }
         print(f"{len(data)} surfaces made in {time.process_time() - begin:.1f} s of CPU time")
         times, counts, raw, over = [], dict.fromkeys(FLAGS, 0), 0.0, 0.0
-        kind.warm()
+        kind.preload()
         for dataset in data.values():
             task = kind.task(dataset, "table", Protocol.STRICT)
-            raw_answer = RawAnswer(dataset.truth or ())
+            raw_answer = Answer(dataset.truth or ())
             begin = time.perf_counter()
-            found = kind.judge(task, kind.read_answer(task, raw_answer)).metrics
+            found = kind.score(task, kind.read_answer(task, raw_answer)).metrics
             times.append((time.perf_counter() - begin, dataset.name))
             for flag in FLAGS:
                 counts[flag] += found[flag] == 1

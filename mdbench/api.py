@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from mdbench.datatypes.seam.questions import Part, Task
+    from mdbench.datatypes.base import Split, Task
     from mdbench.runs.spec import JobSpec
 
 __all__ = ["Comparison", "Data", "View", "compare", "dataset", "load", "run"]
@@ -283,7 +283,7 @@ class Data:
         return View(task.variables, task.targets, *splits)
 
 
-def _arrays(part: Part) -> dict[str, NDArray[Any]]:
+def _arrays(part: Split) -> dict[str, NDArray[Any]]:
     return {**part.inputs, part.target_name: part.targets}
 
 
@@ -338,7 +338,7 @@ def dataset(
     if name not in source.names():
         raise UsageError(f"There is no dataset {name!r}.", did_you_mean(name, source.names()))
     given = read_words(words_of(options), kind.options, data_type)
-    ((asked, left),) = kind.asked([name], given)
+    ((asked, left),) = kind.expand_options([name], given)
     loaded = source.load(asked, snr_db=snr, seed=seed, protocol=rules, options=left)
     return Data(
         asked,

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 from mdbench.datatypes import find
-from mdbench.datatypes.seam.pictures import Room, Shown
+from mdbench.datatypes.base import PlotBudget, PlottedAnswer
 from mdbench.protocols import Protocol
 from mdbench.workspace import Workspace
 from results import standalone
@@ -40,13 +40,13 @@ def draw(data_type: str, dataset: str, methods: tuple[str, ...], number: int) ->
     answers = [_recorded(data_type, dataset, method, i) for i, method in enumerate(methods)]
     drawn = re.findall(
         r'<svg class="(?:plot|panel)".*?</svg>',
-        kind.pictures(clean, answers, Room(EVALUATIONS)).html,
+        kind.plots(clean, answers, PlotBudget(EVALUATIONS)).html,
         re.DOTALL,
     )
     return standalone(drawn[number], {one.method: one.number for one in answers})
 
 
-def _recorded(data_type: str, dataset: str, method: str, number: int) -> Shown:
+def _recorded(data_type: str, dataset: str, method: str, number: int) -> PlottedAnswer:
     file = ROOT / "docs" / "results" / f"{data_type}.csv"
     with file.open(encoding="utf-8", newline="") as lines:
         row = next(
@@ -54,7 +54,7 @@ def _recorded(data_type: str, dataset: str, method: str, number: int) -> Shown:
             for row in csv.DictReader(lines)
             if (row["algorithm"], row["dataset"], row["snr_db"]) == (method, dataset, "")
         )
-    return Shown(method, number, json.loads(row["equations"]), {})
+    return PlottedAnswer(method, number, json.loads(row["equations"]), {})
 
 
 if __name__ == "__main__":

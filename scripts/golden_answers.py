@@ -190,7 +190,7 @@ def _value(cell: str) -> Any:
 def _edges(name: str, kind: DataType[Any, Any]) -> Iterator[Entry]:
     """Make answers of a truth, or of nothing where there is none."""
     source = kind.source(None)
-    [(dataset, options), *_] = kind.asked([name], {})
+    [(dataset, options), *_] = kind.expand_options([name], {})
     loaded = source.load(dataset, snr_db=None, seed=0, protocol=Protocol.STRICT, options=options)
     view = "table"
     task = kind.task(loaded, view, Protocol.STRICT)

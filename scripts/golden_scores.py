@@ -19,7 +19,7 @@ from golden_answers import DATASETS, chosen, landed
 
 from mdbench.children import Child
 from mdbench.data.columns import OwnNames
-from mdbench.datatypes.seam.answers import RawAnswer
+from mdbench.datatypes.base import Answer
 from mdbench.protocols import Protocol
 from mdbench.records import Status
 from mdbench.runs.catalog import Inventory
@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from mdbench.datatypes.base import DataType
-    from mdbench.datatypes.seam.questions import Task
+    from mdbench.datatypes.base import DataType, Task
 
 __all__ = ["CLOSE", "NAMED", "Golden", "differences", "read", "refusal", "scores_of", "write"]
 
@@ -97,10 +96,10 @@ def scores_of(entry: Mapping[str, Any], kind: DataType[Any, Any]) -> dict[str, A
     with np.errstate(all="ignore"):
         task = kind.task(dataset, entry["view"], protocol)
     if "labels" in entry:
-        raw = RawAnswer((), labels_of(entry["labels"], task))
+        raw = Answer((), labels_of(entry["labels"], task))
     else:
         texts = [text * entry.get("times", 1) for text in entry["equations"]]
-        raw = RawAnswer(OwnNames(dataset.names).all_internal(texts))
+        raw = Answer(OwnNames(dataset.names).all_internal(texts))
     with np.errstate(all="ignore"):  # of answers whose errors no float holds
         found = scored(kind, task, judged(kind, task, Outcome(Status.OK, raw=raw)))
     notes = {name: list(found["notes"].get(name, ())) for name in NAMED}

@@ -22,8 +22,7 @@ from mdbench.runtimes.base import Limits
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from mdbench.datatypes.base import DataType
-    from mdbench.datatypes.seam.questions import Part, Task
+    from mdbench.datatypes.base import DataType, Split, Task
     from mdbench.methods import Method
     from mdbench.runtimes.base import Prepared, Runtime, Worker
     from mdbench.workspace import Workspace
@@ -200,7 +199,7 @@ def _refuses_unknown(trials: _Trials, data_type: DataType[Any, Any], task: Task[
     )
 
 
-def _with_nan(part: Part) -> Part:
+def _with_nan(part: Split) -> Split:
     inputs = {
         name: np.full_like(array, np.nan) if array.ndim > 1 and array.dtype.kind == "f" else array
         for name, array in part.inputs.items()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from mdbench.datatypes.seam.answers import RawAnswer
+from mdbench.datatypes.base import Answer
 from mdbench.errors import AnswerError, RecordsError
 from mdbench.protocols import Protocol
 from mdbench.reports.results import read_folder, results_files, standing
@@ -17,9 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from mdbench.datatypes.base import DataType, Source
-    from mdbench.datatypes.seam.answers import Scores
-    from mdbench.datatypes.seam.questions import Task
+    from mdbench.datatypes.base import DataType, Scores, Source, Task
     from mdbench.metrics.spec import MetricSpec
 
 __all__ = [
@@ -125,7 +123,7 @@ def check_truths(
             spec, faults = kind.metrics[0], []
             score = None
             try:
-                scores = kind.judge(task, kind.read_answer(task, RawAnswer(dataset.truth)))
+                scores = kind.score(task, kind.read_answer(task, Answer(dataset.truth)))
                 score, faults = _score(scores, spec), list(_faults(scores, kind, spec))
             except AnswerError as error:
                 faults = [f"it is no answer: {error}"]
@@ -174,7 +172,7 @@ def _best(
     best: tuple[str, float] | None = None
     for method, texts in {(each.method, each.equations) for each in wrong_answers}:
         try:
-            value = kind.primary_score(task, kind.read_answer(task, RawAnswer(texts)))
+            value = kind.primary_score(task, kind.read_answer(task, Answer(texts)))
         except AnswerError:
             continue
         if isinstance(value, int | float) and (

@@ -139,7 +139,7 @@ def _plans(
     levels: Sequence[float | None],
 ) -> Iterator[tuple[DataType[Any, Any], Source[Any], Sequence[str], Sequence[float | None]]]:
     """Give each data type with its datasets and noise levels."""
-    lawful = [kind.name for kind in datatypes.classes() if kind.lawful]
+    lawful = [kind.name for kind in datatypes.classes() if kind.has_exact_truth]
     if data_type in datatypes.names() and data_type not in lawful:
         raise UsageError(
             f"The datasets of {data_type} have no true equations that their data follow.",

@@ -284,7 +284,7 @@ def export_data(
         return
     kind = datatypes.find(data_type, workspace.datasets / data_type, workspace.arrays / data_type)
     options = read_words(asked.words, kind.options, data_type)
-    kind.say = lambda text: console.print(escape(text), style="dim", soft_wrap=True)
+    kind.on_progress = lambda text: console.print(escape(text), style="dim", soft_wrap=True)
     assert asked.out is not None  # noqa: S101 - for the type checker
     count = kind.write_all(
         asked.out, with_noise=with_noise, seed=seed, protocol=protocol, options=options
@@ -302,7 +302,7 @@ def _describe_own_data(
     kind, source = inventory.data_type(data_type), inventory.source(data_type, path)
     given = read_words(words, kind.options, data_type)
     seen = set()
-    for name, options in kind.asked(list(source.names()), given):
+    for name, options in kind.expand_options(list(source.names()), given):
         if name in seen:  # a part of the same data
             continue
         seen.add(name)

@@ -1,25 +1,22 @@
-"""The seam of data types: all that the bench knows of a kind of problem.
+"""The interface of data types: datasets, tasks, candidates, answers and scores.
 
-A data type is one folder in this one (or in one that ``$MDBENCH_DATATYPES`` names).  ``DATA_TYPE``
-of its module ``data_type`` is the class; its data files are under ``datasets/<name>/``.  It says
-what a method is given (`DataType.task`), what an answer is (`DataType.read_answer`), how it is
-scored (`DataType.judge`, `DataType.metrics`) and how candidates are compared (`DataType.weigh`,
-`DataType.select`).  Nothing outside knows which data types there are, or what any of them measures.
-
-Data types whose answers are equations inherit all of this but the data from
+A data type is one folder in this one, or in one that ``$MDBENCH_DATATYPES`` names.  The module
+``data_type`` has its subclass of `DataType` as ``DATA_TYPE``; its data are in ``datasets/<name>/``.
+Data types whose answers are equations inherit all but the data from
 `mdbench.datatypes.equations.base.EquationType`.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import IO, TYPE_CHECKING, Any, ClassVar, Generic
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import IO, TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+
+import numpy as np
 
 from mdbench.data.cache import write_whole
 from mdbench.data.noise import SNR_LEVELS_DB
-from mdbench.datatypes.seam.answers import chosen
-from mdbench.datatypes.seam.pictures import Drawn
-from mdbench.datatypes.seam.questions import NO_OPTIONS, Background, D, T
 from mdbench.errors import UsageError
 from mdbench.metrics.selection import best_by_complexity
 from mdbench.protocols import Protocol
@@ -28,21 +25,312 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
-    import numpy as np
     from numpy.typing import NDArray
 
-    from mdbench.datatypes.seam.answers import Answer, Choice, Offer, Proposal, RawAnswer, Scores
-    from mdbench.datatypes.seam.pictures import Room, Shown
-    from mdbench.datatypes.seam.questions import Option, Part
+    from mdbench.datatypes.facts import Option
     from mdbench.metrics.spec import MetricSpec, Value
 
     Array = NDArray[np.float64]
 
-__all__ = ["DataType", "Source"]
+__all__ = [
+    "NO_OPTIONS",
+    "Answer",
+    "Background",
+    "Candidate",
+    "DataType",
+    "Dataset",
+    "PlotBudget",
+    "Plots",
+    "PlottedAnswer",
+    "ScoredCandidate",
+    "Scores",
+    "Selection",
+    "Source",
+    "Split",
+    "Task",
+    "select_per_target",
+]
+
+NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 
 
-def _say_nothing(text: str) -> None:
-    """Take a message that nobody wants to see."""
+@dataclass(frozen=True)
+class Background:
+    """What people know of a problem besides its data, by the names of its task.
+
+    Nothing here names a file, a collection or a category, or states the law.
+
+    Attributes
+    ----------
+    names
+        What people call a variable or a target.
+    meanings, units
+        What it is, and what it is measured in.
+    about
+        What the problem is about.
+    """
+
+    names: Mapping[str, str] = field(default_factory=dict)
+    meanings: Mapping[str, str] = field(default_factory=dict)
+    units: Mapping[str, str] = field(default_factory=dict)
+    about: str = ""
+
+
+@dataclass(frozen=True)
+class Split:
+    """One split of a dataset, in one view.
+
+    Attributes
+    ----------
+    inputs
+        The arrays of the view without its targets, by name: numbers or texts.
+    target_name
+        The name of the targets in the view, such as ``Y`` or ``du``.
+    targets
+        What is to be predicted: float64, or texts; the last axis runs over the targets.
+    columns
+        The values of each variable of the equations, shaped like one target: the benchmark
+        evaluates equations on them.  Empty where answers are no equations.
+    """
+
+    inputs: Mapping[str, NDArray[Any]] = field(repr=False)
+    target_name: str
+    targets: NDArray[Any] = field(repr=False)
+    columns: Mapping[str, Array] = field(repr=False, default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Arrays sampled from a system at one noise level; data types add their own arrays.
+
+    Attributes
+    ----------
+    name
+        The name by which it is asked for.
+    dim
+        The number of equations, or of targets.
+    snr_db
+        The noise level in dB, or None for clean data.
+    truth
+        The true right-hand sides with their constants put in, or None where nobody knows them.
+    target_source
+        Where the test targets come from: ``equations``, ``file`` or ``finite differences``.
+    fingerprint
+        SHA-256 of all its bytes; two datasets with equal ones are equal.
+    floor
+        The primary score of the truth, with the features that the benchmark makes; None where it
+        is not known.  See `mdbench.metrics.floor`.
+    units
+        For each variable and target, the exponents of m, kg, s, A, K, mol and cd; None where they
+        are not known.  Methods that ask for them get them (``given = ["units"]``).
+    names, measured_in
+        The user's own name of a variable, and its unit as text.
+    """
+
+    name: str
+    dim: int
+    snr_db: float | None
+    truth: tuple[str, ...] | None
+    target_source: str
+    fingerprint: str
+    floor: float | None = field(default=None, kw_only=True)
+    units: Mapping[str, tuple[float, ...]] | None = field(default=None, kw_only=True)
+    names: Mapping[str, str] = field(default_factory=dict, kw_only=True)
+    measured_in: Mapping[str, str] = field(default_factory=dict, kw_only=True)
+
+
+D = TypeVar("D", bound=Dataset)
+
+
+@dataclass(frozen=True)
+class Task(Generic[D]):
+    """A dataset split for one job: what a method with some view gets, and what it is scored on.
+
+    `train` and `validation` serve the choice among candidates, `refit` the last fit, `test` the
+    score.  The targets of `test` never leave the host.
+
+    Attributes
+    ----------
+    has_equations
+        Whether an answer has equations, one a target.
+    any_order
+        Whether the order of the test's rows has no meaning; they are then shuffled by the job's
+        seed.
+    needs
+        What a method must be able to use beyond the view's usual arrays, as ``takes`` of its
+        ``method.toml`` names it: ``trajectories`` and ``inputs``.
+    remarks
+        What users have to know of how the data were made, such as derivatives that were made in
+        another way than usual: a line each, shown and kept in the record.
+    """
+
+    dataset: D
+    view: str
+    protocol: Protocol
+    variables: tuple[str, ...]
+    targets: tuple[str, ...]
+    train: Split
+    validation: Split
+    refit: Split
+    test: Split
+    has_equations: bool = field(default=True, kw_only=True)
+    any_order: bool = field(default=False, kw_only=True)
+    needs: tuple[str, ...] = field(default=(), kw_only=True)
+    remarks: tuple[str, ...] = field(default=(), kw_only=True)
+
+
+T = TypeVar("T", bound=Task[Any])
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A candidate of a method.
+
+    Attributes
+    ----------
+    index
+        Its place in the order of arrival.
+    equations
+        One a target, or a single one for `target`.
+    hyperparameters
+        Those with which it was found.
+    target
+        The one target that it is for, or None for all.
+    predictions
+        What the method predicts on the data of its fit or of its validation; None where
+        candidates are compared by their equations.
+    arrived_s
+        Seconds from the start of the job to its arrival, by the benchmark's clock.
+    """
+
+    index: int
+    equations: tuple[str, ...]
+    hyperparameters: Mapping[str, Any]
+    target: int | None = None
+    predictions: NDArray[Any] | None = field(default=None, repr=False)
+    arrived_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class ScoredCandidate:
+    """A valid candidate, and how good it is on the data of the choice.
+
+    Attributes
+    ----------
+    loss
+        Lower is better.
+    complexity
+        What accuracy is traded for; 0 where nothing is.
+    fitness
+        What it is selected by; higher is better.
+    """
+
+    candidate: Candidate
+    loss: float
+    complexity: int
+    fitness: float
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The selected candidate: one for all targets, or one for each of them."""
+
+    candidates: tuple[ScoredCandidate, ...]
+
+    @property
+    def equations(self) -> tuple[str, ...]:
+        """One equation a target."""
+        return tuple(text for one in self.candidates for text in one.candidate.equations)
+
+    @property
+    def indices(self) -> list[int]:
+        """The places of the candidates in the order of arrival."""
+        return [one.candidate.index for one in self.candidates]
+
+    @property
+    def hyperparameters(self) -> dict[str, Any]:
+        """The hyperparameters; where they differ by target, a list of all under ``by_target``."""
+        settings = [dict(one.candidate.hyperparameters) for one in self.candidates]
+        if all(one == settings[0] for one in settings):
+            return settings[0]
+        return {"by_target": settings}
+
+    @property
+    def fitness(self) -> float:
+        """The fitness; the mean over the targets where each has its own candidate."""
+        return float(np.mean([one.fitness for one in self.candidates]))
+
+    @property
+    def loss(self) -> float:
+        """The loss; the mean over the targets where each has its own candidate."""
+        return float(np.mean([one.loss for one in self.candidates]))
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a method answers, of the right size and type, and not trusted beyond that.
+
+    Attributes
+    ----------
+    equations
+        One a target; none where the task asks for none.
+    predictions
+        What the method predicts on the test inputs, shaped like the targets; None where it could
+        not be asked, as it ran out of time, or as only its record is there.
+    recorded
+        Its metrics where only its record is there.
+    """
+
+    equations: tuple[str, ...] = ()
+    predictions: NDArray[Any] | None = field(default=None, repr=False)
+    recorded: Mapping[str, Value] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The scores of an answer.
+
+    Attributes
+    ----------
+    metrics
+        By name; None where the scorer could not decide, which is never the method's fault.  What
+        an answer does not have is left out: a trajectory that breaks off has no R2.
+    notes
+        Remarks on the answer, by topic: ``missing`` terms.
+    """
+
+    metrics: Mapping[str, Value]
+    notes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class PlottedAnswer:
+    """An answer as plots need it: method, number (sets colour and dashes), and what is recorded."""
+
+    method: str
+    number: int
+    equations: tuple[str, ...]
+    metrics: Mapping[str, Value]
+
+
+@dataclass(frozen=True)
+class Plots:
+    """The plots of a system."""
+
+    html: str = ""
+    """Figures; empty where there are none."""
+    note: str = ""
+    """Why there are none, where the reader can do something about it."""
+
+
+@dataclass
+class PlotBudget:
+    """How many evaluations of right-hand sides the plots of a page may still take.
+
+    A limit in seconds would give other pages for the same records.
+    """
+
+    evaluations: int
 
 
 class Source(ABC, Generic[D]):
@@ -50,26 +338,26 @@ class Source(ABC, Generic[D]):
 
     @abstractmethod
     def names(self) -> Sequence[str]:
-        """Give the names of all datasets, in the order in which they are run."""
+        """Return the names of all datasets, in the order in which they are run."""
 
     @abstractmethod
     def title(self, name: str) -> str:
-        """Say in a few words what the dataset is."""
+        """Return in a few words what the dataset is."""
 
     def notes(self, name: str) -> Sequence[str]:  # noqa: ARG002 - most have none
-        """Give what the dataset's own file says of its data that a reader of scores should know."""
+        """Return remarks of the dataset's own file that a reader of scores should know."""
         return ()
 
     def background(self, name: str) -> Background:  # noqa: ARG002 - of most nothing is known
-        """Give what people know of a dataset beside its data, for prompts that may tell it."""
+        """Return what people know of a dataset besides its data, for prompts that may use it."""
         return Background()
 
-    def at_hand(self, name: str, options: Mapping[str, Any]) -> bool:  # noqa: ARG002 - of most all are
-        """Tell whether a dataset is loaded in a moment: its arrays are there, or soon made."""
+    def is_cached(self, name: str, options: Mapping[str, Any]) -> bool:  # noqa: ARG002 - most are
+        """Whether a dataset loads in a moment: its arrays are there, or quickly made."""
         return True
 
     def groups(self) -> Mapping[str, Sequence[str]]:
-        """Give the names by which several datasets can be asked for at once."""
+        """Return the names by which several datasets can be asked for at once."""
         return {}
 
     @abstractmethod
@@ -108,8 +396,8 @@ class DataType(ABC, Generic[D, T]):
 
     Attributes
     ----------
-    say
-        Told, in a line of text, how the making of data that takes long goes on.
+    on_progress
+        Called with a line of text while data are made that take long.
     """
 
     name: ClassVar[str]
@@ -126,22 +414,22 @@ class DataType(ABC, Generic[D, T]):
     snr_levels: ClassVar[bool] = True
     """Whether its data have noise levels in dB."""
     scorer_version: ClassVar[int] = 1
-    """The version of all that makes scores of its answers, in every record's key: it is raised with
-    each change after which some answer scores otherwise (see CONTRIBUTING.md)."""
-    lawful: ClassVar[bool] = False
+    """The version of the scorer, in every record's key: it is raised with each change after which
+    some answer scores otherwise (see CONTRIBUTING.md)."""
+    has_exact_truth: ClassVar[bool] = False
     """Whether its data follow true equations exactly, which then are the best answers there are."""
     from_files: ClassVar[bool] = False
     """Whether its datasets follow from code, from the files in `systems` and at the user's path,
-    and from what is asked for, and nothing else: then what they are known by is remembered."""
-    draws: ClassVar[bool] = False
-    """Whether it has `pictures`."""
+    and from the options, and nothing else: then their fingerprints are remembered."""
+    has_plots: ClassVar[bool] = False
+    """Whether it has `plots`."""
     derivative: ClassVar[str] = "d"
     """The letter of derivatives on left-hand sides, such as that of the target ``u0_t``."""
 
     def __init__(self, systems: Path, cache: Path) -> None:
         self.systems = systems
         self.cache = cache
-        self.say: Callable[[str], None] = _say_nothing
+        self.on_progress: Callable[[str], None] = lambda _: None
 
     @abstractmethod
     def source(self, path: Path | None = None) -> Source[D]:
@@ -153,10 +441,10 @@ class DataType(ABC, Generic[D, T]):
             If there is nothing at `path` that this data type can read.
         """
 
-    def asked(
+    def expand_options(
         self, names: Sequence[str], given: Mapping[str, Any]
     ) -> list[tuple[str, Mapping[str, Any]]]:
-        """Name the datasets that options make of those named, each with what the job keeps of them.
+        """Return the datasets that options make of those named, each with its job's options.
 
         Parameters
         ----------
@@ -174,19 +462,19 @@ class DataType(ABC, Generic[D, T]):
 
     @abstractmethod
     def task(self, dataset: D, view: str, protocol: Protocol) -> T:
-        """Cut a dataset by the protocol's rules and show it in one of the `views`."""
+        """Split a dataset by the protocol's rules, in one of the `views`."""
 
-    def parts(self, task: T, tuning: str) -> tuple[Part, Part]:
-        """Give the data of the first fit, and those that candidates are compared on."""
+    def fit_and_validation(self, task: T, tuning: str) -> tuple[Split, Split]:
+        """Return the data of the first fit, and those that candidates are compared on."""
         return (task.train, task.validation) if tuning == "grid" else (task.refit, task.refit)
 
-    def judged_by(self, task: T) -> tuple[str, ...]:  # noqa: ARG002 - of most always the same
-        """Name the metrics that any answer to a task has, whether there is one or not."""
+    def metric_names(self, task: T) -> tuple[str, ...]:  # noqa: ARG002 - of most always the same
+        """Return the names of the metrics that apply to a task."""
         return tuple(spec.name for spec in self.metrics)
 
     @abstractmethod
-    def read_answer(self, task: T, raw: RawAnswer) -> Answer:
-        """Read an answer, and check it against itself.
+    def read_answer(self, task: T, answer: Answer) -> Answer:
+        """Parse and check an answer, and return it with what `score` needs.
 
         Raises
         ------
@@ -195,49 +483,49 @@ class DataType(ABC, Generic[D, T]):
         """
 
     @abstractmethod
-    def judge(self, task: T, answer: Answer) -> Scores:
-        """Score an answer by the metrics that `judged_by` names.
+    def score(self, task: T, answer: Answer) -> Scores:
+        """Score an answer that was read, by the metrics that `metric_names` returns.
 
         The scores depend on task and answer alone, never on how fast the machine is.
         """
 
     def primary_score(self, task: T, answer: Answer) -> Value:
-        """Give an answer's score by the primary metric alone; None where it has none.
+        """Return the score by the primary metric alone; None where there is none.
 
         Raises
         ------
         AnswerError
-            If nothing in it may be scored.
+            If nothing in the answer may be scored.
         """
-        return self.judge(task, answer).metrics.get(self.metrics[0].name)
+        return self.score(task, answer).metrics.get(self.metrics[0].name)
 
     @abstractmethod
-    def weigh(self, task: T, part: Part, candidate: Proposal) -> Offer:
-        """Read a candidate and compare it with the targets of a part.
+    def evaluate_candidate(self, task: T, data: Split, candidate: Candidate) -> ScoredCandidate:
+        """Read a candidate and compare it with the targets of a split.
 
         Raises
         ------
         AnswerError
-            If it cannot win; says why.
+            If it is not valid; says why.
         """
 
-    def select(self, task: T, offers: Sequence[Offer]) -> Choice | None:
-        """Choose the fittest of the best at each complexity; None where there is none.
+    def select(self, task: T, candidates: Sequence[ScoredCandidate]) -> Selection | None:
+        """Select the fittest of the best at each complexity; None where there is none.
 
-        Where the candidates are for one target each, one is chosen for every target.
+        Where the candidates are for one target each, one is selected for every target.
         """
-        return chosen(offers, len(task.targets), _fittest)
+        return select_per_target(candidates, len(task.targets), _fittest_of_front)
 
     def compares_equations(self, task: T) -> bool:  # noqa: ARG002 - of most always the same
-        """Tell whether candidates are weighed without what they predict."""
+        """Whether candidates are evaluated without their predictions."""
         return False
 
-    def pictures(self, dataset: D, answers: Sequence[Shown], room: Room) -> Drawn:  # noqa: ARG002
-        """Draw a system on clean data, and what answers make of it."""
-        return Drawn()
+    def plots(self, dataset: D, answers: Sequence[PlottedAnswer], budget: PlotBudget) -> Plots:  # noqa: ARG002
+        """Plot a system on clean data, with some answers."""
+        return Plots()
 
     def files(self, dataset: D) -> Iterable[tuple[str, Callable[[IO[bytes]], None]]]:
-        """Give the files of a dataset in upstream's layout: their paths, and what writes each.
+        """Return the files of a dataset in upstream's layout: their paths, and what writes each.
 
         Raises
         ------
@@ -255,7 +543,7 @@ class DataType(ABC, Generic[D, T]):
         protocol: Protocol = Protocol.STRICT,
         options: Mapping[str, Any] = NO_OPTIONS,
     ) -> int:
-        """Write all datasets below `out` in upstream's layout; give the number of files.
+        """Write all datasets below `out` in upstream's layout; return the number of files.
 
         Parameters
         ----------
@@ -279,7 +567,7 @@ class DataType(ABC, Generic[D, T]):
                 f"{self.name} has no noisy files.", f"Options of its runs: {own}." if own else ""
             )
         source, count = self.source(), 0
-        for name, kept in self.asked(list(source.names()), options):
+        for name, kept in self.expand_options(list(source.names()), options):
             for snr_db in (None, *SNR_LEVELS_DB) if with_noise else (None,):
                 dataset = source.load(
                     name, snr_db=snr_db, seed=seed, protocol=protocol, options=kept
@@ -289,10 +577,23 @@ class DataType(ABC, Generic[D, T]):
                     count += 1
         return count
 
-    def warm(self) -> None:
-        """Begin, in the background, to load what judging takes long to load."""
+    def preload(self) -> None:
+        """Begin, in the background, to load what scoring takes long to load."""
 
 
-def _fittest(group: Sequence[Offer]) -> Offer | None:
-    kept = best_by_complexity([o.loss for o in group], [o.complexity for o in group])
-    return max((group[index] for index in kept), key=lambda o: o.fitness, default=None)
+def select_per_target(
+    candidates: Sequence[ScoredCandidate],
+    targets: int,
+    best: Callable[[Sequence[ScoredCandidate]], ScoredCandidate | None],
+) -> Selection | None:
+    """Select one candidate for all targets, or one for each where they are for one target each."""
+    whole = [one for one in candidates if one.candidate.target is None]
+    by_target = ([c for c in candidates if c.candidate.target == k] for k in range(targets))
+    selected = [best(group) for group in ([whole] if whole else by_target)]
+    found = tuple(one for one in selected if one is not None)
+    return Selection(found) if found and len(found) == len(selected) else None
+
+
+def _fittest_of_front(candidates: Sequence[ScoredCandidate]) -> ScoredCandidate | None:
+    kept = best_by_complexity([o.loss for o in candidates], [o.complexity for o in candidates])
+    return max((candidates[index] for index in kept), key=lambda o: o.fitness, default=None)

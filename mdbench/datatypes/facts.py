@@ -12,13 +12,68 @@ import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from mdbench.errors import UsageError, did_you_mean
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from mdbench.datatypes.seam.questions import Option
+__all__ = ["Option", "TypeFacts", "names_in"]
 
-__all__ = ["TypeFacts", "names_in"]
+
+@dataclass(frozen=True)
+class Option:
+    """An option of a run that one data type has, and others may not have.
+
+    It is declared once: the command line, the help, the job's key, its record and study files take
+    it from here.
+
+    Attributes
+    ----------
+    name
+        As it is typed, such as ``--target-noise``.
+    help
+        What it does, in a line.
+    metavar
+        What is shown for its value; empty for an option without one, whose value is ``True``.
+    parse
+        Makes the value, which JSON can hold, of the text that was typed.  Raises `UsageError`.
+    views
+        The methods' views that it goes with; empty for all.
+    changes_system
+        Whether it makes another problem of the dataset, so that its value stands behind the
+        dataset's name wherever answers are compared; else it is a limit of the method.
+    is_fold
+        Whether each value is a part of the same problem, such as a fold: the answers to all parts
+        are merged as those of several seeds are.
+    method_key
+        The key of ``method.toml`` that gives its value where none was typed; empty for none.
+    """
+
+    name: str
+    help: str = ""
+    metavar: str = "VALUE"
+    parse: Callable[[str], Any] = str
+    views: tuple[str, ...] = ()
+    changes_system: bool = True
+    is_fold: bool = False
+    method_key: str = ""
+
+    @property
+    def key(self) -> str:
+        """The name in specifications and records: ``target_noise``."""
+        return self.name.removeprefix("--").replace("-", "_")
+
+    @classmethod
+    def choice(cls, name: str, values: Sequence[str], help_: str) -> Option:
+        """Declare an option whose value is one of a few words."""
+
+        def parse(text: str) -> str:
+            if text not in values:
+                raise UsageError(f"{name} is {text!r}.", did_you_mean(text, values))
+            return text
+
+        return cls(name, help_, "|".join(values), parse)
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ from mdbench.language_models.views import prompt_view
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from mdbench.datatypes.seam.questions import Background, Task
+    from mdbench.datatypes.base import Background, Task
     from mdbench.language_models.views import PromptView
 
 __all__ = ["PROBES", "Probed", "Probes", "Subject", "closest", "probe"]

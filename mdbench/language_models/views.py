@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from mdbench.datatypes.seam.questions import Background, Part, Task
+    from mdbench.datatypes.base import Background, Split, Task
 
     Array = NDArray[np.float64]
 
@@ -96,7 +96,7 @@ class PromptView:
     description: str | None = None
     plain: bool = False
 
-    def told(self, part: Part) -> Part:
+    def told(self, part: Split) -> Split:
         """Put the columns of a part into the order in which they are told."""
         inputs = dict(part.inputs)
         if _TABLE in inputs and self.order != tuple(range(len(self.order))):

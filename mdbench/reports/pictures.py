@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mdbench.data.columns import OwnNames
-from mdbench.datatypes.seam.pictures import Drawn, Room, Shown
+from mdbench.datatypes.base import PlotBudget, Plots, PlottedAnswer
 from mdbench.errors import MdbenchError
 from mdbench.protocols import Protocol
 from mdbench.reports.entries import best_first
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Draw", "Pictures"]
 
-Draw: TypeAlias = Callable[[Sequence[Result], Mapping[str, int]], Drawn]
+Draw: TypeAlias = Callable[[Sequence[Result], Mapping[str, int]], Plots]
 """Draws a system, given its results and the methods' numbers."""
 
 MOST_DRAWN = 3
@@ -43,11 +43,11 @@ class Pictures:
 
     def __init__(self, find: Callable[[str], DataType[Any, Any] | None]) -> None:
         self.find = find
-        self.room = Room(ALL_EVALUATIONS)
+        self.budget = PlotBudget(ALL_EVALUATIONS)
         self._kinds: dict[str, DataType[Any, Any] | None] = {}
         self._sources: dict[tuple[str, str | None], Source[Any] | None] = {}
 
-    def draw(self, results: Sequence[Result], numbers: Mapping[str, int]) -> Drawn:
+    def draw(self, results: Sequence[Result], numbers: Mapping[str, int]) -> Plots:
         """Draw the system that results are of.
 
         Parameters
@@ -61,23 +61,23 @@ class Pictures:
         if first.data_type not in self._kinds:
             self._kinds[first.data_type] = self.find(first.data_type)
         kind = self._kinds[first.data_type]
-        if kind is None or not kind.draws:
-            return Drawn()
+        if kind is None or not kind.has_plots:
+            return Plots()
         source = self._source(kind, first.dataset_path)
         if source is None or first.dataset not in source.names():
-            return Drawn()
-        if not source.at_hand(first.dataset, first.options):
-            return Drawn(note=_command(kind, first.options))
+            return Plots()
+        if not source.is_cached(first.dataset, first.options):
+            return Plots(note=_command(kind, first.options))
         try:
             dataset = source.load(
                 first.dataset, snr_db=None, seed=0, protocol=Protocol.STRICT, options=first.options
             )
             if first.dataset_path and _changed(results, dataset.fingerprint):
-                return Drawn(note=f"No picture, as {first.dataset_path} has changed since.")
+                return Plots(note=f"No picture, as {first.dataset_path} has changed since.")
             answers = _best(results, kind.metrics, numbers)
-            return kind.pictures(dataset, answers, self.room)
+            return kind.plots(dataset, answers, self.budget)
         except MdbenchError as error:
-            return Drawn(note=f"No picture: {error.message}")
+            return Plots(note=f"No picture: {error.message}")
 
     def _source(self, kind: DataType[Any, Any], path: str | None) -> Source[Any] | None:
         place = kind.name, path
@@ -91,7 +91,7 @@ class Pictures:
 def _command(kind: DataType[Any, Any], options: Mapping[str, Any]) -> str:
     words = [f"mdbench data --data-type {kind.name} --out DIR"]
     for option in kind.options:
-        if option.asks and option.key in options:
+        if option.changes_system and option.key in options:
             words += [option.name, str(options[option.key])] if option.metavar else [option.name]
     return (
         "No picture, as its arrays are not on this machine. Those of all systems are made, in some "
@@ -101,7 +101,7 @@ def _command(kind: DataType[Any, Any], options: Mapping[str, Any]) -> str:
 
 def _best(
     results: Sequence[Result], specs: Sequence[MetricSpec], numbers: Mapping[str, int]
-) -> list[Shown]:
+) -> list[PlottedAnswer]:
     """Choose who is drawn, by strict answers on clean data; who is told the truth need not be."""
     best: dict[str, Result] = {}
     for one in results:
@@ -109,7 +109,7 @@ def _best(
             best.setdefault(one.algorithm, one)
     told = [one for one in best.values() if one.truth is None or one.equations != one.truth]
     return [
-        Shown(
+        PlottedAnswer(
             one.algorithm,
             numbers[one.algorithm],
             OwnNames(one.names).all_internal(one.equations or ()),

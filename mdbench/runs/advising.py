@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mdbench.datatypes.base import Answer
 from mdbench.datatypes.equations.data_checks import Advising
-from mdbench.datatypes.seam.answers import RawAnswer
 from mdbench.errors import AnswerError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mdbench.datatypes.base import DataType
-    from mdbench.datatypes.seam.questions import Dataset
+    from mdbench.datatypes.base import Dataset, DataType
     from mdbench.protocols import Protocol
     from mdbench.runs.plan import Plan
 
@@ -68,10 +67,10 @@ def constant_score(
         with np.errstate(all="ignore"):
             task = kind.task(dataset, view, protocol)
             targets = task.refit.targets
-            if not task.equations or targets.dtype.kind != "f":
+            if not task.has_equations or targets.dtype.kind != "f":
                 return None
             means = np.mean(targets.reshape(-1, targets.shape[-1]), axis=0)
-            answer = kind.read_answer(task, RawAnswer(tuple(repr(float(mean)) for mean in means)))
+            answer = kind.read_answer(task, Answer(tuple(repr(float(mean)) for mean in means)))
             score = kind.primary_score(task, answer)
     except (AnswerError, UsageError):
         return None

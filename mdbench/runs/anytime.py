@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from mdbench.datatypes.seam.answers import RawAnswer
+from mdbench.datatypes.base import Answer
 from mdbench.errors import AnswerError
 from mdbench.records import ANSWERED, ScoreSoFar
 from mdbench.runs.scoring import MISTAKES
@@ -12,9 +12,7 @@ from mdbench.runs.scoring import MISTAKES
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mdbench.datatypes.base import DataType
-    from mdbench.datatypes.seam.answers import Offer, Scores
-    from mdbench.datatypes.seam.questions import Task
+    from mdbench.datatypes.base import DataType, ScoredCandidate, Scores, Task
     from mdbench.metrics.spec import Value
     from mdbench.runs.outcome import Outcome
 
@@ -48,7 +46,7 @@ def scores_so_far(
         return ()
     final = scores.metrics.get(data_type.metrics[0].name)
     answered = timeout_s if outcome.answered_s is None else outcome.answered_s
-    offers = sorted(outcome.offers, key=lambda offer: offer.candidate.heard_s)
+    offers = sorted(outcome.offers, key=lambda offer: offer.candidate.arrived_s)
     found = []
     last, known = 0, False
     score: Value = None
@@ -57,7 +55,7 @@ def scores_so_far(
         if answered <= limit or share == SHARES[-1]:
             found.append(ScoreSoFar(share=share, score=final))
             continue
-        there = sum(offer.candidate.heard_s <= limit for offer in offers)
+        there = sum(offer.candidate.arrived_s <= limit for offer in offers)
         if there > last:
             last = there
             known, score = _best(data_type, task, offers[:there])
@@ -67,14 +65,14 @@ def scores_so_far(
 
 
 def _best(
-    data_type: DataType[Any, Any], task: Task[Any], offers: Sequence[Offer]
+    data_type: DataType[Any, Any], task: Task[Any], offers: Sequence[ScoredCandidate]
 ) -> tuple[bool, Value]:
     """Tell whether one of some candidates can be scored, and the score of what would be chosen."""
     choice = data_type.select(task, sorted(offers, key=lambda offer: offer.candidate.index))
-    if choice is None or not task.equations:
+    if choice is None or not task.has_equations:
         return False, None
     try:
-        answer = data_type.read_answer(task, RawAnswer(choice.equations))
+        answer = data_type.read_answer(task, Answer(choice.equations))
         return True, data_type.primary_score(task, answer)
     except (AnswerError, *MISTAKES):
         return False, None

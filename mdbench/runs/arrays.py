@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from mdbench.datatypes.seam.questions import Part, Task
+    from mdbench.datatypes.base import Split, Task
 
 __all__ = ["HandoverError", "order_of_test", "read_predictions", "reordered", "write_arrays"]
 
@@ -49,7 +49,7 @@ def order_of_test(task: Task[Any], seed: int) -> NDArray[np.intp] | None:
     return np.random.default_rng([seed, *_ORDER]).permutation(len(task.test.targets))
 
 
-def reordered(part: Part, order: NDArray[np.intp] | None) -> Part:
+def reordered(part: Split, order: NDArray[np.intp] | None) -> Split:
     """Give the inputs of a part in an order."""
     if order is None:
         return part

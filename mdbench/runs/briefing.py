@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from mdbench.datatypes.seam.answers import Offer
+    from mdbench.datatypes.base import ScoredCandidate
     from mdbench.language_models.views import PromptView
 
 __all__ = ["Briefing", "curve"]
@@ -33,7 +33,7 @@ class Briefing:
     view: PromptView | None = None
 
 
-def curve(offers: Iterable[Offer]) -> tuple[tuple[int, float], ...] | None:
+def curve(offers: Iterable[ScoredCandidate]) -> tuple[tuple[int, float], ...] | None:
     """Say after how many calls of a language model the best loss was better than before.
 
     None where no candidate says after how many it was found.

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from mdbench.datatypes.base import DataType, Source
-    from mdbench.datatypes.seam.questions import Dataset, Task
+    from mdbench.datatypes.base import Dataset, DataType, Source, Task
     from mdbench.methods import Method
     from mdbench.runs.spec import JobSpec
     from mdbench.workspace import Workspace
@@ -54,14 +53,14 @@ class Inventory:
             place = self.workspace
             self._kinds[name] = datatypes.find(name, place.datasets / name, place.arrays / name)
             if self._say is not None:
-                self._kinds[name].say = self._say
+                self._kinds[name].on_progress = self._say
         return self._kinds[name]
 
     def listen(self, say: Callable[[str], None]) -> None:
         """Have somebody told how the making of data goes on."""
         self._say = say
         for kind in self._kinds.values():
-            kind.say = say
+            kind.on_progress = say
 
     def source(self, data_type: str, path: Path | None) -> Source[Any]:
         """Open the project's systems of a data type, or the user's data."""

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from mdbench.datatypes.seam.answers import Proposal
+from mdbench.datatypes.base import Candidate
 from mdbench.drawing.numbers import counted
 from mdbench.errors import AnswerError
 from mdbench.runs.scoring import MISTAKES
@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from mdbench.datatypes.base import DataType
-    from mdbench.datatypes.seam.answers import Choice, Offer
-    from mdbench.datatypes.seam.questions import Part, Task
+    from mdbench.datatypes.base import DataType, ScoredCandidate, Selection, Split, Task
     from mdbench.runtimes.protocol import CandidateItem
 
 __all__ = ["Proposals"]
@@ -45,15 +43,17 @@ class Proposals:
 
     data_type: DataType[Any, Any]
     task: Task[Any]
-    part: Part
-    predicted: Part
+    part: Split
+    predicted: Split
     clock: Callable[[], float] = lambda: 0.0
-    offers: list[Offer] = field(default_factory=list)
+    offers: list[ScoredCandidate] = field(default_factory=list)
     came: int = 0
     invalid: int = 0
     first_reason: str = ""
-    _heard: list[Proposal] = field(default_factory=list)
-    _weighed: dict[tuple[tuple[str, ...], int | None], Offer | str] = field(default_factory=dict)
+    _heard: list[Candidate] = field(default_factory=list)
+    _weighed: dict[tuple[tuple[str, ...], int | None], ScoredCandidate | str] = field(
+        default_factory=dict
+    )
 
     @property
     def by_equations(self) -> bool:
@@ -73,14 +73,14 @@ class Proposals:
     def hear(self, item: CandidateItem, predictions: NDArray[Any] | None) -> None:
         """Take one candidate, and what it predicts (of the right shape) where that is asked for."""
         targets = len(self.task.targets)
-        wanted = (targets if item.target is None else 1) if self.task.equations else 0
+        wanted = (targets if item.target is None else 1) if self.task.has_equations else 0
         if len(item.equations) != wanted:
             self.refuse([item], f"{counted(len(item.equations), 'equation')}; {wanted} expected")
         elif item.target is not None and item.target >= targets:
             self.refuse([item], f"target {item.target}; there are {targets}, counted from 0")
         else:
             self._heard.append(
-                Proposal(
+                Candidate(
                     self.came,
                     item.equations,
                     item.hyperparameters,
@@ -105,17 +105,17 @@ class Proposals:
             else:
                 self.offers.append(offer)
 
-    def choose(self) -> Choice | None:
+    def choose(self) -> Selection | None:
         """Let the data type choose among all that may win."""
         return self.data_type.select(self.task, self.offers)
 
-    def _weigh(self, candidate: Proposal) -> Offer | str:
+    def _weigh(self, candidate: Candidate) -> ScoredCandidate | str:
         """Weigh a candidate, or say why it cannot win; a grid often gives the same one again."""
         same = candidate.equations, candidate.target
         known = self._weighed.get(same) if self.by_equations else None
         if known is None:
             try:
-                known = self.data_type.weigh(self.task, self.part, candidate)
+                known = self.data_type.evaluate_candidate(self.task, self.part, candidate)
             except AnswerError as error:
                 known = error.message
             except MISTAKES as error:

@@ -16,7 +16,7 @@ from mdbench.settings import fingerprint
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from mdbench.datatypes.seam.questions import Dataset
+    from mdbench.datatypes.base import Dataset
     from mdbench.records import Record
     from mdbench.runs.catalog import Inventory
     from mdbench.runs.fingerprints import Facts

@@ -29,8 +29,7 @@ from mdbench.errors import DataError
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
-    from mdbench.datatypes.base import DataType
-    from mdbench.datatypes.seam.questions import Dataset
+    from mdbench.datatypes.base import Dataset, DataType
 
 __all__ = ["Facts", "Fingerprints", "context_of"]
 

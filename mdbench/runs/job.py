@@ -31,8 +31,7 @@ from mdbench.workspace import Workspace
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mdbench.datatypes.base import DataType
-    from mdbench.datatypes.seam.questions import Task
+    from mdbench.datatypes.base import DataType, Task
     from mdbench.language_models.views import PromptView
     from mdbench.methods import Method
     from mdbench.records import Record
@@ -108,7 +107,7 @@ def begin_job(one: Ready, slot: Slot) -> Callable[[], Record]:
         if outcome is None:
             with watch.stopped():  # made once and kept warm: not this job's time
                 prepared = slot.environments.get(method)
-                data_type.warm()
+                data_type.preload()
             outcome = _tried(one, task, slot, prepared, watch=watch, log=log)
             slot.environments.believe(method, outcome)
             if slot.fresh_rooms:

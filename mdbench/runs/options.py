@@ -17,7 +17,7 @@ from mdbench.protocols import Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from mdbench.datatypes.seam.questions import Option
+    from mdbench.datatypes.facts import Option
     from mdbench.records import Status
     from mdbench.runtimes.base import Level
 
@@ -180,7 +180,7 @@ def read_words(
     """
     known = {option.key: option for option in options}
     told = told_words(words, known.values(), of, beside)
-    return {key: text if text is True else known[key].read(text) for key, text in told.items()}
+    return {key: text if text is True else known[key].parse(text) for key, text in told.items()}
 
 
 def told_words(

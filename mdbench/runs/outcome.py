@@ -10,7 +10,7 @@ from mdbench.runtimes.usage import Costs
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mdbench.datatypes.seam.answers import Choice, Offer, RawAnswer
+    from mdbench.datatypes.base import Answer, ScoredCandidate, Selection
     from mdbench.language_models.conversation import ModelUse
     from mdbench.records import Status
 
@@ -53,12 +53,12 @@ class Outcome:
 
     status: Status
     reason: str = ""
-    raw: RawAnswer | None = None
+    raw: Answer | None = None
     late: str = ""
     hyperparameters: dict[str, Any] | None = None
-    choice: Choice | None = None
-    front: list[Offer] | None = None
-    offers: list[Offer] = field(default_factory=list)
+    choice: Selection | None = None
+    front: list[ScoredCandidate] | None = None
+    offers: list[ScoredCandidate] = field(default_factory=list)
     answered_s: float | None = None
     came: int = 0
     invalid: int = 0

@@ -145,7 +145,7 @@ def _jobs(options: RunOptions, inventory: Inventory) -> tuple[JobSpec, ...]:
         for method in chosen
         for snr_db in levels
         for seed in seeds
-        for name, kept in data_type.asked(names, _limits(method, data_type) | given)
+        for name, kept in data_type.expand_options(names, _limits(method, data_type) | given)
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from mdbench import __version__
 from mdbench.data.cache import write_whole
-from mdbench.datatypes.seam.questions import NO_OPTIONS
+from mdbench.datatypes.base import NO_OPTIONS
 from mdbench.errors import UsageError
 from mdbench.language_models.contamination import Probes, Subject, closest, probe
 from mdbench.language_models.conversation import Conversation

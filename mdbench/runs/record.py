@@ -33,9 +33,7 @@ from mdbench.records import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from mdbench.datatypes.base import DataType
-    from mdbench.datatypes.seam.answers import Offer
-    from mdbench.datatypes.seam.questions import Task
+    from mdbench.datatypes.base import DataType, ScoredCandidate, Task
     from mdbench.runs.due import Ready
     from mdbench.runs.outcome import Outcome
     from mdbench.runs.scoring import Judged
@@ -157,7 +155,7 @@ def scored(data_type: DataType[Any, Any], task: Task[Any], judged: Judged) -> di
         "reason": names.own(outcome.reason),
         "equations": None if judged.equations is None else names.all_own(judged.equations),
         "hyperparameters": outcome.hyperparameters if outcome.status in ANSWERED else None,
-        "judged_by": data_type.judged_by(task),
+        "judged_by": data_type.metric_names(task),
         "metrics": dict(judged.scores.metrics),
         "floor": task.dataset.floor,
         "notes": {n: names.all_own(told) for n, told in notes.items() if told},
@@ -197,7 +195,7 @@ def _details(runtime: Runtime, prepared: Prepared | None, outcome: Outcome) -> d
     return enforced | jobs | ({} if prepared is None else dict(prepared.details))
 
 
-def _front(offers: list[Offer], names: OwnNames) -> Iterable[FrontEntry]:
+def _front(offers: list[ScoredCandidate], names: OwnNames) -> Iterable[FrontEntry]:
     """Keep the best at each complexity that no simpler one beats, target by target."""
     for target in dict.fromkeys(offer.candidate.target for offer in offers):
         group = [offer for offer in offers if offer.candidate.target == target]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from joblib import Parallel, delayed, parallel_config
 
 from mdbench.data.columns import OwnNames
-from mdbench.datatypes.seam.answers import RawAnswer
+from mdbench.datatypes.base import Answer
 from mdbench.errors import MdbenchError
 from mdbench.protocols import Protocol
 from mdbench.records import ANSWERED, Status, key_of
@@ -25,8 +25,7 @@ from mdbench.runs.spec import JobSpec
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from mdbench.datatypes.base import DataType
-    from mdbench.datatypes.seam.questions import Task
+    from mdbench.datatypes.base import DataType, Task
     from mdbench.records import Record
     from mdbench.workspace import Workspace
 
@@ -153,7 +152,7 @@ def _judge(record: Record, data_type: DataType[Any, Any], task: Task[Any]) -> Ju
     raw = None
     if record.equations is not None:
         texts = OwnNames(task.dataset.names).all_internal(record.equations)
-        raw = RawAnswer(texts, recorded=record.metrics)
+        raw = Answer(texts, recorded=record.metrics)
     outcome = Outcome(record.status, record.reason, raw, hyperparameters=record.hyperparameters)
     return judged(data_type, task, outcome)
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from mdbench.datatypes.seam.answers import Scores
+from mdbench.datatypes.base import Scores
 from mdbench.errors import AnswerError
 from mdbench.records import ScoreSoFar, Status
 
 if TYPE_CHECKING:
-    from mdbench.datatypes.base import DataType
-    from mdbench.datatypes.seam.answers import Answer, RawAnswer
-    from mdbench.datatypes.seam.questions import Task
+    from mdbench.datatypes.base import Answer, DataType, Task
     from mdbench.runs.outcome import Outcome
 
 __all__ = ["MISTAKES", "Judged", "judged"]
@@ -49,7 +47,7 @@ def judged(data_type: DataType[Any, Any], task: Task[Any], outcome: Outcome) -> 
         return Judged(outcome, None, Scores({}))
     try:
         answer = _read(data_type, task, outcome.raw)
-        return Judged(outcome, answer.equations, _scores(data_type, task, answer))
+        return Judged(outcome, answer.equations or None, _scores(data_type, task, answer))
     except AnswerError as error:
         status, reason = Status.INVALID_OUTPUT, error.message
         if outcome.late:
@@ -58,7 +56,7 @@ def judged(data_type: DataType[Any, Any], task: Task[Any], outcome: Outcome) -> 
         return Judged(refused, None, Scores({}))
 
 
-def _read(data_type: DataType[Any, Any], task: Task[Any], raw: RawAnswer) -> Answer:
+def _read(data_type: DataType[Any, Any], task: Task[Any], raw: Answer) -> Answer:
     try:
         return data_type.read_answer(task, raw)
     except MISTAKES as error:
@@ -68,8 +66,8 @@ def _read(data_type: DataType[Any, Any], task: Task[Any], raw: RawAnswer) -> Ans
 
 def _scores(data_type: DataType[Any, Any], task: Task[Any], answer: Answer) -> Scores:
     try:
-        return data_type.judge(task, answer)
+        return data_type.score(task, answer)
     except MISTAKES as error:
-        undecided = dict.fromkeys(data_type.judged_by(task))
+        undecided = dict.fromkeys(data_type.metric_names(task))
         told = f"could not judge it: {type(error).__name__}: {error}"
         return Scores(undecided, {"scorer": [told]})

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import numpy as np
 
-from mdbench.datatypes.seam.answers import RawAnswer
+from mdbench.datatypes.base import Answer
 from mdbench.language_models.views import plain_view
 from mdbench.records import ANSWERED, Status
 from mdbench.runs.arrays import (
@@ -47,9 +47,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from mdbench.datatypes.base import DataType
-    from mdbench.datatypes.seam.answers import Choice
-    from mdbench.datatypes.seam.questions import Part, Task
+    from mdbench.datatypes.base import DataType, Selection, Split, Task
     from mdbench.methods import Method
     from mdbench.runs.spec import JobSpec
     from mdbench.runtimes.base import JobFolder, Worker
@@ -176,7 +174,7 @@ class Attempt:
         self._settings_failed = 0
         self._first_failure = ""
         tuning = method.spec.tuning
-        self._first, self._compared = data_type.parts(task, tuning)
+        self._first, self._compared = data_type.fit_and_validation(task, tuning)
         predicted = self._compared if tuning == "grid" else self._first
         self._proposals = Proposals(data_type, task, self._compared, predicted, self._clock)
         self._order = order_of_test(task, job.seed)
@@ -269,7 +267,7 @@ class Attempt:
         """Give the seconds of the job's time that are over; while it stands, none go by."""
         return self._job.timeout_s - (self._deadline - time.monotonic())
 
-    def _choose(self) -> Choice | None:
+    def _choose(self) -> Selection | None:
         """Weigh the candidates and pick the best; while the job stands, so does its clock."""
         with Standstill(self._worker) as standstill:
             self._proposals.weigh(_JUDGING_SECONDS, lambda: not self._worker.alive)
@@ -289,7 +287,7 @@ class Attempt:
                 view=spec.view,
                 variables=self._view.variables,
                 targets=self._view.targets,
-                equations=self._task.equations,
+                equations=self._task.has_equations,
                 compares=not self._proposals.by_equations,
                 tuning=spec.tuning,
                 hyperparameters=self._setting.fixed,
@@ -314,7 +312,7 @@ class Attempt:
         believed = 0.0 <= said <= ours <= said + max(_MOST_APART_S, _MOST_APART * ours)
         return said if believed else ours
 
-    def _save(self, file: str, part: Part, *, with_targets: bool) -> None:
+    def _save(self, file: str, part: Split, *, with_targets: bool) -> None:
         arrays = dict(self._view.told(part).inputs)
         if with_targets:
             arrays[part.target_name] = part.targets
@@ -444,7 +442,7 @@ class Attempt:
             predictions[self._order] = given
         return Outcome(
             Status.OK,
-            raw=RawAnswer(described.equations, predictions),
+            raw=Answer(described.equations, predictions),
             answered_s=self._clock(),
             fit_s=self._fit_s,
             predict_s=self._took(predicted.seconds),
@@ -454,12 +452,12 @@ class Attempt:
         """Take the best candidate for the answer of a job that ran out of time."""
         late = f"ran longer than {self._job.timeout_s:g} s"
         choice = self._choose()
-        if choice is None or not self._task.equations:
+        if choice is None or not self._task.has_equations:
             return Outcome(Status.TIMEOUT, late)
         return Outcome(
             Status.PARTIAL,
             f"{late}; scored from the best of {self._proposals.came} candidates",
-            raw=RawAnswer(choice.equations),
+            raw=Answer(choice.equations),
             late=late,
             hyperparameters=choice.hyperparameters,
             choice=choice,

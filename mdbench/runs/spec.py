@@ -44,7 +44,7 @@ from mdbench.runtimes.base import OUTPUT_MB, PROCESSES, Limits
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from mdbench.datatypes.seam.questions import Option
+    from mdbench.datatypes.facts import Option
     from mdbench.methods import MethodSpec
     from mdbench.records import Record, Status
     from mdbench.runtimes.base import Level
@@ -220,7 +220,7 @@ class JobSpec(Terms):
         asked = [
             _shown(option, self.options[option.key])
             for option in options
-            if option.asks and option.key in self.options
+            if option.changes_system and option.key in self.options
         ]
         return f"{self.dataset} ({', '.join(asked)})" if asked else self.dataset
 
@@ -229,7 +229,7 @@ class JobSpec(Terms):
         return ", ".join(
             _shown(option, self.options[option.key])
             for option in options
-            if option.parts and option.key in self.options
+            if option.is_fold and option.key in self.options
         )
 
     def key_parts(self) -> dict[str, str]:

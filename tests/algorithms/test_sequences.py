@@ -15,6 +15,7 @@ from house import ROOT, HereRuntime, Quiet, execute, imported
 
 from mdbench import datatypes
 from mdbench.authoring.check import check_method
+from mdbench.datatypes.base import Answer, Split
 from mdbench.datatypes.derivation.calculus import calculation
 from mdbench.datatypes.derivation.generation import generate
 from mdbench.datatypes.derivation.perturbations import (
@@ -24,8 +25,6 @@ from mdbench.datatypes.derivation.perturbations import (
 )
 from mdbench.datatypes.derivation.settings import GeneratorSettings
 from mdbench.datatypes.derivation.texts import texts, trees
-from mdbench.datatypes.seam.answers import RawAnswer
-from mdbench.datatypes.seam.questions import Part
 from mdbench.methods import load
 from mdbench.protocols import Protocol
 from mdbench.runs.plan import RunOptions, make_plan
@@ -36,7 +35,7 @@ from mdbench.workspace import Workspace
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from mdbench.datatypes.seam.questions import Task
+    from mdbench.datatypes.base import Task
 
 LIGHT = ("majority", "candidate_only", "tfidf_lr", "tagged_lr", "boosting", "replay")
 """Those whose packages the development environment has, too."""
@@ -56,7 +55,7 @@ def task(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return kind, {view: kind.task(dataset, view, Protocol.STRICT) for view in kind.views}
 
 
-def problem(part: Part, *, targets: bool = True) -> Problem:
+def problem(part: Split, *, targets: bool = True) -> Problem:
     arrays = dict(part.inputs) | ({"Y": part.targets} if targets else {})
     return Problem("sequence", ("sequence",), ("right",), arrays)
 
@@ -80,7 +79,7 @@ def _scores_of(name: str, task: Any) -> dict[str, float]:
         again = adapter.predict(problem(own.test, targets=False))
     assert predictions.shape == own.test.targets.shape
     assert np.array_equal(predictions, again)
-    return dict(kind.judge(own, kind.read_answer(own, RawAnswer((), predictions))).metrics)
+    return dict(kind.score(own, kind.read_answer(own, Answer((), predictions))).metrics)
 
 
 def test_replay_is_right_about_everything(task: Any) -> None:
@@ -145,7 +144,7 @@ def test_a_bag_of_words_is_not_enough(task: Any) -> None:
 def test_labels_that_are_none_are_refused(name: str, task: Any) -> None:
     _, tasks = task
     part = tasks[VIEWS.get(name, "sequence")].validation
-    wrong = Part(part.inputs, "Y", np.full_like(part.targets, np.nan))
+    wrong = Split(part.inputs, "Y", np.full_like(part.targets, np.nan))
     with imported(name) as module, pytest.raises(ValueError, match="labels"):
         module.Adapter(seed=0, threads=1).fit(problem(wrong))
 

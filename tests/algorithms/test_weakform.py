@@ -15,7 +15,7 @@ from fields import burgers, field_problem, spread, without_targets
 from house import ROOT, imported
 
 from mdbench import datatypes
-from mdbench.datatypes.seam.answers import Proposal
+from mdbench.datatypes.base import Candidate
 from mdbench.expressions import parse
 from mdbench.expressions.fidelity.compare import Verdict, compare
 from mdbench.protocols import Protocol
@@ -159,7 +159,7 @@ def test_known_fields_are_found_and_chosen(
     arrays = {**task.refit.inputs, "du": task.refit.targets}
     adapter = fitted(weakform, Problem("field", task.variables, task.targets, arrays))
     offers = [
-        kind.weigh(task, task.refit, Proposal(k, one.equations, {}, one.target))
+        kind.evaluate_candidate(task, task.refit, Candidate(k, one.equations, {}, one.target))
         for k, one in enumerate(adapter.candidates())
     ]
     choice = kind.select(task, offers)

@@ -15,9 +15,9 @@ import pytest
 import sympy
 from house import ROOT
 
+from mdbench.datatypes.base import Answer
 from mdbench.datatypes.ode import data_type as ode
 from mdbench.datatypes.pde import data_type as pde
-from mdbench.datatypes.seam.answers import RawAnswer
 from mdbench.datatypes.srsd import data_type as srsd
 from mdbench.errors import AnswerError
 from mdbench.protocols import Protocol
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from mdbench.datatypes.base import Dataset
     from mdbench.datatypes.equations.base import EquationType
-    from mdbench.datatypes.seam.questions import Dataset
 
 _DECIMAL = re.compile(r"(?<![\w.])(\d+\.\d*(?:e[-+]?\d+)?|\d+e[-+]?\d+)", re.IGNORECASE)
 _THIRDS, _SEVENTHS = r"(\g<0>/3 + 2*\g<0>/3)", r"(\g<0>/7 + 6*\g<0>/7)"
@@ -118,7 +118,7 @@ def test_a_law_of_physics(name: str, tmp_path: Path) -> None:
     others += IDENTITIES.get(name, ())
     assert len({law, *others}) >= 3
     for text in (law, *others):
-        values = data_type.read_answer(task, RawAnswer((text,))).values
+        values = data_type.read_answer(task, Answer((text,))).values
         np.testing.assert_array_equal(values, task.test.targets, err_msg=text)
         scores = data_type.errors(values, task.test.targets)
         assert (scores["nmse"], scores["r2"]) == (0.0, 1.0), text
@@ -155,7 +155,7 @@ def test_a_writing_that_no_double_holds_is_refused(
     refused = 0
     for text in texts:
         try:
-            asked.read_answer(task, RawAnswer((text,)))
+            asked.read_answer(task, Answer((text,)))
         except AnswerError as error:
             refused += "are not finite" in error.message
     assert refused
@@ -168,9 +168,9 @@ def score_as_the_truth(data_type: EquationType[Any], name: str) -> None:
     variables = [each for each in task.variables if any(each in law for law in dataset.truth)]
     others = [writings(law, variables, by_sympy=name not in TOO_LARGE) for law in dataset.truth]
     targets = task.test.targets
-    truth = data_type.read_answer(task, RawAnswer(dataset.truth)).values
+    truth = data_type.read_answer(task, Answer(dataset.truth)).values
     floor = data_type.errors(truth, targets)["nmse"]
     rounding = AT_REST.get(name, ROUNDING)
     for texts in zip(*others, strict=True):
-        values = data_type.read_answer(task, RawAnswer(tuple(texts))).values
+        values = data_type.read_answer(task, Answer(tuple(texts))).values
         assert data_type.errors(values, targets)["nmse"] <= 1.01 * floor + rounding, texts

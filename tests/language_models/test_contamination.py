@@ -11,7 +11,7 @@ from house import ROOT, workspace
 
 from mdbench.cli import main
 from mdbench.datatypes import find
-from mdbench.datatypes.seam.questions import Background
+from mdbench.datatypes.base import Background
 from mdbench.errors import RecordsError, UsageError
 from mdbench.language_models.contamination import PROBES, Probes, Subject, closest
 from mdbench.language_models.stub import Stub

@@ -11,8 +11,8 @@ from reporting import TEXTS, data
 
 from mdbench import datatypes
 from mdbench.data.npz import write_field, write_npz
+from mdbench.datatypes.base import Plots, PlottedAnswer
 from mdbench.datatypes.ode.data_type import Ode
-from mdbench.datatypes.seam.pictures import Drawn, Shown
 from mdbench.errors import MdbenchError
 from mdbench.protocols import Protocol
 from mdbench.reports.pictures import MOST_DRAWN, Pictures
@@ -29,7 +29,7 @@ TRUTH = ["0.25*u0_x + 0.5*u0_y + 0.5*(u0_xx + u0_yy)"]
 PLANE = "advection_diffusion_2d"
 
 
-def draw(cache: Path, *records: dict[str, Any]) -> Drawn:
+def draw(cache: Path, *records: dict[str, Any]) -> Plots:
     """Draw with arrays in a cache."""
 
     def find(name: str) -> DataType[Any, Any] | None:
@@ -99,9 +99,9 @@ def test_no_field_is_made_for_a_picture(tmp_path: Path) -> None:
 
 
 def test_of_other_data_there_is_nothing_to_say(tmp_path: Path) -> None:
-    assert draw(tmp_path, data("a", "nowhere")) == Drawn()
-    assert draw(tmp_path, data("a", "feynman-i.12.1", data_type="srsd")) == Drawn()
-    assert draw(tmp_path, data("a", "x", data_type="another")) == Drawn()
+    assert draw(tmp_path, data("a", "nowhere")) == Plots()
+    assert draw(tmp_path, data("a", "feynman-i.12.1", data_type="srsd")) == Plots()
+    assert draw(tmp_path, data("a", "x", data_type="another")) == Plots()
 
 
 @pytest.mark.parametrize("data_type", ["ode", "pde"])
@@ -119,25 +119,25 @@ def test_the_users_own_files_are_drawn_as_long_as_they_are_the_same(
     one["key_parts"] = {"dataset": own.fingerprint}
     assert "<figure" in draw(tmp_path, one).html
     one["key_parts"] = {"dataset": "0" * 64}
-    assert draw(tmp_path, one) == Drawn(note=f"No picture, as {file} has changed since.")
+    assert draw(tmp_path, one) == Plots(note=f"No picture, as {file} has changed since.")
     file.write_bytes(b"damaged")
     assert "cannot be read" in draw(tmp_path, one).note
     file.unlink()
-    assert draw(tmp_path, one) == Drawn()
+    assert draw(tmp_path, one) == Plots()
 
 
 def test_simulations_stop_when_all_have_had_their_share(tmp_path: Path) -> None:
     kind = datatypes.find("ode", ROOT / "datasets" / "ode", tmp_path / "ode")
     slow = Pictures(lambda _: kind)
-    slow.room.evaluations = 0
+    slow.budget.evaluations = 0
     found = slow.draw([Result.model_validate(circuit("a"))], NUMBERS)
     assert found.html.count('class="measured"') == 2
     assert "line thin" not in found.html
-    assert slow.room.evaluations == 0
-    slow.room.evaluations = 1
+    assert slow.budget.evaluations == 0
+    slow.budget.evaluations = 1
     found = slow.draw([Result.model_validate(circuit("a"))], NUMBERS)
     assert found.html.count("line thin") == 1
-    assert slow.room.evaluations < 0
+    assert slow.budget.evaluations < 0
 
 
 class Asked(Ode):
@@ -145,18 +145,18 @@ class Asked(Ode):
 
     name = "asked"
     metrics: ClassVar[Any] = TEXTS
-    draws = True
-    answers: ClassVar[list[Shown]] = []
+    has_plots = True
+    answers: ClassVar[list[PlottedAnswer]] = []
 
     def source(self, _path: Any = None) -> Any:
         load = SimpleNamespace(fingerprint="f")
         return SimpleNamespace(
-            names=lambda: ["text"], at_hand=lambda *_: True, load=lambda *_, **__: load
+            names=lambda: ["text"], is_cached=lambda *_: True, load=lambda *_, **__: load
         )
 
-    def pictures(self, _dataset: Any, answers: Any, _room: Any) -> Drawn:
+    def plots(self, _dataset: Any, answers: Any, _room: Any) -> Plots:
         self.answers[:] = answers
-        return Drawn("<figure></figure>")
+        return Plots("<figure></figure>")
 
 
 def test_any_data_type_is_asked_to_draw_its_best_answers(tmp_path: Path) -> None:
@@ -171,4 +171,4 @@ def test_any_data_type_is_asked_to_draw_its_best_answers(tmp_path: Path) -> None
     results.append(text("e", 1.0, protocol="published"))
     assert Pictures(lambda _: kind).draw(results, NUMBERS).html == "<figure></figure>"
     assert [one.method for one in kind.answers] == ["c", "a", "d"]
-    assert kind.answers[0] == Shown("c", 2, (), {"accuracy": 0.75})
+    assert kind.answers[0] == PlottedAnswer("c", 2, (), {"accuracy": 0.75})

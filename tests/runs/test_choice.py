@@ -9,7 +9,7 @@ import pytest
 from house import ROOT
 
 from mdbench.datatypes import find
-from mdbench.datatypes.seam.answers import Choice, Offer, Proposal
+from mdbench.datatypes.base import Candidate, ScoredCandidate, Selection
 from mdbench.protocols import Protocol
 from mdbench.runs.choice import Proposals
 from mdbench.runtimes.protocol import CandidateItem
@@ -33,7 +33,7 @@ def proposals(ode: DataType[Any, Any], protocol: Protocol = Protocol.STRICT) -> 
     source = ode.source()
     data = source.load("lotka-volterra-simple", snr_db=None, seed=0, protocol=protocol)
     task = ode.task(data, "table", protocol)
-    fitted, compared = ode.parts(task, "grid")
+    fitted, compared = ode.fit_and_validation(task, "grid")
     assert compared is task.validation
     assert fitted is task.train
     return Proposals(ode, task, compared, compared)
@@ -64,14 +64,14 @@ def test_a_mistake_in_weighing_costs_one_candidate(
     ode: DataType[Any, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     heard = proposals(ode)
-    weigh = type(ode).weigh
+    weigh = type(ode).evaluate_candidate
 
     def slip(self: Any, task: Any, part: Any, candidate: Any) -> Any:
         if candidate.equations[0] == "u0":
             raise OverflowError("out of range")
         return weigh(self, task, part, candidate)
 
-    monkeypatch.setattr(type(ode), "weigh", slip)
+    monkeypatch.setattr(type(ode), "evaluate_candidate", slip)
     heard.hear(item("u0", "u1"), None)
     heard.hear(item(*TRUTH), None)
     heard.weigh(60.0, never)
@@ -87,13 +87,13 @@ def test_the_first_of_equals_wins_and_is_weighed_once(
 ) -> None:
     heard = proposals(ode)
     weighed = []
-    weigh = type(ode).weigh
+    weigh = type(ode).evaluate_candidate
 
     def count(self: Any, task: Any, part: Any, candidate: Any) -> Any:
         weighed.append(candidate.index)
         return weigh(self, task, part, candidate)
 
-    monkeypatch.setattr(type(ode), "weigh", count)
+    monkeypatch.setattr(type(ode), "evaluate_candidate", count)
     for number in range(4):
         heard.hear(item(*TRUTH, number=number), None)
     heard.weigh(60.0, never)
@@ -126,10 +126,10 @@ def test_each_target_may_have_a_front_of_its_own(ode: DataType[Any, Any]) -> Non
 def test_settings_of_each_target_are_kept_where_they_differ() -> None:
     def chosen_of(*settings: dict[str, Any]) -> dict[str, Any]:
         offers = [
-            Offer(Proposal(place, ("u0",), given, place), 0.0, 1, 0.0)
+            ScoredCandidate(Candidate(place, ("u0",), given, place), 0.0, 1, 0.0)
             for place, given in enumerate(settings)
         ]
-        return Choice(tuple(offers)).hyperparameters
+        return Selection(tuple(offers)).hyperparameters
 
     assert chosen_of({"cost": 1}) == {"cost": 1}
     assert chosen_of({"cost": 1}, {"cost": 1}) == {"cost": 1}

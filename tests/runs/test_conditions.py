@@ -11,7 +11,7 @@ import pytest
 from house import HereRuntime, Quiet, add_method, execute, known, workspace
 
 from mdbench.backends.local import Threads
-from mdbench.datatypes.seam.answers import Offer, Proposal, RawAnswer, Scores
+from mdbench.datatypes.base import Answer, Candidate, ScoredCandidate, Scores
 from mdbench.records import Status
 from mdbench.reports.columns import APART, pooled
 from mdbench.reports.entries import Case, Entry
@@ -147,8 +147,10 @@ def task_of(place: Any, name: str) -> tuple[Any, Any]:
     return inventory.data_type("ode"), inventory.task(job, inventory.load(job))
 
 
-def offer(index: int, text: str, fitness: float, heard_s: float) -> Offer:
-    return Offer(Proposal(index, (text,), {}, None, None, heard_s), -fitness, 3, fitness)
+def offer(index: int, text: str, fitness: float, arrived_s: float) -> ScoredCandidate:
+    return ScoredCandidate(
+        Candidate(index, (text,), {}, None, None, arrived_s), -fitness, 3, fitness
+    )
 
 
 def test_scores_so_far_follow_what_had_come(tmp_path: Path) -> None:
@@ -181,5 +183,5 @@ def test_the_same_score_by_the_short_way(tmp_path: Path) -> None:
 
 
 def _same(record: Record, data_type: Any, task: Any) -> None:
-    answer = data_type.read_answer(task, RawAnswer(known(record.equations)))
+    answer = data_type.read_answer(task, Answer(known(record.equations)))
     assert data_type.primary_score(task, answer) == record.metrics[data_type.metrics[0].name]

@@ -45,8 +45,8 @@ from mdbench.runtimes import processes
 from mdbench.runtimes.environments.subprocesses import running
 
 if TYPE_CHECKING:
+    from mdbench.datatypes.base import Answer, Scores, Selection
     from mdbench.datatypes.equations.base import EquationTask
-    from mdbench.datatypes.seam.answers import Answer, Choice, Scores
     from mdbench.methods import Method
     from mdbench.runs.execute import Summary
     from mdbench.runs.outcome import Outcome
@@ -338,7 +338,7 @@ def test_reading_candidates_is_bounded_and_not_the_methods_time(
     weighed = []
     choose = session.Attempt._choose
 
-    def watched(self: session.Attempt) -> Choice | None:
+    def watched(self: session.Attempt) -> Selection | None:
         before, begin = self._deadline, time.monotonic()
         choice = choose(self)
         weighed.append((self._deadline - before, time.monotonic() - begin))
@@ -643,14 +643,14 @@ def test_a_record_is_made_while_the_next_job_runs(
             super().job_started(job)
 
     observer = Counting()
-    judge = Ode.judge
+    judge = Ode.score
 
     def patient(self: Ode, task: EquationTask[Any], answer: Answer) -> Scores:
         following = names.index(task.dataset.name) + 2
         assert wait_until(lambda: len(observer.started) >= min(following, len(names)))
         return judge(self, task, answer)
 
-    monkeypatch.setattr(Ode, "judge", patient)
+    monkeypatch.setattr(Ode, "score", patient)
     add_method(place, "zero")
     summary = run(place, "zero", datasets=names, observer=observer)
     assert ended_before == [0, 0, 1]  # never more than one waits for its record

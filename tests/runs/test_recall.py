@@ -16,7 +16,7 @@ from mdbench.runs.recall import Recall
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from mdbench.datatypes.seam.questions import Dataset
+    from mdbench.datatypes.base import Dataset
 
 
 @dataclass(frozen=True)

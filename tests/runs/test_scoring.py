@@ -7,15 +7,14 @@ import pytest
 from house import ROOT
 
 from mdbench.datatypes import find
-from mdbench.datatypes.seam.answers import RawAnswer
+from mdbench.datatypes.base import Answer
 from mdbench.protocols import Protocol
 from mdbench.records import Status
 from mdbench.runs.outcome import Outcome
 from mdbench.runs.scoring import judged
 
 if TYPE_CHECKING:
-    from mdbench.datatypes.base import DataType
-    from mdbench.datatypes.seam.questions import Task
+    from mdbench.datatypes.base import DataType, Task
 
 STRICT = Protocol.STRICT
 
@@ -29,7 +28,7 @@ def posed(tmp_path_factory: pytest.TempPathFactory) -> tuple[DataType[Any, Any],
 
 def test_an_answer_is_scored(posed: tuple[DataType[Any, Any], Task[Any]]) -> None:
     kind, task = posed
-    truth = RawAnswer(task.dataset.truth, task.test.targets)
+    truth = Answer(task.dataset.truth, task.test.targets)
     done = judged(kind, task, Outcome(Status.OK, raw=truth))
     assert (done.outcome.status, done.equations) == (Status.OK, task.dataset.truth)
     assert done.scores.metrics["identified"] == 1.0
@@ -39,7 +38,7 @@ def test_what_the_data_type_refuses_is_invalid(
     posed: tuple[DataType[Any, Any], Task[Any]],
 ) -> None:
     kind, task = posed
-    cheat = RawAnswer(("0",), task.test.targets)
+    cheat = Answer(("0",), task.test.targets)
     done = judged(kind, task, Outcome(Status.OK, raw=cheat))
     assert done.outcome.status is Status.INVALID_OUTPUT
     assert "contradict" in done.outcome.reason
@@ -66,7 +65,7 @@ def test_what_cannot_be_read_has_no_metric_in_any_record(
     for place in range(len(task.targets)):
         texts = ["1"] * len(task.targets)
         texts[place] = text.replace("u0", variable)
-        done = judged(kind, task, Outcome(Status.OK, raw=RawAnswer(tuple(texts))))
+        done = judged(kind, task, Outcome(Status.OK, raw=Answer(tuple(texts))))
         assert done.outcome.status is Status.INVALID_OUTPUT
         assert (done.equations, done.scores.metrics) == (None, {})
 
@@ -75,7 +74,7 @@ def test_the_best_guess_at_a_late_answer_may_be_none(
     posed: tuple[DataType[Any, Any], Task[Any]],
 ) -> None:
     kind, task = posed
-    late = Outcome(Status.PARTIAL, raw=RawAnswer(("log(-1 - u0**2)",)), late="ran longer than 1 s")
+    late = Outcome(Status.PARTIAL, raw=Answer(("log(-1 - u0**2)",)), late="ran longer than 1 s")
     done = judged(kind, task, late)
     assert done.outcome.status is Status.TIMEOUT
     assert done.outcome.reason.startswith("ran longer than 1 s; of its best candidate: ")
@@ -94,7 +93,7 @@ def test_a_scorer_that_fails_leaves_all_undecided(
     posed: tuple[DataType[Any, Any], Task[Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kind, task = posed
-    raw = RawAnswer(task.dataset.truth, task.test.targets)
+    raw = Answer(task.dataset.truth, task.test.targets)
 
     def fails(*_: object) -> None:
         raise np.linalg.LinAlgError("SVD did not converge")
@@ -102,7 +101,7 @@ def test_a_scorer_that_fails_leaves_all_undecided(
     monkeypatch.setattr(kind, "own_scores", fails)
     done = judged(kind, task, Outcome(Status.OK, raw=raw))
     assert (done.outcome.status, done.equations) == (Status.OK, task.dataset.truth)
-    assert set(done.scores.metrics) == set(kind.judged_by(task))
+    assert set(done.scores.metrics) == set(kind.metric_names(task))
     assert set(done.scores.metrics.values()) == {None}
     [told] = done.scores.notes["scorer"]
     assert "SVD did not converge" in told

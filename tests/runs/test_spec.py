@@ -14,7 +14,7 @@ from house import ROOT, HereRuntime, add_method, workspace
 
 from mdbench import datatypes
 from mdbench.cli import main
-from mdbench.datatypes.seam.questions import Option
+from mdbench.datatypes.facts import Option
 from mdbench.errors import UsageError
 from mdbench.protocols import Protocol
 from mdbench.records import Record, RecordStore
@@ -37,7 +37,7 @@ JOB = JobSpec(
 )
 OPTIONS = (
     Option("--variant"),
-    Option("--max-rows", asks=False),
+    Option("--max-rows", changes_system=False),
     Option("--dummy", metavar=""),
     Option("--never-given"),
 )
@@ -196,7 +196,7 @@ def test_a_new_field_is_declared_once() -> None:
 
 
 TOY = """
-from mdbench.datatypes.seam.questions import Option
+from mdbench.datatypes.facts import Option
 from mdbench.datatypes.ode.data_type import Ode
 
 class Toy(Ode):

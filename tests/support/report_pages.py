@@ -9,9 +9,9 @@ from reporting import boards
 
 from mdbench.data.field import Field
 from mdbench.data.trajectory import Trajectory
+from mdbench.datatypes.base import Plots
 from mdbench.datatypes.ode.plots import Found, trajectory_pictures
 from mdbench.datatypes.pde.plots import field_pictures
-from mdbench.datatypes.seam.pictures import Drawn
 from mdbench.reports.html import page
 from mdbench.reports.results import Result
 
@@ -24,12 +24,12 @@ def html(records: list[dict[str, Any]]) -> str:
     return page(results, boards(records), picture=drawn, derivatives={"ode": "∂"})
 
 
-def drawn(results: Sequence[Result], numbers: Mapping[str, int]) -> Drawn:
+def drawn(results: Sequence[Result], numbers: Mapping[str, int]) -> Plots:
     """Draw a trajectory, a line and planes of the first system, and say something of the second."""
     if results[0].dataset == "system 1":
-        return Drawn(note="No picture here.")
+        return Plots(note="No picture here.")
     if results[0].dataset != "system 0":
-        return Drawn()
+        return Plots()
     t, x = np.linspace(0, 1, 20), np.linspace(0, 1, 30)
     one = Trajectory(t, np.stack([t, t**2], axis=1))
     found = [Found("operon", numbers["operon"], "R² 0.990", [one.u[16:], one.u])]
@@ -38,4 +38,4 @@ def drawn(results: Sequence[Result], numbers: Mapping[str, int]) -> Drawn:
     plane = Field(t, {"x": x, "y": x}, np.stack([u] * 30), np.stack([u] * 30))
     pictures = trajectory_pictures("system 0", one, one, found)
     pictures += field_pictures(line, [("operon", "1.0e-3", ["1.1*u0"])])
-    return Drawn(pictures + field_pictures(plane, []))
+    return Plots(pictures + field_pictures(plane, []))

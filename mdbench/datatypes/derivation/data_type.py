@@ -20,7 +20,21 @@ import numpy as np
 import sympy
 
 from mdbench.data.cache import write_whole
-from mdbench.datatypes.base import DataType, Source
+from mdbench.datatypes.base import (
+    NO_OPTIONS,
+    Answer,
+    Candidate,
+    Dataset,
+    DataType,
+    PlotBudget,
+    Plots,
+    PlottedAnswer,
+    ScoredCandidate,
+    Scores,
+    Source,
+    Split,
+    Task,
+)
 from mdbench.datatypes.derivation.calculus import Calculation
 from mdbench.datatypes.derivation.facts import FACTS
 from mdbench.datatypes.derivation.labels import accuracy, f1
@@ -37,9 +51,6 @@ from mdbench.datatypes.derivation.perturbation_scores import (
 from mdbench.datatypes.derivation.records import authors_record, read_record
 from mdbench.datatypes.derivation.settings import GENERATORS, GeneratorSettings, read_settings
 from mdbench.datatypes.derivation.writing import symbol
-from mdbench.datatypes.seam.answers import Answer, Offer, Proposal, RawAnswer, Scores
-from mdbench.datatypes.seam.pictures import Drawn, Room, Shown
-from mdbench.datatypes.seam.questions import NO_OPTIONS, Dataset, Part, Task
 from mdbench.errors import AnswerError, DataError, UsageError, did_you_mean
 from mdbench.one_reader import READING
 
@@ -81,7 +92,7 @@ class Sequences(Dataset):
 class Labels(Answer):
     """For each sequence of the test whether the candidate is held for right."""
 
-    right: NDArray[np.bool_] = field(repr=False)
+    right: NDArray[np.bool_] = field(kw_only=True, repr=False)
 
 
 class DerivationType(DataType[Sequences, Task[Sequences]]):
@@ -99,7 +110,7 @@ class DerivationType(DataType[Sequences, Task[Sequences]]):
     metrics = specs()
     check_datasets = ("structured-2-tiny", "differentiate-tiny")
     snr_levels = False
-    draws = True
+    has_plots = True
 
     def source(self, path: Path | None = None) -> Source[Sequences]:
         """Open the project's configurations; or one of the user's, or a folder of them."""
@@ -116,14 +127,14 @@ class DerivationType(DataType[Sequences, Task[Sequences]]):
         if view not in self.views:
             raise UsageError(f"{self.name} has no view {view!r}.", did_you_mean(view, self.views))
 
-        def part(*splits: str) -> Part:
+        def part(*splits: str) -> Split:
             rows = [dataset.rows[split] for split in splits]
             inputs = {"X": np.array([text for each in rows for text in each.texts])}
             if view == "trees":
                 # Bytes: a quarter of the room, and JSON has nothing but ASCII.
                 inputs["trees"] = np.array([tree for each in rows for tree in each.trees], "S")
             labels = np.concatenate([each.labels for each in rows]).astype(np.float64)
-            return Part(inputs, "Y", labels[:, None])
+            return Split(inputs, "Y", labels[:, None])
 
         return Task(
             dataset,
@@ -135,11 +146,11 @@ class DerivationType(DataType[Sequences, Task[Sequences]]):
             part("validation"),
             part("train", "validation"),
             part("test"),
-            equations=False,
+            has_equations=False,
             any_order=True,
         )
 
-    def judged_by(self, task: Task[Sequences]) -> tuple[str, ...]:
+    def metric_names(self, task: Task[Sequences]) -> tuple[str, ...]:
         """Name the metrics of the sets that the task has."""
         own = sets_of(task.dataset.settings)
         return tuple(
@@ -148,34 +159,44 @@ class DerivationType(DataType[Sequences, Task[Sequences]]):
             if spec.name in OF_PAIRS or spec.name.partition("_")[0] in own
         )
 
-    def read_answer(self, task: Task[Sequences], raw: RawAnswer) -> Labels:  # noqa: ARG002
+    def read_answer(self, task: Task[Sequences], answer: Answer) -> Labels:  # noqa: ARG002
         """Take scores from 0 to 1, of which those from 0.5 on say: right."""
-        if raw.predictions is None:
+        if answer.predictions is None:
             raise AnswerError("there are no labels")
-        return Labels(None, _read(raw.predictions))
+        return Labels(right=_read(answer.predictions))
 
-    def judge(self, task: Task[Sequences], answer: Answer) -> Scores:
+    def score(self, task: Task[Sequences], answer: Answer) -> Scores:
         """Score labels set by set, pair by pair, and beside what the candidates alone tell."""
         if not isinstance(answer, Labels):
             raise TypeError("an answer of another data type")
         dataset = task.dataset
         found = scores(dataset.rows["test"], answer.right) | _leaks(dataset)
-        return Scores({name: found.get(name) for name in self.judged_by(task)})
+        return Scores({name: found.get(name) for name in self.metric_names(task)})
 
-    def weigh(self, task: Task[Sequences], part: Part, candidate: Proposal) -> Offer:  # noqa: ARG002
+    def evaluate_candidate(
+        self,
+        task: Task[Sequences],  # noqa: ARG002 - the split has all
+        data: Split,
+        candidate: Candidate,
+    ) -> ScoredCandidate:
         """Compare candidates by F1 on the validation data."""
         if candidate.predictions is None:
             raise AnswerError("there are no predictions")
-        score = f1(_read(candidate.predictions), part.targets[:, 0] > _THRESHOLD)
-        return Offer(candidate, 1 - score, 0, score)
+        score = f1(_read(candidate.predictions), data.targets[:, 0] > _THRESHOLD)
+        return ScoredCandidate(candidate, 1 - score, 0, score)
 
-    def pictures(self, dataset: Sequences, answers: Sequence[Shown], room: Room) -> Drawn:  # noqa: ARG002
+    def plots(
+        self,
+        dataset: Sequences,
+        answers: Sequence[PlottedAnswer],
+        budget: PlotBudget,  # noqa: ARG002 - nothing is evaluated
+    ) -> Plots:
         """Draw the first derivation of the test, who chose which candidate, and all sets."""
         from mdbench.datatypes.derivation.plots import derivation_pictures  # noqa: PLC0415 - reports alone
 
         example = read_record(_read_examples(dataset.file)["test"][0])
         lines, asked = _lines(example)
-        return Drawn(derivation_pictures(lines, asked, [_told(one) for one in answers]))
+        return Plots(derivation_pictures(lines, asked, [_told(one) for one in answers]))
 
     def files(self, dataset: Sequences) -> Iterable[tuple[str, Callable[[IO[bytes]], None]]]:
         """Give the examples as JSON lines: as documented, and in the keys of the authors."""
@@ -224,7 +245,7 @@ def _says(step: Step) -> str:
     return " ".join([step.op.replace("_", " "), *map(str, step.refs), *operand])
 
 
-def _told(one: Shown) -> Telling:
+def _told(one: PlottedAnswer) -> Telling:
     from mdbench.datatypes.derivation.plots import Telling  # noqa: PLC0415 - reports alone
 
     accuracy = {}
@@ -290,7 +311,7 @@ class _Configurations(Source[Sequences]):
     def title(self, name: str) -> str:
         return str(self._read(name)["title"])
 
-    def at_hand(self, name: str, options: Mapping[str, Any]) -> bool:  # noqa: ARG002 - none
+    def is_cached(self, name: str, options: Mapping[str, Any]) -> bool:  # noqa: ARG002 - none
         return (self._folder(name, self._settings(name)) / "rows.npz").exists()
 
     def _read(self, name: str) -> dict[str, Any]:
@@ -336,7 +357,7 @@ class _Configurations(Source[Sequences]):
         folder = self._folder(name, settings)
         arrays = _read_arrays(folder / "rows.npz")
         if arrays is None or not (folder / "examples.json.gz").exists():
-            self._kind.say(f"{name}: sequences are made, once")
+            self._kind.on_progress(f"{name}: sequences are made, once")
             self._make(name, settings, folder)
             arrays = _read_arrays(folder / "rows.npz")
         if arrays is None:
@@ -359,7 +380,7 @@ class _Configurations(Source[Sequences]):
 
     def _make(self, name: str, settings: GeneratorSettings, folder: Path) -> None:
         try:
-            made = make_all(settings, self._kind.say)
+            made = make_all(settings, self._kind.on_progress)
         except DataError as error:
             raise DataError(f"{name}: {error.message}", error.hint) from None
         arrays: dict[str, NDArray[Any]] = {}

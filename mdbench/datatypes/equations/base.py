@@ -9,11 +9,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
-from mdbench.datatypes.base import DataType
+from mdbench.datatypes.base import (
+    Answer,
+    Dataset,
+    DataType,
+    ScoredCandidate,
+    Scores,
+    Task,
+    select_per_target,
+)
 from mdbench.datatypes.equations.rest import at_rest
 from mdbench.datatypes.equations.terms import TERM_METRICS, beside_the_truth
-from mdbench.datatypes.seam.answers import Answer, Offer, Scores, chosen
-from mdbench.datatypes.seam.questions import Dataset, Task
 from mdbench.drawing.numbers import counted
 from mdbench.errors import AnswerError, EquationError
 from mdbench.expressions import Equation, parse
@@ -29,10 +35,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from mdbench.datatypes.base import Candidate, Selection, Split
     from mdbench.datatypes.equations.rest import Course
     from mdbench.datatypes.equations.selection import Evidence
-    from mdbench.datatypes.seam.answers import Choice, Proposal, RawAnswer
-    from mdbench.datatypes.seam.questions import Part
 
     Array = NDArray[np.float64]
 
@@ -102,14 +107,14 @@ D = TypeVar("D", bound=Dataset)
 
 @dataclass(frozen=True)
 class EquationAnswer(Answer):
-    """Equations that have been read.
+    """An answer whose equations have been parsed.
 
     Attributes
     ----------
-    texts
-        The same as `equations`.
-    read
+    parsed
         One a target.
+    compared
+        The equations as they are compared with the truth.
     values
         What is scored: the values of the equations on the test inputs, or under `published` what
         the method predicts there; shaped like the targets.
@@ -117,10 +122,10 @@ class EquationAnswer(Answer):
         Of the two; None where there are no predictions.
     """
 
-    texts: tuple[str, ...]
-    read: tuple[Equation, ...]
-    values: Array = field(repr=False)
-    agreement: float | None
+    parsed: tuple[Equation, ...] = field(kw_only=True)
+    compared: tuple[str, ...] = field(kw_only=True)
+    values: Array = field(kw_only=True, repr=False)
+    agreement: float | None = field(kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -150,21 +155,21 @@ class EquationType(DataType[D, EquationTask[D]]):
     """
 
     metrics: ClassVar[tuple[MetricSpec, ...]] = (NMSE, *TERM_METRICS, COMPLEXITY, AGREEMENT)
-    lawful = True
+    has_exact_truth = True
     of_equations: ClassVar[bool] = False
     """Whether candidates are compared by their equations under `published`, too."""
 
-    def parts(self, task: EquationTask[D], tuning: str) -> tuple[Part, Part]:
+    def fit_and_validation(self, task: EquationTask[D], tuning: str) -> tuple[Split, Split]:
         """Give the data of the first fit, and those that candidates are compared on.
 
         Under `strict` both are all that comes before the test: the rule of choice needs nothing
         held out, and a third more data find more equations (docs/selection.md).
         """
         if task.evidence is None:
-            return super().parts(task, tuning)
+            return super().fit_and_validation(task, tuning)
         return task.refit, task.refit
 
-    def read_answer(self, task: EquationTask[D], raw: RawAnswer) -> EquationAnswer:
+    def read_answer(self, task: EquationTask[D], answer: Answer) -> EquationAnswer:
         """Read the equations, evaluate them on the test inputs, and hold predictions against them.
 
         Raises
@@ -174,13 +179,13 @@ class EquationType(DataType[D, EquationTask[D]]):
             `strict`, the predictions contradict the equations.
         """
         strict = task.protocol is Protocol.STRICT
-        if len(raw.equations) != len(task.targets):
+        if len(answer.equations) != len(task.targets):
             raise AnswerError(
-                f"{counted(len(raw.equations), 'equation')}; {len(task.targets)} expected"
+                f"{counted(len(answer.equations), 'equation')}; {len(task.targets)} expected"
             )
-        read, _ = _read_and_counted(raw.equations, task.variables)
+        read, _ = _read_and_counted(answer.equations, task.variables)
         values = self.values(task, read)
-        predictions, known = raw.predictions, raw.recorded.get(AGREEMENT.name)
+        predictions, known = answer.predictions, answer.recorded.get(AGREEMENT.name)
         agrees = known if isinstance(known, float) else None
         if predictions is not None:
             _refuse_infinite(predictions, "predictions")
@@ -193,9 +198,15 @@ class EquationType(DataType[D, EquationTask[D]]):
                 f"{math.sqrt(agrees):.2g} of their root mean square; "
                 f"{math.sqrt(CONTRADICTION):g} is allowed"
             )
-        return EquationAnswer(raw.equations, raw.equations, read, scored, agrees)
+        return EquationAnswer(
+            answer.equations,
+            parsed=read,
+            compared=answer.equations,
+            values=scored,
+            agreement=agrees,
+        )
 
-    def judge(self, task: EquationTask[D], answer: Answer) -> Scores:
+    def score(self, task: EquationTask[D], answer: Answer) -> Scores:
         """Score the equations: errors, size, and how near they are to the truth.
 
         Raises
@@ -205,7 +216,7 @@ class EquationType(DataType[D, EquationTask[D]]):
         """
         assert isinstance(answer, EquationAnswer)  # noqa: S101 - of `read_answer`
         found, by_state = self._errors_of(task, answer)
-        found["complexity"] = sum(equation.complexity for equation in answer.read)
+        found["complexity"] = sum(equation.complexity for equation in answer.parsed)
         if answer.agreement is not None:
             found["agreement"] = answer.agreement
         notes: dict[str, Sequence[str]] = {}
@@ -218,11 +229,12 @@ class EquationType(DataType[D, EquationTask[D]]):
             if why := at_rest(course, targets, by_state, floors):
                 notes[RESTS] = [why]
         if task.dataset.truth is not None and self.has_terms(task):
-            beside = beside_the_truth(task.dataset.truth, answer.texts, task)
+            beside = beside_the_truth(task.dataset.truth, answer.compared, task)
             found |= beside.metrics
             notes |= beside.notes
         found |= self.own_scores(task, answer, found)
-        return Scores({name: found[name] for name in self.judged_by(task) if name in found}, notes)
+        metrics = {name: found[name] for name in self.metric_names(task) if name in found}
+        return Scores(metrics, notes)
 
     def primary_score(self, task: EquationTask[D], answer: Answer) -> Value:
         """Give the error alone: the comparison with the truth takes most of the time."""
@@ -240,10 +252,10 @@ class EquationType(DataType[D, EquationTask[D]]):
             found: dict[str, Value] = dict(self.errors(values, targets))
             return found, list(_by_state(values, targets))
         held_out = task.held_out
-        by_state = list(self._losses(task, answer.read, held_out, range(len(answer.read))))
+        by_state = list(self._losses(task, answer.parsed, held_out, range(len(answer.parsed))))
         return {NMSE.name: float(np.mean(by_state))}, by_state
 
-    def judged_by(self, task: EquationTask[D]) -> tuple[str, ...]:
+    def metric_names(self, task: EquationTask[D]) -> tuple[str, ...]:
         """Name the metrics of a task: without a truth there are none that need one."""
         left_out = set() if self.has_terms(task) else {spec.name for spec in TERM_METRICS}
         if task.protocol is Protocol.PUBLISHED or task.held_out is not None:
@@ -305,7 +317,9 @@ class EquationType(DataType[D, EquationTask[D]]):
         """Tell whether candidates are compared by their equations alone, as under `strict`."""
         return self.of_equations or task.protocol is Protocol.STRICT
 
-    def weigh(self, task: EquationTask[D], part: Part, candidate: Proposal) -> Offer:
+    def evaluate_candidate(
+        self, task: EquationTask[D], data: Split, candidate: Candidate
+    ) -> ScoredCandidate:
         """Compare a candidate's equations with the evidence.
 
         Under `published` they, or what it predicts, are compared with a part.
@@ -322,39 +336,41 @@ class EquationType(DataType[D, EquationTask[D]]):
         if task.evidence is not None:
             return self._held_against(task, task.evidence, candidate, read, complexity)
         if self.compares_equations(task) or candidate.predictions is None:
-            columns = part.columns
+            columns = data.columns
             found = [self.candidate_values(task, each, columns) for each in read]
             values = np.stack(found, axis=-1)
             _refuse_infinite(values, "values of the equations on the data of the choice")
         else:
             values = candidate.predictions
             _refuse_infinite(values, "predictions")
-        targets = part.targets
+        targets = data.targets
         if candidate.target is not None:
             targets = targets[..., candidate.target : candidate.target + 1]
         loss = self.loss(values.reshape(targets.shape), targets)
-        return Offer(candidate, loss, complexity, self.fitness(loss, complexity))
+        return ScoredCandidate(candidate, loss, complexity, self.fitness(loss, complexity))
 
-    def select(self, task: EquationTask[D], offers: Sequence[Offer]) -> Choice | None:
+    def select(
+        self, task: EquationTask[D], candidates: Sequence[ScoredCandidate]
+    ) -> Selection | None:
         """Choose the fittest; under `published` only of the best at each complexity."""
         if task.evidence is None:
-            return super().select(task, offers)
-        return chosen(offers, len(task.targets), _fittest)
+            return super().select(task, candidates)
+        return select_per_target(candidates, len(task.targets), _fittest)
 
     def _held_against(
         self,
         task: EquationTask[D],
         evidence: Evidence,
-        candidate: Proposal,
+        candidate: Candidate,
         read: Sequence[Equation],
         complexity: int,
-    ) -> Offer:
+    ) -> ScoredCandidate:
         """Weigh how well equations explain the evidence against what they are made of."""
         first = candidate.target
         targets = range(len(read)) if first is None else (first,)
         losses = np.array(list(self._losses(task, read, evidence, targets)))
         value = evidence.preference(losses, targets, read)
-        return Offer(candidate, float(np.mean(losses)), complexity, value)
+        return ScoredCandidate(candidate, float(np.mean(losses)), complexity, value)
 
     def _losses(
         self,
@@ -397,9 +413,9 @@ class Remembered(Mapping[str, "Array"]):
         return column
 
 
-def _fittest(offers: Sequence[Offer]) -> Offer | None:
-    """Give the fittest offer; of equals the simplest, and of those the first."""
-    return max(offers, key=lambda offer: (offer.fitness, -offer.complexity), default=None)
+def _fittest(candidates: Sequence[ScoredCandidate]) -> ScoredCandidate | None:
+    """Return the fittest candidate; of equals the simplest, and of those the first."""
+    return max(candidates, key=lambda one: (one.fitness, -one.complexity), default=None)
 
 
 def _scored(task: EquationTask[Any], values: Array) -> Array:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from mdbench.data.field import Field
     from mdbench.data.trajectory import Trajectory
+    from mdbench.datatypes.base import Dataset
     from mdbench.datatypes.real.problem import Measurements
-    from mdbench.datatypes.seam.questions import Dataset
 
     Array = NDArray[np.float64]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mdbench.datatypes.seam.questions import Option
+from mdbench.datatypes.facts import Option
 from mdbench.errors import UsageError
 from mdbench.protocols import Protocol
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mdbench.data.columns import MISSING
-from mdbench.datatypes.seam.questions import Option
+from mdbench.datatypes.facts import Option
 from mdbench.errors import UsageError
 
 __all__ = ["INPUTS", "MISSING_VALUES", "OWN_OPTIONS", "TRAJECTORY", "TRUTH"]
@@ -22,27 +22,27 @@ INPUTS = Option(
     "and not to be predicted.",
     "COL[,COL]",
     _labels,
-    asks=False,
+    changes_system=False,
 )
 TRAJECTORY = Option(
     "--trajectory",
     "The column of the user's files that tells several trajectories apart.",
     "COL",
-    asks=False,
+    changes_system=False,
 )
 MISSING_VALUES = Option(
     "--missing",
     "What to do about cells without a value: refuse them (the default), leave their lines out, or "
     "fill them on the straight line between those before and after.",
     "|".join(MISSING),
-    Option.choice("--missing", MISSING, "").read,
-    asks=False,
+    Option.choice("--missing", MISSING, "").parse,
+    changes_system=False,
 )
 TRUTH = Option(
     "--truth",
     "The true equations of the user's data, where they are known: \"prey = prey*(2 - hunter); "
     'hunter = hunter*(prey - 1)"; answers then have a verdict.',
     "EQUATIONS",
-    asks=False,
+    changes_system=False,
 )
 OWN_OPTIONS = (INPUTS, TRAJECTORY, MISSING_VALUES, TRUTH)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mdbench.datatypes.base import Scores
 from mdbench.datatypes.equations.unseen import without_unseen
-from mdbench.datatypes.seam.answers import Scores
 from mdbench.errors import EquationError
 from mdbench.expressions.fidelity.compare import Verdict, compare
 from mdbench.expressions.fidelity.contribution import negligible, used
@@ -19,7 +19,7 @@ from mdbench.metrics.spec import MetricSpec, flag
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from mdbench.datatypes.seam.questions import Task
+    from mdbench.datatypes.base import Task
     from mdbench.expressions.fidelity.compare import Term
     from mdbench.expressions.fidelity.verdict import Numerical, Structural
     from mdbench.metrics.spec import Value

@@ -16,7 +16,7 @@ from mdbench.data.noise import add_noise, add_published_noise
 from mdbench.data.npz import write_npz
 from mdbench.data.smoothing import smooth
 from mdbench.data.trajectory import Trajectory, named_columns, state_names
-from mdbench.datatypes.base import Source
+from mdbench.datatypes.base import NO_OPTIONS, Background, Dataset, Plots, Source
 from mdbench.datatypes.equations.base import (
     AGREEMENT,
     COMPLEXITY,
@@ -49,8 +49,6 @@ from mdbench.datatypes.ode.views import (
     rates,
     told_floor,
 )
-from mdbench.datatypes.seam.pictures import Drawn
-from mdbench.datatypes.seam.questions import NO_OPTIONS, Background, Dataset
 from mdbench.errors import DataError, UsageError, did_you_mean
 from mdbench.expressions import parse
 from mdbench.metrics.regression import nmse
@@ -63,10 +61,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from mdbench.datatypes.base import PlotBudget, PlottedAnswer
     from mdbench.datatypes.equations.base import EquationAnswer
     from mdbench.datatypes.ode.simulation import Simulated
     from mdbench.datatypes.ode.systems import OdeSystem
-    from mdbench.datatypes.seam.pictures import Room, Shown
 
     Array = NDArray[np.float64]
 
@@ -184,7 +182,7 @@ class Ode(EquationType[OdeDataset]):
     )
     check_datasets = ("rc-circuit", "harmonic-oscillator")
     options = FACTS.options
-    draws = True
+    has_plots = True
     advice = staticmethod(of_trajectory)
 
     def source(self, path: Path | None = None) -> Source[OdeDataset]:
@@ -262,14 +260,14 @@ class Ode(EquationType[OdeDataset]):
         test = part_of(view, [as_measured(given.rows(cut.test), true)])
         return make(train=train, validation=validation, refit=refit, test=test)
 
-    def warm(self) -> None:
+    def preload(self) -> None:
         """Let the solver be loaded while the first worker starts."""
         warm()
 
-    def judged_by(self, task: EquationTask[OdeDataset]) -> tuple[str, ...]:
+    def metric_names(self, task: EquationTask[OdeDataset]) -> tuple[str, ...]:
         """Name the metrics of a task: without a second trajectory there are none of it."""
         left_out = set() if task.dataset.unseen else {_UNSEEN.name, _R2_UNSEEN.name}
-        return tuple(name for name in super().judged_by(task) if name not in left_out)
+        return tuple(name for name in super().metric_names(task) if name not in left_out)
 
     def course(self, task: EquationTask[OdeDataset]) -> Course:
         """Say how the clean trajectories go on to the test."""
@@ -297,14 +295,14 @@ class Ode(EquationType[OdeDataset]):
         """
         dataset = task.dataset
         noisy = joined([named_columns(one) for one in held_out(dataset.given, task.protocol)])
-        values = np.stack([one.evaluate(noisy) for one in answer.read], axis=-1)
+        values = np.stack([one.evaluate(noisy) for one in answer.parsed], axis=-1)
         ways = [
-            (simulate(answer.texts, one.t, one.u, inputs=one.inputs), _TEST, _R2_TEST)
+            (simulate(answer.equations, one.t, one.u, inputs=one.inputs), _TEST, _R2_TEST)
             for one in held_out(dataset.clean, task.protocol)
         ]
         if dataset.unseen is not None:
             other = dataset.unseen()
-            ways.append((simulate(answer.texts, other.t, other.u), _UNSEEN, _R2_UNSEEN))
+            ways.append((simulate(answer.equations, other.t, other.u), _UNSEEN, _R2_UNSEEN))
         scores: dict[str, Value] = {}
         if np.isfinite(values).all():
             scores[PUBLISHED_NMSE.name] = nmse(values, task.test.targets)
@@ -319,7 +317,9 @@ class Ode(EquationType[OdeDataset]):
         ended = ends[0] if ends else Ending.WHOLE
         return scores | {_ENDED.name: None if ended is Ending.LATE else ended.value}
 
-    def pictures(self, dataset: OdeDataset, answers: Sequence[Shown], room: Room) -> Drawn:
+    def plots(
+        self, dataset: OdeDataset, answers: Sequence[PlottedAnswer], budget: PlotBudget
+    ) -> Plots:
         """Draw the trajectories, and over them what answers make of them."""
         from mdbench.datatypes.ode.plots import Found, follow, trajectory_pictures  # noqa: PLC0415
         from mdbench.drawing.numbers import rounded  # noqa: PLC0415 - only reports need it
@@ -328,8 +328,8 @@ class Ode(EquationType[OdeDataset]):
         seen = every[0]
         found = []
         for one in answers:
-            ways, used = follow(one.equations, seen, unseen, room.evaluations)
-            room.evaluations -= used
+            ways, used = follow(one.equations, seen, unseen, budget.evaluations)
+            budget.evaluations -= used
             known = (one.metrics.get(name) for name in ("r2_test", "r2_unseen"))
             r2 = [rounded(value, 3) for value in known if isinstance(value, int | float)]
             if any(states is not None for states in ways):
@@ -340,7 +340,7 @@ class Ode(EquationType[OdeDataset]):
         drawn = trajectory_pictures(
             f"{dataset.name}{of}", seen, unseen, found, titles=dataset.titles, measured=measured
         )
-        return Drawn(drawn)
+        return Plots(drawn)
 
     def files(self, dataset: OdeDataset) -> Iterable[tuple[str, Callable[[IO[bytes]], None]]]:
         """Give the NPZ file of a system in MDBench's layout, ``NAME/NAME_snr_40.npz``."""

@@ -10,8 +10,8 @@ from mdbench.data import splits
 from mdbench.data.derivatives import time_derivative
 from mdbench.data.smoothing import FEWEST_SAMPLES, smooth
 from mdbench.data.trajectory import Trajectory, named_columns, state_names
+from mdbench.datatypes.base import Split
 from mdbench.datatypes.equations.selection import Increments
-from mdbench.datatypes.seam.questions import Part
 from mdbench.expressions import parse
 from mdbench.metrics.regression import nmse
 from mdbench.protocols import Protocol
@@ -40,7 +40,7 @@ __all__ = [
 
 
 class ShownSamples(NamedTuple):
-    """Some samples of one trajectory, as methods are shown them: see `Part`."""
+    """Some samples of one trajectory, as methods are shown them: see `Split`."""
 
     t: Array
     u: Array
@@ -89,7 +89,7 @@ def as_measured(series: Trajectory, du: Array) -> ShownSamples:
     return ShownSamples(series.t, series.u, du, series.u, series.inputs)
 
 
-def part_of(view: str, pieces: Sequence[ShownSamples]) -> Part:
+def part_of(view: str, pieces: Sequence[ShownSamples]) -> Split:
     """Show samples of one trajectory, or of several one after the other, in a view."""
     t, u, du, measured = (
         np.ascontiguousarray(np.concatenate([one[place] for one in pieces])) for place in range(4)
@@ -100,14 +100,14 @@ def part_of(view: str, pieces: Sequence[ShownSamples]) -> Part:
     columns = named_columns(Trajectory(t, u, inputs=inputs))
     if view == "table":
         x = u if inputs is None else np.concatenate([u, inputs], axis=1)
-        return Part({"X": np.ascontiguousarray(x)}, "Y", du, columns)
+        return Split({"X": np.ascontiguousarray(x)}, "Y", du, columns)
     arrays = {"t": t, "u": u, "measured": measured}
     if inputs is not None:
         arrays["inputs"] = np.ascontiguousarray(inputs)
     if len(pieces) > 1:
         lengths = [len(one.t) for one in pieces]
         arrays["trajectory"] = np.repeat(np.arange(float(len(pieces))), lengths)
-    return Part(arrays, "du", du, columns)
+    return Split(arrays, "du", du, columns)
 
 
 def joined(columns: Sequence[Mapping[str, Array]]) -> dict[str, Array]:

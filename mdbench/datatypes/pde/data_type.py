@@ -16,7 +16,7 @@ from mdbench.data.features import feature_names, unsupported
 from mdbench.data.field_files import FIELD_ENDINGS, FIELD_HINT, read_field_file, refuse_tables
 from mdbench.data.noise import add_noise, add_published_noise
 from mdbench.data.npz import read_field, write_field
-from mdbench.datatypes.base import Source
+from mdbench.datatypes.base import NO_OPTIONS, Plots, Source
 from mdbench.datatypes.equations.base import (
     AGREEMENT,
     COMPLEXITY,
@@ -48,8 +48,6 @@ from mdbench.datatypes.pde.tasks import (
     strict_parts,
     variables_of,
 )
-from mdbench.datatypes.seam.pictures import Drawn
-from mdbench.datatypes.seam.questions import NO_OPTIONS
 from mdbench.errors import DataError, UsageError, did_you_mean
 from mdbench.metrics.regression import nmse
 from mdbench.metrics.spec import MetricSpec, Value
@@ -62,9 +60,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from mdbench.data.field import Field
+    from mdbench.datatypes.base import PlotBudget, PlottedAnswer
     from mdbench.datatypes.equations.base import EquationAnswer
     from mdbench.datatypes.pde.systems import PdeSystem
-    from mdbench.datatypes.seam.pictures import Room, Shown
 
     Array = NDArray[np.float64]
 
@@ -95,7 +93,7 @@ class Pde(EquationType[PdeDataset]):
     from_files = True
     views = FACTS.views
     check_datasets = ("burgers", "navier_stokes_channel")
-    draws = True
+    has_plots = True
     derivative = "∂"
     metrics = (NMSE, PUBLISHED_NMSE, *TERM_METRICS, _RESIDUAL, COMPLEXITY, AGREEMENT)
     options = FACTS.options
@@ -180,24 +178,24 @@ class Pde(EquationType[PdeDataset]):
             return {}
         needed = Remembered(columns)
         try:
-            values = np.stack([one.evaluate(needed) for one in answer.read], axis=-1)
+            values = np.stack([one.evaluate(needed) for one in answer.parsed], axis=-1)
         except KeyError:
             return {}
         if not np.isfinite(values).all():
             return {}
         return {(PUBLISHED_NMSE if strict else _RESIDUAL).name: nmse(values, targets)}
 
-    def judged_by(self, task: EquationTask[PdeDataset]) -> tuple[str, ...]:
+    def metric_names(self, task: EquationTask[PdeDataset]) -> tuple[str, ...]:
         """Name the metrics of a task: the residual is the score itself under `strict`."""
         left_out = {_RESIDUAL.name} if task.protocol is Protocol.STRICT else set()
-        return tuple(name for name in super().judged_by(task) if name not in left_out)
+        return tuple(name for name in super().metric_names(task) if name not in left_out)
 
-    def pictures(
+    def plots(
         self,
         dataset: PdeDataset,
-        answers: Sequence[Shown],
-        room: Room,  # noqa: ARG002 - nothing is integrated
-    ) -> Drawn:
+        answers: Sequence[PlottedAnswer],
+        budget: PlotBudget,  # noqa: ARG002 - nothing is integrated
+    ) -> Plots:
         """Draw the clean field, and what the truth and answers miss of its change in time."""
         from mdbench.datatypes.pde.plots import field_pictures  # noqa: PLC0415 - only reports need it
         from mdbench.drawing.numbers import scientific  # noqa: PLC0415
@@ -207,7 +205,7 @@ class Pde(EquationType[PdeDataset]):
             residual = one.metrics.get("residual", one.metrics.get("nmse"))
             number = residual if isinstance(residual, int | float) else None
             found.append((one.method, scientific(number), one.equations))
-        return Drawn(field_pictures(dataset.clean, found, dataset.states))
+        return Plots(field_pictures(dataset.clean, found, dataset.states))
 
     def files(self, dataset: PdeDataset) -> Iterable[tuple[str, Callable[[IO[bytes]], None]]]:
         """Give the NPZ file of a system in MDBench's layout, ``NAME/NAME_snr_40.npz``."""
@@ -260,7 +258,7 @@ class _PdeSystems(Source[PdeDataset]):
     def notes(self, name: str) -> Sequence[str]:
         return named(name, self.systems).notes
 
-    def at_hand(self, name: str, options: Mapping[str, Any]) -> bool:
+    def is_cached(self, name: str, options: Mapping[str, Any]) -> bool:
         made = (named(name, self._variant(each, options)) for each in Protocol)
         return any(self._path(each, released=_released(options)).is_file() for each in made)
 
@@ -320,7 +318,7 @@ class _PdeSystems(Source[PdeDataset]):
         # Finite elements take a second to import, which data that are there can do without.
         from mdbench.datatypes.pde.generators import make_fields  # noqa: PLC0415
 
-        progress = _ProgressLine(system.name, self._kind.say)
+        progress = _ProgressLine(system.name, self._kind.on_progress)
         return make_fields(
             system,
             self._alike(system),
@@ -434,7 +432,7 @@ class _ShortAxes:
             return
         self._told.add(name)
         for order, reason in unsupported(clean).items():
-            self._kind.say(f"{name}: no feature {order}: {reason}")
+            self._kind.on_progress(f"{name}: no feature {order}: {reason}")
 
 
 class _ProgressLine:

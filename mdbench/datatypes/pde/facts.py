@@ -7,8 +7,7 @@ import re
 from mdbench.datatypes.equations.derivatives import DERIVATIVES
 from mdbench.datatypes.equations.files import by_number
 from mdbench.datatypes.equations.own_options import TRUTH
-from mdbench.datatypes.facts import TypeFacts
-from mdbench.datatypes.seam.questions import Option
+from mdbench.datatypes.facts import Option, TypeFacts
 from mdbench.errors import UsageError
 
 __all__ = ["FACTS"]
@@ -33,9 +32,9 @@ FACTS = TypeFacts(
             "--max-rows",
             "Train on N samples at most, drawn by the seed.",
             metavar="N",
-            read=_whole_number,
+            parse=_whole_number,
             views=("table", "field"),
-            asks=False,
+            changes_system=False,
             method_key="max_rows",
         ),
         TRUTH,

@@ -11,9 +11,9 @@ from mdbench.data import splits
 from mdbench.data.derivatives import one_sided_nodes, time_derivative
 from mdbench.data.features import FieldColumns, feature_names, published_columns
 from mdbench.data.smoothing import FEWEST_SAMPLES
+from mdbench.datatypes.base import Dataset, Split
 from mdbench.datatypes.equations.base import Remembered
 from mdbench.datatypes.pde.weak_form import SmoothedField, WeakWindows, smoothed_field
-from mdbench.datatypes.seam.questions import Dataset, Part
 from mdbench.expressions import parse
 from mdbench.metrics.regression import nmse
 from mdbench.protocols import Protocol
@@ -118,8 +118,8 @@ class StrictParts(NamedTuple):
         See `Task`.
     """
 
-    given: Part
-    test: Part
+    given: Split
+    test: Split
     evidence: Evidence
     held_out: Evidence | None
     scored: NDArray[np.intp]
@@ -169,14 +169,16 @@ def _between(whole: Field, times: slice) -> Field:
     return replace(whole, t=whole.t[times].copy(), u=cut[0], du=cut[1])
 
 
-def published_parts(dataset: PdeDataset, view: str, rows: Rows) -> tuple[Part, Part, Part, Part]:
+def published_parts(
+    dataset: PdeDataset, view: str, rows: Rows
+) -> tuple[Split, Split, Split, Split]:
     """Cut a field by time, and differentiate all of it in time before."""
     given, clean = dataset.given, dataset.clean
     cut = splits.published(len(given.t))
     du = _du(given.t, given.u[..., dataset.states], slice(None))
     test_du = _du(given.t, clean.u, cut.test) if clean.du is None else clean.du[..., cut.test, :]
 
-    def make(times: slice, du: Array, rows: Rows | None) -> Part:
+    def make(times: slice, du: Array, rows: Rows | None) -> Split:
         shown = replace(_between(given, times), du=None)
         return _part(dataset, view, shown, Protocol.PUBLISHED, du=du, rows=rows)
 
@@ -240,7 +242,7 @@ def _part(
     du: Array,
     rows: Rows | None,
     measured: Array | None = None,
-) -> Part:
+) -> Split:
     columns = _columns(replace(shown, du=None), dataset.explicit, protocol)
     picked = None if rows is None else rows.of(du[..., 0].size)
     if view == "table":
@@ -252,10 +254,10 @@ def _part(
         inputs["measured"] = np.ascontiguousarray(measured)
     if picked is not None:
         inputs["rows"] = picked.astype(np.float64)
-    return Part(inputs, "du", np.ascontiguousarray(du), Remembered(columns))
+    return Split(inputs, "du", np.ascontiguousarray(du), Remembered(columns))
 
 
-def _table(columns: Mapping[str, Array], du: Array, picked: NDArray[np.intp] | None) -> Part:
+def _table(columns: Mapping[str, Array], du: Array, picked: NDArray[np.intp] | None) -> Split:
     """Make rows of a field: those that are picked, or all in C order of (x, ..., t)."""
     targets = du.reshape(-1, du.shape[-1])
     chosen: NDArray[np.intp] | slice = slice(None) if picked is None else picked
@@ -265,12 +267,12 @@ def _table(columns: Mapping[str, Array], du: Array, picked: NDArray[np.intp] | N
     for row, name in zip(table, columns, strict=True):
         row[:] = columns[name].reshape(-1)[chosen]
     X = np.ascontiguousarray(table.T)
-    return Part({"X": X}, "Y", targets, {name: X[:, i] for i, name in enumerate(columns)})
+    return Split({"X": X}, "Y", targets, {name: X[:, i] for i, name in enumerate(columns)})
 
 
 def published_table(
     dataset: PdeDataset, rows: Rows
-) -> tuple[tuple[str, ...], tuple[Part, Part, Part, Part]]:
+) -> tuple[tuple[str, ...], tuple[Split, Split, Split, Split]]:
     """Make a table of the whole field and cut it by rows, which is along space."""
     columns = published_columns(dataset.given)
     du = _du(dataset.given.t, dataset.given.u[..., dataset.states], slice(None))
@@ -279,7 +281,7 @@ def published_table(
     target = target[..., dataset.states]
     cut = splits.published(du[..., 0].size)
 
-    def part(where: slice, values: Array, rows: Rows | None) -> Part:
+    def part(where: slice, values: Array, rows: Rows | None) -> Split:
         flat = {name: column.reshape(-1)[where] for name, column in columns.items()}
         targets = values.reshape(-1, values.shape[-1])[where]
         return _table(flat, targets, None if rows is None else rows.of(len(targets)))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mdbench.datatypes.base import Source
+from mdbench.datatypes.base import NO_OPTIONS, Background, Dataset, Plots, Source, Split
 from mdbench.datatypes.equations.base import AGREEMENT, COMPLEXITY, EquationTask, EquationType
 from mdbench.datatypes.equations.data_checks import of_table
 from mdbench.datatypes.equations.selection import NoisyRows
@@ -18,8 +18,6 @@ from mdbench.datatypes.real.dimensions import consistent, dimension_of, si_expon
 from mdbench.datatypes.real.facts import FACTS
 from mdbench.datatypes.real.folds import folds
 from mdbench.datatypes.real.problem import Measurements, read_measurements
-from mdbench.datatypes.seam.pictures import Drawn
-from mdbench.datatypes.seam.questions import NO_OPTIONS, Background, Dataset, Part
 from mdbench.errors import DataError, EquationError, UsageError, did_you_mean
 from mdbench.expressions import parse
 from mdbench.expressions.fidelity.skeleton import same_skeleton
@@ -32,8 +30,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from mdbench.datatypes.base import PlotBudget, PlottedAnswer
     from mdbench.datatypes.equations.base import EquationAnswer
-    from mdbench.datatypes.seam.pictures import Room, Shown
 
     Array = NDArray[np.float64]
 
@@ -138,11 +136,11 @@ class Real(EquationType[RealDataset]):
         AGREEMENT,
     )
     check_datasets = ("kepler", "danwood")
-    lawful = False  # a law that people found is a reference, and rows are not exact
+    has_exact_truth = False  # a law that people found is a reference, and rows are not exact
     options = FACTS.options
     snr_levels = False
     of_equations = True
-    draws = True
+    has_plots = True
     advice = staticmethod(of_table)
 
     def __init__(self, systems: Path, cache: Path) -> None:
@@ -155,7 +153,7 @@ class Real(EquationType[RealDataset]):
         self._opened.insert(0, opened)
         return opened
 
-    def asked(
+    def expand_options(
         self, names: Sequence[str], given: Mapping[str, Any]
     ) -> list[tuple[str, Mapping[str, Any]]]:
         """Make a job of each fold of each table, which one of the sources has."""
@@ -187,10 +185,10 @@ class Real(EquationType[RealDataset]):
         table = dataset.table
         kept = np.setdiff1d(np.arange(len(table.y)), dataset.held_out)
 
-        def part(rows: NDArray[np.intp]) -> Part:
+        def part(rows: NDArray[np.intp]) -> Split:
             x = np.ascontiguousarray(table.x[rows])
             columns = {name: np.ascontiguousarray(x[:, i]) for i, name in enumerate(table.columns)}
-            return Part({"X": x}, "Y", np.ascontiguousarray(table.y[rows, None]), columns)
+            return Split({"X": x}, "Y", np.ascontiguousarray(table.y[rows, None]), columns)
 
         given = part(kept)
         variance = _variance(given.targets)
@@ -214,7 +212,7 @@ class Real(EquationType[RealDataset]):
         """Ask for terms and coefficients only where rows were made by the law."""
         return task.dataset.table.truth == "exact"
 
-    def judged_by(self, task: EquationTask[RealDataset]) -> tuple[str, ...]:
+    def metric_names(self, task: EquationTask[RealDataset]) -> tuple[str, ...]:
         """Name the metrics of a task by the kind of its truth; kinds are never pooled."""
         table = task.dataset.table
         left_out = {spec.name for kind, spec in _RECOVERED.items() if kind != table.truth}
@@ -222,7 +220,7 @@ class Real(EquationType[RealDataset]):
             left_out |= {spec.name for spec in _PARTS}
         if not _has_dimensions(table):
             left_out.add(_UNITS.name)
-        return tuple(name for name in super().judged_by(task) if name not in left_out)
+        return tuple(name for name in super().metric_names(task) if name not in left_out)
 
     def own_scores(
         self,
@@ -235,7 +233,7 @@ class Real(EquationType[RealDataset]):
         targets = task.test.targets
         score = _fvu(answer.values, targets, table)
         scores: dict[str, Value] = {_FVU.name: score}
-        [text] = answer.texts
+        [text] = answer.equations
         if _has_dimensions(table):
             scores[_UNITS.name] = float(consistent(text, table.units, table.unit))
         if dataset.floor is None or not dataset.laws:
@@ -244,7 +242,7 @@ class Real(EquationType[RealDataset]):
         known = found.get("identified") == 1
         same = True if known else _is_one_of(text, dataset.laws, table)
         largest = max(parse(law, table.columns).complexity for law in dataset.laws)
-        small = answer.read[0].complexity <= largest + NODES
+        small = answer.parsed[0].complexity <= largest + NODES
         recovered = None if same is None and as_good and small else bool(same and as_good and small)
         scores["matches_reference"] = float(as_good)
         scores["same_law"] = None if same is None else float(same)
@@ -260,16 +258,18 @@ class Real(EquationType[RealDataset]):
         """Compare values with targets under `published`."""
         return float(np.mean((values - targets) ** 2) / _variance(targets))
 
-    def pictures(self, dataset: RealDataset, answers: Sequence[Shown], room: Room) -> Drawn:
+    def plots(
+        self, dataset: RealDataset, answers: Sequence[PlottedAnswer], budget: PlotBudget
+    ) -> Plots:
         """Draw the rows, the reference, the answers, and what they are off."""
         from mdbench.datatypes.real.plots import POINTS, Curve, table_pictures  # noqa: PLC0415 - for reports
 
         table, found = dataset.table, []
         for one in answers:
-            if room.evaluations > 0 and len(one.equations) == 1:
-                room.evaluations -= POINTS + len(table.y)
+            if budget.evaluations > 0 and len(one.equations) == 1:
+                budget.evaluations -= POINTS + len(table.y)
                 found.append(Curve(one.method, one.number, one.equations[0]))
-        return Drawn(table_pictures(table, next(iter(dataset.laws), None), found))
+        return Plots(table_pictures(table, next(iter(dataset.laws), None), found))
 
 
 DATA_TYPE = Real

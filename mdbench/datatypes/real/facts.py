@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from mdbench.datatypes.facts import TypeFacts
-from mdbench.datatypes.seam.questions import Option
+from mdbench.datatypes.facts import Option, TypeFacts
 from mdbench.errors import UsageError
 
 __all__ = ["FACTS"]
@@ -26,9 +25,9 @@ FACTS = TypeFacts(
             "--fold",
             "Only these folds of each table; default: all, one after the other.",
             metavar="NUMBERS",
-            read=_fold_numbers,
-            asks=False,
-            parts=True,
+            parse=_fold_numbers,
+            changes_system=False,
+            is_fold=True,
         ),
     ),
     order=lambda name, _: (name,),

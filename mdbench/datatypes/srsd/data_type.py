@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from mdbench.datatypes.base import Source
+from mdbench.datatypes.base import NO_OPTIONS, Background, Dataset, Source, Split
 from mdbench.datatypes.equations.base import (
     AGREEMENT,
     COMPLEXITY,
@@ -21,7 +21,6 @@ from mdbench.datatypes.equations.base import (
 )
 from mdbench.datatypes.equations.selection import Ratios
 from mdbench.datatypes.equations.terms import TERM_METRICS
-from mdbench.datatypes.seam.questions import NO_OPTIONS, Background, Dataset, Part
 from mdbench.datatypes.srsd.facts import FACTS, by_difficulty, target_noise
 from mdbench.datatypes.srsd.laws import Spread, draw, read_problem
 from mdbench.errors import DataError, EquationError, UsageError, did_you_mean
@@ -201,7 +200,7 @@ class Srsd(EquationType[SrsdDataset]):
         """Open the 120 problems; or a problem file of the user's, or a folder of them."""
         return _Problems(self.systems if path is None else path)
 
-    def asked(
+    def expand_options(
         self, names: Sequence[str], given: Mapping[str, Any]
     ) -> list[tuple[str, Mapping[str, Any]]]:
         """Name the datasets with the variant, the columns and the noise; the names say it all."""
@@ -232,10 +231,10 @@ class Srsd(EquationType[SrsdDataset]):
         variables = tuple(dataset.domain)
         border = TRAINING + VALIDATION
 
-        def part(rows: slice) -> Part:
+        def part(rows: slice) -> Split:
             x = np.ascontiguousarray(dataset.x[rows])
             columns = {name: np.ascontiguousarray(x[:, i]) for i, name in enumerate(variables)}
-            return Part({"X": x}, "Y", np.ascontiguousarray(y[rows, None]), columns)
+            return Split({"X": x}, "Y", np.ascontiguousarray(y[rows, None]), columns)
 
         validation = part(slice(TRAINING, border))
         evidence = Ratios(validation.columns, np.array([_EXACT]), validation.targets)
@@ -253,7 +252,9 @@ class Srsd(EquationType[SrsdDataset]):
             evidence=None if protocol is Protocol.PUBLISHED else evidence,
         )
 
-    def parts(self, task: EquationTask[SrsdDataset], tuning: str) -> tuple[Part, Part]:
+    def fit_and_validation(
+        self, task: EquationTask[SrsdDataset], tuning: str
+    ) -> tuple[Split, Split]:
         """Give the data of the first fit, and those that candidates are compared on.
 
         A front, too, is fitted on the training rows and compared on those of the validation.
@@ -323,15 +324,15 @@ class Srsd(EquationType[SrsdDataset]):
         doubles = super().values(task, equations)
         return min(agreement(each, predictions) for each in (values, doubles))
 
-    def warm(self) -> None:
+    def preload(self) -> None:
         """Start the process in which SymPy works."""
         comparison.start()
 
-    def judged_by(self, task: EquationTask[SrsdDataset]) -> tuple[str, ...]:
+    def metric_names(self, task: EquationTask[SrsdDataset]) -> tuple[str, ...]:
         """Name the metrics of a task: without a truth there are none that need one."""
         symbolic = {spec.name for spec in _SYMBOLIC_METRICS}
         left_out = set() if task.dataset.truth is not None else symbolic
-        return tuple(name for name in super().judged_by(task) if name not in left_out)
+        return tuple(name for name in super().metric_names(task) if name not in left_out)
 
     def own_scores(
         self, task: EquationTask[SrsdDataset], answer: EquationAnswer, found: Mapping[str, Value]
@@ -343,7 +344,7 @@ class Srsd(EquationType[SrsdDataset]):
         """
         if task.dataset.truth is None:
             return {}
-        [truth], [equation] = task.dataset.truth, answer.texts
+        [truth], [equation] = task.dataset.truth, answer.equations
         domain = task.dataset.domain
         names, seconds = tuple(domain), SYMBOLIC_SECONDS
         scores: dict[str, Value] = {}

@@ -6,8 +6,7 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
-from mdbench.datatypes.facts import TypeFacts
-from mdbench.datatypes.seam.questions import Option
+from mdbench.datatypes.facts import Option, TypeFacts
 from mdbench.errors import UsageError
 
 if TYPE_CHECKING:
@@ -55,7 +54,7 @@ FACTS = TypeFacts(
             "Noise in the training targets, of this times their root mean square; several levels: "
             "0,0.01.",
             metavar="LEVELS",
-            read=lambda text: [target_noise(level) for level in text.split(",")],
+            parse=lambda text: [target_noise(level) for level in text.split(",")],
         ),
     ),
     order=by_difficulty,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mdbench.datatypes.base import Plots, Split
 from mdbench.datatypes.equations.base import (
     AGREEMENT,
     COMPLEXITY,
@@ -16,8 +17,6 @@ from mdbench.datatypes.equations.base import (
     EquationType,
 )
 from mdbench.datatypes.equations.terms import TERM_METRICS
-from mdbench.datatypes.seam.pictures import Drawn
-from mdbench.datatypes.seam.questions import Part
 from mdbench.datatypes.surface import scoring
 from mdbench.datatypes.surface.datasets import (
     SurfaceAsk,
@@ -42,10 +41,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from mdbench.datatypes.base import Source
+    from mdbench.datatypes.base import Answer, PlotBudget, PlottedAnswer, Scores, Source
     from mdbench.datatypes.equations.selection import Evidence
-    from mdbench.datatypes.seam.answers import Answer, RawAnswer, Scores
-    from mdbench.datatypes.seam.pictures import Room, Shown
     from mdbench.metrics.spec import Value
 
     Array = NDArray[np.float64]
@@ -78,13 +75,13 @@ class SurfaceType(EquationType[SurfaceDataset]):
     options = FACTS.options
     snr_levels = False
     of_equations = True
-    draws = True
+    has_plots = True
 
     def source(self, path: Path | None = None) -> Source[SurfaceDataset]:
         """Open the 183 surfaces; or the user's: surface files, or clouds of points."""
         return Surfaces(self.systems if path is None else path, own=path is None)
 
-    def asked(
+    def expand_options(
         self, names: Sequence[str], given: Mapping[str, Any]
     ) -> list[tuple[str, Mapping[str, Any]]]:
         """Name the datasets with variant, normals and noise; the names say it all.
@@ -122,11 +119,11 @@ class SurfaceType(EquationType[SurfaceDataset]):
         training = dataset.training
         normals = dataset.normals or (None, None)
 
-        def part(rows: SurfaceRows, normal: Array | None, cut: slice = slice(None)) -> Part:
+        def part(rows: SurfaceRows, normal: Array | None, cut: slice = slice(None)) -> Split:
             x = np.ascontiguousarray(rows.x[cut])
             columns = {name: np.ascontiguousarray(x[:, i]) for i, name in enumerate(names)}
             inputs = {"X": x} if normal is None else {"X": x, "normals": normal[cut]}
-            return Part(inputs, "Y", np.ascontiguousarray(rows.y[cut]), columns)
+            return Split(inputs, "Y", np.ascontiguousarray(rows.y[cut]), columns)
 
         validation = part(training, normals[0], slice(border, None))
         evidence: Evidence
@@ -149,7 +146,9 @@ class SurfaceType(EquationType[SurfaceDataset]):
             evidence=None if protocol is Protocol.PUBLISHED else evidence,
         )
 
-    def parts(self, task: EquationTask[SurfaceDataset], tuning: str) -> tuple[Part, Part]:
+    def fit_and_validation(
+        self, task: EquationTask[SurfaceDataset], tuning: str
+    ) -> tuple[Split, Split]:
         """Give the data of the first fit, and those that candidates are compared on.
 
         A front, too, is fitted on the training rows and compared on those of the validation.
@@ -164,7 +163,7 @@ class SurfaceType(EquationType[SurfaceDataset]):
         """Score values on the test rows by numbers alone."""
         return {"nmse": pooled_nmse(values, targets)}
 
-    def read_answer(self, task: EquationTask[SurfaceDataset], raw: RawAnswer) -> EquationAnswer:
+    def read_answer(self, task: EquationTask[SurfaceDataset], answer: Answer) -> EquationAnswer:
         """Read the equations; of a cloud, an equation without zeros in the box is no answer.
 
         Raises
@@ -172,16 +171,16 @@ class SurfaceType(EquationType[SurfaceDataset]):
         AnswerError
             If there is nothing to be scored; says why.
         """
-        answer = super().read_answer(task, raw)
+        read = super().read_answer(task, answer)
         if task.dataset.cloud:
-            found = scoring.geometry(task.dataset.shape, answer.texts)
+            found = scoring.geometry(task.dataset.shape, read.equations)
             if found.get("vanishes"):
                 raise AnswerError("it is zero everywhere, which is no surface")
             if found.get("points") == 0:
                 raise AnswerError("it is zero nowhere in the box, which is no surface")
-        return answer
+        return read
 
-    def judge(self, task: EquationTask[SurfaceDataset], answer: Answer) -> Scores:
+    def score(self, task: EquationTask[SurfaceDataset], answer: Answer) -> Scores:
         """Score an answer by its shape, its values, and beside the truth.
 
         The equation of a cloud is put beside the truth after it is multiplied by the constant that
@@ -190,8 +189,8 @@ class SurfaceType(EquationType[SurfaceDataset]):
         assert isinstance(answer, EquationAnswer)  # noqa: S101 - of `read_answer`
         given = answer
         if task.dataset.cloud and task.dataset.truth is not None:
-            given = replace(given, texts=_of_the_truths_size(task, given.texts))
-        scores = super().judge(task, given)
+            given = replace(given, compared=_of_the_truths_size(task, given.equations))
+        scores = super().score(task, given)
         notes = dict(scores.notes)
         if len(task.targets) > 1:
             values, targets = given.values, task.test.targets
@@ -199,7 +198,7 @@ class SurfaceType(EquationType[SurfaceDataset]):
                 f"{name}: {pooled_nmse(values[:, i : i + 1], targets[:, i : i + 1]):.2g}"
                 for i, name in enumerate(task.targets)
             ]
-        found = scoring.geometry(task.dataset.shape, given.equations or given.texts)
+        found = scoring.geometry(task.dataset.shape, given.equations)
         notes |= _told(found)
         return replace(scores, notes=notes)
 
@@ -211,7 +210,7 @@ class SurfaceType(EquationType[SurfaceDataset]):
     ) -> dict[str, Value]:
         """Give the distances of shapes, and whether the answer is a solution."""
         dataset = task.dataset
-        shapes = scoring.geometry(dataset.shape, answer.equations or answer.texts)
+        shapes = scoring.geometry(dataset.shape, answer.equations)
         scores: dict[str, Value] = {}
         for form, (prefix, _, _) in FORMS.items():
             for distance in DISTANCES:
@@ -219,7 +218,7 @@ class SurfaceType(EquationType[SurfaceDataset]):
         scores["coverage_shape"] = shapes.get("coverage")
         if dataset.beyond is not None:
             columns = _columns(dataset.beyond.x, task.variables)
-            values = np.stack([each.evaluate(columns) for each in answer.read], axis=-1)
+            values = np.stack([each.evaluate(columns) for each in answer.parsed], axis=-1)
             scores["nmse_ood"] = pooled_nmse(values, dataset.beyond.y)
             scores["coverage_ood"] = float(np.isfinite(values).all(axis=-1).mean())
         if dataset.truth is not None:
@@ -240,10 +239,10 @@ class SurfaceType(EquationType[SurfaceDataset]):
             return {**flags, "one_term_off": 0.0, "failure_kind": "none"}
         known = None if identified is None else identified == 1
         solution = 1.0 if known else _solution(task, truth, answer, shapes.get("same"))
-        kind = failure(truth, answer.texts, task.variables, found=known)
+        kind = failure(truth, answer.compared, task.variables, found=known)
         return {"failure_kind": kind, "solution": solution}
 
-    def judged_by(self, task: EquationTask[SurfaceDataset]) -> tuple[str, ...]:
+    def metric_names(self, task: EquationTask[SurfaceDataset]) -> tuple[str, ...]:
         """Name the metrics of a task.
 
         Points of a cloud have no targets to differ from, and without a truth there is nothing to
@@ -254,33 +253,33 @@ class SurfaceType(EquationType[SurfaceDataset]):
             left_out |= {spec.name for spec in SYMBOLIC}
         if task.dataset.cloud:
             left_out |= {"nmse", "nmse_ood", "coverage_ood"}
-        return tuple(name for name in super().judged_by(task) if name not in left_out)
+        return tuple(name for name in super().metric_names(task) if name not in left_out)
 
-    def warm(self) -> None:
+    def preload(self) -> None:
         """Start the processes that work out shapes, and in which SymPy works."""
         scoring.start()
         comparison.start()
 
-    def pictures(
+    def plots(
         self,
         dataset: SurfaceDataset,
-        answers: Sequence[Shown],
-        room: Room,
-    ) -> Drawn:
+        answers: Sequence[PlottedAnswer],
+        budget: PlotBudget,
+    ) -> Plots:
         """Draw the truth and answers from two sides, coloured by the distance from the truth."""
         from mdbench.datatypes.surface.plots import EVALUATIONS, surface_pictures  # noqa: PLC0415
 
         found = []
-        room.evaluations -= EVALUATIONS
+        budget.evaluations -= EVALUATIONS
         for one in answers:
-            room.evaluations -= EVALUATIONS
-            if room.evaluations > 0:
+            budget.evaluations -= EVALUATIONS
+            if budget.evaluations > 0:
                 chamfer = one.metrics.get("chamfer")
                 number = chamfer if isinstance(chamfer, int | float) else None
                 found.append((one.method, number, one.equations))
-        if room.evaluations <= 0 and not found:
-            return Drawn(note="No picture, as there are many on this page.")
-        return Drawn(surface_pictures(dataset.shape, dataset.floor, found))
+        if budget.evaluations <= 0 and not found:
+            return Plots(note="No picture, as there are many on this page.")
+        return Plots(surface_pictures(dataset.shape, dataset.floor, found))
 
 
 DATA_TYPE = SurfaceType
@@ -301,11 +300,11 @@ def _solution(
         for name, (low, high) in zip(shape.inputs, shape.domain, strict=True)
     }
     columns = _columns(task.dataset.test.x, task.variables)
-    values = [each.evaluate(columns) for each in answer.read]
+    values = [each.evaluate(columns) for each in answer.parsed]
     if not all(map(may_be_solution, values, task.dataset.test.y.T)):
         return 0.0
     undecided = False
-    for true, text in zip(truth, answer.texts, strict=True):
+    for true, text in zip(truth, answer.compared, strict=True):
         try:
             solved = comparison.symbolic_solution(
                 true, text, domain, seconds=SYMBOLIC_SECONDS
@@ -329,7 +328,7 @@ def _is_right_at_whole_numbers(dataset: SurfaceDataset, answer: EquationAnswer) 
     x = np.concatenate([dataset.training.x, dataset.test.x, dataset.beyond.x])
     columns = _columns(x, dataset.shape.inputs)
     true = [parse(text, dataset.shape.inputs).evaluate(columns) for text in dataset.truth or ()]
-    values = [each.evaluate(columns) for each in answer.read]
+    values = [each.evaluate(columns) for each in answer.parsed]
     with np.errstate(all="ignore"):
         apart = np.max(np.abs(np.array(values) - np.array(true)))
     return bool(apart <= _WHOLE * np.max(np.abs(true)))

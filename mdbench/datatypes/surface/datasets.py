@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mdbench.datatypes.base import Source
-from mdbench.datatypes.seam.questions import NO_OPTIONS, Dataset
+from mdbench.datatypes.base import NO_OPTIONS, Dataset, Source
 from mdbench.datatypes.surface.clouds import Shape, floor_of, function_of, true_points
 from mdbench.datatypes.surface.facts import VARIANTS, by_representation, percent
 from mdbench.datatypes.surface.level_sets import gradient

@@ -6,8 +6,7 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
-from mdbench.datatypes.facts import TypeFacts
-from mdbench.datatypes.seam.questions import Option
+from mdbench.datatypes.facts import Option, TypeFacts
 from mdbench.errors import UsageError
 
 if TYPE_CHECKING:
@@ -61,7 +60,7 @@ FACTS = TypeFacts(
             "Noise in the training targets, in percent of their standard deviation; several "
             "levels: 0,1,5,10.",
             metavar="LEVELS",
-            read=lambda text: [percent(level) for level in text.split(",")],
+            parse=lambda text: [percent(level) for level in text.split(",")],
         ),
     ),
     order=by_representation,

@@ -12,11 +12,10 @@ import pytest
 from house import ROOT, HereRuntime, Quiet, add_method, execute, workspace
 
 from mdbench import datatypes
+from mdbench.datatypes.base import Answer, Candidate, PlotBudget, PlottedAnswer
 from mdbench.datatypes.derivation.labels import accuracy, bootstrap_difference, f1
 from mdbench.datatypes.derivation.leak_probe import probe
 from mdbench.datatypes.derivation.records import read_record
-from mdbench.datatypes.seam.answers import Proposal, RawAnswer
-from mdbench.datatypes.seam.pictures import Room, Shown
 from mdbench.errors import AnswerError, DataError, UsageError
 from mdbench.protocols import Protocol
 from mdbench.records import Status
@@ -27,9 +26,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from mdbench.datatypes.base import Task
     from mdbench.datatypes.derivation.data_type import DerivationType, Sequences
     from mdbench.datatypes.derivation.perturbation_scores import SequenceRows
-    from mdbench.datatypes.seam.questions import Task
 
 TINY = "structured-2-tiny"
 ECHO = """
@@ -70,8 +69,8 @@ def task(kind: DerivationType, dataset: Sequences) -> Task[Sequences]:
 
 
 def judged(kind: DerivationType, task: Task[Sequences], scores: Any) -> dict[str, Any]:
-    answer = kind.read_answer(task, RawAnswer((), np.asarray(scores, float)[:, None]))
-    return dict(kind.judge(task, answer).metrics)
+    answer = kind.read_answer(task, Answer((), np.asarray(scores, float)[:, None]))
+    return dict(kind.score(task, answer).metrics)
 
 
 def test_all_configurations_can_be_read(kind: DerivationType) -> None:
@@ -79,7 +78,7 @@ def test_all_configurations_can_be_read(kind: DerivationType) -> None:
     assert source.names()[:2] == ["differentiate-tiny", TINY]
     for name in source.names():
         assert source.title(name)
-        assert not name.endswith("tiny") or source.at_hand(name, {}) in {True, False}
+        assert not name.endswith("tiny") or source.is_cached(name, {}) in {True, False}
     assert set(source.groups()) == {"tiny", "small", "leak", "authors", "paper"}
     assert set(source.groups()["paper"]) == {
         "structured-2", "structured-3", "structured-4", "differentiate", "integrate",
@@ -100,7 +99,7 @@ def test_a_method_sees_texts_and_labels_and_nothing_else(task: Task[Sequences]) 
             assert text.count("[SEP]") == 2
             assert set(json.loads(tree)) == {"steps", "op", "refs", "operand", "lhs", "rhs"}
     assert task.any_order
-    assert not task.equations
+    assert not task.has_equations
 
 
 def test_half_of_every_set_is_right(dataset: Sequences) -> None:
@@ -122,7 +121,7 @@ def test_data_are_made_once_and_are_the_same_anywhere(
     assert load(kind, TINY).fingerprint == dataset.fingerprint
     other = datatypes.find("derivation", kind.systems, tmp_path)
     said: list[str] = []
-    other.say = said.append
+    other.on_progress = said.append
     again = load(other, TINY)  # type: ignore[arg-type]
     assert again.fingerprint == dataset.fingerprint
     assert said == [f"{TINY}: sequences are made, once"]
@@ -161,7 +160,7 @@ def test_scores_are_those_of_the_definitions(
     found = judged(kind, task, by_set(task.dataset.rows["test"], right))
     for name, value in wanted.items():
         assert found[name] == pytest.approx(value), name
-    assert set(found) == set(kind.judged_by(task))
+    assert set(found) == set(kind.metric_names(task))
 
 
 def test_the_leak_is_told_beside_every_score(kind: DerivationType, task: Task[Sequences]) -> None:
@@ -179,15 +178,15 @@ def test_scores_out_of_range_are_refused(
     scores = np.full((160, 1), 0.5)
     scores[7] = bad
     with pytest.raises(AnswerError, match="within 0 and 1"):
-        kind.read_answer(task, RawAnswer((), scores))
+        kind.read_answer(task, Answer((), scores))
     with pytest.raises(AnswerError, match="no labels"):
-        kind.read_answer(task, RawAnswer(()))
+        kind.read_answer(task, Answer(()))
 
 
 def test_candidates_are_weighed_by_f1(kind: DerivationType, task: Task[Sequences]) -> None:
-    right = Proposal(0, (), {}, predictions=task.validation.targets)
-    always = Proposal(1, (), {}, predictions=np.ones_like(task.validation.targets))
-    offers = [kind.weigh(task, task.validation, each) for each in (always, right)]
+    right = Candidate(0, (), {}, predictions=task.validation.targets)
+    always = Candidate(1, (), {}, predictions=np.ones_like(task.validation.targets))
+    offers = [kind.evaluate_candidate(task, task.validation, each) for each in (always, right)]
     share = task.validation.targets.mean()
     assert offers[0].fitness == pytest.approx(2 * share / (1 + share))
     assert offers[1].fitness == 1
@@ -215,8 +214,8 @@ def test_pictures_show_a_derivation_bars_and_who_chose_what(
     labels = dataset.rows["test"].labels
     shown = []
     for number, (method, scores) in enumerate({"knows": labels, "errs": 1 - labels}.items()):
-        shown.append(Shown(method, number, (), judged(kind, task, scores)))
-    html = kind.pictures(dataset, shown, Room(0)).html
+        shown.append(PlottedAnswer(method, number, (), judged(kind, task, scores)))
+    html = kind.plots(dataset, shown, PlotBudget(0)).html
     assert html.count("<math>") == 3
     assert "knows: the right one" in html
     assert "errs: the wrong one" in html

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from mdbench.data.field import Field
 from mdbench.datatypes import find
+from mdbench.datatypes.base import Answer, Candidate
 from mdbench.datatypes.equations import selection as evidence_module
 from mdbench.datatypes.equations import terms
 from mdbench.datatypes.equations.base import CONTRADICTION, Remembered
 from mdbench.datatypes.ode.systems import integrate, read_system
 from mdbench.datatypes.pde.tasks import PdeDataset, Rows
-from mdbench.datatypes.seam.answers import Proposal, RawAnswer
 from mdbench.errors import AnswerError, EquationError
 from mdbench.expressions import parse
 from mdbench.protocols import Protocol
@@ -27,9 +27,8 @@ from mdbench.protocols import Protocol
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from mdbench.datatypes.base import DataType
+    from mdbench.datatypes.base import DataType, Scores
     from mdbench.datatypes.equations.base import EquationTask
-    from mdbench.datatypes.seam.answers import Scores
 
 STRICT, PUBLISHED = Protocol.STRICT, Protocol.PUBLISHED
 TRUTH = ("u0*(1.84 - 1.45*u1)", "1.62*u0*u1 - 3*u1")
@@ -55,7 +54,7 @@ def prey(
 def judge(
     kind: DataType[Any, Any], task: EquationTask[Any], *equations: str, predictions: Any = None
 ) -> Scores:
-    return kind.judge(task, kind.read_answer(task, RawAnswer(equations, predictions)))
+    return kind.score(task, kind.read_answer(task, Answer(equations, predictions)))
 
 
 def test_an_ode_answer_is_compared_and_integrated(ode: DataType[Any, Any]) -> None:
@@ -67,7 +66,7 @@ def test_an_ode_answer_is_compared_and_integrated(ode: DataType[Any, Any]) -> No
     assert found["follows"] == found["follows_unseen"] == 1.0
     assert min(number(found["r2_test"]), number(found["r2_unseen"])) > 0.999
     assert found["simulation_ended"] == "whole"
-    assert set(found) == set(ode.judged_by(task)) - {"agreement"}  # nobody was asked
+    assert set(found) == set(ode.metric_names(task)) - {"agreement"}  # nobody was asked
     scores = judge(ode, task, "u0**3", "1.62*u0*u1 - 3*u1 + 1e-6*u0")
     found = scores.metrics
     assert (found["identified"], found["one_term_off"]) == (0.0, 0.0)
@@ -92,9 +91,9 @@ def test_the_unseen_trajectory_is_that_of_the_second_initial_condition(
 def test_what_is_not_known_is_not_judged(ode: DataType[Any, Any]) -> None:
     task = prey(ode)
     alone = replace(task, dataset=replace(task.dataset, truth=None, unseen=None))
-    gone = set(ode.judged_by(task)) - set(ode.judged_by(alone))
+    gone = set(ode.metric_names(task)) - set(ode.metric_names(alone))
     assert {"identified", "f1", "r2_unseen", "follows_unseen"} <= gone
-    assert set(judge(ode, alone, "u0", "u1").metrics) <= set(ode.judged_by(alone))
+    assert set(judge(ode, alone, "u0", "u1").metrics) <= set(ode.metric_names(alone))
 
 
 def test_terms_that_cannot_be_multiplied_out_are_undecided(
@@ -143,7 +142,7 @@ def test_what_may_not_be_scored_is_refused(
     ode: DataType[Any, Any], equations: tuple[str, ...], reason: str
 ) -> None:
     with pytest.raises(AnswerError, match=reason):
-        ode.read_answer(prey(ode), RawAnswer(equations))
+        ode.read_answer(prey(ode), Answer(equations))
 
 
 def test_predictions_that_are_not_finite_are_refused_in_both_protocols(
@@ -154,7 +153,7 @@ def test_predictions_that_are_not_finite_are_refused_in_both_protocols(
         bad = task.test.targets.copy()
         bad[3, 1] = math.nan
         with pytest.raises(AnswerError, match="1 of 60 predictions are not finite"):
-            ode.read_answer(task, RawAnswer(TRUTH, bad))
+            ode.read_answer(task, Answer(TRUTH, bad))
 
 
 def test_candidates_are_compared_by_their_equations_but_under_published(
@@ -162,14 +161,14 @@ def test_candidates_are_compared_by_their_equations_but_under_published(
 ) -> None:
     for protocol in Protocol:
         task = prey(ode, protocol)
-        part = ode.parts(task, "grid")[1]
-        boast = Proposal(0, ("0", "0"), {}, predictions=part.targets)
+        part = ode.fit_and_validation(task, "grid")[1]
+        boast = Candidate(0, ("0", "0"), {}, predictions=part.targets)
         assert ode.compares_equations(task) is (protocol is STRICT)
         if protocol is PUBLISHED:
             with pytest.raises(AnswerError, match="an equation is zero"):
-                ode.weigh(task, part, boast)
+                ode.evaluate_candidate(task, part, boast)
             boast = replace(boast, equations=("u0*0 + 1e-9", "1e-9"))
-        offer = ode.weigh(task, part, boast)
+        offer = ode.evaluate_candidate(task, part, boast)
         assert offer.loss == pytest.approx(1.0 if protocol is STRICT else 0.0, abs=1e-6)
 
 
@@ -177,26 +176,26 @@ def test_a_candidate_for_one_target_is_compared_with_that_target(
     ode: DataType[Any, Any],
 ) -> None:
     task = prey(ode)
-    part = ode.parts(task, "front")[1]
-    second = ode.weigh(task, part, Proposal(0, (TRUTH[1],), {}, target=1))
+    part = ode.fit_and_validation(task, "front")[1]
+    second = ode.evaluate_candidate(task, part, Candidate(0, (TRUTH[1],), {}, target=1))
     evidence = known(task.evidence)
     values = (1.62 * evidence.columns["u0"] - 3) * evidence.columns["u1"]
     assert second.loss == pytest.approx(evidence.loss(values, 1))
     assert second.fitness == pytest.approx(
         -np.log(second.loss + evidence.floors[1]) - 2 * evidence_module.PIECE
     )
-    wrong = ode.weigh(task, part, Proposal(1, (TRUTH[1],), {}, target=0))
+    wrong = ode.evaluate_candidate(task, part, Candidate(1, (TRUTH[1],), {}, target=0))
     assert wrong.loss > 0.1
     with pytest.raises(AnswerError, match="not finite"):
-        ode.weigh(task, part, Proposal(2, ("log(-u0)",), {}, target=1))
+        ode.evaluate_candidate(task, part, Candidate(2, ("log(-u0)",), {}, target=1))
 
 
 def test_the_fittest_wins_and_every_target_must_have_one(ode: DataType[Any, Any]) -> None:
     task = prey(ode)
-    part = ode.parts(task, "front")[1]
+    part = ode.fit_and_validation(task, "front")[1]
     texts = [("0", 0), (TRUTH[0], 0), (f"{TRUTH[0]} + 0*u0", 0), (TRUTH[1], 1)]
     offers = [
-        ode.weigh(task, part, Proposal(n, (text,), {}, target=target))
+        ode.evaluate_candidate(task, part, Candidate(n, (text,), {}, target=target))
         for n, (text, target) in enumerate(texts)
     ]
     choice = ode.select(task, offers)
@@ -254,7 +253,7 @@ def test_columns_are_made_once_as_far_as_there_is_room() -> None:
 def test_a_candidate_with_no_finite_error_cannot_win(ode: DataType[Any, Any]) -> None:
     task = prey(ode)
     with pytest.raises(AnswerError, match="not finite"):
-        ode.weigh(task, task.refit, Proposal(0, ("1e300*u0", "u1"), {}))
+        ode.evaluate_candidate(task, task.refit, Candidate(0, ("1e300*u0", "u1"), {}))
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,10 @@ from scipy.integrate import solve_ivp
 
 from mdbench.data.field import Field
 from mdbench.data.npz import write_field
+from mdbench.datatypes.base import Answer
 from mdbench.datatypes.equations.rest import STILL, Course, at_rest
 from mdbench.datatypes.ode.data_type import Ode
 from mdbench.datatypes.pde.data_type import Pde
-from mdbench.datatypes.seam.answers import RawAnswer
 from mdbench.protocols import Protocol
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def ode(tmp_path_factory: pytest.TempPathFactory) -> Ode:
 
 def judged(kind: Any, data: Any, texts: tuple[str, ...], protocol: Protocol = STRICT) -> Any:
     task = kind.task(data, "table", protocol)
-    return kind.judge(task, kind.read_answer(task, RawAnswer(texts)))
+    return kind.score(task, kind.read_answer(task, Answer(texts)))
 
 
 @pytest.mark.parametrize("snr_db", [None, 10.0])

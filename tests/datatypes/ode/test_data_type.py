@@ -19,10 +19,10 @@ from mdbench.data.noise import SNR_LEVELS_DB, add_noise
 from mdbench.data.npz import read_npz
 from mdbench.data.smoothing import smooth
 from mdbench.data.trajectory import Trajectory
+from mdbench.datatypes.base import Answer, Candidate
 from mdbench.datatypes.ode import data_type as ode
 from mdbench.datatypes.ode.data_type import Ode, OdeDataset
 from mdbench.datatypes.ode.systems import OdeSystem, integrate
-from mdbench.datatypes.seam.answers import Proposal, RawAnswer
 from mdbench.errors import DataError, UsageError
 from mdbench.expressions import parse
 from mdbench.protocols import Protocol
@@ -30,9 +30,8 @@ from mdbench.protocols import Protocol
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from mdbench.datatypes.base import Source
+    from mdbench.datatypes.base import Source, Split
     from mdbench.datatypes.equations.base import EquationTask
-    from mdbench.datatypes.seam.questions import Part
 
     Array = NDArray[np.float64]
 
@@ -72,11 +71,11 @@ def dataset(t: Array, u: Array, clean: Array | None = None, du: Array | None = N
     )
 
 
-def arrays(part: Part) -> dict[str, Any]:
+def arrays(part: Split) -> dict[str, Any]:
     return {**part.inputs, part.target_name: part.targets, **part.columns}
 
 
-def assert_same(part: Part, other: Part) -> None:
+def assert_same(part: Split, other: Split) -> None:
     assert arrays(part).keys() == arrays(other).keys()
     for key, array in arrays(part).items():
         np.testing.assert_array_equal(array, arrays(other)[key])
@@ -300,11 +299,11 @@ def test_the_truth_wins_wherever_it_stands(
     for name in ("lotka-volterra-simple", "van-der-pol-oscillator", "seir-infection"):
         data = load(source, name, snr_db=snr_db)
         task = kind.task(data, "trajectory", STRICT)
-        answer = kind.read_answer(task, RawAnswer(known(data.truth), task.test.targets))
-        assert kind.judge(task, answer).metrics["nmse"] < 1e-12  # type: ignore[operator]
+        answer = kind.read_answer(task, Answer(known(data.truth), task.test.targets))
+        assert kind.score(task, answer).metrics["nmse"] < 1e-12  # type: ignore[operator]
         assert known(data.floor) < 1e-6
         truth, zero = (
-            kind.weigh(task, task.refit, Proposal(0, texts, {}))
+            kind.evaluate_candidate(task, task.refit, Candidate(0, texts, {}))
             for texts in (known(data.truth), ("0",) * data.dim)
         )
         assert truth.loss < 0.3 * zero.loss
@@ -322,14 +321,14 @@ def test_what_has_no_known_derivatives_is_tested_by_integrals(kind: Ode, tmp_pat
     task = kind.task(load(kind.source(tmp_path), "decay"), "table", STRICT)
 
     def score(text: str) -> float:
-        answer = kind.read_answer(task, RawAnswer((text,), None))
-        value = kind.judge(task, answer).metrics["nmse"]
+        answer = kind.read_answer(task, Answer((text,), None))
+        value = kind.score(task, answer).metrics["nmse"]
         assert isinstance(value, float)
         return value
 
     assert score("0") == pytest.approx(1.0)
     assert score("-u0") < 0.1 < score("-2*u0")
-    assert "published_nmse" not in kind.judged_by(task)
+    assert "published_nmse" not in kind.metric_names(task)
 
 
 @VIEWS

@@ -13,11 +13,10 @@ from house import HereRuntime, add_method, number, workspace
 from mdbench.cli import main
 from mdbench.data.smoothing import smooth
 from mdbench.data.trajectory import Trajectory, named_columns
+from mdbench.datatypes.base import Answer, Background
 from mdbench.datatypes.equations.selection import Increments
 from mdbench.datatypes.ode.data_type import Ode, OdeDataset
 from mdbench.datatypes.ode.simulation import simulate
-from mdbench.datatypes.seam.answers import RawAnswer
-from mdbench.datatypes.seam.questions import Background
 from mdbench.errors import DataError, UsageError
 from mdbench.expressions import parse
 from mdbench.language_models.views import prompt_view
@@ -140,12 +139,12 @@ def test_a_truth_that_is_told_is_scored_and_found(kind: Ode, tmp_path: Path) -> 
     assert data.floor is not None
     assert data.floor < 1e-6
     made = task(kind, data)
-    right = kind.read_answer(made, RawAnswer(("v0 - 0.7*u0",)))
-    scores = kind.judge(made, right).metrics
+    right = kind.read_answer(made, Answer(("v0 - 0.7*u0",)))
+    scores = kind.score(made, right).metrics
     assert scores["identified"] == 1
     assert scores["follows"] == 1
     assert scores["nmse"] == pytest.approx(data.floor, rel=1e-6)
-    wrong = kind.judge(made, kind.read_answer(made, RawAnswer(("v0 - 0.9*u0",)))).metrics
+    wrong = kind.score(made, kind.read_answer(made, Answer(("v0 - 0.9*u0",)))).metrics
     assert wrong["identified"] == 0
     assert number(wrong["nmse"]) > 1e3 * data.floor
     assert load(kind, path, **OPTIONS).truth is None

@@ -17,19 +17,18 @@ from mdbench.data.features import FieldColumns
 from mdbench.data.field import Field
 from mdbench.data.noise import SNR_LEVELS_DB, add_noise
 from mdbench.data.npz import read_field
+from mdbench.datatypes.base import Answer, Candidate
 from mdbench.datatypes.pde import data_type as pde
 from mdbench.datatypes.pde import generators as fields
 from mdbench.datatypes.pde.data_type import Pde, PdeDataset
 from mdbench.datatypes.pde.systems import read_system
 from mdbench.datatypes.pde.tasks import Rows
 from mdbench.datatypes.pde.weak_form import smoothed_field
-from mdbench.datatypes.seam.answers import Proposal, RawAnswer
 from mdbench.errors import DataError, UsageError
 from mdbench.protocols import Protocol
 
 if TYPE_CHECKING:
-    from mdbench.datatypes.base import Source
-    from mdbench.datatypes.seam.questions import Part
+    from mdbench.datatypes.base import Source, Split
 
 ROOT = Path(mdbench.__file__).parents[1]
 SYSTEMS = ROOT / "datasets" / "pde"
@@ -72,7 +71,7 @@ def dataset(*counts: int, d: int = 2, du: bool = True, seed: int = 0) -> PdeData
     )
 
 
-def values(part: Part) -> dict[str, Any]:
+def values(part: Split) -> dict[str, Any]:
     return {**part.inputs, part.target_name: part.targets, **part.columns}
 
 
@@ -98,7 +97,7 @@ def test_the_floor_is_what_the_truth_scores_in_both_views(
     assert len(texts) == data.dim
     for view in kind.views:
         task = kind.task(data, view, STRICT)
-        found = kind.judge(task, kind.read_answer(task, RawAnswer(texts))).metrics
+        found = kind.score(task, kind.read_answer(task, Answer(texts))).metrics
         assert found["nmse"] == pytest.approx(data.floor)
     if snr_db is None:
         assert data.floor == pytest.approx(
@@ -190,7 +189,7 @@ def test_what_takes_long_says_how_far_it_is(
     kind = Pde(SYSTEMS, tmp_path)
     said: list[str] = []
     source = kind.source()
-    kind.say = said.append
+    kind.on_progress = said.append
     load(source)
     assert said[0] == "burgers: its data are made, once: 0%"
     assert any(
@@ -211,9 +210,9 @@ def test_the_released_variant_is_another_dataset_only_where_it_differs(kind: Pde
     raw = load(source, derivatives="fd")
     assert raw.fingerprint != published.fingerprint
     variant = next(option for option in kind.options if option.name == "--variant")
-    assert variant.read("released") == "released"
+    assert variant.parse("released") == "released"
     with pytest.raises(UsageError, match="--variant is 'wrong'"):
-        variant.read("wrong")
+        variant.parse("wrong")
 
 
 # Tasks
@@ -305,7 +304,7 @@ def test_the_truth_wins_wherever_it_stands(
     task = kind.task(data, "field", STRICT)
     assert known(data.floor) < 1e-9
     truth, zero, wrong = (
-        kind.weigh(task, task.refit, Proposal(0, texts, {}))
+        kind.evaluate_candidate(task, task.refit, Candidate(0, texts, {}))
         for texts in (known(data.truth), ("0",), ("u0_x",))
     )
     assert zero.loss == pytest.approx(1.0)
@@ -325,8 +324,8 @@ def test_samples_next_to_an_end_are_not_scored(view: str, kind: Pde) -> None:
     exact[tuple(np.transpose(wrong))] += 100.0
 
     def nmse_of(values: Any) -> Any:
-        asked = kind.read_answer(task, RawAnswer(("0",)))
-        return kind.judge(task, replace(asked, values=values.reshape(task.test.targets.shape)))
+        asked = kind.read_answer(task, Answer(("0",)))
+        return kind.score(task, replace(asked, values=values.reshape(task.test.targets.shape)))
 
     assert nmse_of(exact).metrics["nmse"] == 0.0
     for place in ((0, 2, 0, 0), (19, 6, 2, 3)):
@@ -345,7 +344,7 @@ def test_an_axis_of_three_nodes_loses_single_features_and_says_so(tmp_path: Path
     np.savez(path, **arrays)
     said: list[str] = []
     mine = Pde(SYSTEMS, tmp_path)
-    mine.say = said.append
+    mine.on_progress = said.append
     source = mine.source(path)
     names = mine.task(load(source, "thin"), "table", STRICT).variables
     load(source, "thin")
@@ -568,8 +567,8 @@ def test_a_field_is_at_hand_once_it_was_made(tmp_path: Path) -> None:
     name = "advection_diffusion_2d"  # in closed form
     kind = Pde(SYSTEMS, tmp_path)
     source = kind.source()
-    assert not source.at_hand(name, {})
+    assert not source.is_cached(name, {})
     load(source, name)
-    assert source.at_hand(name, {})
-    assert not source.at_hand("burgers", {})
-    assert not source.at_hand(name, {"variant": "released"})  # whose terms have other signs
+    assert source.is_cached(name, {})
+    assert not source.is_cached("burgers", {})
+    assert not source.is_cached(name, {"variant": "released"})  # whose terms have other signs

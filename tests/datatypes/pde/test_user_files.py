@@ -11,9 +11,9 @@ import pytest
 from house import ROOT, HereRuntime, add_method, known, number, workspace
 
 from mdbench.cli import main
+from mdbench.datatypes.base import Answer
 from mdbench.datatypes.ode.data_type import Ode
 from mdbench.datatypes.pde.data_type import Pde, PdeDataset
-from mdbench.datatypes.seam.answers import RawAnswer
 from mdbench.errors import DataError, UsageError
 from mdbench.protocols import Protocol
 from mdbench.records import RecordStore
@@ -81,7 +81,7 @@ def load(kind: Pde, path: Path, *, snr: float | None = None, **options: Any) -> 
 
 def scores(kind: Pde, data: PdeDataset, *texts: str, protocol: Protocol = STRICT) -> Any:
     task = kind.task(data, "field", protocol)
-    return kind.judge(task, kind.read_answer(task, RawAnswer(texts))).metrics
+    return kind.score(task, kind.read_answer(task, Answer(texts))).metrics
 
 
 @pytest.mark.parametrize("snr", [None, 20.0])

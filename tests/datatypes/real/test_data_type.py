@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from house import ROOT, HereRuntime, Quiet, add_method, execute, workspace
 
+from mdbench.datatypes.base import Answer, Candidate, PlotBudget, PlottedAnswer
 from mdbench.datatypes.real.data_type import MARGIN, Real, RealDataset
-from mdbench.datatypes.seam.answers import Proposal, RawAnswer
-from mdbench.datatypes.seam.pictures import Room, Shown
 from mdbench.errors import DataError, UsageError
 from mdbench.protocols import Protocol
 from mdbench.records import RecordStore, Status
@@ -54,7 +53,7 @@ def task_of(real: Real, name: str, fold: int = 1) -> EquationTask[RealDataset]:
 
 
 def scores(real: Real, task: EquationTask[RealDataset], text: str) -> Any:
-    return real.judge(task, real.read_answer(task, RawAnswer((text,)))).metrics
+    return real.score(task, real.read_answer(task, Answer((text,)))).metrics
 
 
 def test_a_fold_holds_its_rows_out_and_gives_all_others(real: Real) -> None:
@@ -72,7 +71,7 @@ def test_a_fold_holds_its_rows_out_and_gives_all_others(real: Real) -> None:
 
 def test_all_folds_together_ask_for_every_row_once(real: Real) -> None:
     source = real.source()
-    jobs = real.asked(list(source.names()), {})
+    jobs = real.expand_options(list(source.names()), {})
     assert len(jobs) == 247
     for name in ("kepler", "rydberg", "enso"):
         numbers = [kept["fold"] for asked, kept in jobs if asked == name]
@@ -82,16 +81,16 @@ def test_all_folds_together_ask_for_every_row_once(real: Real) -> None:
 
 def test_single_folds_can_be_asked_for(real: Real) -> None:
     real.source()
-    assert real.asked(["kepler"], {"fold": [2, 5, 99]}) == [
+    assert real.expand_options(["kepler"], {"fold": [2, 5, 99]}) == [
         ("kepler", {"fold": 2}),
         ("kepler", {"fold": 5}),
     ]
     with pytest.raises(UsageError, match="no table has so many folds"):
-        real.asked(["kepler"], {"fold": [7]})
+        real.expand_options(["kepler"], {"fold": [7]})
     [option] = real.options
     for text in ("0", "-1", "two", "1,,2", ""):
         with pytest.raises(UsageError, match="--fold is"):
-            option.read(text)
+            option.parse(text)
 
 
 @pytest.mark.parametrize("name", sorted(file.stem for file in FOLDER.glob("*.toml")))
@@ -105,7 +104,7 @@ def test_the_reference_recovers_itself(real: Real, name: str) -> None:
     assert (found[recovered[0]], found["same_law"], found["matches_reference"]) == (1, 1, 1)
     assert found.get("units", 1.0) == 1.0
     assert ("identified" in found) == (table.truth == "exact")
-    assert set(found) <= set(real.judged_by(task))
+    assert set(found) <= set(real.metric_names(task))
 
 
 def test_any_accepted_law_is_right(real: Real) -> None:
@@ -163,7 +162,7 @@ def test_a_longer_equation_has_to_earn_its_pieces(
 ) -> None:
     task = task_of(real, name)
     offers = [
-        real.weigh(task, task.refit, Proposal(number, (text,), {}))
+        real.evaluate_candidate(task, task.refit, Candidate(number, (text,), {}))
         for number, text in enumerate((longer, right, "1.5"))
     ]
     chosen = real.select(task, offers)
@@ -177,7 +176,7 @@ def test_tables_of_the_users_own(tmp_path: Path) -> None:
     real = Real(FOLDER, tmp_path / "cache")
     source = real.source(tmp_path / "drag.csv")
     assert source.names() == ["drag"]
-    assert len(real.asked(["drag"], {})) == 6
+    assert len(real.expand_options(["drag"], {})) == 6
     dataset = source.load("drag", snr_db=None, seed=0, protocol=STRICT, options={"fold": 1})
     task = real.task(dataset, "table", STRICT)
     assert dataset.truth is None
@@ -225,7 +224,7 @@ def test_every_fold_leaves_a_record_and_all_are_merged_in_reports(tmp_path: Path
 
 def test_a_page_without_room_gets_the_rows_alone(real: Real) -> None:
     dataset = task_of(real, "kepler").dataset
-    shown = [Shown("one", 0, ("366*a**1.5",), {})]
+    shown = [PlottedAnswer("one", 0, ("366*a**1.5",), {})]
     for evaluations, pictures in ((0, 1), (10**6, 2)):
-        html = real.pictures(dataset, shown, Room(evaluations)).html
+        html = real.plots(dataset, shown, PlotBudget(evaluations)).html
         assert html.count('<svg class="plot"') == pictures

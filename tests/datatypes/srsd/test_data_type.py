@@ -8,7 +8,7 @@ import pytest
 from house import ROOT, HereRuntime, Quiet, add_method, execute, known, number, workspace
 
 from mdbench.children import Child
-from mdbench.datatypes.seam.answers import Proposal, RawAnswer
+from mdbench.datatypes.base import Answer, Candidate
 from mdbench.datatypes.srsd.data_type import Ask, Srsd, SrsdDataset
 from mdbench.errors import DataError, UsageError
 from mdbench.expressions import counter, parse
@@ -185,11 +185,11 @@ def test_targets_of_rounding_are_left_to_the_released_variant(srsd: Srsd) -> Non
     law = "4*x0*sin(x1*x2/2)**2"
     for writing in (law, "2*x0 - 2*x0*cos(x1*x2)", "2*x0*(1 - cos(x1*x2))"):
         task = srsd.task(exact, "table", STRICT)
-        answer = srsd.read_answer(task, RawAnswer((writing,)))
+        answer = srsd.read_answer(task, Answer((writing,)))
         assert srsd.errors(answer.values, task.test.targets)["nmse"] == 0.0
     task = srsd.task(released, "table", STRICT)
     assert released.truth is not None
-    answer = srsd.read_answer(task, RawAnswer(released.truth))
+    answer = srsd.read_answer(task, Answer(released.truth))
     assert srsd.errors(answer.values, task.test.targets)["nmse"] == 0.0
     columns = dict(zip(released.domain, released.x.T, strict=True))
     assert r2(parse(law, released.domain).evaluate(columns), released.y) < 0.9999
@@ -201,11 +201,11 @@ def test_predictions_in_double_precision_agree_with_their_equation(srsd: Srsd) -
     columns = task.test.columns
     law = "2*x0*(1 - cos(x1*x2))"
     predictions = parse(law, task.variables).evaluate(columns)[:, None]
-    answer = srsd.read_answer(task, RawAnswer((law,), predictions))
+    answer = srsd.read_answer(task, Answer((law,), predictions))
     assert answer.agreement == 0.0
     assert srsd.errors(answer.values, task.test.targets)["relative_error"] == 0.0
     np.testing.assert_array_equal(
-        srsd.weigh(task, task.validation, Proposal(0, (law,), {})).loss, 0.0
+        srsd.evaluate_candidate(task, task.validation, Candidate(0, (law,), {})).loss, 0.0
     )
 
 
@@ -373,7 +373,7 @@ def test_an_answer_that_is_another_law_or_the_truth_in_other_words_is_scored(srs
     task = srsd.task(load("feynman-i.12.1"), "table", STRICT)  # x0*x1
 
     def scores(equation: str) -> dict[str, Any]:
-        found = srsd.judge(task, srsd.read_answer(task, RawAnswer((equation,)))).metrics
+        found = srsd.score(task, srsd.read_answer(task, Answer((equation,)))).metrics
         return {name: found[name] for name in SYMBOLIC}
 
     assert scores("2*x1*x0/2") == dict(zip(SYMBOLIC, (0.0, 1.0, 1.0), strict=True))
@@ -395,10 +395,10 @@ def test_what_sympy_gives_up_is_undecided_and_no_fault_of_the_method(
     monkeypatch.setattr(counter, "_child", patient)
     task = srsd.task(load("feynman-i.12.1"), "table", STRICT)
     long = "+".join(f"sin({n}*x0)" for n in range(1, 1_000))
-    found = srsd.judge(task, srsd.read_answer(task, RawAnswer((long,)))).metrics
+    found = srsd.score(task, srsd.read_answer(task, Answer((long,)))).metrics
     assert [found[name] for name in SYMBOLIC] == [None, None, None]
     assert found["r2_accuracy"] == 0.0
-    assert set(srsd.judged_by(task)) >= set(SYMBOLIC)
+    assert set(srsd.metric_names(task)) >= set(SYMBOLIC)
 
 
 FRONT = """

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 from house import ROOT, HereRuntime, Quiet, add_method, execute, number, workspace
 
-from mdbench.datatypes.seam.answers import Proposal, RawAnswer
-from mdbench.datatypes.seam.pictures import Room, Shown
+from mdbench.datatypes.base import Answer, Candidate, PlotBudget, PlottedAnswer
 from mdbench.datatypes.surface.data_type import SurfaceType
 from mdbench.datatypes.surface.datasets import SurfaceAsk, SurfaceDataset
 from mdbench.datatypes.surface.selection import FirstSteps
@@ -25,7 +24,7 @@ from mdbench.runs.plan import RunOptions, make_plan
 from mdbench.runs.reproduce import differences, plans_of
 
 if TYPE_CHECKING:
-    from mdbench.datatypes.seam.answers import Scores
+    from mdbench.datatypes.base import Scores
     from mdbench.workspace import Workspace
 
 KIND = SurfaceType(ROOT / "datasets" / "surface", Path("no-cache"))
@@ -63,7 +62,7 @@ def load(name: str, seed: int = 0) -> SurfaceDataset:
 
 def judged(name: str, *equations: str) -> Scores:
     task = KIND.task(load(name), "table", STRICT)
-    return KIND.judge(task, KIND.read_answer(task, RawAnswer(equations)))
+    return KIND.score(task, KIND.read_answer(task, Answer(equations)))
 
 
 @pytest.fixture
@@ -224,7 +223,7 @@ def test_all_metrics_are_there_and_are_those_that_are_promised() -> None:
     for name, answer in (("EBS1", ["x"]), ("PMOS2", ["u", "v", "1"]), ("HDIS2", ["x*y - 1"])):
         task = KIND.task(load(name), "table", STRICT)
         found = judged(name, *answer).metrics
-        assert set(found) >= set(KIND.judged_by(task)) - {"agreement", "coefficient_error"}
+        assert set(found) >= set(KIND.metric_names(task)) - {"agreement", "coefficient_error"}
     assert judged("EBS1", "x").metrics["failure_kind"] == "fitting"
     assert judged("EBS1", "sin(x)").metrics["failure_kind"] == "search"
 
@@ -292,7 +291,7 @@ def chosen(name: str, *answers: str) -> str:
     offers = []
     for i, text in enumerate(answers):
         try:
-            offers.append(KIND.weigh(task, task.validation, Proposal(i, (text,), {})))
+            offers.append(KIND.evaluate_candidate(task, task.validation, Candidate(i, (text,), {})))
         except AnswerError:
             continue
     choice = KIND.select(task, offers)
@@ -410,18 +409,18 @@ def test_what_was_read_and_how_else_it_could_be_is_told() -> None:
 
 def test_pictures_end_where_the_page_has_no_more_room() -> None:
     data = load("EBS2")
-    shown = [Shown(f"m{i}", i, ("sin(x)",), {"chamfer": 0.5}) for i in range(3)]
-    whole = KIND.pictures(data, shown, Room(10_000))
+    shown = [PlottedAnswer(f"m{i}", i, ("sin(x)",), {"chamfer": 0.5}) for i in range(3)]
+    whole = KIND.plots(data, shown, PlotBudget(10_000))
     assert [f"m{i}: 5.0e-1" in whole.html for i in range(3)] == [True] * 3
-    few = KIND.pictures(data, shown, Room(2_000))
+    few = KIND.plots(data, shown, PlotBudget(2_000))
     assert [f"m{i}: 5.0e-1" in few.html for i in range(3)] == [True, False, False]
-    assert KIND.pictures(data, shown, Room(0)).note
+    assert KIND.plots(data, shown, PlotBudget(0)).note
 
 
 def test_published_scores_what_is_predicted() -> None:
     task = KIND.task(load("EBS1"), "table", Protocol.PUBLISHED)
-    raw = RawAnswer(("x",), task.test.targets.copy())
-    assert KIND.judge(task, KIND.read_answer(task, raw)).metrics["nmse"] == 0.0
+    raw = Answer(("x",), task.test.targets.copy())
+    assert KIND.score(task, KIND.read_answer(task, raw)).metrics["nmse"] == 0.0
     strict = replace(task, protocol=STRICT)
     with pytest.raises(AnswerError, match="contradict"):
         KIND.read_answer(strict, raw)

@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.spatial import KDTree
 
-from mdbench.datatypes.base import Source
+from mdbench.datatypes.base import NO_OPTIONS, Dataset, Selection, Source, Split
 from mdbench.datatypes.equations.base import AGREEMENT, COMPLEXITY, EquationTask, EquationType
 from mdbench.datatypes.equations.terms import TERM_METRICS
-from mdbench.datatypes.seam.answers import Choice
-from mdbench.datatypes.seam.questions import NO_OPTIONS, Dataset, Part
 from mdbench.errors import UsageError
 from mdbench.expressions import parse
 from mdbench.metrics.spec import MetricSpec
@@ -24,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from mdbench.datatypes.seam.answers import Offer
+    from mdbench.datatypes.base import ScoredCandidate
     from mdbench.protocols import Protocol
 
 __all__ = ["DATA_TYPE"]
@@ -88,10 +86,10 @@ class Clouds(EquationType[Cloud]):
         return _Surfaces()
 
     def task(self, dataset: Cloud, view: str, protocol: Protocol) -> EquationTask[Cloud]:
-        def part(rows: slice) -> Part:
+        def part(rows: slice) -> Split:
             places = dataset.places[rows]
             columns = {"u": places[:, 0], "v": places[:, 1]}
-            return Part({"X": places}, "Y", dataset.points[rows], columns)
+            return Split({"X": places}, "Y", dataset.points[rows], columns)
 
         rows = slice(0, 60), slice(60, 80), slice(0, 80), slice(80, 100)
         parts = [part(each) for each in rows]
@@ -106,13 +104,17 @@ class Clouds(EquationType[Cloud]):
         far, _ = KDTree(targets).query(values)
         return float(np.mean(near) + np.mean(far)) / 2
 
-    def select(self, task: EquationTask[Cloud], offers: Sequence[Offer]) -> Choice | None:
+    def select(
+        self, task: EquationTask[Cloud], candidates: Sequence[ScoredCandidate]
+    ) -> Selection | None:
         """Take the simplest of those within twice the best."""
         del task
-        if not offers:
+        if not candidates:
             return None
-        good = [o for o in offers if o.loss <= 2 * min(each.loss for each in offers) + 1e-12]
-        return Choice((min(good, key=lambda offer: offer.complexity),))
+        good = [
+            o for o in candidates if o.loss <= 2 * min(each.loss for each in candidates) + 1e-12
+        ]
+        return Selection((min(good, key=lambda one: one.complexity),))
 
 
 DATA_TYPE = Clouds

@@ -8,9 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mdbench.datatypes.base import DataType, Source
-from mdbench.datatypes.seam.answers import Answer, Offer, Proposal, RawAnswer, Scores
-from mdbench.datatypes.seam.questions import NO_OPTIONS, Dataset, Option, Part, Task
+from mdbench.datatypes.base import (
+    NO_OPTIONS,
+    Answer,
+    Candidate,
+    Dataset,
+    DataType,
+    ScoredCandidate,
+    Scores,
+    Source,
+    Split,
+    Task,
+)
+from mdbench.datatypes.facts import Option
 from mdbench.errors import AnswerError, UsageError
 from mdbench.metrics.spec import MetricSpec
 
@@ -60,7 +70,7 @@ class Words(Dataset):
 
 @dataclass(frozen=True)
 class Labels(Answer):
-    labels: NDArray[np.str_] = field(repr=False)
+    labels: NDArray[np.str_] = field(kw_only=True, repr=False)
 
 
 class _Rules(Source[Words]):
@@ -101,7 +111,7 @@ class Kinds(DataType[Words, Task[Words]]):
     metrics = (ACCURACY, F1)
     check_datasets = ("vowels",)
     snr_levels = False
-    options = (Option("--words", "How many words there are.", metavar="N", read=int),)
+    options = (Option("--words", "How many words there are.", metavar="N", parse=int),)
 
     def source(self, path: Path | None = None) -> Source[Words]:
         assert path is None
@@ -110,32 +120,41 @@ class Kinds(DataType[Words, Task[Words]]):
     def task(self, dataset: Words, view: str, protocol: Protocol) -> Task[Words]:
         n = len(dataset.words)
 
-        def part(first: float, last: float) -> Part:
+        def part(first: float, last: float) -> Split:
             rows = slice(round(first * n), round(last * n))
-            return Part({"words": dataset.words[rows]}, "labels", dataset.labels[rows, None])
+            return Split({"words": dataset.words[rows]}, "labels", dataset.labels[rows, None])
 
         parts = part(0, 0.6), part(0.6, 0.8), part(0, 0.8), part(0.8, 1)
         return Task(
-            dataset, view, protocol, ("word",), ("kind",), *parts, equations=False, any_order=True
+            dataset,
+            view,
+            protocol,
+            ("word",),
+            ("kind",),
+            *parts,
+            has_equations=False,
+            any_order=True,
         )
 
-    def read_answer(self, task: Task[Words], raw: RawAnswer) -> Labels:
+    def read_answer(self, task: Task[Words], answer: Answer) -> Labels:
         known = set(map(str, np.unique(task.refit.targets)))
-        if raw.predictions is None:
+        if answer.predictions is None:
             raise AnswerError("there are no labels")
-        if strange := set(map(str, np.unique(raw.predictions))) - known:
+        if strange := set(map(str, np.unique(answer.predictions))) - known:
             raise AnswerError(f"{min(strange)!r} is no label; there are {sorted(known)}")
-        return Labels(None, raw.predictions)
+        return Labels(labels=answer.predictions)
 
-    def judge(self, task: Task[Words], answer: Answer) -> Scores:
+    def score(self, task: Task[Words], answer: Answer) -> Scores:
         assert isinstance(answer, Labels)
         return Scores(_scores(answer.labels, task.test.targets))
 
-    def weigh(self, task: Task[Words], part: Part, candidate: Proposal) -> Offer:
+    def evaluate_candidate(
+        self, task: Task[Words], data: Split, candidate: Candidate
+    ) -> ScoredCandidate:
         del task
         assert candidate.predictions is not None
-        accuracy = _scores(candidate.predictions, part.targets)["accuracy"]
-        return Offer(candidate, 1 - accuracy, 0, accuracy)
+        accuracy = _scores(candidate.predictions, data.targets)["accuracy"]
+        return ScoredCandidate(candidate, 1 - accuracy, 0, accuracy)
 
 
 def _scores(found: NDArray[Any], true: NDArray[Any]) -> dict[str, float]:
