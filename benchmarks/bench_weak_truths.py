@@ -53,11 +53,11 @@ def main() -> None:
                 task = kind.task(data, "field", Protocol.STRICT)
                 truth = loss_of(task, data.truth)
                 losses = {
-                    record["algorithm"]: loss_of(task, record["equations"])
+                    record.algorithm: loss_of(task, record.equations)
                     for record in landed
-                    if (record["dataset"], record.get("snr_db")) == (system, level)
-                    and record.get("equations")
-                    and not record["metrics"].get("identified")
+                    if (record.dataset, record.snr_db) == (system, level)
+                    and record.equations
+                    and not record.metrics.get("identified")
                 }
                 better = {
                     name: f"{loss:.2g}"

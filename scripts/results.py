@@ -16,7 +16,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from html import escape
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mdbench.cli.report import leaderboards_of, write
 from mdbench.datatypes.real.data_type import MARGIN
@@ -24,13 +24,13 @@ from mdbench.datatypes.real.pooling import recovery_table
 from mdbench.datatypes.real.problem import read_measurements
 from mdbench.drawing.numbers import duration, fixed, noise_name
 from mdbench.drawing.svg import COLOURS, HEIGHT, LEFT, RIGHT, WIDTH, marker
+from mdbench.records import Record, latest_by_case, read_folder
 from mdbench.reports import markdown
 from mdbench.reports.combine import flatten, read_rows, write_table
 from mdbench.reports.entries import marked
 from mdbench.reports.figures import critical_difference, figures
 from mdbench.reports.heat import heat_map
 from mdbench.reports.published import read_published, read_published_sets
-from mdbench.reports.results import Result, read_folder, standing
 from mdbench.runs.catalog import Inventory
 from mdbench.workspace import Workspace
 
@@ -107,7 +107,7 @@ class Reference:
     others: dict[str, Board]
     numbers: dict[str, int]
     folder: Path
-    results: Sequence[Result] = ()
+    results: Sequence[Record] = ()
     groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
     truths: Mapping[str, str] = field(default_factory=dict)
     name: str = ""
@@ -181,7 +181,7 @@ class Reference:
         lines = [
             [
                 f"`{one.dataset}`",
-                one.algorithm,
+                one.method,
                 *_shares(one, specs),
                 duration(one.measured.cpu_s),
             ]
@@ -254,7 +254,7 @@ _OF_SETS = {
 """The metrics of a paper's tables of sets, in the order of these columns."""
 
 
-def _shares(one: Result, names: Iterable[str]) -> Iterator[str]:
+def _shares(one: Record, names: Iterable[str]) -> Iterator[str]:
     """Write each share with the interval of what it is lower by than the first, if known."""
     for name in names:
         value = one.metrics.get(name)
@@ -321,12 +321,12 @@ def fill(page: str, reference: Reference) -> str:
 
 def _compare(
     data_type: str,
-    records: Sequence[tuple[Path, dict[str, Any]]],
+    records: Sequence[Record],
     workspace: Workspace,
     figures_in: Path,
 ) -> Reference:
-    by_protocol: dict[str, list[Result]] = defaultdict(list)
-    for one in standing(records):
+    by_protocol: dict[str, list[Record]] = defaultdict(list)
+    for one in latest_by_case(records):
         by_protocol[one.protocol].append(one)
     boards = {
         protocol: leaderboards_of(ones, workspace)[data_type]
@@ -342,20 +342,18 @@ _QUESTION = ("algorithm", "dataset", "snr_db", "seed", "protocol", "part")
 """What a record answers, with its options; where there is a new one, the old one is dropped."""
 
 
-def with_kept(
-    records: Sequence[tuple[Path, dict[str, Any]]], table: Path
-) -> list[tuple[Path, dict[str, Any]]]:
+def with_kept(records: Sequence[tuple[Path, Record]], table: Path) -> list[tuple[Path, Record]]:
     """Add what a page's table has of questions that were not asked again.
 
     Of a question that was asked several times the last record stays.
     """
 
-    def question(record: Mapping[str, Any]) -> str:
-        options = {name: str(value) for name, value in (record.get("options") or {}).items()}
-        return repr([record.get(name) or None for name in _QUESTION] + sorted(options.items()))
+    def question(record: Record) -> str:
+        options = {name: str(value) for name, value in record.options.items()}
+        return repr([getattr(record, name) or None for name in _QUESTION] + sorted(options.items()))
 
     kept = [(table.parent / name, record) for name, record in read_rows(table)]
-    last: dict[str, tuple[Path, dict[str, Any]]] = {}
+    last: dict[str, tuple[Path, Record]] = {}
     for one in [*kept, *records]:
         last.pop(question(one[1]), None)
         last[question(one[1])] = one
@@ -397,14 +395,14 @@ def main() -> int:
     if asked.keep:
         records = with_kept(records, kept / f"{asked.name}.csv")
     reference = replace(
-        _compare(data_type, records, workspace, kept),
-        results=standing(records),
+        _compare(data_type, [record for _, record in records], workspace, kept),
+        results=latest_by_case(record for _, record in records),
         groups=Inventory(workspace).source(data_type, None).groups(),
         truths=_truths(workspace) if data_type == "real" else {},
         name=asked.name,
     )
     write(page, fill(page.read_text(encoding="utf-8"), reference))
-    rows = [flatten(path.name, data) for path, data in records]
+    rows = [flatten(path.name, record) for path, record in records]
     write_table(rows, kept / f"{asked.name}.csv")
     print(f"{len(rows)} records in {page.relative_to(root)} and {kept.relative_to(root)}")
     return 0

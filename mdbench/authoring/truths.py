@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from mdbench.datatypes.base import Answer
 from mdbench.errors import AnswerError, RecordsError
 from mdbench.protocols import Protocol
-from mdbench.reports.results import read_folder, results_files, standing
+from mdbench.records import read_latest, results_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -218,7 +218,7 @@ def read_wrong_answers(path: Path) -> WrongAnswers:
 
 
 def _of_records(path: Path) -> Iterator[tuple[str, str, float | None, WrongAnswer]]:
-    for one in standing(read_folder(path)):
+    for one in read_latest(path):
         wrong = one.metrics.get("identified", 0.0) == 0.0 and one.protocol == Protocol.STRICT
         if wrong and one.equations and one.dataset_path is None:
             wrong_answer = WrongAnswer(one.algorithm, one.equations)

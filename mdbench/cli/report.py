@@ -18,6 +18,7 @@ from mdbench import datatypes, methods
 from mdbench.cli.options import Exit
 from mdbench.drawing.numbers import counted, noise_name, scientific
 from mdbench.errors import MdbenchError, MethodError, UsageError
+from mdbench.records import Record, read_folder, read_latest
 from mdbench.reports.bundle import opened, write_bundle
 from mdbench.reports.categories import Category, by_category
 from mdbench.reports.circumstances import as_given
@@ -30,7 +31,7 @@ from mdbench.reports.leaderboard import Board, Kind
 from mdbench.reports.leaderboard import boards as boards_of
 from mdbench.reports.markdown import markdown_tables
 from mdbench.reports.published import read_published
-from mdbench.reports.results import Result, read_folder, standing, studies
+from mdbench.reports.results import studies
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def combine_records(folder: Path, out: Path, console: Console) -> None:
     with opened(folder) as place:
         records = read_folder(place)
         base = place if place.is_dir() else place.parent
-        rows = [flatten(path.relative_to(base).as_posix(), data) for path, data in records]
+        rows = [flatten(path.relative_to(base).as_posix(), record) for path, record in records]
     write_table(rows, out)
     files = len({path for path, _ in records})
     console.print(
@@ -136,7 +137,7 @@ def _finite(value: Any) -> Any:
     return value
 
 
-def html_of(results: Sequence[Result], *, title: str, probes: Sequence[Probes] = ()) -> str:
+def html_of(results: Sequence[Record], *, title: str, probes: Sequence[Probes] = ()) -> str:
     """Make the page of results."""
     from mdbench.reports.html import page
     from mdbench.reports.pictures import Pictures
@@ -155,12 +156,12 @@ def html_of(results: Sequence[Result], *, title: str, probes: Sequence[Probes] =
     )
 
 
-def _options(results: Sequence[Result]) -> dict[str, list[str]]:
+def _options(results: Sequence[Record]) -> dict[str, list[str]]:
     """Name the options of each data type, as they are in records."""
     return {name: [each.key for each in kind.options] for name, kind in _here(results).items()}
 
 
-def _categories(results: Sequence[Result], workspace: Workspace) -> dict[str, list[Category]]:
+def _categories(results: Sequence[Record], workspace: Workspace) -> dict[str, list[Category]]:
     """Compare methods on each category of systems, where a data type has several."""
     found: dict[str, list[Category]] = {}
     known = _known(results, workspace)
@@ -267,7 +268,7 @@ def _data_type(workspace: Workspace, name: str) -> DataType[Any, Any] | None:
         return None
 
 
-def read_results(folder: Path, named: Path | None = None) -> Sequence[Result]:
+def read_results(folder: Path, named: Path | None = None) -> Sequence[Record]:
     """Give the results of a folder or a bundle that stand.
 
     Parameters
@@ -281,7 +282,7 @@ def read_results(folder: Path, named: Path | None = None) -> Sequence[Result]:
         If there are none.
     """
     with opened(folder) as place:
-        results = standing(read_folder(place))
+        results = read_latest(place)
     if not results:
         raise UsageError(
             f"There are no records in {named or folder} yet.", "Results come from: mdbench run"
@@ -297,19 +298,19 @@ def _workspace() -> Workspace | None:
         return None
 
 
-def leaderboards_of(results: Sequence[Result], workspace: Workspace | None) -> dict[str, Board]:
+def leaderboards_of(results: Sequence[Record], workspace: Workspace | None) -> dict[str, Board]:
     """Compare methods on each data type, with what a workspace, if there is one, says of them."""
     specs = {name: kind.metrics for name, kind in _here(results).items()}
     return boards_of(results, _known(results, workspace), specs)
 
 
-def _known(results: Sequence[Result], workspace: Workspace | None) -> dict[str, Kind]:
+def _known(results: Sequence[Record], workspace: Workspace | None) -> dict[str, Kind]:
     """Say what methods are, also those that a report calls otherwise than their folders."""
     kinds = _kinds(workspace)
-    return kinds | {one.algorithm: kinds[one.folder] for one in results if one.folder in kinds}
+    return kinds | {one.method: kinds[one.algorithm] for one in results if one.algorithm in kinds}
 
 
-def _here(results: Sequence[Result]) -> dict[str, type[DataType[Any, Any]]]:
+def _here(results: Sequence[Record]) -> dict[str, type[DataType[Any, Any]]]:
     wanted = {one.data_type for one in results} & {*datatypes.names()}
     return {kind.name: kind for kind in datatypes.classes(wanted)}
 
@@ -451,7 +452,7 @@ def _plus_minus(gained: int, lost: int) -> str:
 
 def _change_line(one: Change, specs: Sequence[MetricSpec]) -> str:
     result = one.before
-    name = f"{result.algorithm} · {result.dataset} · {noise_name(result.snr_db)}"
+    name = f"{result.method} · {result.dataset} · {noise_name(result.snr_db)}"
     seed = f" · seed {result.seed}" if result.seed else ""
     flags = "".join(
         f"  {spec.mark} {'gained' if one.flags[spec.name] else 'lost'}"
@@ -463,7 +464,7 @@ def _change_line(one: Change, specs: Sequence[MetricSpec]) -> str:
     return f"{escape(name + seed)}  [{colour}]{one.way}[/]  {before} → {after}{flags}"
 
 
-def _score_text(result: Result, primary: MetricSpec) -> str:
+def _score_text(result: Record, primary: MetricSpec) -> str:
     if not result.answered:
         return str(result.status)
     value = result.metrics.get(primary.name)
@@ -494,7 +495,7 @@ def changes_json(found: Changes) -> dict[str, Any]:
         "changed": [
             {
                 "data_type": one.before.data_type,
-                "method": one.before.algorithm,
+                "method": one.before.method,
                 "dataset": one.before.dataset,
                 "snr_db": one.before.snr_db,
                 "seed": one.before.seed,
@@ -513,7 +514,7 @@ def changes_json(found: Changes) -> dict[str, Any]:
     }
 
 
-def _side(result: Result) -> dict[str, Any]:
+def _side(result: Record) -> dict[str, Any]:
     return {
         "key": result.key,
         "status": str(result.status),

@@ -16,9 +16,8 @@ from mdbench.cli.options import Exit
 from mdbench.cli.run import Display
 from mdbench.drawing.numbers import counted
 from mdbench.errors import UsageError
-from mdbench.records import RecordStore
+from mdbench.records import RecordStore, results_files
 from mdbench.reports.bundle import opened
-from mdbench.reports.results import results_files
 from mdbench.runs.execute import execute
 from mdbench.runs.plan import slots
 from mdbench.runs.repeats import Sameness, repeated

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from mdbench.metrics.spec import MetricSpec
+    from mdbench.records import Record
     from mdbench.reports.answers import AnswerNames
-    from mdbench.reports.results import Result
 
     Array = NDArray[np.float64]
 
@@ -82,7 +82,7 @@ def place_and_name(what: str | None, folder: Path) -> tuple[Path, str | None]:
 
 def answers_of(
     place: Path, name: str | None, algorithm: Sequence[str]
-) -> dict[tuple[str, float | None], tuple[list[Result], Sequence[MetricSpec]]]:
+) -> dict[tuple[str, float | None], tuple[list[Record], Sequence[MetricSpec]]]:
     """Read the answers with equations, those of one question together and the best first.
 
     Parameters
@@ -101,16 +101,16 @@ def answers_of(
     """
     results = read_results(place)
     boards = leaderboards_of(results, Workspace.find())
-    groups: dict[tuple[str, float | None], list[Result]] = defaultdict(list)
+    groups: dict[tuple[str, float | None], list[Record]] = defaultdict(list)
     for one in results:
         asked = name is None or any(fnmatchcase(each, name) for each in (one.dataset, one.system))
-        if asked and (not algorithm or any(fnmatchcase(one.algorithm, each) for each in algorithm)):
+        if asked and (not algorithm or any(fnmatchcase(one.method, each) for each in algorithm)):
             groups[one.system, one.snr_db].append(one)
     if not groups:
-        names = {one.dataset for one in results} if name else {one.algorithm for one in results}
+        names = {one.dataset for one in results} if name else {one.method for one in results}
         given = name or " ".join(algorithm)
         raise UsageError(f"{place} has no results of {given!r}.", did_you_mean(given, names))
-    found: dict[tuple[str, float | None], tuple[list[Result], Sequence[MetricSpec]]] = {}
+    found: dict[tuple[str, float | None], tuple[list[Record], Sequence[MetricSpec]]] = {}
     for key in sorted(groups, key=lambda key: (key[0], cleanest_first(key[1]))):
         board = boards[groups[key][0].data_type]
         references = {row.method for row in board.rows if row.reference}
@@ -186,13 +186,13 @@ def predict_answer(
     table.writerows([repr(float(value)) for value in row] for row in rows)
     write(out, text.getvalue())
     console.print(
-        f"{counted(len(rows), 'row')} by {escape(one.algorithm)}'s equations in {escape(str(out))}",
+        f"{counted(len(rows), 'row')} by {escape(one.method)}'s equations in {escape(str(out))}",
         soft_wrap=True,
     )
 
 
 def _integrated(
-    one: Result, system: AnswerNames, asked: PredictionAsked, console: Console
+    one: Record, system: AnswerNames, asked: PredictionAsked, console: Console
 ) -> tuple[list[str], Array]:
     inputs = [name for name in system.others if name in one.names.values()]
     if other := [name for name in system.others if name not in inputs]:
@@ -283,7 +283,7 @@ def _start(text: str | None, system: AnswerNames) -> Array:
     return np.array([found[name] for name in system.states])
 
 
-def _evaluated(one: Result, system: AnswerNames, asked: PredictionAsked) -> tuple[list[str], Array]:
+def _evaluated(one: Record, system: AnswerNames, asked: PredictionAsked) -> tuple[list[str], Array]:
     if asked.given is None:
         raise UsageError(
             f"The equations of {one.dataset} give {', '.join(system.states)}, and no rates.",

@@ -1,7 +1,14 @@
-"""Results: what a record says, and the file that keeps it."""
+"""Results: the record of a job, and the files that keep records."""
 
 from __future__ import annotations
 
+from mdbench.records.folders import (
+    latest_by_case,
+    read_content,
+    read_folder,
+    read_latest,
+    results_files,
+)
 from mdbench.records.schema import (
     ANSWERED,
     RERUN_ALWAYS,
@@ -22,7 +29,7 @@ from mdbench.records.schema import (
     comparable,
     key_of,
 )
-from mdbench.records.store import RecordStore, RecordWriter
+from mdbench.records.store import RecordStore, RecordWriter, parse_records
 from mdbench.records.upgrades import upgrade
 
 __all__ = [
@@ -46,5 +53,11 @@ __all__ = [
     "Status",
     "comparable",
     "key_of",
+    "latest_by_case",
+    "parse_records",
+    "read_content",
+    "read_folder",
+    "read_latest",
+    "results_files",
     "upgrade",
 ]

@@ -1,4 +1,4 @@
-"""What a record says: one model, and the JSON line that it becomes.
+"""The record: one model for writing, planning and reporting, and the JSON line that it becomes.
 
 Every key is explained in ``docs/records.md``; a test keeps the document and the model alike.
 """
@@ -324,8 +324,41 @@ class Record(_Model):
             raise ValueError(f"{len(self.equations)} equations for the targets {self.targets}")
         return self
 
+    @property
+    def method(self) -> str:
+        """The method as reports name it: with its language model and its prompt, if it has any.
+
+        The same method with another model, or another prompt, is another method to reports.
+        """
+        asked = [self.llm.model, self.llm.prompt] if self.llm else []
+        shown = ", ".join(word for word in asked if word)
+        return f"{self.algorithm} ({shown})" if shown else self.algorithm
+
+    @property
+    def answered(self) -> bool:
+        """Whether there is an answer with scores."""
+        return self.status in ANSWERED
+
+    @property
+    def attempted(self) -> bool:
+        """Whether the job says something about the method."""
+        return self.status not in RERUN_ALWAYS
+
+    @property
+    def case(self) -> tuple[object, ...]:
+        """The method and the problem: of several records of one case the newest counts."""
+        return (
+            self.data_type,
+            self.method,
+            self.system,
+            self.part,
+            self.snr_db,
+            self.seed,
+            self.protocol,
+        )
+
     def to_line(self) -> str:
-        """Write the record as one line of strict JSON, without the newline."""
+        """Return the record as one line of strict JSON, without the newline."""
         return self.model_dump_json(by_alias=True)
 
 
@@ -343,7 +376,7 @@ def key_of(key_parts: Mapping[str, str]) -> str:
 
 
 def comparable(record: Record) -> dict[str, Any]:
-    """Give all of a record that must be equal when the same job is run twice.
+    """Return all of a record that must be equal when the same job is run twice.
 
     Returns
     -------

@@ -24,7 +24,7 @@ from mdbench.records.upgrades import upgrade
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-__all__ = ["NewestLines", "RecordStore", "RecordWriter"]
+__all__ = ["NewestLines", "RecordStore", "RecordWriter", "parse_records"]
 
 LINE_START = b'{"schema":'
 """How every line begins: what is no piece of this at the file's end was not torn by us."""
@@ -60,8 +60,7 @@ class RecordStore:
             If the file cannot be read, or if a line is no record or one of a newer schema; it
             names the line.
         """
-        records, _ = _parse(self.path, _read_bytes(self.path))
-        return records
+        return list(parse_records(self.path, _read_bytes(self.path)))
 
     def latest(self) -> dict[str, Record]:
         """Read the newest record of each key.
@@ -400,15 +399,22 @@ def _read_bytes(path: Path) -> bytes:
         raise _explain(path, "cannot be read", error) from error
 
 
-def _parse(path: Path, content: bytes) -> tuple[list[Record], int]:
-    """Give the records, and the length of the content without a torn last line."""
-    records = []
-    whole = 0
-    for place, line, record in _each_line(path, io.BytesIO(content)):
+def parse_records(path: Path, content: bytes) -> Iterator[Record]:
+    """Yield the records in the content of a results file, oldest first, without a torn last line.
+
+    Parameters
+    ----------
+    path
+        What errors name.
+
+    Raises
+    ------
+    RecordsError
+        If a line is no record, or one of a newer schema.
+    """
+    for _, _, record in _each_line(path, io.BytesIO(content)):
         if record is not None:
-            records.append(record)
-        whole = place + len(line)
-    return records, whole
+            yield record
 
 
 def _each_line(path: Path, file: IO[bytes]) -> Iterator[tuple[int, bytes, Record | None]]:

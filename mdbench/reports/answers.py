@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from mdbench.metrics.spec import MetricSpec
-    from mdbench.reports.results import Result
+    from mdbench.records import Record
 
 __all__ = ["AnswerNames", "code", "ordered", "states_of", "told"]
 
@@ -44,7 +44,7 @@ class AnswerNames(NamedTuple):
     rates: bool
 
 
-def states_of(result: Result) -> AnswerNames:
+def states_of(result: Record) -> AnswerNames:
     """Tell what stands in an answer's equations."""
     used = dict.fromkeys(name for text in result.equations or () for name in names_in(text))
     rates = all(target.endswith(_RATE) for target in result.targets)
@@ -53,15 +53,15 @@ def states_of(result: Result) -> AnswerNames:
 
 
 def ordered(
-    results: Iterable[Result], specs: Sequence[MetricSpec], told_the_truth: Collection[str] = ()
-) -> list[Result]:
+    results: Iterable[Record], specs: Sequence[MetricSpec], told_the_truth: Collection[str] = ()
+) -> list[Record]:
     """Order answers of one system, the best first; methods that are told the truth come last."""
     key = best_first(specs)
     answers = (one for one in results if one.answered and one.equations)
-    return sorted(answers, key=lambda one: (one.algorithm in told_the_truth, *key(one)))
+    return sorted(answers, key=lambda one: (one.method in told_the_truth, *key(one)))
 
 
-def told(result: Result, specs: Sequence[MetricSpec]) -> str:
+def told(result: Record, specs: Sequence[MetricSpec]) -> str:
     """Say in a line who answered, and how well."""
     held, _ = best_mark(specs, result.metrics)
     shown = [spec for spec in specs if spec is specs[0] or spec.weighs]
@@ -70,15 +70,15 @@ def told(result: Result, specs: Sequence[MetricSpec]) -> str:
         for spec in shown
         if not spec.mark and isinstance(value := result.metrics.get(spec.name), int | float)
     ]
-    return ", ".join([result.algorithm, *([f"{held.mark} {held.title}"] if held else []), *scores])
+    return ", ".join([result.method, *([f"{held.mark} {held.title}"] if held else []), *scores])
 
 
-def _why_no_better(spec: MetricSpec, specs: Sequence[MetricSpec], result: Result) -> str:
+def _why_no_better(spec: MetricSpec, specs: Sequence[MetricSpec], result: Record) -> str:
     says = beaten(spec, specs, result).says
     return f" ({says})" if says else ""
 
 
-def code(result: Result, language: str, digits: int | None = None) -> str:
+def code(result: Record, language: str, digits: int | None = None) -> str:
     """Write an answer so that it can be pasted: a function, definitions, or a formula.
 
     Raises

@@ -26,14 +26,16 @@ from mdbench import __version__
 from mdbench.data.cache import write_whole
 from mdbench.errors import RecordsError, UsageError
 from mdbench.methods import files_of
+from mdbench.records import latest_by_case, parse_records, read_content, results_files
 from mdbench.reports.citation import citation
 from mdbench.reports.language_models import FOLDER as PROBES_FOLDER
-from mdbench.reports.results import content_of, records_in, results_files, standing, studies
+from mdbench.reports.results import studies
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from mdbench.methods import Method
+    from mdbench.records import Record
 
 __all__ = ["Bundle", "is_bundle", "opened", "write_bundle"]
 
@@ -168,23 +170,23 @@ def write_bundle(
     parts, rows = _Parts(), []
     for file in files:
         # Read once: a run that goes on meanwhile adds to the file, and not to the bundle.
-        content = content_of(file)
+        content = read_content(file)
         parts.add(f"{RECORDS}/{file.relative_to(base).as_posix()}", content)
-        newest = {str(data.get("key")): data for data in records_in(file, content)}
-        rows += [(file, data) for data in newest.values()]
-    results = standing(rows)
+        newest = {record.key: record for record in parse_records(file, content)}
+        rows += [(file, record) for record in newest.values()]
+    results = latest_by_case(record for _, record in rows)
     if not results:
         raise UsageError(f"There are no records in {folder} yet.", "Results come from: mdbench run")
     for path in study_files:
         _add_study(parts, path, [sha256 for sha256, _ in studies(results)])
-    kept, changed = _add_methods(parts, [data for _, data in rows], methods)
+    kept, changed = _add_methods(parts, [record for _, record in rows], methods)
     if page is not None:
         parts.add("report.html", page.encode())
     if logs:
         for path in sorted((base / "logs").rglob("*.log")):
             if path.is_file() and not path.is_symlink():
                 parts.add(path.relative_to(base).as_posix(), path)
-    started = [result.measured.started[:10] for result in results if result.measured.started]
+    started = [result.measured.started.date().isoformat() for result in results]
     _add_exchanges(parts, base, rows)
     _add_probes(parts, base)
     own_data = sorted({result.dataset for result in results if result.dataset_path})
@@ -196,7 +198,7 @@ def write_bundle(
         "results": len(results),
         "first": min(started, default=""),
         "last": max(started, default=""),
-        "methods": sorted({result.folder for result in results}),
+        "methods": sorted({result.algorithm for result in results}),
         "methods_left_out": changed,
         "data_types": sorted({result.data_type for result in results}),
         "own_data": own_data,
@@ -216,13 +218,11 @@ def write_bundle(
     )
 
 
-def _add_exchanges(
-    parts: _Parts, base: Path, rows: Iterable[tuple[Path, Mapping[str, Any]]]
-) -> None:
+def _add_exchanges(parts: _Parts, base: Path, rows: Iterable[tuple[Path, Record]]) -> None:
     """Add what was said to and by language models, where the records look for it."""
-    for file, data in rows:
-        name = data.get("exchanges")
-        if not isinstance(name, str) or not _stays_inside(name):
+    for file, record in rows:
+        name = record.exchanges
+        if name is None or not _stays_inside(name):
             continue
         path = file.parent / name
         if path.is_file() and not path.is_symlink():
@@ -253,14 +253,13 @@ def _add_study(parts: _Parts, path: Path, known: Iterable[str]) -> None:
 
 
 def _add_methods(
-    parts: _Parts, records: Sequence[Mapping[str, Any]], methods: Mapping[str, Method]
+    parts: _Parts, records: Sequence[Record], methods: Mapping[str, Method]
 ) -> tuple[list[str], list[str]]:
     """Add the folders that records were made with; give those kept, and those that differ."""
     made_with: dict[str, set[tuple[object, object]]] = {}
-    for data in records:
-        key = data.get("key_parts") or {}
-        pair = key.get("adapter"), key.get("environment")
-        made_with.setdefault(str(data["algorithm"]), set()).add(pair)
+    for record in records:
+        pair = record.key_parts.get("adapter"), record.key_parts.get("environment")
+        made_with.setdefault(record.algorithm, set()).add(pair)
     kept, changed = [], []
     for name, pairs in sorted(made_with.items()):
         method = methods.get(name)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from mdbench.records import Record
     from mdbench.reports.leaderboard import Board
-    from mdbench.reports.results import Result
 
 __all__ = ["Category", "by_category", "heading"]
 
@@ -31,8 +31,8 @@ class Category:
 
 
 def by_category(
-    results: Sequence[Result], groups: Mapping[str, Sequence[str]]
-) -> dict[str, list[Result]]:
+    results: Sequence[Record], groups: Mapping[str, Sequence[str]]
+) -> dict[str, list[Record]]:
     """Sort results of a data type by category, in the order of its groups; none where all are one.
 
     Parameters
@@ -49,7 +49,7 @@ def by_category(
     smallest: dict[str, str] = {}
     for group in sorted(groups, key=lambda name: -len(groups[name])):
         smallest |= dict.fromkeys(groups[group], group)
-    found: dict[str, list[Result]] = defaultdict(list)
+    found: dict[str, list[Record]] = defaultdict(list)
     for one in results:
         known = smallest.get(one.dataset) or smallest.get(one.dataset.partition("+")[0])
         if known is None:

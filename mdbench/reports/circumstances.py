@@ -6,13 +6,13 @@ from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from mdbench.drawing.numbers import duration
+from mdbench.drawing.numbers import duration, fixed
 from mdbench.protocols import Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from mdbench.reports.results import Result
+    from mdbench.records import Machine, Record
 
 __all__ = ["Circumstance", "as_given", "circumstances"]
 
@@ -29,7 +29,7 @@ class Circumstance(NamedTuple):
 
 
 def circumstances(
-    results: Iterable[Result], options: Mapping[str, Collection[str]] | None = None
+    results: Iterable[Record], options: Mapping[str, Collection[str]] | None = None
 ) -> list[Circumstance]:
     """Gather limits, seeds, machines, versions, runtimes, protocols, what was given, and studies.
 
@@ -44,12 +44,12 @@ def circumstances(
         The keys of the options that each data type has.
     """
     known = list(results)
-    told: dict[str, Callable[[Result], str]] = {
+    told: dict[str, Callable[[Record], str]] = {
         "time limit of a job": _limit,
         "threads of a job": lambda one: _text(one.budget.threads),
         "seeds": lambda one: str(one.seed),
         "protocol": lambda one: one.protocol,
-        "machine": lambda one: one.provenance.machine.says,
+        "machine": lambda one: _machine(one.provenance.machine),
         "mdbench": lambda one: one.mdbench,
         "Python": _python,
         "runtime": lambda one: one.runtime.name,
@@ -66,7 +66,7 @@ def circumstances(
 
 
 def as_given(
-    results: Sequence[Result], options: Mapping[str, Collection[str]]
+    results: Sequence[Record], options: Mapping[str, Collection[str]]
 ) -> list[Circumstance]:
     """Say how methods were given their data: options of which each protocol has a usual value.
 
@@ -99,11 +99,21 @@ def _many(count: int) -> str:
     return f"{count:,} {'result' if count == 1 else 'results'}"
 
 
-def _limit(one: Result) -> str:
+def _limit(one: Record) -> str:
     return "" if one.budget.timeout_s is None else duration(one.budget.timeout_s)
 
 
-def _python(one: Result) -> str:
+def _machine(machine: Machine) -> str:
+    """Describe a machine, as far as it is known."""
+    parts = [machine.cpu]
+    if machine.cores:
+        parts.append(f"{machine.cores} {'core' if machine.cores == 1 else 'cores'}")
+    if machine.memory_mb:
+        parts.append(f"{fixed(machine.memory_mb / 1024)} GiB")
+    return ", ".join(filter(None, [*parts, machine.os]))
+
+
+def _python(one: Record) -> str:
     core, method = one.provenance.core.get("python", ""), one.provenance.python or ""
     if not core or not method or core == method:
         return core or method

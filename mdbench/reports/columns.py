@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from mdbench.metrics.spec import MetricSpec, Place, Value
     from mdbench.records import Record
     from mdbench.reports.leaderboard import Aggregated, Board, Row
-    from mdbench.reports.results import Result
 
 __all__ = [
     "ALARM",
@@ -232,7 +231,7 @@ def warning(spec: MetricSpec) -> str:
     return f"{spec.title} is worse than {written(spec, spec.alarm)}"
 
 
-def beaten(spec: MetricSpec, specs: Sequence[MetricSpec], one: Result | Record) -> Beaten:
+def beaten(spec: MetricSpec, specs: Sequence[MetricSpec], one: Record) -> Beaten:
     """Say of an answer what is to be said where the score of no equation is better.
 
     Where the system is at rest in the test window, or the truth itself scores no better, the score

@@ -7,7 +7,10 @@ import csv
 import json
 from typing import TYPE_CHECKING, Any
 
+from pydantic import ValidationError
+
 from mdbench.errors import RecordsError, UnavailableError, UsageError
+from mdbench.records import Machine, Record, upgrade
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,19 +31,20 @@ _TEXTS = {
     *("protocol", "reason", "status", "study", "system", "target_source", "view", "options"),
 }
 """Columns whose values are texts even where they read as numbers."""
+_UNKNOWN = Machine(cpu="", cores=0, memory_mb=0, os="")
 _WORDS = {"True": True, "False": False}
 _FIRST = ("file", "algorithm", "data_type", "dataset", "dim", "snr_db", "seed", "protocol")
 
 
-def flatten(file: str, record: Mapping[str, Any]) -> dict[str, Any]:
-    """Make a row of a record: plain values, and lists and objects as JSON.
+def flatten(file: str, record: Record) -> dict[str, Any]:
+    """Return a record as a row: plain values, and lists and objects as JSON.
 
     Parameters
     ----------
     file
         The name of the results file.
     record
-        A record as JSON values.
+        The record.
 
     Returns
     -------
@@ -48,9 +52,8 @@ def flatten(file: str, record: Mapping[str, Any]) -> dict[str, Any]:
         With ``undecided``, the names of scores that are null: an empty cell is one that is missing.
     """
     row: dict[str, Any] = {"file": file}
-    for name, value in record.items():
-        if name in _LEFT_OUT:
-            continue
+    data = record.model_dump(mode="json", by_alias=True, exclude=_LEFT_OUT)
+    for name, value in data.items():
         if name in _SPREAD:
             for inner, part in (value or {}).items():
                 row[f"{name}.{inner}"] = _plain(part)
@@ -58,19 +61,18 @@ def flatten(file: str, record: Mapping[str, Any]) -> dict[str, Any]:
             row["runtime"] = (value or {}).get("name")
         else:
             row[name] = _plain(value)
-    scores = record.get("metrics") or {}
-    row["undecided"] = _plain([name for name, each in scores.items() if each is None])
+    row["undecided"] = _plain([name for name, each in record.metrics.items() if each is None])
     return row
 
 
-def read_rows(path: Path) -> list[tuple[str, dict[str, Any]]]:
+def read_rows(path: Path) -> list[tuple[str, Record]]:
     """Read a CSV that `write_table` wrote of rows of `flatten`.
 
     Returns
     -------
     list
-        The name of each record's results file, and the record as JSON values but for what has no
-        place in a table.
+        The name of each record's results file, and the record without what has no place in a
+        table.
 
     Raises
     ------
@@ -81,7 +83,7 @@ def read_rows(path: Path) -> list[tuple[str, dict[str, Any]]]:
         with path.open(encoding="utf-8", newline="") as file:
             lines = csv.DictReader(file, strict=True)
             names = set(lines.fieldnames or ())
-            found = [_record(row) for row in lines]
+            rows = [_record(row) for row in lines]
     except (OSError, UnicodeDecodeError, csv.Error, TypeError, ValueError) as error:
         raise RecordsError(f"{path} cannot be read as a table of records: {error}.") from None
     if missing := {"file", "key", "undecided"} - names:
@@ -89,9 +91,16 @@ def read_rows(path: Path) -> list[tuple[str, dict[str, Any]]]:
             f"{path} has no column {min(missing)!r}.",
             "Give a table that mdbench combine of this version wrote.",
         )
-    if any(not file or "key" not in record for file, record in found):
+    if any(not file or "key" not in data for file, data in rows):
         raise RecordsError(f"{path} has a row without a file or a key.")
-    return found
+    try:
+        return [(file, Record.model_validate(upgrade(data))) for file, data in rows]
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise RecordsError(
+            f"{path} has a row that is no record: {where}: {first['msg']}."
+        ) from None
 
 
 def _record(row: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
@@ -109,6 +118,9 @@ def _record(row: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
         else:
             record[name] = value
     record["metrics"] = dict.fromkeys(record.pop("undecided", ())) | record.get("metrics", {})
+    # What a table has no column or no value for.
+    record |= {name: None for name in ("selection", "llm") if not record.get(name)}
+    record |= {"key_parts": {}, "provenance": {"machine": _UNKNOWN}}
     return row.get("file", ""), record
 
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from mdbench.metrics.spec import MetricSpec
+    from mdbench.records import Record
     from mdbench.reports.entries import Entry
-    from mdbench.reports.results import Result
     from mdbench.reports.statistics import Wilcoxon
 
 __all__ = ["Change", "Changes", "MethodChange", "Way", "changes"]
@@ -47,8 +47,8 @@ class Change:
         Parts of the key that differ: what the two were made with.
     """
 
-    before: Result
-    after: Result
+    before: Record
+    after: Record
     way: Way
     flags: Mapping[str, bool]
     made_with: tuple[str, ...]
@@ -121,8 +121,8 @@ class Changes:
 
 
 def changes(
-    before: Iterable[Result],
-    after: Iterable[Result],
+    before: Iterable[Record],
+    after: Iterable[Record],
     known: Mapping[str, Sequence[MetricSpec]],
     *,
     across: bool = False,
@@ -150,7 +150,7 @@ def changes(
     groups: dict[tuple[str, str], list[tuple[object, ...]]] = defaultdict(list)
     made_with: Counter[str] = Counter()
     for question in shared:
-        groups[old[question].data_type, old[question].algorithm].append(question)
+        groups[old[question].data_type, old[question].method].append(question)
     for (data_type, method), questions in sorted(groups.items()):
         pairs = [(old[question], new[question]) for question in questions]
         compared = [_compared(*pair, specs[data_type]) for pair in pairs]
@@ -166,30 +166,30 @@ def changes(
     return Changes(
         methods,
         tuple(each),
-        Counter((old[q].data_type, old[q].algorithm) for q in old if q not in new),
-        Counter((new[q].data_type, new[q].algorithm) for q in new if q not in old),
+        Counter((old[q].data_type, old[q].method) for q in old if q not in new),
+        Counter((new[q].data_type, new[q].method) for q in new if q not in old),
         made_with,
         specs,
     )
 
 
-def _by_question(results: Iterable[Result], *, across: bool) -> dict[tuple[object, ...], Result]:
-    found: dict[tuple[object, ...], Result] = {}
+def _by_question(results: Iterable[Record], *, across: bool) -> dict[tuple[object, ...], Record]:
+    found: dict[tuple[object, ...], Record] = {}
     for one in sorted(results, key=report_order):
-        question = one.question
+        question = one.case
         if across:
             question = tuple(one.dataset if part == one.system else part for part in question)
             if question in found:
                 raise UsageError(
                     f"One side has both {found[question].system} and {one.system} of "
-                    f"{one.algorithm}: across options they are one question.",
+                    f"{one.method}: across options they are one question.",
                     "Name results files with one of them, or leave out --across-options.",
                 )
         found[question] = one
     return found
 
 
-def _compared(before: Result, after: Result, specs: Sequence[MetricSpec]) -> Change:
+def _compared(before: Record, after: Record, specs: Sequence[MetricSpec]) -> Change:
     one, other = entry(before, specs), entry(after, specs)
     flags = {
         spec.name: other.values.get(spec.name) == 1

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from mdbench.metrics.spec import Place, Value
-    from mdbench.records import Status
-    from mdbench.reports.results import Result
+    from mdbench.records import Record, Status
 
 __all__ = [
     "Case",
@@ -88,11 +87,11 @@ class Counted(NamedTuple):
     undecided: int
 
 
-def entry(result: Result, specs: Iterable[MetricSpec]) -> Entry:
+def entry(result: Record, specs: Iterable[MetricSpec]) -> Entry:
     """Reduce a result to what is counted."""
     judged = result.metrics if result.answered else result.judged_by
     return Entry(
-        method=result.algorithm,
+        method=result.method,
         case=Case(result.system, result.snr_db, result.protocol),
         dim=result.dim,
         status=result.status,
@@ -133,11 +132,11 @@ def best_mark(
     return next(held, None), any(values.get(spec.name, 0) is None for spec in flags)
 
 
-def best_first(specs: Sequence[MetricSpec]) -> Callable[[Result], tuple[bool | float, ...]]:
+def best_first(specs: Sequence[MetricSpec]) -> Callable[[Record], tuple[bool | float, ...]]:
     """Give the key that sorts answers: what is known to be right first, then the primary metric."""
     primary, flags = specs[0], marked(specs)
 
-    def key(one: Result) -> tuple[bool | float, ...]:
+    def key(one: Record) -> tuple[bool | float, ...]:
         values = entry(one, specs).values
         score = values.get(primary.name)
         loss = primary.loss(score) if isinstance(score, int | float) else math.inf
@@ -147,7 +146,7 @@ def best_first(specs: Sequence[MetricSpec]) -> Callable[[Result], tuple[bool | f
 
 
 def specs_of(
-    results: Iterable[Result], known: Mapping[str, Sequence[MetricSpec]]
+    results: Iterable[Record], known: Mapping[str, Sequence[MetricSpec]]
 ) -> dict[str, tuple[MetricSpec, ...]]:
     """Give the metrics of each data type, the primary one first.
 
@@ -183,14 +182,14 @@ def _plain(name: str, labels: set[str]) -> MetricSpec:
     return MetricSpec(name=name, title=title, explanation="", digits=3, places=places)
 
 
-def _so_far(result: Result) -> tuple[tuple[float, Value], ...]:
+def _so_far(result: Record) -> tuple[tuple[float, Value], ...]:
     return tuple(
         (each.share, _six_digits(each.score) if isinstance(each.score, float) else each.score)
         for each in result.measured.anytime
     )
 
 
-def _read(spec: MetricSpec, result: Result) -> Value:
+def _read(spec: MetricSpec, result: Record) -> Value:
     value = result.metrics.get(spec.name) if result.answered else None
     if spec.kind == "label":
         return value if value in spec.labels else None

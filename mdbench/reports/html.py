@@ -46,11 +46,11 @@ if TYPE_CHECKING:
 
     from mdbench.language_models.contamination import Probes
     from mdbench.metrics.spec import MetricSpec
+    from mdbench.records import Record
     from mdbench.reports.categories import Category
     from mdbench.reports.entries import Case, Entry
     from mdbench.reports.leaderboard import Board
     from mdbench.reports.pictures import Draw
-    from mdbench.reports.results import Result
 
 __all__ = ["page"]
 
@@ -59,7 +59,7 @@ MOST_REASONS = 40
 
 
 def page(
-    results: Iterable[Result],
+    results: Iterable[Record],
     boards: Mapping[str, Board],
     *,
     title: str = "mdbench report",
@@ -99,11 +99,11 @@ def page(
         HTML in UTF-8.
     """
     results = sorted(results, key=report_order)
-    methods = sorted({result.algorithm for result in results})
-    by_type: dict[str, list[Result]] = defaultdict(list)
+    methods = sorted({result.method for result in results})
+    by_type: dict[str, list[Record]] = defaultdict(list)
     for result in results:
         by_type[result.data_type].append(result)
-    numbers = _numbers([{one.algorithm for one in ones} for ones in by_type.values()])
+    numbers = _numbers([{one.method for one in ones} for ones in by_type.values()])
     noise = list(dict.fromkeys(result.snr_db for result in results))
     noise.sort(key=cleanest_first)
     protocols = sorted({result.protocol for result in results})
@@ -139,6 +139,7 @@ def page(
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    days = [result.measured.started.date().isoformat() for result in results]
     dims = sorted({result.dim for result in results if result.dim is not None})
     return environment.get_template("report.html.j2").render(
         title=title,
@@ -147,8 +148,8 @@ def page(
         models=_models(results, boards, numbers, probes),
         count=len(results),
         circumstances=circumstances(results, options),
-        first=min((r.measured.started[:10] for r in results if r.measured.started), default=""),
-        last=max((r.measured.started[:10] for r in results), default=""),
+        first=min(days, default=""),
+        last=max(days, default=""),
         noise=[noise_name(snr_db, measured=measurements(results)) for snr_db in noise],
         dims=dims,
         families=sorted({row.family for row in known.values()}),
@@ -160,7 +161,7 @@ def page(
 
 
 def _models(
-    results: Sequence[Result],
+    results: Sequence[Record],
     boards: Mapping[str, Board],
     numbers: Mapping[str, int],
     probes: Sequence[Probes],
@@ -190,11 +191,11 @@ def _numbers(together: Sequence[AbstractSet[str]]) -> dict[str, int]:
 
 
 def _section(
-    data_type: str, results: Sequence[Result], board: Board, scope: Scope, derivative: str
+    data_type: str, results: Sequence[Record], board: Board, scope: Scope, derivative: str
 ) -> dict[str, Any]:
     """Gather what the template shows of a data type."""
     primary, numbers = board.primary, scope.numbers
-    by_system: dict[str, list[Result]] = defaultdict(list)
+    by_system: dict[str, list[Record]] = defaultdict(list)
     for result in results:
         by_system[result.system].append(result)
     unfit: dict[str, list[str]] = defaultdict(list)
@@ -242,7 +243,7 @@ def _section(
     }
 
 
-def _parts(results: Sequence[Result], categories: Sequence[Category]) -> list[dict[str, Any]]:
+def _parts(results: Sequence[Record], categories: Sequence[Category]) -> list[dict[str, Any]]:
     """Gather what is shown of each category; one without a heading where there is none."""
     if not categories:
         return [{"title": "", "systems": {one.system for one in results}}]
@@ -277,12 +278,12 @@ def _pair(pair: leaderboard.Pair) -> dict[str, Any]:
     }
 
 
-def _reasons(results: Sequence[Result]) -> list[dict[str, Any]]:
+def _reasons(results: Sequence[Record]) -> list[dict[str, Any]]:
     """Group the failures of a method by status and reason, the most frequent first."""
-    groups: dict[tuple[str, Status, str], list[Result]] = defaultdict(list)
+    groups: dict[tuple[str, Status, str], list[Record]] = defaultdict(list)
     for result in results:
         if result.status is not Status.OK:
-            groups[result.algorithm, result.status, result.reason].append(result)
+            groups[result.method, result.status, result.reason].append(result)
     most = sorted(groups.items(), key=lambda group: -len(group[1]))[:MOST_REASONS]
     return [
         {

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from mdbench.records import Record
     from mdbench.reports.leaderboard import Board
-    from mdbench.reports.results import Result
 
 __all__ = [
     "ASKING_HEADS",
@@ -74,12 +74,12 @@ class Asking(NamedTuple):
     spent: float
 
 
-def asked(results: Iterable[Result], boards: Mapping[str, Board]) -> list[Asking]:
+def asked(results: Iterable[Record], boards: Mapping[str, Board]) -> list[Asking]:
     """Sum up what was asked, in the order of the leaderboards; nothing where nobody asked."""
-    groups: dict[tuple[str, str], list[Result]] = defaultdict(list)
+    groups: dict[tuple[str, str], list[Record]] = defaultdict(list)
     for one in results:
         if one.llm is not None and one.llm.calls is not None:
-            groups[one.data_type, one.algorithm].append(one)
+            groups[one.data_type, one.method].append(one)
     found = []
     for kind, board in boards.items():
         for row in board.rows:
@@ -113,7 +113,7 @@ def asked(results: Iterable[Result], boards: Mapping[str, Board]) -> list[Asking
     return found
 
 
-def curves(results: Iterable[Result], numbers: Mapping[str, int]) -> dict[str, Figure]:
+def curves(results: Iterable[Record], numbers: Mapping[str, int]) -> dict[str, Figure]:
     """Draw for each data type the best loss after so many calls, the median over a method's jobs.
 
     A job without a candidate by then counts as one of the largest loss.
@@ -122,7 +122,7 @@ def curves(results: Iterable[Result], numbers: Mapping[str, int]) -> dict[str, F
     for one in results:
         if one.llm is not None and one.llm.curve:
             steps = [(p.calls, p.loss) for p in one.llm.curve if p.loss is not None]
-            jobs.setdefault(one.data_type, {}).setdefault(one.algorithm, []).append(steps)
+            jobs.setdefault(one.data_type, {}).setdefault(one.method, []).append(steps)
     return {kind: _figure(kind, by_method, numbers) for kind, by_method in jobs.items()}
 
 

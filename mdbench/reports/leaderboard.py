@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from mdbench.metrics.spec import MetricSpec
+    from mdbench.records import Record
     from mdbench.reports.entries import Case, Entry
-    from mdbench.reports.results import Result
     from mdbench.reports.statistics import Friedman, Wilcoxon
 
 __all__ = [
@@ -253,7 +253,7 @@ class Board:
 
 
 def boards(
-    results: Iterable[Result],
+    results: Iterable[Record],
     kinds: Mapping[str, Kind],
     specs: Mapping[str, Sequence[MetricSpec]],
 ) -> dict[str, Board]:

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from mdbench.metrics.spec import MetricSpec
+    from mdbench.records import Record
     from mdbench.reports.entries import Entry
     from mdbench.reports.leaderboard import Board
     from mdbench.reports.published import Published, PublishedSets
-    from mdbench.reports.results import Result
 
 __all__ = [
     "cost_table",
@@ -172,7 +172,7 @@ def published_table(board: Board, data_type: str, published: Published) -> str:
 
 
 def sets_table(
-    results: Iterable[Result],
+    results: Iterable[Record],
     data_type: str,
     groups: Mapping[str, Sequence[str]],
     specs: Mapping[str, MetricSpec],
@@ -194,12 +194,12 @@ def sets_table(
     every
         Whether methods that only one of the two has are rows, too.
     """
-    by_cell: dict[tuple[str, str], list[Result]] = defaultdict(list)
+    by_cell: dict[tuple[str, str], list[Record]] = defaultdict(list)
     tables = published.values[data_type]
     set_of = {name: group for group in tables for name in groups.get(group, ())}
     for one in results:
         if one.data_type == data_type and one.dataset in set_of and one.attempted:
-            by_cell[one.algorithm, set_of[one.dataset]].append(one)
+            by_cell[one.method, set_of[one.dataset]].append(one)
     lines = []
     methods = [each for rows in tables.values() for each in rows]
     for method in dict.fromkeys([*methods, *(method for method, _ in by_cell)]):
@@ -220,16 +220,16 @@ def sets_table(
     return _table(head, lines, left={"method", "set"})
 
 
-def variants_table(results: Iterable[Result], specs: Mapping[str, MetricSpec]) -> str:
+def variants_table(results: Iterable[Record], specs: Mapping[str, MetricSpec]) -> str:
     """Write means by method and by what stands behind the datasets' names, such as noise.
 
     What the scorer could not decide is left out, and a job without an answer counts as the metric
     says; where that is infinitely bad, so is the mean.
     """
-    cells: dict[tuple[str, str], list[Result]] = defaultdict(list)
+    cells: dict[tuple[str, str], list[Record]] = defaultdict(list)
     for one in results:
         if one.attempted:
-            cells[one.algorithm, one.dataset.partition("+")[2] or NOTHING].append(one)
+            cells[one.method, one.dataset.partition("+")[2] or NOTHING].append(one)
     lines = []
     for (method, asked), ones in cells.items():
         line = [method, asked, str(len(ones))]
@@ -238,7 +238,7 @@ def variants_table(results: Iterable[Result], specs: Mapping[str, MetricSpec]) -
     return _table(head, lines, left={"method", "asked for"})
 
 
-def _mean(ones: Iterable[Result], spec: MetricSpec) -> str:
+def _mean(ones: Iterable[Record], spec: MetricSpec) -> str:
     """Write the mean of a metric over results, those without an answer included."""
     values = [
         one.metrics[spec.name] if one.answered and spec.name in one.metrics else spec.failed

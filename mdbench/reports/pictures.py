@@ -11,8 +11,8 @@ from mdbench.data.columns import OwnNames
 from mdbench.datatypes.base import PlotBudget, Plots, PlottedAnswer
 from mdbench.errors import MdbenchError
 from mdbench.protocols import Protocol
+from mdbench.records import Record
 from mdbench.reports.entries import best_first
-from mdbench.reports.results import Result
 
 if TYPE_CHECKING:
     from mdbench.datatypes.base import DataType, Source
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Draw", "Pictures"]
 
-Draw: TypeAlias = Callable[[Sequence[Result], Mapping[str, int]], Plots]
+Draw: TypeAlias = Callable[[Sequence[Record], Mapping[str, int]], Plots]
 """Draws a system, given its results and the methods' numbers."""
 
 MOST_DRAWN = 3
@@ -47,7 +47,7 @@ class Pictures:
         self._kinds: dict[str, DataType[Any, Any] | None] = {}
         self._sources: dict[tuple[str, str | None], Source[Any] | None] = {}
 
-    def draw(self, results: Sequence[Result], numbers: Mapping[str, int]) -> Plots:
+    def draw(self, results: Sequence[Record], numbers: Mapping[str, int]) -> Plots:
         """Draw the system that results are of.
 
         Parameters
@@ -100,18 +100,18 @@ def _command(kind: DataType[Any, Any], options: Mapping[str, Any]) -> str:
 
 
 def _best(
-    results: Sequence[Result], specs: Sequence[MetricSpec], numbers: Mapping[str, int]
+    results: Sequence[Record], specs: Sequence[MetricSpec], numbers: Mapping[str, int]
 ) -> list[PlottedAnswer]:
     """Choose who is drawn, by strict answers on clean data; who is told the truth need not be."""
-    best: dict[str, Result] = {}
+    best: dict[str, Record] = {}
     for one in results:
         if one.snr_db is None and one.answered and one.protocol == Protocol.STRICT:
-            best.setdefault(one.algorithm, one)
+            best.setdefault(one.method, one)
     told = [one for one in best.values() if one.truth is None or one.equations != one.truth]
     return [
         PlottedAnswer(
-            one.algorithm,
-            numbers[one.algorithm],
+            one.method,
+            numbers[one.method],
             OwnNames(one.names).all_internal(one.equations or ()),
             one.metrics,
         )
@@ -119,7 +119,7 @@ def _best(
     ]
 
 
-def _changed(results: Sequence[Result], fingerprint: str) -> bool:
+def _changed(results: Sequence[Record], fingerprint: str) -> bool:
     """Tell whether results on clean data are of other arrays."""
     clean = [one.key_parts.get("dataset") for one in results if one.snr_db is None]
     return any(known not in {None, fingerprint} for known in clean)

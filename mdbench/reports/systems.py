@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from mdbench.metrics.spec import MetricSpec
+    from mdbench.records import Record
     from mdbench.reports.columns import Cell
     from mdbench.reports.pictures import Draw
-    from mdbench.reports.results import Result
 
 __all__ = ["Scope", "System", "system_section"]
 
@@ -108,7 +108,7 @@ class System:
 
 def system_section(
     identifier: str,
-    results: Sequence[Result],
+    results: Sequence[Record],
     scope: Scope,
     specs: Sequence[MetricSpec],
     *,
@@ -134,10 +134,10 @@ def system_section(
     """
     first = results[0]
     drawn = scope.picture(results, scope.numbers) if scope.picture else None
-    groups: dict[tuple[int, str, int], list[Result]] = defaultdict(list)
+    groups: dict[tuple[int, str, int], list[Record]] = defaultdict(list)
     for result in results:
         noise, protocol = scope.noise.index(result.snr_db), scope.protocols.index(result.protocol)
-        groups[noise, result.algorithm, protocol].append(result)
+        groups[noise, result.method, protocol].append(result)
     known = next((one for one in results if one.truth), None)
     truth = _equations(known.targets, known.truth or (), derivative) if known else Markup()
     shown = [spec for spec in specs if spec is specs[0] or "answer" in spec.places]
@@ -164,7 +164,7 @@ def system_section(
     )
 
 
-def _codes(best: Result) -> tuple[tuple[str, str], ...]:
+def _codes(best: Record) -> tuple[tuple[str, str], ...]:
     """Write an answer in every language that has code to paste, where all of it can be written."""
     if sum(map(len, best.equations or ())) > LONGEST_CODED:
         return ()
@@ -174,20 +174,20 @@ def _codes(best: Result) -> tuple[tuple[str, str], ...]:
         return ()
 
 
-def _found(results: Sequence[Result], specs: Sequence[MetricSpec], scope: Scope) -> str:
+def _found(results: Sequence[Record], specs: Sequence[MetricSpec], scope: Scope) -> str:
     """Say how many methods have the first mark; empty where nobody looked, or only references."""
     best = next(iter(marked(specs)), None)
-    own = [one for one in results if one.algorithm not in scope.references]
+    own = [one for one in results if one.method not in scope.references]
     if best is None or not any(best.name in one.metrics for one in own):
         return ""
-    found = {one.algorithm for one in own if one.metrics.get(best.name) == 1}
+    found = {one.method for one in own if one.metrics.get(best.name) == 1}
     simple = found & scope.baselines
     says = f"{best.title} by {counted(len(found - simple), 'method')}"
     return f"{says} and {counted(len(simple), 'baseline')}" if simple else says
 
 
 def _line(
-    results: Sequence[Result],
+    results: Sequence[Record],
     scope: Scope,
     specs: Sequence[MetricSpec],
     shown: Sequence[MetricSpec],
@@ -217,8 +217,8 @@ def _line(
             if texts
         )
     return Line(
-        method=one.algorithm,
-        number=scope.numbers[one.algorithm] % COLOURS,
+        method=one.method,
+        number=scope.numbers[one.method] % COLOURS,
         noise=scope.noise.index(one.snr_db),
         noise_text=_noise(one),
         noise_order=-1e9 if one.snr_db is None else -one.snr_db,
@@ -233,7 +233,7 @@ def _line(
     )
 
 
-def _noise(one: Result) -> str:
+def _noise(one: Record) -> str:
     """Name the noise that was added; of measurements nobody says that they are clean."""
     return noise_name(one.snr_db, measured=measurements([one]))
 

@@ -19,7 +19,6 @@ from mdbench.records import ANSWERED, Record, Status
 from mdbench.reports.columns import ALARM, UNDECIDED, beaten, warning, written
 from mdbench.reports.entries import best_mark, counted, entry, marked, specs_of
 from mdbench.reports.leaderboard import aggregate
-from mdbench.reports.results import Result
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -190,7 +189,7 @@ def summary(records: Iterable[Record], specs: Sequence[MetricSpec] = ()) -> Tabl
         jobs = list(group)
         counts = Counter(job.status for job in jobs)
         causes = [f"{counts[s]} {s}" for s in Status if s is not Status.OK and counts[s]]
-        entries = [entry(_result(job), specs) for job in jobs]
+        entries = [entry(job, specs) for job in jobs]
         values = [aggregate(spec, *counted(entries, spec)) for spec in shown]
         table.add_row(
             _plain(algorithm),
@@ -259,12 +258,8 @@ def _rounded(number: re.Match[str]) -> str:
 def _specs(records: Sequence[Record], specs: Sequence[MetricSpec]) -> tuple[MetricSpec, ...]:
     if specs:
         return tuple(specs)
-    made = specs_of([_result(record) for record in records], {})
+    made = specs_of(records, {})
     return next(iter(made.values()), (MetricSpec(name="", title="score", explanation=""),))
-
-
-def _result(record: Record) -> Result:
-    return Result.model_validate(record.model_dump(mode="json", by_alias=True))
 
 
 def _value(spec: MetricSpec, record: Record) -> Text:

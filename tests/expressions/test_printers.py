@@ -24,10 +24,10 @@ from mdbench.errors import EquationError
 from mdbench.expressions.atoms import monomial_text
 from mdbench.expressions.expand import expand
 from mdbench.expressions.languages import name_as, names_in, rounded_to, written_as
+from mdbench.records import Record
 from mdbench.reports.answers import code
 from mdbench.reports.html import page
 from mdbench.reports.mathml import LONGEST, mathml
-from mdbench.reports.results import Result
 from mdbench.reports.table import DECIMAL, _rounded
 
 if TYPE_CHECKING:
@@ -338,9 +338,9 @@ def test_the_reader_of_julia_has_its_precedence(julia: str, value: float) -> Non
 # ---------------------------------------------------------------- whole answers, and the page
 
 
-def result(equations: Sequence[str], targets: Sequence[str], **others: Any) -> Result:
+def result(equations: Sequence[str], targets: Sequence[str], **others: Any) -> Record:
     made = {"equations": list(equations), "targets": list(targets), "truth": None, **others}
-    return Result.model_validate({**EXAMPLE, **made})
+    return Record.model_validate({**EXAMPLE, **made})
 
 
 def test_an_answer_as_code_can_be_run() -> None:
@@ -396,7 +396,7 @@ def test_the_page_shows_what_was_answered(tmp_path: Path, source: str) -> None:
         for place, text in enumerate(answers)
         if len(text) <= LONGEST
     ]
-    results = [Result.model_validate(one) for one in records]
+    results = [Record.model_validate(one) for one in records]
     path = tmp_path / "report.html"
     letters = {EXAMPLE["data_type"]: "∂"}
     path.write_text(page(results, boards(records), derivatives=letters), encoding="utf-8")

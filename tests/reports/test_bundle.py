@@ -14,9 +14,9 @@ from reporting import data
 
 from mdbench.errors import RecordsError, UsageError
 from mdbench.methods import find
+from mdbench.records import read_folder
 from mdbench.reports.bundle import is_bundle, opened, write_bundle
 from mdbench.reports.citation import citation
-from mdbench.reports.results import read_folder
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ import re
 
 from reporting import boards, data
 
+from mdbench.records import Record
 from mdbench.reports.categories import Category, by_category, heading
 from mdbench.reports.html import page
-from mdbench.reports.results import Result
 
 GROUPS = {
     "all": ["a", "b", "c", "d"],
@@ -17,8 +17,8 @@ GROUPS = {
 }
 
 
-def results(*records: dict[str, object]) -> list[Result]:
-    return [Result.model_validate(one) for one in records]
+def results(*records: dict[str, object]) -> list[Record]:
+    return [Record.model_validate(one) for one in records]
 
 
 def test_a_dataset_belongs_to_the_smallest_group_that_it_is_in() -> None:

@@ -13,20 +13,20 @@ from mdbench.errors import UsageError
 from mdbench.reports.diff import changes
 
 if TYPE_CHECKING:
+    from mdbench.records import Record
     from mdbench.reports.diff import Changes
-    from mdbench.reports.results import Result
 
 SYSTEMS = [f"system-{number}" for number in range(12)]
 
 
-def ones(nmse: list[float], algorithm: str = "sindy", **more: Any) -> list[Result]:
+def ones(nmse: list[float], algorithm: str = "sindy", **more: Any) -> list[Record]:
     return [
         result(algorithm, system, nmse=value, **more)
         for system, value in zip(SYSTEMS, nmse, strict=False)
     ]
 
 
-def held(before: list[Result], after: list[Result]) -> Changes:
+def held(before: list[Record], after: list[Record]) -> Changes:
     return changes(before, after, SPECS)
 
 

@@ -16,13 +16,13 @@ from reporting import DROPPED, KINDS, SPECS, compare, data, many, points, texts,
 from mdbench.cli import main
 from mdbench.datatypes.equations.derivatives import smooths
 from mdbench.protocols import Protocol
+from mdbench.records import Record
 from mdbench.reports import leaderboard
 from mdbench.reports.circumstances import as_given
 from mdbench.reports.columns import cells, columns, undecided
 from mdbench.reports.figures import figures
 from mdbench.reports.html import page
 from mdbench.reports.leaderboard import Kind
-from mdbench.reports.results import Result
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -193,7 +193,7 @@ def test_who_is_told_the_truth_is_not_counted_and_baselines_by_themselves(
         "truth": Kind("linear"),
     }
     results = [
-        Result.model_validate(data(name, seed=seed, verdict="identified" if held else ""))
+        Record.model_validate(data(name, seed=seed, verdict="identified" if held else ""))
         for name, held in found.items()
         for seed in (0, 1)
     ]
@@ -410,7 +410,7 @@ def test_the_head_tells_the_circumstances_and_several_values_of_them() -> None:
 
 def test_the_head_tells_which_derivatives_methods_were_given() -> None:
     def told(*records: dict[str, Any]) -> Sequence[tuple[str, str]]:
-        results = [Result.model_validate(one) for one in records]
+        results = [Record.model_validate(one) for one in records]
         return as_given(results, {"ode": ["derivatives", "inputs"], "srsd": ["variant"]})
 
     fd = data("a", options={"derivatives": "fd"})

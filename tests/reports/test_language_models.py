@@ -11,9 +11,9 @@ from reporting import boards, data, many, write
 from mdbench.api import load
 from mdbench.cli import main
 from mdbench.language_models.contamination import Probed, Probes
+from mdbench.records import Record, latest_by_case
 from mdbench.reports.html import page
 from mdbench.reports.language_models import asked, asking_row, curves
-from mdbench.reports.results import Result, standing
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,14 +52,14 @@ RECORDS = [
 ]
 
 
-def results() -> list[Result]:
-    return standing(("f", one) for one in RECORDS)  # type: ignore[misc]
+def results() -> list[Record]:
+    return latest_by_case(Record.model_validate(one) for one in RECORDS)
 
 
 def test_another_model_or_prompt_is_another_method() -> None:
-    names = {one.algorithm for one in results()}
+    names = {one.method for one in results()}
     assert names == {"loop (m, anon)", "loop (m, named)", "loop (other, anon)", "sindy"}
-    assert {one.folder for one in results()} == {"loop", "sindy"}
+    assert {one.algorithm for one in results()} == {"loop", "sindy"}
 
 
 def test_calls_tokens_and_money_stand_beside_the_score() -> None:
@@ -74,7 +74,7 @@ def test_calls_tokens_and_money_stand_beside_the_score() -> None:
 
 
 def test_a_curve_is_the_median_of_the_best_so_far() -> None:
-    numbers = {name: place for place, name in enumerate(sorted({r.algorithm for r in results()}))}
+    numbers = {name: place for place, name in enumerate(sorted({r.method for r in results()}))}
     (figure,) = curves(results(), numbers).values()
     assert "<title>loop (m, anon)</title>" in figure.svg
     assert "other" not in figure.svg
@@ -112,7 +112,7 @@ def test_the_page_shows_them_where_there_are_some() -> None:
     assert "m&lt;b&gt;" in html
     assert re.search(r"<td>100%</td><td>20%</td><td>80%</td><td>0%</td><td>20%</td><td>80%", html)
     plain = many(2)
-    assert "language-models" not in page([Result.model_validate(r) for r in plain], boards(plain))
+    assert "language-models" not in page([Record.model_validate(r) for r in plain], boards(plain))
 
 
 def test_text_and_tables_have_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

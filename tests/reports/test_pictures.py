@@ -15,8 +15,8 @@ from mdbench.datatypes.base import Plots, PlottedAnswer
 from mdbench.datatypes.ode.data_type import Ode
 from mdbench.errors import MdbenchError
 from mdbench.protocols import Protocol
+from mdbench.records import Record
 from mdbench.reports.pictures import MOST_DRAWN, Pictures
-from mdbench.reports.results import Result
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,7 +38,7 @@ def draw(cache: Path, *records: dict[str, Any]) -> Plots:
         except MdbenchError:
             return None
 
-    results = [Result.model_validate(one) for one in records]
+    results = [Record.model_validate(one) for one in records]
     return Pictures(find).draw(results, NUMBERS)
 
 
@@ -130,12 +130,12 @@ def test_simulations_stop_when_all_have_had_their_share(tmp_path: Path) -> None:
     kind = datatypes.find("ode", ROOT / "datasets" / "ode", tmp_path / "ode")
     slow = Pictures(lambda _: kind)
     slow.budget.evaluations = 0
-    found = slow.draw([Result.model_validate(circuit("a"))], NUMBERS)
+    found = slow.draw([Record.model_validate(circuit("a"))], NUMBERS)
     assert found.html.count('class="measured"') == 2
     assert "line thin" not in found.html
     assert slow.budget.evaluations == 0
     slow.budget.evaluations = 1
-    found = slow.draw([Result.model_validate(circuit("a"))], NUMBERS)
+    found = slow.draw([Record.model_validate(circuit("a"))], NUMBERS)
     assert found.html.count("line thin") == 1
     assert slow.budget.evaluations < 0
 
@@ -162,10 +162,10 @@ class Asked(Ode):
 def test_any_data_type_is_asked_to_draw_its_best_answers(tmp_path: Path) -> None:
     kind = Asked(tmp_path, tmp_path)
 
-    def text(method: str, accuracy: float | None, **changes: Any) -> Result:
+    def text(method: str, accuracy: float | None, **changes: Any) -> Record:
         scores = {"accuracy": accuracy}
         made = data(method, "text", data_type="asked", scores=scores, equations=None, **changes)
-        return Result.model_validate(made | {"truth": None})
+        return Record.model_validate(made | {"truth": None})
 
     results = [text("a", 0.5), text("b", None), text("c", 0.75), text("d", 0.25)]
     results.append(text("e", 1.0, protocol="published"))

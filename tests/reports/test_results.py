@@ -7,7 +7,7 @@ import pytest
 from reporting import GOLDEN, data, result, write
 
 from mdbench.errors import RecordsError, UsageError
-from mdbench.reports.results import read_folder, results_files, standing
+from mdbench.records import read_folder, read_latest, results_files
 
 
 def test_a_folder_may_be_half_finished(tmp_path: Path) -> None:
@@ -18,7 +18,7 @@ def test_a_folder_may_be_half_finished(tmp_path: Path) -> None:
     (folder / "mean-ode.jsonl").write_text("", encoding="utf-8")
     with (folder / "sindy-ode.jsonl").open("a", encoding="utf-8") as file:
         file.write(json.dumps(data("sindy", "chua"))[:200])  # still being written
-    names = [result.algorithm for result in standing(read_folder(folder))]
+    names = [result.algorithm for result in read_latest(folder)]
     assert sorted(names) == ["operon", "sindy", "zero"]
 
 
@@ -31,24 +31,24 @@ def test_the_newest_answer_to_a_question_stands(tmp_path: Path) -> None:
         "key": "1" * 64,
     }
     folder = write(tmp_path, [old, new])
-    assert [one.metrics["nmse"] for one in standing(read_folder(folder))] == [0.5]
+    assert [one.metrics["nmse"] for one in read_latest(folder)] == [0.5]
     write(tmp_path, [other_key, stopped])
     assert len(read_folder(folder)) == 3
-    (one,) = standing(read_folder(folder))
+    (one,) = read_latest(folder)
     assert one.metrics["nmse"] == 0.25  # a job that was stopped says nothing
 
 
 def test_options_that_ask_another_question_are_systems_of_their_own() -> None:
     plain = result()
     released = result(system="lorenz (released)")
-    assert released.question != plain.question
+    assert released.case != plain.case
 
 
 def test_records_of_every_age_are_read(tmp_path: Path) -> None:
     golden = Path(GOLDEN).parent
     old = [json.loads((golden / f"schema-{n}.jsonl").read_text().splitlines()[0]) for n in (1, 2)]
     old = [one | {"dataset": f"of schema {n}", "key": str(n) * 64} for n, one in enumerate(old, 1)]
-    found = standing(read_folder(write(tmp_path, [*old, data(scores={"ended": "stiff"})])))
+    found = read_latest(write(tmp_path, [*old, data(scores={"ended": "stiff"})]))
     assert {one.system for one in found} == {"of schema 1", "of schema 2", "lorenz"}
     assert all(isinstance(one.metrics["nmse"], float) for one in found)
     assert next(one for one in found if one.system == "lorenz").metrics["ended"] == "stiff"
@@ -64,9 +64,9 @@ def test_what_says_nothing_about_a_method_is_told_apart() -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("no record\n", "line 2 is no record"),
+        ("no record\n", "line 2 is damaged"),
         ('{"schema":99}\n', "line 2: this record has schema 99"),
-        ("[]\n", "line 2 is no record"),
+        ("[]\n", "line 2 is damaged"),
     ],
 )
 def test_damage_is_named(tmp_path: Path, line: str, said: str) -> None:
@@ -80,8 +80,8 @@ def test_damage_is_named(tmp_path: Path, line: str, said: str) -> None:
 def test_a_missing_key_is_named(tmp_path: Path) -> None:
     broken = data()
     del broken["status"]
-    with pytest.raises(RecordsError, match=r"sindy-ode\.jsonl.*'lorenz'.*status"):
-        standing(read_folder(write(tmp_path, [broken])))
+    with pytest.raises(RecordsError, match=r"sindy-ode\.jsonl, line 1 is damaged: status"):
+        read_latest(write(tmp_path, [broken]))
 
 
 def test_what_is_not_there_is_said(tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ import mdbench
 from mdbench import api
 from mdbench.cli import main, run
 from mdbench.errors import MdbenchError, UsageError
-from mdbench.records import RecordStore, comparable
-from mdbench.reports.results import read_folder, standing, studies
+from mdbench.records import RecordStore, comparable, read_latest
+from mdbench.reports.results import studies
 from mdbench.runs.options import typed_fields
 from mdbench.runs.plan import make_plan
 from mdbench.runs.spec import JobSpec, RunOptions
@@ -87,7 +87,7 @@ def test_the_hash_is_in_the_records_and_in_the_report(place: Workspace, capsys: 
     records = execute(plan, HereRuntime(), Quiet()).records
     assert {record.study for record in records} == {study.sha256}
     assert [JobSpec.of(record) for record in records] == list(plan.jobs)
-    found = standing(read_folder(Path("results")))
+    found = read_latest(Path("results"))
     assert studies(found) == [(study.sha256, 7)]
     assert main(["report", "results", "--text"]) == 0
     assert f"7 results of the study with SHA-256 {study.sha256}" in capsys.readouterr().out
@@ -103,7 +103,7 @@ def test_a_study_does_nothing_that_a_command_line_has_done(place: Workspace) -> 
     assert (summary.ran, summary.skipped) == (1, 1)
     assert [one.study is None for one in summary.records] == [True, False]
     assert comparable(summary.records[0]) == comparable(typed)
-    assert len(studies(standing(read_folder(Path("results"))))) == 2
+    assert len(studies(read_latest(Path("results")))) == 2
 
 
 @pytest.mark.usefixtures("place")

@@ -21,6 +21,8 @@ from mdbench.workspace import Workspace
 if TYPE_CHECKING:
     from types import ModuleType
 
+    from mdbench.records import Record
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -126,26 +128,26 @@ def test_what_is_run_exists(script: ModuleType) -> None:
 
 
 def test_what_was_not_asked_again_is_kept(script: ModuleType, tmp_path: Path) -> None:
-    old = [data("sindy", "rc-circuit", metrics={"nmse": 0.5}), data("zero", "rc-circuit")]
+    old = [result("sindy", "rc-circuit", metrics={"nmse": 0.5}), result("zero", "rc-circuit")]
     write_table([flatten("all-ode.jsonl", one) for one in old], tmp_path / "ode.csv")
-    new = [(tmp_path / "sindy-ode.jsonl", data("sindy", "rc-circuit", snr_db=20.0))]
+    new = [(tmp_path / "sindy-ode.jsonl", result("sindy", "rc-circuit", snr_db=20.0))]
     every = script.with_kept(new, tmp_path / "ode.csv")
-    assert [one["algorithm"] for _, one in every] == ["sindy", "zero", "sindy"]
-    again = [(tmp_path / "sindy-ode.jsonl", data("sindy", "rc-circuit", metrics={"nmse": 0.25}))]
+    assert [one.algorithm for _, one in every] == ["sindy", "zero", "sindy"]
+    again = [(tmp_path / "sindy-ode.jsonl", result("sindy", "rc-circuit", metrics={"nmse": 0.25}))]
     every = script.with_kept(again, tmp_path / "ode.csv")
-    assert [one["metrics"].get("nmse") for _, one in every if one["algorithm"] == "sindy"] == [0.25]
+    assert [one.metrics.get("nmse") for _, one in every if one.algorithm == "sindy"] == [0.25]
     assert every[0][0].name == "all-ode.jsonl"
 
 
 def test_of_a_question_the_last_record_stays(script: ModuleType, tmp_path: Path) -> None:
-    def one(value: float, rows: int) -> dict[str, Any]:
-        record = data("deepmod", "rc-circuit", metrics={"nmse": value})
-        return record | {"options": {"max_rows": rows}}
+    def one(value: float, rows: int) -> Record:
+        metrics, options = {"nmse": value}, {"max_rows": rows}
+        return result("deepmod", "rc-circuit", metrics=metrics, options=options)
 
     table = tmp_path / "ode.csv"
     write_table([flatten("all-ode.jsonl", one(0.5, 10))], table)
     new = [(tmp_path / "deepmod-ode.jsonl", one(value, 10)) for value in (0.25, 0.125)]
     (kept,) = script.with_kept(new, table)  # in a table all that is asked is text
-    assert kept[1]["metrics"]["nmse"] == 0.125
+    assert kept[1].metrics["nmse"] == 0.125
     other = [(tmp_path / "deepmod-ode.jsonl", one(0.25, 20))]
     assert len(script.with_kept(other, table)) == 2

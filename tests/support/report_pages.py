@@ -13,18 +13,17 @@ from mdbench.datatypes.base import Plots
 from mdbench.datatypes.ode.plots import Found, trajectory_pictures
 from mdbench.datatypes.pde.plots import field_pictures
 from mdbench.reports.html import page
-from mdbench.reports.results import Result
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
 def html(records: list[dict[str, Any]]) -> str:
-    results = [Result.model_validate(one) for one in records]
+    results = [Record.model_validate(one) for one in records]
     return page(results, boards(records), picture=drawn, derivatives={"ode": "∂"})
 
 
-def drawn(results: Sequence[Result], numbers: Mapping[str, int]) -> Plots:
+def drawn(results: Sequence[Record], numbers: Mapping[str, int]) -> Plots:
     """Draw a trajectory, a line and planes of the first system, and say something of the second."""
     if results[0].dataset == "system 1":
         return Plots(note="No picture here.")

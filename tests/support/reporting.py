@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mdbench.metrics.spec import MetricSpec, flag
-from mdbench.records import key_of, upgrade
+from mdbench.records import Record, key_of, upgrade
 from mdbench.reports import leaderboard
 from mdbench.reports.leaderboard import Kind
-from mdbench.reports.results import Result
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -191,14 +190,14 @@ def data(
     return {**made, "key": key_of(parts), "key_parts": parts | changes.get("key_parts", {})}
 
 
-def result(*arguments: Any, **changes: Any) -> Result:
+def result(*arguments: Any, **changes: Any) -> Record:
     """Make a result."""
-    return Result.model_validate(data(*arguments, **changes))
+    return Record.model_validate(data(*arguments, **changes))
 
 
 def boards(records: Iterable[dict[str, Any]]) -> dict[str, Board]:
     """Compare the methods of each data type."""
-    results = [Result.model_validate(one) for one in records]
+    results = [Record.model_validate(one) for one in records]
     return leaderboard.boards(results, KINDS, SPECS)
 
 

@@ -12,9 +12,8 @@ from mdbench.datatypes.base import Answer, Candidate, PlotBudget, PlottedAnswer
 from mdbench.datatypes.real.data_type import MARGIN, Real, RealDataset
 from mdbench.errors import DataError, UsageError
 from mdbench.protocols import Protocol
-from mdbench.records import RecordStore, Status
+from mdbench.records import RecordStore, Status, read_latest
 from mdbench.reports.leaderboard import boards
-from mdbench.reports.results import read_folder, standing
 from mdbench.runs.plan import RunOptions, make_plan
 
 if TYPE_CHECKING:
@@ -214,7 +213,7 @@ def test_every_fold_leaves_a_record_and_all_are_merged_in_reports(tmp_path: Path
     assert {record.system for record in records} == {"kepler"}
     assert {record.status for record in records} == {Status.OK}
     assert all(record.metrics["same_law"] == 1.0 for record in records[:1]), records[0].equations
-    results = standing(read_folder(options.result_dir))
+    results = read_latest(options.result_dir)
     assert len(results) == 6
     [row] = boards(results, {}, {"real": Real.metrics})["real"].rows
     assert (row.jobs, row.cases) == (6, 1)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from reporting import EXAMPLE
 
 from mdbench.datatypes.real.pooling import pool, recovery_table
-from mdbench.records import Status
-from mdbench.reports.results import Result
+from mdbench.records import Record, Status
 
 
-def result(fold: int, fvu: float, *, same: float | None = 1.0, **changes: Any) -> Result:
+def result(fold: int, fvu: float, *, same: float | None = 1.0, **changes: Any) -> Record:
     data = {
-        "schema": 5,
+        **EXAMPLE,
         "key": f"{fold:064x}",
         "algorithm": "one",
         "data_type": "real",
@@ -26,10 +26,10 @@ def result(fold: int, fvu: float, *, same: float | None = 1.0, **changes: Any) -
         "metrics": {"fvu": fvu, "same_law": same},
         "floor": 1.0,
     }
-    return Result.model_validate({**data, **changes})
+    return Record.model_validate({**data, **changes})
 
 
-def recovered(*results: Result) -> bool | None:
+def recovered(*results: Record) -> bool | None:
     return pool(results, 0.01)["one", "kepler"].recovered
 
 

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from reporting import EXAMPLE
 
 from mdbench.datatypes.srsd.data_type import Srsd
 from mdbench.expressions.srbench.compare import normalized_edit_distance
+from mdbench.records import Record
 from mdbench.reports.markdown import sets_table
 from mdbench.reports.published import read_published_sets
-from mdbench.reports.results import Result
 
 COULOMB = "8987742437.98822*x1/x2**2"
 """The truth of S13, I.12.4."""
@@ -58,11 +59,10 @@ def test_the_papers_tables() -> None:
 
 
 def test_the_papers_numbers_stand_beside_ours() -> None:
-    def result(dataset: str, method: str = "gplearn", **changes: Any) -> Result:
+    def result(dataset: str, method: str = "gplearn", **changes: Any) -> Record:
         metrics = {"r2_accuracy": 1.0, "normalized_edit_distance": 0.2, "solution": None}
         given = {
-            "schema": 1,
-            "key": dataset,
+            **EXAMPLE,
             "algorithm": method,
             "data_type": "srsd",
             "dataset": dataset,
@@ -72,7 +72,7 @@ def test_the_papers_numbers_stand_beside_ours() -> None:
             "status": "ok",
             "metrics": metrics,
         }
-        return Result.model_validate(given | changes)
+        return Record.model_validate(given | changes)
 
     specs = {spec.name: spec for spec in Srsd.metrics}
     names = ("r2_accuracy", "solution", "normalized_edit_distance")

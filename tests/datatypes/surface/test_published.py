@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
+from reporting import EXAMPLE
+
 from mdbench.datatypes.surface.data_type import SurfaceType
+from mdbench.records import Record
 from mdbench.reports.markdown import sets_table, variants_table
 from mdbench.reports.published import read_published_sets
-from mdbench.reports.results import Result
 
 NAMES = ("skeleton", "nmse", "chamfer", "hausdorff")
 _KNOWN = {spec.name: spec for spec in SurfaceType.metrics}
 SPECS = {name: _KNOWN[name] for name in NAMES}
 
 
-def result(dataset: str, method: str, **changes: Any) -> Result:
+def result(dataset: str, method: str, **changes: Any) -> Record:
     metrics = {"skeleton": 1.0, "nmse": 0.5, "chamfer": 0.1, "hausdorff": 0.3}
     given = {
-        "schema": 1,
-        "key": f"{method}{dataset}",
+        **EXAMPLE,
         "algorithm": method,
         "data_type": "surface",
         "dataset": dataset,
@@ -28,7 +29,7 @@ def result(dataset: str, method: str, **changes: Any) -> Result:
         "status": "ok",
         "metrics": metrics,
     }
-    return Result.model_validate(given | changes)
+    return Record.model_validate(given | changes)
 
 
 def rows(table: str) -> dict[tuple[str, str], list[str]]:
