@@ -12,6 +12,7 @@ from mdbench.data.trajectory import Trajectory
 from mdbench.datatypes.base import Plots
 from mdbench.datatypes.ode.plots import Found, trajectory_pictures
 from mdbench.datatypes.pde.plots import field_pictures
+from mdbench.records import Record
 from mdbench.reports.html import page
 
 if TYPE_CHECKING:
