@@ -20,11 +20,20 @@ from mdbench.datatypes.ode import systems as ode
 from mdbench.datatypes.pde import systems as pde
 from mdbench.datatypes.srsd.laws import read_problem
 from mdbench.errors import EquationError
-from mdbench.expressions.functions import CONSTANTS, FUNCTIONS
 from mdbench.expressions.grammar import read
 from mdbench.expressions.interval_eval import known_value
 from mdbench.expressions.srbench.compare import POSITIVE
-from mdbench.expressions.tree import Call, Chain, Negation, Node, Number, Power, Variable
+from mdbench.expressions.tree import (
+    CONSTANTS,
+    FUNCTIONS,
+    Call,
+    Chain,
+    Negation,
+    Node,
+    Number,
+    Power,
+    Variable,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from textwrap import dedent
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -20,21 +20,22 @@ from mdbench import children
 from mdbench.datatypes.ode import simulation
 from mdbench.datatypes.ode.simulation import simulate
 from mdbench.errors import EquationError, ScorerError
-from mdbench.expressions import counter, parse
+from mdbench.expressions import equation, parse, sympy_worker
 from mdbench.expressions.srbench import compare as comparison
 from mdbench.expressions.srbench.compare import POSITIVE, symbolic_solution
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+QUESTION: dict[str, Any] = {"ask": "complexity", "text": "u0*(u0 + 1)", "variables": ["u0"]}
 # SymPy sees the power of a power of 9 only after it has cancelled u0.
 TOWER = "(u0-u0+9)**((u0-u0+9)**((u0-u0+9)**(u0-u0+9)))"
 
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    hasty = children.Child(counter.__name__, 1, counter.MAX_BYTES)
-    monkeypatch.setattr(counter, "_child", hasty)
+    hasty = children.Child(equation.SYMPY_WORKER, 1, equation.MAX_BYTES)
+    monkeypatch.setattr(equation, "_child", hasty)
     yield
     hasty.end()
 
@@ -54,23 +55,25 @@ def test_an_equation_that_sympy_fails_on_is_refused() -> None:
 
 def test_memory_is_limited_and_its_lack_ends_the_child(monkeypatch: pytest.MonkeyPatch) -> None:
     assert parse("u0*(u0 + 1)", ["u0"]).complexity == 5
-    assert counter._child.process is not None
-    pid = counter._child.process.pid
+    assert equation._child.process is not None
+    pid = equation._child.process.pid
     soft, _ = resource.prlimit(pid, resource.RLIMIT_AS)
     peak = known(re.search(r"VmPeak:\s+(\d+)", Path(f"/proc/{pid}/status").read_text("ascii")))
-    assert 0 < soft - counter.MAX_BYTES <= int(peak[1]) * 1024
+    assert 0 < soft - equation.MAX_BYTES <= int(peak[1]) * 1024
 
     def greedy(_: object) -> int:
         raise MemoryError
 
-    monkeypatch.setattr("mdbench.expressions.symbolic.nodes", greedy)
+    monkeypatch.setattr("mdbench.expressions.sympy_worker.nodes", greedy)
     with pytest.raises(MemoryError):
-        children._answer(counter.answer, {"text": "u0", "variables": ["u0"]})
+        children._answer(
+            sympy_worker.answer, {"ask": "complexity", "text": "u0", "variables": ["u0"]}
+        )
 
 
 def test_a_child_that_died_is_replaced() -> None:
     assert parse("u0*(u0 + 1)", ["u0"]).complexity == 5
-    process = counter._child.process
+    process = equation._child.process
     assert process is not None
     process.kill()
     process.wait()
@@ -93,13 +96,12 @@ def test_a_question_that_somebody_kills_is_asked_once_more(
 
     monkeypatch.setattr(children, "_exchange", shot)
     monkeypatch.setattr(children, "_AGAIN_S", 0.0)
-    child = children.Child(counter.__name__, 5, counter.MAX_BYTES)
-    question = {"text": "u0*(u0 + 1)", "variables": ["u0"]}
+    child = children.Child(equation.SYMPY_WORKER, 5, equation.MAX_BYTES)
     if times == 1:
-        assert child.ask(question)["complexity"] == 5
+        assert child.ask(QUESTION)["complexity"] == 5
     else:  # whoever kills, it is not the question
         with pytest.raises(ScorerError, match=r"killed twice \(signal 9\)"):
-            child.ask(question)
+            child.ask(QUESTION)
     child.end()
     assert len(set(killed)) == times
 
@@ -143,7 +145,7 @@ def test_a_forked_process_asks_a_child_of_its_own() -> None:
 
 
 def test_starting_does_not_wait_for_the_answer_to_somebody_else() -> None:
-    asked = children.Child(counter.__name__, 1, counter.MAX_BYTES)
+    asked = children.Child(equation.SYMPY_WORKER, 1, equation.MAX_BYTES)
     with asked.lock:
         asked.start()
         meanwhile = asked.process
@@ -165,10 +167,10 @@ def limited(*limits: str, into: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 T = np.linspace(0.0, 2.0, 50)
 SCORED: dict[str, tuple[object, int, int, Callable[[], object], object]] = {
     "nodes": (
-        counter,
-        counter.MAX_SECONDS,
-        counter.MAX_BYTES,
-        lambda: counter.complexity("u0*(u0 + 1)", ("u0",)),
+        equation,
+        equation.MAX_SECONDS,
+        equation.MAX_BYTES,
+        lambda: parse("u0*(u0 + 1)", ["u0"]).complexity,
         5,
     ),
     "trajectory": (
@@ -181,7 +183,7 @@ SCORED: dict[str, tuple[object, int, int, Callable[[], object], object]] = {
     "solution": (
         comparison,
         comparison.MAX_SECONDS,
-        counter.MAX_BYTES,
+        equation.MAX_BYTES,
         lambda: symbolic_solution("x0 + 1", "2*x0 + 2", {"x0": dict(POSITIVE)}).how,
         "ratio",
     ),
@@ -331,8 +333,8 @@ def test_a_process_that_cannot_be_asked_says_why() -> None:
 
 def test_variables_of_sympys_do_not_reach_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SYMPY_CACHE_SIZE", "none")
-    child = children.Child(counter.__name__, 5, counter.MAX_BYTES, {"SYMPY_USE_CACHE": "yes"})
-    assert child.ask({"text": "u0*(u0 + 1)", "variables": ["u0"]})["complexity"] == 5
+    child = children.Child(equation.SYMPY_WORKER, 5, equation.MAX_BYTES, {"SYMPY_USE_CACHE": "yes"})
+    assert child.ask(QUESTION)["complexity"] == 5
     assert child.process is not None
     words = Path(f"/proc/{child.process.pid}/environ").read_bytes().split(b"\0")
     child.end()
@@ -354,8 +356,9 @@ def test_what_is_loaded_beforehand_is_no_time_of_a_question(tmp_path: Path) -> N
     child = children.Child("slow", 1, 1 << 28, {"PYTHONPATH": str(tmp_path)})
     assert child.ask({})["cpu_s"] < 1.0
     child.end()
-    loaded = "import sys; from mdbench.expressions import counter; counter.prepare(); "
-    done = f"{loaded}counter.answer({{'text': 'sin(u1)/u1 - 2', 'variables': ['u1']}}); "
+    loaded = "import sys; from mdbench.expressions import sympy_worker; sympy_worker.prepare(); "
+    question = {"ask": "complexity", "text": "sin(u1)/u1 - 2", "variables": ["u1"]}
+    done = f"{loaded}sympy_worker.answer({question}); "
     modules = [
         subprocess.check_output([sys.executable, "-c", f"{code}print(*sorted(sys.modules))"])
         for code in (loaded, done)

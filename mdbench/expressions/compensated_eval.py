@@ -23,9 +23,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from flint import arb
 
-from mdbench.expressions.functions import ALIASES
 from mdbench.expressions.interval_eval import nearest_double, working
-from mdbench.expressions.tree import Call, Chain, Negation, Node, Number, Power, Variable
+from mdbench.expressions.tree import ALIASES, Call, Chain, Negation, Node, Number, Power, Variable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

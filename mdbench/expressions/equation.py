@@ -9,17 +9,40 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mdbench.expressions import counter
+from mdbench.children import Child
+from mdbench.errors import EquationError
 from mdbench.expressions.grammar import check, read
 from mdbench.expressions.linear import Linear, linear
-from mdbench.expressions.tree import Node, Number, Variable, constants, pieces, value
+from mdbench.expressions.tree import (
+    CONSTANTS,
+    FUNCTIONS,
+    OPERATORS,
+    Call,
+    Chain,
+    Negation,
+    Node,
+    Number,
+    Power,
+    Variable,
+    constants,
+    pieces,
+    value,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
 
-__all__ = ["Equation", "parse"]
+__all__ = ["MAX_BYTES", "SYMPY_WORKER", "Equation", "parse", "to_sympy"]
+
+MAX_SECONDS = 5
+"""CPU time that SymPy may take to count the nodes of one equation, in s."""
+MAX_BYTES = 2 << 30
+"""Memory for one question to SymPy, for every data type."""
+SYMPY_WORKER = "mdbench.expressions.sympy_worker"
+"""The module of the child processes that SymPy works in."""
+_child = Child(SYMPY_WORKER, MAX_SECONDS, MAX_BYTES)
 
 
 def _sum(
@@ -148,7 +171,14 @@ class Equation:
             return self._linear.nodes
         if isinstance(self._tree, Number | Variable):
             return 1
-        return counter.complexity(self.text, self.variables)
+        answer = _child.ask({"ask": "complexity", "text": self.text, "variables": self.variables})
+        if "complexity" not in answer:
+            raise EquationError(
+                f"SymPy cannot count the nodes of {self.text[:40]!r}"
+                f"{'...' if self.text[40:] else ''}: {answer['error']}",
+                f"An equation may take {MAX_SECONDS} s and {MAX_BYTES >> 30} GiB of memory.",
+            )
+        return int(answer["complexity"])
 
     @cached_property
     def constants(self) -> int:
@@ -193,7 +223,48 @@ class Equation:
         """
         from sympy import Symbol  # noqa: PLC0415 - 0.6 s that most runs can do without
 
-        from mdbench.expressions.symbolic import to_sympy  # noqa: PLC0415 - as above
-
         assumptions = {"real": True} if real else {}
         return to_sympy(self._tree, {name: Symbol(name, **assumptions) for name in self.variables})
+
+
+def to_sympy(node: Node, symbols: Mapping[str, Any], *, exact: bool = False) -> Any:
+    """Return what SymPy's own parser would build: the same operations in the same order.
+
+    Parameters
+    ----------
+    symbols
+        A SymPy expression for each variable.
+    exact
+        Whether decimal numbers become the fractions that they are, and not floats.
+    """
+    import sympy  # noqa: PLC0415 - 0.6 s that most runs can do without
+
+    def build(part: Node) -> Any:
+        match part:
+            case Number():
+                return _sympy_number(part.text, exact=exact)
+            case Variable():
+                return symbols[part.name]
+            case Chain():
+                result = build(part.first)
+                for symbol, operand in part.rest:
+                    result = OPERATORS[symbol](result, build(operand))
+                return result
+            case Negation():
+                return -build(part.operand)
+            case Power():
+                return build(part.base) ** build(part.exponent)
+            case Call():
+                return getattr(sympy, FUNCTIONS[part.function].sympy)(*map(build, part.arguments))
+
+    return build(node)
+
+
+def _sympy_number(text: str, *, exact: bool) -> Any:
+    import sympy  # noqa: PLC0415 - as above
+
+    if text in CONSTANTS:
+        return getattr(sympy, text)
+    if exact:
+        return sympy.Rational(text)
+    return sympy.Integer(int(text)) if text.isdigit() else sympy.Float(text)

@@ -26,19 +26,22 @@ from mdbench.expressions.atoms import (
     PI,
     absolute,
     absolute_sum,
+    bounded,
     exponential,
+    float_of,
     function,
     normalised,
+    number,
+    number_power,
     opaque,
+    simple,
     sorted_terms,
     sum_order,
     variable,
     wave,
 )
-from mdbench.expressions.exact import bounded, float_of, number, number_power, simple
-from mdbench.expressions.functions import ALIASES
 from mdbench.expressions.grammar import check, read
-from mdbench.expressions.tree import Call, Chain, Negation, Node, Number, Power, Variable
+from mdbench.expressions.tree import ALIASES, Call, Chain, Negation, Node, Number, Power, Variable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -23,8 +23,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mdbench.errors import MOST_SHOWN, EquationError
-from mdbench.expressions.functions import ALIASES, CONSTANTS, FUNCTIONS, SAME_MEANING
-from mdbench.expressions.tree import Call, Chain, Negation, Node, Number, Power, Variable, value
+from mdbench.expressions.tree import (
+    ALIASES,
+    CONSTANTS,
+    FUNCTIONS,
+    SAME_MEANING,
+    Call,
+    Chain,
+    Negation,
+    Node,
+    Number,
+    Power,
+    Variable,
+    value,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection

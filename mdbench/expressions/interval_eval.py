@@ -16,8 +16,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from flint import arb, ctx, fmpq
 
-from mdbench.expressions.functions import ALIASES
-from mdbench.expressions.tree import OPERATORS, Call, Chain, Negation, Node, Number, Power, Variable
+from mdbench.expressions.tree import (
+    ALIASES,
+    OPERATORS,
+    Call,
+    Chain,
+    Negation,
+    Node,
+    Number,
+    Power,
+    Variable,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

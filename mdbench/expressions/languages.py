@@ -8,10 +8,20 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from mdbench.errors import UsageError, did_you_mean
-from mdbench.expressions.functions import ALIASES, CONSTANTS, FUNCTIONS
 from mdbench.expressions.grammar import check, read
 from mdbench.expressions.setting import Alphabet, Setter
-from mdbench.expressions.tree import Call, Chain, Negation, Node, Number, Power, Variable
+from mdbench.expressions.tree import (
+    ALIASES,
+    CONSTANTS,
+    FUNCTIONS,
+    Call,
+    Chain,
+    Negation,
+    Node,
+    Number,
+    Power,
+    Variable,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from mdbench.errors import EquationError, UsageError, did_you_mean
 from mdbench.expressions.equation import parse
 from mdbench.expressions.fidelity import compare as fidelity
-from mdbench.expressions.functions import CONSTANTS, FUNCTIONS
 from mdbench.expressions.grammar import NO_NUMBERS, check
 from mdbench.expressions.srbench import compare as comparison
+from mdbench.expressions.tree import CONSTANTS, FUNCTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

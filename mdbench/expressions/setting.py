@@ -11,8 +11,17 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypeGuard
 
-from mdbench.expressions.functions import ALIASES, CONSTANTS
-from mdbench.expressions.tree import Call, Chain, Negation, Node, Number, Power, Variable
+from mdbench.expressions.tree import (
+    ALIASES,
+    CONSTANTS,
+    Call,
+    Chain,
+    Negation,
+    Node,
+    Number,
+    Power,
+    Variable,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

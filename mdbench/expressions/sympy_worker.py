@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import cmath
+import keyword
 from fractions import Fraction
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import sympy
+from sympy.parsing.sympy_parser import parse_expr
 
 from mdbench.errors import EquationError
 from mdbench.expressions.atoms import ONE
-from mdbench.expressions.canonical import canonical, plain_symbols, tree_of
+from mdbench.expressions.equation import to_sympy
 from mdbench.expressions.expand import expand
 from mdbench.expressions.fidelity.constant_match import Moving, Related, Relation
 from mdbench.expressions.grammar import read
@@ -21,13 +24,19 @@ from mdbench.expressions.srbench.symbolic_solution import (
     srbench_rounded,
 )
 from mdbench.expressions.srbench.tree_edit_distance import Tree, edit_distance
-from mdbench.expressions.symbolic import nodes, to_sympy
 from mdbench.expressions.sympy_speedups import shortcuts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Iterable
 
-__all__ = ["answer"]
+
+__all__ = [
+    "answer",
+    "canonical",
+    "plain_symbols",
+    "tree_of",
+]
+
 
 _ENOUGH_R2 = 0.5
 """SRBench looks at no model whose R2 on the test data is not above this."""
@@ -45,6 +54,21 @@ _LONGEST = 10**12
 def answer(question: dict[str, Any]) -> dict[str, Any]:
     """Answer a question by what its key ``ask`` names; the other keys are its arguments."""
     return _ANSWERS[question.pop("ask")](**question)
+
+
+def prepare() -> None:
+    """Let SymPy load what it loads at its first expression: no part of a question's time."""
+    _complexity("u0*(u0 + 1)", ["u0"])
+
+
+def nodes(expression: Any) -> int:
+    """Return the number of nodes of a SymPy expression in a pre-order walk."""
+    return sum(1 for _ in sympy.preorder_traversal(expression))
+
+
+def _complexity(text: str, variables: list[str]) -> dict[str, Any]:
+    symbols = {name: sympy.Symbol(name) for name in variables}
+    return {"complexity": nodes(to_sympy(read(text, variables), symbols))}
 
 
 def _tree(text: str, variables: list[str]) -> dict[str, Any]:
@@ -205,9 +229,77 @@ def _simple(expression: Any) -> Any:
 
 _ANSWERS: dict[str, Callable[..., dict[str, Any]]] = {
     "tree": _tree,
+    "complexity": _complexity,
     "distance": _distance,
     "complexities": _complexities,
     "fractions": _fractions,
     "solution": _solution,
     "srbench": _srbench,
 }
+
+
+_CONSTANT = "constant"
+"""The label of all numbers; no variable can have it, see `plain_symbols`."""
+_TAKEN = frozenset({"Integer", "Float", "Rational", "Symbol", "Function", _CONSTANT})
+
+
+def plain_symbols(variables: Iterable[str]) -> dict[str, Any]:
+    """Make a symbol without assumptions for each variable, of a name that SymPy can read back."""
+    return {
+        name: sympy.Symbol(f"{name}_" if keyword.iskeyword(name) or name in _TAKEN else name)
+        for name in variables
+    }
+
+
+def canonical(expression: Any, symbols: dict[str, Any]) -> Any:
+    """Bring an expression into the form in which it is compared.
+
+    Parameters
+    ----------
+    expression
+        A SymPy expression in the symbols.
+    symbols
+        As made by `plain_symbols`.
+    """
+    number = expression.subs(sympy.pi, sympy.pi.evalf()).evalf()
+    with shortcuts():
+        simple = number.factor().simplify().subs(1.0, 1)
+    # What is read is SymPy's own text of an expression that our grammar let through.
+    return parse_expr(
+        str(simple),
+        local_dict={symbol.name: symbol for symbol in symbols.values()},
+        global_dict=dict(_names()),
+    )
+
+
+def tree_of(expression: Any) -> Tree:
+    """Write an expression as a labelled tree: all numbers alike, variables by their names.
+
+    Sums and products have as many children as they have terms.
+    """
+    labels: list[str] = []
+    children: list[int] = []
+    # A stack of our own: an expression may be deeper than Python's.
+    waiting: list[tuple[Any, bool]] = [(expression, False)]
+    while waiting:
+        node, done = waiting.pop()
+        arguments = () if node.is_number else node.args
+        if arguments and not done:
+            waiting.append((node, True))
+            waiting.extend((argument, False) for argument in reversed(arguments))
+        else:
+            labels.append(_label(node))
+            children.append(len(arguments))
+    return Tree(tuple(labels), tuple(children))
+
+
+def _label(node: Any) -> str:
+    if node.is_number:
+        return _CONSTANT
+    return str(node.name) if node.is_Symbol else type(node).__name__
+
+
+@cache
+def _names() -> dict[str, Any]:
+    """All names of SymPy, for its parser; made once, as it takes milliseconds."""
+    return {name: getattr(sympy, name) for name in sympy.__all__}

@@ -3,31 +3,141 @@
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from mdbench.expressions.functions import FUNCTIONS
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
+
 __all__ = [
+    "CONSTANTS",
+    "FUNCTIONS",
     "OPERATORS",
+    "SAME_MEANING",
     "Call",
     "Chain",
+    "Function",
     "Negation",
     "Node",
     "Number",
     "Power",
     "Variable",
     "constants",
+    "names_in",
+    "parts",
     "pieces",
     "value",
+    "with_part",
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function of real numbers, as NumPy evaluates it and as SymPy names it."""
+
+    numpy: Callable[..., Any]
+    sympy: str
+    arity: int = 1
+
+
+def _cot(x: Any) -> Any:
+    return 1.0 / np.tan(x)
+
+
+_NAMED = {
+    "abs": Function(np.abs, "Abs"),
+    "acos": Function(np.arccos, "acos"),
+    "acosh": Function(np.arccosh, "acosh"),
+    "asin": Function(np.arcsin, "asin"),
+    "asinh": Function(np.arcsinh, "asinh"),
+    "atan": Function(np.arctan, "atan"),
+    "atanh": Function(np.arctanh, "atanh"),
+    "cos": Function(np.cos, "cos"),
+    "cosh": Function(np.cosh, "cosh"),
+    "cot": Function(_cot, "cot"),
+    "exp": Function(np.exp, "exp"),
+    "log": Function(np.log, "log"),
+    "max": Function(np.maximum, "Max", arity=2),
+    "min": Function(np.minimum, "Min", arity=2),
+    "sign": Function(np.sign, "sign"),
+    "sin": Function(np.sin, "sin"),
+    "sinh": Function(np.sinh, "sinh"),
+    "sqrt": Function(np.sqrt, "sqrt"),
+    "tan": Function(np.tan, "tan"),
+    "tanh": Function(np.tanh, "tanh"),
+}
+
+ALIASES = {
+    "Abs": "abs",
+    "Max": "max",
+    "Min": "min",
+    "arccos": "acos",
+    "arccosh": "acosh",
+    "arcsin": "asin",
+    "arcsinh": "asinh",
+    "arctan": "atan",
+    "arctanh": "atanh",
+    "ln": "log",
+}
+"""Other names, each with the usual one."""
+
+FUNCTIONS = _NAMED | {alias: _NAMED[name] for alias, name in ALIASES.items()}
+"""The functions by every name that they may have in a text, natural logarithm included."""
+
+CONSTANTS = {"pi": np.float64(np.pi), "E": np.float64(np.e)}
+"""Numbers that have a name, which is SymPy's name for them too."""
+
+SAME_MEANING = {
+    "absolute": "abs(x)",
+    "add": "x + y",
+    "cbrt": "sign(x)*abs(x)**(1/3)",
+    "cosec": "1/sin(x)",
+    "cosine": "cos(x)",
+    "coth": "1/tanh(x)",
+    "csc": "1/sin(x)",
+    "csch": "1/sinh(x)",
+    "div": "x/y",
+    "divide": "x/y",
+    "exp2": "2**x",
+    "expm1": "exp(x) - 1",
+    "fabs": "abs(x)",
+    "hypot": "sqrt(x**2 + y**2)",
+    "inv": "1/x",
+    "inverse": "1/x",
+    "log10": "log(x)/log(10)",
+    "log1p": "log(1 + x)",
+    "log2": "log(x)/log(2)",
+    "logistic": "1/(1 + exp(-x))",
+    "maximum": "max(x, y)",
+    "minimum": "min(x, y)",
+    "mul": "x*y",
+    "multiply": "x*y",
+    "neg": "-x",
+    "negative": "-x",
+    "pow": "x**y",
+    "power": "x**y",
+    "reciprocal": "1/x",
+    "relu": "max(x, 0)",
+    "sec": "1/cos(x)",
+    "sech": "1/cosh(x)",
+    "sgn": "sign(x)",
+    "sigmoid": "1/(1 + exp(-x))",
+    "signum": "sign(x)",
+    "sine": "sin(x)",
+    "sub": "x - y",
+    "subtract": "x - y",
+    "tangent": "tan(x)",
+}
+"""Functions of other languages that no text may use, and how their values are written here.
+
+Names that mean one thing here and another there are left out, such as ``lg``, ``sqr`` and ``LOG``.
+"""
+
 
 OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
@@ -180,3 +290,47 @@ def _nested(node: Node) -> int:
         return 0
     summands = _summands(node)
     return (summands if summands > 1 else 0) + _within(node)
+
+
+def parts(node: Node) -> Iterator[Node]:
+    """Give a node and all below it."""
+    yield node
+    match node:
+        case Chain():
+            inner: tuple[Node, ...] = (node.first, *(part for _, part in node.rest))
+        case Negation():
+            inner = (node.operand,)
+        case Power():
+            inner = (node.base, node.exponent)
+        case Call():
+            inner = node.arguments
+        case _:
+            inner = ()
+    for part in inner:
+        yield from parts(part)
+
+
+def with_part(node: Node, part: Node, other: Node) -> Node:
+    """Put another node in the place of a part of a tree."""
+    if node is part:
+        return other
+
+    def inside(child: Node) -> Node:
+        return with_part(child, part, other)
+
+    match node:
+        case Chain():
+            rest = tuple((symbol, inside(operand)) for symbol, operand in node.rest)
+            return replace(node, first=inside(node.first), rest=rest)
+        case Negation():
+            return replace(node, operand=inside(node.operand))
+        case Power():
+            return replace(node, base=inside(node.base), exponent=inside(node.exponent))
+        case Call():
+            return replace(node, arguments=tuple(map(inside, node.arguments)))
+    return node
+
+
+def names_in(node: Node) -> Iterator[Any]:
+    """Give the variables of a tree."""
+    return (part for part in parts(node) if hasattr(part, "name"))

@@ -28,7 +28,7 @@ import numpy as np
 from mdbench.data.columns import OwnNames
 from mdbench.errors import EquationError
 from mdbench.expressions import parse
-from mdbench.expressions.functions import CONSTANTS, FUNCTIONS
+from mdbench.expressions.tree import CONSTANTS, FUNCTIONS
 from mdbench.language_models.budget import PROMPTS
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from mdbench.errors import EquationError
-from mdbench.expressions.functions import CONSTANTS
 from mdbench.expressions.grammar import check, read
 from mdbench.expressions.setting import Alphabet, Setter
+from mdbench.expressions.tree import CONSTANTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

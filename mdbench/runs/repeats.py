@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from mdbench.errors import EquationError
 from mdbench.expressions.fidelity.compare import compare
-from mdbench.expressions.functions import ALIASES, CONSTANTS, FUNCTIONS
+from mdbench.expressions.tree import ALIASES, CONSTANTS, FUNCTIONS
 from mdbench.records import comparable
 from mdbench.runs.reproduce import RESULT
 

@@ -11,7 +11,7 @@ from house import ROOT, HereRuntime, Quiet, execute, known, number
 
 from mdbench.authoring.check import check_method
 from mdbench.expressions import parse
-from mdbench.expressions.functions import FUNCTIONS
+from mdbench.expressions.tree import FUNCTIONS
 from mdbench.records import Status
 from mdbench.runs.plan import RunOptions, make_plan
 from mdbench.worker import Problem

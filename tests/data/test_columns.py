@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from mdbench.data.columns import OwnNames, columns_of
 from mdbench.expressions import parse
-from mdbench.expressions.functions import CONSTANTS, FUNCTIONS
+from mdbench.expressions.tree import CONSTANTS, FUNCTIONS
 
 TAKEN = {*FUNCTIONS, *CONSTANTS}
 headers = st.lists(st.text(min_size=1, max_size=60), min_size=1, max_size=6)

@@ -13,7 +13,7 @@ import pytest
 from house import ROOT, HereRuntime, add_method, workspace
 
 from mdbench import worker
-from mdbench.expressions.functions import CONSTANTS, FUNCTIONS
+from mdbench.expressions.tree import CONSTANTS, FUNCTIONS
 from mdbench.records import RecordStore, Status
 from mdbench.runs.arrays import HandoverError, read_predictions
 from mdbench.runs.plan import RunOptions, make_plan

@@ -211,7 +211,7 @@ def test_sympy_is_not_imported_for_linear_combinations() -> None:
         "assert parse('1.5*u0 + -0.2*u0*u1', ['u0', 'u1']).complexity == 8\n"
         "assert parse('0', ['u0']).complexity == 1\n"
         "assert 'sympy' not in sys.modules, 'sympy is imported'\n"
-        "from mdbench.expressions import counter\n"
-        "assert counter._child.process is None, 'a child is started'"
+        "from mdbench.expressions import equation\n"
+        "assert equation._child.process is None, 'a child is started'"
     )
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)

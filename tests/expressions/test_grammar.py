@@ -14,7 +14,7 @@ from scipy.special import expit
 
 from mdbench.errors import EquationError
 from mdbench.expressions import grammar, parse
-from mdbench.expressions.functions import SAME_MEANING
+from mdbench.expressions.tree import SAME_MEANING
 
 if TYPE_CHECKING:
     from collections.abc import Callable

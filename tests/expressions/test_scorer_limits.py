@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from house import ROOT
 
-from mdbench.expressions import rewriting
+from mdbench.expressions.fidelity import alternative_forms
 from mdbench.expressions.fidelity import compare as fidelity
 from mdbench.expressions.fidelity.compare import MAX_SECONDS, Verdict, compare
 from mdbench.expressions.grammar import read
@@ -76,8 +76,8 @@ def test_a_writing_has_the_laws_values(law: Any) -> None:
 def test_a_tenth_of_the_time_changes_no_verdict(law: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     pairs = CORPUS.pairs(law, 2)
     whole = [(BENCH.identified(pair), judged(law, pair, MAX_SECONDS)) for pair in pairs]
-    monkeypatch.setattr(rewriting._child, "seconds", rewriting.MAX_SECONDS // 10)
-    rewriting.rewritten.cache_clear()
+    monkeypatch.setattr(alternative_forms._child, "seconds", alternative_forms.MAX_SECONDS // 10)
+    alternative_forms.rewritten.cache_clear()
     fidelity._compare.cache_clear()
     assert whole == [
         (BENCH.identified(pair), judged(law, pair, MAX_SECONDS / 10)) for pair in pairs

@@ -11,10 +11,10 @@ from house import ROOT
 from mdbench.datatypes.srsd.laws import read_problem
 from mdbench.errors import EquationError
 from mdbench.expressions import sympy_speedups as module
-from mdbench.expressions.canonical import plain_symbols
+from mdbench.expressions.equation import to_sympy
 from mdbench.expressions.grammar import read
-from mdbench.expressions.symbolic import to_sympy
 from mdbench.expressions.sympy_speedups import shortcuts
+from mdbench.expressions.sympy_worker import plain_symbols
 
 LAWS = [read_problem(path) for path in sorted((ROOT / "datasets" / "srsd").glob("*.toml"))]
 NAMES = ["x", "y", "z"]

@@ -35,7 +35,7 @@ from mdbench.children import Child
 from mdbench.datatypes.ode import simulation
 from mdbench.datatypes.ode.data_type import Ode
 from mdbench.errors import MdbenchError, RecordsError, ScorerError, UnavailableError
-from mdbench.expressions import counter
+from mdbench.expressions import equation
 from mdbench.protocols import Protocol
 from mdbench.records import SCHEMA, Record, RecordStore, Status, comparable
 from mdbench.records.store import RecordWriter
@@ -331,8 +331,8 @@ def costly(place: Workspace, pause: float) -> None:
 def test_reading_candidates_is_bounded_and_not_the_methods_time(
     place: Workspace, monkeypatch: pytest.MonkeyPatch, pause: float, status: Status
 ) -> None:
-    impatient = Child(counter.__name__, 1, counter.MAX_BYTES)
-    monkeypatch.setattr(counter, "_child", impatient)
+    impatient = Child(equation.SYMPY_WORKER, 1, equation.MAX_BYTES)
+    monkeypatch.setattr(equation, "_child", impatient)
     monkeypatch.setattr(session, "_JUDGING_SECONDS", 2.0)
     costly(place, pause)
     weighed = []

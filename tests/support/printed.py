@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from mdbench.errors import EquationError
-from mdbench.expressions.functions import ALIASES
 from mdbench.expressions.grammar import read
 from mdbench.expressions.languages import names_in
-from mdbench.expressions.tree import Call, Chain, Negation, Node, Number, Power, Variable
+from mdbench.expressions.tree import ALIASES, Call, Chain, Negation, Node, Number, Power, Variable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

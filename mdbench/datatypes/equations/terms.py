@@ -10,10 +10,9 @@ import numpy as np
 from mdbench.datatypes.base import Scores
 from mdbench.datatypes.equations.unseen import without_unseen
 from mdbench.errors import EquationError
-from mdbench.expressions.fidelity.compare import Verdict, compare
-from mdbench.expressions.fidelity.contribution import negligible, used
+from mdbench.expressions.fidelity.compare import Verdict, compare, negligible, used
 from mdbench.expressions.fidelity.skeleton import same_skeleton
-from mdbench.expressions.functions import CONSTANTS, FUNCTIONS
+from mdbench.expressions.tree import CONSTANTS, FUNCTIONS
 from mdbench.metrics.spec import MetricSpec, flag
 
 if TYPE_CHECKING:

@@ -13,9 +13,8 @@ import numpy as np
 from scipy.integrate import LSODA
 
 from mdbench.datatypes.ode.systems import SOLVER
-from mdbench.expressions.functions import FUNCTIONS
 from mdbench.expressions.grammar import read
-from mdbench.expressions.tree import Call, Chain, Negation, Node, Number, Power, Variable
+from mdbench.expressions.tree import FUNCTIONS, Call, Chain, Negation, Node, Number, Power, Variable
 from mdbench.one_reader import READING
 
 if TYPE_CHECKING:

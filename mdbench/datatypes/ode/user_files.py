@@ -14,7 +14,7 @@ from mdbench.data.npz import read_npz
 from mdbench.datatypes.equations.own_options import INPUTS, MISSING_VALUES, TRAJECTORY, TRUTH
 from mdbench.datatypes.equations.own_truths import OWN_PAGE, own_truth
 from mdbench.errors import DataError, UsageError, did_you_mean
-from mdbench.expressions.functions import CONSTANTS, FUNCTIONS
+from mdbench.expressions.tree import CONSTANTS, FUNCTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

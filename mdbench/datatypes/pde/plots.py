@@ -15,7 +15,7 @@ from mdbench.drawing.png import LEVELS, UNDEFINED, levels, png_uri
 from mdbench.drawing.svg import Axis, ticks
 from mdbench.errors import MdbenchError
 from mdbench.expressions import parse
-from mdbench.expressions.fidelity.contribution import used
+from mdbench.expressions.fidelity.compare import used
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -19,8 +19,8 @@ import numpy as np
 from mdbench.errors import DataError, EquationError
 from mdbench.expressions import parse
 from mdbench.expressions.compensated_eval import accurate_values
-from mdbench.expressions.functions import CONSTANTS, FUNCTIONS
 from mdbench.expressions.grammar import read
+from mdbench.expressions.tree import CONSTANTS, FUNCTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mdbench.expressions.branches import names_in, parts
 from mdbench.expressions.grammar import read
-from mdbench.expressions.tree import Call, Chain, Power
+from mdbench.expressions.tree import Call, Chain, Power, names_in, parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -7,19 +7,27 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from mdbench.children import Child
 from mdbench.errors import EquationError
 from mdbench.expressions.atoms import monomial_text
+from mdbench.expressions.equation import MAX_BYTES, SYMPY_WORKER
 from mdbench.expressions.expand import expand
 from mdbench.expressions.fidelity.term_match import match
-from mdbench.expressions.rewriting import rewritten
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mdbench.expressions.atoms import Monomial, Sum
-    from mdbench.expressions.points import Domain
+    from mdbench.expressions.fidelity.numeric import Domain
 
-__all__ = ["Names", "TimeLeft", "Writings"]
+
+__all__ = [
+    "Names",
+    "TimeLeft",
+    "Writings",
+    "rewritten",
+]
+
 
 _MOST_TOKENS = 250
 """Numbers, names and signs of a sum beyond which its fractions are not written anew."""
@@ -155,3 +163,25 @@ def _has_angles(terms: Sum) -> bool:
         for atom, power in monomial
         if atom.kind == "wave"
     )
+
+
+MAX_SECONDS = 20
+"""CPU time for one equation; the kernel counts in whole seconds, and may give one more."""
+
+
+@lru_cache(maxsize=4_096)
+def rewritten(text: str, variables: tuple[str, ...]) -> tuple[tuple[str, ...] | None, float]:
+    """Write the fractions of an equation anew, as one fraction, and as partial fractions.
+
+    Returns
+    -------
+    tuple of str or None
+        Those of the two that there are; None if it took too long.
+    float
+        The CPU time that it took, in s.
+    """
+    found = _child.ask({"ask": "fractions", "text": text, "variables": variables})
+    return None if "error" in found else tuple(found["texts"]), found["cpu_s"]
+
+
+_child = Child(SYMPY_WORKER, MAX_SECONDS, MAX_BYTES)

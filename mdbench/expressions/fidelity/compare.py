@@ -7,18 +7,20 @@ same is worked out; ``docs/fidelity.md`` says how, and what a term is.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from mdbench.errors import EquationError
 from mdbench.expressions.atoms import monomial_text, whole
 from mdbench.expressions.equation import parse
 from mdbench.expressions.expand import expand
 from mdbench.expressions.fidelity.alternative_forms import Names, TimeLeft, Writings
-from mdbench.expressions.fidelity.constant_fit import shift_as_written
-from mdbench.expressions.fidelity.constant_match import Moving, Related, Relation
+from mdbench.expressions.fidelity.constant_match import Moving, Related, Relation, shift_as_written
 from mdbench.expressions.fidelity.numeric import EXACT
 from mdbench.expressions.fidelity.term_match import TOLERANCE, Match, match, tree_of_sums
 from mdbench.expressions.fidelity.verdict import (
@@ -36,11 +38,23 @@ from mdbench.expressions.grammar import read
 from mdbench.expressions.srbench.tree_edit_distance import edit_distance
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from mdbench.expressions.atoms import Monomial, Sum
 
-__all__ = ["Term", "TermComparison", "Verdict", "compare"]
+
+__all__ = [
+    "NEGLIGIBLE",
+    "Term",
+    "TermComparison",
+    "Verdict",
+    "compare",
+    "negligible",
+    "used",
+]
+
 
 MAX_SECONDS = 60.0
 """After this no further writing of an equation is tried."""
@@ -474,3 +488,65 @@ def _matched(pairs: list[_Pair]) -> tuple[Term, ...]:
         for monomial in pair.prediction
         if monomial not in {left for left, _ in pair.extra}
     )
+
+
+NEGLIGIBLE = 1e-3
+"""A term whose root mean square is below this share of the target's is negligible."""
+_MOST_POINTS = 20_000
+"""Of larger fields, points at even distances are looked at."""
+_NAME = re.compile(r"[A-Za-z_]\w*")
+
+
+def used(text: str, columns: Mapping[str, NDArray[np.float64]]) -> list[str]:
+    """Name the columns that an equation uses, so that no others need be made."""
+    return [name for name in dict.fromkeys(_NAME.findall(text)) if name in columns]
+
+
+def negligible(
+    terms: Iterable[Term],
+    columns: Mapping[str, NDArray[np.float64]],
+    targets: NDArray[np.float64],
+    share: float = NEGLIGIBLE,
+) -> list[Term]:
+    """Pick the terms that contribute nothing.
+
+    Parameters
+    ----------
+    terms
+        Terms of the truth or of an answer.
+    columns
+        For each variable its values, shaped like one target.
+    targets
+        What the equations are to give; the last axis runs over the equations.
+    share
+        Of the root mean square of the target.
+
+    Returns
+    -------
+    list of Term
+        Those whose values are all defined and small.  None where the target is zero everywhere:
+        there is no signal to compare with.
+    """
+    size = targets[..., 0].size
+    step = max(1, -(-size // _MOST_POINTS))
+    picked: dict[str, NDArray[np.float64]] = {}
+    signals = [_rms(targets[..., i].reshape(-1)) for i in range(targets.shape[-1])]
+    small = []
+    for term in terms:
+        names = used(term.exact, columns)
+        for name in names:
+            if name not in picked:
+                picked[name] = columns[name].reshape(-1)[::step]
+        try:
+            # A constant has no column of its own.
+            values = parse(term.exact, names).evaluate({name: picked[name] for name in names})
+        except EquationError:
+            continue  # nested deeper than an equation may be
+        if _rms(np.atleast_1d(values)) < share * signals[term.equation]:
+            small.append(term)
+    return small
+
+
+def _rms(values: NDArray[np.float64]) -> float:
+    with np.errstate(all="ignore"):
+        return float(np.sqrt(np.mean(np.square(values))))

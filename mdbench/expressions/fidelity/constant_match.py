@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import combinations, islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,18 +21,28 @@ from mdbench.expressions.fidelity.numeric import (
 )
 from mdbench.expressions.fidelity.sum_model import FARTHEST, Model, fitted
 from mdbench.expressions.fidelity.term_match import TOLERANCE
-from mdbench.expressions.interval_eval import DIGITS, exactly, precise_value, working
+from mdbench.expressions.interval_eval import DIGITS, exactly, known_value, precise_value, working
+from mdbench.expressions.parametric import Written, written
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from mdbench.expressions.atoms import Sum
+    from mdbench.expressions.tree import Node
 
     Array = NDArray[np.float64]
 
-__all__ = ["Moving", "Related", "Relation"]
+__all__ = [
+    "Moving",
+    "Related",
+    "Relation",
+    "agreeing",
+    "fitted_written",
+    "shift_as_written",
+]
+
 
 _POLISHED = 1e-100
 """Constants are moved until values agree to this share, as what lies far away needs them so."""
@@ -154,3 +166,330 @@ class Moving(Values):
         if left is not None:
             target -= left.precise(point, [0] * len(left.moving))
         return target, point
+
+
+_FIT_STEPS = 60
+_STALLED = 0.999
+"""A step that leaves more than this of the error is the last."""
+_SHARES = (0.25, 0.5, 1.0)
+"""Shares of the points, nearest to the middle first: waves and poles are found near it."""
+_TRIES = 6
+_ENOUGH = 1e-13
+_SEEN = 1e-6
+"""Slopes that are smaller than the largest by this share are rounding."""
+_MOVED = 1e-6
+"""Constants that have moved by less are first tried as they are written."""
+_ALIKE = 1e-12
+"""Columns are a sum of others where a singular value is smaller than the largest by this."""
+_NEAR = 1e-6
+"""Residuals below this are looked at with more digits."""
+_POLISHING = 30
+_TINY = 1e-50
+"""The step of differences, as a share."""
+_WHOLE = 1e-9
+_MOST_WRITTEN = 12
+_MOST_GAUGES = 24
+"""Choices of constants that stand still."""
+
+
+def fitted_written(
+    equation: Written,
+    columns: Mapping[str, Array],
+    wanted: Array,
+    start: Array,
+    free: Sequence[int],
+) -> Array | None:
+    """Move some constants until an equation has some values, to double precision.
+
+    Returns
+    -------
+    NDArray or None
+        None where no way was found.
+    """
+    fit = _Fit(equation, columns, wanted, _least(wanted))
+    if equation.is_linear:
+        constants = fit.solved(start, free)
+        return constants if fit.is_near(constants) else None
+    order = np.argsort(_distances(columns), kind="stable")
+    constants = start
+    for share in _SHARES:
+        kept = order[: max(int(share * len(order)), 2 * len(start) + 2)]
+        constants = fit.at(kept).stepped(constants, free)
+    return constants if fit.is_near(constants) else None
+
+
+def _least(wanted: Array) -> float:
+    """Give the size below which differences from what is wanted count by themselves."""
+    sizes = np.abs(wanted[wanted != 0])
+    return 1e-2 * float(np.median(sizes)) if len(sizes) else 1e-300
+
+
+def _distances(columns: Mapping[str, Array]) -> Array:
+    """Say how far from the middle each point is."""
+    far = []
+    for column in columns.values():
+        apart = np.abs(column - np.median(column))
+        far.append(apart / (np.median(apart) or 1.0))
+    return np.asarray(np.max(far, axis=0), np.float64)
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """An equation, and the values that it has to have at some points."""
+
+    equation: Written
+    columns: Mapping[str, Array]
+    wanted: Array
+    least: float
+
+    def at(self, rows: NDArray[np.intp]) -> _Fit:
+        """Give the same at some of the points."""
+        columns = {name: column[rows] for name, column in self.columns.items()}
+        return replace(self, columns=columns, wanted=self.wanted[rows])
+
+    def residuals(self, constants: Array) -> tuple[Array, Array]:
+        """Give differences over sizes, none above 1, so that no pole outweighs the rest."""
+        with np.errstate(all="ignore"):
+            values = self.equation.values(self.columns, constants)
+            weights = 1 / (np.abs(self.wanted) + np.abs(values) + self.least)
+            error = (values - self.wanted) * weights
+        undefined = ~np.isfinite(error)
+        return np.where(undefined, 1.0, error), np.where(undefined, 0.0, weights)
+
+    def is_near(self, constants: Array) -> bool:
+        """Tell whether more digits are worth while."""
+        return float(np.max(np.abs(self.residuals(constants)[0]))) <= _NEAR
+
+    def solved(self, start: Array, free: Sequence[int]) -> Array:
+        """Solve for constants that the values are linear in, the nearest to the start there are.
+
+        What least squares of all points do not reach within some share, no choice of them does.
+        """
+        chosen = list(free)
+        fixed = start.copy()
+        fixed[chosen] = 0.0
+        rest, bare = (
+            self.equation.values(self.columns, each) for each in (fixed, np.zeros(len(start)))
+        )
+        slopes = np.empty((len(bare), len(chosen)))
+        for place, unit in enumerate(np.eye(len(start))[chosen]):
+            slopes[:, place] = self.equation.values(self.columns, unit) - bare
+        weights = 1 / (np.abs(self.wanted) + self.least)
+        slopes, missing = slopes * weights[:, None], (self.wanted - rest) * weights
+        if not (np.isfinite(slopes).all() and np.isfinite(missing).all()):
+            return start
+        lengths = np.max(np.abs(slopes), axis=0, initial=0.0)
+        lengths[lengths == 0] = 1.0
+        slopes /= lengths
+        left, sizes, right = np.linalg.svd(slopes, full_matrices=False)
+        seen = sizes > _ALIKE * sizes.max(initial=0.0)
+        there = (right[seen].T / sizes[seen]) @ left[:, seen].T
+        found = there @ missing
+        found += there @ (missing - slopes @ found)
+        if not seen.all():
+            own = start[chosen] * lengths
+            found += own - there @ (slopes @ own)
+        solved = start.copy()
+        solved[chosen] = found / lengths
+        return solved
+
+    def stepped(self, start: Array, free: Sequence[int]) -> Array:
+        """Take damped steps (Levenberg and Marquardt) as long as they lead nearer."""
+        constants, damping = start.copy(), 1e-3
+        error, weights = self.residuals(constants)
+        for _ in range(_FIT_STEPS):
+            now = np.linalg.norm(error)
+            if now <= _ENOUGH:
+                break
+            slopes = self.equation.slopes(self.columns, constants)[:, free] * weights[:, None]
+            slopes[~np.isfinite(slopes)] = 0.0
+            with np.errstate(all="ignore"):
+                lengths = np.max(np.abs(slopes), axis=0)
+            # What double precision hardly sees stands still here.
+            lost = ~(lengths > _SEEN * np.max(lengths, initial=0.0)) | ~np.isfinite(lengths)
+            slopes[:, lost], lengths[lost] = 0.0, 1.0
+            slopes = slopes / lengths
+            for _ in range(_TRIES):
+                lifted = np.vstack([slopes, np.sqrt(damping) * np.eye(len(free))])
+                shift = np.zeros(len(start))
+                steps = np.linalg.lstsq(lifted, np.append(-error, np.zeros(len(free))), rcond=None)[
+                    0
+                ]
+                with np.errstate(all="ignore"):
+                    shift[free] = steps / lengths
+                    tried = constants + shift * np.where(constants == 0, 1.0, np.abs(constants))
+                new, new_weights = self.residuals(tried)
+                if np.linalg.norm(new) < now:
+                    constants, error, weights = tried, new, new_weights
+                    damping = max(damping / 10, 1e-14)
+                    break
+                damping *= 10
+            else:
+                break
+            if np.linalg.norm(error) > _STALLED * now:
+                break
+        return constants
+
+
+def agreeing(  # noqa: PLR0917 - what a fit needs
+    equation: Written,
+    values: Values,
+    node: Node,
+    columns: Mapping[str, Array],
+    constants: Array,
+    free: Sequence[int],
+) -> Array | None:
+    """Move constants on with all digits, until an equation is another one.
+
+    Parameters
+    ----------
+    values
+        To what share the two have to agree, and where: at some of the points, and far from them.
+    node
+        The other equation.
+    columns
+        The points where both have values.
+    constants
+        From where, near enough for double precision.
+    free
+        The indices of those that may move.
+
+    Returns
+    -------
+    NDArray or None
+        The constants; None where the two do not agree.
+    """
+    n = len(next(iter(columns.values())))
+    chosen = np.unique(np.linspace(0, n - 1, min(n, 2 * len(constants) + CHECKED)).astype(int))
+    some = {name: column[chosen] for name, column in columns.items()}
+    try:
+        wanted = [
+            known_value(node, {name: float(c[i]) for name, c in some.items()})
+            for i in range(len(chosen))
+        ]
+        for snapped, moving in _choices(equation, constants, free):
+            error, exact = _polished(equation, some, wanted, snapped, moving)
+            if error <= values.tolerance and values.agrees_far_with(node, equation.tree, exact):
+                return np.array([float(c) for c in exact])
+    except ArithmeticError:
+        pass
+    return None
+
+
+def _choices(
+    equation: Written, constants: Array, free: Sequence[int]
+) -> Iterator[tuple[Array, list[int]]]:
+    """Give what may move: only what has moved before, and then all.
+
+    Where constants come in pairs that can stand in for each other, all together find no way.
+    """
+    start = equation.start
+    moved = np.abs(constants - start) > _MOVED * np.abs(start)
+    moving = [k for k in free if moved[k]]
+    if len(moving) < len(free):
+        yield np.where(moved, constants, start), moving
+    yield constants, list(free)
+
+
+def _polished(
+    equation: Written,
+    columns: Mapping[str, Array],
+    wanted: Sequence[Any],
+    constants: Array,
+    free: Sequence[int],
+) -> tuple[float, list[Any]]:
+    """Take steps as long as each halves the largest error, and give it with the constants."""
+    names = list(columns)
+    with working(DIGITS):
+        exact = [exactly(float(c)) for c in constants]
+        sizes = [abs(each).mid() if each != 0 else exactly(1.0) for each in wanted]
+        points = [
+            balls(dict(zip(names, map(float, row), strict=True)))
+            for row in zip(*columns.values(), strict=True)
+        ]
+
+        def errors(tried: Sequence[Any]) -> list[Any]:
+            return [
+                ((target - equation.precise(point, tried)) / size).mid()
+                for target, point, size in zip(wanted, points, sizes, strict=True)
+            ]
+
+        best, worst = exact, np.inf
+        for _ in range(_POLISHING):
+            now = errors(exact)
+            error = max(float(abs(each)) for each in now)
+            if not all(math.isfinite(float(each)) for each in now):
+                return worst, best  # what doubles round to a value may have none
+            if error <= _POLISHED or error > worst / 2:
+                return (error, exact) if error < worst else (worst, best)
+            worst, best = error, list(exact)
+            # Differences of so many digits: what double precision cannot see counts, too.
+            steps = [abs(exact[k]) * exactly(_TINY) or exactly(_TINY) for k in free]
+            columns_of = []
+            for k, step in zip(free, steps, strict=True):
+                ahead = [*exact[:k], (exact[k] + step).mid(), *exact[k + 1 :]]
+                columns_of.append(
+                    [(b - a) / exactly(_TINY) for a, b in zip(errors(ahead), now, strict=True)]
+                )
+            if not free:
+                break
+            lengths = [max(map(abs, column)).mid() or exactly(1.0) for column in columns_of]
+            slopes = np.array(
+                [
+                    [float((each / length).mid()) for each in column]
+                    for column, length in zip(columns_of, lengths, strict=True)
+                ]
+            ).T
+            if not np.isfinite(slopes).all():
+                break
+            most = max(map(abs, now)).mid()
+            moves = np.linalg.pinv(slopes, rcond=1e-10) @ np.array(
+                [float((each / most).mid()) for each in now]
+            )
+            for k, step, length, move in zip(free, steps, lengths, moves, strict=True):
+                scale = step / exactly(_TINY)
+                exact[k] = (exact[k] + exactly(float(move)) * most / length * scale).mid()
+    return worst, best
+
+
+def shift_as_written(values: Values) -> float | None:
+    """Give by how much the truth's constants, as written, have to move to make it the answer.
+
+    Where constants can stand in for each other all but as many as are needed stand still:
+    whichever leaves the least.  So the verdict does not hang on the units of variables.
+
+    Returns
+    -------
+    float or None
+        The largest share of a constant; None where the answer cannot be brought to that form.
+    """
+    truth = written(values.truth, named=False, scaled=True)
+    usable = np.isfinite(values.true_values) & np.isfinite(values.values)
+    n = len(truth.start)
+    if n > _MOST_WRITTEN or usable.sum() < n + CHECKED or not all(truth.start):
+        return None
+    columns = {name: column[usable] for name, column in values.columns.items()}
+    wanted = values.values[usable]
+    sizes = np.abs(wanted) + np.abs(values.true_values[usable])
+    with np.errstate(all="ignore"):
+        slopes = truth.slopes(columns, truth.start) / sizes[:, None]
+    slopes = slopes[np.isfinite(slopes).all(axis=1)]
+    rank = int(np.linalg.matrix_rank(slopes, rtol=1e-8)) if len(slopes) else 0
+    least = None
+    for free in map(list, islice(combinations(range(n), rank), _MOST_GAUGES)):
+        if np.linalg.matrix_rank(slopes[:, free], rtol=1e-8) < rank:
+            continue
+        found = fitted_written(truth, columns, wanted, truth.start, free)
+        if found is None:
+            continue
+        shift = float(np.max(np.abs(found / truth.start - 1)))
+        if least is not None and shift >= least:
+            continue
+        exact = agreeing(truth, values, values.prediction, columns, found, free)
+        if exact is not None and not _becomes_whole(truth, exact):
+            least = float(np.max(np.abs(exact / truth.start - 1)))
+    return least
+
+
+def _becomes_whole(equation: Written, constants: Array) -> bool:
+    return any(abs(constants[k] - round(constants[k])) < _WHOLE for k in equation.exponents)

@@ -8,14 +8,14 @@ where that fails moved to where the answer's values are nearest.
 from __future__ import annotations
 
 import math
+import random
 import re
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mdbench.expressions.branches import names_in, parts, with_branches, with_part
 from mdbench.expressions.fidelity.sum_model import Model
 from mdbench.expressions.fidelity.term_match import TOLERANCE
 from mdbench.expressions.grammar import read
@@ -30,20 +30,31 @@ from mdbench.expressions.interval_eval import (
     total,
     working,
 )
-from mdbench.expressions.points import far_points, points
-from mdbench.expressions.tree import Node, Variable, value
+from mdbench.expressions.tree import Call, Node, Variable, names_in, parts, value, with_part
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from mdbench.expressions.atoms import Sum
-    from mdbench.expressions.points import Domain
 
     Array = NDArray[np.float64]
 
-__all__ = ["CHECKED", "CLOSE", "EXACT", "ROUNDED", "Compared", "Values", "balls", "spread"]
+__all__ = [
+    "CHECKED",
+    "CLOSE",
+    "EXACT",
+    "ROUNDED",
+    "Compared",
+    "Domain",
+    "Values",
+    "balls",
+    "far_points",
+    "points",
+    "spread",
+]
+
 
 CLOSE = 1e-8
 """Values of double precision that agree to this share are looked at with more digits."""
@@ -452,3 +463,132 @@ def spread(chosen: NDArray[np.intp], base: int, most: int = CHECKED) -> NDArray[
     """Keep all points that were added to those of the domain, and some of these."""
     added, drawn = chosen[chosen >= base], chosen[chosen < base]
     return np.concatenate([drawn[:most], added])
+
+
+Domain = tuple[tuple[str, float, float], ...]
+"""The least and the largest value of variables, as far as they are known."""
+
+POINTS = 64
+_UNKNOWN = 0.05, 5.0
+"""The sizes of a variable of which nothing is known; it has either sign."""
+_BEYOND = 1.5
+"""Half of the points lie in a range that is wider by this factor; signs stay as they are."""
+_WIDE = 100.0
+"""A range of such a ratio is drawn from by its logarithm."""
+_DECADES = (-1, 1, -2, 2, -3, 3, -5, -8)
+"""By how many decades far points are farther; of these every fourth is positive, too."""
+_POSITIVE = 4
+"""What may have either sign is positive at every so manieth point, together."""
+
+
+@lru_cache(maxsize=1_024)
+def points(names: tuple[str, ...], domain: Domain) -> dict[str, NDArray[np.float64]]:
+    """Draw values for each name; always the same ones."""
+    ranges = {name: (low, high) for name, low, high in domain}
+    generator = random.Random("points")  # noqa: S311 - the same for all, not secrets
+    columns: dict[str, list[float]] = {name: [] for name in names}
+    for i in range(POINTS):
+        for name in names:
+            columns[name].append(_drawn(ranges.get(name), i, generator))
+    return {name: np.array(column) for name, column in columns.items()}
+
+
+@lru_cache(maxsize=1_024)
+def far_points(names: tuple[str, ...], domain: Domain) -> list[dict[str, float]]:
+    """Give points well beyond the domain: to a tenth and ten times of what is known.
+
+    Of what is not, to a hundred millionth and a thousand times.
+    """
+    known = {name for name, _, _ in domain}
+    columns = points(names, domain)
+    return [
+        {
+            name: float(columns[name][i]) * 10.0 ** (math.copysign(1, k) if name in known else k)
+            for name in names
+        }
+        for i, k in enumerate(_DECADES)
+    ]
+
+
+def _drawn(known: tuple[float, float] | None, i: int, generator: random.Random) -> float:
+    wider = _BEYOND if i % 2 else 1.0
+    positive = i % _POSITIVE == 0
+    if known is None or known == (0.0, 0.0):
+        size = _logarithmic(*_UNKNOWN, generator)
+        return size if positive or generator.random() < 0.5 else -size  # noqa: PLR2004
+    low, high = known
+    if high <= 0:
+        return -_same_sign(-high, -low, wider, generator)
+    if low >= 0:
+        return _same_sign(low, high, wider, generator)
+    value = generator.uniform(low, high) * wider
+    return abs(value) if positive else value
+
+
+def _same_sign(low: float, high: float, wider: float, generator: random.Random) -> float:
+    if high < low * _BEYOND:  # a constant column, or nearly so, tells nothing within its range
+        wider = _BEYOND
+    low, high = low / wider, high * wider
+    if low > 0 and high > _WIDE * low:
+        return _logarithmic(low, high, generator)
+    return generator.uniform(low, high) or high
+
+
+def _logarithmic(low: float, high: float, generator: random.Random) -> float:
+    return math.exp(generator.uniform(math.log(low), math.log(high)))
+
+
+_BRANCHED = frozenset({"abs", "Abs", "sign", "max", "Max", "min", "Min"})
+_MOST_BRANCHES = 8
+_NEW_POINTS = 2
+"""Points that are added on a side of a branch where none was."""
+
+
+def _branches(node: Node) -> Iterator[Callable[[Mapping[str, Array]], Array]]:
+    """Give the functions at whose zeros an equation changes its form."""
+    for part in parts(node):
+        if isinstance(part, Call) and part.function in _BRANCHED:
+            yield lambda columns, part=part: _side(part, columns)  # type: ignore[misc]
+
+
+def _side(call: Call, columns: Mapping[str, Array]) -> Any:
+    values = [np.asarray(value(argument, columns), np.float64) for argument in call.arguments]
+    return values[0] - values[1] if len(values) > 1 else values[0]
+
+
+def with_branches(
+    base: Mapping[str, Array], trees: Iterable[Node], known: set[str]
+) -> Mapping[str, Array]:
+    """Add points on those sides of branches where there are none, as far as they are found.
+
+    Variables of a known range are followed to ten times its ends, others to a million.
+    """
+    branches = [branch for tree in trees for branch in _branches(tree)][:_MOST_BRANCHES]
+    if not branches or not base:
+        return base
+    n = len(next(iter(base.values())))
+    added: list[dict[str, float]] = []
+    lacking = {
+        (k, sign): _NEW_POINTS
+        for k, branch in enumerate(branches)
+        for sign in (-1.0, 1.0)
+        if (_signs(branch, base, n) == sign).sum() < _NEW_POINTS
+    }
+    for decade in (-1, 1, -2, 2, -3, 3, -6, 6):
+        wide = {
+            name: column * 10.0 ** (np.sign(decade) if name in known else decade)
+            for name, column in base.items()
+        }
+        for (k, sign), lacks in lacking.items():
+            found = np.flatnonzero(_signs(branches[k], wide, n) == sign) if lacks else ()
+            for i in found[:lacks]:
+                added.append({name: float(column[i]) for name, column in wide.items()})
+                lacking[k, sign] -= 1
+    return {
+        name: np.append(column, [point[name] for point in added]) for name, column in base.items()
+    }
+
+
+def _signs(branch: Callable[[Mapping[str, Array]], Array], columns: Any, n: int) -> Array:
+    with np.errstate(all="ignore"):
+        return np.broadcast_to(np.sign(branch(columns)), n)

@@ -13,13 +13,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mdbench.errors import EquationError
-from mdbench.expressions.branches import names_in, parts, with_part
 from mdbench.expressions.expand import expand
-from mdbench.expressions.fidelity.constant_fit import agreeing, fitted_written
+from mdbench.expressions.fidelity.constant_match import agreeing, fitted_written
 from mdbench.expressions.fidelity.numeric import Values
 from mdbench.expressions.linear import linear
 from mdbench.expressions.parametric import Written, written
-from mdbench.expressions.tree import Call, Chain, Number, Variable, value
+from mdbench.expressions.tree import (
+    Call,
+    Chain,
+    Number,
+    Variable,
+    names_in,
+    parts,
+    value,
+    with_part,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -27,7 +35,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from mdbench.expressions.atoms import Sum
-    from mdbench.expressions.points import Domain
+    from mdbench.expressions.fidelity.numeric import Domain
     from mdbench.expressions.tree import Node
 
     Array = NDArray[np.float64]

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from mdbench.expressions.functions import FUNCTIONS
 from mdbench.expressions.interval_eval import called, exactly, raised, total
+from mdbench.expressions.tree import FUNCTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from mdbench.children import Child
 from mdbench.errors import EquationError
-from mdbench.expressions.counter import MAX_BYTES
-from mdbench.expressions.equation import parse
+from mdbench.expressions.equation import MAX_BYTES, SYMPY_WORKER, parse
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -308,6 +307,4 @@ def _answer(question: str, seconds: int) -> dict[str, Any]:
 
 _ASIDE = frozenset({"srbench", "complexities"})
 """What a second process is asked, so that it can be worked out beside the rest."""
-_children = tuple(
-    Child("mdbench.expressions.sympy_worker", MAX_SECONDS, MAX_BYTES) for _ in range(2)
-)
+_children = tuple(Child(SYMPY_WORKER, MAX_SECONDS, MAX_BYTES) for _ in range(2))

@@ -9,11 +9,10 @@ from house import ROOT
 
 from mdbench.datatypes.ode.systems import OdeSystem, read_system
 from mdbench.errors import EquationError
-from mdbench.expressions import rewriting
 from mdbench.expressions.atoms import monomial_text
 from mdbench.expressions.expand import expand
-from mdbench.expressions.fidelity.compare import Verdict, compare
-from mdbench.expressions.fidelity.contribution import negligible
+from mdbench.expressions.fidelity import alternative_forms
+from mdbench.expressions.fidelity.compare import Verdict, compare, negligible
 
 NAMES = ("u0", "u1", "u2")
 SYSTEMS = [read_system(path) for path in sorted(Path(ROOT, "datasets", "ode").glob("*.toml"))]
@@ -175,7 +174,7 @@ def test_what_is_told_apart_is_not_identified_whether_or_not_one_term_is_off(
 ) -> None:
     above = " + ".join(f"{i}.5*u{i % 3}**{i % 7}*u{(i // 3) % 3}" for i in range(40))
     below = " + ".join(f"{i}.5*u{i % 3}**{1 + i % 9}" for i in range(30))
-    monkeypatch.setattr(rewriting._child, "ask", None)  # no other writing is tried
+    monkeypatch.setattr(alternative_forms._child, "ask", None)  # no other writing is tried
     found = compare(["u0*u1/(1 + u0) + u2"], [f"({above})/({below})"], NAMES, seconds=0.0)
     assert found.verdict is Verdict.NOT_IDENTIFIED
 

@@ -11,10 +11,10 @@ from mdbench.expressions import parse
 from mdbench.expressions.expand import expand
 from mdbench.expressions.fidelity.compare import Verdict, compare
 from mdbench.expressions.fidelity.constant_match import Moving, Relation
+from mdbench.expressions.fidelity.numeric import points
 from mdbench.expressions.fidelity.sum_model import Model, fitted
 from mdbench.expressions.grammar import read
 from mdbench.expressions.interval_eval import DIGITS, known_value
-from mdbench.expressions.points import points
 
 NAMES = ("x0", "x1", "x2")
 POSITIVE = {"x0": (0.1, 10.0), "x1": (0.1, 10.0)}

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from mdbench.expressions.fidelity.compare import Verdict, compare
-from mdbench.expressions.fidelity.constant_fit import fitted_written
+from mdbench.expressions.fidelity.constant_match import fitted_written
 from mdbench.expressions.fidelity.skeleton import same_skeleton
 from mdbench.expressions.grammar import read
 from mdbench.expressions.parametric import Written, written

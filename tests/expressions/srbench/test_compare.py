@@ -11,7 +11,7 @@ from house import ROOT, is_running, known
 from mdbench.children import Child
 from mdbench.datatypes.srsd.laws import read_problem
 from mdbench.errors import EquationError
-from mdbench.expressions import counter, parse
+from mdbench.expressions import equation, parse
 from mdbench.expressions.srbench import compare as comparison
 from mdbench.expressions.srbench.compare import (
     POSITIVE,
@@ -41,7 +41,7 @@ def any_sign(*names: str) -> dict[str, dict[str, Any]]:
 @pytest.fixture
 def child(monkeypatch: pytest.MonkeyPatch) -> Iterator[Child]:
     """Give a child that has been asked nothing, and forget what others were asked."""
-    fresh = Child("mdbench.expressions.sympy_worker", 60, counter.MAX_BYTES)
+    fresh = Child(equation.SYMPY_WORKER, 60, equation.MAX_BYTES)
     monkeypatch.setattr(comparison, "_children", (fresh, fresh))
     comparison._answer.cache_clear()
     yield fresh
