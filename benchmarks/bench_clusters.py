@@ -38,7 +38,7 @@ from mdbench.runs.execute import execute  # noqa: E402
 from mdbench.workspace import Workspace  # noqa: E402
 
 if TYPE_CHECKING:
-    from mdbench.runs.backend import Backend
+    from mdbench.runs.execute import Backend
     from mdbench.runs.plan import Plan
 
 SYSTEMS = 63

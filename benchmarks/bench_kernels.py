@@ -25,7 +25,7 @@ import numpy as np
 
 from mdbench.data.npz import read_npz
 from mdbench.records import RecordStore
-from mdbench.runs.repeats import largest_difference
+from mdbench.runs.reproduce import largest_difference
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:

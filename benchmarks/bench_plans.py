@@ -23,9 +23,12 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parent / "tests")]
 from house import HereRuntime, Quiet, add_method, workspace  # noqa: E402
 
 from mdbench.backends.local import Threads  # noqa: E402
-from mdbench.runs.due import make_ready  # noqa: E402
 from mdbench.runs.execute import execute  # noqa: E402
-from mdbench.runs.plan import RunOptions, make_plan  # noqa: E402
+from mdbench.runs.plan import (  # noqa: E402
+    RunOptions,
+    make_plan,
+    make_ready,
+)
 from mdbench.runtimes.select import open_runtime  # noqa: E402
 
 CHILD = "import sys; from mdbench.cli import main; sys.exit(main(sys.argv[1:]))"

@@ -23,8 +23,7 @@ from mdbench.expressions.scores import Comparison, compare
 from mdbench.protocols import Protocol
 from mdbench.records import Budget, LlmUse, Measured, Record, RecordStore, Selection
 from mdbench.runs.catalog import Inventory
-from mdbench.runs.execute import execute
-from mdbench.runs.notify import notifying
+from mdbench.runs.execute import execute, notifying
 from mdbench.runs.options import read_words, words_of
 from mdbench.runs.plan import make_plan
 from mdbench.runs.study import asked_for

@@ -23,9 +23,8 @@ from mdbench.datatypes.base import Answer
 from mdbench.protocols import Protocol
 from mdbench.records import Status
 from mdbench.runs.catalog import Inventory
-from mdbench.runs.outcome import Outcome
 from mdbench.runs.record import scored
-from mdbench.runs.scoring import judged
+from mdbench.runs.scoring import Outcome, judged
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -23,14 +23,14 @@ from mdbench.backends.node import NodeOrder, NodeProcess
 from mdbench.backends.queue import WaitingLine
 from mdbench.errors import MdbenchError, UnavailableError, UsageError
 from mdbench.records import Record
-from mdbench.runs.backend import Backend
+from mdbench.runs.execute import Backend
 from mdbench.runs.job import lost_job
 from mdbench.runtimes.select import open_runtime
 
 if TYPE_CHECKING:
     from mdbench.backends.node import Opener
-    from mdbench.runs.backend import Work
-    from mdbench.runs.due import Ready
+    from mdbench.runs.execute import Work
+    from mdbench.runs.plan import Ready
     from mdbench.runs.spec import JobSpec
     from mdbench.runtimes.base import Level
 

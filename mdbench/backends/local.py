@@ -11,17 +11,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, Self
 
 from mdbench.backends.queue import WaitingLine
-from mdbench.runs.backend import Backend
-from mdbench.runs.calibration import calibrate
+from mdbench.runs.execute import Backend
 from mdbench.runs.job import begin_job
-from mdbench.runs.patience import Patience
-from mdbench.runs.worker_pool import Environments, Slot
+from mdbench.runs.record import calibrate
+from mdbench.runs.worker_pool import Environments, Patience, Slot
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mdbench.records import Record
-    from mdbench.runs.backend import Work
+    from mdbench.runs.execute import Work
     from mdbench.runs.spec import JobSpec
 
 __all__ = ["ENDING_S", "Threads"]

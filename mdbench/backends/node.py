@@ -21,12 +21,11 @@ from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 from mdbench import __version__
 from mdbench.errors import MdbenchError, MethodError, UnavailableError, UsageError
-from mdbench.runs.calibration import calibrate
 from mdbench.runs.catalog import Inventory
-from mdbench.runs.due import isolated_parts, ready
 from mdbench.runs.job import begin_job
-from mdbench.runs.patience import Patience
-from mdbench.runs.worker_pool import DOUBT_S, Environments, Slot
+from mdbench.runs.plan import isolated_parts, ready
+from mdbench.runs.record import calibrate
+from mdbench.runs.worker_pool import DOUBT_S, Environments, Patience, Slot
 from mdbench.runtimes.select import open_runtime
 from mdbench.workspace import Workspace
 

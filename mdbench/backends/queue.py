@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mdbench.runs.backend import Expectation
-    from mdbench.runs.due import Ready
+    from mdbench.runs.forecast import Expectation
+    from mdbench.runs.plan import Ready
 
 __all__ = ["TURN_S", "WaitingLine", "longest_first"]
 

@@ -8,8 +8,8 @@ from mdbench.backends.local import Threads
 from mdbench.errors import UsageError
 
 if TYPE_CHECKING:
-    from mdbench.runs.backend import Backend
-    from mdbench.runs.spec import RunOptions
+    from mdbench.runs.execute import Backend
+    from mdbench.runs.study import RunOptions
 
 __all__ = ["open_backend"]
 

@@ -27,7 +27,7 @@ from mdbench.backends.shards import Gathering, Shard, ShardFiles, bring_home, de
 from mdbench.drawing.numbers import counted
 from mdbench.errors import MethodError, RecordsError, UnavailableError, UsageError
 from mdbench.records import Record
-from mdbench.runs.backend import Backend
+from mdbench.runs.execute import Backend
 from mdbench.runs.job import lost_job
 from mdbench.runtimes.select import open_runtime
 
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mdbench.backends.node import Opener
-    from mdbench.runs.backend import Observer, Work
-    from mdbench.runs.due import Ready
+    from mdbench.runs.execute import Observer, Work
+    from mdbench.runs.plan import Ready
     from mdbench.runtimes.base import Level
 
 __all__ = ["MAX_ARRAY_SIZE", "Slurm", "active"]

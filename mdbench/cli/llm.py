@@ -14,14 +14,14 @@ from mdbench.drawing.numbers import counted, percent
 from mdbench.language_models.contamination import PROBES
 from mdbench.language_models.stub import MODES, Stub
 from mdbench.runs.catalog import Inventory
-from mdbench.runs.probe_runner import run_probes
+from mdbench.runs.llm import run_probes
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from mdbench.language_models.contamination import Probed
-    from mdbench.runs.probe_options import ProbeOptions
+    from mdbench.runs.study import ProbeOptions
 
 __all__ = ["run_llm_probe", "serve_stub", "wait"]
 

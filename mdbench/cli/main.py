@@ -30,8 +30,10 @@ from mdbench.cli.options import (
 )
 from mdbench.errors import MdbenchError, UsageError
 from mdbench.runs.options import read_jobs, read_protocol, read_snr
-from mdbench.runs.probe_options import ProbeOptions
-from mdbench.runs.study import Study  # noqa: TC001 - the command line is made of it
+from mdbench.runs.study import (
+    ProbeOptions,
+    Study,
+)
 
 __all__ = ["main"]
 

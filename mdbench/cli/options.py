@@ -16,8 +16,7 @@ from typer.core import TyperCommand
 
 from mdbench.errors import MdbenchError, UsageError
 from mdbench.runs.options import option_key, read, told_words, typed_fields
-from mdbench.runs.spec import RunOptions
-from mdbench.runs.study import STUDY, Study, asked_for
+from mdbench.runs.study import STUDY, RunOptions, Study, asked_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

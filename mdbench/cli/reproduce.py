@@ -20,8 +20,7 @@ from mdbench.records import RecordStore, results_files
 from mdbench.reports.bundle import opened
 from mdbench.runs.execute import execute
 from mdbench.runs.plan import slots
-from mdbench.runs.repeats import Sameness, repeated
-from mdbench.runs.reproduce import RESULT, differences, plans_of
+from mdbench.runs.reproduce import RESULT, Sameness, differences, plans_of, repeated
 from mdbench.runs.rescore import all_rescored
 from mdbench.runs.spec import JobSpec
 from mdbench.runtimes.select import open_runtime
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from mdbench.records import Record
-    from mdbench.runs.repeats import Repeat
+    from mdbench.runs.reproduce import Repeat
 
 __all__ = ["reproduce_files", "rescore_files"]
 

@@ -29,12 +29,10 @@ from mdbench.errors import UsageError
 from mdbench.records import ANSWERED, Measured, Record, Status
 from mdbench.reports.columns import ALARM, beaten, written
 from mdbench.reports.table import answers, failures, run_table, summary
-from mdbench.runs.advising import advice
 from mdbench.runs.due import explain
-from mdbench.runs.execute import execute
+from mdbench.runs.execute import execute, notifying
 from mdbench.runs.forecast import COVERAGE, Expected, forecast
-from mdbench.runs.notify import notifying
-from mdbench.runs.plan import make_plan
+from mdbench.runs.plan import advice, make_plan
 from mdbench.runs.study import Study, write_study
 from mdbench.runtimes.select import open_runtime
 from mdbench.workspace import Workspace

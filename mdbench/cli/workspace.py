@@ -295,8 +295,8 @@ def export_data(
 def _describe_own_data(
     workspace: Workspace, console: Console, data_type: str, path: Path, words: Sequence[str]
 ) -> None:
-    from mdbench.runs.advising import of_dataset
     from mdbench.runs.catalog import Inventory
+    from mdbench.runs.plan import of_dataset
 
     inventory = Inventory(workspace)
     kind, source = inventory.data_type(data_type), inventory.source(data_type, path)

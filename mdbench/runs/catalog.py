@@ -1,25 +1,42 @@
-"""What specifications name, each opened once: methods, data types and datasets."""
+"""What specifications name, each opened once: methods, data types and datasets.
+
+What a dataset is known by is remembered on the disk, so that a plan need not make it again.  It
+holds for one context: the code of the bench, the packages beside it, the machine's kind, the data
+type's own files by their bytes, and the user's files by what the file system says of them.  Where
+any of these differs, nothing is remembered.  A job makes its dataset anyway, and what it then is
+counts (`mdbench.runs.job`).
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import hashlib
+import json
+import os
+import platform
+import sys
+import threading
+from contextlib import suppress
+from dataclasses import asdict, dataclass, fields, is_dataclass
+from functools import cache
+from glob import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 import numpy as np
 
 from mdbench import datatypes, methods
-from mdbench.runs.fingerprints import Facts, Fingerprints, context_of
-from mdbench.runs.recall import Recall
+from mdbench.data.cache import write_whole
+from mdbench.errors import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+    from collections.abc import Callable, Hashable, Iterator
 
     from mdbench.datatypes.base import Dataset, DataType, Source, Task
     from mdbench.methods import Method
     from mdbench.runs.spec import JobSpec
     from mdbench.workspace import Workspace
 
-__all__ = ["Inventory"]
+__all__ = ["Facts", "Fingerprints", "Inventory", "Recall", "context_of"]
 
 
 class Inventory:
@@ -128,3 +145,224 @@ class Inventory:
     def scorer(self, data_type: str) -> str:
         """Give the version of what makes scores of a data type's answers."""
         return str(self.data_type(data_type).scorer_version)
+
+
+T = TypeVar("T")
+
+
+_LARGEST = 2**20
+"""Bytes of one of them beyond which it is made or read again."""
+_ALL_TOGETHER = 128 * 2**20
+"""Bytes of all that are remembered together."""
+
+
+class Recall(Generic[T]):
+    """Data by what they are asked for with; may be used from several threads."""
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, T] = {}
+        self._left = _ALL_TOGETHER
+
+    def get(self, asked: Hashable, make: Callable[[], T]) -> T:
+        """Give what was asked for, making it where it is not remembered."""
+        known = self._known.get(asked)
+        if known is not None:
+            return known
+        made = make()
+        size = _bytes_of(made)
+        if size <= min(_LARGEST, self._left):
+            self._left -= size
+            self._known[asked] = made
+        return made
+
+
+def _bytes_of(value: Any) -> int:
+    """Count the bytes of all arrays in it; what is no array and holds none counts nothing.
+
+    Arrays that are made only when they are asked for are not looked at, so what holds them is
+    taken for large.
+    """
+    if isinstance(value, np.ndarray):
+        return value.nbytes
+    if isinstance(value, dict):
+        return sum(_bytes_of(part) for part in value.values())
+    if isinstance(value, list | tuple):
+        return sum(_bytes_of(part) for part in value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return sum(_bytes_of(getattr(value, each.name)) for each in fields(value))
+    if value is None or isinstance(value, str | int | float | bool | Path):
+        return 0
+    return _LARGEST + 1
+
+
+_HERE = Path(__file__).resolve().parent.parent
+_MOST_FILES = 10_000
+"""The user's files beyond which nothing is remembered."""
+_KEPT = 8
+"""Contexts of a data type that are kept, the newest."""
+_SETTINGS = ("BLIS_", "MKL_", "NPY_", "NUMPY_", "OMP_", "OPENBLAS_")
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a plan needs of a dataset."""
+
+    fingerprint: str
+    target_source: str
+    dim: int
+    units: str = ""
+    """SHA-256 of the units; empty where nobody says them."""
+
+    @classmethod
+    def of(cls, dataset: Dataset) -> Self:
+        """Take them from the dataset."""
+        units = "" if dataset.units is None else json.dumps(dataset.units, sort_keys=True)
+        return cls(
+            dataset.fingerprint,
+            dataset.target_source,
+            dataset.dim,
+            units and hashlib.sha256(units.encode()).hexdigest(),
+        )
+
+
+class Fingerprints:
+    """The facts of a data type's datasets; may be used from several threads.
+
+    Parameters
+    ----------
+    folder
+        Where they are kept.
+    name
+        Of the data type.
+    context
+        What they hold for; None if nothing may be kept.
+    """
+
+    def __init__(self, folder: Path, name: str, context: str | None) -> None:
+        self._file = None if context is None else folder / f"{name}-{context[:32]}.json"
+        self._others = f"{name}-*.json"
+        self._lock = threading.Lock()
+        self._known = self._read()
+        self._new: dict[str, Facts] = {}
+
+    def get(self, asked: Hashable) -> Facts | None:
+        """Give the facts of what is asked for so; None where they are not known."""
+        return self._known.get(_short(asked)) if self._known or self._new else None
+
+    def remember(self, asked: Hashable, facts: Facts) -> None:
+        """Keep the facts of a dataset that was made."""
+        name = _short(asked)
+        if self._file is not None and self._known.get(name) != facts:
+            with self._lock:
+                self._known[name] = self._new[name] = facts
+
+    def save(self) -> None:
+        """Write down what is new beside what others wrote meanwhile; failing does no harm."""
+        with self._lock:
+            if self._file is None or not self._new:
+                return
+            self._known = {**self._read(), **self._known}
+            self._new = {}
+            kept = {name: list(asdict(facts).values()) for name, facts in self._known.items()}
+        text = json.dumps(kept, separators=(",", ":")).encode()
+        with suppress(DataError, OSError):
+            write_whole(self._file, lambda file: file.write(text))
+            for old in _oldest(list(self._file.parent.glob(self._others))):
+                old.unlink()
+
+    def _read(self) -> dict[str, Facts]:
+        if self._file is None:
+            return {}
+        try:
+            found = json.loads(self._file.read_bytes())
+            return {name: _checked(*values) for name, values in found.items()}
+        except (OSError, ValueError, TypeError, AttributeError):
+            return {}
+
+
+def _checked(fingerprint: Any, target_source: Any, dim: Any, units: Any) -> Facts:
+    if not all(isinstance(text, str) for text in (fingerprint, target_source, units)):
+        raise TypeError("no text")
+    return Facts(fingerprint, target_source, int(dim), units)
+
+
+def _oldest(files: list[Path]) -> list[Path]:
+    return sorted(files, key=lambda file: file.stat().st_mtime)[:-_KEPT]
+
+
+def _short(asked: Hashable) -> str:
+    return hashlib.sha256(repr(asked).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def context_of(kind: DataType[Any, Any], path: Path | None) -> str | None:
+    """Hash all that the datasets of a data type follow from, besides what is asked for.
+
+    Returns
+    -------
+    str or None
+        SHA-256 in hexadecimal; None where it is not known, or would take long.
+    """
+    if not kind.from_files:
+        return None
+    try:
+        own = [(str(f), f.read_bytes()) for f in _files_in(kind.systems)]
+        theirs = [] if path is None else [_seen(f) for f in _files_in(path)]
+        modules = sorted(
+            {
+                str(sys.modules[each.__module__].__file__)
+                for each in type(kind).__mro__
+                if hasattr(sys.modules.get(each.__module__), "__file__")
+            }
+        )
+        code = [Path(name).read_bytes() for name in modules if name != "None"]
+    except (OSError, _TooManyError):
+        return None
+    parts = (_bench(), code, own, None if path is None else str(path.absolute()), theirs)
+    return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class _TooManyError(Exception):
+    """More files than are looked at."""
+
+
+def _files_in(place: Path) -> list[Path]:
+    if place.is_file():
+        beside = place.parent.glob(f"{escape(place.stem)}.*")  # what is said of it
+        return sorted({place, *(file for file in beside if file.is_file())})
+    found: list[Path] = []
+    for folder, folders, names in os.walk(place, followlinks=True):
+        folders.sort()
+        found += [Path(folder, name) for name in sorted(names)]
+        if len(found) > _MOST_FILES:
+            raise _TooManyError
+    return [file for file in found if file.is_file()]
+
+
+def _seen(file: Path) -> tuple[str, int, int, int, int]:
+    # The last of these changes with every change of the file, whatever the second is set to.
+    is_ = file.stat()
+    return str(file), is_.st_size, is_.st_ino, is_.st_mtime_ns, is_.st_ctime_ns
+
+
+@cache
+def _bench() -> str:
+    """Hash the bench's code, the packages beside it, and what numbers may depend on else."""
+    digest = hashlib.sha256()
+    for file in sorted(_HERE.rglob("*.py")):
+        digest.update(repr((str(file.relative_to(_HERE)), file.read_bytes())).encode())
+    for other in _around():
+        digest.update(other.encode("utf-8", "surrogateescape") + b"\0")
+    return digest.hexdigest()
+
+
+def _around() -> Iterator[str]:
+    yield f"{platform.python_version()} {platform.machine()} {platform.libc_ver()}"
+    yield from sorted(
+        each.name for each in Path(np.__file__).parent.parent.iterdir()
+    )  # names have the versions
+    yield from sorted(f"{k}={v}" for k, v in os.environ.items() if k.startswith(_SETTINGS))
+    with suppress(OSError):
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+        yield from sorted(
+            {line for line in lines if line.startswith(("model name", "flags", "Features"))}
+        )

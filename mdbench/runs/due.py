@@ -1,148 +1,141 @@
-"""Which jobs of a plan are to be run, and why."""
+"""Which jobs of a plan are to be run, and why: their keys compared with the records there are."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from datetime import datetime
+from sys import intern
+from typing import TYPE_CHECKING, Any, Final, Self
 
-from mdbench.errors import MOST_SHOWN, DataError
-from mdbench.language_models.views import described
-from mdbench.records import RERUN_ALWAYS, Status, key_of
-from mdbench.runs.past import read_past
+from mdbench.errors import MdbenchError
+from mdbench.records import RERUN_ALWAYS, SCHEMA, RecordStore, Status, upgrade
+from mdbench.runs.plan import Ready, make_ready
 from mdbench.runs.spec import JobSpec
-from mdbench.settings import fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
-    from mdbench.datatypes.base import Dataset
     from mdbench.records import Record
-    from mdbench.runs.catalog import Inventory
-    from mdbench.runs.fingerprints import Facts
-    from mdbench.runs.past import Past
     from mdbench.runs.plan import Plan
-    from mdbench.runs.spec import JobSpec
     from mdbench.runtimes.base import Runtime
 
-__all__ = [
-    "SINCE",
-    "Ready",
-    "explain",
-    "is_due",
-    "isolated_parts",
-    "make_ready",
-    "ready",
-    "reasons",
-    "scored_parts",
-    "told_parts",
-]
+__all__ = ["SINCE", "Past", "explain", "is_due", "read_past", "reasons"]
 
 
-@dataclass(frozen=True)
-class Ready:
-    """A job whose data could be loaded, and so has a key.
+@dataclass(frozen=True, slots=True)
+class Past:
+    """A record, as far as plans ask.
 
     Attributes
     ----------
-    dim
-        The number of equations.
+    question
+        That of its job, as `mdbench.runs.spec.JobSpec.question`.
+    begun
+        When the job began, as ISO 8601 has it.
+    front, selection
+        True where there is one, else None.
+    timeout_s, threads
+        What the job might use.
+    wall_s, cpu_s, peak_memory_mb
+        What it took; None where nobody measured it.
+    size
+        Bytes of its line.
     """
 
-    job: JobSpec
-    parts: dict[str, str]
-    dim: int | None = None
+    key: str
+    key_parts: Mapping[str, str]
+    question: tuple[Any, ...]
+    dataset: str
+    dim: int | None
+    status: Status
+    begun: str
+    front: bool | None
+    selection: bool | None
+    timeout_s: float | None
+    wall_s: float | None
+    cpu_s: float | None
+    peak_memory_mb: float | None
+    log: str | None
+    size: int
 
-    @cached_property
-    def key(self) -> str:
-        """The key of the record that the job leaves."""
-        return key_of(self.parts)
+    @classmethod
+    def of(cls, record: Record, size: int) -> Self:
+        """Take what plans need from a record whose line has so many bytes."""
+        measured = record.measured
+        return cls(
+            key=record.key,
+            key_parts={intern(name): intern(value) for name, value in record.key_parts.items()},
+            question=JobSpec.question_in(record),
+            dataset=intern(record.dataset),
+            dim=record.dim,
+            status=record.status,
+            begun=measured.started.isoformat(),
+            front=None if record.front is None else True,
+            selection=None if record.selection is None else True,
+            timeout_s=record.budget.timeout_s,
+            wall_s=measured.wall_s,
+            cpu_s=measured.cpu_s,
+            peak_memory_mb=measured.peak_memory_mb,
+            log=record.log,
+            size=size,
+        )
+
+    @property
+    def started(self) -> datetime:
+        """When the job began."""
+        return datetime.fromisoformat(self.begun)
 
 
-def ready(job: JobSpec, inventory: Inventory, isolated: Mapping[str, str]) -> Ready:
-    """Give what a job's key is made of: what differs says why it is run again.
-
-    Parameters
-    ----------
-    isolated
-        What `isolated_parts` says of the job's method.
+def read_past(files: Mapping[str, Path]) -> dict[str, list[Past]]:
+    """Read the newest record of each key of every file, oldest first; none where there is no file.
 
     Raises
     ------
-    DataError
-        If the job's data cannot be used.
+    RecordsError
+        As `mdbench.records.RecordStore.read`.
     """
-    facts = inventory.facts(job)
-    view = inventory.method(job.algorithm).spec.view
-    parts = {**isolated, **job.key_parts(), "view": view, **told_parts(job, facts, inventory)}
-    return Ready(job, parts | scored_parts(job, facts, inventory), facts.dim)
+    return {name: list(_read_file(file)) for name, file in files.items()}
 
 
-def isolated_parts(algorithm: str, inventory: Inventory, runtime: Runtime) -> dict[str, str]:
-    """Give the parts of a key that all jobs of a method share under a runtime.
-
-    Raises
-    ------
-    MethodError
-        If the method has no lock, or if its paths cannot be read.
-    """
-    method = inventory.method(algorithm)
-    parts = {"adapter": method.fingerprint(), "environment": method.lock_sha256()}
-    if paths := method.paths:
-        parts["paths"] = fingerprint(paths)
-    return parts | runtime.identity(method)
-
-
-def scored_parts(job: JobSpec, dataset: Dataset | Facts, inventory: Inventory) -> dict[str, str]:
-    """Give the parts of a key that say on what an answer is scored, and by what."""
-    return {
-        "dataset": dataset.fingerprint,
-        "target_source": dataset.target_source,
-        "scorer": inventory.scorer(job.data_type),
-    }
+def _read_file(path: Path) -> list[Past]:
+    found: dict[str, Past] = {}
+    try:
+        with path.open("rb") as file:
+            for line in file:
+                if not line.isspace():
+                    one = _summary_of_line(json.loads(line), len(line))
+                    found[one.key] = one
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, MdbenchError):
+        # A torn line, or worse: the store knows which, and says it.
+        lines = (record.to_line() for record in RecordStore(path).latest().values())
+        return [_summary_of_line(json.loads(line), len(line)) for line in lines]
+    return list(found.values())
 
 
-def told_parts(job: JobSpec, facts: Facts, inventory: Inventory) -> dict[str, str]:
-    """Give the parts of a key that say what a method is told beyond the data."""
-    spec = inventory.method(job.algorithm).spec
-    parts = {"told": facts.units} if spec.asks_for_units and facts.units else {}
-    if spec.access.llm:
-        background = inventory.source(job.data_type, job.dataset_path).background(job.dataset)
-        parts["described"] = described(job.prompt, background)
-    return parts
-
-
-def make_ready(plan: Plan, runtime: Runtime) -> list[Ready]:
-    """Give the jobs of a plan their keys; every dataset that nobody remembers is made.
-
-    Raises
-    ------
-    DataError, MethodError
-        If data or a method's folder cannot be used.
-    """
-    methods = dict.fromkeys(job.algorithm for job in plan.jobs)
-    shared = {name: isolated_parts(name, plan.inventory, runtime) for name in methods}
-    found = []
-    errors: dict[str, DataError] = {}
-    for job in plan.jobs:
-        try:
-            found.append(ready(job, plan.inventory, shared[job.algorithm]))
-        except DataError as error:
-            errors.setdefault(error.message, error)
-    plan.inventory.save()
-    if errors:
-        raise _all_of(list(errors.values()))
-    return found
-
-
-def _all_of(errors: list[DataError]) -> DataError:
-    """Tell of all bad files at once, so that they can be mended in one go."""
-    if len(errors) == 1:
-        return errors[0]
-    lines = "".join(f"\n  {error.message}" for error in errors[:MOST_SHOWN])
-    return DataError(
-        f"{len(errors)} datasets cannot be used:{lines}",
-        "Mend them, or name the others with --dataset.",
+def _summary_of_line(data: dict[str, Any], size: int) -> Past:
+    if data.get("schema") != SCHEMA:
+        data = upgrade(data)
+    measured = data["measured"]
+    return Past(
+        key=data["key"],
+        key_parts={intern(name): intern(value) for name, value in data["key_parts"].items()},
+        question=JobSpec.question_in(data),
+        dataset=intern(data["dataset"]),
+        dim=data["dim"],
+        status=Status(data["status"]),
+        begun=measured["started"],
+        front=None if data["front"] is None else True,
+        selection=None if data["selection"] is None else True,
+        timeout_s=data["budget"]["timeout_s"],
+        wall_s=measured["wall_s"],
+        cpu_s=measured["cpu_s"],
+        peak_memory_mb=measured["peak_memory_mb"],
+        log=data["log"],
+        size=size,
     )
 
 

@@ -20,9 +20,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from mdbench.records import RERUN_ALWAYS, Status
-from mdbench.runs.backend import Expectation
-from mdbench.runs.due import SINCE, make_ready, reasons
-from mdbench.runs.past import read_past
+from mdbench.runs.due import SINCE, read_past, reasons
+from mdbench.runs.plan import make_ready
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -30,15 +29,33 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from mdbench.runs.due import Ready
-    from mdbench.runs.past import Past
-    from mdbench.runs.plan import Plan
+    from mdbench.runs.due import Past
+    from mdbench.runs.plan import Plan, Ready
     from mdbench.runs.spec import JobSpec
     from mdbench.runtimes.base import Runtime
 
     Array = NDArray[np.float64]
 
-__all__ = ["COVERAGE", "FEWEST", "Cost", "Due", "Expected", "Forecast", "expectations", "forecast"]
+__all__ = [
+    "COVERAGE",
+    "FEWEST",
+    "Cost",
+    "Due",
+    "Expectation",
+    "Expected",
+    "Forecast",
+    "expectations",
+    "forecast",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """What a job will probably take: seconds of wall time, MiB of memory (None: nobody knows)."""
+
+    wall_s: float
+    memory_mb: float | None = None
+
 
 FEWEST: Final = 3
 """Records from which a job is told."""

@@ -14,16 +14,11 @@ from mdbench.errors import DataError, MethodError, UnavailableError
 from mdbench.language_models.budget import PROMPTS
 from mdbench.language_models.views import prompt_view
 from mdbench.records import ANSWERED, Status
-from mdbench.runs.anytime import scores_so_far
-from mdbench.runs.briefing import Briefing
-from mdbench.runs.catalog import Inventory
-from mdbench.runs.conditions import Energy, load
-from mdbench.runs.due import isolated_parts, ready, scored_parts, told_parts
-from mdbench.runs.fingerprints import Facts
-from mdbench.runs.outcome import Outcome
-from mdbench.runs.record import Stopwatch, make_record
-from mdbench.runs.scoring import Judged, judged
-from mdbench.runs.session import Attempt, Setting
+from mdbench.runs.catalog import Facts, Inventory
+from mdbench.runs.plan import isolated_parts, ready, scored_parts, told_parts
+from mdbench.runs.record import Energy, Stopwatch, load_average, make_record
+from mdbench.runs.scoring import Judged, Outcome, judged, scores_so_far
+from mdbench.runs.session import Attempt, Briefing, Setting
 from mdbench.runs.worker_pool import Environments, Slot
 from mdbench.runtimes.discretion import Discretion
 from mdbench.workspace import Workspace
@@ -35,8 +30,8 @@ if TYPE_CHECKING:
     from mdbench.language_models.views import PromptView
     from mdbench.methods import Method
     from mdbench.records import Record
-    from mdbench.runs.due import Ready
-    from mdbench.runs.llm_connection import ModelAccess
+    from mdbench.runs.llm import ModelAccess
+    from mdbench.runs.plan import Ready
     from mdbench.runs.spec import JobSpec
     from mdbench.runtimes.base import Prepared, Runtime, Worker
 
@@ -92,7 +87,7 @@ def begin_job(one: Ready, slot: Slot) -> Callable[[], Record]:
     job, inventory = one.job, slot.inventory
     method, data_type = inventory.method(job.algorithm), inventory.data_type(job.data_type)
     watch = Stopwatch()
-    conditions: dict[str, Any] = {"load": load(), "speed": slot.speed}
+    conditions: dict[str, Any] = {"load": load_average(), "speed": slot.speed}
     energy = Energy()
     dataset = inventory.load(job)
     now = scored_parts(job, dataset, inventory)  # as it is now
@@ -187,7 +182,7 @@ def _from(folder: Path, file: Path) -> str | None:
 def _exchanges(slot: Slot, log: Path) -> str | None:
     if slot.model is None:
         return None
-    from mdbench.runs.llm_connection import exchanges_beside  # noqa: PLC0415 - brings HTTP, and few ask
+    from mdbench.runs.llm import exchanges_beside  # noqa: PLC0415 - brings HTTP, and few ask
 
     return _from(slot.result_dir, exchanges_beside(log))
 

@@ -1,7 +1,8 @@
-"""Options as they are typed: how a field says what it is, and how its text is read."""
+"""Options: declared once as the metadata of a field, and read from what was typed."""
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import re
@@ -9,7 +10,7 @@ import shlex
 from dataclasses import MISSING, dataclass, fields
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from mdbench.errors import UsageError, did_you_mean
 from mdbench.protocols import Protocol
@@ -22,10 +23,16 @@ if TYPE_CHECKING:
     from mdbench.runtimes.base import Level
 
 __all__ = [
+    "ALWAYS",
     "BACKENDS",
+    "Kept",
     "Typed",
+    "declared",
+    "level",
     "names",
     "option_key",
+    "plain",
+    "portable",
     "read",
     "read_backend",
     "read_command",
@@ -42,10 +49,83 @@ __all__ = [
     "read_snr",
     "read_whole",
     "read_words",
+    "short",
     "told_words",
     "typed_fields",
     "words_of",
 ]
+
+ALWAYS: Final = object()
+"""No value of a field is left out of the key."""
+
+
+def plain(value: Any) -> str:
+    """Write a value in a key: texts and whole numbers as they are, all else as JSON."""
+    if isinstance(value, str) or type(value) is int:  # of these there are very many
+        return str(value)
+    return json.dumps(value, sort_keys=True)
+
+
+def short(value: float) -> str:
+    """Write a number with six digits at most."""
+    return f"{value:g}"
+
+
+def portable(path: str | Path) -> Path:
+    """Give a path from here on: a record tells nothing of the folders above."""
+    return Path(os.path.relpath(path) if Path(path).is_absolute() else path)
+
+
+def level(value: float | None) -> str:
+    """Write a noise level."""
+    return "clean" if value is None else short(value)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What becomes of a field of a specification.
+
+    Attributes
+    ----------
+    key
+        The name of its part of the job's key; None where it cannot change the result.
+    text
+        Writes its value in the key.
+    left_out
+        A value that is not written: what nobody asks for changes no key.
+    record
+        Where its value stands in a record, with points between names; empty: in ``options``,
+        under the field's own name.
+    written
+        Whether it is written there; else something else there tells of it.
+    back
+        Makes the value of what the record says there, unless that is null.
+    asks
+        Whether it belongs to the question: other values of the rest answer the same one.
+    method
+        The attribute of a `MethodSpec` whose value counts where there is none.
+    access
+        The access of a `MethodSpec` without which it has no value, whatever was asked for.
+    usual
+        What counts where a method has that access, and nothing was asked for.
+    """
+
+    key: str | None = None
+    text: Callable[[Any], str] = plain
+    left_out: Any = ALWAYS
+    record: str = ""
+    written: bool = True
+    back: Callable[[Any], Any] = lambda value: value
+    asks: bool = False
+    method: str = ""
+    access: str = ""
+    usual: Any = None
+
+
+def declared(*parts: Kept | Typed) -> dict[str, Any]:
+    """Say in a field's metadata what becomes of it, and how it is typed."""
+    return {type(part).__name__: part for part in parts}
+
 
 T = TypeVar("T")
 

@@ -5,27 +5,54 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+
 from mdbench.data.noise import SNR_LEVELS_DB
-from mdbench.errors import MethodError, UsageError, did_you_mean
+from mdbench.datatypes.base import Answer
+from mdbench.datatypes.equations.data_checks import Advising
+from mdbench.errors import MOST_SHOWN, AnswerError, DataError, MethodError, UsageError, did_you_mean
+from mdbench.language_models.views import described
+from mdbench.records import key_of
 from mdbench.runs.catalog import Inventory
 from mdbench.runs.options import read_words, typed_fields
-from mdbench.runs.spec import RETRIES, JobSpec, RunOptions, portable
-from mdbench.runs.study import Study
+from mdbench.runs.spec import JobSpec, portable
+from mdbench.runs.study import RETRIES, RunOptions, Study
+from mdbench.settings import fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from mdbench.datatypes.base import DataType
+    from mdbench.datatypes.base import Dataset, DataType
     from mdbench.methods import Method
+    from mdbench.protocols import Protocol
     from mdbench.records import Status
-    from mdbench.runs.llm_connection import ModelAccess
-    from mdbench.runs.model_terms import ModelRoute
+    from mdbench.runs.catalog import Facts
+    from mdbench.runs.llm import ModelAccess
+    from mdbench.runs.study import ModelRoute
+    from mdbench.runtimes.base import Runtime
     from mdbench.workspace import Workspace
 
-__all__ = ["NOISE_LEVELS", "Plan", "RunOptions", "make_plan", "select_names", "slots"]
+__all__ = [
+    "NOISE_LEVELS",
+    "Plan",
+    "Ready",
+    "RunOptions",
+    "advice",
+    "constant_score",
+    "isolated_parts",
+    "make_plan",
+    "make_ready",
+    "of_dataset",
+    "ready",
+    "scored_parts",
+    "select_names",
+    "slots",
+    "told_parts",
+]
 
 _T = TypeVar("_T")
 
@@ -107,7 +134,7 @@ def make_plan(options: RunOptions | Study, workspace: Workspace) -> Plan:
 def _access(route: ModelRoute) -> ModelAccess | None:
     if not (route.llm_url or route.llm_replay or route.llm_key_env or route.llm_key_file):
         return None
-    from mdbench.runs.llm_connection import ModelAccess as Access  # noqa: PLC0415 - brings HTTP
+    from mdbench.runs.llm import ModelAccess as Access  # noqa: PLC0415 - brings HTTP
 
     return Access.of(route)
 
@@ -267,3 +294,168 @@ def _unique(values: Sequence[_T]) -> list[_T]:
 def slots(n_jobs: int | None, threads: int) -> int:
     """Give how many jobs run at a time: as asked for, or as many as fit the cores."""
     return n_jobs or max(1, len(os.sched_getaffinity(0)) // threads)
+
+
+MOST_DESCRIBED = 3
+"""Datasets of which something is said."""
+
+
+def advice(plan: Plan) -> Iterator[str]:
+    """Say what the user's own data are like, a few lines for each of the first datasets."""
+    own = {job.data: job for job in plan.jobs if job.dataset_path is not None}
+    first = {(job.data_type, job.dataset): job for job in reversed(own.values())}
+    jobs = list(reversed(first.values()))
+    for job in jobs[:MOST_DESCRIBED]:
+        kind = plan.inventory.data_type(job.data_type)
+        if not isinstance(kind, Advising):
+            continue
+        dataset = plan.inventory.load(job)
+        view = plan.inventory.method(job.algorithm).spec.view
+        yield from of_dataset(kind, dataset, view, job.protocol)
+    if len(jobs) > MOST_DESCRIBED:
+        yield f"... and {len(jobs) - MOST_DESCRIBED} more."
+
+
+def of_dataset(
+    kind: DataType[Any, Any], dataset: Dataset, view: str, protocol: Protocol
+) -> Iterator[str]:
+    """Say what one dataset is like; nothing where its data type has nothing to say."""
+    if not isinstance(kind, Advising):
+        return
+    try:
+        with np.errstate(all="ignore"):  # of values too large to be squared
+            first, *lines = kind.advice(dataset)
+    except (ArithmeticError, ValueError, MemoryError, np.linalg.LinAlgError) as error:
+        # What cannot be said in advance is no reason not to run.
+        first, lines = f"nothing can be said of it beforehand: {error}", []
+    yield f"{dataset.name}: {first}"
+    score = constant_score(kind, dataset, view, protocol)
+    if score is not None:
+        title = kind.metrics[0].title
+        lines.append(f"a constant scores {title} {score:.2g}: an answer has to be better")
+    yield from (f"  {line}" for line in lines)
+
+
+def constant_score(
+    kind: DataType[Any, Any], dataset: Dataset, view: str, protocol: Protocol
+) -> float | None:
+    """Score the means of the training targets as if they were an answer; None for no score."""
+    try:
+        with np.errstate(all="ignore"):
+            task = kind.task(dataset, view, protocol)
+            targets = task.refit.targets
+            if not task.has_equations or targets.dtype.kind != "f":
+                return None
+            means = np.mean(targets.reshape(-1, targets.shape[-1]), axis=0)
+            answer = kind.read_answer(task, Answer(tuple(repr(float(mean)) for mean in means)))
+            score = kind.primary_score(task, answer)
+    except (AnswerError, UsageError):
+        return None
+    return float(score) if isinstance(score, int | float) else None
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A job whose data could be loaded, and so has a key.
+
+    Attributes
+    ----------
+    dim
+        The number of equations.
+    """
+
+    job: JobSpec
+    parts: dict[str, str]
+    dim: int | None = None
+
+    @cached_property
+    def key(self) -> str:
+        """The key of the record that the job leaves."""
+        return key_of(self.parts)
+
+
+def ready(job: JobSpec, inventory: Inventory, isolated: Mapping[str, str]) -> Ready:
+    """Give what a job's key is made of: what differs says why it is run again.
+
+    Parameters
+    ----------
+    isolated
+        What `isolated_parts` says of the job's method.
+
+    Raises
+    ------
+    DataError
+        If the job's data cannot be used.
+    """
+    facts = inventory.facts(job)
+    view = inventory.method(job.algorithm).spec.view
+    parts = {**isolated, **job.key_parts(), "view": view, **told_parts(job, facts, inventory)}
+    return Ready(job, parts | scored_parts(job, facts, inventory), facts.dim)
+
+
+def isolated_parts(algorithm: str, inventory: Inventory, runtime: Runtime) -> dict[str, str]:
+    """Give the parts of a key that all jobs of a method share under a runtime.
+
+    Raises
+    ------
+    MethodError
+        If the method has no lock, or if its paths cannot be read.
+    """
+    method = inventory.method(algorithm)
+    parts = {"adapter": method.fingerprint(), "environment": method.lock_sha256()}
+    if paths := method.paths:
+        parts["paths"] = fingerprint(paths)
+    return parts | runtime.identity(method)
+
+
+def scored_parts(job: JobSpec, dataset: Dataset | Facts, inventory: Inventory) -> dict[str, str]:
+    """Give the parts of a key that say on what an answer is scored, and by what."""
+    return {
+        "dataset": dataset.fingerprint,
+        "target_source": dataset.target_source,
+        "scorer": inventory.scorer(job.data_type),
+    }
+
+
+def told_parts(job: JobSpec, facts: Facts, inventory: Inventory) -> dict[str, str]:
+    """Give the parts of a key that say what a method is told beyond the data."""
+    spec = inventory.method(job.algorithm).spec
+    parts = {"told": facts.units} if spec.asks_for_units and facts.units else {}
+    if spec.access.llm:
+        background = inventory.source(job.data_type, job.dataset_path).background(job.dataset)
+        parts["described"] = described(job.prompt, background)
+    return parts
+
+
+def make_ready(plan: Plan, runtime: Runtime) -> list[Ready]:
+    """Give the jobs of a plan their keys; every dataset that nobody remembers is made.
+
+    Raises
+    ------
+    DataError, MethodError
+        If data or a method's folder cannot be used.
+    """
+    methods = dict.fromkeys(job.algorithm for job in plan.jobs)
+    shared = {name: isolated_parts(name, plan.inventory, runtime) for name in methods}
+    found = []
+    errors: dict[str, DataError] = {}
+    for job in plan.jobs:
+        try:
+            found.append(ready(job, plan.inventory, shared[job.algorithm]))
+        except DataError as error:
+            errors.setdefault(error.message, error)
+    plan.inventory.save()
+    if errors:
+        raise _all_of(list(errors.values()))
+    return found
+
+
+def _all_of(errors: list[DataError]) -> DataError:
+    """Tell of all bad files at once, so that they can be mended in one go."""
+    if len(errors) == 1:
+        return errors[0]
+    lines = "".join(f"\n  {error.message}" for error in errors[:MOST_SHOWN])
+    return DataError(
+        f"{len(errors)} datasets cannot be used:{lines}",
+        "Mend them, or name the others with --dataset.",
+    )

@@ -1,16 +1,18 @@
-"""Makes a record of what a job came to."""
+"""Makes the record of a job, with the machine that it ran on and how fast and busy that was."""
 
 from __future__ import annotations
 
 import os
 import platform
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cache
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
 
 from mdbench import __version__
 from mdbench.data.columns import OwnNames
@@ -34,12 +36,96 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from mdbench.datatypes.base import DataType, ScoredCandidate, Task
-    from mdbench.runs.due import Ready
-    from mdbench.runs.outcome import Outcome
-    from mdbench.runs.scoring import Judged
+    from mdbench.runs.plan import Ready
+    from mdbench.runs.scoring import Judged, Outcome
     from mdbench.runtimes.base import Prepared, Runtime
 
-__all__ = ["ONE_ENDPOINT", "Stopwatch", "make_record", "scored"]
+__all__ = [
+    "CALIBRATION_SECONDS",
+    "ONE_ENDPOINT",
+    "Energy",
+    "Stopwatch",
+    "calibrate",
+    "load_average",
+    "make_record",
+    "scored",
+]
+
+CALIBRATION_SECONDS: Final = 0.5
+"""How long it is done."""
+_CALIBRATION_SIZE: Final = 20_000
+
+
+def calibrate(seconds: float | None = None) -> float:
+    """Do the work for some time, by default `SECONDS`; give how often it was done a second."""
+    values = np.linspace(0.0, 1.0, _CALIBRATION_SIZE)
+    begin = time.perf_counter()
+    end = begin + (CALIBRATION_SECONDS if seconds is None else seconds)
+    done = 0
+    while done == 0 or time.perf_counter() < end:
+        total = 0
+        for number in range(_CALIBRATION_SIZE):
+            total += number % 7
+        np.sort(np.sin(values * (1.0 + total)))
+        done += 1
+    return done / (time.perf_counter() - begin)
+
+
+POWERCAP: Final = Path("/sys/class/powercap")
+
+
+def load_average() -> float | None:
+    """Give the processes that wanted a core, the mean of the last minute."""
+    with suppress(OSError):
+        return os.getloadavg()[0]
+    return None
+
+
+class Energy:
+    """What the processor's packages use from now on, by their own counters (RAPL).
+
+    The counters are the whole machine's, count in steps of microjoules and begin anew at a range
+    that they name.  Of most machines only root may read them, and of virtual ones nobody.
+
+    Parameters
+    ----------
+    place
+        The folder of the counters.
+    """
+
+    def __init__(self, place: Path = POWERCAP) -> None:
+        self._counters = _counters(place)
+        self._before = [_read_int(counter / "energy_uj") for counter in self._counters]
+
+    def joules(self) -> float | None:
+        """Give what has been used; None where the machine does not tell."""
+        if not self._counters:
+            return None
+        total = 0
+        for counter, before in zip(self._counters, self._before, strict=True):
+            now = _read_int(counter / "energy_uj")
+            if before is None or now is None:
+                return None
+            if now < before:  # it began anew
+                now += _read_int(counter / "max_energy_range_uj") or 0
+            total += now - before
+        return total / 1e6 if total >= 0 else None
+
+
+@cache
+def _counters(place: Path) -> tuple[Path, ...]:
+    """Find the packages' counters that may be read; parts of a package are in it."""
+    found = sorted(place.glob("intel-rapl:[0-9]*"))
+    packages = [path for path in found if path.name.count(":") == 1]
+    return tuple(path for path in packages if _read_int(path / "energy_uj") is not None)
+
+
+def _read_int(file: Path) -> int | None:
+    try:
+        return int(file.read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return None
+
 
 ONE_ENDPOINT = "one endpoint"
 """What a record says of the network of a method that asks a language model."""

@@ -16,10 +16,9 @@ from mdbench.errors import MdbenchError
 from mdbench.protocols import Protocol
 from mdbench.records import ANSWERED, Status, key_of
 from mdbench.runs.catalog import Inventory
-from mdbench.runs.due import scored_parts
-from mdbench.runs.outcome import Outcome
+from mdbench.runs.plan import scored_parts
 from mdbench.runs.record import core_versions, scored
-from mdbench.runs.scoring import Judged, judged
+from mdbench.runs.scoring import Judged, Outcome, judged
 from mdbench.runs.spec import JobSpec
 
 if TYPE_CHECKING:

@@ -1,19 +1,103 @@
-"""From what a method said to its scores: the data type reads and judges, and may refuse."""
+"""What a data type makes of candidates and answers: losses, the choice, scores."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+import time
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
 
-from mdbench.datatypes.base import Scores
+from mdbench.datatypes.base import Answer, Candidate, Scores
+from mdbench.drawing.numbers import counted
 from mdbench.errors import AnswerError
-from mdbench.records import ScoreSoFar, Status
+from mdbench.records import ANSWERED, ScoreSoFar, Status
+from mdbench.runtimes.usage import Costs
 
 if TYPE_CHECKING:
-    from mdbench.datatypes.base import Answer, DataType, Task
-    from mdbench.runs.outcome import Outcome
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-__all__ = ["MISTAKES", "Judged", "judged"]
+    from numpy.typing import NDArray
+
+    from mdbench.datatypes.base import DataType, ScoredCandidate, Selection, Split, Task
+    from mdbench.language_models.conversation import ModelUse
+    from mdbench.metrics.spec import Value
+    from mdbench.runtimes.protocol import CandidateItem
+
+__all__ = [
+    "MISTAKES",
+    "SHARES",
+    "Judged",
+    "Outcome",
+    "Proposals",
+    "judged",
+    "llm_curve",
+    "scores_so_far",
+]
+
+
+@dataclass
+class Outcome:
+    """What a job came to, before anybody has judged it.
+
+    Attributes
+    ----------
+    by_the_method
+        Whether it is the method that said `unavailable`.
+    lost
+        Whether what ran the job has gone, by no doing of the method.
+    killed
+        Whether it was ended by a signal that anybody may have sent.
+    retries
+        How often it was tried again for that.
+    raw
+        What the method answered; None where it did not.
+    late
+        How the job ran out of time, where the answer is its best candidate, which the method
+        could not be asked about.
+    choice, front
+        The candidate that was chosen, and all that might have been where the front is kept.
+    offers
+        All candidates that might have been chosen.
+    answered_s
+        Seconds of the job's time up to its answer; None where the bench chose one for it.
+    came, invalid
+        How many candidates came, and how many of them could not win.
+    asked
+        What was asked of a language model; None where nothing could be.
+    curve
+        Where candidates say after how many calls they were found: each number of calls after which
+        the best loss was better than before, and that loss.
+    """
+
+    status: Status
+    reason: str = ""
+    raw: Answer | None = None
+    late: str = ""
+    hyperparameters: dict[str, Any] | None = None
+    choice: Selection | None = None
+    front: list[ScoredCandidate] | None = None
+    offers: list[ScoredCandidate] = field(default_factory=list)
+    answered_s: float | None = None
+    came: int = 0
+    invalid: int = 0
+    fit_s: float | None = None
+    predict_s: float | None = None
+    costs: Costs = field(default_factory=Costs)
+    seclusion: Mapping[str, Any] = field(default_factory=dict)
+    blas_kernel: str | None = None
+    blas_threads: int | None = None
+    by_the_method: bool = False
+    asked: ModelUse | None = None
+    curve: tuple[tuple[int, float], ...] | None = None
+    lost: bool = False
+    killed: bool = False
+    retries: int = 0
+
+    def fail(self, status: Status, reason: str) -> None:
+        """Be no answer after all."""
+        self.status, self.reason = status, reason
+        self.raw = self.hyperparameters = self.choice = None
+        self.late = ""
+
 
 MISTAKES = (ArithmeticError, AssertionError, LookupError, RecursionError, TypeError, ValueError)
 """What a mistake in a scorer may raise on an answer that nobody thought of: one record then lacks
@@ -46,8 +130,8 @@ def judged(data_type: DataType[Any, Any], task: Task[Any], outcome: Outcome) -> 
     if outcome.raw is None:
         return Judged(outcome, None, Scores({}))
     try:
-        answer = _read(data_type, task, outcome.raw)
-        return Judged(outcome, answer.equations or None, _scores(data_type, task, answer))
+        answer = _read_answer(data_type, task, outcome.raw)
+        return Judged(outcome, answer.equations or None, _score(data_type, task, answer))
     except AnswerError as error:
         status, reason = Status.INVALID_OUTPUT, error.message
         if outcome.late:
@@ -56,7 +140,7 @@ def judged(data_type: DataType[Any, Any], task: Task[Any], outcome: Outcome) -> 
         return Judged(refused, None, Scores({}))
 
 
-def _read(data_type: DataType[Any, Any], task: Task[Any], raw: Answer) -> Answer:
+def _read_answer(data_type: DataType[Any, Any], task: Task[Any], raw: Answer) -> Answer:
     try:
         return data_type.read_answer(task, raw)
     except MISTAKES as error:
@@ -64,10 +148,199 @@ def _read(data_type: DataType[Any, Any], task: Task[Any], raw: Answer) -> Answer
         raise AnswerError(told) from error
 
 
-def _scores(data_type: DataType[Any, Any], task: Task[Any], answer: Answer) -> Scores:
+def _score(data_type: DataType[Any, Any], task: Task[Any], answer: Answer) -> Scores:
     try:
         return data_type.score(task, answer)
     except MISTAKES as error:
         undecided = dict.fromkeys(data_type.metric_names(task))
         told = f"could not judge it: {type(error).__name__}: {error}"
         return Scores(undecided, {"scorer": [told]})
+
+
+@dataclass
+class Proposals:
+    """All candidates of a job.
+
+    They are heard while the method runs, which is cheap, and weighed when it waits: an equation
+    may cost seconds to count, and that time is not the method's.
+
+    Parameters
+    ----------
+    task
+        What they are for.
+    part
+        The data on which they are compared.
+    predicted
+        The data on which a method predicts for each candidate.
+    clock
+        Gives the seconds since the job began, without those for which it stood.
+    """
+
+    data_type: DataType[Any, Any]
+    task: Task[Any]
+    part: Split
+    predicted: Split
+    clock: Callable[[], float] = lambda: 0.0
+    offers: list[ScoredCandidate] = field(default_factory=list)
+    came: int = 0
+    invalid: int = 0
+    first_reason: str = ""
+    _heard: list[Candidate] = field(default_factory=list)
+    _weighed: dict[tuple[tuple[str, ...], int | None], ScoredCandidate | str] = field(
+        default_factory=dict
+    )
+
+    @property
+    def by_equations(self) -> bool:
+        """Whether nobody asks what the candidates predict."""
+        return self.data_type.compares_equations(self.task)
+
+    def shape(self, target: int | None) -> tuple[int, ...]:
+        """The shape that a candidate's predictions must have."""
+        whole = self.predicted.targets.shape
+        return whole if target is None else whole[:-1]
+
+    def refuse(self, items: list[CandidateItem], reason: str) -> None:
+        """Count candidates that have come and cannot win."""
+        self.came += len(items)
+        self._refuse(len(items), reason)
+
+    def hear(self, item: CandidateItem, predictions: NDArray[Any] | None) -> None:
+        """Take one candidate, and what it predicts (of the right shape) where that is asked for."""
+        targets = len(self.task.targets)
+        wanted = (targets if item.target is None else 1) if self.task.has_equations else 0
+        if len(item.equations) != wanted:
+            self.refuse([item], f"{counted(len(item.equations), 'equation')}; {wanted} expected")
+        elif item.target is not None and item.target >= targets:
+            self.refuse([item], f"target {item.target}; there are {targets}, counted from 0")
+        else:
+            self._heard.append(
+                Candidate(
+                    self.came,
+                    item.equations,
+                    item.hyperparameters,
+                    item.target,
+                    predictions,
+                    self.clock(),
+                )
+            )
+            self.came += 1
+
+    def weigh(self, seconds: float, stopped: Callable[[], bool]) -> None:
+        """Read all that was heard; what is not read in time cannot win."""
+        end = time.monotonic() + seconds
+        heard, self._heard = self._heard, []
+        for number, candidate in enumerate(heard):
+            if time.monotonic() > end or stopped():
+                self._refuse(len(heard) - number, f"not read within {seconds:g} s")
+                return
+            offer = self._weigh(candidate)
+            if isinstance(offer, str):
+                self._refuse(1, offer)
+            else:
+                self.offers.append(offer)
+
+    def choose(self) -> Selection | None:
+        """Let the data type choose among all that may win."""
+        return self.data_type.select(self.task, self.offers)
+
+    def _weigh(self, candidate: Candidate) -> ScoredCandidate | str:
+        """Weigh a candidate, or say why it cannot win; a grid often gives the same one again."""
+        same = candidate.equations, candidate.target
+        known = self._weighed.get(same) if self.by_equations else None
+        if known is None:
+            try:
+                known = self.data_type.evaluate_candidate(self.task, self.part, candidate)
+            except AnswerError as error:
+                known = error.message
+            except MISTAKES as error:
+                known = f"could not weigh it: {type(error).__name__}: {error}"
+            self._weighed[same] = known
+        return known if isinstance(known, str) else replace(known, candidate=candidate)
+
+    def _refuse(self, count: int, reason: str) -> None:
+        self.invalid += count
+        self.first_reason = self.first_reason or reason
+
+
+_CALLS = "calls"
+"""The hyperparameter by which a candidate says after how many calls it was found."""
+
+
+def llm_curve(offers: Iterable[ScoredCandidate]) -> tuple[tuple[int, float], ...] | None:
+    """Say after how many calls of a language model the best loss was better than before.
+
+    None where no candidate says after how many it was found.
+    """
+    said = []
+    for offer in offers:
+        calls = offer.candidate.hyperparameters.get(_CALLS)
+        if isinstance(calls, int) and calls >= 0 and offer.candidate.target is None:
+            said.append((calls, offer.loss))
+    found: list[tuple[int, float]] = []
+    for calls, loss in sorted(said):
+        if not found or loss < found[-1][1]:
+            if found and found[-1][0] == calls:
+                found.pop()
+            found.append((calls, loss))
+    return tuple(found) or None
+
+
+SHARES: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+"""Shares of a job's budget at which its best answer so far is scored: no clock ends that, so that
+which scores there are follows from the answers."""
+
+
+def scores_so_far(
+    data_type: DataType[Any, Any],
+    task: Task[Any],
+    outcome: Outcome,
+    scores: Scores,
+    timeout_s: float,
+) -> tuple[ScoreSoFar, ...]:
+    """Score the best answer up to each of `SHARES` of the budget.
+
+    Up to the answer that is what the bench would have chosen of the candidates that had come, and
+    from then on the answer.
+
+    Parameters
+    ----------
+    scores
+        Those of the answer.
+    timeout_s
+        The budget.
+    """
+    if outcome.status not in ANSWERED:
+        return ()
+    final = scores.metrics.get(data_type.metrics[0].name)
+    answered = timeout_s if outcome.answered_s is None else outcome.answered_s
+    offers = sorted(outcome.offers, key=lambda offer: offer.candidate.arrived_s)
+    found = []
+    last, known = 0, False
+    score: Value = None
+    for share in SHARES:
+        limit = share * timeout_s
+        if answered <= limit or share == SHARES[-1]:
+            found.append(ScoreSoFar(share=share, score=final))
+            continue
+        there = sum(offer.candidate.arrived_s <= limit for offer in offers)
+        if there > last:
+            last = there
+            known, score = _best(data_type, task, offers[:there])
+        if known:
+            found.append(ScoreSoFar(share=share, score=score))
+    return tuple(found)
+
+
+def _best(
+    data_type: DataType[Any, Any], task: Task[Any], offers: Sequence[ScoredCandidate]
+) -> tuple[bool, Value]:
+    """Tell whether one of some candidates can be scored, and the score of what would be chosen."""
+    choice = data_type.select(task, sorted(offers, key=lambda offer: offer.candidate.index))
+    if choice is None or not task.has_equations:
+        return False, None
+    try:
+        answer = data_type.read_answer(task, Answer(choice.equations))
+        return True, data_type.primary_score(task, answer)
+    except (AnswerError, *MISTAKES):
+        return False, None

@@ -1,12 +1,13 @@
-"""One job: the conversation with a worker, up to what the method says."""
+"""One job: the exchange of messages with a worker, up to the method's answer."""
 
 from __future__ import annotations
 
 import errno
 import signal
+import threading
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 
 import numpy as np
 
@@ -20,11 +21,7 @@ from mdbench.runs.arrays import (
     reordered,
     write_arrays,
 )
-from mdbench.runs.briefing import Briefing, curve
-from mdbench.runs.choice import Proposals
-from mdbench.runs.outcome import Outcome
-from mdbench.runs.scoring import MISTAKES
-from mdbench.runs.standstill import Standstill
+from mdbench.runs.scoring import MISTAKES, Outcome, Proposals, llm_curve
 from mdbench.runtimes.base import WorkerGoneError, WorkerTimeoutError
 from mdbench.runtimes.output import Output
 from mdbench.runtimes.protocol import (
@@ -48,12 +45,60 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from mdbench.datatypes.base import DataType, Selection, Split, Task
+    from mdbench.language_models.views import PromptView
     from mdbench.methods import Method
     from mdbench.runs.spec import JobSpec
     from mdbench.runtimes.base import JobFolder, Worker
     from mdbench.runtimes.protocol import CandidateItem, Message
 
-__all__ = ["Attempt", "Setting"]
+__all__ = ["Attempt", "Briefing", "Setting", "Standstill"]
+
+_QUICK_SECONDS = 0.02
+"""What is over so soon is not worth a standstill: the clock goes on."""
+_CHECK_SECONDS = 0.1
+"""How often it is seen to that the job still stands."""
+
+
+class Standstill:
+    """Holds a job while something is done that is none of its time.
+
+    Whether it stands is looked at from outside, again and again; time in which it may have run
+    counts.
+
+    Attributes
+    ----------
+    seconds
+        How long the job stood.
+    """
+
+    def __init__(self, worker: Worker) -> None:
+        self.seconds = 0.0
+        self._worker = worker
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._hold, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _hold(self) -> None:
+        if self._over.wait(_QUICK_SECONDS):
+            return
+        try:
+            over = False
+            while not over:
+                stood = self._worker.hold()
+                since = time.monotonic()
+                over = self._over.wait(_CHECK_SECONDS)
+                if stood and self._worker.stands():
+                    self.seconds += time.monotonic() - since
+        finally:
+            self._worker.go_on()
+
 
 _M = TypeVar("_M", Fitted, Described, Predicted)
 
@@ -100,6 +145,22 @@ class Setting:
     def of(cls, method: Method, job: JobSpec) -> Setting:
         """Take what the method's folder says for the job's protocol."""
         return cls(method.spec.fixed(job.protocol), method.spec.combinations(job.protocol))
+
+
+@dataclass(frozen=True)
+class Briefing:
+    """What a method that asks a language model is told beyond the data.
+
+    Attributes
+    ----------
+    socket
+        The name of the socket in the job's folder.
+    view
+        How the problem is told; None as it is.
+    """
+
+    socket: str | None = None
+    view: PromptView | None = None
 
 
 class _StopError(Exception):
@@ -194,7 +255,7 @@ class Attempt:
         outcome.invalid = self._proposals.invalid + self._settings_failed
         if outcome.fit_s is None and self._fit_s:
             outcome.fit_s = self._fit_s
-        outcome.curve = curve(self._proposals.offers)
+        outcome.curve = llm_curve(self._proposals.offers)
         if self._job.save_pareto and self._method.spec.tuning != "none":
             outcome.front = self._proposals.offers
         return outcome

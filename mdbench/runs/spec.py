@@ -8,52 +8,221 @@ What a field is on the command line and in the help, in a job's key, in its reco
 from __future__ import annotations
 
 import json
+import math
+import re
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from mdbench.errors import UsageError
+from mdbench.errors import UsageError, did_you_mean
+from mdbench.language_models.budget import PROMPTS, Allowance, Talk
 from mdbench.protocols import Protocol
-from mdbench.runs.kept import ALWAYS, Kept, declared, level, plain, portable, short
-from mdbench.runs.model_terms import ModelRoute, ModelTerms
 from mdbench.runs.options import (
+    ALWAYS,
     SMALLEST_MEMORY_MB,
+    Kept,
     Typed,
-    names,
-    option_key,
-    read,
-    read_backend,
-    read_command,
-    read_count,
-    read_jobs,
-    read_pair,
+    declared,
+    level,
+    plain,
+    portable,
     read_path,
     read_protocol,
-    read_require,
-    read_rerun,
     read_seconds,
-    read_seeds,
     read_size,
-    read_snr,
     read_whole,
-    typed_fields,
-    words_of,
+    short,
 )
 from mdbench.runtimes.base import OUTPUT_MB, PROCESSES, Limits
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from mdbench.datatypes.facts import Option
-    from mdbench.methods import MethodSpec
-    from mdbench.records import Record, Status
-    from mdbench.runtimes.base import Level
+    from mdbench.records import Record
 
-__all__ = ["RETRIES", "JobSpec", "Kept", "RunOptions", "Terms", "declared", "portable"]
+__all__ = ["USUAL_CALLS", "JobSpec", "Kept", "ModelTerms", "Terms", "declared", "portable"]
+
+USUAL_CALLS: Final = 1000
+"""Completions that a job may ask for where nobody says it: SurfaceBench's budget."""
+_ACCESS = "llm"
 
 
-RETRIES: Final = 2
-"""Times that what may pass is tried again, unless it is said otherwise."""
+def _read_count(option: str, text: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,12}", text) or int(text) == 0:
+        raise UsageError(f"{option} is {text!r}.", "Give a whole number from 1 on.")
+    return int(text)
+
+
+def _read_amount(option: str, text: str) -> float:
+    value = _float_or_nan(text)
+    if not (math.isfinite(value) and value > 0):
+        raise UsageError(f"{option} is {text!r}.", "Give a number above 0, e.g. 2.5.")
+    return value
+
+
+def _read_price(option: str, text: str) -> tuple[float, float]:
+    found = [_float_or_nan(part) for part in text.split("/")]
+    if len(found) != 2 or not all(math.isfinite(each) and each >= 0 for each in found):  # noqa: PLR2004
+        raise UsageError(
+            f"{option} is {text!r}.",
+            "Give the prices of a million prompt tokens and of a million completion tokens, "
+            "e.g. 0.15/0.60.",
+        )
+    return found[0], found[1]
+
+
+def _float_or_nan(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def _read_prompt(option: str, text: str) -> str:
+    if text not in PROMPTS:
+        raise UsageError(f"{option} is {text!r}.", did_you_mean(text, PROMPTS))
+    return text
+
+
+_PINNED = ("model", "messages", "n", "stream", "tools", "functions")
+_TOKENS = ("max_tokens", "max_completion_tokens")
+
+
+def _read_settings(option: str, text: str) -> str | None:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise UsageError(
+            f"{option} is {text!r}.", """Give a JSON object, e.g. '{"top_p": 0.9, "seed": null}'."""
+        )
+    if pinned := [name for name in _PINNED if name in found]:
+        raise UsageError(
+            f"{option} says {pinned[0]!r}.", f"These are the bench's: {', '.join(_PINNED)}."
+        )
+    for name in _TOKENS:
+        value = found.get(name)
+        if value is not None and (type(value) is not int or value < 1):
+            raise UsageError(
+                f"{option} says {name} = {value!r}.", "It is a whole number from 1 on."
+            )
+    return json.dumps(found, sort_keys=True) if found else None
+
+
+def _limit(name: str, typed: str, help_: str, read: Callable[[str, str], Any], **more: Any) -> Any:
+    """Declare a field that limits what a job may ask for."""
+    return field(
+        default=None,
+        metadata=declared(
+            Kept(f"llm_{name}", left_out=None, record=f"llm.budget.{name}", access=_ACCESS, **more),
+            Typed(typed, help_, read),
+        ),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelTerms:
+    """What a job is told and may use of a language model; None of all for a method without.
+
+    Attributes
+    ----------
+    llm_settings
+        A JSON object, with sorted names.
+    llm_price
+        Of a million prompt tokens, and of a million completion tokens.
+    """
+
+    llm_model: str | None = field(
+        default=None,
+        metadata=declared(
+            Kept("llm_model", left_out=None, record="llm.model", access=_ACCESS),
+            Typed("--llm-model NAME", "The language model, as its endpoint calls it."),
+        ),
+    )
+    llm_settings: str | None = field(
+        default=None,
+        metadata=declared(
+            Kept("llm_settings", left_out=None, record="llm.settings", access=_ACCESS),
+            Typed("--llm-settings JSON", "Fields of every request to it, as JSON.", _read_settings),
+        ),
+    )
+    prompt: str | None = field(
+        default=None,
+        metadata=declared(
+            Kept("prompt", left_out=None, record="llm.prompt", access=_ACCESS, usual=PROMPTS[0]),
+            Typed(
+                "--prompt NAME",
+                f"What a prompt may tell: {', '.join(PROMPTS)}.  Default: {PROMPTS[0]}.",
+                _read_prompt,
+            ),
+        ),
+    )
+    llm_calls: int | None = _limit(
+        "calls",
+        "--llm-calls N",
+        f"Completions a job may ask for.  Default of a run: {USUAL_CALLS}.",
+        _read_count,
+        usual=USUAL_CALLS,
+    )
+    llm_prompt_tokens: int | None = _limit(
+        "prompt_tokens", "--llm-prompt-tokens N", "Tokens of all prompts of a job.", _read_count
+    )
+    llm_completion_tokens: int | None = _limit(
+        "completion_tokens",
+        "--llm-completion-tokens N",
+        "Tokens of all its completions.",
+        _read_count,
+    )
+    llm_seconds: float | None = _limit(
+        "seconds",
+        "--llm-seconds SECONDS",
+        "Time that the model may take for a job.",
+        read_seconds,
+        text=short,
+    )
+    llm_money: float | None = _limit(
+        "money",
+        "--llm-money AMOUNT",
+        "What a job may cost, by --llm-price.",
+        _read_amount,
+        text=short,
+    )
+    llm_price: tuple[float, float] | None = field(
+        default=None,
+        metadata=declared(
+            Kept(
+                "llm_price",
+                lambda price: "/".join(map(short, price)),
+                left_out=None,
+                record="llm.price",
+                access=_ACCESS,
+                back=tuple,
+            ),
+            Typed(
+                "--llm-price IN/OUT",
+                "Price of a million tokens of prompts, and of completions.",
+                _read_price,
+            ),
+        ),
+    )
+
+    @property
+    def talk(self) -> Talk | None:
+        """What is the same for all questions of a job; None where no model is named."""
+        if self.llm_model is None:
+            return None
+        allowance = Allowance(
+            self.llm_calls,
+            self.llm_prompt_tokens,
+            self.llm_completion_tokens,
+            self.llm_seconds,
+            self.llm_money,
+            self.llm_price,
+        )
+        settings = {} if self.llm_settings is None else json.loads(self.llm_settings)
+        return Talk(self.llm_model, settings, allowance)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -301,187 +470,3 @@ def _shown(option: Option, value: Any) -> str:
     if isinstance(value, str):
         return value
     return option.key if value is True else f"{option.key}={plain(value)}"
-
-
-@dataclass(frozen=True)
-class RunOptions(Terms, ModelRoute):
-    """What ``mdbench run`` was asked for, one attribute an option."""
-
-    algorithms: tuple[str, ...] = field(
-        metadata=declared(Typed("--algorithm NAME...", "Method; several allowed.", names))
-    )
-    data_type: str = field(
-        metadata=declared(Typed("--data-type NAME", "Kind of problem, e.g. ode."))
-    )
-    datasets: tuple[str, ...] = field(
-        default=(),
-        metadata=declared(
-            Typed("--dataset NAME...", "Exact name or glob; several allowed.  Default: all.", names)
-        ),
-    )
-    result_dir: Path = field(
-        default=Path("results"),
-        metadata=declared(
-            Typed(
-                "--result-dir DIR",
-                "Where records and logs go.  Default: results.",
-                read_path,
-                of_run=True,
-            )
-        ),
-    )
-    with_noise: bool = field(
-        default=False, metadata=declared(Typed("--with-noise", "Clean and 40, 30, 20, 10 dB."))
-    )
-    snr: tuple[float | None, ...] = field(
-        default=(),
-        metadata=declared(
-            Typed("--snr DB...", "Noise level in dB, or 'clean'; several allowed.", read_snr)
-        ),
-    )
-    n_jobs: int | None = field(
-        default=None,
-        metadata=declared(
-            Typed(
-                "--n-jobs N", "Jobs at a time; -1: one a core, the default.", read_jobs, of_run=True
-            )
-        ),
-    )
-    seed: tuple[int, ...] = field(
-        default=(),
-        metadata=declared(Typed("--seed N", "Seed of noise and method.  Default: 0.", read_seeds)),
-    )
-    seeds: tuple[int, ...] = field(
-        default=(),
-        metadata=declared(Typed("--seeds N...", "Several seeds: 0,1,2 or 0-9.", read_seeds)),
-    )
-    rerun: Collection[Status] = field(
-        default=(),
-        metadata=declared(
-            Typed(
-                "--rerun STATUS...",
-                "Run again what ended so: e.g. timeout,failed; or all.",
-                read_rerun,
-                of_run=True,
-            )
-        ),
-    )
-    retries: int = field(
-        default=RETRIES,
-        metadata=declared(
-            Typed(
-                "--retries N",
-                "Times that a job is tried again whose environment, engine or worker was lost.  "
-                f"Default: {RETRIES}.",
-                read_count,
-                of_run=True,
-            )
-        ),
-    )
-    backend: str = field(
-        default="local",
-        metadata=declared(
-            Typed(
-                "--backend NAME",
-                "Where jobs run: local, dask, slurm or submitit-local; see docs/scale.md.",
-                read_backend,
-                of_run=True,
-            )
-        ),
-    )
-    scheduler: str | None = field(
-        default=None,
-        metadata=declared(
-            Typed(
-                "--scheduler ADDRESS", "A Dask scheduler that runs: tcp://host:8786.", of_run=True
-            )
-        ),
-    )
-    slurm: tuple[tuple[str, str], ...] = field(
-        default=(),
-        metadata=declared(
-            Typed(
-                "--slurm KEY=VALUE...",
-                "Options for sbatch, e.g. partition=long; time in minutes.",
-                read_pair,
-                of_run=True,
-            )
-        ),
-    )
-    memory_total_mb: int | None = field(
-        default=None,
-        metadata=declared(
-            Typed(
-                "--memory-total SIZE",
-                "Memory that all jobs that run at a time may need together, e.g. 16G.",
-                read_size(SMALLEST_MEMORY_MB),
-                of_run=True,
-            )
-        ),
-    )
-    fresh_rooms: bool = field(
-        default=False,
-        metadata=declared(
-            Typed("--fresh-rooms", "A new room, container or process for every job.", of_run=True)
-        ),
-    )
-    runtime: str = field(
-        default="auto",
-        metadata=declared(
-            Typed("--runtime NAME", "auto, venv or docker.", envvar="MDBENCH_RUNTIME", of_run=True)
-        ),
-    )
-    require: tuple[tuple[str, Level], ...] = field(
-        default=(),
-        metadata=declared(
-            Typed(
-                "--require WHAT=LEVEL...",
-                "Refuse to run with less, e.g. network=hard.",
-                read_require,
-                of_run=True,
-            )
-        ),
-    )
-    notify: tuple[str, ...] = field(
-        default=(),
-        metadata=declared(
-            Typed(
-                "--notify CMD",
-                "Run a program at the end, told what came of it: see docs/watching.md.",
-                read_command,
-                of_run=True,
-            )
-        ),
-    )
-    special: tuple[str, ...] = ()
-    """Words that only the data type understands: its own options with their values."""
-
-    @classmethod
-    def of(cls, given: Mapping[str, Any], study: str | None = None) -> Self:
-        """Read what was given by the options' names with underscores, as from Python or a `study`.
-
-        Raises
-        ------
-        UsageError
-            If a value cannot be read; options that are not known here are left for the data type.
-        """
-        own = {option_key(is_.name): name for name, (is_, _) in typed_fields(cls).items()}
-        found = {own[key]: value for key, value in given.items() if key in own}
-        for name, (option, _) in typed_fields(cls).items():
-            if option.several and isinstance(found.get(name), str | int | float):
-                found[name] = [found[name]]
-        others = {key: value for key, value in given.items() if key not in own}
-        return read(cls, found, special=tuple(words_of(others)), study=study)
-
-    def for_method(self, spec: MethodSpec) -> dict[str, Any]:
-        """Give the terms of a method's jobs: as asked for, or else as the method says."""
-        found = {}
-        for each in fields(Terms):
-            value = getattr(self, each.name)
-            kept_ = each.metadata.get("Kept", Kept())
-            if kept_.access and not getattr(spec.access, kept_.access):
-                value = None
-            elif value is None:
-                value = getattr(spec, kept_.method) if kept_.method else kept_.usual
-            found[each.name] = value
-        return found

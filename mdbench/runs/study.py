@@ -11,19 +11,317 @@ import hashlib
 import json
 import tomllib
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from mdbench.data.cache import write_whole
 from mdbench.errors import MdbenchError, UsageError
-from mdbench.runs.options import Typed, option_key, typed_fields
-from mdbench.runs.spec import RunOptions
+from mdbench.runs.options import (
+    SMALLEST_MEMORY_MB,
+    Kept,
+    Typed,
+    declared,
+    names,
+    option_key,
+    read,
+    read_backend,
+    read_command,
+    read_count,
+    read_jobs,
+    read_pair,
+    read_path,
+    read_require,
+    read_rerun,
+    read_seeds,
+    read_size,
+    read_snr,
+    read_whole,
+    typed_fields,
+    words_of,
+)
+from mdbench.runs.spec import ModelTerms, Terms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
-__all__ = ["STUDY", "Study", "asked_for", "study_text", "write_study"]
+    from mdbench.methods import MethodSpec
+    from mdbench.records import Status
+    from mdbench.runtimes.base import Level
+
+__all__ = [
+    "RETRIES",
+    "STUDY",
+    "ModelRoute",
+    "ProbeOptions",
+    "RunOptions",
+    "Study",
+    "asked_for",
+    "study_text",
+    "write_study",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelRoute:
+    """How a run reaches the language model: nothing of it is in a key or a record."""
+
+    llm_url: str | None = field(
+        default=None,
+        metadata=declared(
+            Typed(
+                "--llm-url URL",
+                "Its OpenAI-compatible address, e.g. http://localhost:8000/v1.",
+                envvar="MDBENCH_LLM_URL",
+                of_run=True,
+            )
+        ),
+    )
+    llm_key_env: str | None = field(
+        default=None,
+        metadata=declared(
+            Typed(
+                "--llm-key-env NAME",
+                "The environment's variable that holds its key.",
+                of_run=True,
+            )
+        ),
+    )
+    llm_key_file: Path | None = field(
+        default=None,
+        metadata=declared(
+            Typed("--llm-key-file FILE", "Or the file that holds it.", read_path, of_run=True)
+        ),
+    )
+    llm_replay: Path | None = field(
+        default=None,
+        metadata=declared(
+            Typed(
+                "--llm-replay PATH",
+                "Answer from logs of an earlier run: a file, or its results; no network.",
+                read_path,
+                of_run=True,
+            )
+        ),
+    )
+
+
+RETRIES: Final = 2
+"""Times that what may pass is tried again, unless it is said otherwise."""
+
+
+@dataclass(frozen=True)
+class RunOptions(Terms, ModelRoute):
+    """What ``mdbench run`` was asked for, one attribute an option."""
+
+    algorithms: tuple[str, ...] = field(
+        metadata=declared(Typed("--algorithm NAME...", "Method; several allowed.", names))
+    )
+    data_type: str = field(
+        metadata=declared(Typed("--data-type NAME", "Kind of problem, e.g. ode."))
+    )
+    datasets: tuple[str, ...] = field(
+        default=(),
+        metadata=declared(
+            Typed("--dataset NAME...", "Exact name or glob; several allowed.  Default: all.", names)
+        ),
+    )
+    result_dir: Path = field(
+        default=Path("results"),
+        metadata=declared(
+            Typed(
+                "--result-dir DIR",
+                "Where records and logs go.  Default: results.",
+                read_path,
+                of_run=True,
+            )
+        ),
+    )
+    with_noise: bool = field(
+        default=False, metadata=declared(Typed("--with-noise", "Clean and 40, 30, 20, 10 dB."))
+    )
+    snr: tuple[float | None, ...] = field(
+        default=(),
+        metadata=declared(
+            Typed("--snr DB...", "Noise level in dB, or 'clean'; several allowed.", read_snr)
+        ),
+    )
+    n_jobs: int | None = field(
+        default=None,
+        metadata=declared(
+            Typed(
+                "--n-jobs N", "Jobs at a time; -1: one a core, the default.", read_jobs, of_run=True
+            )
+        ),
+    )
+    seed: tuple[int, ...] = field(
+        default=(),
+        metadata=declared(Typed("--seed N", "Seed of noise and method.  Default: 0.", read_seeds)),
+    )
+    seeds: tuple[int, ...] = field(
+        default=(),
+        metadata=declared(Typed("--seeds N...", "Several seeds: 0,1,2 or 0-9.", read_seeds)),
+    )
+    rerun: Collection[Status] = field(
+        default=(),
+        metadata=declared(
+            Typed(
+                "--rerun STATUS...",
+                "Run again what ended so: e.g. timeout,failed; or all.",
+                read_rerun,
+                of_run=True,
+            )
+        ),
+    )
+    retries: int = field(
+        default=RETRIES,
+        metadata=declared(
+            Typed(
+                "--retries N",
+                "Times that a job is tried again whose environment, engine or worker was lost.  "
+                f"Default: {RETRIES}.",
+                read_count,
+                of_run=True,
+            )
+        ),
+    )
+    backend: str = field(
+        default="local",
+        metadata=declared(
+            Typed(
+                "--backend NAME",
+                "Where jobs run: local, dask, slurm or submitit-local; see docs/scale.md.",
+                read_backend,
+                of_run=True,
+            )
+        ),
+    )
+    scheduler: str | None = field(
+        default=None,
+        metadata=declared(
+            Typed(
+                "--scheduler ADDRESS", "A Dask scheduler that runs: tcp://host:8786.", of_run=True
+            )
+        ),
+    )
+    slurm: tuple[tuple[str, str], ...] = field(
+        default=(),
+        metadata=declared(
+            Typed(
+                "--slurm KEY=VALUE...",
+                "Options for sbatch, e.g. partition=long; time in minutes.",
+                read_pair,
+                of_run=True,
+            )
+        ),
+    )
+    memory_total_mb: int | None = field(
+        default=None,
+        metadata=declared(
+            Typed(
+                "--memory-total SIZE",
+                "Memory that all jobs that run at a time may need together, e.g. 16G.",
+                read_size(SMALLEST_MEMORY_MB),
+                of_run=True,
+            )
+        ),
+    )
+    fresh_rooms: bool = field(
+        default=False,
+        metadata=declared(
+            Typed("--fresh-rooms", "A new room, container or process for every job.", of_run=True)
+        ),
+    )
+    runtime: str = field(
+        default="auto",
+        metadata=declared(
+            Typed("--runtime NAME", "auto, venv or docker.", envvar="MDBENCH_RUNTIME", of_run=True)
+        ),
+    )
+    require: tuple[tuple[str, Level], ...] = field(
+        default=(),
+        metadata=declared(
+            Typed(
+                "--require WHAT=LEVEL...",
+                "Refuse to run with less, e.g. network=hard.",
+                read_require,
+                of_run=True,
+            )
+        ),
+    )
+    notify: tuple[str, ...] = field(
+        default=(),
+        metadata=declared(
+            Typed(
+                "--notify CMD",
+                "Run a program at the end, told what came of it: see docs/watching.md.",
+                read_command,
+                of_run=True,
+            )
+        ),
+    )
+    special: tuple[str, ...] = ()
+    """Words that only the data type understands: its own options with their values."""
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any], study: str | None = None) -> Self:
+        """Read what was given by the options' names with underscores, as from Python or a `study`.
+
+        Raises
+        ------
+        UsageError
+            If a value cannot be read; options that are not known here are left for the data type.
+        """
+        own = {option_key(is_.name): name for name, (is_, _) in typed_fields(cls).items()}
+        found = {own[key]: value for key, value in given.items() if key in own}
+        for name, (option, _) in typed_fields(cls).items():
+            if option.several and isinstance(found.get(name), str | int | float):
+                found[name] = [found[name]]
+        others = {key: value for key, value in given.items() if key not in own}
+        return read(cls, found, special=tuple(words_of(others)), study=study)
+
+    def for_method(self, spec: MethodSpec) -> dict[str, Any]:
+        """Give the terms of a method's jobs: as asked for, or else as the method says."""
+        found = {}
+        for each in fields(Terms):
+            value = getattr(self, each.name)
+            kept_ = each.metadata.get("Kept", Kept())
+            if kept_.access and not getattr(spec.access, kept_.access):
+                value = None
+            elif value is None:
+                value = getattr(spec, kept_.method) if kept_.method else kept_.usual
+            found[each.name] = value
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProbeOptions(ModelTerms, ModelRoute):
+    """What ``mdbench llm-probe`` was asked for, one attribute an option."""
+
+    data_type: str = field(
+        metadata=declared(Typed("--data-type NAME", "Kind of problem, e.g. srsd."))
+    )
+    datasets: tuple[str, ...] = field(
+        default=(),
+        metadata=declared(
+            Typed("--dataset NAME...", "Exact name or glob; several allowed.  Default: all.", names)
+        ),
+    )
+    samples: int = field(
+        default=5,
+        metadata=declared(Typed("--samples N", "Completions a question.  Default: 5.", read_whole)),
+    )
+    seed: tuple[int, ...] = field(
+        default=(0,),
+        metadata=declared(Typed("--seed N", "Seed of rows and units.  Default: 0.", read_seeds)),
+    )
+    result_dir: Path = field(
+        default=Path("results"),
+        metadata=declared(
+            Typed("--result-dir DIR", "Where results go.  Default: results.", read_path)
+        ),
+    )
+
 
 STUDY = Typed("--study FILE", "A file with all options; see docs/studies.md.")
 """How a study is asked for."""

@@ -7,26 +7,69 @@ from __future__ import annotations
 
 import threading
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Self
 
 from mdbench.errors import MdbenchError, MethodError, UnavailableError, UsageError
 from mdbench.records import Status
-from mdbench.runs.patience import Patience
 from mdbench.runtimes.cores import Cores, pinned_to
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
     from types import TracebackType
 
     from mdbench.methods import Method
     from mdbench.runs.catalog import Inventory
-    from mdbench.runs.due import Ready
-    from mdbench.runs.llm_connection import ModelAccess
-    from mdbench.runs.outcome import Outcome
+    from mdbench.runs.llm import ModelAccess
+    from mdbench.runs.plan import Ready
+    from mdbench.runs.scoring import Outcome
     from mdbench.runtimes.base import Limits, Prepared, Runtime, Worker
 
-__all__ = ["DOUBT_S", "Environments", "Slot"]
+__all__ = ["DOUBT_S", "FIRST_WAIT_S", "LONGEST_WAIT_S", "Environments", "Patience", "Slot"]
+
+FIRST_WAIT_S: Final = 1.0
+FACTOR: Final = 5.0
+"""By which each wait is longer than the one before."""
+LONGEST_WAIT_S: Final = 60.0
+
+
+@dataclass(frozen=True)
+class Patience:
+    """Retries with waits between them that grow: 1, 5, 25, 60, 60, ... seconds.
+
+    Attributes
+    ----------
+    retries
+        How often something is tried again.
+    """
+
+    retries: int = 0
+    _ended: threading.Event = field(default_factory=threading.Event, repr=False)
+
+    def waits(self) -> Iterator[float]:
+        """Give the seconds before each retry."""
+        wait = FIRST_WAIT_S
+        for _ in range(self.retries):
+            yield min(wait, LONGEST_WAIT_S)
+            wait *= FACTOR
+
+    def tries(self) -> Iterator[int]:
+        """Count tries from 0 on, waiting before each but the first; ends early after `end`."""
+        yield 0
+        for number, wait in enumerate(self.waits(), start=1):
+            if self._ended.wait(wait):
+                return
+            yield number
+
+    def pause(self, seconds: float) -> None:
+        """Wait for so long, or until `end`."""
+        self._ended.wait(seconds)
+
+    def end(self) -> None:
+        """Let nobody wait any longer, nor try again."""
+        self._ended.set()
+
 
 DOUBT_S: Final = 2.0
 """How long it takes a cluster at most to kill all processes of a task, one after the other."""

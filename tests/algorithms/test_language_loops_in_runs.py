@@ -11,7 +11,7 @@ from language_loops import LOOPS
 
 from mdbench.language_models.stub import Stub
 from mdbench.records import comparable
-from mdbench.runs.llm_connection import exchanges_beside
+from mdbench.runs.llm import exchanges_beside
 from mdbench.runs.plan import RunOptions, make_plan
 
 if TYPE_CHECKING:

@@ -13,13 +13,12 @@ from mdbench.backends.select import open_backend
 from mdbench.backends.slurm import Slurm
 from mdbench.errors import UsageError
 from mdbench.runs.plan import TASKS
-from mdbench.runs.spec import RunOptions
-from mdbench.runs.study import Study
+from mdbench.runs.study import RunOptions, Study
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from mdbench.runs.backend import Backend
+    from mdbench.runs.execute import Backend
 
 
 def asked(**given: object) -> RunOptions:

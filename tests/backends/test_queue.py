@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from mdbench.backends.queue import WaitingLine, longest_first
 from mdbench.backends.shards import deal
-from mdbench.runs.backend import Expectation
-from mdbench.runs.forecast import expectations
+from mdbench.runs.forecast import Expectation, expectations
 from mdbench.runs.plan import RunOptions, make_plan
 
 if TYPE_CHECKING:

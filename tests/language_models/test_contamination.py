@@ -19,8 +19,8 @@ from mdbench.language_models.views import prompt_view, symmetries
 from mdbench.protocols import Protocol
 from mdbench.reports.language_models import probe_rows, read_probes
 from mdbench.runs.catalog import Inventory
-from mdbench.runs.probe_options import ProbeOptions
-from mdbench.runs.probe_runner import run_probes
+from mdbench.runs.llm import run_probes
+from mdbench.runs.study import ProbeOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,7 +11,7 @@ from house import ROOT
 from mdbench.datatypes import find
 from mdbench.datatypes.base import Candidate, ScoredCandidate, Selection
 from mdbench.protocols import Protocol
-from mdbench.runs.choice import Proposals
+from mdbench.runs.scoring import Proposals
 from mdbench.runtimes.protocol import CandidateItem
 
 if TYPE_CHECKING:

@@ -15,11 +15,9 @@ from mdbench.datatypes.base import Answer, Candidate, ScoredCandidate, Scores
 from mdbench.records import Status
 from mdbench.reports.columns import APART, pooled
 from mdbench.reports.entries import Case, Entry
-from mdbench.runs.anytime import SHARES, scores_so_far
-from mdbench.runs.calibration import calibrate
-from mdbench.runs.conditions import Energy
-from mdbench.runs.outcome import Outcome
 from mdbench.runs.plan import RunOptions, make_plan
+from mdbench.runs.record import Energy, calibrate
+from mdbench.runs.scoring import SHARES, Outcome, scores_so_far
 from mdbench.runtimes.cores import pinned, pinned_to
 from mdbench.runtimes.launch import from_lasting_thread
 
@@ -63,7 +61,7 @@ def _own_claims(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_record_says_where_and_how_its_job_ran(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mdbench.runs.calibration.SECONDS", 0.0)
+    monkeypatch.setattr("mdbench.runs.record.CALIBRATION_SECONDS", 0.0)
     place = workspace(tmp_path)
     add_method(place, "tells", TELLS, tuning="front")
     options = RunOptions(

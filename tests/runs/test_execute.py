@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from mdbench.datatypes.equations.base import EquationTask
     from mdbench.methods import Method
     from mdbench.runs.execute import Summary
-    from mdbench.runs.outcome import Outcome
+    from mdbench.runs.scoring import Outcome
     from mdbench.runs.spec import JobSpec
     from mdbench.runtimes.base import Prepared
     from mdbench.workspace import Workspace

@@ -13,10 +13,9 @@ import pytest
 from house import ROOT, HereRuntime, Quiet, add_method, execute, workspace
 
 from mdbench.datatypes import classes, find
-from mdbench.runs.catalog import Inventory
-from mdbench.runs.due import Ready, explain, make_ready
-from mdbench.runs.fingerprints import Facts, Fingerprints, context_of
-from mdbench.runs.plan import RunOptions, make_plan
+from mdbench.runs.catalog import Facts, Fingerprints, Inventory, context_of
+from mdbench.runs.due import explain
+from mdbench.runs.plan import Ready, RunOptions, make_plan, make_ready
 
 if TYPE_CHECKING:
     from mdbench.workspace import Workspace
@@ -163,7 +162,7 @@ def test_contexts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert context_of(kind, tmp_path) not in (plain, None)
     for number in range(20):
         (tmp_path / f"{number}.csv").touch()
-    monkeypatch.setattr("mdbench.runs.fingerprints._MOST_FILES", 10)
+    monkeypatch.setattr("mdbench.runs.catalog._MOST_FILES", 10)
     assert context_of(kind, tmp_path) is None
     monkeypatch.setattr(type(kind), "from_files", False)
     assert context_of(kind, None) is None

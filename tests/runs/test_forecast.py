@@ -16,9 +16,8 @@ from mdbench.cli import main
 from mdbench.cli.run import plan_json
 from mdbench.errors import RecordsError
 from mdbench.records import RecordStore, Status
-from mdbench.runs.due import explain
+from mdbench.runs.due import explain, read_past
 from mdbench.runs.forecast import COVERAGE, DRAWS, Forecast, _Total, forecast
-from mdbench.runs.past import read_past
 from mdbench.runs.plan import RunOptions, make_plan
 
 if TYPE_CHECKING:

@@ -14,11 +14,9 @@ from house import ROOT, HereRuntime, Quiet, add_method, children, execute, works
 from mdbench.errors import UsageError
 from mdbench.records import Record, Status, comparable
 from mdbench.runs.catalog import Inventory
-from mdbench.runs.due import isolated_parts, ready
 from mdbench.runs.job import begin_job, run_job
-from mdbench.runs.patience import Patience
-from mdbench.runs.plan import RunOptions, make_plan
-from mdbench.runs.worker_pool import Environments, Slot
+from mdbench.runs.plan import RunOptions, isolated_parts, make_plan, ready
+from mdbench.runs.worker_pool import Environments, Patience, Slot
 
 if TYPE_CHECKING:
     from pathlib import Path

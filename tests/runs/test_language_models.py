@@ -24,9 +24,8 @@ from mdbench.language_models.stub import Stub
 from mdbench.methods import find
 from mdbench.records import RecordStore, Status, comparable
 from mdbench.reports.bundle import opened, write_bundle
-from mdbench.runs.due import make_ready
 from mdbench.runs.job import begin_job
-from mdbench.runs.plan import RunOptions, make_plan
+from mdbench.runs.plan import RunOptions, make_plan, make_ready
 from mdbench.runs.worker_pool import Environments, Slot
 
 if TYPE_CHECKING:

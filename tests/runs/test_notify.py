@@ -21,7 +21,7 @@ import mdbench
 from mdbench.cli import main, run
 from mdbench.errors import DataError, UsageError
 from mdbench.records import RecordStore
-from mdbench.runs.notify import notifying
+from mdbench.runs.execute import notifying
 from mdbench.runs.options import read_command
 
 if TYPE_CHECKING:

@@ -11,9 +11,8 @@ from house import HereRuntime, Quiet, add_method, execute, workspace
 from mdbench.errors import MethodError, UnavailableError, UsageError
 from mdbench.records import RERUN_ALWAYS, Status
 from mdbench.runs.options import read_count, read_rerun
-from mdbench.runs.patience import LONGEST_WAIT_S, Patience
 from mdbench.runs.plan import RunOptions, make_plan
-from mdbench.runs.worker_pool import Environments
+from mdbench.runs.worker_pool import LONGEST_WAIT_S, Environments, Patience
 from mdbench.runtimes.base import WorkerGoneError
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mdbench.runs.patience.FIRST_WAIT_S", 0.0)
+    monkeypatch.setattr("mdbench.runs.worker_pool.FIRST_WAIT_S", 0.0)
 
 
 class Failing(HereRuntime):
@@ -133,14 +132,14 @@ def test_a_method_s_own_failure_is_not_tried_again(tmp_path: Path) -> None:
 
 
 def test_waits_grow_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mdbench.runs.patience.FIRST_WAIT_S", 1.0)
+    monkeypatch.setattr("mdbench.runs.worker_pool.FIRST_WAIT_S", 1.0)
     waits = list(Patience(6).waits())
     assert waits == [1.0, 5.0, 25.0, LONGEST_WAIT_S, LONGEST_WAIT_S, LONGEST_WAIT_S]
     assert list(Patience(0).waits()) == []
 
 
 def test_an_end_ends_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mdbench.runs.patience.FIRST_WAIT_S", 1e6)
+    monkeypatch.setattr("mdbench.runs.worker_pool.FIRST_WAIT_S", 1e6)
     patience = Patience(3)
     tries = patience.tries()
     assert next(tries) == 0

@@ -13,9 +13,9 @@ from house import HereRuntime, add_method, workspace
 from mdbench.errors import DataError, MethodError, UsageError
 from mdbench.protocols import Protocol
 from mdbench.records import Status
-from mdbench.runs.due import make_ready
-from mdbench.runs.model_terms import ModelRoute, ModelTerms
-from mdbench.runs.plan import Plan, RunOptions, make_plan
+from mdbench.runs.plan import Plan, RunOptions, make_plan, make_ready
+from mdbench.runs.spec import ModelTerms
+from mdbench.runs.study import ModelRoute
 
 if TYPE_CHECKING:
     from collections.abc import Callable

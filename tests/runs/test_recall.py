@@ -10,8 +10,8 @@ from house import ROOT
 
 from mdbench import datatypes
 from mdbench.protocols import Protocol
-from mdbench.runs import recall
-from mdbench.runs.recall import Recall
+from mdbench.runs import catalog
+from mdbench.runs.catalog import Recall
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,7 +48,7 @@ def test_what_is_small_is_loaded_once(arrays: Any, calls: int) -> None:
 
 
 def test_there_is_room_for_so_much(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recall, "_ROOM", 2500)
+    monkeypatch.setattr(catalog, "_ALL_TOGETHER", 2500)
     remembers = Recall[Any]()
     loaded: list[str] = []
 

@@ -11,7 +11,7 @@ from house import HereRuntime, add_method, workspace
 
 from mdbench.cli import main
 from mdbench.records import Record, upgrade
-from mdbench.runs.repeats import (
+from mdbench.runs.reproduce import (
     TOLERANCE,
     TOLERANCE_OF_DATA,
     Sameness,

@@ -10,8 +10,7 @@ from mdbench.datatypes import find
 from mdbench.datatypes.base import Answer
 from mdbench.protocols import Protocol
 from mdbench.records import Status
-from mdbench.runs.outcome import Outcome
-from mdbench.runs.scoring import judged
+from mdbench.runs.scoring import Outcome, judged
 
 if TYPE_CHECKING:
     from mdbench.datatypes.base import DataType, Task

@@ -19,7 +19,8 @@ from mdbench.errors import UsageError
 from mdbench.protocols import Protocol
 from mdbench.records import Record, RecordStore
 from mdbench.runs.options import Typed, read, typed_fields
-from mdbench.runs.spec import JobSpec, Kept, RunOptions, Terms, declared
+from mdbench.runs.spec import JobSpec, Kept, Terms, declared
+from mdbench.runs.study import RunOptions
 from mdbench.runtimes import select
 
 if TYPE_CHECKING:
@@ -253,7 +254,7 @@ def test_a_new_option_of_a_data_type_is_declared_once(capsys: pytest.CaptureFixt
     assert "--shade is 'pink'." in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("room", ["runs", "records/store.py", "cli/main.py", "cli/running.py"])
+@pytest.mark.parametrize("room", ["runs", "records/store.py", "cli/main.py", "cli/run.py"])
 def test_nothing_names_a_metric_or_a_data_type(room: str) -> None:
     kinds = datatypes.classes()
     names = {kind.name for kind in kinds} | {spec.name for kind in kinds for spec in kind.metrics}

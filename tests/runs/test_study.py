@@ -20,8 +20,8 @@ from mdbench.records import RecordStore, comparable, read_latest
 from mdbench.reports.results import studies
 from mdbench.runs.options import typed_fields
 from mdbench.runs.plan import make_plan
-from mdbench.runs.spec import JobSpec, RunOptions
-from mdbench.runs.study import Study, study_text
+from mdbench.runs.spec import JobSpec
+from mdbench.runs.study import RunOptions, Study, study_text
 
 if TYPE_CHECKING:
     from mdbench.workspace import Workspace

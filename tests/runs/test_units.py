@@ -12,7 +12,7 @@ from mdbench.datatypes.real.data_type import Real
 from mdbench.datatypes.real.dimensions import dimension_of, si_exponents
 from mdbench.protocols import Protocol
 from mdbench.records import Status
-from mdbench.runs.fingerprints import Facts
+from mdbench.runs.catalog import Facts
 from mdbench.runs.plan import RunOptions, make_plan
 
 if TYPE_CHECKING:

@@ -26,8 +26,8 @@ from isolated import HOME
 from mdbench.data.smoothing import smooth
 from mdbench.methods import find
 from mdbench.records import RecordStore, Status
-from mdbench.runs import session, standstill
-from mdbench.runs.choice import Proposals
+from mdbench.runs import session
+from mdbench.runs.scoring import Proposals
 from mdbench.runtimes import processes
 from mdbench.runtimes.base import Limits, Prepared
 from mdbench.runtimes.cgroups import can_make
@@ -410,7 +410,7 @@ def test_while_the_clock_stands_the_job_stands(
     clock = Clock()
     stood = threading.Event()
 
-    class Watched(standstill.Standstill):
+    class Watched(session.Standstill):
         """Lets a quarter of an hour go by while the job stands."""
 
         def __init__(self, worker: Worker) -> None:
@@ -419,7 +419,7 @@ def test_while_the_clock_stands_the_job_stands(
 
             def longer(timeout: float | None = None) -> bool:
                 over = wait(timeout)
-                if timeout == standstill._CHECK_SECONDS and not clock.ahead and worker.stands():
+                if timeout == session._CHECK_SECONDS and not clock.ahead and worker.stands():
                     clock.ahead = 900.0
                     stood.set()
                 return over
@@ -433,8 +433,7 @@ def test_while_the_clock_stands_the_job_stands(
 
     monkeypatch.setattr(Proposals, "weigh", weigh)
     monkeypatch.setattr(session, "Standstill", Watched)
-    for module in (session, standstill):
-        monkeypatch.setattr(module, "time", clock)
+    monkeypatch.setattr(session, "time", clock)
     bench.add(COMPUTES_ON)
     bench.make_front()
     record = bench.one("nothing", timeout=100.0)  # less than the weighing takes
@@ -642,7 +641,7 @@ def test_kill_9_of_the_bench_ends_a_job_that_is_held(bench: Bench) -> None:
         "from pathlib import Path\n"
         "from flavours import open_flavour\n"
         "from house import Quiet\n"
-        "from mdbench.runs.choice import Proposals\n"
+        "from mdbench.runs.scoring import Proposals\n"
         "from house import execute\n"
         "from mdbench.runs.plan import RunOptions, make_plan\n"
         "from mdbench.workspace import Workspace\n"

@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 
     from mdbench.methods import Method
     from mdbench.records import Record
-    from mdbench.runs.backend import Backend, Observer
-    from mdbench.runs.execute import Summary
+    from mdbench.runs.execute import Backend, Observer, Summary
     from mdbench.runs.plan import Plan
     from mdbench.runs.spec import JobSpec
     from mdbench.runtimes.base import Runtime
