@@ -36,7 +36,13 @@ from mdbench.errors import ScorerError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["Child", "serve"]
+
+__all__ = [
+    "READING",
+    "Child",
+    "serve",
+]
+
 
 _STACK_BYTES = 8 << 20
 """What calls within calls may take, in native code, too."""
@@ -321,3 +327,13 @@ def _set(kind: int, most: int | None) -> None:
 
 def _mib(size: int) -> str:
     return f"{size >> 20} MiB"
+
+
+READING = threading.RLock()
+"""Held while text is turned into Python's syntax tree, by whichever library.
+
+NumPy reads the header of an ``.npy`` or ``.npz`` file as a Python literal, packaging so reads
+the strings in a requirement's markers, and the systems' equations are parsed by ``ast``.  Two
+threads that do so at once may both get a SystemError (CPython issue 106905, mended in 3.11.8 and
+3.12.2).
+"""

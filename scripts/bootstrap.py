@@ -23,7 +23,7 @@ sys.path.insert(0, str(ROOT))
 
 from mdbench.errors import MdbenchError, UnavailableError  # noqa: E402 - not installed yet
 from mdbench.runtimes.environments.pip_settings import read_pip_settings, redact, uv_settings  # noqa: E402
-from mdbench.runtimes.environments.subprocesses import running  # noqa: E402
+from mdbench.runtimes.environments.subprocesses import filled, running  # noqa: E402
 from mdbench.runtimes.environments.uv import (  # noqa: E402
     compile_bytecode,
     discard,
@@ -32,7 +32,6 @@ from mdbench.runtimes.environments.uv import (  # noqa: E402
     run_uv,
     split_requirements,
 )
-from mdbench.runtimes.heartbeat import filled  # noqa: E402
 from mdbench.workspace import Workspace  # noqa: E402
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from mdbench.worker.blas import kernel_and_threads
+from mdbench.worker.serve import kernel_and_threads
 
 KERNELS = {"SkylakeX": ("avx512f", "SkylakeX"), "Haswell": ("avx2", "Haswell")}
 PLAIN = {"Prescott": ("pni", "Katmai")}

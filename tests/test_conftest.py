@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mdbench.worker.blas import kernel_and_threads
+from mdbench.worker.serve import kernel_and_threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,10 +12,10 @@ from zlib import error as ZlibError  # noqa: N812 - zlib calls it just "error"
 
 import numpy as np
 
+from mdbench.children import READING
 from mdbench.data.field import AXES, Field
 from mdbench.data.npz import read_field, refuse_unreal
 from mdbench.errors import DataError, UnavailableError
-from mdbench.one_reader import READING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -8,10 +8,10 @@ from zlib import error as ZlibError  # noqa: N812 - zlib calls it just "error"
 
 import numpy as np
 
+from mdbench.children import READING
 from mdbench.data.field import AXES, Field
 from mdbench.data.trajectory import Trajectory
 from mdbench.errors import DataError
-from mdbench.one_reader import READING
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mdbench.one_reader import READING
+from mdbench.children import READING
 from mdbench.protocols import Protocol
 
 if TYPE_CHECKING:

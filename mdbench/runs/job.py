@@ -20,7 +20,7 @@ from mdbench.runs.record import Energy, Stopwatch, load_average, make_record
 from mdbench.runs.scoring import Judged, Outcome, judged, scores_so_far
 from mdbench.runs.session import Attempt, Briefing, Setting
 from mdbench.runs.worker_pool import Environments, Slot
-from mdbench.runtimes.discretion import Discretion
+from mdbench.runtimes.logs import Discretion
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:

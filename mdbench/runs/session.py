@@ -23,7 +23,7 @@ from mdbench.runs.arrays import (
 )
 from mdbench.runs.scoring import MISTAKES, Outcome, Proposals, llm_curve
 from mdbench.runtimes.base import WorkerGoneError, WorkerTimeoutError
-from mdbench.runtimes.output import Output
+from mdbench.runtimes.processes import Output
 from mdbench.runtimes.protocol import (
     Candidates,
     Describe,

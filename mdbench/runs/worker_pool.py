@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from mdbench.errors import MdbenchError, MethodError, UnavailableError, UsageError
 from mdbench.records import Status
-from mdbench.runtimes.cores import Cores, pinned_to
+from mdbench.runtimes.processes import Cores, pinned_to
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -24,7 +24,6 @@ from mdbench.errors import UnavailableError
 from mdbench.runtimes import processes
 from mdbench.runtimes.base import Breach, Enforcement, Prepared, Runtime, WorkerGoneError
 from mdbench.runtimes.cgroups import group_of
-from mdbench.runtimes.cores import Cores, pinned
 from mdbench.runtimes.engine import (
     ENGINE_SECONDS,
     OWNER,
@@ -45,6 +44,7 @@ from mdbench.runtimes.environments.images import (
 from mdbench.runtimes.environments.subprocesses import Programs
 from mdbench.runtimes.job_folder import Scratch, remove_left_over
 from mdbench.runtimes.launch import (
+    NOBODY,
     WORKER_COMMAND,
     await_hello,
     inside_paths,
@@ -52,8 +52,7 @@ from mdbench.runtimes.launch import (
     worker_environment,
     worker_options,
 )
-from mdbench.runtimes.nobody import NOBODY
-from mdbench.runtimes.pipes import Pipes
+from mdbench.runtimes.processes import Cores, pinned
 from mdbench.runtimes.protocol import MAX_LINE
 from mdbench.runtimes.worker import JOB, LineWorker
 
@@ -64,7 +63,13 @@ if TYPE_CHECKING:
     from mdbench.runtimes.base import Limits, Worker
     from mdbench.runtimes.cgroups import Group
 
-__all__ = ["DockerRuntime", "DockerWorker"]
+
+__all__ = [
+    "DockerRuntime",
+    "DockerWorker",
+    "Pipes",
+]
+
 
 _ROOM = "/mdbench"
 _JOB = "/mdbench/job"
@@ -538,3 +543,62 @@ class _Frames:
                 return None
             found += block
         return found
+
+
+# A job can read what is for the worker and write what is the worker's, as it can without pipes;
+# it cannot speak as the host does.
+_MODES = {"orders": 0o444, "answers": 0o222, "log": 0o222}
+
+
+class Pipes:
+    """The host's ends: ``orders`` to the worker, ``answers`` and the ``log`` from it.
+
+    Parameters
+    ----------
+    folder
+        Is made; the worker gets it to read only, so that nothing in it can be changed.
+
+    Attributes
+    ----------
+    answers, log
+        Descriptors to read from, which never block and never end.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir()
+        opened = {}
+        for name, mode in _MODES.items():
+            os.mkfifo(folder / name, 0o600)
+            # Both ends, as the other side comes later, and is not waited for.
+            opened[name] = os.open(folder / name, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+            (folder / name).chmod(mode)
+        folder.chmod(0o755)
+        self._orders = opened["orders"]
+        self.answers = opened["answers"]
+        self.log = opened["log"]
+
+    def send(self, data: memoryview, seconds: float) -> int:
+        """Write some of the data; give how much, which is 0 if there is no room for so long."""
+        if not select.select([], [self._orders], [], seconds)[1]:
+            return 0
+        return os.write(self._orders, data)
+
+    def read(self, descriptor: int) -> bytes:
+        """Read what is there; empty for nothing."""
+        try:
+            return os.read(descriptor, 2**20)
+        except BlockingIOError:
+            return b""
+
+    def hang_up(self) -> None:
+        """Give no more orders: the worker's lease ends."""
+        if self._orders >= 0:
+            os.close(self._orders)
+            self._orders = -1
+
+    def close(self) -> None:
+        """Close all; once."""
+        self.hang_up()
+        os.close(self.answers)
+        os.close(self.log)

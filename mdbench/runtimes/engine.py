@@ -14,7 +14,12 @@ from docker.errors import APIError, DockerException
 import docker
 from mdbench.errors import UnavailableError
 from mdbench.runtimes.base import Enforcement
-from mdbench.runtimes.engine_socket import ENGINE_SECONDS, START_IT, engine_address, no_engine
+from mdbench.runtimes.environments.docker_cli import (
+    ENGINE_SECONDS,
+    START_IT,
+    engine_address,
+    no_engine,
+)
 
 if TYPE_CHECKING:
     from mdbench.runtimes.base import Level

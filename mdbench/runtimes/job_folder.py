@@ -19,7 +19,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mdbench.worker.emptying import FOLDER, move, remove, within
+from mdbench.worker.safe_rmtree import FOLDER, move, remove, within
 
 if TYPE_CHECKING:
     from collections.abc import Callable

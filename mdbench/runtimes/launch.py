@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import stat
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from mdbench.errors import MethodError, UnavailableError
 from mdbench.runtimes.base import WorkerGoneError, WorkerTimeoutError
-from mdbench.runtimes.cores import pinned
+from mdbench.runtimes.processes import pinned
 from mdbench.runtimes.protocol import PROTOCOL, Broken, Hello, ProtocolError
 
 if TYPE_CHECKING:
@@ -19,17 +21,21 @@ if TYPE_CHECKING:
     from mdbench.methods import Method
     from mdbench.runtimes.worker import LineWorker
 
+
 __all__ = [
+    "NOBODY",
     "WORKER_COMMAND",
     "WORKER_PACKAGE",
     "await_hello",
     "from_lasting_thread",
     "inside_paths",
     "lay_out_worker",
+    "may_be_nobody",
     "path_options",
     "worker_environment",
     "worker_options",
 ]
+
 
 WORKER_COMMAND = ("-s", "-B", "-m", "mdbench.worker")
 """Arguments of the method's Python: no user site, no bytecode written, and the worker's module."""
@@ -189,3 +195,52 @@ def _called(call: Callable[[], _T], cores: tuple[int, ...] | None) -> _T:
 @cache
 def _launcher() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(1, thread_name_prefix="mdbench-launcher")
+
+
+NOBODY = 65534
+"""The number of the user, and of the group, that own nothing."""
+
+_READ = stat.S_IROTH
+_ENTER = stat.S_IROTH | stat.S_IXOTH
+_PASS = stat.S_IXOTH
+
+
+def may_be_nobody(whole: Iterable[Path], roots: Iterable[Path], *, same_place: bool) -> bool:
+    """Tell whether root should let somebody without rights do the work.
+
+    Parameters
+    ----------
+    whole
+        Small folders, of which all is looked at.
+    roots
+        Environments, of which the top is looked at.
+    same_place
+        Whether they are found below the same folders then, which must let others pass.
+    """
+    if os.getuid() != 0:
+        return False
+    folders = [*whole, *roots]
+    if same_place and not all(_has(each, _PASS) for one in folders for each in _above(one)):
+        return False
+    return all(map(_can_read_all, whole)) and all(
+        _has(each, _ENTER) for one in roots for each in (one, one / "lib") if each.exists()
+    )
+
+
+def _above(folder: Path) -> set[Path]:
+    return {*folder.absolute().parents, *folder.resolve().parents}
+
+
+def _can_read_all(folder: Path) -> bool:
+    for place, _, files in os.walk(folder):
+        if not _has(place, _ENTER):
+            return False
+        if not all(_has(os.path.join(place, name), _READ) for name in files):  # noqa: PTH118
+            return False
+    return True
+
+
+def _has(path: str | Path, rights: int) -> bool:
+    with suppress(OSError):
+        return os.stat(path).st_mode & rights == rights  # noqa: PTH116
+    return False

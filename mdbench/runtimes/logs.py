@@ -5,13 +5,19 @@ from __future__ import annotations
 import os
 import threading
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+    from collections.abc import Callable, Mapping
 
-__all__ = ["LOG_CAP", "LogSink"]
+
+__all__ = [
+    "LOG_CAP",
+    "Discretion",
+    "LogSink",
+]
+
 
 LOG_CAP = 2**20
 """Bytes of a job's log that are kept; what is printed beyond is counted and dropped."""
@@ -153,3 +159,40 @@ def _overlap(data: bytes, mark: bytes) -> int:
     """Give how many of the last bytes of `data` are the first ones of `mark`."""
     longest = min(len(data), len(mark) - 1)
     return next((n for n in range(longest, 0, -1) if data.endswith(mark[:n])), 0)
+
+
+class Discretion:
+    """Puts words in the place of the machine's folders.
+
+    Parameters
+    ----------
+    names
+        What to write for each folder; the user's own is ``~``.
+
+    Examples
+    --------
+    >>> Discretion({Path("/opt/bench/algorithms"): "algorithms"}).text(
+    ...     "/opt/bench/algorithms/sindy/adapter.py: no luck"
+    ... )
+    'algorithms/sindy/adapter.py: no luck'
+    """
+
+    def __init__(self, names: Mapping[Path, str]) -> None:
+        pairs = {}
+        for folder, name in {Path.home(): "~", **names}.items():
+            for path in {str(folder.absolute()), os.path.realpath(folder)} - {"/"}:
+                pairs[path] = name
+        # The longest first, lest a folder above it is put in its place.
+        self._pairs = sorted(pairs.items(), key=lambda pair: -len(pair[0]))
+
+    def text(self, said: str) -> str:
+        """Give a text without the folders' places."""
+        for path, name in self._pairs:
+            said = said.replace(path, name)
+        return said
+
+    def data(self, said: bytes) -> bytes:
+        """Give bytes without the folders' places."""
+        for path, name in self._pairs:
+            said = said.replace(os.fsencode(path), name.encode())
+        return said

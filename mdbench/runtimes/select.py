@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from mdbench.errors import UnavailableError, UsageError, did_you_mean
 from mdbench.runtimes.base import ENFORCED, LEVELS
-from mdbench.runtimes.engine_socket import engine_address
+from mdbench.runtimes.environments.docker_cli import engine_address
 from mdbench.runtimes.venv import VenvRuntime
 
 if TYPE_CHECKING:

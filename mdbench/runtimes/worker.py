@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from mdbench.runtimes import processes
 from mdbench.runtimes.base import JobFolder, Worker, WorkerGoneError, WorkerTimeoutError
-from mdbench.runtimes.discretion import Discretion
 from mdbench.runtimes.job_folder import JobPlace
-from mdbench.runtimes.logs import LogSink
+from mdbench.runtimes.logs import Discretion, LogSink
 from mdbench.runtimes.protocol import (
     MAX_LINE,
     Broken,

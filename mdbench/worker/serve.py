@@ -8,28 +8,108 @@ which the host writes to the job's log.
 from __future__ import annotations
 
 import argparse
+import ctypes
 import gc
+import importlib.util
 import os
 import platform
 import resource
 import signal
+import stat
 import sys
 import traceback
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
+
+import numpy as np
 
 from .api import Unavailable, paths
-from .blas import kernel_and_threads
-from .channel import Channel
-from .enclosing import be_first_in_container, be_opaque, become_nobody, keep_little
-from .importing import import_adapter, open_files, what_it_left
-from .job import Connection, describe, in_one_line, rehearse, run_job
-from .refusing import refuse_namespaces, refuse_power_over, refuse_what_no_method_needs
-from .supervise import Supervisor, die_with_parent, hear_of_parents_end
+from .job import Channel, Connection, describe, in_one_line, rehearse, run_job
+from .sandbox import be_first_in_container, be_opaque, become_nobody, keep_little
+from .seccomp import refuse_namespaces, refuse_power_over, refuse_what_no_method_needs
+from .supervisor import Supervisor, children, die_with_parent, hear_of_parents_end
 
-__all__ = ["PROTOCOL", "main"]
+__all__ = [
+    "PROTOCOL",
+    "import_adapter",
+    "kernel_and_threads",
+    "main",
+    "open_files",
+    "what_it_left",
+]
+
+
+def import_adapter(folder: Path, uses: list[str]) -> type:
+    """Give the class ``Adapter`` of a method's folder.
+
+    Raises
+    ------
+    ImportError, TypeError
+        If there is none; and whatever else the import of a method may raise.
+    """
+    shared = folder.parent / "shared"
+    sys.path[:0] = [str(folder), *(str(shared / name) for name in uses)]
+    spec = importlib.util.spec_from_file_location("adapter", folder / "adapter.py")
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{folder / 'adapter.py'} cannot be loaded")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["adapter"] = module
+    spec.loader.exec_module(module)
+    try:
+        adapter = module.Adapter
+    except AttributeError:
+        raise ImportError(f"{folder / 'adapter.py'} has no class Adapter") from None
+    if not isinstance(adapter, type):
+        raise TypeError(f"Adapter in {folder / 'adapter.py'} is no class")
+    return adapter
+
+
+def open_files() -> set[int]:
+    """Give the descriptors that are open, but for devices, which remember nothing."""
+    found = set()
+    names: list[str] = []
+    with suppress(OSError):
+        names = os.listdir("/proc/self/fd")
+    for name in names:
+        with suppress(OSError):
+            if not stat.S_ISCHR(os.fstat(int(name)).st_mode):
+                found.add(int(name))
+    return found
+
+
+def what_it_left(before: set[int]) -> str:
+    """Say what would go from job to job after the import of an adapter; empty for nothing.
+
+    Threads of native libraries are none of it: they are not there after a fork.
+
+    Parameters
+    ----------
+    before
+        The files that were open before it.
+    """
+    found = {
+        "thread": len(sys._current_frames()) - 1,  # noqa: SLF001 - those of no module, too
+        "process": len(children()),
+        "open file": len(open_files() - before),
+        "shared memory": _shared_memory(),
+    }
+    return ", ".join(f"{name} ({number})" for name, number in found.items() if number)
+
+
+def _shared_memory() -> int:
+    """Count the pieces of memory that a fork goes on sharing; those of devices are none."""
+    with suppress(OSError), open("/proc/self/maps", encoding="utf-8", errors="replace") as file:  # noqa: PTH123
+        shared = [line.split(maxsplit=5) for line in file if line.split(maxsplit=2)[1] == "rw-s"]
+        device = ("/dev/", "anon_inode:")
+        memory = ("/dev/shm", "/dev/zero")  # noqa: S108 - as the kernel calls it
+        return sum(
+            not parts[5:] or not parts[5].startswith(device) or parts[5].startswith(memory)
+            for parts in shared
+        )
+    return 0
+
 
 PROTOCOL = 3
 """Version of the protocol between host and worker (docs/protocol.md)."""
@@ -247,3 +327,40 @@ def _flush() -> None:
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
             stream.flush()
+
+
+_PREFIXES = ("scipy_openblas", "openblas")
+_SUFFIXES = ("64_", "")
+
+
+def kernel_and_threads() -> tuple[str | None, int | None]:
+    """Ask NumPy's OpenBLAS; None and None where it is another library, which tells nobody.
+
+    It takes a millisecond.
+    """
+    for path in _libraries():
+        with suppress(OSError, UnicodeDecodeError):
+            library = ctypes.CDLL(path)
+            for name in (f"{prefix}_get_{{}}{end}" for prefix in _PREFIXES for end in _SUFFIXES):
+                kernel = getattr(library, name.format("corename"), None)
+                threads = getattr(library, name.format("num_threads"), None)
+                if kernel is not None and threads is not None:
+                    return _text(kernel), int(threads())
+    return None, None
+
+
+def _text(function: Any) -> str:
+    function.restype = ctypes.c_char_p
+    return str(function().decode("ascii"))[:50]
+
+
+def _libraries() -> list[str]:
+    """Give the BLAS libraries that this process has loaded; NumPy's own come first."""
+    found: dict[str, None] = {}
+    with suppress(OSError), open("/proc/self/maps", encoding="utf-8") as file:  # noqa: PTH123
+        for line in file:
+            path = line.split(maxsplit=5)[5:]
+            if path and "blas" in os.path.basename(path[0]).lower():  # noqa: PTH119
+                found[path[0].strip()] = None
+    own = os.path.dirname(os.path.dirname(np.__file__))  # noqa: PTH120
+    return sorted(found, key=lambda path: not path.startswith(f"{own}/numpy"))

@@ -377,7 +377,7 @@ def test_a_shell_completes_what_is_typed(
 def test_the_bench_computes_with_one_thread_whatever_the_machine_has() -> None:
     """With more, the last digits of data and scores would hang on the number of cores."""
     asks = (
-        "import mdbench.cli, numpy; from mdbench.worker.blas import kernel_and_threads; "
+        "import mdbench.cli, numpy; from mdbench.worker.serve import kernel_and_threads; "
         "print(kernel_and_threads()[1])"
     )
     unset = {name: v for name, v in os.environ.items() if not name.endswith("_NUM_THREADS")}

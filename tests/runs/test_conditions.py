@@ -18,8 +18,8 @@ from mdbench.reports.entries import Case, Entry
 from mdbench.runs.plan import RunOptions, make_plan
 from mdbench.runs.record import Energy, calibrate
 from mdbench.runs.scoring import SHARES, Outcome, scores_so_far
-from mdbench.runtimes.cores import pinned, pinned_to
 from mdbench.runtimes.launch import from_lasting_thread
+from mdbench.runtimes.processes import pinned, pinned_to
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from house import ROOT
 
-from mdbench.runtimes.cores import Cores
+from mdbench.runtimes.processes import Cores
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,7 +42,7 @@ def test_all_or_none() -> None:
 
 
 def test_the_dead_hold_no_core() -> None:
-    code = f"import os; from mdbench.runtimes.cores import Cores; c = Cores({ALL}); os._exit(9)"
+    code = f"import os; from mdbench.runtimes.processes import Cores; c = Cores({ALL}); os._exit(9)"
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False)
     whole = Cores(ALL)
     assert len(whole.numbers) == ALL

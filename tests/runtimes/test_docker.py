@@ -19,9 +19,8 @@ from mdbench.records import Status
 from mdbench.runs.plan import RunOptions, make_plan
 from mdbench.runtimes import docker as containers
 from mdbench.runtimes.base import Limits, Prepared, WorkerGoneError
-from mdbench.runtimes.docker import DockerRuntime, _Frames
+from mdbench.runtimes.docker import DockerRuntime, Pipes, _Frames
 from mdbench.runtimes.engine import is_orphan, owner
-from mdbench.runtimes.pipes import Pipes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,8 +17,7 @@ from uv import find_uv_bin
 from mdbench.records import Status
 from mdbench.runs.plan import RunOptions, make_plan
 from mdbench.runtimes.base import Prepared
-from mdbench.runtimes.launch import WORKER_PACKAGE
-from mdbench.runtimes.nobody import may_be_nobody
+from mdbench.runtimes.launch import WORKER_PACKAGE, may_be_nobody
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

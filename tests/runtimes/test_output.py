@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from house import nest
 
-from mdbench.runtimes import output
-from mdbench.runtimes.output import DEEPEST, Output
+from mdbench.runtimes import processes
+from mdbench.runtimes.processes import DEEPEST, Output
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,7 +69,7 @@ def test_many_empty_files_are_too_much_as_well(tmp_path: Path) -> None:
 
 
 def test_a_long_look_is_taken_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(output, "_LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(processes, "_LOOK_SECONDS", 0.0)
     for number in range(300):
         (tmp_path / str(number)).touch()
     with looking(tmp_path, 1) as written:

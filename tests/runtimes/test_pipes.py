@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from house import ROOT
 
-from mdbench.runtimes.pipes import Pipes
+from mdbench.runtimes.docker import Pipes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

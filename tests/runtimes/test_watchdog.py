@@ -10,7 +10,7 @@ import pytest
 
 from mdbench.runtimes.base import Limits
 from mdbench.runtimes.usage import Meter
-from mdbench.runtimes.watchdog import Watchdog
+from mdbench.runtimes.venv import Watchdog
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from house import ROOT
 
-from mdbench.worker.blas import kernel_and_threads
+from mdbench.worker.serve import kernel_and_threads
 
 if TYPE_CHECKING:
     from pathlib import Path

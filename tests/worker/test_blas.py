@@ -11,13 +11,13 @@ import pytest
 from house import ROOT, HereRuntime, Quiet, add_method, execute, workspace
 
 from mdbench.runs.plan import RunOptions, make_plan
-from mdbench.worker.blas import _libraries, kernel_and_threads
+from mdbench.worker.serve import _libraries, kernel_and_threads
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 SCRIPT = """
-from mdbench.worker.blas import kernel_and_threads
+from mdbench.worker.serve import kernel_and_threads
 print(*kernel_and_threads())
 """
 
@@ -49,7 +49,7 @@ def test_the_kernel_and_the_threads_are_those_in_use() -> None:
 
 
 def test_where_there_is_no_such_library_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mdbench.worker.blas._libraries", lambda: ["/nonexistent/libblas.so"])
+    monkeypatch.setattr("mdbench.worker.serve._libraries", lambda: ["/nonexistent/libblas.so"])
     assert kernel_and_threads() == (None, None)
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from mdbench.runtimes.launch import WORKER_COMMAND, lay_out_worker
 from mdbench.worker import Problem
-from mdbench.worker.supervise import _empty, _mounts_below
+from mdbench.worker.supervisor import _empty, _mounts_below
 
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = Path(__file__).parents[1] / "golden" / "protocol"

@@ -19,6 +19,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 import sympy
 
+from mdbench.children import READING
 from mdbench.data.cache import write_whole
 from mdbench.datatypes.base import (
     NO_OPTIONS,
@@ -52,7 +53,6 @@ from mdbench.datatypes.derivation.records import authors_record, read_record
 from mdbench.datatypes.derivation.settings import GENERATORS, GeneratorSettings, read_settings
 from mdbench.datatypes.derivation.writing import symbol
 from mdbench.errors import AnswerError, DataError, UsageError, did_you_mean
-from mdbench.one_reader import READING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -15,8 +15,8 @@ import sympy
 from sympy.core.function import AppliedUndef
 from sympy.printing.latex import LatexPrinter
 
+from mdbench.children import READING
 from mdbench.errors import DataError
-from mdbench.one_reader import READING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

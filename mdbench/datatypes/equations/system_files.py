@@ -11,8 +11,8 @@ import re
 import tomllib
 from typing import TYPE_CHECKING, Any, cast
 
+from mdbench.children import READING
 from mdbench.errors import DataError
-from mdbench.one_reader import READING
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping

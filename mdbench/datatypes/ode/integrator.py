@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.integrate import LSODA
 
+from mdbench.children import READING
 from mdbench.datatypes.ode.systems import SOLVER
 from mdbench.expressions.grammar import read
 from mdbench.expressions.tree import FUNCTIONS, Call, Chain, Negation, Node, Number, Power, Variable
-from mdbench.one_reader import READING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

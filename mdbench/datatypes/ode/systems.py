@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from mdbench.children import READING
 from mdbench.datatypes.equations.system_files import (
     FUNCTIONS,
     constants_of,
@@ -27,7 +28,6 @@ from mdbench.datatypes.equations.system_files import (
     texts,
 )
 from mdbench.errors import DataError
-from mdbench.one_reader import READING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -9,8 +9,8 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from mdbench.children import READING
 from mdbench.errors import DataError
-from mdbench.one_reader import READING
 
 if TYPE_CHECKING:
     from collections.abc import Callable

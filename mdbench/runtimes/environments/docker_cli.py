@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 import os
 import re
+import socket
 import subprocess
 import threading
 from collections import deque
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
 from mdbench.errors import UnavailableError
@@ -23,7 +24,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["build", "docker", "engine_trouble", "follow", "image"]
+
+__all__ = [
+    "ENGINE_SECONDS",
+    "START_IT",
+    "build",
+    "docker",
+    "engine_address",
+    "engine_trouble",
+    "follow",
+    "image",
+    "no_engine",
+]
+
 
 ANSWER_SECONDS = 60.0
 """How long the engine may take over what is no build."""
@@ -246,3 +259,53 @@ def _no_program(error: OSError) -> UnavailableError:
         f"The program docker cannot be run: {error.strerror}.",
         "Install Docker Engine (on Debian and Ubuntu: sudo apt install docker.io).",
     )
+
+
+ENGINE_SECONDS = 30
+"""How long the engine may take to answer."""
+START_IT = "Start the engine: sudo systemctl start docker. Without it: --runtime venv"
+"""What to do where there is no engine."""
+
+
+def engine_address() -> str:
+    """Give the address of the engine that the command line talks to, once it was connected to.
+
+    Raises
+    ------
+    UnavailableError
+        If it does not answer, or is another machine's.
+    """
+    host = _host()
+    if not host.startswith("unix://"):
+        raise UnavailableError(
+            f"The Docker engine at {host} may be on another machine, and so cannot read the files "
+            "of jobs.",
+            "Unset DOCKER_HOST (or: docker context use default), or use --runtime venv.",
+        )
+    try:
+        # Tried by hand: the library leaves a socket open that cannot be connected.
+        with socket.socket(socket.AF_UNIX) as trial:
+            trial.connect(host.removeprefix("unix://"))
+    except OSError as error:
+        raise no_engine(host, str(error)) from None
+    return host
+
+
+def no_engine(host: str, why: str) -> UnavailableError:
+    """Say that no engine answers at an address."""
+    why = " ".join(why.split())[:300].rstrip(".")
+    return UnavailableError(f"No Docker engine answers at {host}: {why}.", START_IT, passing=True)
+
+
+def _host() -> str:
+    named = os.environ.get("DOCKER_HOST")
+    if named:
+        return named
+    question = ["docker", "context", "inspect", "--format", "{{.Endpoints.docker.Host}}"]
+    with suppress(OSError, subprocess.SubprocessError):
+        done = subprocess.run(
+            question, capture_output=True, text=True, timeout=ENGINE_SECONDS, check=True
+        )
+        if done.stdout.strip():
+            return done.stdout.strip()
+    return "unix:///var/run/docker.sock"

@@ -23,12 +23,12 @@ from packaging.version import InvalidVersion
 import mdbench
 from mdbench.errors import MethodError, UnavailableError
 from mdbench.methods import files_of
-from mdbench.runtimes.environments import base_images, docker_cli, wheels
+from mdbench.runtimes.environments import base_images, docker_cli
 from mdbench.runtimes.environments.base_images import Base, dockerfile, sha256
 from mdbench.runtimes.environments.pip_settings import read_pip_settings
+from mdbench.runtimes.environments.subprocesses import speaking
 from mdbench.runtimes.environments.uv import claimed
 from mdbench.runtimes.environments.venvs import python_range, read_lock
-from mdbench.runtimes.heartbeat import speaking
 from mdbench.runtimes.job_folder import Scratch
 
 if TYPE_CHECKING:
@@ -225,7 +225,7 @@ class Images:
             tag=tag,
             identity=recipe.identity,
             python=recipe.base.python,
-            packages=wheels.pins(recipe.lock),
+            packages=base_images.pins(recipe.lock),
             size_mb=round(made["Size"] / 1e6, 1),
             base=made["Config"]["Labels"]["mdbench.base"],
         )
@@ -275,7 +275,7 @@ class Images:
         return _Recipe(
             method=name,
             base=base,
-            lock=wheels.wanted(text, base.target),
+            lock=base_images.wanted(text, base.target),
             system_packages=tuple(sorted(system_packages)),
             dockerfile=dockerfile("environment"),
             fetch=program,
@@ -312,7 +312,7 @@ class Images:
             (folder / "wheels").mkdir()
             lock = folder / "wheels" / "requirements.lock"
             lock.write_text(recipe.lock, encoding="utf-8")
-            wheels.download(recipe.method, lock, lock.parent, recipe.base.target, self._say)
+            base_images.download(recipe.method, lock, lock.parent, recipe.base.target, self._say)
             if recipe.system_packages:
                 _write_apt(folder / "apt", recipe.system_packages)
             _open_to_all(folder)

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
+from mdbench.children import READING
 from mdbench.errors import UnavailableError
-from mdbench.one_reader import READING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,9 +7,11 @@ before anything is installed.
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import threading
+import time
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
@@ -17,9 +19,19 @@ from typing import TYPE_CHECKING, Any
 from mdbench.errors import UnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
-__all__ = ["Programs", "check_stopped", "kill_group", "running"]
+
+__all__ = [
+    "SILENCE",
+    "Programs",
+    "check_stopped",
+    "filled",
+    "kill_group",
+    "running",
+    "speaking",
+]
 
 
 class Programs:
@@ -135,3 +147,76 @@ def kill_group(process: subprocess.Popen[str]) -> None:
     if process.poll() is None:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
+
+
+SILENCE = 4.0
+"""Seconds after which a sign of life is given."""
+
+
+@contextmanager
+def speaking(
+    say: Callable[[str], None], doing: Callable[[], str], silence: float | None = None
+) -> Iterator[Callable[[str], None]]:
+    """Say what is being done and for how long, whenever nothing was said for a while.
+
+    Parameters
+    ----------
+    say
+        Told lines of text; from another thread, too.
+    doing
+        Says in a few words what is being done.
+    silence
+        Seconds; default: `SILENCE`.
+
+    Yields
+    ------
+    callable
+        To be used instead of `say` meanwhile.
+    """
+    longest = SILENCE if silence is None else silence
+    start = last = time.monotonic()
+    done = threading.Event()
+
+    def told(text: str) -> None:
+        nonlocal last
+        last = time.monotonic()
+        say(text)
+
+    def beat() -> None:
+        while not done.wait(max(last + longest - time.monotonic(), 0.01)):
+            now = time.monotonic()
+            if now - last >= longest:
+                told(f"{doing()}, {now - start:.0f} s so far")
+
+    thread = threading.Thread(target=beat, daemon=True)
+    thread.start()
+    try:
+        yield told
+    finally:
+        done.set()
+        thread.join()
+
+
+def filled(
+    make: Callable[[Callable[[str], None]], None],
+    what: str,
+    prefix: Path,
+    lock: Path,
+    say: Callable[[str], None],
+) -> Callable[[], None]:
+    """Give a making of a virtual environment that says how it fills, as `speaking` does.
+
+    A lock holds the packages of every platform, so that not all of them need come.
+    """
+
+    def telling() -> None:
+        with speaking(say, doing) as told:
+            make(told)
+
+    locked = re.findall(r"^[A-Za-z0-9]\S*==", lock.read_text("utf-8", "replace"), re.MULTILINE)
+
+    def doing() -> str:
+        count = sum(1 for _ in prefix.glob("lib/python*/site-packages/*.dist-info"))
+        return f"{what}: {count} of up to {len(set(locked))} packages are in"
+
+    return telling

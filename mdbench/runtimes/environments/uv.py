@@ -8,19 +8,21 @@ library only.
 from __future__ import annotations
 
 import fcntl
+import hashlib
+import json
 import os
 import re
 import shutil
+import stat
 import subprocess
 import tempfile
 import time
 from collections import deque
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mdbench.errors import UnavailableError
-from mdbench.runtimes.environments import manifest
 from mdbench.runtimes.environments.pip_settings import redact
 from mdbench.runtimes.environments.subprocesses import check_stopped, running
 
@@ -29,17 +31,22 @@ if TYPE_CHECKING:
 
     from mdbench.runtimes.environments.pip_settings import UvSettings
 
+
 __all__ = [
     "STAMP",
     "cache_for_uv",
     "claimed",
     "compile_bytecode",
+    "detect_change",
     "discard",
     "make_once",
     "method_environments",
     "run_uv",
+    "seal",
     "split_requirements",
+    "unseal",
 ]
+
 
 _PROJECT = Path(__file__).resolve().parents[3]
 STAMP = ".mdbench-stamp"
@@ -87,7 +94,7 @@ def make_once(
     def usable(say: Callable[[str], None]) -> bool:
         if not _is_whole(prefix, key):
             return False
-        if change := sealed and manifest.change(prefix, but=STAMP):
+        if change := sealed and detect_change(prefix, but=STAMP):
             say(f"{prefix.name} is made anew: {change}")
         return not change
 
@@ -112,7 +119,7 @@ def discard(prefix: Path, on_line: Callable[[str], None]) -> bool:
     with claimed(prefix, on_line):
         _empty(prefix)
         shutil.rmtree(prefix)
-        manifest.forget(prefix)
+        _list_file(prefix).unlink(missing_ok=True)
         _lock_file(prefix).unlink()
     return True
 
@@ -291,7 +298,7 @@ def _make(prefix: Path, key: str, make: Callable[[], None], *, sealed: bool) -> 
     _empty(prefix)
     make()
     if sealed:
-        manifest.seal(prefix, but=STAMP)
+        seal(prefix, but=STAMP)
     stamp.write_text(key, encoding="utf-8")
 
 
@@ -328,7 +335,7 @@ def _lock_file(prefix: Path) -> Path:
 
 def _empty(prefix: Path) -> None:
     """Remove all but the stamp, so that a removal that is cut short can be taken up again."""
-    manifest.unseal(prefix)
+    unseal(prefix)
     for path in prefix.iterdir():
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
@@ -338,3 +345,99 @@ def _empty(prefix: Path) -> None:
 
 def _ignore(_line: str) -> None:
     pass
+
+
+def seal(prefix: Path, *, but: str) -> None:
+    """Take the right to write from all in an environment, and list it.
+
+    Parameters
+    ----------
+    prefix
+        The environment.
+    but
+        The name of a file at its top that is none of it.
+    """
+    for entry in _entries(prefix, but, folders=True):
+        if not entry.is_symlink():
+            mode = entry.stat().st_mode
+            os.chmod(entry.path, stat.S_IMODE(mode) & ~0o222)  # noqa: PTH101 - of a DirEntry
+    found = {_name(entry, prefix): [*_look(entry), _hash(entry)] for entry in _entries(prefix, but)}
+    _write(prefix, found)
+
+
+def detect_change(prefix: Path, *, but: str) -> str:
+    """Say how an environment differs from what was made; empty if it does not."""
+    try:
+        listed: dict[str, list[Any]] = json.loads(_list_file(prefix).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return "there is no list of what was made"
+    touched = False
+    missing = set(listed)
+    for entry in _entries(prefix, but):
+        name = _name(entry, prefix)
+        if name not in listed:
+            return f"{name} was added"
+        missing.discard(name)
+        *known, content = listed[name]
+        now = _look(entry)
+        if now != known:
+            if _hash(entry) != content:
+                return f"{name} was changed"
+            touched = True
+            listed[name] = [*now, content]
+    if missing:
+        return f"{min(missing)} is missing"
+    if touched:
+        with suppress(OSError):
+            _write(prefix, listed)
+    return ""
+
+
+def unseal(prefix: Path) -> None:
+    """Let its owner write the folders of an environment again, so that it can be removed."""
+    for folder, _, _ in os.walk(prefix):
+        with suppress(OSError):
+            os.chmod(folder, os.stat(folder).st_mode | 0o700)  # noqa: PTH101, PTH116
+
+
+def _list_file(prefix: Path) -> Path:
+    return prefix.with_name(f"{prefix.name}.files")
+
+
+def _write(prefix: Path, found: dict[str, list[Any]]) -> None:
+    new = _list_file(prefix).with_suffix(f".{os.getpid()}")
+    new.write_text(json.dumps(found), encoding="utf-8")
+    new.replace(_list_file(prefix))
+
+
+def _entries(prefix: Path, but: str, *, folders: bool = False) -> Iterator[os.DirEntry[str]]:
+    pending = [str(prefix)]
+    while pending:
+        with os.scandir(pending.pop()) as entries:
+            for entry in entries:
+                if entry.name == but and os.path.dirname(entry.path) == str(prefix):  # noqa: PTH120
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append(entry.path)
+                    if folders:
+                        yield entry
+                else:
+                    yield entry
+
+
+def _name(entry: os.DirEntry[str], prefix: Path) -> str:
+    return os.path.relpath(entry.path, prefix).encode("utf-8", "replace").decode()
+
+
+def _look(entry: os.DirEntry[str]) -> list[int]:
+    status = entry.stat(follow_symlinks=False)
+    return [status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
+
+
+def _hash(entry: os.DirEntry[str]) -> str:
+    if entry.is_symlink():
+        return f"-> {os.readlink(entry.path)}"  # noqa: PTH115
+    if not entry.is_file(follow_symlinks=False):
+        return "no file"
+    with Path(entry.path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

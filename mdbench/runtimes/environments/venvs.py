@@ -24,6 +24,7 @@ from mdbench.errors import MethodError, UnavailableError
 from mdbench.runtimes import bubblewrap
 from mdbench.runtimes.cgroups import make_group
 from mdbench.runtimes.environments.pip_settings import read_pip_settings, redact, uv_settings
+from mdbench.runtimes.environments.subprocesses import filled
 from mdbench.runtimes.environments.uv import (
     compile_bytecode,
     make_once,
@@ -31,7 +32,6 @@ from mdbench.runtimes.environments.uv import (
     run_uv,
     split_requirements,
 )
-from mdbench.runtimes.heartbeat import filled
 from mdbench.runtimes.job_folder import Scratch, remove_tree
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from packaging.tags import sys_tags
 
 from mdbench import methods
 from mdbench.errors import MethodError, UnavailableError
-from mdbench.runtimes.environments import base_images, docker_cli, wheels
+from mdbench.runtimes.environments import base_images, docker_cli
 from mdbench.runtimes.environments.images import Base, Images, MethodImage
 
 if TYPE_CHECKING:
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.engine
 
 SECRET = "hunter2hunter2"
-X86 = wheels.Target(
+X86 = base_images.Target(
     python="3.11.2",
     implementation="cp",
     abi="cp311",
     platforms=("manylinux_2_36_x86_64", "manylinux_2_17_x86_64", "linux_x86_64"),
     markers={"python_full_version": "3.11.2", "python_version": "3.11", "sys_platform": "linux"},
 )
-ARM = wheels.Target(
+ARM = base_images.Target(
     python="3.9.1",
     implementation="cp",
     abi="cp39",
@@ -104,18 +104,18 @@ colorama==0.4 ; sys_platform == 'win32' \\
 Scipy[fast]==1.2 \\
     --hash=sha256:41
 """
-    assert wheels.wanted(lock, X86) == (
+    assert base_images.wanted(lock, X86) == (
         "Scipy[fast]==1.2 --hash=sha256:41\nnumpy==2.4.0 --hash=sha256:21\n"
     )
-    assert wheels.wanted(lock, ARM) == (
+    assert base_images.wanted(lock, ARM) == (
         "Scipy[fast]==1.2 --hash=sha256:41\nnumpy==2.0.2 --hash=sha256:11 --hash=sha256:12\n"
     )
-    assert wheels.pins(wheels.wanted(lock, X86)) == {"numpy": "2.4.0", "scipy": "1.2"}
+    assert base_images.pins(base_images.wanted(lock, X86)) == {"numpy": "2.4.0", "scipy": "1.2"}
 
 
 def test_a_line_that_is_no_requirement_is_named() -> None:
     with pytest.raises(MethodError, match="'numpy=2' in a lock is no requirement"):
-        wheels.wanted("numpy=2 --hash=sha256:12\n", X86)
+        base_images.wanted("numpy=2 --hash=sha256:12\n", X86)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_a_line_that_is_no_requirement_is_named() -> None:
     ],
 )
 def test_wheels_are_the_containers_not_ours(
-    shelf: Path, tmp_path: Path, target: wheels.Target, tag: str
+    shelf: Path, tmp_path: Path, target: base_images.Target, tag: str
 ) -> None:
     tags = {
         "cp39-cp39-manylinux_2_17_aarch64",
@@ -144,7 +144,7 @@ def test_wheels_are_the_containers_not_ours(
     )
     here = {str(each) for each in sys_tags()}
     assert target is X86 or tag not in here
-    wheels.download("m", lock, tmp_path / "got", target, print)
+    base_images.download("m", lock, tmp_path / "got", target, print)
     assert [path.name for path in (tmp_path / "got").iterdir()] == [f"numpy-9.9-{tag}.whl"]
 
 
@@ -155,7 +155,7 @@ def test_a_package_without_a_wheel_is_named_and_no_password_is_shown(
     lock = tmp_path / "lock"
     lock.write_text(f"numpy==9.9 --hash=sha256:{digest}\n", encoding="utf-8")
     with pytest.raises(UnavailableError, match=r"(?s)Python 3.11.2 on manylinux.*numpy==9.9") as e:
-        wheels.download("m", lock, tmp_path / "got", X86, print)
+        base_images.download("m", lock, tmp_path / "got", X86, print)
     assert SECRET not in str(e.value)
 
 

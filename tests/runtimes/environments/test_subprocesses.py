@@ -16,14 +16,12 @@ from house import ROOT, add_method, is_running, wait_until, workspace
 
 from mdbench import methods
 from mdbench.errors import UnavailableError
-from mdbench.runtimes.environments import base_images, wheels
-from mdbench.runtimes.environments.base_images import Base
+from mdbench.runtimes.environments import base_images
+from mdbench.runtimes.environments.base_images import Base, Target
 from mdbench.runtimes.environments.docker_cli import docker, follow
 from mdbench.runtimes.environments.images import Images
-from mdbench.runtimes.environments.subprocesses import Programs, running
+from mdbench.runtimes.environments.subprocesses import Programs, filled, running, speaking
 from mdbench.runtimes.environments.uv import claimed
-from mdbench.runtimes.environments.wheels import Target
-from mdbench.runtimes.heartbeat import filled, speaking
 from mdbench.runtimes.job_folder import PREFIX
 
 if TYPE_CHECKING:
@@ -142,7 +140,7 @@ def test_an_image_build_that_is_stopped_leaves_nothing(
     target = Target("3.11.2", "cp", "cp311", ("manylinux_2_17_x86_64",), {})
     found = Base("base", "sha256:1", "3", target, ("sha256:2",))
     monkeypatch.setattr(base_images, "find", lambda *_: found)
-    monkeypatch.setattr(wheels, "download", lambda *_: None)
+    monkeypatch.setattr(base_images, "download", lambda *_: None)
     programs, said = Programs(), list[str]()
     images = Images(tmp_path / "home", said.append)
     method = methods.find("zero", place.algorithms)
@@ -221,7 +219,7 @@ def test_a_sign_of_life_is_given_while_nothing_is_said() -> None:
 
 
 def test_an_environment_says_how_it_fills(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mdbench.runtimes.heartbeat.SILENCE", 0.05)
+    monkeypatch.setattr("mdbench.runtimes.environments.subprocesses.SILENCE", 0.05)
     lock = tmp_path / "a.lock"
     lock.write_text(
         "a==1 \\\n    --hash=sha256:1\n    # via b\nb==2 ; x \\\n    --hash=sha256:2\nc==3\n",
@@ -244,8 +242,8 @@ import signal, sys, time
 from pathlib import Path
 sys.path.insert(0, {scripts!r})
 import bootstrap
-from mdbench.runtimes import heartbeat
-heartbeat.SILENCE = 0.05
+from mdbench.runtimes.environments import subprocesses
+subprocesses.SILENCE = 0.05
 bootstrap.ROOT = Path({root!r})
 
 def install_uv(prefix, base, lock):

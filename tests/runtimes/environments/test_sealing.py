@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mdbench.runtimes.environments import manifest
+from mdbench.runtimes.environments import uv
 from mdbench.runtimes.environments.uv import STAMP, make_once
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def make(prefix: Path) -> list[str]:
 
 
 def test_what_was_made_is_found_again(made: Path) -> None:
-    assert manifest.change(made, but=STAMP) == ""
+    assert uv.detect_change(made, but=STAMP) == ""
     assert make(made) == []
     assert not (made / "lib" / "site-packages" / "numpy.py").stat().st_mode & 0o222
     assert not (made / "lib" / "site-packages").stat().st_mode & 0o222
@@ -46,7 +46,7 @@ def test_what_was_made_is_found_again(made: Path) -> None:
 def test_what_was_only_touched_is_no_change(made: Path) -> None:
     os.utime(made / "lib" / "site-packages" / "numpy.py")
     before = made.with_name("environment.files").read_bytes()
-    assert manifest.change(made, but=STAMP) == ""
+    assert uv.detect_change(made, but=STAMP) == ""
     assert made.with_name("environment.files").read_bytes() != before
     assert make(made) == []
 
@@ -87,7 +87,7 @@ def test_what_was_changed_is_made_anew(made: Path, deed: object, words: str) -> 
     site.chmod(0o755)
     assert callable(deed)
     deed(site)
-    assert words in manifest.change(made, but=STAMP)
+    assert words in uv.detect_change(made, but=STAMP)
     (said,) = make(made)
     assert words in said
     assert sorted(path.name for path in site.iterdir()) == ["numpy.py", "other.py"]

@@ -18,7 +18,7 @@ from mdbench.datatypes.equations import system_files as reading
 from mdbench.datatypes.ode import systems as ode
 from mdbench.datatypes.ode.integrator import compiled
 from mdbench.runs.arrays import read_predictions
-from mdbench.runtimes.environments import wheels
+from mdbench.runtimes.environments import base_images
 from mdbench.runtimes.environments.pip_settings import _literal
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def test_many_threads_read_at_once(tmp_path: Path) -> None:
         lambda: reading.without("2 * (u_x + u_z) - u_z * v + v", ["u_z"]),
         lambda: ode._compile(["u0 * u1", "-u1"], ("u0", "u1"), np),
         lambda: compiled(["-u0 * u1", "u0**2"]),
-        lambda: wheels._parse(marked),
+        lambda: base_images._parse(marked),
         lambda: _literal("'https://example.org/simple'"),
     ]
     errors: list[BaseException] = []

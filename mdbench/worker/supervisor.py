@@ -17,8 +17,8 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from .emptying import FOLDER, remove, within
-from .enclosing import STATUS, Enclosure
+from .safe_rmtree import FOLDER, remove, within
+from .sandbox import STATUS, Enclosure
 
 if TYPE_CHECKING:
     from collections.abc import Callable
