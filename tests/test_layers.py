@@ -18,7 +18,7 @@ PACKAGE = ROOT / "mdbench"
 TEMPLATE = PACKAGE / "authoring" / "template"
 
 FLOORS = (
-    {"errors", "one_reader", "protocols", "worker"},
+    {"errors", "protocols", "worker"},
     {"children", "workspace"},
     {"metrics", "data", "expressions"},
     {"drawing", "settings"},
