@@ -28,8 +28,7 @@ from mdbench.records import Record, latest_by_case, read_folder
 from mdbench.reports import markdown
 from mdbench.reports.combine import flatten, read_rows, write_table
 from mdbench.reports.entries import marked
-from mdbench.reports.figures import critical_difference, figures
-from mdbench.reports.heat import heat_map
+from mdbench.reports.figures import critical_difference, figures, heat_map
 from mdbench.reports.published import read_published, read_published_sets
 from mdbench.runs.catalog import Inventory
 from mdbench.workspace import Workspace
@@ -121,7 +120,7 @@ class Reference:
 
     def leaderboard(self) -> str:
         """Who is how good."""
-        return markdown.leaderboard_table(self.board)
+        return markdown.leaderboard_markdown(self.board)
 
     def published(self) -> str:
         """How many systems are identified, here and in the paper."""

@@ -20,18 +20,16 @@ from mdbench.drawing.numbers import counted, noise_name, scientific
 from mdbench.errors import MdbenchError, MethodError, UsageError
 from mdbench.records import Record, read_folder, read_latest
 from mdbench.reports.bundle import opened, write_bundle
-from mdbench.reports.categories import Category, by_category
-from mdbench.reports.circumstances import as_given
-from mdbench.reports.columns import written
 from mdbench.reports.combine import flatten, write_table
 from mdbench.reports.diff import changes
 from mdbench.reports.language_models import asked, read_probes
 from mdbench.reports.latex import latex_tables
-from mdbench.reports.leaderboard import Board, Kind
+from mdbench.reports.leaderboard import Board, Category, Kind, by_category
 from mdbench.reports.leaderboard import boards as boards_of
 from mdbench.reports.markdown import markdown_tables
 from mdbench.reports.published import read_published
-from mdbench.reports.results import studies
+from mdbench.reports.results import as_given, studies
+from mdbench.reports.tables import written
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -140,7 +138,7 @@ def _finite(value: Any) -> Any:
 def html_of(results: Sequence[Record], *, title: str, probes: Sequence[Probes] = ()) -> str:
     """Make the page of results."""
     from mdbench.reports.html import page
-    from mdbench.reports.pictures import Pictures
+    from mdbench.reports.systems import Pictures
 
     workspace = _workspace()
     return page(

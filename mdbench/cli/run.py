@@ -27,8 +27,8 @@ from mdbench.cli.options import Exit
 from mdbench.drawing.numbers import counted
 from mdbench.errors import UsageError
 from mdbench.records import ANSWERED, Measured, Record, Status
-from mdbench.reports.columns import ALARM, beaten, written
-from mdbench.reports.table import answers, failures, run_table, summary
+from mdbench.reports.run_tables import answers, failures, run_table, summary
+from mdbench.reports.tables import ALARM, beaten, written
 from mdbench.runs.due import explain
 from mdbench.runs.execute import execute, notifying
 from mdbench.runs.forecast import COVERAGE, Expected, forecast

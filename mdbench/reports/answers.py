@@ -11,8 +11,8 @@ from mdbench.expressions.languages import (
     sympy_symbols,
     written_as,
 )
-from mdbench.reports.columns import beaten, written
 from mdbench.reports.entries import best_first, best_mark
+from mdbench.reports.tables import beaten, written
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence

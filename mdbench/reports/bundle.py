@@ -24,10 +24,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mdbench import __version__
 from mdbench.data.cache import write_whole
+from mdbench.drawing.numbers import counted
 from mdbench.errors import RecordsError, UsageError
 from mdbench.methods import files_of
 from mdbench.records import latest_by_case, parse_records, read_content, results_files
-from mdbench.reports.citation import citation
 from mdbench.reports.language_models import FOLDER as PROBES_FOLDER
 from mdbench.reports.results import studies
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from mdbench.methods import Method
     from mdbench.records import Record
 
-__all__ = ["Bundle", "is_bundle", "opened", "write_bundle"]
+__all__ = ["Bundle", "citation", "is_bundle", "opened", "write_bundle"]
 
 FORMAT: Final = 1
 """The number of the format that is written and read."""
@@ -413,3 +413,50 @@ def _stays_inside(name: str) -> bool:
         and ".." not in pure.parts
         and ":" not in pure.parts[0]
     )
+
+
+def citation(told: Mapping[str, Any], authors: Sequence[str]) -> str:
+    """Write what a bundle tells of itself in the Citation File Format.
+
+    Parameters
+    ----------
+    told
+        The bundle's ``title``, ``mdbench``, ``last``, ``methods``, ``data_types``, ``results``.
+    authors
+        ``Family, Given`` for a person, any other text for a group; none for those of mdbench.
+
+    Raises
+    ------
+    UsageError
+        If an author's name is empty.
+    """
+    lines = [
+        "cff-version: 1.2.0",
+        "message: If you use these results, please cite them and the methods behind them.",
+        "type: dataset",
+        f"title: {_text(told['title'])}",
+        "authors:",
+        *(line for author in authors or ["The users of mdbench"] for line in _author(author)),
+        f"version: {_text(told['mdbench'])}",
+    ]
+    if told["last"]:
+        lines.append(f"date-released: {told['last']}")
+    what = f"{counted(told['results'], 'result')} on {', '.join(told['data_types'])}"
+    lines.append(f"abstract: {_text(what + ' of ' + ', '.join(told['methods']))}")
+    lines += ["keywords:", *(f"  - {each}" for each in ("equation discovery", "benchmark"))]
+    return "\n".join(lines) + "\n"
+
+
+def _author(author: str) -> list[str]:
+    family, comma, given = (part.strip() for part in author.partition(","))
+    if not family or (comma and not given):
+        raise UsageError(
+            f"--author {author!r} is no name.", "A person is 'Family, Given'; a group any text."
+        )
+    if not comma:
+        return [f"  - name: {_text(family)}"]
+    return [f"  - family-names: {_text(family)}", f"    given-names: {_text(given)}"]
+
+
+def _text(value: str) -> str:
+    return json.dumps(value, ensure_ascii=False)  # a double-quoted scalar of YAML, too

@@ -14,21 +14,8 @@ from mdbench.drawing.numbers import cleanest_first, fixed, noise_name, percent, 
 from mdbench.drawing.svg import COLOURS, marker
 from mdbench.records import ANSWERED, RERUN_ALWAYS, Status
 from mdbench.reports import figures, leaderboard
-from mdbench.reports.categories import heading
-from mdbench.reports.circumstances import circumstances
-from mdbench.reports.columns import (
-    CUT_EXPLAINED,
-    Cell,
-    cells,
-    columns,
-    cut_off,
-    pooled,
-    undecided,
-    warning,
-    written,
-)
 from mdbench.reports.entries import marked
-from mdbench.reports.heat import heat_map
+from mdbench.reports.figures import heat_map
 from mdbench.reports.language_models import (
     ASKING_HEADS,
     PROBE_HEADS,
@@ -37,8 +24,20 @@ from mdbench.reports.language_models import (
     curves,
     probe_rows,
 )
-from mdbench.reports.results import measurements, report_order
+from mdbench.reports.leaderboard import heading
+from mdbench.reports.results import circumstances, measurements, report_order
 from mdbench.reports.systems import Scope, system_section
+from mdbench.reports.tables import (
+    CUT_EXPLAINED,
+    Cell,
+    cut_off,
+    leaderboard_table,
+    pooled,
+    undecided,
+    warning,
+    without_columns,
+    written,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -47,10 +46,9 @@ if TYPE_CHECKING:
     from mdbench.language_models.contamination import Probes
     from mdbench.metrics.spec import MetricSpec
     from mdbench.records import Record
-    from mdbench.reports.categories import Category
     from mdbench.reports.entries import Case, Entry
-    from mdbench.reports.leaderboard import Board
-    from mdbench.reports.pictures import Draw
+    from mdbench.reports.leaderboard import Board, Category
+    from mdbench.reports.systems import Draw
 
 __all__ = ["page"]
 
@@ -217,13 +215,13 @@ def _section(
         (scope.noise.index(snr_db), board.noise_name(snr_db), Markup(heat_map(board, snr_db)))  # noqa: S704 - our own SVG
         for snr_db in board.noise_levels
     ]
-    shown = columns(board)
+    table = leaderboard_table(board)
     cd = figures.critical_difference(board, numbers)
     return {
         "name": data_type,
         "board": board,
-        "columns": shown,
-        "rows": [cells(board, row, shown) for row in board.rows],
+        "columns": table.columns,
+        "rows": table.rows,
         "undecided": undecided(board),
         "cut_off": cut_off(board.rows),
         "pooled": pooled(board),
@@ -249,14 +247,14 @@ def _parts(results: Sequence[Record], categories: Sequence[Category]) -> list[di
         return [{"title": "", "systems": {one.system for one in results}}]
     found = []
     for each in categories:
-        shown = [column for column in columns(each.board) if not column.more]
+        table = without_columns(leaderboard_table(each.board), lambda column, _: column.more)
         names = {one.system for one in results if one.dataset in each.datasets}
         found.append(
             {
                 "title": heading(each.name),
                 "systems": names,
-                "columns": shown,
-                "rows": [cells(each.board, row, shown) for row in each.board.rows],
+                "columns": table.columns,
+                "rows": table.rows,
             }
         )
     return found
@@ -332,7 +330,7 @@ def _columns(
             }
             for spec in board.known
         ],
-        "columns": [specs[c.key] if c.spec else c.key for c in columns(board)],
+        "columns": [specs[c.key] if c.spec else c.key for c in leaderboard_table(board).columns],
     }
 
 

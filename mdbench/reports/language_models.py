@@ -12,8 +12,8 @@ from mdbench.drawing.numbers import percent
 from mdbench.drawing.svg import Axis, Plot
 from mdbench.errors import RecordsError
 from mdbench.language_models.contamination import PROBES, Probes
-from mdbench.reports.columns import written
 from mdbench.reports.figures import Figure
+from mdbench.reports.tables import written
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -8,9 +8,20 @@ import unicodedata
 from typing import TYPE_CHECKING
 
 from mdbench.drawing.numbers import ENDLESS, NOTHING, fixed, noise_name
-from mdbench.reports.columns import UNDECIDED, cell, interval, of_place, pooled, undecided, written
 from mdbench.reports.entries import marked
-from mdbench.reports.heat import FAILED, middle, sign_of
+from mdbench.reports.figures import FAILED, middle, sign_of
+from mdbench.reports.tables import (
+    UNDECIDED,
+    Cell,
+    Column,
+    Table,
+    cell,
+    interval,
+    of_place,
+    pooled,
+    undecided,
+    written,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -102,16 +113,6 @@ def _leaderboard(data_type: str, board: Board) -> str:
     says += "with its bootstrap interval"
     says += "".join(f"; {spec.title}: {spec.explanation}" for spec in others)
     says = f"{escape_latex(f'{data_type}: {says}. {undecided(board)} {pooled(board)}'.strip())}"
-    lines = [
-        r"\begin{table}",
-        r"\centering",
-        rf"\caption{{{says}}}",
-        rf"\label{{{_label(data_type)}}}",
-        rf"\begin{{tabular}}{{l{'r' * (len(head) - 1)}}}",
-        r"\toprule",
-        " & ".join(head) + r" \\",
-        r"\midrule",
-    ]
     table: list[list[str]] = []
     for row in board.rows:
         texts = [cell(primary, row.values[primary.name], primary=True).text]
@@ -136,8 +137,51 @@ def _leaderboard(data_type: str, board: Board) -> str:
             for row, line in zip(board.rows, table, strict=True):
                 if not row.reference and line[place] in looks:
                     line[place] = _bold(line[place])
-    lines += [" & ".join(line) + r" \\" for line in table]
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}"])
+    rows = [[*map(Cell, line)] for line in table]
+    return _tabular(Table([*map(Column, head)], rows, caption=says), _label(data_type))
+
+
+def _tabular(table: Table, label: str) -> str:
+    """Return a table whose texts are LaTeX as one that floats."""
+    head, *rows = _rows(table)
+    return "\n".join(
+        [
+            r"\begin{table}",
+            r"\centering",
+            rf"\caption{{{table.caption}}}",
+            rf"\label{{{label}}}",
+            rf"\begin{{tabular}}{{l{'r' * (len(table.columns) - 1)}}}",
+            r"\toprule",
+            head,
+            r"\midrule",
+            *rows,
+            r"\bottomrule",
+            r"\end{tabular}",
+            r"\end{table}",
+        ]
+    )
+
+
+def _longtable(table: Table, label: str) -> str:
+    """Return a table whose texts are LaTeX as one that may take several pages."""
+    head, *rows = _rows(table)
+    return "\n".join(
+        [
+            rf"\begin{{longtable}}{{l{'c' * (len(table.columns) - 1)}}}",
+            rf"\caption{{{table.caption}}}\label{{{label}}}\\",
+            rf"\toprule {head} \midrule \endfirsthead",  # the caption is on the first page only
+            rf"\toprule {head} \midrule \endhead",
+            r"\bottomrule \endfoot",
+            *rows,
+            r"\end{longtable}",
+        ]
+    )
+
+
+def _rows(table: Table) -> list[str]:
+    lines = [[column.title for column in table.columns]]
+    lines += [[cell.text for cell in row] for row in table.rows]
+    return [" & ".join(line) + r" \\" for line in lines]
 
 
 def _compared(board: Board, others: Sequence[MetricSpec]) -> dict[int, list[float | None]]:
@@ -164,7 +208,6 @@ def _label(*parts: str) -> str:
 def _systems(data_type: str, snr_db: float | None, board: Board) -> str:
     grid = board.grid(snr_db)
     methods = grid.methods
-    head = " & ".join(["system", *map(escape_latex, methods)]) + r" \\"
     first, *others = [f"{spec.title} ({spec.mark})" for spec in marked(board.known)] or [""]
     says = f"{first}, otherwise " if first else ""
     says += "the power of ten of " if board.primary.scale == "log" else ""
@@ -174,18 +217,13 @@ def _systems(data_type: str, snr_db: float | None, board: Board) -> str:
     says += f"; underlined: {', '.join(others)}" if others else ""
     bold = "bold: the best score" + (" where nobody has the mark" if first else "")
     says = escape_latex(f"{data_type}, {noise_name(snr_db)}: {says}; {NOTHING}: no answer; {bold}.")
-    lines = [
-        rf"\begin{{longtable}}{{l{'c' * len(methods)}}}",
-        rf"\caption{{{says}}}\label{{{_label(data_type, noise_name(snr_db))}}}\\",
-        rf"\toprule {head} \midrule \endfirsthead",  # the caption stands on the first page only
-        rf"\toprule {head} \midrule \endhead",
-        r"\bottomrule \endfoot",
-    ]
+    rows = []
     for system in grid.systems:
         best = _best(board, grid, system)
         row = [_cell(board, grid.cell(system, method), bold=method in best) for method in methods]
-        lines.append(" & ".join([escape_latex(system), *row]) + r" \\")
-    return "\n".join([*lines, r"\end{longtable}"])
+        rows.append([*map(Cell, [escape_latex(system), *row])])
+    columns = [*map(Column, ["system", *map(escape_latex, methods)])]
+    return _longtable(Table(columns, rows, caption=says), _label(data_type, noise_name(snr_db)))
 
 
 def _best(board: Board, grid: Grid, system: str) -> list[str]:

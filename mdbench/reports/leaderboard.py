@@ -32,17 +32,21 @@ if TYPE_CHECKING:
     from mdbench.reports.entries import Case, Entry
     from mdbench.reports.statistics import Friedman, Wilcoxon
 
+
 __all__ = [
     "BASELINE",
     "RESAMPLES",
     "Aggregated",
     "Board",
+    "Category",
     "Kind",
     "Pair",
     "Row",
     "aggregate",
     "board",
     "boards",
+    "by_category",
+    "heading",
 ]
 
 BASELINE = "baseline"
@@ -482,3 +486,60 @@ def _place(row: Row, primary: MetricSpec) -> tuple[bool, float, bool, float, str
     loss = math.inf if value is None else primary.loss(value)
     rank = math.inf if row.rank is None else row.rank
     return row.rank is None, rank, row.reference, loss, row.method
+
+
+@dataclass(frozen=True)
+class Category:
+    """The comparison of the methods on the systems of one category alone.
+
+    Attributes
+    ----------
+    datasets
+        Those that there are results of.
+    """
+
+    name: str
+    datasets: frozenset[str]
+    board: Board
+
+
+def by_category(
+    results: Sequence[Record], groups: Mapping[str, Sequence[str]]
+) -> dict[str, list[Record]]:
+    """Sort results of a data type by category, in the order of its groups; none where all are one.
+
+    Parameters
+    ----------
+    groups
+        The datasets of each group; they may overlap.  What stands behind a dataset's name, such as
+        ``+noise=0.01``, belongs to it.
+
+    Examples
+    --------
+    >>> by_category([], {"easy": ["a"]})
+    {}
+    """
+    smallest: dict[str, str] = {}
+    for group in sorted(groups, key=lambda name: -len(groups[name])):
+        smallest |= dict.fromkeys(groups[group], group)
+    found: dict[str, list[Record]] = defaultdict(list)
+    for one in results:
+        known = smallest.get(one.dataset) or smallest.get(one.dataset.partition("+")[0])
+        if known is None:
+            return {}  # data of the user's own
+        found[known].append(one)
+    if len(found) < 2:  # noqa: PLR2004 - nothing to tell apart
+        return {}
+    return {group: found[group] for group in groups if group in found}
+
+
+def heading(name: str) -> str:
+    """Write a group's name as a heading.
+
+    Examples
+    --------
+    >>> heading("radially-decaying-surfaces")
+    'Radially decaying surfaces'
+    """
+    words = name.replace("-", " ")
+    return words[:1].upper() + words[1:]

@@ -9,9 +9,17 @@ from typing import TYPE_CHECKING
 
 from mdbench.drawing.numbers import NOTHING, duration, fixed, noise_name, rounded
 from mdbench.metrics.floor import is_high
-from mdbench.reports.columns import ALARM, UNDECIDED, cells, columns, pooled, undecided, written
 from mdbench.reports.entries import counted, marked
-from mdbench.reports.heat import FAILED, middle, sign_of
+from mdbench.reports.figures import FAILED, middle, sign_of
+from mdbench.reports.tables import (
+    ALARM,
+    UNDECIDED,
+    leaderboard_table,
+    text_table,
+    to_markdown,
+    without_columns,
+    written,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -25,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = [
     "cost_table",
     "found_table",
-    "leaderboard_table",
+    "leaderboard_markdown",
     "markdown_tables",
     "of_protocol",
     "published_table",
@@ -47,7 +55,7 @@ def markdown_tables(boards: Mapping[str, Board], published: Published | None = N
     """
     parts = []
     for data_type, board in boards.items():
-        parts += [f"## {data_type}", leaderboard_table(board)]
+        parts += [f"## {data_type}", leaderboard_markdown(board)]
         protocols = sorted({one.case.protocol for one in board.entries})
         for protocol in protocols:
             of = f", `--protocol {protocol}`" if len(protocols) > 1 else ""
@@ -66,17 +74,14 @@ def of_protocol(board: Board, protocol: str) -> Board:
     return replace(board, entries=entries)
 
 
-def leaderboard_table(board: Board) -> str:
-    """Write the leaderboard: the columns of the page that say something."""
-    named = [column for column in columns(board) if column.key != "family"]
-    lines = [[cell.text for cell in cells(board, row, named)] for row in board.rows]
-    shown = [n for n in range(len(named)) if any(line[n] != NOTHING for line in lines)]
-    left = {column.title for column in named if column.wrapped and column.spec is None}
-    left |= {column.title for column in named if column.spec and column.spec.kind == "label"}
-    head = [named[n].title for n in shown]
-    table = _table(head, [[line[n] for n in shown] for line in lines], left={"method", *left})
-    unknown = f"{undecided(board)} {pooled(board)}".strip()
-    return f"{table}\n\n{unknown}" if unknown else table
+def leaderboard_markdown(board: Board) -> str:
+    """Return the leaderboard: the columns of the page that say something."""
+    table = without_columns(
+        leaderboard_table(board),
+        lambda column, cells: column.key == "family" or all(c.text == NOTHING for c in cells),
+    )
+    text = to_markdown(table)
+    return f"{text}\n\n{table.caption}" if table.caption else text
 
 
 def systems_table(
@@ -119,7 +124,7 @@ def systems_table(
                 mark = published.of(data_type, system, method)
                 line.append("" if mark is None else str(mark))
         lines.append(line)
-    return _table(head, lines, left={"system"})
+    return to_markdown(text_table(head, lines, {"system"}))
 
 
 def found_table(board: Board) -> str:
@@ -140,7 +145,7 @@ def found_table(board: Board) -> str:
             line.append(f"{held} of {len(found[0])}" if found and found[0] else "")
         lines.append(line)
     head = ["method", *map(noise_name, board.noise_levels)]
-    return _table(head, lines, left={"method"}) if flags else ""
+    return to_markdown(text_table(head, lines, {"method"})) if flags else ""
 
 
 def published_table(board: Board, data_type: str, published: Published) -> str:
@@ -168,7 +173,7 @@ def published_table(board: Board, data_type: str, published: Published) -> str:
             lines.append([row.method, *map(str, counts), *names])
     head = ["method", "systems", "here", published.title, "both"]
     head += ["only here", f"only in {published.title}"]
-    return _table(head, lines, left={"method", *head[-2:]}) if lines else ""
+    return to_markdown(text_table(head, lines, {"method", *head[-2:]})) if lines else ""
 
 
 def sets_table(
@@ -217,7 +222,7 @@ def sets_table(
     head = ["method", "set", "problems here"]
     for spec in specs.values():
         head += [f"{spec.title}, {published.title}", "here"]
-    return _table(head, lines, left={"method", "set"})
+    return to_markdown(text_table(head, lines, {"method", "set"}))
 
 
 def variants_table(results: Iterable[Record], specs: Mapping[str, MetricSpec]) -> str:
@@ -235,7 +240,7 @@ def variants_table(results: Iterable[Record], specs: Mapping[str, MetricSpec]) -
         line = [method, asked, str(len(ones))]
         lines.append([*line, *(_mean(ones, spec) for spec in specs.values())])
     head = ["method", "asked for", "problems", *(spec.title for spec in specs.values())]
-    return _table(head, lines, left={"method", "asked for"})
+    return to_markdown(text_table(head, lines, {"method", "asked for"}))
 
 
 def _mean(ones: Iterable[Record], spec: MetricSpec) -> str:
@@ -262,7 +267,7 @@ def cost_table(board: Board) -> str:
             parts += [f"{fixed(max(sizes))} MB"] if sizes else []
             line.append(", ".join(parts))
         lines.append(line)
-    return _table(["system", *grid.methods], lines, left={"system"})
+    return to_markdown(text_table(["system", *grid.methods], lines, {"system"}))
 
 
 def _answer(board: Board, entries: Sequence[Entry]) -> str:
@@ -277,14 +282,3 @@ def _answer(board: Board, entries: Sequence[Entry]) -> str:
     score, size = middle(entries, board.primary), middle(entries, board.weighs)
     shown = UNDECIDED if score is None else written(board.primary, score)
     return f"{shown}{'' if size is None else f' ({fixed(size)})'}{f' {sign}' if sign else ''}"
-
-
-def _table(head: Sequence[str], lines: Iterable[Sequence[str]], *, left: set[str]) -> str:
-    rule = [":--" if name in left else "--:" for name in head]
-    return "\n".join(
-        "| " + " | ".join(map(_one_cell, line)) + " |" for line in [head, rule, *lines]
-    )
-
-
-def _one_cell(text: str) -> str:
-    return " ".join(text.splitlines()).replace("|", "\\|")

@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import compress
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from markupsafe import Markup
 
+from mdbench.data.columns import OwnNames
+from mdbench.datatypes.base import PlotBudget, Plots, PlottedAnswer
 from mdbench.drawing.numbers import NOTHING, counted, noise_name
 from mdbench.drawing.svg import COLOURS
 from mdbench.errors import MdbenchError
+from mdbench.protocols import Protocol
+from mdbench.records import Record
 from mdbench.reports.answers import code, ordered, told
-from mdbench.reports.columns import answer_cell, beaten
-from mdbench.reports.entries import best_mark, entry, marked
+from mdbench.reports.entries import best_first, best_mark, entry, marked
 from mdbench.reports.mathml import left_hand_side, mathml
 from mdbench.reports.results import measurements
+from mdbench.reports.tables import answer_cell, beaten
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
+    from mdbench.datatypes.base import DataType, Source
     from mdbench.metrics.spec import MetricSpec
-    from mdbench.records import Record
-    from mdbench.reports.columns import Cell
-    from mdbench.reports.pictures import Draw
+    from mdbench.reports.tables import Cell
 
-__all__ = ["Scope", "System", "system_section"]
+__all__ = ["Draw", "Pictures", "Scope", "System", "system_section"]
 
 CODED = {"python": "Python", "latex": "LaTeX", "sympy": "SymPy", "julia": "Julia", "c": "C"}
 """The languages that the best answer of a system is given in, and their names."""
@@ -246,3 +251,108 @@ def _equations(targets: Sequence[str], equations: Sequence[str], derivative: str
         right = mathml(text, derivatives=derivative != TOTAL)
         lines.append(f"<div class=eq>{left} = {right}</div>")
     return Markup("".join(lines))  # noqa: S704 - all text in it was escaped
+
+
+Draw: TypeAlias = Callable[[Sequence[Record], Mapping[str, int]], Plots]
+"""Draws a system, given its results and the methods' numbers."""
+
+MOST_DRAWN = 3
+"""Methods in a picture: those with a mark on clean data, then those with good scores."""
+ALL_EVALUATIONS = 600_000
+"""What all simulations of a page may take together, 5 s or so; pictures after that have none.
+
+Unlike a limit in seconds it gives the same page for the same records.
+"""
+
+
+class Pictures:
+    """Draws systems, and makes no arrays that take long.
+
+    Parameters
+    ----------
+    find
+        Gives a data type by its name; None where there is none of the name.
+    """
+
+    def __init__(self, find: Callable[[str], DataType[Any, Any] | None]) -> None:
+        self.find = find
+        self.budget = PlotBudget(ALL_EVALUATIONS)
+        self._kinds: dict[str, DataType[Any, Any] | None] = {}
+        self._sources: dict[tuple[str, str | None], Source[Any] | None] = {}
+
+    def draw(self, results: Sequence[Record], numbers: Mapping[str, int]) -> Plots:
+        """Draw the system that results are of.
+
+        Parameters
+        ----------
+        results
+            All of one system, in the order of reports.
+        numbers
+            The number of each method, which sets its colour.
+        """
+        first = results[0]
+        if first.data_type not in self._kinds:
+            self._kinds[first.data_type] = self.find(first.data_type)
+        kind = self._kinds[first.data_type]
+        if kind is None or not kind.has_plots:
+            return Plots()
+        source = self._source(kind, first.dataset_path)
+        if source is None or first.dataset not in source.names():
+            return Plots()
+        if not source.is_cached(first.dataset, first.options):
+            return Plots(note=_command(kind, first.options))
+        try:
+            dataset = source.load(
+                first.dataset, snr_db=None, seed=0, protocol=Protocol.STRICT, options=first.options
+            )
+            if first.dataset_path and _changed(results, dataset.fingerprint):
+                return Plots(note=f"No picture, as {first.dataset_path} has changed since.")
+            answers = _best(results, kind.metrics, numbers)
+            return kind.plots(dataset, answers, self.budget)
+        except MdbenchError as error:
+            return Plots(note=f"No picture: {error.message}")
+
+    def _source(self, kind: DataType[Any, Any], path: str | None) -> Source[Any] | None:
+        place = kind.name, path
+        if place not in self._sources:
+            self._sources[place] = None
+            with suppress(MdbenchError):  # files that are no longer there
+                self._sources[place] = kind.source(None if path is None else Path(path))
+        return self._sources[place]
+
+
+def _command(kind: DataType[Any, Any], options: Mapping[str, Any]) -> str:
+    words = [f"mdbench data --data-type {kind.name} --out DIR"]
+    for option in kind.options:
+        if option.changes_system and option.key in options:
+            words += [option.name, str(options[option.key])] if option.metavar else [option.name]
+    return (
+        "No picture, as its arrays are not on this machine. Those of all systems are made, in some "
+        f"minutes, by: {' '.join(words)}"
+    )
+
+
+def _best(
+    results: Sequence[Record], specs: Sequence[MetricSpec], numbers: Mapping[str, int]
+) -> list[PlottedAnswer]:
+    """Choose who is drawn, by strict answers on clean data; who is told the truth need not be."""
+    best: dict[str, Record] = {}
+    for one in results:
+        if one.snr_db is None and one.answered and one.protocol == Protocol.STRICT:
+            best.setdefault(one.method, one)
+    told = [one for one in best.values() if one.truth is None or one.equations != one.truth]
+    return [
+        PlottedAnswer(
+            one.method,
+            numbers[one.method],
+            OwnNames(one.names).all_internal(one.equations or ()),
+            one.metrics,
+        )
+        for one in sorted(told, key=best_first(specs))[:MOST_DRAWN]
+    ]
+
+
+def _changed(results: Sequence[Record], fingerprint: str) -> bool:
+    """Tell whether results on clean data are of other arrays."""
+    clean = [one.key_parts.get("dataset") for one in results if one.snr_db is None]
+    return any(known not in {None, fingerprint} for known in clean)

@@ -28,7 +28,7 @@ from mdbench.records import Record
 from mdbench.reports.answers import code
 from mdbench.reports.html import page
 from mdbench.reports.mathml import LONGEST, mathml
-from mdbench.reports.table import DECIMAL, _rounded
+from mdbench.reports.run_tables import DECIMAL, _rounded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

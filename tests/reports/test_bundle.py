@@ -15,8 +15,7 @@ from reporting import data
 from mdbench.errors import RecordsError, UsageError
 from mdbench.methods import find
 from mdbench.records import read_folder
-from mdbench.reports.bundle import is_bundle, opened, write_bundle
-from mdbench.reports.citation import citation
+from mdbench.reports.bundle import citation, is_bundle, opened, write_bundle
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:

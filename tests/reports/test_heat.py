@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from reporting import compare, data, many
 
-from mdbench.reports.heat import _short, cell_of, heat_map
+from mdbench.reports.figures import _short, cell_of, heat_map
 
 
 def text(accuracy: float | None, system: str = "a", **changes: Any) -> dict[str, Any]:

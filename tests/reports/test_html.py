@@ -18,11 +18,11 @@ from mdbench.datatypes.equations.derivatives import smooths
 from mdbench.protocols import Protocol
 from mdbench.records import Record
 from mdbench.reports import leaderboard
-from mdbench.reports.circumstances import as_given
-from mdbench.reports.columns import cells, columns, undecided
 from mdbench.reports.figures import figures
 from mdbench.reports.html import page
 from mdbench.reports.leaderboard import Kind
+from mdbench.reports.results import as_given
+from mdbench.reports.tables import leaderboard_table, undecided
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -46,9 +46,17 @@ TABLE = table("ode")
 
 def expected(kept: list[dict[str, Any]], data_type: str = "ode") -> list[list[list[str]]]:
     """Give the leaderboard's cells, in the columns of the whole page, with their warnings."""
-    shown = columns(compare(EVERYTHING, data_type))
-    found = compare([one for one in kept if one["data_type"] == data_type], data_type)
-    return [[[one.text, one.warning] for one in cells(found, row, shown)] for row in found.rows]
+    shown = [column.key for column in leaderboard_table(compare(EVERYTHING, data_type)).columns]
+    found = [one for one in kept if one["data_type"] == data_type]
+    table = leaderboard_table(compare(found, data_type))
+    place = {column.key: number for number, column in enumerate(table.columns)}
+    return [
+        [
+            [row[place[key]].text, row[place[key]].warning] if key in place else ["–", ""]
+            for key in shown
+        ]
+        for row in table.rows
+    ]
 
 
 EVERYTHING = [*many(), *texts(), *points()]
@@ -206,7 +214,7 @@ def test_the_columns_are_explained() -> None:
     text = html(EVERYTHING)
     for data_type in SPECS:
         explained = text[text.index(f'id="how-{data_type}"') :]
-        for column in columns(compare(EVERYTHING, data_type)):
+        for column in leaderboard_table(compare(EVERYTHING, data_type)).columns:
             assert not column.meaning or f"<b>{column.title}</b>: {column.meaning}" in explained
 
 
@@ -330,7 +338,7 @@ def test_filters_give_the_leaderboard_of_what_they_keep(
 def test_a_click_sorts_and_another_turns_round(opened: Browser) -> None:
     head = f"{TABLE}.tHead.rows[0].cells"
     names = opened.run(f"[...{head}].map(cell => cell.textContent)")
-    assert names == [column.title for column in columns(compare(EVERYTHING))]
+    assert names == [column.title for column in leaderboard_table(compare(EVERYTHING)).columns]
     for name in ("time", "NMSE", "method", "R² test"):
         column = names.index(name)
         values = f"[...{TABLE}.tBodies[0].rows].map(r => r.cells[{column}].dataset.v)"

@@ -9,7 +9,7 @@ from mdbench.cli import main
 from mdbench.reports.markdown import (
     cost_table,
     found_table,
-    leaderboard_table,
+    leaderboard_markdown,
     markdown_tables,
     published_table,
     systems_table,
@@ -106,7 +106,7 @@ def test_marks_are_counted_by_noise_with_failures() -> None:
 def test_columns_that_say_nothing_are_left_out() -> None:
     scores = {"accuracy": 0.125, "verbosity": "wordy", "likelihood": None}
     made = compare([data("afp", "force", data_type="texts", scores=scores)], "texts")
-    head, _, line, _, note = leaderboard_table(made).splitlines()
+    head, _, line, _, note = leaderboard_markdown(made).splitlines()
     cells = dict(zip(head.split(" | "), line.split(" | "), strict=True))
     assert (cells["accuracy"], cells["verbosity"]) == ("0.125\xa0⚠", "1\xa0wordy")
     assert not {"identified", "likelihood", "× floor", "family", "not ok"} & cells.keys()

@@ -16,7 +16,7 @@ from mdbench.datatypes.ode.data_type import Ode
 from mdbench.errors import MdbenchError
 from mdbench.protocols import Protocol
 from mdbench.records import Record
-from mdbench.reports.pictures import MOST_DRAWN, Pictures
+from mdbench.reports.systems import MOST_DRAWN, Pictures
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,8 +13,8 @@ from house import HereRuntime, Quiet, add_method, execute, known, workspace
 from mdbench.backends.local import Threads
 from mdbench.datatypes.base import Answer, Candidate, ScoredCandidate, Scores
 from mdbench.records import Status
-from mdbench.reports.columns import APART, pooled
 from mdbench.reports.entries import Case, Entry
+from mdbench.reports.tables import APART, pooled
 from mdbench.runs.plan import RunOptions, make_plan
 from mdbench.runs.record import Energy, calibrate
 from mdbench.runs.scoring import SHARES, Outcome, scores_so_far

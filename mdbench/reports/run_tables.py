@@ -8,20 +8,30 @@ from collections import Counter
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from rich import box
-from rich.table import Table
 from rich.text import Text
 
 from mdbench.drawing.numbers import cleanest_first, duration, noise_name, percent
 from mdbench.metrics.floor import is_high
 from mdbench.metrics.spec import MetricSpec
-from mdbench.records import ANSWERED, Record, Status
-from mdbench.reports.columns import ALARM, UNDECIDED, beaten, warning, written
+from mdbench.records import Record, Status
 from mdbench.reports.entries import best_mark, counted, entry, marked, specs_of
 from mdbench.reports.leaderboard import aggregate
+from mdbench.reports.tables import (
+    ALARM,
+    UNDECIDED,
+    Cell,
+    Column,
+    Table,
+    beaten,
+    to_terminal,
+    warning,
+    written,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    import rich.table
 
     from mdbench.reports.leaderboard import Aggregated
 
@@ -43,8 +53,8 @@ def run_table(
     specs: Sequence[MetricSpec] = (),
     *,
     cut: bool = True,
-) -> Table:
-    """Show one row for each job.
+) -> rich.table.Table:
+    """Return a table with one row for each job.
 
     The last column takes what is left of the width: equations with their numbers rounded to
     three digits, or the reason why there are none.  Columns that would say the same in every
@@ -76,54 +86,49 @@ def run_table(
     # One column takes what is left of the width.
     answer = "equations" if any(record.equations for record in rows) else "answer"
     size = next((spec for spec in others if spec.weighs), None)
-    columns = {
+    cells = {
         "method": [_plain(record.algorithm) for record in rows],
         "dataset": [_plain(record.dataset) for record in rows],
-        "noise": [Text(noise_name(record.snr_db)) for record in rows],
-        "seed": [Text(str(record.seed)) for record in rows],
-        "status": [Text(record.status, style=STYLES.get(record.status, "red")) for record in rows],
+        "noise": [Cell(noise_name(record.snr_db)) for record in rows],
+        "seed": [Cell(str(record.seed)) for record in rows],
+        "status": [Cell(record.status, style=STYLES.get(record.status, "red")) for record in rows],
         primary.title: [_primary(specs, record) for record in rows],
         "floor": [_floor(primary, record.floor) for record in rows],
         "found": [_mark(specs, record) for record in rows],
-        "size": [_value(size, record) for record in rows] if size else [],
-        "time": [Text(_time(record.measured.wall_s)) for record in rows],
+        "size": [Cell(_value(size, record)) for record in rows] if size else [],
+        "time": [Cell(_time(record.measured.wall_s)) for record in rows],
         answer: [_equations_or_reason(record) for record in rows],
     }
-    told = {
+    notes = {
         "floor": _of_floors([record.floor for record in rows], primary),
         "found": f"found: {'; '.join(_signs(specs, rows))}",
         "size": f"size: {size.explanation or size.title}" if size else "",
     }
-    told["found"] *= any(map(str, columns["found"]))
+    notes["found"] *= any(cell.text for cell in cells["found"])
     for name in ("method", "noise", "seed"):
-        if len({str(cell) for cell in columns[name]}) <= 1:
-            del columns[name]
-    for name, text in told.items():
+        if len({cell.text for cell in cells[name]}) <= 1:
+            del cells[name]
+    for name, text in notes.items():
         if not text:
-            del columns[name]
-    told["worse"] = _of_beaten(specs, rows)
-    caption = "\n".join(filter(None, told.values()))
-    table = _table(caption=caption)
-    table.expand = cut
-    for name in columns:
-        if name == answer and cut:
-            table.add_column(name, ratio=1, width=12)  # at least 12, and all that is left
-        elif name == answer:
-            table.add_column(name, no_wrap=True)
-        elif name == "dataset":
-            table.add_column(name, max_width=30)  # may wrap, so it is the one to give way
-        else:
-            table.add_column(name, no_wrap=True, justify="left" if name in LEFT else "right")
-    for row in zip(*columns.values(), strict=True):
-        table.add_row(*row)
-    return table
+            del cells[name]
+    notes["worse"] = _of_beaten(specs, rows)
+    columns = {name: Column(name, left=name in LEFT) for name in cells} | {
+        "dataset": Column("dataset", left=True, wraps=True, widest=30),  # the one to give way
+        answer: Column(answer, left=True, fills=cut),
+    }
+    table = Table(
+        [columns[name] for name in cells],
+        [*zip(*cells.values(), strict=True)],
+        caption="\n".join(filter(None, notes.values())),
+    )
+    return to_terminal(table, expand=cut)
 
 
 def answers(records: Iterable[Record]) -> Text:
     """Write whole equations below each other, for a terminal that has no room for a column."""
     lines = Text()
     for record in records:
-        if record.equations is None or record.status not in ANSWERED:
+        if record.equations is None or not record.answered:
             continue
         lines.append(f"{_printable(record.algorithm)} · {_printable(record.dataset)}\n", "bold")
         for target, equation in zip(record.targets, record.equations, strict=True):
@@ -132,9 +137,9 @@ def answers(records: Iterable[Record]) -> Text:
     return lines
 
 
-def _primary(specs: Sequence[MetricSpec], record: Record) -> Text:
+def _primary(specs: Sequence[MetricSpec], record: Record) -> Cell:
     text, sign = _value(specs[0], record), beaten(specs[0], specs, record).sign
-    return Text(f"{text}{sign}", style="yellow") if sign else text
+    return Cell(f"{text}{sign}", style="yellow" if sign else "")
 
 
 def _of_beaten(specs: Sequence[MetricSpec], records: Sequence[Record]) -> str:
@@ -148,10 +153,11 @@ def _of_beaten(specs: Sequence[MetricSpec], records: Sequence[Record]) -> str:
     )
 
 
-def _floor(primary: MetricSpec, floor: float | None) -> Text:
-    """Write a floor, with a mark where it is high."""
-    text = _or_dash(primary, floor)
-    return Text(f"{text}{ALARM}", style="yellow") if is_high(floor, primary) else Text(text)
+def _floor(primary: MetricSpec, floor: float | None) -> Cell:
+    """Return a floor, with a mark where it is high."""
+    text = NOTHING if floor is None else written(primary, floor)
+    high = is_high(floor, primary)
+    return Cell(f"{text}{ALARM * high}", style="yellow" if high else "")
 
 
 def _of_floors(floors: Sequence[float | None], primary: MetricSpec) -> str:
@@ -163,8 +169,8 @@ def _of_floors(floors: Sequence[float | None], primary: MetricSpec) -> str:
     return f"floor: the score of the truth on the same test{mark}"
 
 
-def summary(records: Iterable[Record], specs: Sequence[MetricSpec] = ()) -> Table:
-    """Show one row for each method, and for each noise level where there are several.
+def summary(records: Iterable[Record], specs: Sequence[MetricSpec] = ()) -> rich.table.Table:
+    """Return a table with one row for each method, and for each of several noise levels.
 
     A job without an answer counts as its metric says, which is worse than every answer where
     nothing else is said, so that a method gains nothing by failing on what is hard.  Jobs that were
@@ -176,31 +182,36 @@ def summary(records: Iterable[Record], specs: Sequence[MetricSpec] = ()) -> Tabl
     primary, *others = specs = _specs(rows, specs)
     shown = [primary, *marked(specs), *(spec for spec in others if spec.weighs)]
     marks = "".join(f"; {spec.mark}: {spec.title}" for spec in marked(specs))
-    table = _table(caption=f"{primary.title}: failures count as worse than any answer{marks}")
-    table.add_column("method", no_wrap=True)
-    if with_noise:
-        table.add_column("noise", no_wrap=True, justify="right")
-    heads = [f"{spec.title}\n{spec.aggregate}" if not spec.mark else spec.mark for spec in shown]
-    for title in ("jobs", "ok", *heads, "time\ntotal"):
-        table.add_column(title, no_wrap=True, justify="right")
-    table.add_column("not ok", ratio=1)
-
+    heads = [spec.mark or f"{spec.title}\n{spec.aggregate}" for spec in shown]
+    lines = []
     for (algorithm, snr_db), group in groupby(rows, key=lambda r: (r.algorithm, r.snr_db)):
         jobs = list(group)
         counts = Counter(job.status for job in jobs)
         causes = [f"{counts[s]} {s}" for s in Status if s is not Status.OK and counts[s]]
         entries = [entry(job, specs) for job in jobs]
         values = [aggregate(spec, *counted(entries, spec)) for spec in shown]
-        table.add_row(
-            _plain(algorithm),
-            *([noise_name(snr_db)] if with_noise else []),
-            str(len(jobs)),
-            str(counts[Status.OK]),
-            *(_summed(spec, found) for spec, found in zip(shown, values, strict=True)),
-            _time(sum(job.measured.wall_s or 0.0 for job in jobs)),
-            "\n".join(causes) or NOTHING,
+        lines.append(
+            [
+                _printable(algorithm),
+                *([noise_name(snr_db)] if with_noise else []),
+                str(len(jobs)),
+                str(counts[Status.OK]),
+                *(_summed(spec, found) for spec, found in zip(shown, values, strict=True)),
+                _time(sum(job.measured.wall_s or 0.0 for job in jobs)),
+                "\n".join(causes) or NOTHING,
+            ]
         )
-    return table
+    table = Table(
+        [
+            Column("method", left=True),
+            *[Column("noise")] * with_noise,
+            *map(Column, ("jobs", "ok", *heads, "time\ntotal")),
+            Column("not ok", left=True, wraps=True, fills=True),
+        ],
+        [[*map(Cell, line)] for line in lines],
+        caption=f"{primary.title}: failures count as worse than any answer{marks}",
+    )
+    return to_terminal(table, expand=True)
 
 
 def failures(records: Iterable[Record]) -> Text:
@@ -211,7 +222,7 @@ def failures(records: Iterable[Record]) -> Text:
     """
     kinds: dict[tuple[str, Status, str], list[Record]] = {}
     for record in records:
-        if record.status not in ANSWERED:
+        if not record.answered:
             kind = record.algorithm, record.status, record.reason
             kinds.setdefault(kind, []).append(record)
     lines = []
@@ -224,19 +235,8 @@ def failures(records: Iterable[Record]) -> Text:
     return Text("\n").join(Text(_printable(line)) for line in lines)
 
 
-def _table(caption: str) -> Table:
-    return Table(
-        box=box.SIMPLE_HEAD,
-        expand=True,
-        padding=0,
-        caption=caption,
-        caption_justify="left",
-    )
-
-
-def _plain(text: str) -> Text:
-    """Show a text on one line: as it is, since a `Text` holds no markup, and cut at the end."""
-    return Text(_printable(text), no_wrap=True, overflow="ellipsis")
+def _plain(text: str) -> Cell:
+    return Cell(_printable(text))
 
 
 def _printable(text: str) -> str:
@@ -244,8 +244,8 @@ def _printable(text: str) -> str:
     return "".join(char if char.isprintable() else "�" for char in text)
 
 
-def _equations_or_reason(record: Record) -> Text:
-    if record.equations is None or record.status not in ANSWERED:
+def _equations_or_reason(record: Record) -> Cell:
+    if record.equations is None or not record.answered:
         return _plain(record.reason or NOTHING)
     equations = (DECIMAL.sub(_rounded, equation) for equation in record.equations)
     return _plain("; ".join(equations))
@@ -262,24 +262,20 @@ def _specs(records: Sequence[Record], specs: Sequence[MetricSpec]) -> tuple[Metr
     return next(iter(made.values()), (MetricSpec(name="", title="score", explanation=""),))
 
 
-def _value(spec: MetricSpec, record: Record) -> Text:
-    if record.status not in ANSWERED or spec.name not in record.metrics:
-        return Text(NOTHING)
+def _value(spec: MetricSpec, record: Record) -> str:
+    if not record.answered or spec.name not in record.metrics:
+        return NOTHING
     value = record.metrics[spec.name]
-    return Text(UNDECIDED if value is None else written(spec, value))
+    return UNDECIDED if value is None else written(spec, value)
 
 
-def _or_dash(spec: MetricSpec, value: float | None) -> str:
-    return NOTHING if value is None else written(spec, value)
-
-
-def _mark(specs: Sequence[MetricSpec], record: Record) -> Text:
-    if record.status not in ANSWERED:
-        return Text("")
+def _mark(specs: Sequence[MetricSpec], record: Record) -> Cell:
+    if not record.answered:
+        return Cell("")
     held, unknown = best_mark(specs, record.metrics)
     alarmed = any(spec.alarming(record.metrics.get(spec.name)) for spec in specs)
     sign = held.mark if held else UNDECIDED * unknown
-    return Text(sign + ALARM * alarmed)
+    return Cell(sign + ALARM * alarmed)
 
 
 def _signs(specs: Sequence[MetricSpec], records: Sequence[Record]) -> list[str]:

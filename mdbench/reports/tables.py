@@ -1,9 +1,9 @@
-"""What stands in the columns of tables: scores by their specs, and what all methods have."""
+"""Tables: one model, what its cells say of scores, and how it becomes Markdown or a terminal's."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from mdbench.drawing.numbers import (
@@ -20,7 +20,9 @@ from mdbench.records import ANSWERED
 from mdbench.reports.entries import marked
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+    import rich.table
 
     from mdbench.metrics.spec import MetricSpec, Place, Value
     from mdbench.records import Record
@@ -37,17 +39,21 @@ __all__ = [
     "Beaten",
     "Cell",
     "Column",
+    "Table",
     "answer_cell",
     "beaten",
     "cell",
-    "cells",
-    "columns",
     "cut_off",
     "interval",
+    "leaderboard_table",
     "of_place",
     "pooled",
+    "text_table",
+    "to_markdown",
+    "to_terminal",
     "undecided",
     "warning",
+    "without_columns",
     "written",
 ]
 
@@ -65,11 +71,24 @@ CUT = "†"
 
 @dataclass(frozen=True)
 class Cell:
-    """What a cell says, by what it is sorted (a number, or its text), and what it warns of."""
+    """A cell of a table.
+
+    Attributes
+    ----------
+    text
+        What is shown.
+    value
+        What the column is sorted by: a number, or the text.
+    warning
+        What a mark in the text means; empty without one.
+    style
+        The style in a terminal, as rich names it.
+    """
 
     text: str
     value: float | str | None = None
     warning: str = ""
+    style: str = ""
 
 
 class Beaten(NamedTuple):
@@ -82,63 +101,170 @@ class Beaten(NamedTuple):
 FAIR = Beaten()
 
 
-class Column(NamedTuple):
-    """A column of the leaderboard.
+@dataclass(frozen=True)
+class Column:
+    """A column of a table.
 
     Attributes
     ----------
+    title
+        The head.
     key
-        The name of a metric, or of what all methods have.
-    wrapped
-        Whether it may take two lines where there is little room.
+        In a leaderboard the name of a metric, or of what all methods have.
+    meaning
+        What is in it, in a sentence.
+    spec
+        The metric that it shows, if it shows one.
+    left
+        Whether its cells begin at the left; numbers end at the right.
+    wraps
+        Whether a cell may take several lines.
+    fills
+        Whether it takes what is left of a terminal's width.
+    widest
+        Characters that it takes in a terminal at most; 0 for any number.
     more
         Whether a telephone shows it on demand only.
     """
 
-    key: str
     title: str
-    meaning: str
+    key: str = ""
+    meaning: str = ""
     spec: MetricSpec | None = None
-    wrapped: bool = False
+    left: bool = False
+    wraps: bool = False
+    fills: bool = False
+    widest: int = 0
     more: bool = False
 
     @property
     def css(self) -> str:
         """Its classes in the page's style."""
-        return " ".join(["wrapped"] * self.wrapped + ["more"] * self.more)
+        return " ".join(["wrapped"] * self.wraps + ["more"] * self.more)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table, whatever it becomes."""
+
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Cell]]
+    title: str = ""
+    caption: str = ""
+
+
+def text_table(heads: Iterable[str], rows: Iterable[Iterable[str]], left: Collection[str]) -> Table:
+    """Return a table of plain texts; the columns with heads in `left` begin at the left."""
+    columns = [Column(head, left=head in left) for head in heads]
+    return Table(columns, [[*map(Cell, row)] for row in rows])
+
+
+def to_markdown(table: Table) -> str:
+    """Return a table in Markdown, each row on one line, without title and caption."""
+    heads = [column.title for column in table.columns]
+    rule = [":--" if column.left else "--:" for column in table.columns]
+    rows = ([cell.text for cell in row] for row in table.rows)
+    return "\n".join(
+        "| " + " | ".join(" ".join(text.splitlines()).replace("|", "\\|") for text in row) + " |"
+        for row in (heads, rule, *rows)
+    )
+
+
+def to_terminal(table: Table, *, expand: bool = False, padding: int = 0) -> rich.table.Table:
+    """Return a table for a terminal.
+
+    Parameters
+    ----------
+    expand
+        Whether it takes the whole width.
+    padding
+        Characters left free beside each cell.
+    """
+    from rich import box  # noqa: PLC0415 - other renderers do without
+    from rich.table import Table as RichTable  # noqa: PLC0415 - likewise
+    from rich.text import Text  # noqa: PLC0415 - likewise
+
+    made = RichTable(
+        box=box.SIMPLE_HEAD,
+        expand=expand,
+        padding=(0, padding),
+        title=table.title or None,
+        title_justify="left",
+        caption=table.caption or None,
+        caption_justify="left",
+    )
+    for column in table.columns:
+        made.add_column(
+            column.title,
+            justify="left" if column.left else "right",
+            no_wrap=not column.wraps,
+            overflow="ellipsis",
+            max_width=column.widest or None,
+            ratio=1 if column.fills else None,
+            width=NARROWEST if column.fills else None,
+        )
+    for row in table.rows:
+        made.add_row(*(Text(cell.text, style=cell.style) for cell in row))
+    return made
+
+
+NARROWEST = 12
+"""Characters that a column which fills a terminal has at least."""
 
 
 _ORIGIN = Column(
-    "origin",
     "implementation",
+    "origin",
     "who wrote the code that runs, a public package or this bench's own after the paper, and whose "
     "settings it has: upstream, those of a published benchmark; author, those of the method's "
     "author; ours",
-    wrapped=True,
+    left=True,
+    wraps=True,
 )
 
 
-def columns(board: Board) -> list[Column]:
-    """Choose the columns that say something about a data type."""
+def leaderboard_table(board: Board) -> Table:
+    """Return the leaderboard with all columns that say something about its data type.
+
+    The caption says what the scorer could not decide, and whether times are of unlike machines.
+    """
     primary = board.primary
-    ratio = Column("ratio", "× floor", f"median of {primary.title} over that of the truth")
+    interval_of = f"bootstrap interval of {primary.title}, whole systems drawn"
+    ratio = Column("× floor", "ratio", f"median of {primary.title} over that of the truth")
+    not_ok = "jobs that ended otherwise than ok, by cause"
     found = [
         Column("rank", "rank", "mean rank over the systems that all ranked methods attempted"),
-        Column("method", "method", ""),
-        Column("family", "family", ""),
+        Column("method", "method", left=True),
+        Column("family", "family"),
         *[_ORIGIN] * any(row.origin for row in board.rows),
-        _of(primary),
-        Column("interval", "95 %", f"bootstrap interval of {primary.title}, whole systems drawn"),
+        _column_of(primary),
+        Column("95 %", "interval", interval_of),
         *[ratio] * board.has_floors,
-        *(_of(spec) for spec in of_place(board, "board")),
+        *(_column_of(spec) for spec in of_place(board, "board")),
         Column("answers", "answers", "jobs with an answer, of all"),
         Column("time", "time", "median wall time of a job"),
         Column("total", "total", "wall time of all jobs"),
         Column("memory", "memory", "peak of any job, MB"),
-        Column("causes", "not ok", "jobs that ended otherwise than ok, by cause", wrapped=True),
+        Column("not ok", "causes", not_ok, left=True, wraps=True),
     ]
     kept = _most_telling(board, found)
-    return [column._replace(more=column.key not in kept) for column in found]
+    columns = [replace(column, more=column.key not in kept) for column in found]
+    rows = [[_leaderboard_cell(board, row, column) for column in columns] for row in board.rows]
+    return Table(columns, rows, caption=f"{undecided(board)} {pooled(board)}".strip())
+
+
+def without_columns(table: Table, dropped: Callable[[Column, Sequence[Cell]], bool]) -> Table:
+    """Return a table without the columns that `dropped` names, given a column and its cells."""
+    places = [
+        place
+        for place, column in enumerate(table.columns)
+        if not dropped(column, [row[place] for row in table.rows])
+    ]
+    return replace(
+        table,
+        columns=[table.columns[place] for place in places],
+        rows=[[row[place] for place in places] for row in table.rows],
+    )
 
 
 def _most_telling(board: Board, found: Sequence[Column]) -> list[str]:
@@ -159,24 +285,22 @@ def of_place(board: Board, place: Place) -> list[MetricSpec]:
     return [spec for spec in board.known if place in spec.places and spec is not board.primary]
 
 
-def _of(spec: MetricSpec) -> Column:
+def _column_of(spec: MetricSpec) -> Column:
     how = {"share": "share of jobs", "counts": "jobs, by kind"}.get(spec.aggregate, spec.aggregate)
     unit = f", {spec.unit}" if spec.unit else ""
     meaning = f"{spec.explanation} ({how}{unit})".strip()
-    return Column(spec.name, spec.title, meaning, spec, wrapped=spec.kind != "number")
+    label, wraps = spec.kind == "label", spec.kind != "number"
+    return Column(spec.title, spec.name, meaning, spec, left=label, wraps=wraps)
 
 
-def cells(board: Board, row: Row, shown: Sequence[Column]) -> list[Cell]:
-    """Write a line of the leaderboard."""
-    return [
-        _general(board, row, column.key)
-        if column.spec is None
-        else cell(column.spec, row.values[column.key], primary=column.spec is board.primary)
-        for column in shown
-    ]
+def _leaderboard_cell(board: Board, row: Row, column: Column) -> Cell:
+    spec, key = column.spec, column.key
+    if spec is not None:
+        return cell(spec, row.values[key], primary=spec is board.primary)
+    return _general_cell(board, row, key)
 
 
-def _general(board: Board, row: Row, key: str) -> Cell:  # noqa: PLR0911 - one for each column
+def _general_cell(board: Board, row: Row, key: str) -> Cell:  # noqa: PLR0911 - one each
     match key:
         case "rank":
             return Cell(fixed(row.rank, 2), row.rank)
