@@ -10,21 +10,26 @@ and generalisation with transformers", without mdbench's jobs and methods:
 """
 
 from mdbench.datatypes.derivation.calculus import Calculation, calculation
-from mdbench.datatypes.derivation.generation import generate
-from mdbench.datatypes.derivation.making import make_all
-from mdbench.datatypes.derivation.operators import OPERATORS, apply, replay
-from mdbench.datatypes.derivation.perturbations import (
+from mdbench.datatypes.derivation.datasets import (
     alternative_results,
     equation_conversion,
     expression_exchange,
+    make_all,
     variable_renaming,
 )
-from mdbench.datatypes.derivation.records import authors_record, read_record, read_records, record
+from mdbench.datatypes.derivation.generation import generate
+from mdbench.datatypes.derivation.operators import OPERATORS, apply, replay
+from mdbench.datatypes.derivation.records import (
+    authors_record,
+    read_record,
+    read_records,
+    record,
+    texts,
+    trees,
+)
 from mdbench.datatypes.derivation.settings import GeneratorSettings, read_settings
-from mdbench.datatypes.derivation.steps import Derivation, Sides, Step
-from mdbench.datatypes.derivation.texts import texts, trees
+from mdbench.datatypes.derivation.steps import Derivation, Sides, Step, latex, read, write
 from mdbench.datatypes.derivation.truth import falsehoods
-from mdbench.datatypes.derivation.writing import latex, read, write
 
 __all__ = [
     "OPERATORS",

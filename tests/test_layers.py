@@ -111,8 +111,8 @@ def test_the_worker_needs_nothing_of_the_house() -> None:
     [
         (
             "runs/a.py",
-            "from mdbench.data import csv, npz",
-            ["mdbench.data.csv", "mdbench.data.npz"],
+            "from mdbench.data import csv, field",
+            ["mdbench.data.csv", "mdbench.data.array_files"],
         ),
         ("runs/a.py", "import mdbench.api as b", ["mdbench.api"]),
         ("runs/a.py", "from .spec import JobSpec", ["mdbench.runs.spec.JobSpec"]),

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from house import ROOT
 
-from mdbench.data.npz import read_npz
-from mdbench.datatypes.equations import system_files as reading
+from mdbench.data.array_files import read_npz
+from mdbench.datatypes.equations import files as reading
 from mdbench.datatypes.ode import systems as ode
 from mdbench.datatypes.ode.integrator import compiled
 from mdbench.runs.arrays import read_predictions
@@ -99,4 +99,4 @@ def test_whatever_reads_python_knows_the_lock() -> None:
         if _READS_PYTHON.search(text) and not name.startswith(_OUTSIDE):
             assert "READING" in text, name
             found.add(name)
-    assert {"data/npz.py", "runs/arrays.py", "datatypes/equations/system_files.py"} <= found
+    assert {"data/array_files.py", "runs/arrays.py", "datatypes/equations/files.py"} <= found

@@ -29,7 +29,7 @@ def load_or_make(path: Path, make: Callable[[], Trajectory]) -> Trajectory:
     DataError
         If the file cannot be written.
     """
-    from mdbench.data.npz import read_npz, write_npz  # noqa: PLC0415 - NumPy takes a moment to load
+    from mdbench.data.array_files import read_npz, write_npz  # noqa: PLC0415 - NumPy takes a moment to load
 
     try:
         return read_npz(path)

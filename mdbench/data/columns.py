@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import re
+import tomllib
 import unicodedata
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from mdbench.errors import DataError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
+    from pathlib import Path
 
-__all__ = ["MISSING", "LabelledColumn", "OwnNames", "columns_of"]
+__all__ = ["MISSING", "LabelledColumn", "OwnNames", "columns_of", "read_description"]
 
 MISSING = ("refuse", "drop", "interpolate")
 """What can be done about cells without a value."""
@@ -153,3 +159,34 @@ def _with_rates(names: Mapping[str, str]) -> dict[str, str]:
 
 def _renamed(text: str, names: Mapping[str, str]) -> str:
     return _NAME.sub(lambda found: names.get(found.group(), found.group()), text) if names else text
+
+
+_M = TypeVar("_M", bound=BaseModel)
+
+
+def read_description(path: Path, kind: type[_M], hint: str) -> _M:
+    """Read a TOML file.
+
+    Parameters
+    ----------
+    kind
+        What its keys are.
+    hint
+        Where all keys and the values allowed are listed.
+
+    Raises
+    ------
+    DataError
+        If it cannot be read, is no TOML, or has a key or a value that is not allowed.
+    """
+    try:
+        return kind.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise DataError(f"{path} is no valid TOML: {error}") from None
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        key = ".".join(str(part) for part in first["loc"])
+        given = "" if first["type"] == "missing" else f" is {first['input']!r}"
+        raise DataError(f"{path}: key {key!r}{given}: {first['msg']}", hint) from None

@@ -6,7 +6,7 @@ smooth it is follows from the data, by restricted maximum likelihood (Wahba, Ann
 13, 1378 (1985), there called generalised maximum likelihood).  A long series in which 400 splines
 cannot follow what the samples show is smoothed in overlapping stretches.
 
-Every curve is checked against the samples before it is handed out (see `mdbench.data.checks`).
+Every curve is checked against the samples before it is handed out (see `mdbench.data.splines`).
 Where it fails, finite differences of the samples take its place, and `remarks` says so.
 """
 
@@ -18,9 +18,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from mdbench.data.checks import contradicted_derivatives, contradicted_values, strongest_wave
 from mdbench.data.derivatives import time_derivative
-from mdbench.data.splines import MOST_FUNCTIONS, SplineBasis, spline_basis, wave_basis
+from mdbench.data.splines import (
+    MOST_FUNCTIONS,
+    SplineBasis,
+    contradicted_derivatives,
+    contradicted_values,
+    spline_basis,
+    strongest_wave,
+    wave_basis,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -7,6 +7,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -14,11 +15,15 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 __all__ = [
+    "FEWEST_CHECKED",
     "LONGEST_KEPT",
     "MOST_FUNCTIONS",
     "PENALISED",
     "SplineBasis",
+    "contradicted_derivatives",
+    "contradicted_values",
     "spline_basis",
+    "strongest_wave",
     "wave_basis",
 ]
 
@@ -139,3 +144,163 @@ def _evaluated(knots: Array, places: Array, order: int) -> Array:
     size = len(knots) - _DEGREE - 1
     splines = BSpline(knots, np.eye(size), _DEGREE)
     return np.asarray(splines(places, nu=order))
+
+
+FEWEST_CHECKED = 5
+"""The shortest series that can be checked."""
+_NEAR = 7
+"""A sample and its neighbours, whose largest deviation counts for it."""
+_FACTOR = 10.0
+"""How many times as far as a parabola a derivative may be from the better polynomial: sound ones of
+three samples an oscillation, and of noise that was not smoothed, stay below a third of that."""
+_SHARE = 0.05
+"""The share of the largest derivative that a deviation may have in any case: a curve through a step
+or a spike swings by so much next to it."""
+_ROUNDING = 1e-11
+"""Relative to the values, of which differences are taken: what rounding may leave of these."""
+
+
+def contradicted_derivatives(
+    t: Array, u: Array, du: Array, *, one_field: bool = False
+) -> NDArray[np.bool_]:
+    """Whether derivatives contradict the values at the same times, for each of several series.
+
+    A derivative is compared with that of the polynomial through the five nearest samples.  How far
+    the two may be apart follows from how far that one is from the parabola through three of them:
+    where samples are many for what they show, hardly at all.  The first and the last sample, where
+    a derivative is known least, are left out.
+
+    Parameters
+    ----------
+    t
+        Increasing times, (n,) with n at least `FEWEST_CHECKED`; of any spacing.
+    u
+        Values, (n, m).
+    du
+        Their derivatives in time, (n, m).
+    one_field
+        Whether the series are lines of one field, whose derivatives have one size.
+
+    Returns
+    -------
+    (m,)
+        True where a series has a derivative that is not finite or too far away.
+
+    Examples
+    --------
+    >>> t = np.linspace(0, 3, 40)
+    >>> u, du = np.sin(2 * t)[:, None], 2 * np.cos(2 * t)[:, None]
+    >>> contradicted_derivatives(t, u, du), contradicted_derivatives(t, u, -du)
+    (array([False]), array([ True]))
+    """
+    with np.errstate(all="ignore"):
+        good, rough, tiny = _polynomials(t, u)
+        largest = np.max(np.abs(good), axis=None if one_field else 0)
+        most = _FACTOR * rough + _SHARE * largest + tiny
+        fine = np.abs(du - good) <= most  # not so where one of them is no number
+    return np.asarray(~fine[1:-1].all(axis=0))
+
+
+def contradicted_values(t: Array, u: Array, middles: Array) -> NDArray[np.bool_]:
+    """Whether a curve contradicts its own values at the samples by those between them.
+
+    In the middle between two samples it is compared with the cubic through the nearest four.
+
+    Parameters
+    ----------
+    t
+        Increasing times, (n,) with n at least `FEWEST_CHECKED`.
+    u
+        Values there, (n, m).
+    middles
+        Values halfway between the times, (n - 1, m).
+
+    Returns
+    -------
+    (m,)
+    """
+    n = len(t)
+    first = np.clip(np.arange(n - 1) - 1, 0, n - 4)
+    halfway = (t[1:] + t[:-1]) / 2
+    with np.errstate(all="ignore"):
+        weights = _values_at(t[first[:, None] + np.arange(4)], halfway)
+        windows = sliding_window_view(u, 4, axis=0)[first]
+        cubic = np.einsum("ik,imk->im", weights, windows)
+        line = (u[1:] + u[:-1]) / 2
+        rough = _largest_nearby(np.abs(cubic - line))
+        most = _FACTOR * rough + _SHARE * np.ptp(u, axis=0)
+        fine = np.abs(middles - cubic) <= most + _ROUNDING * np.max(np.abs(u), axis=0)
+    return np.asarray(~fine.all(axis=0))
+
+
+def strongest_wave(residuals: Array) -> tuple[Array, Array]:
+    """Find the strongest wave in what was taken away as noise, in (n, m) for each of m.
+
+    White noise of n samples has about 2 log(n) / n of its squares in its strongest wave; what has
+    most of them there is an oscillation (Fisher, Proceedings of the Royal Society A 125, 54, 1929).
+
+    Returns
+    -------
+    share
+        Of the squares, from 0 to 1, (m,).
+    length
+        In samples, (m,).
+    """
+    powers = np.abs(np.fft.rfft(residuals - residuals.mean(axis=0), axis=0))[1:] ** 2
+    whole = powers.sum(axis=0)
+    share = np.divide(powers.max(axis=0), whole, out=np.zeros_like(whole), where=whole > 0)
+    return share, len(residuals) / (1.0 + np.argmax(powers, axis=0))
+
+
+def _polynomials(t: Array, u: Array) -> tuple[Array, Array, Array]:
+    """Return derivatives by five samples, how far parabolas are from them, and their rounding."""
+    five, three = _derivatives(t, 5), _derivatives(t, 3)
+    good, plain = (_applied(each, u) for each in (five, three))
+    rough = _largest_nearby(np.abs(good - plain))
+    weight = _largest_nearby(np.abs(five).sum(axis=1)[:, None])
+    return good, rough, _ROUNDING * weight * np.max(np.abs(u), axis=0)
+
+
+def _derivatives(t: Array, size: int) -> Array:
+    """Return the weights of the nearest samples in the derivative at each, (n, size).
+
+    The derivative of Lagrange's polynomials at one of their own nodes.
+    """
+    n = len(t)
+    first = np.clip(np.arange(n) - size // 2, 0, n - size)
+    nodes = t[first[:, None] + np.arange(size)]
+    own = np.arange(n) - first
+    apart = nodes[:, :, None] - nodes[:, None, :] + np.eye(size)
+    scale = 1.0 / np.prod(apart, axis=2)
+    away = t[:, None] - nodes
+    away[np.arange(n), own] = 1.0
+    weights = scale * np.prod(away, axis=1, keepdims=True) / away
+    inverse = 1.0 / away
+    inverse[np.arange(n), own] = 0.0
+    weights[np.arange(n), own] = inverse.sum(axis=1)
+    return np.asarray(weights)
+
+
+def _values_at(nodes: Array, places: Array) -> Array:
+    """Return the weights of nodes, (n, k), in a polynomial's value at one place a row, (n, k)."""
+    size = nodes.shape[1]
+    apart = nodes[:, :, None] - nodes[:, None, :] + np.eye(size)
+    others = np.where(np.eye(size, dtype=bool), 1.0, (places[:, None] - nodes)[:, None, :])
+    return np.asarray(np.prod(others, axis=2) / np.prod(apart, axis=2))
+
+
+def _applied(weights: Array, u: Array) -> Array:
+    """Apply weights of the nearest samples, (n, size), to series (n, m)."""
+    n, size = weights.shape
+    first = np.clip(np.arange(n) - size // 2, 0, n - size)
+    result = np.zeros(u.shape)
+    for k in range(size):
+        result += weights[:, k, None] * u[first + k]
+    return result
+
+
+def _largest_nearby(values: Array) -> Array:
+    """Return the largest value of each sample and its neighbours, shaped like the values."""
+    ends = ((_NEAR // 2, _NEAR // 2), (0, 0))
+    padded = np.pad(values, ends, mode="edge")
+    return np.asarray(sliding_window_view(padded, _NEAR, axis=0).max(axis=-1))

@@ -119,7 +119,7 @@ class Dataset:
         SHA-256 of all its bytes; two datasets with equal ones are equal.
     floor
         The primary score of the truth, with the features that the benchmark makes; None where it
-        is not known.  See `mdbench.metrics.floor`.
+        is not known.  See `mdbench.metrics.spec`.
     units
         For each variable and target, the exponents of m, kg, s, A, K, mol and cd; None where they
         are not known.  Methods that ask for them get them (``given = ["units"]``).

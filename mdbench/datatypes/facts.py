@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["Option", "TypeFacts", "names_in"]
+__all__ = ["Option", "TypeFacts", "by_number", "names_in"]
 
 
 @dataclass(frozen=True)
@@ -97,6 +97,12 @@ class TypeFacts:
     options: tuple[Option, ...] = ()
     order: Callable[[str, Mapping[str, Any]], tuple[Any, ...]] | None = None
     alone: tuple[str, ...] = ()
+
+
+def by_number(identity: str) -> tuple[str, int]:
+    """Return a key that sorts I2 before I10."""
+    letters = identity.rstrip("0123456789")
+    return letters, int(identity.removeprefix(letters) or 0)
 
 
 def names_in(folder: Path, facts: TypeFacts) -> list[str] | None:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["is_accurate", "nmse", "r2", "r2_accuracy", "relative_error"]
+__all__ = ["agreement", "is_accurate", "nmse", "r2", "r2_accuracy", "relative_error"]
 
 _ZERO_TARGETS = 1e-10
 """Keeps the NMSE defined where all targets are zero; the published constant."""
@@ -192,3 +192,45 @@ def _checked(
     if y.size == 0:
         raise ValueError("there is no sample to score")
     return y_hat, y
+
+
+def agreement(values: ArrayLike, predictions: ArrayLike) -> float:
+    r"""Say how far a method's predictions are from its own equations; 0 is full agreement.
+
+    .. math:: \frac{\sum (p - e)^2}{\max(\sum p^2, \sum e^2)}
+
+    for the predictions p and the values e of the equations.  Unlike the NMSE it knows no right
+    side and no small constant, so that it means the same for data of any scale.
+
+    Parameters
+    ----------
+    values, predictions
+        What the equations give and what the method predicts at the same places, of one shape.
+
+    Returns
+    -------
+    float
+        From 0 to 4; 0 where both are zero everywhere.  Infinite where a prediction or the
+        value of an equation is not finite; never NaN.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ.
+
+    Examples
+    --------
+    >>> agreement([1.0, 2.0], [1.0, 2.0]), agreement([1.0, 0.0], [0.0, 1.0])
+    (0.0, 2.0)
+    """
+    e, p = np.asarray(values, dtype=np.float64), np.asarray(predictions, dtype=np.float64)
+    if p.shape != e.shape:
+        raise ValueError(f"the predictions have shape {p.shape}, the equations give {e.shape}")
+    if not (np.isfinite(p).all() and np.isfinite(e).all()):
+        return math.inf
+    largest = max(np.max(np.abs(p), initial=0.0), np.max(np.abs(e), initial=0.0))
+    if largest == 0.0:
+        return 0.0
+    # In units of the largest value no square overflows, and not all of them vanish.
+    p, e = p / largest, e / largest
+    return float(np.sum(np.square(p - e)) / max(np.sum(np.square(p)), np.sum(np.square(e))))

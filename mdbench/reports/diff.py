@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from mdbench.errors import UsageError
-from mdbench.metrics.floor import raised
+from mdbench.metrics.spec import raised
 from mdbench.reports import statistics
 from mdbench.reports.entries import entry, specs_of
 from mdbench.reports.leaderboard import board

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from mdbench.drawing.numbers import cleanest_first, noise_name
-from mdbench.metrics.floor import above_floor, raised, ranks
+from mdbench.metrics.spec import above_floor, raised, ranks
 from mdbench.records import Status
 from mdbench.reports import statistics
 from mdbench.reports.entries import counted, entry, specs_of

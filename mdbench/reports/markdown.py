@@ -8,7 +8,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from mdbench.drawing.numbers import NOTHING, duration, fixed, noise_name, rounded
-from mdbench.metrics.floor import is_high
+from mdbench.metrics.spec import is_high
 from mdbench.reports.entries import counted, marked
 from mdbench.reports.figures import FAILED, middle, sign_of
 from mdbench.reports.tables import (

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from mdbench.drawing.numbers import cleanest_first, duration, noise_name, percent
-from mdbench.metrics.floor import is_high
-from mdbench.metrics.spec import MetricSpec
+from mdbench.metrics.spec import MetricSpec, is_high
 from mdbench.records import Record, Status
 from mdbench.reports.entries import best_mark, counted, entry, marked, specs_of
 from mdbench.reports.leaderboard import aggregate

@@ -15,7 +15,7 @@ from mdbench.drawing.numbers import (
     rounded,
     scientific,
 )
-from mdbench.metrics.floor import RESTS, ranks
+from mdbench.metrics.spec import RESTS, ranks
 from mdbench.records import ANSWERED
 from mdbench.reports.entries import marked
 

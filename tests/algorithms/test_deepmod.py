@@ -14,8 +14,7 @@ import pytest
 from fields import field_problem, rotation, spread, without_targets
 from house import ROOT
 
-from mdbench.data.features import FieldColumns
-from mdbench.data.field import Field
+from mdbench.data.field import Field, FieldColumns
 from mdbench.expressions import parse
 from mdbench.runtimes.environments.venvs import prepare
 from mdbench.workspace import Workspace

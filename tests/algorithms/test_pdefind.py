@@ -16,8 +16,7 @@ from fields import burgers, cut, field_problem, rotation, spread, without_target
 from house import ROOT, imported
 
 from mdbench.data.derivatives import accurate_derivative, fewest_nodes, space_derivative
-from mdbench.data.features import FieldColumns
-from mdbench.data.field import Field
+from mdbench.data.field import Field, FieldColumns
 from mdbench.expressions import parse
 from mdbench.worker import Problem, Unsupported
 

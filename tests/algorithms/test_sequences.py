@@ -17,14 +17,14 @@ from mdbench import datatypes
 from mdbench.authoring.check import check_method
 from mdbench.datatypes.base import Answer, Split
 from mdbench.datatypes.derivation.calculus import calculation
-from mdbench.datatypes.derivation.generation import generate
-from mdbench.datatypes.derivation.perturbations import (
+from mdbench.datatypes.derivation.datasets import (
     alternative_results,
     expression_exchange,
     variable_renaming,
 )
+from mdbench.datatypes.derivation.generation import generate
+from mdbench.datatypes.derivation.records import texts, trees
 from mdbench.datatypes.derivation.settings import GeneratorSettings
-from mdbench.datatypes.derivation.texts import texts, trees
 from mdbench.methods import load
 from mdbench.protocols import Protocol
 from mdbench.runs.plan import RunOptions, make_plan

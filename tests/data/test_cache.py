@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import mdbench
+from mdbench.data.array_files import read_npz
 from mdbench.data.cache import load_or_make, write_whole
-from mdbench.data.npz import read_npz
 from mdbench.data.trajectory import Trajectory
 from mdbench.errors import DataError
 

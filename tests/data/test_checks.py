@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mdbench.data.checks import contradicted_derivatives, contradicted_values, strongest_wave
+from mdbench.data.splines import contradicted_derivatives, contradicted_values, strongest_wave
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from mdbench.data.derivatives import space_derivative
-from mdbench.data.features import FieldColumns, feature_names, published_columns, unsupported
-from mdbench.data.field import Field
+from mdbench.data.field import Field, FieldColumns, feature_names, published_columns, unsupported
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -14,19 +14,21 @@ from house import add_method, at_work_in, workspace
 from mdbench.cli import main
 from mdbench.data.field import Field
 from mdbench.data.noise import add_noise
-from mdbench.data.quality import (
+from mdbench.data.smoothing import smooth
+from mdbench.data.trajectory import Trajectory
+from mdbench.datatypes import classes
+from mdbench.datatypes.equations.data_checks import (
     FEWEST_ROWS,
     between_halves,
     integrated_back,
     near_noise,
+    of_field,
+    of_table,
+    of_trajectory,
     samples_per_oscillation,
     spacing,
     turning_points,
 )
-from mdbench.data.smoothing import smooth
-from mdbench.data.trajectory import Trajectory
-from mdbench.datatypes import classes
-from mdbench.datatypes.equations.data_checks import of_field, of_table, of_trajectory
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

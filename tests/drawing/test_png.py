@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 from pngs import decode
 
-from mdbench.drawing.png import LEVELS, UNDEFINED, colours, levels, png
+from mdbench.drawing.svg import LEVELS, UNDEFINED, colours, levels, png
 
 # Linear light to cone responses, and their cube roots to lightness, green-red and blue-yellow.
 CONES = [

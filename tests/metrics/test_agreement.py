@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mdbench.metrics.agreement import agreement
+from mdbench.metrics.regression import agreement
 
 U = np.array([1.0, 2.0, 3.0])
 VALUES = np.stack([2 * U, 1 - U**2], axis=-1)

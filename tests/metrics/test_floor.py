@@ -6,8 +6,7 @@ import pytest
 from house import ROOT
 
 from mdbench.datatypes import find
-from mdbench.metrics.floor import above_floor, raised, ranks
-from mdbench.metrics.spec import MetricSpec
+from mdbench.metrics.spec import MetricSpec, above_floor, raised, ranks
 from mdbench.protocols import Protocol
 
 ERROR = MetricSpec(

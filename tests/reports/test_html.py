@@ -14,7 +14,7 @@ from report_pages import html
 from reporting import DROPPED, KINDS, SPECS, compare, data, many, points, texts, write
 
 from mdbench.cli import main
-from mdbench.datatypes.equations.derivatives import smooths
+from mdbench.datatypes.equations.options import smooths
 from mdbench.protocols import Protocol
 from mdbench.records import Record
 from mdbench.reports import leaderboard

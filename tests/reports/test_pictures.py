@@ -10,7 +10,7 @@ from pngs import pictures
 from reporting import TEXTS, data
 
 from mdbench import datatypes
-from mdbench.data.npz import write_field, write_npz
+from mdbench.data.array_files import write_field, write_npz
 from mdbench.datatypes.base import Plots, PlottedAnswer
 from mdbench.datatypes.ode.data_type import Ode
 from mdbench.errors import MdbenchError

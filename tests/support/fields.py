@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mdbench.data.features import feature_names
-from mdbench.data.field import Field
+from mdbench.data.field import Field, feature_names
 from mdbench.worker import Problem
 
 if TYPE_CHECKING:

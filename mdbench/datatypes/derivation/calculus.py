@@ -9,19 +9,22 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 import sympy
 
-from mdbench.datatypes.derivation.classes import class_of_question, split_of
-from mdbench.datatypes.derivation.distance import damerau_levenshtein
-from mdbench.datatypes.derivation.integrals import antiderivative
-from mdbench.datatypes.derivation.naming import LETTERS, in_canonical_names, rename
-from mdbench.datatypes.derivation.operators import ARITHMETIC, LONGEST_LATEX
-from mdbench.datatypes.derivation.premises import expression, symbols_of
+from mdbench.datatypes.derivation.generation import expression, symbols_of
+from mdbench.datatypes.derivation.operators import ARITHMETIC, LONGEST_LATEX, antiderivative
+from mdbench.datatypes.derivation.renaming import (
+    LETTERS,
+    class_of_question,
+    in_canonical_names,
+    rename,
+    split_of,
+)
+from mdbench.datatypes.derivation.steps import is_readable, latex, symbol
 from mdbench.datatypes.derivation.truth import agree
-from mdbench.datatypes.derivation.writing import is_readable, latex, symbol
 
 if TYPE_CHECKING:
     from mdbench.datatypes.derivation.settings import GeneratorSettings
 
-__all__ = ["Calculation", "calculate", "calculation"]
+__all__ = ["Calculation", "calculate", "calculation", "damerau_levenshtein"]
 
 _TRIES = 300
 _DRAWN = 100
@@ -222,3 +225,34 @@ def _answer(task: str, body: sympy.Expr, variable: sympy.Symbol) -> sympy.Expr |
 
 def _fits(expr: sympy.Expr) -> bool:
     return len(latex(expr)) < LONGEST_LATEX
+
+
+def damerau_levenshtein(one: str, other: str) -> int:
+    """Count the insertions, deletions, substitutions and swaps of neighbours between two texts.
+
+    No part is edited twice (optimal string alignment).  All cells of a column are worked out at
+    once, as the bits of a number (Hyyrö 2003, "A bit-vector algorithm for computing Levenshtein
+    and Damerau edit distances").
+
+    >>> damerau_levenshtein("sin(x)", "sni(y)")
+    2
+    """
+    if not one:
+        return len(other)
+    places: dict[str, int] = {}
+    for place, character in enumerate(one):
+        places[character] = places.get(character, 0) | 1 << place
+    mask, last = (1 << len(one)) - 1, 1 << (len(one) - 1)
+    up, down, diagonal, before, distance = mask, 0, 0, 0, len(one)
+    for character in other:
+        here = places.get(character, 0)
+        swapped = ((~diagonal & here) << 1) & before
+        diagonal = ((((here & up) + up) ^ up) | here | down | swapped) & mask
+        right = (down | ~(diagonal | up)) & mask
+        left = diagonal & up
+        distance += bool(right & last) - bool(left & last)
+        right, left = (right << 1 | 1) & mask, (left << 1) & mask
+        up = (left | ~(diagonal | right)) & mask
+        down = diagonal & right
+        before = here
+    return distance

@@ -37,21 +37,22 @@ from mdbench.datatypes.base import (
     Task,
 )
 from mdbench.datatypes.derivation.calculus import Calculation
+from mdbench.datatypes.derivation.datasets import make_all, sets_of
 from mdbench.datatypes.derivation.facts import FACTS
-from mdbench.datatypes.derivation.labels import accuracy, f1
-from mdbench.datatypes.derivation.leak_probe import probe
-from mdbench.datatypes.derivation.making import make_all, sets_of
-from mdbench.datatypes.derivation.perturbation_scores import (
+from mdbench.datatypes.derivation.records import authors_record, read_record
+from mdbench.datatypes.derivation.scores import (
     OF_PAIRS,
     SETS,
     TITLES,
     SequenceRows,
+    accuracy,
+    f1,
+    probe,
     scores,
     specs,
 )
-from mdbench.datatypes.derivation.records import authors_record, read_record
 from mdbench.datatypes.derivation.settings import GENERATORS, GeneratorSettings, read_settings
-from mdbench.datatypes.derivation.writing import symbol
+from mdbench.datatypes.derivation.steps import symbol
 from mdbench.errors import AnswerError, DataError, UsageError, did_you_mean
 
 if TYPE_CHECKING:

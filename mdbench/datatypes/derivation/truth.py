@@ -15,9 +15,8 @@ import numpy as np
 import sympy
 from sympy.core.function import AppliedUndef
 
-from mdbench.datatypes.derivation.integrals import antiderivative
-from mdbench.datatypes.derivation.naming import names
-from mdbench.datatypes.derivation.operators import PREMISES
+from mdbench.datatypes.derivation.operators import PREMISES, antiderivative
+from mdbench.datatypes.derivation.renaming import names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

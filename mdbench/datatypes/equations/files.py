@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
+import math
 import re
+import tomllib
 import unicodedata
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from mdbench.children import READING
 from mdbench.errors import DataError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Iterable, Mapping
     from pathlib import Path
 
     import numpy as np
@@ -18,9 +22,24 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-_T = TypeVar("_T")
+__all__ = [
+    "FUNCTIONS",
+    "constants_of",
+    "find_files",
+    "fingerprint",
+    "named",
+    "number",
+    "parse",
+    "pop",
+    "put_in",
+    "read_table",
+    "suffix",
+    "text",
+    "texts",
+    "without",
+]
 
-__all__ = ["by_number", "find_files", "fingerprint", "named", "suffix"]
+_T = TypeVar("_T")
 
 
 def find_files(
@@ -98,12 +117,6 @@ def named(name: str, entries: Mapping[str, _T]) -> _T:
     return entries[name]
 
 
-def by_number(identity: str) -> tuple[str, int]:
-    """Give a key that sorts I2 before I10."""
-    letters = identity.rstrip("0123456789")
-    return letters, int(identity.removeprefix(letters) or 0)
-
-
 def suffix(snr_db: float | None) -> str:
     """Give the end of a file's name that says its noise level."""
     return "" if snr_db is None else f"_snr_{snr_db:g}"
@@ -124,3 +137,172 @@ def fingerprint(arrays: Mapping[str, Array], snr_db: float | None, noise: str, s
     if snr_db is not None:
         sha256.update(f"{noise} {snr_db:g} {seed if noise != 'file' else ''}".encode())
     return sha256.hexdigest()
+
+
+FUNCTIONS = ("abs", "cos", "cot", "exp", "log", "sin", "tan")
+_NODES = (
+    *(ast.BinOp, ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow),
+    *(ast.UnaryOp, ast.UAdd, ast.USub),
+    *(ast.Call, ast.Name, ast.Load, ast.Constant),
+)
+
+
+def read_table(path: Path) -> dict[str, Any]:
+    """Read a TOML file.
+
+    Raises
+    ------
+    DataError
+        If it cannot be read.
+    """
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise DataError(f"{path} is no readable TOML file: {error}") from error
+
+
+def parse(equation: str, names: Iterable[str]) -> ast.expr:
+    """Parse an equation; a ValueError says what in it is not allowed."""
+    try:
+        expression = _tree(equation.strip()).body
+    except SyntaxError as error:
+        raise ValueError(f"is no expression ({error.msg})") from error
+    called = {node.func for node in ast.walk(expression) if isinstance(node, ast.Call)}
+    for node in ast.walk(expression):
+        match node:
+            case ast.Call(func=ast.Name(id=name), args=[_], keywords=[]) if name in FUNCTIONS:
+                fault = ""
+            case ast.Name(id=name):
+                fault = "" if name in names or node in called else "there is no such name"
+            case ast.Call():
+                fault = f"the functions are {', '.join(FUNCTIONS)}, each of one argument"
+            case ast.Constant(value=value):
+                fault = "" if type(value) in {int, float} else "this is no number"
+            case _:
+                fault = "" if isinstance(node, _NODES) else "this is not allowed"
+        if fault:
+            raise ValueError(f"{ast.unparse(node)!r}: {fault}")
+    return expression
+
+
+def put_in(equation: str, names: Iterable[str], values: Mapping[str, float]) -> str:
+    """Put values in the place of names, at full precision."""
+    return ast.unparse(_PutIn(values).visit(parse(equation, names)))
+
+
+def without(equation: str, names: Collection[str]) -> str:
+    """Write an equation without the terms in which some quantities are factors.
+
+    Examples
+    --------
+    >>> without("2 * (u_x + u_z) - u_z * v + v", ["u_z"])
+    '2 * u_x + v'
+    """
+    tree = _Without(names).visit(_tree(equation).body)
+    return "0" if tree is None else ast.unparse(tree)
+
+
+def _tree(text: str) -> ast.Expression:
+    with READING:
+        return ast.parse(text, mode="eval")
+
+
+class _PutIn(ast.NodeTransformer):
+    """Puts values in the place of names."""
+
+    def __init__(self, values: Mapping[str, float]) -> None:
+        self.values = values
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if node.id not in self.values:
+            return node
+        value = self.values[node.id]
+        size = ast.Constant(abs(value))
+        # A negative constant has to be a sign and a number, for `unparse` to put brackets.
+        return size if math.copysign(1.0, value) > 0 else ast.UnaryOp(ast.USub(), size)
+
+
+class _Without(ast.NodeTransformer):
+    """Takes quantities out of sums and products; None is what is left of a term with one."""
+
+    def __init__(self, names: Collection[str]) -> None:
+        self.names = names
+
+    def visit_Name(self, node: ast.Name) -> ast.expr | None:
+        return None if node.id in self.names else node
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr | None:
+        operand = self.visit(node.operand)
+        return None if operand is None else ast.UnaryOp(node.op, operand)
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        if any(isinstance(each, ast.Name) and each.id in self.names for each in ast.walk(node)):
+            raise ValueError(f"{ast.unparse(node)!r}: its argument cannot be left out")
+        return node
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr | None:
+        left, right = self.visit(node.left), self.visit(node.right)
+        if left is not None and right is not None:
+            return ast.BinOp(left, node.op, right)
+        match node.op:
+            case ast.Add() if right is not None:
+                return cast("ast.expr", right)
+            case ast.Sub() if right is not None:
+                return ast.UnaryOp(ast.USub(), right)
+            case ast.Add() | ast.Sub():
+                return cast("ast.expr | None", left)
+            case ast.Mult():
+                return None
+            case ast.Div() if right is not None:
+                return None
+            case _:
+                raise ValueError(f"{ast.unparse(node)!r}: a part of it cannot be left out")
+
+
+def pop(path: Path, table: dict[str, Any], key: str) -> Any:
+    """Take a key out of a table; a DataError where it is missing."""
+    try:
+        return table.pop(key)
+    except KeyError:
+        raise DataError(f"{path}: key {key!r} is missing") from None
+
+
+def text(path: Path, table: dict[str, Any], key: str) -> str:
+    """Take a text out of a table; a DataError where it is none."""
+    value = pop(path, table, key)
+    if not isinstance(value, str) or not value.strip():
+        raise DataError(f"{path}: {key} = {value!r} has to be a text")
+    return value
+
+
+def texts(path: Path, table: dict[str, Any], key: str) -> dict[str, str]:
+    """Take a table of texts out of a table; a DataError where it is none."""
+    value = pop(path, table, key)
+    if not isinstance(value, dict) or not value:
+        raise DataError(f"{path}: {key} = {value!r} has to be a table")
+    return {name: text(path, value, name) for name in tuple(value)}
+
+
+def number(path: Path, key: str, value: Any) -> float:
+    """Give a finite number; a DataError where the value is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise DataError(f"{path}: {key} = {value!r} has to be a finite number")
+    return float(value)
+
+
+def constants_of(path: Path, table: dict[str, Any]) -> dict[str, float]:
+    """Take the table of constants out of a system's file; a DataError where one is wrong."""
+    given = table.pop("constants", {})
+    if not isinstance(given, dict):
+        raise DataError(f"{path}: constants = {given!r} has to be a table")
+    constants = {}
+    for name, entry in given.items():
+        if name in FUNCTIONS or not re.fullmatch(r"(?!u\d)[A-Za-z]\w*", name, re.ASCII):
+            raise DataError(f"{path}: constants.{name} cannot be the name of a constant")
+        if not isinstance(entry, dict) or set(entry) != {"value", "meaning"}:
+            raise DataError(
+                f"{path}: constants.{name} = {entry!r}",
+                "It has to have the keys value and meaning.",
+            )
+        constants[name] = number(path, f"constants.{name}.value", entry["value"])
+    return constants

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mdbench.datatypes.base import Scores
-from mdbench.datatypes.equations.unseen import without_unseen
 from mdbench.errors import EquationError
+from mdbench.expressions.atoms import monomial_text
+from mdbench.expressions.expand import expand
 from mdbench.expressions.fidelity.compare import Verdict, compare, negligible, used
 from mdbench.expressions.fidelity.skeleton import same_skeleton
 from mdbench.expressions.tree import CONSTANTS, FUNCTIONS
@@ -19,11 +20,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from mdbench.datatypes.base import Task
+    from mdbench.expressions.atoms import Monomial
     from mdbench.expressions.fidelity.compare import Term
     from mdbench.expressions.fidelity.verdict import Numerical, Structural
     from mdbench.metrics.spec import Value
 
-__all__ = ["TERM_METRICS", "beside_the_truth"]
+__all__ = ["TERM_METRICS", "beside_the_truth", "without_unseen"]
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _HANGS_ON_THE_DOMAIN = re.compile(r"[A-Za-z]\w*\s*\(|/|(\*\*|\^)\s*(?!\(?[+-]?\d+\)?(?![\w.]))")
@@ -246,3 +248,57 @@ def _domain(task: Task[Any], text: str) -> dict[str, tuple[float, float]]:
             low, high = found.get(name, (np.inf, -np.inf))
             found[name] = min(low, float(column.min())), max(high, float(column.max()))
     return {name: ends for name, ends in found.items() if np.isfinite(ends).all()}
+
+
+_OFF = 1
+"""A coefficient that is further off than this share is one that the data would show to be wrong."""
+_DIGITS = 6
+
+
+def without_unseen(
+    truth: Sequence[str],
+    answer: Sequence[str],
+    targets: Sequence[str],
+    unseen: Sequence[tuple[str, str]],
+    names: tuple[str, ...],
+) -> tuple[list[str], list[str], list[str]]:
+    """Take the unseen terms out of the truth, and out of an answer that has them about right.
+
+    Parameters
+    ----------
+    truth, answer
+        A right-hand side for each of the targets.
+    unseen
+        Terms by target and text; coefficients in the text are of no account.
+    names
+        That the equations may use.
+
+    Returns
+    -------
+    truth, answer
+        Without these terms, but as they were where they are too large to be multiplied out.
+    named
+        The terms that the answer lacks or has with another coefficient, after their targets.
+
+    Examples
+    --------
+    >>> without_unseen(["2*a + b"], ["b"], ["a_t"], [("a_t", "a")], ("a", "b"))
+    (['2*a + b - (2*a)'], ['b'], ['a_t: 2*a'])
+    """
+    true, given, named = list(truth), list(answer), []
+    for i, target in enumerate(targets):
+        texts = [text for each, text in unseen if each == target]
+        if not texts:
+            continue
+        try:
+            t, p = expand(truth[i], names), expand(answer[i], names)
+        except EquationError:
+            continue
+        terms: list[Monomial] = [one for text in texts for one in expand(text, names) if one in t]
+        for term in terms:
+            true[i] += f" - ({monomial_text(term, t[term])})"
+            if term in p and abs(p[term] / t[term] - 1) <= _OFF:
+                given[i] += f" - ({monomial_text(term, p[term])})"
+            if p.get(term) != t[term]:
+                named.append(f"{target}: {monomial_text(term, t[term], _DIGITS)}")
+    return true, given, named

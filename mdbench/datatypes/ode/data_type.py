@@ -10,10 +10,10 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from mdbench.data import splits
+from mdbench.data.array_files import write_npz
 from mdbench.data.cache import load_or_make
 from mdbench.data.derivatives import time_derivative
 from mdbench.data.noise import add_noise, add_published_noise
-from mdbench.data.npz import write_npz
 from mdbench.data.smoothing import smooth
 from mdbench.data.trajectory import Trajectory, named_columns, state_names
 from mdbench.datatypes.base import NO_OPTIONS, Background, Dataset, Plots, Source
@@ -22,17 +22,16 @@ from mdbench.datatypes.equations.base import (
     COMPLEXITY,
     NMSE,
     PUBLISHED_NMSE,
+    Course,
     EquationTask,
     EquationType,
 )
 from mdbench.datatypes.equations.data_checks import of_trajectory
-from mdbench.datatypes.equations.derivatives import smooths
-from mdbench.datatypes.equations.files import by_number, find_files, fingerprint, named, suffix
-from mdbench.datatypes.equations.own_options import OWN_OPTIONS
-from mdbench.datatypes.equations.rest import Course
+from mdbench.datatypes.equations.files import find_files, fingerprint, named, suffix
+from mdbench.datatypes.equations.options import OWN_OPTIONS, smooths
 from mdbench.datatypes.equations.selection import INTEGRATED_TO, Increments
 from mdbench.datatypes.equations.terms import TERM_METRICS
-from mdbench.datatypes.facts import names_in
+from mdbench.datatypes.facts import by_number, names_in
 from mdbench.datatypes.ode.facts import FACTS
 from mdbench.datatypes.ode.simulation import Ending, simulate, warm
 from mdbench.datatypes.ode.systems import N_POINTS, integrate, read_system

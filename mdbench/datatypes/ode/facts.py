@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from mdbench.datatypes.equations.derivatives import DERIVATIVES
-from mdbench.datatypes.equations.files import by_number
-from mdbench.datatypes.equations.own_options import OWN_OPTIONS
-from mdbench.datatypes.facts import TypeFacts
+from mdbench.datatypes.equations.options import DERIVATIVES, OWN_OPTIONS
+from mdbench.datatypes.facts import TypeFacts, by_number
 
 __all__ = ["FACTS"]
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from mdbench.children import READING
-from mdbench.datatypes.equations.system_files import (
+from mdbench.datatypes.equations.files import (
     FUNCTIONS,
     constants_of,
     number,

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from mdbench.data.columns import LabelledColumn, OwnNames, columns_of
+from mdbench.data.array_files import read_npz
+from mdbench.data.columns import LabelledColumn, OwnNames, columns_of, read_description
 from mdbench.data.csv import Reading, read_csv
-from mdbench.data.described import read_description
-from mdbench.data.npz import read_npz
-from mdbench.datatypes.equations.own_options import INPUTS, MISSING_VALUES, TRAJECTORY, TRUTH
-from mdbench.datatypes.equations.own_truths import OWN_PAGE, own_truth
+from mdbench.datatypes.equations.options import INPUTS, MISSING_VALUES, TRAJECTORY, TRUTH
+from mdbench.datatypes.equations.user_truths import OWN_PAGE, own_truth
 from mdbench.errors import DataError, UsageError, did_you_mean
 from mdbench.expressions.tree import CONSTANTS, FUNCTIONS
 

@@ -11,29 +11,40 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from mdbench.data import splits
+from mdbench.data.array_files import (
+    FIELD_ENDINGS,
+    FIELD_HINT,
+    read_field,
+    read_field_file,
+    refuse_tables,
+    write_field,
+)
 from mdbench.data.cache import write_whole
-from mdbench.data.features import feature_names, unsupported
-from mdbench.data.field_files import FIELD_ENDINGS, FIELD_HINT, read_field_file, refuse_tables
+from mdbench.data.field import feature_names, unsupported
 from mdbench.data.noise import add_noise, add_published_noise
-from mdbench.data.npz import read_field, write_field
 from mdbench.datatypes.base import NO_OPTIONS, Plots, Source
 from mdbench.datatypes.equations.base import (
     AGREEMENT,
     COMPLEXITY,
     NMSE,
     PUBLISHED_NMSE,
+    Course,
     EquationTask,
     EquationType,
     Remembered,
 )
 from mdbench.datatypes.equations.data_checks import of_field
-from mdbench.datatypes.equations.derivatives import smooths
-from mdbench.datatypes.equations.files import by_number, find_files, fingerprint, named, suffix
-from mdbench.datatypes.equations.own_options import TRUTH
-from mdbench.datatypes.equations.own_truths import own_truth, said_of_field
-from mdbench.datatypes.equations.rest import Course
-from mdbench.datatypes.equations.system_files import without
+from mdbench.datatypes.equations.files import (
+    find_files,
+    fingerprint,
+    named,
+    suffix,
+    without,
+)
+from mdbench.datatypes.equations.options import TRUTH, smooths
 from mdbench.datatypes.equations.terms import TERM_METRICS
+from mdbench.datatypes.equations.user_truths import own_truth, said_of_field
+from mdbench.datatypes.facts import by_number
 from mdbench.datatypes.pde.facts import FACTS
 from mdbench.datatypes.pde.systems import derivative_names, read_system
 from mdbench.datatypes.pde.tasks import (

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 
-from mdbench.datatypes.equations.derivatives import DERIVATIVES
-from mdbench.datatypes.equations.files import by_number
-from mdbench.datatypes.equations.own_options import TRUTH
-from mdbench.datatypes.facts import Option, TypeFacts
+from mdbench.datatypes.equations.options import DERIVATIVES, TRUTH
+from mdbench.datatypes.facts import Option, TypeFacts, by_number
 from mdbench.errors import UsageError
 
 __all__ = ["FACTS"]

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from mdbench.data.derivatives import time_derivative
-from mdbench.data.features import FieldColumns, feature_names
+from mdbench.data.field import FieldColumns, feature_names
 from mdbench.data.splits import chronological
-from mdbench.drawing.png import LEVELS, UNDEFINED, levels, png_uri
-from mdbench.drawing.svg import Axis, ticks
+from mdbench.drawing.svg import LEVELS, UNDEFINED, Axis, levels, png_uri, ticks
 from mdbench.errors import MdbenchError
 from mdbench.expressions import parse
 from mdbench.expressions.fidelity.compare import used

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mdbench.data.features import HIGHEST_ORDER
-from mdbench.datatypes.equations.system_files import (
+from mdbench.data.field import HIGHEST_ORDER
+from mdbench.datatypes.equations.files import (
     constants_of,
     number,
     parse,

@@ -16,7 +16,6 @@ from mdbench.datatypes.equations.selection import NoisyRows
 from mdbench.datatypes.equations.terms import TERM_METRICS
 from mdbench.datatypes.real.dimensions import consistent, dimension_of, si_exponents
 from mdbench.datatypes.real.facts import FACTS
-from mdbench.datatypes.real.folds import folds
 from mdbench.datatypes.real.problem import Measurements, read_measurements
 from mdbench.errors import DataError, EquationError, UsageError, did_you_mean
 from mdbench.expressions import parse
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["DATA_TYPE", "MARGIN", "NODES", "Real", "RealDataset"]
+__all__ = ["DATA_TYPE", "MARGIN", "MOST_SINGLE", "NODES", "SEVERAL", "Real", "RealDataset", "folds"]
 
 MARGIN = 0.01
 """By which share an answer's error may be above that of the reference."""
@@ -434,3 +433,40 @@ def _is_one_of(text: str, laws: Sequence[str], table: Measurements) -> bool | No
             return True
         unknown = unknown or same is None
     return None if unknown else False
+
+
+MOST_SINGLE = 12
+"""Up to so many different inputs each is held out by itself."""
+SEVERAL = 5
+"""Into how many folds more are cut."""
+
+
+def folds(name: str, x: NDArray[np.float64]) -> list[NDArray[np.intp]]:
+    """Give the rows that each fold holds out; every row is in one of them.
+
+    Rows with equal inputs stay together, so that nobody learns an answer that is asked.  Which fold
+    an input is in hangs on nothing but the table's name and inputs.
+
+    Parameters
+    ----------
+    name
+        Of the table.
+    x
+        The inputs, (n, columns).
+
+    Examples
+    --------
+    >>> [fold.tolist() for fold in folds("kepler", np.array([[1.0], [2.0], [1.0]]))]
+    [[0, 2], [1]]
+    """
+    different, group = np.unique(x, axis=0, return_inverse=True)
+    group = group.reshape(-1)
+    count = len(different)
+    if count <= MOST_SINGLE:
+        fold_of = np.arange(count)
+    else:
+        seed = hashlib.sha256(f"folds\n{name}".encode()).digest()
+        order = np.random.default_rng(int.from_bytes(seed)).permutation(count)
+        fold_of = np.empty(count, dtype=np.intp)
+        fold_of[order] = np.arange(count) % SEVERAL
+    return [np.flatnonzero(fold_of[group] == fold) for fold in range(int(fold_of.max()) + 1)]

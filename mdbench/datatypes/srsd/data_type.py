@@ -27,8 +27,7 @@ from mdbench.errors import DataError, EquationError, UsageError, did_you_mean
 from mdbench.expressions.compensated_eval import accurate_values
 from mdbench.expressions.grammar import read
 from mdbench.expressions.srbench import compare as comparison
-from mdbench.metrics.agreement import agreement
-from mdbench.metrics.regression import is_accurate, nmse, r2, relative_error
+from mdbench.metrics.regression import agreement, is_accurate, nmse, r2, relative_error
 from mdbench.metrics.spec import MetricSpec, Value, flag
 from mdbench.protocols import Protocol
 

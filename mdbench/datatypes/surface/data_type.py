@@ -25,11 +25,23 @@ from mdbench.datatypes.surface.datasets import (
     check_variant,
 )
 from mdbench.datatypes.surface.facts import FACTS
-from mdbench.datatypes.surface.families import failure
+from mdbench.datatypes.surface.metrics import (
+    COVERAGE,
+    DISTANCES,
+    FORMS,
+    SHAPES,
+    SYMBOLIC,
+    TABLE,
+    failure,
+)
 from mdbench.datatypes.surface.problem import OUTPUTS, SurfaceRows, generator_of
-from mdbench.datatypes.surface.selection import EXACT, FirstSteps, Variances
-from mdbench.datatypes.surface.specs import COVERAGE, DISTANCES, FORMS, SHAPES, SYMBOLIC, TABLE
-from mdbench.datatypes.surface.tables import may_be_solution, pooled_nmse
+from mdbench.datatypes.surface.selection import (
+    EXACT,
+    FirstSteps,
+    Variances,
+    may_be_solution,
+    pooled_nmse,
+)
 from mdbench.errors import AnswerError, EquationError, UsageError, did_you_mean
 from mdbench.expressions import parse
 from mdbench.expressions.srbench import compare as comparison

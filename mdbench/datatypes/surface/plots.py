@@ -12,7 +12,7 @@ from scipy.spatial import cKDTree
 from mdbench.datatypes.surface.clouds import placed, true_points, zeros_of
 from mdbench.datatypes.surface.problem import generator_of
 from mdbench.drawing.numbers import scientific
-from mdbench.drawing.png import LEVELS, colours, png_uri
+from mdbench.drawing.svg import LEVELS, colours, png_uri
 from mdbench.errors import MdbenchError
 
 if TYPE_CHECKING:

@@ -13,9 +13,13 @@ from house import ROOT, HereRuntime, Quiet, add_method, execute, workspace
 
 from mdbench import datatypes
 from mdbench.datatypes.base import Answer, Candidate, PlotBudget, PlottedAnswer
-from mdbench.datatypes.derivation.labels import accuracy, bootstrap_difference, f1
-from mdbench.datatypes.derivation.leak_probe import probe
 from mdbench.datatypes.derivation.records import read_record
+from mdbench.datatypes.derivation.scores import (
+    accuracy,
+    bootstrap_difference,
+    f1,
+    probe,
+)
 from mdbench.errors import AnswerError, DataError, UsageError
 from mdbench.protocols import Protocol
 from mdbench.records import Status
@@ -28,7 +32,7 @@ if TYPE_CHECKING:
 
     from mdbench.datatypes.base import Task
     from mdbench.datatypes.derivation.data_type import DerivationType, Sequences
-    from mdbench.datatypes.derivation.perturbation_scores import SequenceRows
+    from mdbench.datatypes.derivation.scores import SequenceRows
 
 TINY = "structured-2-tiny"
 ECHO = """

@@ -14,9 +14,9 @@ import sympy
 from house import ROOT
 
 from mdbench.datatypes.derivation.generation import generate
-from mdbench.datatypes.derivation.naming import GREEK, LETTERS, names
 from mdbench.datatypes.derivation.operators import OPERATORS, PREMISES, apply, is_valid, replay
 from mdbench.datatypes.derivation.records import alpha_class, record
+from mdbench.datatypes.derivation.renaming import GREEK, LETTERS, names
 from mdbench.datatypes.derivation.settings import GeneratorSettings
 from mdbench.datatypes.derivation.steps import Derivation, ancestors, is_closed, mirrored
 from mdbench.datatypes.derivation.truth import falsehoods
@@ -185,7 +185,7 @@ def test_another_seed_or_stream_gives_other_derivations() -> None:
 
 
 def test_derivations_that_differ_in_names_only_have_one_class() -> None:
-    from mdbench.datatypes.derivation.perturbations import renamed  # noqa: PLC0415
+    from mdbench.datatypes.derivation.datasets import renamed  # noqa: PLC0415
 
     classes = {}
     for one in derivations(3):

@@ -11,25 +11,27 @@ import sympy
 from sympy import Derivative, Function, Integral, Symbol, cos, exp, log, sin, symbols
 from sympy.integrals import manualintegrate as rules
 
-from mdbench.datatypes.derivation import integrals
+from mdbench.datatypes.derivation import operators
 from mdbench.datatypes.derivation.calculus import calculate
-from mdbench.datatypes.derivation.integrals import antiderivative, learn, news
-from mdbench.datatypes.derivation.operators import (
-    ARITHMETIC,
-    OPERATORS,
-    apply,
-    fresh_integrals,
-    is_valid,
-    replay,
-)
-from mdbench.datatypes.derivation.perturbations import (
+from mdbench.datatypes.derivation.datasets import (
     alternative_results,
     expression_exchange,
     renamed,
 )
-from mdbench.datatypes.derivation.premises import expression
+from mdbench.datatypes.derivation.generation import expression
+from mdbench.datatypes.derivation.operators import (
+    ARITHMETIC,
+    OPERATORS,
+    antiderivative,
+    apply,
+    fresh_integrals,
+    is_valid,
+    learn,
+    news,
+    replay,
+)
+from mdbench.datatypes.derivation.records import texts
 from mdbench.datatypes.derivation.steps import Derivation, Sides, Step, elements
-from mdbench.datatypes.derivation.texts import texts
 from mdbench.datatypes.derivation.truth import agree
 from mdbench.errors import DataError
 
@@ -218,8 +220,8 @@ def test_what_was_worked_out_elsewhere_is_not_worked_out_again(
     told = json.loads(json.dumps(news()))  # as one process tells another
     assert [answer is None for _, _, answer in told] == [False, True]
     assert news() == []
-    monkeypatch.setattr(integrals, "_known", {})
-    monkeypatch.setattr(integrals, "_worked_out", lambda *_: pytest.fail("worked out again"))
+    monkeypatch.setattr(operators, "_known", {})
+    monkeypatch.setattr(operators, "_worked_out", lambda *_: pytest.fail("worked out again"))
     learn(told)
     t = Symbol("t")
     assert [antiderivative(each, x) for each in asked] == found

@@ -17,34 +17,47 @@ from hypothesis import settings as within
 from hypothesis import strategies as st
 
 from mdbench import children
-from mdbench.datatypes.derivation import calculus, making
-from mdbench.datatypes.derivation.calculus import Calculation, calculate, calculation
-from mdbench.datatypes.derivation.classes import class_of, split_of
-from mdbench.datatypes.derivation.distance import damerau_levenshtein
-from mdbench.datatypes.derivation.generation import generate
-from mdbench.datatypes.derivation.making import answer, make_all
-from mdbench.datatypes.derivation.naming import GREEK, names
-from mdbench.datatypes.derivation.operators import apply, is_valid, replay
-from mdbench.datatypes.derivation.perturbations import (
+from mdbench.datatypes.derivation import calculus, datasets
+from mdbench.datatypes.derivation.calculus import (
+    Calculation,
+    calculate,
+    calculation,
+    damerau_levenshtein,
+)
+from mdbench.datatypes.derivation.datasets import (
     alternative_results,
+    answer,
     equation_conversion,
     expression_exchange,
+    make_all,
     renamed,
     renamings,
     variable_renaming,
 )
+from mdbench.datatypes.derivation.generation import generate
+from mdbench.datatypes.derivation.operators import apply, is_valid, replay
 from mdbench.datatypes.derivation.records import (
     authors_record,
     context_class,
+    pieces,
     read_record,
     read_records,
     record,
+    texts,
+    trees,
 )
+from mdbench.datatypes.derivation.renaming import GREEK, class_of, names, split_of
 from mdbench.datatypes.derivation.settings import GeneratorSettings
-from mdbench.datatypes.derivation.steps import Derivation, Sides, Step
-from mdbench.datatypes.derivation.texts import pieces, texts, trees
+from mdbench.datatypes.derivation.steps import (
+    Derivation,
+    Sides,
+    Step,
+    is_readable,
+    latex,
+    read,
+    write,
+)
 from mdbench.datatypes.derivation.truth import agree
-from mdbench.datatypes.derivation.writing import is_readable, latex, read, write
 from mdbench.errors import DataError
 
 if TYPE_CHECKING:
@@ -480,7 +493,7 @@ def test_sets_are_the_same_for_any_number_of_processes(
     asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = GeneratorSettings(**asked)
-    monkeypatch.setattr(making, "_CHUNK", 3)
+    monkeypatch.setattr(datasets, "_CHUNK", 3)
     one, two = (make_all(settings, processes=count) for count in (1, 3))
     assert one.rows == two.rows
     assert one.records == two.records
@@ -512,7 +525,7 @@ def test_too_few_different_examples_are_an_error(
     else:
         # One class alone, which is in the largest split.
         line = {"record": {}, "split": "train", "rows": {"static": [["a", "b"], ["a", "b"]]}}
-        told = json.dumps({"examples": [line] * making._CHUNK})
+        told = json.dumps({"examples": [line] * datasets._CHUNK})
         monkeypatch.setattr(children, "_exchange", lambda *_: told)
     with pytest.raises(DataError, match=says) as caught:
         make_all(GeneratorSettings(**{**small, **asked}), processes=1)

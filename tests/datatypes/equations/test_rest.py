@@ -9,10 +9,10 @@ import pytest
 from house import ROOT, known
 from scipy.integrate import solve_ivp
 
+from mdbench.data.array_files import write_field
 from mdbench.data.field import Field
-from mdbench.data.npz import write_field
 from mdbench.datatypes.base import Answer
-from mdbench.datatypes.equations.rest import STILL, Course, at_rest
+from mdbench.datatypes.equations.base import STILL, Course, at_rest
 from mdbench.datatypes.ode.data_type import Ode
 from mdbench.datatypes.pde.data_type import Pde
 from mdbench.protocols import Protocol

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mdbench.datatypes.equations.terms import beside_the_truth
-from mdbench.datatypes.equations.unseen import without_unseen
+from mdbench.datatypes.equations.terms import beside_the_truth, without_unseen
 
 NAMES = ("u0", "u0_x", "u0_xx")
 TRUTH = ["-u0*u0_x + 0.001*u0_xx", "2*u0"]

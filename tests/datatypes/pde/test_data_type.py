@@ -13,17 +13,15 @@ import pytest
 from house import known
 
 import mdbench
-from mdbench.data.features import FieldColumns
-from mdbench.data.field import Field
+from mdbench.data.array_files import read_field
+from mdbench.data.field import Field, FieldColumns
 from mdbench.data.noise import SNR_LEVELS_DB, add_noise
-from mdbench.data.npz import read_field
 from mdbench.datatypes.base import Answer, Candidate
 from mdbench.datatypes.pde import data_type as pde
 from mdbench.datatypes.pde import generators as fields
 from mdbench.datatypes.pde.data_type import Pde, PdeDataset
 from mdbench.datatypes.pde.systems import read_system
-from mdbench.datatypes.pde.tasks import Rows
-from mdbench.datatypes.pde.weak_form import smoothed_field
+from mdbench.datatypes.pde.tasks import Rows, smoothed_field
 from mdbench.errors import DataError, UsageError
 from mdbench.protocols import Protocol
 

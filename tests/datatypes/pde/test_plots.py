@@ -10,7 +10,7 @@ from pngs import pictures
 
 from mdbench.data.field import Field
 from mdbench.datatypes.pde.plots import errors, field_pictures
-from mdbench.drawing.png import LEVELS, UNDEFINED
+from mdbench.drawing.svg import LEVELS, UNDEFINED
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

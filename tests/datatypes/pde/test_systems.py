@@ -14,8 +14,8 @@ from house import known
 
 import mdbench
 from mdbench.data.derivatives import accurate_derivative
-from mdbench.data.features import FieldColumns
-from mdbench.datatypes.equations.system_files import without
+from mdbench.data.field import FieldColumns
+from mdbench.datatypes.equations.files import without
 from mdbench.datatypes.pde.generators import FIELD_GENERATORS, make_fields
 from mdbench.datatypes.pde.systems import GENERATORS, Nodes, PdeSystem, read_system
 from mdbench.datatypes.pde.tasks import inner_samples

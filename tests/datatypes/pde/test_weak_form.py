@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from mdbench.data.features import FieldColumns
-from mdbench.data.field import Field
+from mdbench.data.field import Field, FieldColumns
 from mdbench.data.noise import add_noise
-from mdbench.datatypes.pde.weak_form import WeakWindows, smoothed_field
+from mdbench.datatypes.pde.tasks import WeakWindows, smoothed_field
 from mdbench.expressions import parse
 
 if TYPE_CHECKING:

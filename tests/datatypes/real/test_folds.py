@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from mdbench.datatypes.real.folds import MOST_SINGLE, SEVERAL, folds
+from mdbench.datatypes.real.data_type import MOST_SINGLE, SEVERAL, folds
 
 INPUTS = arrays(
     np.float64, st.tuples(st.integers(4, 60), st.integers(1, 3)), elements=st.integers(0, 6)

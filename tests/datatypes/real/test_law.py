@@ -8,8 +8,7 @@ from house import ROOT
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mdbench.datatypes.real.law import Law
-from mdbench.datatypes.real.problem import read_measurements
+from mdbench.datatypes.real.problem import Law, read_measurements
 from mdbench.errors import EquationError
 
 FOLDER = ROOT / "datasets" / "real"

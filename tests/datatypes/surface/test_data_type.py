@@ -15,8 +15,7 @@ from house import ROOT, HereRuntime, Quiet, add_method, execute, number, workspa
 from mdbench.datatypes.base import Answer, Candidate, PlotBudget, PlottedAnswer
 from mdbench.datatypes.surface.data_type import SurfaceType
 from mdbench.datatypes.surface.datasets import SurfaceAsk, SurfaceDataset
-from mdbench.datatypes.surface.selection import FirstSteps
-from mdbench.datatypes.surface.tables import WORST
+from mdbench.datatypes.surface.selection import WORST, FirstSteps
 from mdbench.errors import AnswerError, DataError, UsageError
 from mdbench.protocols import Protocol
 from mdbench.records import RecordStore, Status

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
-from mdbench.datatypes.surface.alignment import Similarity, best_distances, corresponding, iterated
-from mdbench.datatypes.surface.distances import Distances, diagonal, distances
+from mdbench.datatypes.surface.clouds import Distances, diagonal, distances
+from mdbench.datatypes.surface.scoring import Similarity, best_distances, corresponding, iterated
 
 
 def circle(radius: float, n: int = 10_000) -> np.ndarray:

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from mdbench.datatypes.surface.clouds import Shape, zeros_of
+from mdbench.datatypes.surface.clouds import Shape, fraction, zeros_of
 from mdbench.datatypes.surface.level_sets import gradient, level_set, onto
-from mdbench.datatypes.surface.quotients import fraction
 from mdbench.expressions.grammar import read
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from mdbench.data.described import read_description
-from mdbench.datatypes.equations.own_options import TRUTH
+from mdbench.data.columns import read_description
+from mdbench.datatypes.equations.options import TRUTH
 from mdbench.errors import DataError, EquationError, UsageError, did_you_mean
 from mdbench.expressions import parse
 
