@@ -112,7 +112,7 @@ def test_the_worker_needs_nothing_of_the_house() -> None:
         (
             "runs/a.py",
             "from mdbench.data import csv, field",
-            ["mdbench.data.csv", "mdbench.data.array_files"],
+            ["mdbench.data.csv", "mdbench.data.field"],
         ),
         ("runs/a.py", "import mdbench.api as b", ["mdbench.api"]),
         ("runs/a.py", "from .spec import JobSpec", ["mdbench.runs.spec.JobSpec"]),
