@@ -31,9 +31,9 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parent / "tests")]
 from clusters import open_here, outcome, place_with, plan_of  # noqa: E402
 from house import HereRuntime, Quiet  # noqa: E402
 
-from mdbench.backends.dask import DaskCluster  # noqa: E402
-from mdbench.backends.local import Threads  # noqa: E402
-from mdbench.backends.slurm import Slurm  # noqa: E402
+from mdbench.backends.dask import DaskBackend  # noqa: E402
+from mdbench.backends.local import LocalBackend  # noqa: E402
+from mdbench.backends.slurm import SlurmBackend  # noqa: E402
 from mdbench.runs.execute import execute  # noqa: E402
 from mdbench.workspace import Workspace  # noqa: E402
 
@@ -59,12 +59,12 @@ def ratios(jobs: int, seconds: float) -> None:
     with tempfile.TemporaryDirectory() as folder:
         place = place_with(Path(folder), Path(folder, "home"), seconds)
         everywhere: dict[str, Backend] = {
-            "threads": Threads(),
-            "dask": DaskCluster(opens=open_here),
-            "submitit": Slurm(local=True, opens=open_here, poll_seconds=0.2),
+            "threads": LocalBackend(),
+            "dask": DaskBackend(opens=open_here),
+            "submitit": SlurmBackend(local=True, opens=open_here, poll_seconds=0.2),
         }
         execute(
-            plan(place, Path(folder, "warm"), jobs), HereRuntime(), Quiet(), Threads()
+            plan(place, Path(folder, "warm"), jobs), HereRuntime(), Quiet(), LocalBackend()
         )  # makes the data
         took: dict[str, float] = {}
         for name, backend in everywhere.items():
@@ -84,7 +84,7 @@ def kills(count: int, jobs: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         place = place_with(Path(folder), Path(folder, "home"), 0.2)
         wanted = execute(
-            plan(place, Path(folder, "undisturbed"), jobs), HereRuntime(), Quiet(), Threads()
+            plan(place, Path(folder, "undisturbed"), jobs), HereRuntime(), Quiet(), LocalBackend()
         )
         whole = outcome(wanted.records)
         hits, rounds, begin = 0, 0, time.monotonic()
@@ -103,7 +103,7 @@ def kills(count: int, jobs: int) -> None:
                         hits += _kill(command, rng)
                 if command.wait() == 0:
                     break
-            found = execute(plan(place, results, jobs), HereRuntime(), Quiet(), Threads())
+            found = execute(plan(place, results, jobs), HereRuntime(), Quiet(), LocalBackend())
             assert found.ran == 0, found.ran
             assert outcome(found.records) == whole
             print(f"{hits} kills, {rounds} whole runs, all equal", flush=True)
@@ -142,7 +142,7 @@ def run(words: list[str]) -> None:
     root, home, results, jobs = words
     place = Workspace(Path(root), Path(home))
     asked = plan(place, Path(results), int(jobs))
-    execute(asked, HereRuntime(), Quiet(), DaskCluster(opens=open_here))
+    execute(asked, HereRuntime(), Quiet(), DaskBackend(opens=open_here))
 
 
 def main(verb: str = "ratios", *words: Any) -> None:

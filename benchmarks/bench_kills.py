@@ -21,7 +21,7 @@ from typing import Any
 from throwaway import ADAPTER, Silent
 
 from mdbench.authoring.new import make_method
-from mdbench.backends.local import Threads
+from mdbench.backends.local import LocalBackend
 from mdbench.records import RecordStore, comparable
 from mdbench.runs.execute import execute
 from mdbench.runs.plan import RunOptions, make_plan
@@ -110,7 +110,7 @@ def run(place: Workspace, runtime: str, results: Path) -> None:
     """Run the method on all clean systems, two at a time."""
     opened = open_runtime(runtime, place.home)
     options = RunOptions(("sleeps",), "ode", n_jobs=2, result_dir=results)
-    execute(make_plan(options, place), opened, Silent(), Threads())
+    execute(make_plan(options, place), opened, Silent(), LocalBackend())
     opened.close()
 
 

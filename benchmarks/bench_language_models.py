@@ -25,7 +25,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parent / "tests")]
 
 from house import HereRuntime, Quiet, add_method, workspace  # noqa: E402
 
-from mdbench.backends.local import Threads  # noqa: E402
+from mdbench.backends.local import LocalBackend  # noqa: E402
 from mdbench.language_models.budget import Allowance, Talk  # noqa: E402
 from mdbench.language_models.conversation import Conversation  # noqa: E402
 from mdbench.language_models.endpoint import Endpoint  # noqa: E402
@@ -142,7 +142,7 @@ def budget(folder: Path, runs: int) -> None:
                 llm_calls=ALLOWED,
             )
             (record,) = execute(
-                make_plan(options, place), HereRuntime(), Quiet(), Threads()
+                make_plan(options, place), HereRuntime(), Quiet(), LocalBackend()
             ).records
             assert record.llm is not None
             assert record.exchanges is not None

@@ -18,7 +18,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parent / "tests")]
 from clusters import place_with, plan_of  # noqa: E402
 from house import HereRuntime, Quiet  # noqa: E402
 
-from mdbench.backends.local import Threads  # noqa: E402
+from mdbench.backends.local import LocalBackend  # noqa: E402
 from mdbench.runs.execute import execute  # noqa: E402
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def main(seeds: int = 10) -> None:
         place = place_with(Path(folder), Path(folder, "home"))
         weighs = Weighs()
         plan = plan_of(place, datasets=(), seeds=tuple(range(seeds)), n_jobs=1)
-        execute(plan, HereRuntime(), weighs, Threads())
+        execute(plan, HereRuntime(), weighs, LocalBackend())
     first = len(weighs.kb) // 3
     grown = (weighs.kb[-1] - weighs.kb[first]) / (len(weighs.kb) - first)
     print(f"{len(weighs.kb)} jobs, {weighs.kb[-1] / 1024:.0f} MB, {grown:.2f} kB a job")

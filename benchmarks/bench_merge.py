@@ -24,8 +24,8 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parent / "tests")]
 
 from house import HereRuntime, Quiet, add_method, workspace  # noqa: E402
 
-from mdbench.backends.local import Threads  # noqa: E402
-from mdbench.backends.node import NodeOrder  # noqa: E402
+from mdbench.backends.local import LocalBackend  # noqa: E402
+from mdbench.backends.node import NodeRequest  # noqa: E402
 from mdbench.backends.shards import ShardFiles, merge  # noqa: E402
 from mdbench.records import RecordStore  # noqa: E402
 from mdbench.runs.execute import execute  # noqa: E402
@@ -40,13 +40,13 @@ def main(pieces: int = 100, records: int = 1000) -> None:
         results = Path(folder, "results")
         few = RunOptions(("zero",), "ode", ("rc-circuit",), result_dir=Path(folder, "one"))
         plan = make_plan(few, place)
-        (record,) = execute(plan, HereRuntime(), Quiet(), Threads()).records
+        (record,) = execute(plan, HereRuntime(), Quiet(), LocalBackend()).records
         template = json.loads(record.to_line())
         shards = []
         for piece in range(pieces):
             keys = (hashlib.sha256(b"%d %d" % (piece, n)).hexdigest() for n in range(records))
             shards.append([(replace(plan.jobs[0], seed=n), key) for n, key in enumerate(keys)])
-        order = NodeOrder.of(plan, HereRuntime(), name="merge")
+        order = NodeRequest.of(plan, HereRuntime(), name="merge")
         files = ShardFiles.make(results, order, shards)
         for piece, shard in enumerate(shards):
             files.records(piece).mkdir()

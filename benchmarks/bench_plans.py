@@ -22,12 +22,12 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parent / "tests")]
 
 from house import HereRuntime, Quiet, add_method, workspace  # noqa: E402
 
-from mdbench.backends.local import Threads  # noqa: E402
+from mdbench.backends.local import LocalBackend  # noqa: E402
 from mdbench.runs.execute import execute  # noqa: E402
 from mdbench.runs.plan import (  # noqa: E402
     RunOptions,
     make_plan,
-    make_ready,
+    resolve_jobs,
 )
 from mdbench.runtimes.select import open_runtime  # noqa: E402
 
@@ -43,13 +43,13 @@ def main(methods: int = 10, seeds: int = 16) -> None:
         for name in names:
             add_method(place, name)
         few = RunOptions(names[:1], "ode", ("rc-circuit",), result_dir=Path("one"))
-        (record,) = execute(make_plan(few, place), HereRuntime(), Quiet(), Threads()).records
+        (record,) = execute(make_plan(few, place), HereRuntime(), Quiet(), LocalBackend()).records
         template = json.loads(record.to_line())
         asked = RunOptions(names, "ode", with_noise=True, seeds=tuple(range(seeds)))
         plan = make_plan(asked, place)
         start = time.perf_counter()
         runtime = open_runtime("venv", place.home)
-        ready = make_ready(plan, runtime)
+        ready = resolve_jobs(plan, runtime)
         print(f"keys, every dataset made: {time.perf_counter() - start:.1f} s")
         Path("results").mkdir()
         for name, file in plan.files.items():

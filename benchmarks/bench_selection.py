@@ -173,7 +173,7 @@ def _proposed(task: EquationTask[Any], adapter: Any, spec: Any, seed: int) -> li
 
 
 def candidates(kind: Any, task: EquationTask[Any], proposed: list[Any]) -> list[Known]:
-    """Give what can be known of proposals."""
+    """Give what can be known of pool."""
     found = []
     assert task.evidence is not None
     samples = len(task.refit.targets) if task.view == "table" else SAMPLES

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mdbench.authoring.new import make_method
-from mdbench.backends.local import Threads
+from mdbench.backends.local import LocalBackend
 from mdbench.runs.execute import execute
 from mdbench.runs.plan import RunOptions, make_plan
 from mdbench.runtimes.select import open_runtime
@@ -63,7 +63,10 @@ class Bench:
             (self._name,), "ode", n_jobs=1, result_dir=self._place.root / "results"
         )
         return execute(
-            make_plan(replace(options, **changes), self._place), self.runtime, Silent(), Threads()
+            make_plan(replace(options, **changes), self._place),
+            self.runtime,
+            Silent(),
+            LocalBackend(),
         )
 
 

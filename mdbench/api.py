@@ -22,8 +22,8 @@ from mdbench.errors import UsageError, did_you_mean
 from mdbench.expressions.scores import Comparison, compare
 from mdbench.protocols import Protocol
 from mdbench.records import Budget, LlmUse, Measured, Record, RecordStore, Selection
-from mdbench.runs.catalog import Inventory
-from mdbench.runs.execute import execute, notifying
+from mdbench.runs.catalog import Catalog
+from mdbench.runs.execute import execute, notify_at_end
 from mdbench.runs.options import read_words, words_of
 from mdbench.runs.plan import make_plan
 from mdbench.runs.study import asked_for
@@ -89,9 +89,9 @@ def run(
     plan, whole = make_plan(asked, workspace), asked.whole
     backend = open_backend(whole)
     listener = _Listener(say)
-    plan.inventory.listen(listener.message)
+    plan.catalog.set_progress(listener.message)
     with (
-        notifying(whole.notify, plan.result_dir, listener.message) as news,
+        notify_at_end(whole.notify, plan.result_dir, listener.message) as news,
         closing(
             open_runtime(
                 whole.runtime, workspace.home, listener.message, require=dict(whole.require)
@@ -329,10 +329,10 @@ def dataset(
     >>> data["table"].train["X"].shape
     (118, 1)
     """
-    inventory = Inventory(Workspace.find())
-    kind = inventory.data_type(data_type)
+    catalog = Catalog(Workspace.find())
+    kind = catalog.data_type(data_type)
     path = None if dataset_path is None else Path(dataset_path)
-    source = inventory.source(data_type, path)
+    source = catalog.source(data_type, path)
     rules = Protocol(protocol)
     if name not in source.names():
         raise UsageError(f"There is no dataset {name!r}.", did_you_mean(name, source.names()))

@@ -22,9 +22,9 @@ from mdbench.data.columns import OwnNames
 from mdbench.datatypes.base import Answer
 from mdbench.protocols import Protocol
 from mdbench.records import Status
-from mdbench.runs.catalog import Inventory
-from mdbench.runs.record import scored
-from mdbench.runs.scoring import Outcome, judged
+from mdbench.runs.catalog import Catalog
+from mdbench.runs.record import score_fields
+from mdbench.runs.scoring import JobResult, score_result
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def scores_of(entry: Mapping[str, Any], kind: DataType[Any, Any]) -> dict[str, A
         texts = [text * entry.get("times", 1) for text in entry["equations"]]
         raw = Answer(OwnNames(dataset.names).all_internal(texts))
     with np.errstate(all="ignore"):  # of answers whose errors no float holds
-        found = scored(kind, task, judged(kind, task, Outcome(Status.OK, raw=raw)))
+        found = score_fields(kind, task, score_result(kind, task, JobResult(Status.OK, answer=raw)))
     notes = {name: list(found["notes"].get(name, ())) for name in NAMED}
     return {
         "status": found["status"].value,
@@ -221,10 +221,10 @@ def main(arguments: list[str]) -> int:
     if unknown := set(asked.data_types) - DATASETS.keys():
         parser.error(f"there is no {min(unknown)}; there are: {', '.join(DATASETS)}")
     workspace = Workspace.find()
-    inventory = Inventory(workspace)
+    catalog = Catalog(workspace)
     status = 0
     for name in asked.data_types:
-        kind, path = inventory.data_type(name), path_of(workspace.root, name)
+        kind, path = catalog.data_type(name), path_of(workspace.root, name)
         if asked.landed:
             _show_landed(list(_scored(landed(name, workspace), kind)), kind)
             continue

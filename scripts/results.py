@@ -31,7 +31,7 @@ from mdbench.reports.combine import flatten, read_rows, write_table
 from mdbench.reports.entries import marked
 from mdbench.reports.figures import critical_difference, figures, heat_map
 from mdbench.reports.published import read_published, read_published_sets
-from mdbench.runs.catalog import Inventory
+from mdbench.runs.catalog import Catalog
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -397,7 +397,7 @@ def main() -> int:
     reference = replace(
         _compare(data_type, [record for _, record in records], workspace, kept),
         results=latest_by_case(record for _, record in records),
-        groups=Inventory(workspace).source(data_type, None).groups(),
+        groups=Catalog(workspace).source(data_type, None).groups(),
         truths=_truths(workspace) if data_type == "real" else {},
         name=asked.name,
     )

@@ -14,8 +14,8 @@ from mdbench import datatypes, methods
 from mdbench.errors import MdbenchError, MethodError, UnavailableError, UsageError
 from mdbench.protocols import Protocol
 from mdbench.records import Status
-from mdbench.runs.scoring import Judged, judged
-from mdbench.runs.session import Attempt, Setting
+from mdbench.runs.scoring import ScoredResult, score_result
+from mdbench.runs.session import HyperparameterGrid, JobSession
 from mdbench.runs.spec import JobSpec
 from mdbench.runtimes.base import Limits
 
@@ -148,7 +148,7 @@ def _check_data_type(
         yield _refuses_unknown(trials, data_type, works)
 
 
-def _alarms(where: str, data_type: DataType[Any, Any], answer: Judged) -> Iterator[Finding]:
+def _alarms(where: str, data_type: DataType[Any, Any], answer: ScoredResult) -> Iterator[Finding]:
     """Tell of each score that reports would mark."""
     for spec in data_type.metrics:
         value = answer.scores.metrics.get(spec.name)
@@ -161,7 +161,7 @@ def _alarms(where: str, data_type: DataType[Any, Any], answer: Judged) -> Iterat
             )
 
 
-def _repeatable(where: str, first: Judged, second: Judged) -> Finding:
+def _repeatable(where: str, first: ScoredResult, second: ScoredResult) -> Finding:
     before, after = (
         each.equations if each.equations is not None else each.scores.metrics
         for each in (first, second)
@@ -242,7 +242,7 @@ class _Trials:
         task: Task[Any],
         dataset: str,
         more: dict[str, object] | None = None,
-    ) -> Judged:
+    ) -> ScoredResult:
         """Do one job under the check's own budget."""
         spec = self.method.spec
         job = JobSpec(
@@ -257,14 +257,16 @@ class _Trials:
             save_pareto=False,
             memory_mb=spec.memory_mb,
         )
-        setting = Setting.of(self.method, job)
-        setting = Setting(setting.fixed | spec.check.hyperparameters | (more or {}), setting.grid)
+        setting = HyperparameterGrid.of(self.method, job)
+        setting = HyperparameterGrid(
+            setting.fixed | spec.check.hyperparameters | (more or {}), setting.grid
+        )
         self._count += 1
         worker = self.worker()
         folder = worker.make_folder()
         worker.begin_log(self._logs / str(self._count), str(self._count))
         try:
-            outcome = Attempt(
+            outcome = JobSession(
                 job,
                 self.method,
                 data_type,
@@ -277,4 +279,4 @@ class _Trials:
         finally:
             worker.end_log()
             worker.remove_folder(folder)
-        return judged(data_type, task, outcome)
+        return score_result(data_type, task, outcome)

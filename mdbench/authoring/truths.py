@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mdbench.metrics.spec import MetricSpec
 
 __all__ = [
-    "Checked",
+    "TruthCheck",
     "WrongAnswer",
     "WrongAnswers",
     "beats",
@@ -59,7 +59,7 @@ WrongAnswers = dict[tuple[str, str, float | None], list[WrongAnswer]]
 
 
 @dataclass(frozen=True)
-class Checked:
+class TruthCheck:
     """What came of one dataset at one noise level.
 
     Attributes
@@ -103,7 +103,7 @@ def check_truths(
     names: Sequence[str],
     levels: Sequence[float | None],
     wrong_answers: WrongAnswers,
-) -> Iterator[Checked]:
+) -> Iterator[TruthCheck]:
     """Score the truth of each dataset, at each noise level, and wrong answers beside it.
 
     The rules are those of `strict`; what is drawn is drawn from seed 0.
@@ -117,7 +117,7 @@ def check_truths(
         for snr_db in levels:
             dataset = source.load(name, snr_db=snr_db, seed=0, protocol=Protocol.STRICT, options={})
             if dataset.truth is None:
-                yield Checked(kind.name, name, snr_db, known=False)
+                yield TruthCheck(kind.name, name, snr_db, known=False)
                 continue
             task = kind.task(dataset, kind.views[0], Protocol.STRICT)
             spec, faults = kind.metrics[0], []
@@ -129,7 +129,7 @@ def check_truths(
                 faults = [f"it is no answer: {error}"]
             given = wrong_answers.get((kind.name, name, snr_db), [])
             rival = _best(kind, task, given, spec)
-            yield Checked(
+            yield TruthCheck(
                 kind.name,
                 name,
                 snr_db,

@@ -19,8 +19,8 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from mdbench.backends.node import NodeOrder, NodeProcess
-from mdbench.backends.queue import WaitingLine
+from mdbench.backends.node import NodeProcess, NodeRequest
+from mdbench.backends.queue import JobQueue
 from mdbench.errors import MdbenchError, UnavailableError, UsageError
 from mdbench.records import Record
 from mdbench.runs.execute import Backend
@@ -30,11 +30,11 @@ from mdbench.runtimes.select import open_runtime
 if TYPE_CHECKING:
     from mdbench.backends.node import Opener
     from mdbench.runs.execute import Work
-    from mdbench.runs.plan import Ready
+    from mdbench.runs.plan import ResolvedJob
     from mdbench.runs.spec import JobSpec
     from mdbench.runtimes.base import Level
 
-__all__ = ["DaskCluster"]
+__all__ = ["DaskBackend"]
 
 AHEAD: Final = 2
 """Jobs that are handed over for each thread of a worker: one that runs, and one that waits."""
@@ -44,7 +44,7 @@ ALONE_SECONDS: Final = 60.0
 """How long a scheduler may be without a worker before somebody is told."""
 
 
-class DaskCluster(Backend):
+class DaskBackend(Backend):
     """Workers of a Dask scheduler.
 
     Parameters
@@ -93,7 +93,7 @@ class DaskCluster(Backend):
         UnavailableError
             If the scheduler cannot be reached or has gone, or if no job can be done on a node.
         """
-        order = NodeOrder.of(
+        order = NodeRequest.of(
             work.plan,
             work.runtime,
             name=uuid.uuid4().hex,
@@ -146,7 +146,7 @@ class DaskCluster(Backend):
 class _Handed:
     """A job that Dask has."""
 
-    one: Ready
+    one: ResolvedJob
     losses: int = 0
     begun: int = 0
 
@@ -154,12 +154,12 @@ class _Handed:
 class _DaskRun:
     """One run on a scheduler."""
 
-    def __init__(self, client: Any, work: Work, order: NodeOrder) -> None:
+    def __init__(self, client: Any, work: Work, order: NodeRequest) -> None:
         self._client = client
         self._work = work
         self._order = order
         self._topic = f"mdbench-{order.name}"
-        self._line = WaitingLine(work.jobs, work.expected, work.plan.memory_total_mb)
+        self._line = JobQueue(work.jobs, work.expected, work.plan.memory_total_mb)
         self._handed: dict[Any, _Handed] = {}
         self._by_key: dict[str, _Handed] = {}
         self._losses: Counter[str] = Counter()
@@ -261,7 +261,7 @@ class _DaskRun:
                 "Give the same command again when it does.",
             ) from None
 
-    def _submit(self, one: Ready) -> None:
+    def _submit(self, one: ResolvedJob) -> None:
         handed = _Handed(one, self._losses[one.key])
         future = self._client.submit(
             _do_job, self._order, one.job, one.key, self._topic, pure=False, retries=0
@@ -281,7 +281,7 @@ class _DaskRun:
         if handed is not None:
             self._show(handed.one)
 
-    def _show(self, one: Ready) -> None:
+    def _show(self, one: ResolvedJob) -> None:
         with self._lock:
             new = one.key not in self._shown
             self._shown.add(one.key)
@@ -314,15 +314,15 @@ class _DaskRun:
         self._losses[one.key] += max(1, handed.begun)
         if self._losses[one.key] <= self._work.plan.retries:
             self._work.observer.message(f"{one.job}: {reason}; it is done again.")
-            self._line.put_back(one)
+            self._line.requeue(one)
             return
         plan = self._work.plan
         retries = self._losses[one.key] - 1
-        record = lost_job(one, plan.inventory, self._work.runtime, reason, retries)
+        record = lost_job(one, plan.catalog, self._work.runtime, reason, retries)
         self._leave(one, record)
 
-    def _leave(self, one: Ready, record: Record) -> None:
-        self._line.ended(one)
+    def _leave(self, one: ResolvedJob, record: Record) -> None:
+        self._line.release(one)
         self._show(one)
         with self._lock:
             self._by_key.pop(one.key, None)
@@ -353,7 +353,7 @@ _all: dict[str, list[NodeProcess]] = {}
 _lock = threading.Lock()
 
 
-def _node(order: NodeOrder) -> NodeProcess:
+def _node(order: NodeRequest) -> NodeProcess:
     """Give a process that does jobs of a run, and that nobody uses."""
     with _lock:
         if idle := _idle.setdefault(order.name, []):
@@ -364,12 +364,12 @@ def _node(order: NodeOrder) -> NodeProcess:
     return node
 
 
-def _free(order: NodeOrder, node: NodeProcess) -> None:
+def _free(order: NodeRequest, node: NodeProcess) -> None:
     with _lock:
         _idle.setdefault(order.name, []).append(node)
 
 
-def _prepare_node(order: NodeOrder, methods: list[str]) -> list[str]:
+def _prepare_node(order: NodeRequest, methods: list[str]) -> list[str]:
     node = _node(order)
     try:
         return node.prepare(methods)
@@ -377,7 +377,7 @@ def _prepare_node(order: NodeOrder, methods: list[str]) -> list[str]:
         _free(order, node)
 
 
-def _do_job(order: NodeOrder, job: JobSpec, key: str, topic: str) -> bytes:
+def _do_job(order: NodeRequest, job: JobSpec, key: str, topic: str) -> bytes:
     from distributed import get_worker  # noqa: PLC0415
 
     node = _node(order)

@@ -10,11 +10,11 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final, Self
 
-from mdbench.backends.queue import WaitingLine
+from mdbench.backends.queue import JobQueue
 from mdbench.runs.execute import Backend
 from mdbench.runs.job import begin_job
 from mdbench.runs.record import calibrate
-from mdbench.runs.worker_pool import Environments, Patience, Slot
+from mdbench.runs.worker_pool import EnvironmentCache, RetryPolicy, WorkerSlot
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from mdbench.runs.execute import Work
     from mdbench.runs.spec import JobSpec
 
-__all__ = ["ENDING_S", "Threads"]
+__all__ = ["ENDING_S", "LocalBackend"]
 
 ENDING_S: Final = 30.0
 """Seconds that a job may take beside its own limit: its data, its end and its scores."""
 
 
-class Threads(Backend):
+class LocalBackend(Backend):
     """Threads of this process: as many jobs at a time as the plan says.
 
     Parameters
@@ -39,44 +39,44 @@ class Threads(Backend):
     seconds
         A job that may not end within so many from now on is not begun.
     doubt_s
-        As that of `Slot`.
+        As that of `WorkerSlot`.
     """
 
     in_this_process = True
 
     def __init__(
-        self, *, calibrated: bool = False, seconds: float = math.inf, doubt_s: float = 0.0
+        self, *, calibrated: bool = False, seconds: float = math.inf, grace_s: float = 0.0
     ) -> None:
         self._calibrated = calibrated
-        self._doubt_s = doubt_s
+        self._doubt_s = grace_s
         self._end = time.monotonic() + seconds
 
     def run(self, work: Work) -> bool:
         """Do the jobs in slots that keep their workers warm."""
         speed = calibrate() if self._calibrated else None
-        return _Run(work, speed, self._end, self._doubt_s).all()
+        return _LocalRun(work, speed, self._end, self._doubt_s).all()
 
 
-class _Run:
+class _LocalRun:
     """The slots of one run, and what they share."""
 
-    def __init__(self, work: Work, speed: float | None, end: float, doubt_s: float) -> None:
+    def __init__(self, work: Work, speed: float | None, end: float, grace_s: float) -> None:
         self._work = work
         self._end = end
         self._observer = work.observer
         plan = work.plan
-        environments = Environments(work.runtime, Patience(plan.retries))
-        self._line = WaitingLine(work.jobs, work.expected, plan.memory_total_mb)
+        environments = EnvironmentCache(work.runtime, RetryPolicy(plan.retries))
+        self._line = JobQueue(work.jobs, work.expected, plan.memory_total_mb)
         self._slots = [
-            Slot(
-                plan.inventory,
+            WorkerSlot(
+                plan.catalog,
                 work.runtime,
                 environments,
                 plan.result_dir,
                 fresh_rooms=plan.fresh_rooms,
                 speed=speed,
                 model=plan.model,
-                doubt_s=doubt_s,
+                grace_s=grace_s,
             )
             for _ in range(min(plan.n_jobs, len(work.jobs)))
         ]
@@ -121,22 +121,22 @@ class _Run:
         for slot in self._slots:
             slot.interrupt()
 
-    def _serve(self, slot: Slot) -> None:
+    def _serve(self, slot: WorkerSlot) -> None:
         """Take jobs until there are none: the work of one thread."""
         held = None
         try:
             with _Beside() as beside, slot:
                 while (one := self._line.take(held)) is not None:
                     if time.monotonic() + one.job.timeout_s + ENDING_S > self._end:
-                        self._line.ended(one)
+                        self._line.release(one)
                         continue  # a shorter one may still fit
                     held = one.job.algorithm
-                    slot.goes_on = bool(self._line)
+                    slot.has_next = bool(self._line)
                     self._observer.job_started(one.job)
                     try:
                         make = begin_job(one, slot)
                     finally:
-                        self._line.ended(one)
+                        self._line.release(one)
                     beside.do(partial(self._leave_record, one.job, make))
         except BaseException as error:  # noqa: BLE001 - raised again by the main thread
             self._fail(error)

@@ -21,11 +21,11 @@ from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 from mdbench import __version__
 from mdbench.errors import MdbenchError, MethodError, UnavailableError, UsageError
-from mdbench.runs.catalog import Inventory
+from mdbench.runs.catalog import Catalog
 from mdbench.runs.job import begin_job
-from mdbench.runs.plan import isolated_parts, ready
+from mdbench.runs.plan import environment_key, resolve_job
 from mdbench.runs.record import calibrate
-from mdbench.runs.worker_pool import DOUBT_S, Environments, Patience, Slot
+from mdbench.runs.worker_pool import GRACE_S, EnvironmentCache, RetryPolicy, WorkerSlot
 from mdbench.runtimes.select import open_runtime
 from mdbench.workspace import Workspace
 
@@ -37,14 +37,14 @@ if TYPE_CHECKING:
     from mdbench.runs.spec import JobSpec
     from mdbench.runtimes.base import Level, Runtime
 
-__all__ = ["ClusterNode", "NodeOrder", "NodeProcess", "Opener", "serve"]
+__all__ = ["ClusterNode", "NodeProcess", "NodeRequest", "Opener", "serve"]
 
 Opener: TypeAlias = "Callable[..., Runtime]"
 """What opens a runtime, as `mdbench.runtimes.select.open_runtime`; it pickles."""
 
 
 @dataclass(frozen=True)
-class NodeOrder:
+class NodeRequest:
     """How the jobs of a run are done on a node, as `Plan` says it here; it pickles.
 
     Attributes
@@ -86,9 +86,9 @@ class NodeOrder:
         name: str,
         require: tuple[tuple[str, Level], ...] = (),
         opens: Opener = open_runtime,
-    ) -> NodeOrder:
+    ) -> NodeRequest:
         """Take what a plan says."""
-        place = plan.inventory.workspace
+        place = plan.catalog.workspace
         return cls(
             name=name,
             version=__version__,
@@ -142,31 +142,31 @@ class ClusterNode:
     Raises
     ------
     UsageError, UnavailableError
-        If no job can be done here: as `NodeOrder.workspace` and `NodeOrder.open`.
+        If no job can be done here: as `NodeRequest.workspace` and `NodeRequest.open`.
     """
 
-    def __init__(self, order: NodeOrder, say: Callable[[str], None] | None = None) -> None:
-        self._inventory = Inventory(order.workspace(), say)
+    def __init__(self, order: NodeRequest, say: Callable[[str], None] | None = None) -> None:
+        self._catalog = Catalog(order.workspace(), say)
         self._runtime = order.open(say)
-        self._environments = Environments(self._runtime, Patience(order.retries))
+        self._environments = EnvironmentCache(self._runtime, RetryPolicy(order.retries))
         self._isolated: dict[str, dict[str, str]] = {}
-        self.slot = Slot(
-            self._inventory,
+        self.slot = WorkerSlot(
+            self._catalog,
             self._runtime,
             self._environments,
             order.result_dir,
             fresh_rooms=order.fresh_rooms,
             speed=calibrate(),
-            doubt_s=DOUBT_S,
+            grace_s=GRACE_S,
         )
-        self.slot.goes_on = True
+        self.slot.has_next = True
 
     def prepare(self, methods: Sequence[str]) -> list[str]:
         """Make the environments of methods; give what went wrong."""
         troubles = []
         for name in methods:
             try:
-                self._environments.get(self._inventory.method(name))
+                self._environments.get(self._catalog.method(name))
             except (UnavailableError, MethodError) as error:
                 troubles.append(f"{_host()}: {error.message}")
         return troubles
@@ -180,10 +180,10 @@ class ClusterNode:
             If it cannot be begun here.
         """
         if job.algorithm not in self._isolated:
-            self._isolated[job.algorithm] = isolated_parts(
-                job.algorithm, self._inventory, self._runtime
+            self._isolated[job.algorithm] = environment_key(
+                job.algorithm, self._catalog, self._runtime
             )
-        one = ready(job, self._inventory, self._isolated[job.algorithm])
+        one = resolve_job(job, self._catalog, self._isolated[job.algorithm])
         return begin_job(one, self.slot)()
 
     def close(self) -> None:
@@ -202,7 +202,7 @@ class NodeProcess:
         If no job can be done here.
     """
 
-    def __init__(self, order: NodeOrder) -> None:
+    def __init__(self, order: NodeRequest) -> None:
         # The same modules as here, from wherever they are.
         path = os.pathsep.join(filter(None, sys.path))
         self._process = subprocess.Popen(
@@ -318,7 +318,7 @@ def serve() -> None:
         if question is None:
             break
         try:
-            if isinstance(question, NodeOrder):
+            if isinstance(question, NodeRequest):
                 node = ClusterNode(question)
                 answer: Any = None
             else:

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mdbench.runs.forecast import Expectation
-    from mdbench.runs.plan import Ready
+    from mdbench.runs.plan import ResolvedJob
 
-__all__ = ["TURN_S", "WaitingLine", "longest_first"]
+__all__ = ["TURN_S", "JobQueue", "longest_first"]
 
 TURN_S: Final = 60.0
 """Seconds for which whoever does jobs keeps to a method while others wait."""
@@ -31,7 +31,7 @@ TURN_S: Final = 60.0
 class _Waiting:
     """The jobs of a method that have not begun, the longest first."""
 
-    jobs: deque[Ready] = field(default_factory=deque)
+    jobs: deque[ResolvedJob] = field(default_factory=deque)
     all: int = 0
 
     @property
@@ -40,7 +40,7 @@ class _Waiting:
         return 1.0 - len(self.jobs) / self.all
 
 
-class WaitingLine:
+class JobQueue:
     """Jobs that wait to be begun; may be used from several threads.
 
     Parameters
@@ -55,8 +55,8 @@ class WaitingLine:
 
     def __init__(
         self,
-        jobs: Sequence[Ready],
-        expected: Callable[[Ready], Expectation],
+        jobs: Sequence[ResolvedJob],
+        expected: Callable[[ResolvedJob], Expectation],
         memory_mb: int | None = None,
     ) -> None:
         self._expected = expected
@@ -74,7 +74,7 @@ class WaitingLine:
     def __len__(self) -> int:
         return sum(len(each.jobs) for each in self._methods.values())
 
-    def take(self, held: str | None = None, *, wait: bool = True) -> Ready | None:
+    def take(self, held: str | None = None, *, wait: bool = True) -> ResolvedJob | None:
         """Give the next job to whoever asks, once there is memory for it.
 
         Parameters
@@ -86,7 +86,7 @@ class WaitingLine:
 
         Returns
         -------
-        Ready or None
+        ResolvedJob or None
             None where there is no job left, or none that may begin now.
         """
         with self._changed:
@@ -97,13 +97,13 @@ class WaitingLine:
                 self._changed.wait()
             return None
 
-    def ended(self, one: Ready) -> None:
+    def release(self, one: ResolvedJob) -> None:
         """Give the memory of a job that has ended to others."""
         with self._changed:
             self._running.pop(one.key, None)
             self._changed.notify_all()
 
-    def put_back(self, one: Ready) -> None:
+    def requeue(self, one: ResolvedJob) -> None:
         """Take back a job that has to be done by another."""
         with self._changed:
             self._running.pop(one.key, None)
@@ -116,7 +116,7 @@ class WaitingLine:
             self._ended = True
             self._changed.notify_all()
 
-    def _next(self, held: str | None) -> Ready | None:
+    def _next(self, held: str | None) -> ResolvedJob | None:
         names = [name for name, each in self._methods.items() if each.jobs]
         names.sort(key=lambda name: self._methods[name].share)
         me = threading.get_ident()
@@ -135,22 +135,24 @@ class WaitingLine:
                     return one
         return None
 
-    def _first_and_smallest(self, waiting: _Waiting) -> list[Ready]:
+    def _first_and_smallest(self, waiting: _Waiting) -> list[ResolvedJob]:
         first = waiting.jobs[0]
         if self._total_mb is None or self._fits(first):
             return [first]
         return [first, min(waiting.jobs, key=self._need)]
 
-    def _fits(self, one: Ready) -> bool:
+    def _fits(self, one: ResolvedJob) -> bool:
         if self._total_mb is None or not self._running:
             return True  # what needs more than there is runs by itself
         return sum(self._running.values()) + self._need(one) <= self._total_mb
 
-    def _need(self, one: Ready) -> float:
+    def _need(self, one: ResolvedJob) -> float:
         need = self._expected(one).memory_mb
         return float(self._total_mb or 0) if need is None else need
 
 
-def longest_first(jobs: Sequence[Ready], expected: Callable[[Ready], Expectation]) -> list[Ready]:
+def longest_first(
+    jobs: Sequence[ResolvedJob], expected: Callable[[ResolvedJob], Expectation]
+) -> list[ResolvedJob]:
     """Sort jobs by what they will probably take; equal ones stay in their order."""
     return sorted(jobs, key=lambda one: -expected(one).wall_s)

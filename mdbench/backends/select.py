@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mdbench.backends.local import Threads
+from mdbench.backends.local import LocalBackend
 from mdbench.errors import UsageError
 
 if TYPE_CHECKING:
@@ -32,15 +32,15 @@ def open_backend(options: RunOptions) -> Backend:
             f"--slurm does not go with --backend {options.backend}.", "Give --backend slurm."
         )
     if options.backend == "dask" or options.scheduler is not None:
-        from mdbench.backends.dask import DaskCluster  # noqa: PLC0415 - takes a second
+        from mdbench.backends.dask import DaskBackend  # noqa: PLC0415 - takes a second
 
-        return DaskCluster(options.scheduler, require=options.require)
+        return DaskBackend(options.scheduler, require=options.require)
     if options.backend in {"slurm", "submitit-local"}:
-        from mdbench.backends.slurm import Slurm  # noqa: PLC0415 - an optional extra
+        from mdbench.backends.slurm import SlurmBackend  # noqa: PLC0415 - an optional extra
 
-        return Slurm(
+        return SlurmBackend(
             local=options.backend == "submitit-local",
             options=dict(options.slurm),
             require=options.require,
         )
-    return Threads(calibrated=True)
+    return LocalBackend(calibrated=True)

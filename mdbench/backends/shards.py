@@ -20,34 +20,34 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from mdbench.backends.local import Threads
+from mdbench.backends.local import LocalBackend
 from mdbench.data.cache import write_whole
 from mdbench.drawing.numbers import counted
 from mdbench.errors import MdbenchError, RecordsError
 from mdbench.records import RecordStore, Status
-from mdbench.runs.catalog import Inventory
+from mdbench.runs.catalog import Catalog
 from mdbench.runs.execute import execute
 from mdbench.runs.plan import Plan
-from mdbench.runs.worker_pool import DOUBT_S
+from mdbench.runs.worker_pool import GRACE_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from mdbench.backends.node import NodeOrder
+    from mdbench.backends.node import NodeRequest
     from mdbench.records import Record
     from mdbench.runs.spec import JobSpec
 
 __all__ = [
     "FOLDER",
-    "Gathering",
-    "Merged",
+    "CollectedRecords",
     "Shard",
+    "ShardCollector",
     "ShardFiles",
-    "bring_home",
-    "deal",
     "merge",
-    "rounds_in",
+    "merge_earlier_round",
+    "partition",
+    "unmerged_rounds",
 ]
 
 FOLDER: Final = ".shards"
@@ -87,14 +87,14 @@ class Shard:
         try:
             plan = Plan(
                 tuple(job for job, _ in files.shards[self.number]),
-                Inventory(order.workspace(), _print),
+                Catalog(order.workspace(), _print),
                 order.result_dir,
                 1,
                 fresh_rooms=order.fresh_rooms,
                 retries=order.retries,
                 record_dir=files.records(self.number),
             )
-            backend = Threads(calibrated=True, seconds=self.seconds, doubt_s=DOUBT_S)
+            backend = LocalBackend(calibrated=True, seconds=self.seconds, grace_s=GRACE_S)
             execute(plan, runtime, _Printer(), backend)
         finally:
             runtime.close()
@@ -131,14 +131,14 @@ class ShardFiles:
     """
 
     folder: Path
-    order: NodeOrder
+    order: NodeRequest
     shards: Sequence[Sequence[tuple[JobSpec, str]]]
 
     @classmethod
     def make(
         cls,
         result_dir: Path,
-        order: NodeOrder,
+        order: NodeRequest,
         shards: Sequence[Sequence[tuple[JobSpec, str]]],
     ) -> ShardFiles:
         """Write down the pieces of a round in a folder of its own."""
@@ -199,7 +199,7 @@ class ShardFiles:
 
 
 @dataclass
-class Merged:
+class CollectedRecords:
     """What a look at the files of a round has brought.
 
     Attributes
@@ -217,7 +217,7 @@ class Merged:
     foreign: Counter[int] = field(default_factory=Counter)
 
 
-class Gathering:
+class ShardCollector:
     """Takes the records of a round from its files, each once, as they come."""
 
     def __init__(self, files: ShardFiles) -> None:
@@ -226,9 +226,9 @@ class Gathering:
         self._read: dict[Path, int] = {}
         self.missing = {key for keys in self._wanted for key in keys}
 
-    def look(self) -> Merged:
+    def poll(self) -> CollectedRecords:
         """Read what is new, whole lines only."""
-        found = Merged()
+        found = CollectedRecords()
         for number in range(len(self._files.shards)):
             folder = self._files.records(number)
             for path in sorted(folder.glob("*.jsonl")):
@@ -247,7 +247,7 @@ class Gathering:
                 yield line
         self._read[path] = place
 
-    def _take(self, found: Merged, number: int, name: str, line: bytes) -> None:
+    def _take(self, found: CollectedRecords, number: int, name: str, line: bytes) -> None:
         try:
             data = json.loads(line)
             key, status = str(data["key"]), data["status"]
@@ -267,7 +267,7 @@ class Gathering:
             found.lines.setdefault(name, []).append((key, line))
 
 
-def merge(files: ShardFiles, result_dir: Path) -> Merged:
+def merge(files: ShardFiles, result_dir: Path) -> CollectedRecords:
     """Bring the records of a round into the results files, each key once, and remove the round.
 
     Records that were not asked for stay where they are.
@@ -277,7 +277,7 @@ def merge(files: ShardFiles, result_dir: Path) -> Merged:
     RecordsError
         If a results file cannot be written, or if a piece has a line that is no record.
     """
-    found = Gathering(files).look()
+    found = ShardCollector(files).poll()
     for name, lines in found.lines.items():
         known: set[str] = set()
         with RecordStore(result_dir / f"{name}.jsonl").open_for_writing(
@@ -289,20 +289,20 @@ def merge(files: ShardFiles, result_dir: Path) -> Merged:
     return found
 
 
-def rounds_in(result_dir: Path) -> list[ShardFiles]:
+def unmerged_rounds(result_dir: Path) -> list[ShardFiles]:
     """Give what earlier commands have sent to a cluster and not brought home."""
     folders = sorted((result_dir.absolute() / FOLDER).glob("*/shards.pickle"))
     return [ShardFiles.read(path.parent) for path in folders]
 
 
-def bring_home(files: ShardFiles, result_dir: Path) -> str:
+def merge_earlier_round(files: ShardFiles, result_dir: Path) -> str:
     """Merge a round of an earlier command whose tasks have ended; say what came of it."""
     found = merge(files, result_dir)
     count = sum(map(len, found.lines.values()))
     return f"{counted(count, 'record')} of an earlier command brought home from {FOLDER}."
 
 
-def deal(
+def partition(
     jobs: Sequence[tuple[JobSpec, str]], seconds: Sequence[float], pieces: int
 ) -> list[list[tuple[JobSpec, str]]]:
     """Deal jobs to pieces so that all take about as long, jobs of one method together.

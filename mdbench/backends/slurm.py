@@ -22,8 +22,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from mdbench.backends.local import ENDING_S
-from mdbench.backends.node import NodeOrder
-from mdbench.backends.shards import Gathering, Shard, ShardFiles, bring_home, deal, rounds_in
+from mdbench.backends.node import NodeRequest
+from mdbench.backends.shards import (
+    Shard,
+    ShardCollector,
+    ShardFiles,
+    merge_earlier_round,
+    partition,
+    unmerged_rounds,
+)
 from mdbench.drawing.numbers import counted
 from mdbench.errors import MethodError, RecordsError, UnavailableError, UsageError
 from mdbench.records import Record
@@ -36,10 +43,10 @@ if TYPE_CHECKING:
 
     from mdbench.backends.node import Opener
     from mdbench.runs.execute import Observer, Work
-    from mdbench.runs.plan import Ready
+    from mdbench.runs.plan import ResolvedJob
     from mdbench.runtimes.base import Level
 
-__all__ = ["MAX_ARRAY_SIZE", "Slurm", "active"]
+__all__ = ["MAX_ARRAY_SIZE", "SlurmBackend", "active"]
 
 POLL_SECONDS: Final = 5.0
 """How often files and queue are looked at."""
@@ -56,7 +63,7 @@ BEGIN_SECONDS: Final = 30.0
 _NOT_THERE: Final = re.compile(r"invalid job id", re.IGNORECASE)
 
 
-class Slurm(Backend):
+class SlurmBackend(Backend):
     """Tasks of a SLURM cluster, or processes of this machine that submitit starts in their place.
 
     Parameters
@@ -121,7 +128,7 @@ class Slurm(Backend):
         RecordsError
             If there are tasks of which this machine cannot tell whether they still run.
         """
-        for files in rounds_in(result_dir):
+        for files in unmerged_rounds(result_dir):
             kind, ids = files.tasks()
             told = False
             while running := active(kind, ids):
@@ -132,7 +139,7 @@ class Slurm(Backend):
                     )
                     told = True
                 time.sleep(self._poll_seconds)
-            observer.message(bring_home(files, result_dir))
+            observer.message(merge_earlier_round(files, result_dir))
 
     def run(self, work: Work) -> bool:
         """Send the jobs in rounds, until each has its record.
@@ -144,7 +151,7 @@ class Slurm(Backend):
         UnavailableError
             If no task could do anything, such as on nodes without Docker; says why.
         """
-        order = NodeOrder.of(
+        order = NodeRequest.of(
             work.plan,
             work.runtime,
             name=uuid.uuid4().hex,
@@ -181,8 +188,8 @@ class Slurm(Backend):
         return False
 
     def _give_up(
-        self, work: Work, left: Sequence[Ready], tries: Counter[str], why: str
-    ) -> list[Ready]:
+        self, work: Work, left: Sequence[ResolvedJob], tries: Counter[str], why: str
+    ) -> list[ResolvedJob]:
         """Leave a record of jobs that no task came to, round after round; give the others."""
         plan = work.plan
         again = []
@@ -192,14 +199,14 @@ class Slurm(Backend):
                 continue
             reason = f"its tasks ended without it: {why}"
             retries = tries[one.key] - 1
-            record = lost_job(one, plan.inventory, work.runtime, reason, retries)
+            record = lost_job(one, plan.catalog, work.runtime, reason, retries)
             work.observer.job_started(one.job)
             work.leave(one.job, record)
         if again:
             work.observer.message(f"{counted(len(again), 'job')} left: sent once more.")
         return again
 
-    def _task_minutes(self, jobs: Sequence[Ready]) -> int:
+    def _task_minutes(self, jobs: Sequence[ResolvedJob]) -> int:
         longest = max(one.job.timeout_s for one in jobs)
         least = math.ceil((longest + ENDING_S + BEGIN_SECONDS + SIGNAL_SECONDS) / 60)
         if self._minutes is None:
@@ -217,21 +224,23 @@ class Slurm(Backend):
             return
         for name in dict.fromkeys(one.job.algorithm for one in work.jobs):
             try:
-                work.runtime.prepare(work.plan.inventory.method(name))
+                work.runtime.prepare(work.plan.catalog.method(name))
             except (UnavailableError, MethodError) as error:
                 work.observer.message(f"{name}: {error.message}")
 
-    def _cut(self, work: Work, order: NodeOrder, left: Sequence[Ready], minutes: int) -> ShardFiles:
+    def _cut(
+        self, work: Work, order: NodeRequest, left: Sequence[ResolvedJob], minutes: int
+    ) -> ShardFiles:
         seconds = [work.expected(one).wall_s for one in left]
         pieces = math.ceil(sum(seconds) / (60 * minutes * FILLED))
         at_a_time = work.plan.n_jobs
         most = at_a_time if self._kind == "local" else _most_tasks()
         pieces = min(max(pieces, at_a_time), most, len(left))
-        dealt = deal([(one.job, one.key) for one in left], seconds, pieces)
+        dealt = partition([(one.job, one.key) for one in left], seconds, pieces)
         return ShardFiles.make(work.plan.result_dir, order, dealt)
 
     def _submit(
-        self, files: ShardFiles, work: Work, left: Sequence[Ready], minutes: int
+        self, files: ShardFiles, work: Work, left: Sequence[ResolvedJob], minutes: int
     ) -> Sequence[Any]:
         import submitit  # noqa: PLC0415
 
@@ -311,7 +320,7 @@ class _Round:
         self._work = work
         self._poll_seconds = poll_seconds
         self._jobs = {key: job for shard in files.shards for job, key in shard}
-        self.gathering = Gathering(files)
+        self.gathering = ShardCollector(files)
         self._foreign = 0
         self.tasks: Sequence[Any] = ()
 
@@ -327,7 +336,7 @@ class _Round:
                 time.sleep(self._poll_seconds)
 
     def _take(self) -> None:
-        found = self.gathering.look()
+        found = self.gathering.poll()
         for lines in found.lines.values():
             for key, line in lines:
                 job = self._jobs[key]

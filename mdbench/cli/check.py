@@ -19,7 +19,7 @@ from mdbench.authoring.truths import check_truths, read_wrong_answers
 from mdbench.cli.options import Exit
 from mdbench.drawing.numbers import cleanest_first, noise_name, scientific
 from mdbench.errors import UsageError
-from mdbench.runs.catalog import Inventory
+from mdbench.runs.catalog import Catalog
 from mdbench.runs.plan import NOISE_LEVELS, select_names
 from mdbench.runtimes.select import open_runtime
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from mdbench.authoring.truths import Checked
+    from mdbench.authoring.truths import TruthCheck
     from mdbench.datatypes.base import DataType, Source
     from mdbench.workspace import Workspace
 
@@ -93,8 +93,8 @@ def check_all_truths(
             f"Say of which: --data-type {' or '.join(datatypes.names())}",
         )
     given = {} if results is None else read_wrong_answers(results)
-    plans = list(_plans(Inventory(workspace), data_type, patterns, path, levels))
-    found: list[Checked] = []
+    plans = list(_plans(Catalog(workspace), data_type, patterns, path, levels))
+    found: list[TruthCheck] = []
     quoted: set[tuple[str, str]] = set()
     progress = Progress(
         TextColumn("{task.description}"),
@@ -132,7 +132,7 @@ def check_all_truths(
 
 
 def _plans(
-    inventory: Inventory,
+    catalog: Catalog,
     data_type: str | None,
     patterns: Sequence[str],
     path: Path | None,
@@ -146,15 +146,15 @@ def _plans(
             f"Those of {' and '.join(lawful)} have.",
         )
     for name in [data_type] if data_type else lawful:
-        kind, source = inventory.data_type(name), inventory.source(name, path)
+        kind, source = catalog.data_type(name), catalog.source(name, path)
         if not kind.snr_levels and any(level is not None for level in levels):
             raise UsageError(f"{name} has no noise levels in dB.", "Leave --snr out.")
         own = levels or (NOISE_LEVELS if kind.snr_levels else (None,))
         yield kind, source, select_names(source.names(), patterns, source.groups()), own
 
 
-def _by_level(found: Sequence[Checked]) -> list[list[Checked]]:
-    groups: dict[tuple[str, float | None], list[Checked]] = defaultdict(list)
+def _by_level(found: Sequence[TruthCheck]) -> list[list[TruthCheck]]:
+    groups: dict[tuple[str, float | None], list[TruthCheck]] = defaultdict(list)
     for one in found:
         groups[one.data_type, one.snr_db].append(one)
     places = {name: i for i, name in enumerate(dict.fromkeys(one.data_type for one in found))}
@@ -163,7 +163,7 @@ def _by_level(found: Sequence[Checked]) -> list[list[Checked]]:
     ]
 
 
-def _row(ones: Sequence[Checked]) -> tuple[str, ...]:
+def _row(ones: Sequence[TruthCheck]) -> tuple[str, ...]:
     known = [one for one in ones if one.known]
     scores = [one.score for one in known if one.score is not None]
     idle = sum(one.floor is not None and one.floor >= 1.0 for one in known)
@@ -178,13 +178,13 @@ def _row(ones: Sequence[Checked]) -> tuple[str, ...]:
     )
 
 
-def _describe(one: Checked) -> str:
+def _describe(one: TruthCheck) -> str:
     """Say in a line how a truth fares."""
     where = f"{one.data_type} {one.dataset}, {noise_name(one.snr_db)}"
     return f"{where}: {_reason(one)}"
 
 
-def _reason(one: Checked) -> str:
+def _reason(one: TruthCheck) -> str:
     if not one.known:
         return "no truth is known, so that there is nothing to check"
     parts = list(one.faults)
@@ -200,7 +200,7 @@ def _reason(one: Checked) -> str:
     return "; ".join(parts)
 
 
-def _summary(found: Sequence[Checked], results: Path | None) -> str:
+def _summary(found: Sequence[TruthCheck], results: Path | None) -> str:
     known = [one for one in found if one.known]
     wins = sum(one.wins for one in known)
     if not known:
@@ -213,7 +213,7 @@ def _summary(found: Sequence[Checked], results: Path | None) -> str:
     return text
 
 
-def _as_markdown(rows: Sequence[Sequence[str]], found: Sequence[Checked]) -> str:
+def _as_markdown(rows: Sequence[Sequence[str]], found: Sequence[TruthCheck]) -> str:
     """Give the table of counts, and that of exceptions, for a page."""
     lines = [_line(_HEADS), _line(["---", *["--:"] * (len(_HEADS) - 1)]), *map(_line, rows)]
     levels: dict[tuple[str, str, str], list[str]] = defaultdict(list)

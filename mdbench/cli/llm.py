@@ -13,7 +13,7 @@ from mdbench.cli.options import Exit
 from mdbench.drawing.numbers import counted, percent
 from mdbench.language_models.contamination import PROBES
 from mdbench.language_models.stub import MODES, Stub
-from mdbench.runs.catalog import Inventory
+from mdbench.runs.catalog import Catalog
 from mdbench.runs.llm import run_probes
 from mdbench.workspace import Workspace
 
@@ -35,7 +35,7 @@ def run_llm_probe(options: ProbeOptions, console: Console) -> int:
         line = f"{one.dataset}  of {one.samples}: {told}{recalled}"
         console.print(escape(line), soft_wrap=True)
 
-    probes, file = run_probes(options, Inventory(Workspace.find()), say)
+    probes, file = run_probes(options, Catalog(Workspace.find()), say)
     table = Table(box=box.SIMPLE_HEAD)
     for column in ("model", *PROBES, "recalled", "known without data"):
         table.add_column(column, no_wrap=True)

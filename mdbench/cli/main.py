@@ -20,10 +20,10 @@ from rich.markup import escape
 from mdbench import __version__
 from mdbench.cli.options import (
     COMPLETIONS,
-    OPEN,
+    PASSTHROUGH,
     Exit,
-    OpenCommand,
-    Told,
+    ParsedArgs,
+    PassthroughCommand,
     spread,
     with_options_of,
     with_run_options,
@@ -122,7 +122,7 @@ def _version(
         raise typer.Exit
 
 
-@app.command(cls=OpenCommand, context_settings=OPEN)
+@app.command(cls=PassthroughCommand, context_settings=PASSTHROUGH)
 @with_run_options
 def run(
     study: Study,
@@ -140,7 +140,7 @@ def run(
     return run_study(study, console=Console(highlight=False, stderr=json), json_=json)
 
 
-@app.command(cls=OpenCommand, context_settings=OPEN)
+@app.command(cls=PassthroughCommand, context_settings=PASSTHROUGH)
 @with_run_options
 def plan(study: Study, json: Json = False) -> None:
     """Say what the same options given to run would do, why, and at what cost."""
@@ -149,7 +149,7 @@ def plan(study: Study, json: Json = False) -> None:
     show_plan(study, Console(highlight=False), json_=json)
 
 
-@app.command(cls=OpenCommand, context_settings=OPEN)
+@app.command(cls=PassthroughCommand, context_settings=PASSTHROUGH)
 @with_run_options
 def why(study: Study) -> None:
     """Say why the same options given to run would run a job again, or not."""
@@ -158,10 +158,10 @@ def why(study: Study) -> None:
     show_reasons(study, console=Console(highlight=False))
 
 
-@app.command("study", cls=OpenCommand, context_settings=OPEN)
+@app.command("study", cls=PassthroughCommand, context_settings=PASSTHROUGH)
 @with_run_options
 def study_(
-    told: Told,
+    told: ParsedArgs,
     init: Annotated[
         Path | None,
         typer.Option("--init", metavar="FILE", help="Write these options into a new study."),
@@ -383,7 +383,7 @@ def check(
     )
 
 
-@app.command(cls=OpenCommand, context_settings=OPEN)
+@app.command(cls=PassthroughCommand, context_settings=PASSTHROUGH)
 def data(
     context: typer.Context,
     data_type: DataType,

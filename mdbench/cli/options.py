@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COMPLETIONS",
-    "OPEN",
+    "PASSTHROUGH",
     "Exit",
-    "OpenCommand",
-    "Told",
-    "several",
+    "ParsedArgs",
+    "PassthroughCommand",
+    "repeatable_options",
     "spread",
     "with_options_of",
     "with_run_options",
@@ -124,11 +124,11 @@ COMPLETIONS: dict[str, Callable[[typer.Context, str], list[str]]] = {
 """By the name of the parameter."""
 
 
-OPEN = {"allow_extra_args": True, "ignore_unknown_options": True}
+PASSTHROUGH = {"allow_extra_args": True, "ignore_unknown_options": True}
 """For verbs that leave options they do not know to the data type."""
 
 
-class OpenCommand(TyperCommand):
+class PassthroughCommand(TyperCommand):
     """A verb that leaves options it does not know to the data type, and lists them in its help."""
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
@@ -148,7 +148,7 @@ class OpenCommand(TyperCommand):
                     formatter.write_dl(rows)
 
 
-def several() -> set[str]:
+def repeatable_options() -> set[str]:
     """Name the options of a run that may be given several times."""
     return {option.name for option, _ in typed_fields(RunOptions).values() if option.several}
 
@@ -170,7 +170,7 @@ def with_run_options(verb: Callable[..., int | None]) -> Callable[..., int | Non
     def command(context: typer.Context, **given: Any) -> int | None:
         more = {name: given.pop(name) for name in list(given) if name in names}
         file = given.pop("study")
-        told = Told(given, context.args, file)
+        told = ParsedArgs(given, context.args, file)
         sources = {name: context.get_parameter_source(name) for name in given}
         told.typed = {n for n, source in sources.items() if source and source.name == _TYPED}
         return verb(told if first.name == "told" else told.study(), **more)
@@ -202,7 +202,7 @@ _TYPED = "COMMANDLINE"
 
 
 @dataclass
-class Told:
+class ParsedArgs:
     """What was typed for a run.
 
     Attributes
@@ -278,7 +278,7 @@ def _parameter(name: str, option: Typed) -> inspect.Parameter:
     )
 
 
-_REPEATABLE = several()
+_REPEATABLE = repeatable_options()
 
 
 def spread(arguments: Sequence[str]) -> list[str]:
@@ -310,7 +310,7 @@ def spread(arguments: Sequence[str]) -> list[str]:
 
 
 def _spread(arguments: Sequence[str]) -> Iterator[str]:
-    several = None
+    several: str | None = None
     first = False
     for argument in arguments:
         if argument.startswith("--"):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from rich.markup import escape
 
-from mdbench.backends.local import Threads
+from mdbench.backends.local import LocalBackend
 from mdbench.cli.options import Exit
 from mdbench.cli.run import Display
 from mdbench.drawing.numbers import counted
@@ -19,8 +19,8 @@ from mdbench.errors import UsageError
 from mdbench.records import RecordStore, results_files
 from mdbench.reports.bundle import opened
 from mdbench.runs.execute import execute
-from mdbench.runs.plan import slots
-from mdbench.runs.reproduce import RESULT, Sameness, differences, plans_of, repeated
+from mdbench.runs.plan import jobs_at_a_time
+from mdbench.runs.reproduce import RESULT, Agreement, compare_records, differences, plans_of
 from mdbench.runs.rescore import all_rescored
 from mdbench.runs.spec import JobSpec
 from mdbench.runtimes.select import open_runtime
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from mdbench.records import Record
-    from mdbench.runs.reproduce import Repeat
+    from mdbench.runs.reproduce import RecordComparison
 
 __all__ = ["reproduce_files", "rescore_files"]
 
@@ -57,7 +57,7 @@ def _reproduce(place: Path, patterns: list[str], n_jobs: int | None, console: Co
                 logs[record.key] = file.parent / record.exchanges
     records = [record for record in read if record.budget.timeout_s is not None]
     before = {_question(record): record for record in records}
-    count: Counter[Sameness] = Counter()
+    count: Counter[Agreement] = Counter()
     with tempfile.TemporaryDirectory(prefix="mdbench-reproduce-") as folder:
         for runtime_name, plan in plans_of(
             before.values(), patterns, workspace, result_dir=Path(folder), n_jobs=n_jobs, logs=logs
@@ -68,19 +68,19 @@ def _reproduce(place: Path, patterns: list[str], n_jobs: int | None, console: Co
                     open_runtime(runtime_name, workspace.home, on_line=display.message)
                 ) as runtime,
             ):
-                plan.inventory.listen(display.message)
-                summary = execute(plan, runtime, display, Threads())
+                plan.catalog.set_progress(display.message)
+                summary = execute(plan, runtime, display, LocalBackend())
             if summary.interrupted:
                 return Exit.INTERRUPTED
             for record in summary.records:
                 old = before[_question(record)]
-                chaotic = plan.inventory.method(record.algorithm).spec.chaotic
-                agreed = repeated(old, record, chaotic=chaotic)
+                chaotic = plan.catalog.method(record.algorithm).spec.chaotic
+                agreed = compare_records(old, record, chaotic=chaotic)
                 count[agreed.sameness] += 1
                 _show(record, differences(old, record), agreed, console)
-    same, different = count[Sameness.SAME] + count[Sameness.NEARLY], count[Sameness.OTHER]
+    same, different = count[Agreement.SAME] + count[Agreement.NEARLY], count[Agreement.OTHER]
     console.print(f"{same} of {counted(same + different, 'record')} reproduced.")
-    if others := count[Sameness.CHAOTIC]:
+    if others := count[Agreement.CHAOTIC]:
         console.print(f"{others} more cannot be: a chaotic search, under another kernel.")
     return Exit.NOT_AS_WISHED if different else Exit.DONE
 
@@ -90,26 +90,26 @@ def _question(record: Record) -> tuple[object, ...]:
     return replace(job, options={}), str(sorted(job.options.items())), record.runtime.name
 
 
-_COLOURS = {Sameness.OTHER: "red", Sameness.CHAOTIC: "yellow"}
+_COLOURS = {Agreement.OTHER: "red", Agreement.CHAOTIC: "yellow"}
 
 
 def _show(
     record: Record,
     found: dict[str, tuple[object, object]],
-    agreed: Repeat,
+    agreed: RecordComparison,
     console: Console,
 ) -> None:
     noise = "clean" if record.snr_db is None else f"{record.snr_db:g} dB"
     name = f"{record.algorithm} · {record.dataset} · {noise} · seed {record.seed}"
     colour = _COLOURS.get(agreed.sameness, "green")
     console.print(f"{escape(name)}  [{colour}]{agreed.sameness}[/]", soft_wrap=True)
-    if agreed.sameness is Sameness.NEARLY:
+    if agreed.sameness is Agreement.NEARLY:
         console.print(f"    coefficients differ by up to {agreed.difference:.1e}", soft_wrap=True)
     else:
         for key, (old, new) in found.items():
             if key in RESULT:
                 console.print(escape(f"    {key}: {old} -> {new}"), soft_wrap=True)
-    if agreed.kernels is not None and agreed.sameness is not Sameness.SAME:
+    if agreed.kernels is not None and agreed.sameness is not Agreement.SAME:
         apart = "" if agreed.data else "; its rounding is in the data, too"
         console.print(escape(f"    BLAS: {' -> '.join(agreed.kernels)}{apart}"), soft_wrap=True)
     if others := sorted(found.keys() - RESULT):
@@ -143,7 +143,7 @@ def rescore_files(results: Path, console: Console, *, dry_run: bool, n_jobs: int
 
 def _worth_starting(records: int) -> int:
     """Give how many processes are soon done with what it takes to start them."""
-    return max(1, min(slots(None, 1), records // _A_PROCESS))
+    return max(1, min(jobs_at_a_time(None, 1), records // _A_PROCESS))
 
 
 class _Tally:

@@ -30,9 +30,9 @@ from mdbench.records import ANSWERED, Measured, Record, Status
 from mdbench.reports.run_tables import answers, failures, run_table, summary
 from mdbench.reports.tables import ALARM, beaten, written
 from mdbench.runs.due import explain
-from mdbench.runs.execute import execute, notifying
-from mdbench.runs.forecast import COVERAGE, Expected, forecast
-from mdbench.runs.plan import advice, make_plan
+from mdbench.runs.execute import execute, notify_at_end
+from mdbench.runs.forecast import COVERAGE, Interval, forecast
+from mdbench.runs.plan import describe_own_data, make_plan
 from mdbench.runs.study import Study, write_study
 from mdbench.runtimes.select import open_runtime
 from mdbench.workspace import Workspace
@@ -42,10 +42,10 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-    from mdbench.cli.options import Told
+    from mdbench.cli.options import ParsedArgs
     from mdbench.metrics.spec import MetricSpec
     from mdbench.runs.execute import Summary
-    from mdbench.runs.forecast import Cost, Forecast
+    from mdbench.runs.forecast import CostEstimate, Forecast
     from mdbench.runs.plan import Plan
     from mdbench.runs.spec import JobSpec
 
@@ -79,13 +79,13 @@ def run_study(study: Study, *, console: Console, json_: bool = False) -> int:
         Where people read; with `json_` not the standard output, which has the JSON alone.
     """
     options = study.whole
-    with notifying(
+    with notify_at_end(
         options.notify, options.result_dir, lambda text: console.print(escape(text), soft_wrap=True)
     ) as news:
         workspace = Workspace.find()
         plan = make_plan(study, workspace)
         backend = open_backend(options)
-        for line in advice(plan):
+        for line in describe_own_data(plan):
             console.print(escape(line), style="dim", soft_wrap=True)
         with (
             Display(console, plan) as display,
@@ -95,7 +95,7 @@ def run_study(study: Study, *, console: Console, json_: bool = False) -> int:
                 )
             ) as runtime,
         ):
-            plan.inventory.listen(display.message)
+            plan.catalog.set_progress(display.message)
             result = execute(plan, runtime, display, backend)
         found = news.ended(plan, result)
         if json_:
@@ -142,7 +142,7 @@ class Display:
     """The live view of a run: a line for each job that ends, and a bar below them."""
 
     def __init__(self, console: Console, plan: Plan) -> None:
-        self._inventory = plan.inventory
+        self._catalog = plan.catalog
         self._many_levels = len({job.snr_db for job in plan.jobs}) > 1
         self._many_seeds = len({job.seed for job in plan.jobs}) > 1
         self._running: list[JobSpec] = []
@@ -208,7 +208,7 @@ class Display:
             remarks = [(job.dataset, remark) for remark in record.notes.get("data", ())]
             new = [each for each in remarks if each not in self._shown]
             self._shown.update(new)
-        metrics = self._inventory.data_type(job.data_type).metrics
+        metrics = self._catalog.data_type(job.data_type).metrics
         self._progress.console.print(
             f"[dim]{count:>{len(str(self._to_run))}}/{self._to_run}[/] "
             f"{escape(self._name(job))}  {_result(record, metrics)}",
@@ -305,7 +305,7 @@ _SHARED: dict[Any, Any] = {}
 def _show_end(all_: Sequence[Record], plan: Plan, console: Console) -> None:
     for data_type in dict.fromkeys(record.data_type for record in all_):
         records = [record for record in all_ if record.data_type == data_type]
-        specs = plan.inventory.data_type(data_type).metrics
+        specs = plan.catalog.data_type(data_type).metrics
         if len(records) <= LARGEST_TABLE:
             jobs = (job for job in plan.jobs if job.data_type == data_type)
             order = list(dict.fromkeys(job.dataset for job in jobs))
@@ -394,11 +394,11 @@ def plan_json(found: Forecast, study: str | None) -> dict[str, Any]:
     }
 
 
-def _plain(one: Expected | None) -> dict[str, float] | None:
+def _plain(one: Interval | None) -> dict[str, float] | None:
     return None if one is None else asdict(one)
 
 
-def _cost_line(cost: Cost) -> str:
+def _cost_line(cost: CostEstimate) -> str:
     counts = f"{counted(cost.jobs, 'job')}, {cost.done:,} done"
     if not cost.to_run:
         return f"{cost.algorithm} · {cost.data_type}: {counts}"
@@ -410,15 +410,15 @@ def _cost_line(cost: Cost) -> str:
     )
 
 
-def _time(one: Expected | None) -> str:
+def _time(one: Interval | None) -> str:
     return _with_interval(one, ((86400, "d"), (3600, "h"), (60, "min"), (1, "s")))
 
 
-def _size(one: Expected | None) -> str:
+def _size(one: Interval | None) -> str:
     return _with_interval(one, ((2**20, "TB"), (1024, "GB"), (1, "MB")))
 
 
-def _with_interval(one: Expected | None, units: tuple[tuple[float, str], ...]) -> str:
+def _with_interval(one: Interval | None, units: tuple[tuple[float, str], ...]) -> str:
     """Write a quantity and its interval, each in the unit that it has whole ones of."""
     if one is None:
         return "unknown"
@@ -429,7 +429,7 @@ def _with_interval(one: Expected | None, units: tuple[tuple[float, str], ...]) -
     return f"{found[0]} ({found[1]} to {found[2]})"
 
 
-def write_or_check_study(told: Told, init: Path | None, console: Console) -> None:
+def write_or_check_study(told: ParsedArgs, init: Path | None, console: Console) -> None:
     """Write what was typed into a new study, or read one; say what it asks for.
 
     Raises

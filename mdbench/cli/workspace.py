@@ -99,7 +99,7 @@ def install_all(
     n_jobs: int | None = None,
 ) -> int:
     """Make the environments, going on past a broken one; 0 if all could be made, else 1."""
-    from mdbench.runs.plan import slots
+    from mdbench.runs.plan import jobs_at_a_time
     from mdbench.runtimes.select import open_runtime
 
     found: dict[str, methods.Method | MethodError]
@@ -121,7 +121,7 @@ def install_all(
         progress.console.print(escape(line), style="dim", soft_wrap=True)
 
     with progress, closing(open_runtime(runtime_name, workspace.home, say)) as runtime:
-        results = _make_all(runtime, found, progress, slots(n_jobs, 1))
+        results = _make_all(runtime, found, progress, jobs_at_a_time(n_jobs, 1))
         console.print(_environments_table(runtime.name, {name: results[name] for name in found}))
     broken = sum(not result.made for result in results.values())
     return Exit.NOT_AS_WISHED if broken else Exit.DONE
@@ -295,11 +295,11 @@ def export_data(
 def _describe_own_data(
     workspace: Workspace, console: Console, data_type: str, path: Path, words: Sequence[str]
 ) -> None:
-    from mdbench.runs.catalog import Inventory
-    from mdbench.runs.plan import of_dataset
+    from mdbench.runs.catalog import Catalog
+    from mdbench.runs.plan import describe_dataset
 
-    inventory = Inventory(workspace)
-    kind, source = inventory.data_type(data_type), inventory.source(data_type, path)
+    catalog = Catalog(workspace)
+    kind, source = catalog.data_type(data_type), catalog.source(data_type, path)
     given = read_words(words, kind.options, data_type)
     seen = set()
     for name, options in kind.expand_options(list(source.names()), given):
@@ -307,6 +307,6 @@ def _describe_own_data(
             continue
         seen.add(name)
         dataset = source.load(name, snr_db=None, seed=0, protocol=Protocol.STRICT, options=options)
-        lines = list(of_dataset(kind, dataset, kind.views[0], Protocol.STRICT))
+        lines = list(describe_dataset(kind, dataset, kind.views[0], Protocol.STRICT))
         for line in lines or [f"{name}: nothing is known of it beforehand; it can be read."]:
             console.print(escape(line), soft_wrap=True)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from mdbench.datatypes.base import Split, Task
 
-__all__ = ["HandoverError", "order_of_test", "read_predictions", "reordered", "write_arrays"]
+__all__ = ["ArrayExchangeError", "read_predictions", "reorder", "test_order", "write_arrays"]
 
 LONGEST_TEXT = 200
 """Characters of a predicted text, such as a label."""
@@ -38,18 +38,18 @@ _HEADERS = {
 }
 
 
-class HandoverError(Exception):
+class ArrayExchangeError(Exception):
     """A file is not the array that it should be; says in what."""
 
 
-def order_of_test(task: Task[Any], seed: int) -> NDArray[np.intp] | None:
+def test_order(task: Task[Any], seed: int) -> NDArray[np.intp] | None:
     """Draw the order in which test rows are given; None for their own."""
     if task.protocol is not Protocol.STRICT or not task.any_order:
         return None
     return np.random.default_rng([seed, *_ORDER]).permutation(len(task.test.targets))
 
 
-def reordered(part: Split, order: NDArray[np.intp] | None) -> Split:
+def reorder(part: Split, order: NDArray[np.intp] | None) -> Split:
     """Give the inputs of a part in an order."""
     if order is None:
         return part
@@ -95,7 +95,7 @@ def read_predictions(
 
     Raises
     ------
-    HandoverError
+    ArrayExchangeError
         If it is anything else.
     """
     name = os.path.basename(path)  # noqa: PTH119 - may be no path
@@ -103,32 +103,32 @@ def read_predictions(
     try:
         descriptor = os.open(path, flags, dir_fd=folder)
     except OSError as error:
-        raise HandoverError(f"{name} cannot be read: {error.strerror}") from None
+        raise ArrayExchangeError(f"{name} cannot be read: {error.strerror}") from None
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)
-        raise HandoverError(f"{name} is no plain file")
+        raise ArrayExchangeError(f"{name} is no plain file")
     with os.fdopen(descriptor, "rb", buffering=0) as stream, READING:
         found, dtype = _read_header(stream.read(_MOST_HEADER) or b"", name)
         if found != shape:
             one = slice(1, None) if each and found[:1] == shape[:1] else slice(None)
-            raise HandoverError(f"predictions of shape {found[one]}; {shape[one]} expected")
+            raise ArrayExchangeError(f"predictions of shape {found[one]}; {shape[one]} expected")
         texts = like.kind == "U"
         if texts and (dtype.kind != "U" or dtype.itemsize > 4 * LONGEST_TEXT):
-            raise HandoverError(f"{name} is no array of texts of {LONGEST_TEXT} characters")
+            raise ArrayExchangeError(f"{name} is no array of texts of {LONGEST_TEXT} characters")
         if not texts and dtype != np.float64:
-            raise HandoverError(f"{name} is no array of float64")
+            raise ArrayExchangeError(f"{name} is no array of float64")
         if status.st_size > dtype.itemsize * math.prod(shape) + _MOST_HEADER:
-            raise HandoverError(f"{name} holds more than its array")
+            raise ArrayExchangeError(f"{name} holds more than its array")
         content = io.BytesIO(_read(stream, status.st_size))  # which nobody changes any more
         try:
             # Looked at anew: what was read first may have been another file's header.
             if _read_header(content.read(_MOST_HEADER), name) != (found, dtype):
-                raise HandoverError(f"{name} was changed while it was read")
+                raise ArrayExchangeError(f"{name} was changed while it was read")
             content.seek(0)
             array: NDArray[Any] = np.lib.format.read_array(content, allow_pickle=False)
         except ValueError:
-            raise HandoverError(f"{name} is cut short") from None
+            raise ArrayExchangeError(f"{name} is cut short") from None
     return array
 
 
@@ -145,5 +145,5 @@ def _read_header(content: bytes, name: str) -> tuple[tuple[int, ...], np.dtype[n
     try:
         shape, _, dtype = _HEADERS[np.lib.format.read_magic(beginning)](beginning)
     except Exception:  # noqa: BLE001 - NumPy reads the header as Python, which may fail in any way
-        raise HandoverError(f"{name} is no array of numbers") from None
+        raise ArrayExchangeError(f"{name} is no array of numbers") from None
     return shape, dtype

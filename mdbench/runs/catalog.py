@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from mdbench.runs.spec import JobSpec
     from mdbench.workspace import Workspace
 
-__all__ = ["Facts", "Fingerprints", "Inventory", "Recall", "context_of"]
+__all__ = ["Catalog", "DatasetInfo", "DatasetInfoCache", "SizedCache", "context_of"]
 
 
-class Inventory:
+class Catalog:
     """A workspace, as jobs see it; may be used from several threads.
 
     Parameters
@@ -53,9 +53,9 @@ class Inventory:
         self._methods: dict[str, Method] = {}
         self._kinds: dict[str, DataType[Any, Any]] = {}
         self._sources: dict[tuple[str, Path | None], Source[Any]] = {}
-        self._datasets: Recall[Dataset] = Recall()
-        self._tasks: Recall[Task[Any]] = Recall()
-        self._facts: dict[tuple[str, Path | None], Fingerprints] = {}
+        self._datasets: SizedCache[Dataset] = SizedCache()
+        self._tasks: SizedCache[Task[Any]] = SizedCache()
+        self._facts: dict[tuple[str, Path | None], DatasetInfoCache] = {}
         self._say = say
 
     def method(self, name: str) -> Method:
@@ -73,7 +73,7 @@ class Inventory:
                 self._kinds[name].on_progress = self._say
         return self._kinds[name]
 
-    def listen(self, say: Callable[[str], None]) -> None:
+    def set_progress(self, say: Callable[[str], None]) -> None:
         """Have somebody told how the making of data goes on."""
         self._say = say
         for kind in self._kinds.values():
@@ -104,10 +104,10 @@ class Inventory:
                 options=job.options,
             ),
         )
-        self._known(job).remember(job.data, Facts.of(dataset))
+        self._known(job).remember(job.data, DatasetInfo.of(dataset))
         return dataset
 
-    def facts(self, job: JobSpec) -> Facts:
+    def facts(self, job: JobSpec) -> DatasetInfo:
         """Say what a job's dataset is known by; it is made only where nobody remembers.
 
         Raises
@@ -115,19 +115,19 @@ class Inventory:
         DataError
             If the data cannot be used.
         """
-        return self._known(job).get(job.data) or Facts.of(self.load(job))
+        return self._known(job).get(job.data) or DatasetInfo.of(self.load(job))
 
     def save(self) -> None:
         """Write down what is remembered of datasets."""
         for each in self._facts.values():
             each.save()
 
-    def _known(self, job: JobSpec) -> Fingerprints:
+    def _known(self, job: JobSpec) -> DatasetInfoCache:
         place = job.data_type, job.dataset_path
         if place not in self._facts:
             context = context_of(self.data_type(job.data_type), job.dataset_path)
             folder = self.workspace.home / "fingerprints"
-            self._facts[place] = Fingerprints(folder, job.data_type, context)
+            self._facts[place] = DatasetInfoCache(folder, job.data_type, context)
         return self._facts[place]
 
     def task(self, job: JobSpec, dataset: Dataset) -> Task[Any]:
@@ -156,7 +156,7 @@ _ALL_TOGETHER = 128 * 2**20
 """Bytes of all that are remembered together."""
 
 
-class Recall(Generic[T]):
+class SizedCache(Generic[T]):
     """Data by what they are asked for with; may be used from several threads."""
 
     def __init__(self) -> None:
@@ -204,7 +204,7 @@ _SETTINGS = ("BLIS_", "MKL_", "NPY_", "NUMPY_", "OMP_", "OPENBLAS_")
 
 
 @dataclass(frozen=True)
-class Facts:
+class DatasetInfo:
     """What a plan needs of a dataset."""
 
     fingerprint: str
@@ -225,7 +225,7 @@ class Facts:
         )
 
 
-class Fingerprints:
+class DatasetInfoCache:
     """The facts of a data type's datasets; may be used from several threads.
 
     Parameters
@@ -243,13 +243,13 @@ class Fingerprints:
         self._others = f"{name}-*.json"
         self._lock = threading.Lock()
         self._known = self._read()
-        self._new: dict[str, Facts] = {}
+        self._new: dict[str, DatasetInfo] = {}
 
-    def get(self, asked: Hashable) -> Facts | None:
+    def get(self, asked: Hashable) -> DatasetInfo | None:
         """Give the facts of what is asked for so; None where they are not known."""
         return self._known.get(_short(asked)) if self._known or self._new else None
 
-    def remember(self, asked: Hashable, facts: Facts) -> None:
+    def remember(self, asked: Hashable, facts: DatasetInfo) -> None:
         """Keep the facts of a dataset that was made."""
         name = _short(asked)
         if self._file is not None and self._known.get(name) != facts:
@@ -270,7 +270,7 @@ class Fingerprints:
             for old in _oldest(list(self._file.parent.glob(self._others))):
                 old.unlink()
 
-    def _read(self) -> dict[str, Facts]:
+    def _read(self) -> dict[str, DatasetInfo]:
         if self._file is None:
             return {}
         try:
@@ -280,10 +280,10 @@ class Fingerprints:
             return {}
 
 
-def _checked(fingerprint: Any, target_source: Any, dim: Any, units: Any) -> Facts:
+def _checked(fingerprint: Any, target_source: Any, dim: Any, units: Any) -> DatasetInfo:
     if not all(isinstance(text, str) for text in (fingerprint, target_source, units)):
         raise TypeError("no text")
-    return Facts(fingerprint, target_source, int(dim), units)
+    return DatasetInfo(fingerprint, target_source, int(dim), units)
 
 
 def _oldest(files: list[Path]) -> list[Path]:
@@ -306,7 +306,7 @@ def context_of(kind: DataType[Any, Any], path: Path | None) -> str | None:
         return None
     try:
         own = [(str(f), f.read_bytes()) for f in _files_in(kind.systems)]
-        theirs = [] if path is None else [_seen(f) for f in _files_in(path)]
+        theirs = [] if path is None else [_file_state(f) for f in _files_in(path)]
         modules = sorted(
             {
                 str(sys.modules[each.__module__].__file__)
@@ -317,7 +317,7 @@ def context_of(kind: DataType[Any, Any], path: Path | None) -> str | None:
         code = [Path(name).read_bytes() for name in modules if name != "None"]
     except (OSError, _TooManyError):
         return None
-    parts = (_bench(), code, own, None if path is None else str(path.absolute()), theirs)
+    parts = (_bench_hash(), code, own, None if path is None else str(path.absolute()), theirs)
     return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -338,24 +338,24 @@ def _files_in(place: Path) -> list[Path]:
     return [file for file in found if file.is_file()]
 
 
-def _seen(file: Path) -> tuple[str, int, int, int, int]:
+def _file_state(file: Path) -> tuple[str, int, int, int, int]:
     # The last of these changes with every change of the file, whatever the second is set to.
     is_ = file.stat()
     return str(file), is_.st_size, is_.st_ino, is_.st_mtime_ns, is_.st_ctime_ns
 
 
 @cache
-def _bench() -> str:
+def _bench_hash() -> str:
     """Hash the bench's code, the packages beside it, and what numbers may depend on else."""
     digest = hashlib.sha256()
     for file in sorted(_HERE.rglob("*.py")):
         digest.update(repr((str(file.relative_to(_HERE)), file.read_bytes())).encode())
-    for other in _around():
+    for other in _surroundings():
         digest.update(other.encode("utf-8", "surrogateescape") + b"\0")
     return digest.hexdigest()
 
 
-def _around() -> Iterator[str]:
+def _surroundings() -> Iterator[str]:
     yield f"{platform.python_version()} {platform.machine()} {platform.libc_ver()}"
     yield from sorted(
         each.name for each in Path(np.__file__).parent.parent.iterdir()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from mdbench.errors import MdbenchError
 from mdbench.records import RERUN_ALWAYS, SCHEMA, RecordStore, Status, upgrade
-from mdbench.runs.plan import Ready, make_ready
+from mdbench.runs.plan import ResolvedJob, resolve_jobs
 from mdbench.runs.spec import JobSpec
 
 if TYPE_CHECKING:
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from mdbench.runs.plan import Plan
     from mdbench.runtimes.base import Runtime
 
-__all__ = ["SINCE", "Past", "explain", "is_due", "read_past", "reasons"]
+__all__ = ["SINCE", "RecordSummary", "explain", "is_due", "read_summaries", "rerun_reasons"]
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class RecordSummary:
     """A record, as far as plans ask.
 
     Attributes
@@ -88,7 +88,7 @@ class Past:
         return datetime.fromisoformat(self.begun)
 
 
-def read_past(files: Mapping[str, Path]) -> dict[str, list[Past]]:
+def read_summaries(files: Mapping[str, Path]) -> dict[str, list[RecordSummary]]:
     """Read the newest record of each key of every file, oldest first; none where there is no file.
 
     Raises
@@ -99,8 +99,8 @@ def read_past(files: Mapping[str, Path]) -> dict[str, list[Past]]:
     return {name: list(_read_file(file)) for name, file in files.items()}
 
 
-def _read_file(path: Path) -> list[Past]:
-    found: dict[str, Past] = {}
+def _read_file(path: Path) -> list[RecordSummary]:
+    found: dict[str, RecordSummary] = {}
     try:
         with path.open("rb") as file:
             for line in file:
@@ -116,11 +116,11 @@ def _read_file(path: Path) -> list[Past]:
     return list(found.values())
 
 
-def _summary_of_line(data: dict[str, Any], size: int) -> Past:
+def _summary_of_line(data: dict[str, Any], size: int) -> RecordSummary:
     if data.get("schema") != SCHEMA:
         data = upgrade(data)
     measured = data["measured"]
-    return Past(
+    return RecordSummary(
         key=data["key"],
         key_parts={intern(name): intern(value) for name, value in data["key_parts"].items()},
         question=JobSpec.question_in(data),
@@ -139,7 +139,9 @@ def _summary_of_line(data: dict[str, Any], size: int) -> Past:
     )
 
 
-def is_due(one: Ready, records: Mapping[str, Record] | Mapping[str, Past], plan: Plan) -> bool:
+def is_due(
+    one: ResolvedJob, records: Mapping[str, Record] | Mapping[str, RecordSummary], plan: Plan
+) -> bool:
     """Tell whether a job is to be run, given the newest record of each key."""
     return bool(_reason(one, records, plan))
 
@@ -154,13 +156,13 @@ def explain(plan: Plan, runtime: Runtime) -> Iterator[tuple[JobSpec, str]]:
     DataError, MethodError, RecordsError
         If data, a method's folder or the results file cannot be used.
     """
-    for one, reason in reasons(make_ready(plan, runtime), read_past(plan.files), plan):
+    for one, reason in rerun_reasons(resolve_jobs(plan, runtime), read_summaries(plan.files), plan):
         yield one.job, reason
 
 
-def reasons(
-    ready: Iterable[Ready], past: Mapping[str, Sequence[Past]], plan: Plan
-) -> Iterator[tuple[Ready, str]]:
+def rerun_reasons(
+    ready: Iterable[ResolvedJob], past: Mapping[str, Sequence[RecordSummary]], plan: Plan
+) -> Iterator[tuple[ResolvedJob, str]]:
     """Say for each job why it will be run; an empty text where it will not be.
 
     Parameters
@@ -169,7 +171,7 @@ def reasons(
         The newest record of each key of every results file, by the names of `Plan.files`.
     """
     by_key = {name: {record.key: record for record in each} for name, each in past.items()}
-    nearest: dict[str, dict[object, Past]] = {}
+    nearest: dict[str, dict[object, RecordSummary]] = {}
     for one in ready:
         name = one.job.results
         reason = _reason(one, by_key[name], plan)
@@ -187,7 +189,9 @@ SINCE: Final = " since its record of "
 _NO_RECORD = "it has no record"
 
 
-def _reason(one: Ready, records: Mapping[str, Record] | Mapping[str, Past], plan: Plan) -> str:
+def _reason(
+    one: ResolvedJob, records: Mapping[str, Record] | Mapping[str, RecordSummary], plan: Plan
+) -> str:
     record = records.get(one.key)
     if record is None:
         return _NO_RECORD
@@ -202,9 +206,9 @@ def _reason(one: Ready, records: Mapping[str, Record] | Mapping[str, Past], plan
     return ""
 
 
-def _newest(records: Iterable[Past]) -> dict[object, Past]:
+def _newest(records: Iterable[RecordSummary]) -> dict[object, RecordSummary]:
     """Give the newest record of each question."""
-    found: dict[object, Past] = {}
+    found: dict[object, RecordSummary] = {}
     for record in records:
         other = found.get(record.question)
         if record.status is not Status.INTERRUPTED and (
@@ -218,7 +222,7 @@ def _scorer(version: str) -> str:
     return "an older scorer" if version == "-" else f"scorer version {version[:12]}"
 
 
-def _differences(one: Ready, record: Past) -> str:
+def _differences(one: ResolvedJob, record: RecordSummary) -> str:
     names = sorted(one.parts.keys() | record.key_parts.keys())
     changes = []
     for name in names:

@@ -25,29 +25,29 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, overload
 
 from mdbench.errors import MdbenchError, UsageError
 from mdbench.records import ANSWERED, Record, RecordStore, Status
-from mdbench.runs.due import Past, is_due
-from mdbench.runs.forecast import Expectation, expectations
-from mdbench.runs.plan import make_ready
+from mdbench.runs.due import RecordSummary, is_due
+from mdbench.runs.forecast import Expectation, expect
+from mdbench.runs.plan import resolve_jobs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from mdbench.records import RecordWriter
-    from mdbench.runs.plan import Plan, Ready
+    from mdbench.runs.plan import Plan, ResolvedJob
     from mdbench.runs.spec import JobSpec
     from mdbench.runtimes.base import Runtime
 
 __all__ = [
     "Backend",
-    "KeptRecords",
-    "News",
+    "LazyRecords",
     "Observer",
+    "RunNotification",
     "Summary",
     "Work",
     "count_outcome",
     "execute",
-    "notifying",
+    "notify_at_end",
 ]
 
 
@@ -84,8 +84,8 @@ class Work:
     plan: Plan
     runtime: Runtime
     observer: Observer
-    jobs: Sequence[Ready]
-    expected: Callable[[Ready], Expectation]
+    jobs: Sequence[ResolvedJob]
+    expected: Callable[[ResolvedJob], Expectation]
     leave: Callable[[JobSpec, Record], None]
 
 
@@ -123,7 +123,7 @@ class Backend(ABC):
         """Let go of what the backend holds."""
 
 
-class KeptRecords(Sequence[Record]):
+class LazyRecords(Sequence[Record]):
     """Records that stay in their files, and are read whenever they are asked for.
 
     Parameters
@@ -147,11 +147,11 @@ class KeptRecords(Sequence[Record]):
     def __getitem__(self, index: int) -> Record: ...
 
     @overload
-    def __getitem__(self, index: slice) -> KeptRecords: ...
+    def __getitem__(self, index: slice) -> LazyRecords: ...
 
-    def __getitem__(self, index: int | slice) -> Record | KeptRecords:
+    def __getitem__(self, index: int | slice) -> Record | LazyRecords:
         if isinstance(index, slice):
-            return KeptRecords(self._places[index])
+            return LazyRecords(self._places[index])
         newest, key = self._places[index]
         return newest[key]
 
@@ -192,7 +192,7 @@ def execute(plan: Plan, runtime: Runtime, observer: Observer, backend: Backend) 
     """
     backend.prepare(plan.result_dir, observer)
     with ExitStack() as stack:
-        past: dict[str, dict[str, Past]] = {name: {} for name in plan.files}
+        past: dict[str, dict[str, RecordSummary]] = {name: {} for name in plan.files}
         ledger = _Ledger(observer)
         for name, file in plan.files.items():
             each = partial(_remember, past[name])
@@ -203,11 +203,11 @@ def execute(plan: Plan, runtime: Runtime, observer: Observer, backend: Backend) 
                     f"{plan.files[name]}: a torn last line of {writer.dropped_bytes} bytes "
                     "was cut off; its job is run again."
                 )
-        ready = make_ready(plan, runtime)
+        ready = resolve_jobs(plan, runtime)
         to_run = [one for one in ready if is_due(one, past[one.job.results], plan)]
         _check_model(to_run, plan, backend)
         observer.prepared(len(to_run), len(ready) - len(to_run))
-        expected = expectations({name: list(each.values()) for name, each in past.items()})
+        expected = expect({name: list(each.values()) for name, each in past.items()})
         skipped = len(ready) - len(to_run)
         before = {one.key: past[one.job.results].get(one.key) for one in to_run}
         left = {key for key, one in before.items() if one is None or one.status in _LEFT}
@@ -221,21 +221,21 @@ def execute(plan: Plan, runtime: Runtime, observer: Observer, backend: Backend) 
             finally:
                 if plan.model is not None:
                     plan.model.close()
-        plan.inventory.save()  # of data that changed meanwhile
+        plan.catalog.save()  # of data that changed meanwhile
     newest = {name: writer.newest for name, writer in ledger.writers.items()}
     places = [(newest[one.job.results], one.key) for one in ready]
-    kept = KeptRecords([place for place in places if place[1] in place[0]])
+    kept = LazyRecords([place for place in places if place[1] in place[0]])
     return Summary(kept, ledger.count, skipped, len(ledger.left), interrupted)
 
 
 _LEFT = {Status.INTERRUPTED}
 
 
-def _remember(past: dict[str, Past], record: Record, size: int) -> None:
-    past[record.key] = Past.of(record, size)
+def _remember(past: dict[str, RecordSummary], record: Record, size: int) -> None:
+    past[record.key] = RecordSummary.of(record, size)
 
 
-def _check_model(to_run: list[Ready], plan: Plan, backend: Backend) -> None:
+def _check_model(to_run: list[ResolvedJob], plan: Plan, backend: Backend) -> None:
     """Refuse to begin jobs that ask a language model which they cannot reach."""
     asks = next((one for one in to_run if one.job.llm_model), None)
     if asks is None:
@@ -309,7 +309,7 @@ def count_outcome(plan: Plan, summary: Summary, seconds: float) -> dict[str, Any
 
 
 @dataclass
-class News:
+class RunNotification:
     """What there is to tell at the end of a run; its maker fills it in as it becomes known."""
 
     folder: Path
@@ -338,12 +338,12 @@ class News:
 
 
 @contextmanager
-def notifying(
+def notify_at_end(
     command: Sequence[str],
     folder: Path,
     say: Callable[[str], None],
     seconds: float = NOTIFY_SECONDS,
-) -> Iterator[News]:
+) -> Iterator[RunNotification]:
     """Run a command when the work within has ended, in whatever way.
 
     What comes of the command changes nothing but what is said.
@@ -369,7 +369,7 @@ def notifying(
             f"--notify: there is no program {command[0]!r}.",
             "Name one that is on PATH, or its path; it has to be executable.",
         )
-    news = News(folder)
+    news = RunNotification(folder)
     failure: BaseException | None = None
     try:
         yield news

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from mdbench.records import RERUN_ALWAYS, Status
-from mdbench.runs.due import SINCE, read_past, reasons
-from mdbench.runs.plan import make_ready
+from mdbench.runs.due import SINCE, read_summaries, rerun_reasons
+from mdbench.runs.plan import resolve_jobs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from mdbench.runs.due import Past
-    from mdbench.runs.plan import Plan, Ready
+    from mdbench.runs.due import RecordSummary
+    from mdbench.runs.plan import Plan, ResolvedJob
     from mdbench.runs.spec import JobSpec
     from mdbench.runtimes.base import Runtime
 
@@ -39,12 +39,12 @@ if TYPE_CHECKING:
 __all__ = [
     "COVERAGE",
     "FEWEST",
-    "Cost",
-    "Due",
+    "CostEstimate",
     "Expectation",
-    "Expected",
     "Forecast",
-    "expectations",
+    "Interval",
+    "PendingJob",
+    "expect",
     "forecast",
 ]
 
@@ -71,7 +71,7 @@ _LOGS: Final = 50
 
 
 @dataclass(frozen=True)
-class Expected:
+class Interval:
     """A quantity with the interval that has it with probability `COVERAGE`."""
 
     low: float
@@ -80,7 +80,7 @@ class Expected:
 
 
 @dataclass(frozen=True)
-class Due:
+class PendingJob:
     """A job that would be run.
 
     Attributes
@@ -99,11 +99,11 @@ class Due:
     why: str
     told_by: str
     records: int
-    wall_s: Expected
+    wall_s: Interval
 
 
 @dataclass(frozen=True)
-class Cost:
+class CostEstimate:
     """What the jobs of a method on a data type take together.
 
     Attributes
@@ -129,11 +129,11 @@ class Cost:
     jobs: int
     done: int
     told_by: Mapping[str, int]
-    job_s: Expected | None = None
-    wall_s: Expected | None = None
-    cpu_s: Expected | None = None
-    memory_mb: Expected | None = None
-    disk_mb: Expected | None = None
+    job_s: Interval | None = None
+    wall_s: Interval | None = None
+    cpu_s: Interval | None = None
+    memory_mb: Interval | None = None
+    disk_mb: Interval | None = None
 
     @property
     def to_run(self) -> int:
@@ -157,14 +157,14 @@ class Forecast:
         Of all jobs that run at a time, at their peaks.
     """
 
-    costs: Sequence[Cost]
-    due: Sequence[Due]
+    costs: Sequence[CostEstimate]
+    due: Sequence[PendingJob]
     reasons: Mapping[str, int]
     n_jobs: int
-    wall_s: Expected
-    cpu_s: Expected | None
-    memory_mb: Expected | None
-    disk_mb: Expected | None
+    wall_s: Interval
+    cpu_s: Interval | None
+    memory_mb: Interval | None
+    disk_mb: Interval | None
 
     @property
     def jobs(self) -> int:
@@ -177,7 +177,7 @@ class _Group:
     """Jobs that are told from the same records."""
 
     told_by: str
-    past: Sequence[Past]
+    past: Sequence[RecordSummary]
     jobs: list[JobSpec] = field(default_factory=list)
 
 
@@ -189,14 +189,14 @@ def forecast(plan: Plan, runtime: Runtime) -> Forecast:
     DataError, MethodError, RecordsError
         If data, a method's folder or a results file cannot be used.
     """
-    past = read_past(plan.files)
-    told = list(reasons(make_ready(plan, runtime), past, plan))
-    by_name: dict[str, list[tuple[Ready, str]]] = defaultdict(list)
+    past = read_summaries(plan.files)
+    told = list(rerun_reasons(resolve_jobs(plan, runtime), past, plan))
+    by_name: dict[str, list[tuple[ResolvedJob, str]]] = defaultdict(list)
     for one, why in told:
         by_name[one.job.results].append((one, why))
     rng = np.random.default_rng(0)
-    costs: list[Cost] = []
-    due: list[Due] = []
+    costs: list[CostEstimate] = []
+    due: list[PendingJob] = []
     together = _Total()
     longest = 0.0
     for name, ones in by_name.items():
@@ -225,17 +225,17 @@ def forecast(plan: Plan, runtime: Runtime) -> Forecast:
 
 
 def _cost(
-    ones: Sequence[tuple[Ready, str]],
-    past: Sequence[Past],
+    ones: Sequence[tuple[ResolvedJob, str]],
+    past: Sequence[RecordSummary],
     result_dir: Path,
     rng: np.random.Generator,
-) -> tuple[Cost, list[Due], _Total]:
+) -> tuple[CostEstimate, list[PendingJob], _Total]:
     """Give the cost of one results file's jobs, the jobs, and their seconds together."""
     job = ones[0][0].job
-    known = _Known(past)
+    known = _History(past)
     groups: dict[tuple[object, ...], _Group] = {}
-    due: list[Due] = []
-    single: dict[tuple[object, ...], Expected] = {}
+    due: list[PendingJob] = []
+    single: dict[tuple[object, ...], Interval] = {}
     for one, why in ones:
         if not why:
             continue
@@ -245,7 +245,7 @@ def _cost(
         group.jobs.append(one.job)
         if key not in single:
             single[key] = _single(_seconds(like, one.job), one.job.timeout_s)
-        due.append(Due(one.job, why, told_by, len(like), single[key]))
+        due.append(PendingJob(one.job, why, told_by, len(like), single[key]))
     told_by_counts: dict[str, int] = defaultdict(int)
     walls, cpus, has_cpu = _Total(), _Total(), True
     peaks: list[float] = []
@@ -266,14 +266,14 @@ def _cost(
     count = len(due)
     jobs = len(ones)
     if not count:
-        nothing = Cost(job.algorithm, job.data_type, jobs, jobs, {})
+        nothing = CostEstimate(job.algorithm, job.data_type, jobs, jobs, {})
         return nothing, [], walls
-    one_job = Expected(
+    one_job = Interval(
         min(each.wall_s.low for each in due),
         float(np.mean([each.wall_s.value for each in due])),
         max(each.wall_s.high for each in due),
     )
-    cost = Cost(
+    cost = CostEstimate(
         job.algorithm,
         job.data_type,
         jobs,
@@ -288,26 +288,26 @@ def _cost(
     return cost, due, walls
 
 
-class _Known:
+class _History:
     """Records of a method on a data type, by what jobs are told from."""
 
-    def __init__(self, past: Iterable[Past]) -> None:
+    def __init__(self, past: Iterable[RecordSummary]) -> None:
         useful = [
             each for each in past if each.status not in RERUN_ALWAYS and each.wall_s is not None
         ]
         self._all = useful[-MOST:]
-        self._by: dict[tuple[str, object], list[Past]] = defaultdict(list)
+        self._by: dict[tuple[str, object], list[RecordSummary]] = defaultdict(list)
         for each in useful:
             self._by["dataset", each.dataset].append(each)
             self._by["size", each.dim].append(each)
 
-    def groups(self) -> Iterator[tuple[tuple[str, object], Sequence[Past]]]:
+    def groups(self) -> Iterator[tuple[tuple[str, object], Sequence[RecordSummary]]]:
         """Give the records that tell of jobs, by what these are told from."""
         for where, found in (*self._by.items(), (("method", None), self._all)):
             if len(found) >= FEWEST:
                 yield where, found[-MOST:]
 
-    def like(self, one: Ready) -> tuple[str, object, Sequence[Past]]:
+    def like(self, one: ResolvedJob) -> tuple[str, object, Sequence[RecordSummary]]:
         """Give what tells of a job, and the records: none where its budget does."""
         for where in (("dataset", one.job.dataset), ("size", one.dim)):
             found = self._by.get(where, [])
@@ -318,23 +318,23 @@ class _Known:
         return "budget", None, ()
 
 
-def _seconds(past: Iterable[Past], job: JobSpec) -> Array:
+def _seconds(past: Iterable[RecordSummary], job: JobSpec) -> Array:
     """Give the seconds that records expect of a job."""
     return np.array(list(_each_second(past, job.timeout_s)))
 
 
-def _each_second(past: Iterable[Past], limit: float) -> Iterator[float]:
+def _each_second(past: Iterable[RecordSummary], limit: float) -> Iterator[float]:
     for each in past:
         stopped = each.status in {Status.TIMEOUT, Status.PARTIAL}
         longer = each.timeout_s is not None and limit > each.timeout_s
         yield limit if stopped and longer else min(float(each.wall_s or 0.0), limit)
 
 
-def _single(values: Array, limit: float) -> Expected:
+def _single(values: Array, limit: float) -> Interval:
     if not values.size:
-        return Expected(0.0, limit, limit)
+        return Interval(0.0, limit, limit)
     low, high = np.quantile(values, _TAILS)
-    return Expected(float(low), float(values.mean()), float(high))
+    return Interval(float(low), float(values.mean()), float(high))
 
 
 _TAILS = ((1 - COVERAGE) / 2, (1 + COVERAGE) / 2)
@@ -361,15 +361,15 @@ class _Total:
         self.drawn += other.drawn
         self.at_most += other.at_most
 
-    def expected(self, at_a_time: int = 1, least: float = 0.0) -> Expected:
+    def expected(self, at_a_time: int = 1, least: float = 0.0) -> Interval:
         """Give it with its interval, by so many at a time; a budget may be needed or not at all."""
         low, high = np.quantile(self.drawn, _TAILS)
         parts = (low, self.drawn.mean() + self.at_most, high + self.at_most)
         low, value, high = (float(part) / at_a_time for part in parts)
-        return Expected(low, max(value, least), max(high, least))
+        return Interval(low, max(value, least), max(high, least))
 
 
-def expectations(past: Mapping[str, Sequence[Past]]) -> Callable[[Ready], Expectation]:
+def expect(past: Mapping[str, Sequence[RecordSummary]]) -> Callable[[ResolvedJob], Expectation]:
     """Say what jobs will probably take: the means of records like them, else their budgets.
 
     Parameters
@@ -379,7 +379,7 @@ def expectations(past: Mapping[str, Sequence[Past]]) -> Callable[[Ready], Expect
     """
     known = {name: _Means(each) for name, each in past.items()}
 
-    def expected(one: Ready) -> Expectation:
+    def expected(one: ResolvedJob) -> Expectation:
         means = known.get(one.job.results)
         return (means or _Means(())).of(one)
 
@@ -389,14 +389,14 @@ def expectations(past: Mapping[str, Sequence[Past]]) -> Callable[[Ready], Expect
 class _Means:
     """Of the records of a method on a data type, the mean time and the largest memory."""
 
-    def __init__(self, past: Sequence[Past]) -> None:
-        known = _Known(past)
+    def __init__(self, past: Sequence[RecordSummary]) -> None:
+        known = _History(past)
         self._memory = max(
             (each.peak_memory_mb for each in past if each.peak_memory_mb is not None), default=None
         )
         self._seconds = {place: _mean(each) for place, each in known.groups()}
 
-    def of(self, one: Ready) -> Expectation:
+    def of(self, one: ResolvedJob) -> Expectation:
         """Say what a job will probably take, and at most its budget."""
         job = one.job
         places = (("dataset", job.dataset), ("size", one.dim), ("method", None))
@@ -405,20 +405,20 @@ class _Means:
         return Expectation(seconds, job.memory_mb or self._memory)
 
 
-def _mean(past: Sequence[Past]) -> float:
+def _mean(past: Sequence[RecordSummary]) -> float:
     return float(np.mean([each.wall_s or 0.0 for each in past]))
 
 
-def _memory(peaks: Sequence[float], limits: Sequence[float | None]) -> Expected | None:
+def _memory(peaks: Sequence[float], limits: Sequence[float | None]) -> Interval | None:
     if peaks:
         low, value, high = np.quantile(peaks, (_TAILS[0], 0.5, _TAILS[1]))
         most = max([float(high), *(limit for limit in limits if limit)])
-        return Expected(float(low), float(value), most)
+        return Interval(float(low), float(value), most)
     known = [limit for limit in limits if limit]
-    return Expected(0.0, max(known), max(known)) if len(known) == len(limits) and known else None
+    return Interval(0.0, max(known), max(known)) if len(known) == len(limits) and known else None
 
 
-def _disk(past: Sequence[Past], number: int, result_dir: Path) -> Expected | None:
+def _disk(past: Sequence[RecordSummary], number: int, result_dir: Path) -> Interval | None:
     if not past:
         return None
     lines = np.array([each.size for each in past[-MOST:]]) / 2**20
@@ -430,25 +430,25 @@ def _disk(past: Sequence[Past], number: int, result_dir: Path) -> Expected | Non
             continue
     kept = np.array(logs or [0.0])
     low, high = (np.quantile(lines, _TAILS) + np.quantile(kept, _TAILS)) * number
-    return Expected(float(low), float(number * (lines.mean() + kept.mean())), float(high))
+    return Interval(float(low), float(number * (lines.mean() + kept.mean())), float(high))
 
 
-def _sum(parts: Iterable[Expected | None]) -> Expected | None:
+def _sum(parts: Iterable[Interval | None]) -> Interval | None:
     found = []
     for each in parts:
         if each is None:
             return None
         found.append(each)
-    return Expected(*(sum(getattr(e, n) for e in found) for n in ("low", "value", "high")))
+    return Interval(*(sum(getattr(e, n) for e in found) for n in ("low", "value", "high")))
 
 
-def _largest(parts: Iterable[Expected | None]) -> Expected | None:
+def _largest(parts: Iterable[Interval | None]) -> Interval | None:
     found = list(parts)
     if not found or None in found:
         return None
     known = [each for each in found if each is not None]
-    return Expected(*(max(getattr(e, n) for e in known) for n in ("low", "value", "high")))
+    return Interval(*(max(getattr(e, n) for e in known) for n in ("low", "value", "high")))
 
 
-def _times(one: Expected | None, number: int) -> Expected | None:
-    return one and Expected(one.low * number, one.value * number, one.high * number)
+def _times(one: Interval | None, number: int) -> Interval | None:
+    return one and Interval(one.low * number, one.value * number, one.high * number)

@@ -14,12 +14,12 @@ from mdbench.errors import DataError, MethodError, UnavailableError
 from mdbench.language_models.budget import PROMPTS
 from mdbench.language_models.views import prompt_view
 from mdbench.records import ANSWERED, Status
-from mdbench.runs.catalog import Facts, Inventory
-from mdbench.runs.plan import isolated_parts, ready, scored_parts, told_parts
+from mdbench.runs.catalog import Catalog, DatasetInfo
+from mdbench.runs.plan import environment_key, prompt_key, resolve_job, scorer_key
 from mdbench.runs.record import Energy, Stopwatch, load_average, make_record
-from mdbench.runs.scoring import Judged, Outcome, judged, scores_so_far
-from mdbench.runs.session import Attempt, Briefing, Setting
-from mdbench.runs.worker_pool import Environments, Slot
+from mdbench.runs.scoring import JobResult, ScoredResult, anytime_curve, score_result
+from mdbench.runs.session import HyperparameterGrid, JobSession, LlmContext
+from mdbench.runs.worker_pool import EnvironmentCache, WorkerSlot
 from mdbench.runtimes.logs import Discretion
 from mdbench.workspace import Workspace
 
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from mdbench.language_models.views import PromptView
     from mdbench.methods import Method
     from mdbench.records import Record
-    from mdbench.runs.llm import ModelAccess
-    from mdbench.runs.plan import Ready
+    from mdbench.runs.llm import LlmConnection
+    from mdbench.runs.plan import ResolvedJob
     from mdbench.runs.spec import JobSpec
     from mdbench.runtimes.base import Prepared, Runtime, Worker
 
@@ -44,7 +44,7 @@ def run_job(
     *,
     workspace: Workspace | None = None,
     result_dir: Path = Path("results"),
-    model: ModelAccess | None = None,
+    model: LlmConnection | None = None,
 ) -> Record:
     """Run one job by itself: what comes of it follows from its specification alone.
 
@@ -67,13 +67,13 @@ def run_job(
     UsageError, DataError, MethodError
         If the job cannot be begun: what it names does not exist here, or cannot be used.
     """
-    inventory = Inventory(workspace or Workspace.find())
-    one = ready(job, inventory, isolated_parts(job.algorithm, inventory, runtime))
-    with Slot(inventory, runtime, Environments(runtime), result_dir, model=model) as slot:
+    catalog = Catalog(workspace or Workspace.find())
+    one = resolve_job(job, catalog, environment_key(job.algorithm, catalog, runtime))
+    with WorkerSlot(catalog, runtime, EnvironmentCache(runtime), result_dir, model=model) as slot:
         return begin_job(one, slot)()
 
 
-def begin_job(one: Ready, slot: Slot) -> Callable[[], Record]:
+def begin_job(one: ResolvedJob, slot: WorkerSlot) -> Callable[[], Record]:
     """Do a job in a slot, and give what makes its record; whatever the method does, there is one.
 
     The record is made by a function, which may be called from another thread while the slot
@@ -84,16 +84,16 @@ def begin_job(one: Ready, slot: Slot) -> Callable[[], Record]:
     DataError
         If the dataset cannot be loaded any more, or if the job's files cannot be written.
     """
-    job, inventory = one.job, slot.inventory
-    method, data_type = inventory.method(job.algorithm), inventory.data_type(job.data_type)
+    job, catalog = one.job, slot.catalog
+    method, data_type = catalog.method(job.algorithm), catalog.data_type(job.data_type)
     watch = Stopwatch()
     conditions: dict[str, Any] = {"load": load_average(), "speed": slot.speed}
     energy = Energy()
-    dataset = inventory.load(job)
-    now = scored_parts(job, dataset, inventory)  # as it is now
-    now |= told_parts(job, Facts.of(dataset), inventory)
+    dataset = catalog.load(job)
+    now = scorer_key(job, dataset, catalog)  # as it is now
+    now |= prompt_key(job, DatasetInfo.of(dataset), catalog)
     one = replace(one, parts=one.parts | now)
-    task = inventory.task(job, dataset)
+    task = catalog.task(job, dataset)
     prepared: Prepared | None = None
     folder = slot.result_dir / "logs" / job.results
     log = folder / f"{job.file_name}_{one.key[:8]}.log"
@@ -104,9 +104,9 @@ def begin_job(one: Ready, slot: Slot) -> Callable[[], Record]:
                 prepared = slot.environments.get(method)
                 data_type.preload()
             outcome = _tried(one, task, slot, prepared, watch=watch, log=log)
-            slot.environments.believe(method, outcome)
+            slot.environments.record_unavailable(method, outcome)
             if slot.fresh_rooms:
-                outcome.seclusion = {**outcome.seclusion, "process": "a new room for each job"}
+                outcome.isolation = {**outcome.isolation, "process": "a new room for each job"}
     except OSError as error:
         raise DataError(
             f"The files of a job cannot be written: {error}.",
@@ -115,12 +115,12 @@ def begin_job(one: Ready, slot: Slot) -> Callable[[], Record]:
         ) from error
     except UnavailableError as error:
         retries = slot.environments.retries(method)
-        outcome = Outcome(Status.UNAVAILABLE, str(error), retries=retries)
+        outcome = JobResult(Status.UNAVAILABLE, str(error), retries=retries)
     except MethodError as error:
-        outcome = Outcome(Status.FAILED, str(error))
+        outcome = JobResult(Status.FAILED, str(error))
     outcome.reason = Discretion({method.folder.parent: "algorithms"}).text(outcome.reason)
     if slot.interrupted and outcome.status not in ANSWERED:
-        outcome = Outcome(Status.INTERRUPTED, "the run was stopped", asked=outcome.asked)
+        outcome = JobResult(Status.INTERRUPTED, "the run was stopped", llm_use=outcome.llm_use)
     seconds = watch.seconds
     conditions |= {"cores": slot.cores, "energy_j": energy.joules()}
     return lambda: make_record(
@@ -139,15 +139,15 @@ def begin_job(one: Ready, slot: Slot) -> Callable[[], Record]:
 
 
 def _judged(
-    data_type: DataType[Any, Any], task: Task[Any], outcome: Outcome, timeout_s: float
-) -> Judged:
-    found = judged(data_type, task, outcome)
-    anytime = scores_so_far(data_type, task, found.outcome, found.scores, timeout_s)
+    data_type: DataType[Any, Any], task: Task[Any], outcome: JobResult, timeout_s: float
+) -> ScoredResult:
+    found = score_result(data_type, task, outcome)
+    anytime = anytime_curve(data_type, task, found.outcome, found.scores, timeout_s)
     return replace(found, anytime=anytime)
 
 
 def lost_job(
-    one: Ready, inventory: Inventory, runtime: Runtime, reason: str, retries: int
+    one: ResolvedJob, catalog: Catalog, runtime: Runtime, reason: str, retries: int
 ) -> Record:
     """Give the record of a job that nobody could do: what it ran on was lost each time.
 
@@ -158,13 +158,13 @@ def lost_job(
     """
     job = one.job
     watch = Stopwatch()
-    data_type = inventory.data_type(job.data_type)
-    task = inventory.task(job, inventory.load(job))
-    outcome = Outcome(Status.UNAVAILABLE, reason, lost=True, retries=retries)
+    data_type = catalog.data_type(job.data_type)
+    task = catalog.task(job, catalog.load(job))
+    outcome = JobResult(Status.UNAVAILABLE, reason, lost=True, retries=retries)
     return make_record(
         one,
         task,
-        judged(data_type, task, outcome),
+        score_result(data_type, task, outcome),
         data_type=data_type,
         runtime=runtime,
         prepared=None,
@@ -179,25 +179,25 @@ def _from(folder: Path, file: Path) -> str | None:
     return str(file.relative_to(folder)) if file.exists() else None
 
 
-def _exchanges(slot: Slot, log: Path) -> str | None:
+def _exchanges(slot: WorkerSlot, log: Path) -> str | None:
     if slot.model is None:
         return None
-    from mdbench.runs.llm import exchanges_beside  # noqa: PLC0415 - brings HTTP, and few ask
+    from mdbench.runs.llm import exchange_log_of  # noqa: PLC0415 - brings HTTP, and few ask
 
-    return _from(slot.result_dir, exchanges_beside(log))
+    return _from(slot.result_dir, exchange_log_of(log))
 
 
-def _refused(method: Method, job: JobSpec, task: Task[Any]) -> Outcome | None:
+def _refused(method: Method, job: JobSpec, task: Task[Any]) -> JobResult | None:
     for limit in method.spec.limits:
         if limit.covers(job.data_type, job.dataset, task.dataset.dim):
-            return Outcome(Status.UNSUPPORTED, limit.reason)
+            return JobResult(Status.UNSUPPORTED, limit.reason)
     if missing := [need for need in task.needs if need not in method.spec.takes]:
-        return Outcome(
+        return JobResult(
             Status.UNSUPPORTED,
             f"the data have {' and '.join(task.needs)}; of these it takes no {missing[0]}",
         )
     if (name := _not_finite(task)) is not None:
-        return Outcome(
+        return JobResult(
             Status.UNSUPPORTED,
             f"{name} cannot be computed from these data as finite numbers, so no method is run on "
             "them; give times and values in other units, so that none is extremely large or small",
@@ -216,11 +216,17 @@ def _not_finite(task: Task[Any]) -> str | None:
 
 
 def _tried(
-    one: Ready, task: Task[Any], slot: Slot, prepared: Prepared, *, watch: Stopwatch, log: Path
-) -> Outcome:
+    one: ResolvedJob,
+    task: Task[Any],
+    slot: WorkerSlot,
+    prepared: Prepared,
+    *,
+    watch: Stopwatch,
+    log: Path,
+) -> JobResult:
     """Attempt a job, and again where what ran it was lost; the time is that of the last try."""
-    outcome = Outcome(Status.UNAVAILABLE, "the run was stopped")
-    for number in slot.environments.patience.tries():
+    outcome = JobResult(Status.UNAVAILABLE, "the run was stopped")
+    for number in slot.environments.retry_policy.tries():
         if number:
             watch.restart()
         try:
@@ -231,53 +237,55 @@ def _tried(
         except UnavailableError as error:
             if not error.passing:
                 raise
-            outcome = Outcome(Status.UNAVAILABLE, str(error), lost=True)
+            outcome = JobResult(Status.UNAVAILABLE, str(error), lost=True)
         outcome.retries = number
         if outcome.killed or outcome.lost:
-            slot.stays()
+            slot.wait_for_end()
         if not outcome.lost or slot.interrupted:
             break
     return outcome
 
 
-def _attempt(one: Ready, task: Task[Any], slot: Slot, worker: Worker, log: Path) -> Outcome:
-    method = slot.inventory.method(one.job.algorithm)
+def _attempt(
+    one: ResolvedJob, task: Task[Any], slot: WorkerSlot, worker: Worker, log: Path
+) -> JobResult:
+    method = slot.catalog.method(one.job.algorithm)
     folder = worker.make_folder()
     try:
         worker.begin_log(log, one.key)
         with ExitStack() as stack:
-            told, talk = Briefing(), None
+            told, talk = LlmContext(), None
             if method.spec.access.llm and slot.model is not None:
                 from mdbench.language_models.proxy import NAME  # noqa: PLC0415 - few jobs ask
 
-                talk = stack.enter_context(slot.model.talking(one.job, folder.descriptor, log))
-                told = Briefing(NAME, _view(one.job, task, slot.inventory))
-            outcome = Attempt(
+                talk = stack.enter_context(slot.model.open_session(one.job, folder.descriptor, log))
+                told = LlmContext(NAME, _view(one.job, task, slot.catalog))
+            outcome = JobSession(
                 one.job,
                 method,
-                slot.inventory.data_type(one.job.data_type),
+                slot.catalog.data_type(one.job.data_type),
                 task,
-                Setting.of(method, one.job),
+                HyperparameterGrid.of(method, one.job),
                 worker=worker,
                 folder=folder,
                 identity=one.key,
                 told=told,
             ).run()
-        outcome.asked = None if talk is None else talk.asked()
+        outcome.llm_use = None if talk is None else talk.asked()
         return outcome
     finally:
         worker.end_log()
         worker.remove_folder(folder)
 
 
-def _view(job: JobSpec, task: Task[Any], inventory: Inventory) -> PromptView:
-    background = inventory.source(job.data_type, job.dataset_path).background(job.dataset)
+def _view(job: JobSpec, task: Task[Any], catalog: Catalog) -> PromptView:
+    background = catalog.source(job.data_type, job.dataset_path).background(job.dataset)
     return prompt_view(job.prompt or PROMPTS[0], task, background, job.seed)
 
 
-def _hold_to_the_model(outcome: Outcome) -> None:
+def _hold_to_the_model(outcome: JobResult) -> None:
     """Tell of a model that did not answer, and let no replay answer with what it did not have."""
-    asked = outcome.asked
+    asked = outcome.llm_use
     if asked is None:
         return
     if asked.missed:

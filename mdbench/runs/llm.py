@@ -30,20 +30,20 @@ if TYPE_CHECKING:
     from mdbench.language_models.budget import Talk
     from mdbench.language_models.contamination import Probed
     from mdbench.language_models.conversation import Answerer
-    from mdbench.runs.catalog import Inventory
+    from mdbench.runs.catalog import Catalog
     from mdbench.runs.spec import JobSpec
-    from mdbench.runs.study import ModelRoute, ProbeOptions
+    from mdbench.runs.study import LlmEndpointOptions, ProbeOptions
 
-__all__ = ["FOLDER", "ModelAccess", "exchanges_beside", "run_probes"]
+__all__ = ["FOLDER", "LlmConnection", "exchange_log_of", "run_probes"]
 
 
-def exchanges_beside(log: Path) -> Path:
+def exchange_log_of(log: Path) -> Path:
     """Give the log of exchanges that lies beside a job's log."""
     return log.with_name(log.name.removesuffix(".log") + SUFFIX)
 
 
 @dataclass(frozen=True)
-class ModelAccess:
+class LlmConnection:
     """How a run reaches a language model.
 
     Attributes
@@ -64,7 +64,7 @@ class ModelAccess:
     pauses: tuple[float, ...] = PAUSES
 
     @classmethod
-    def of(cls, route: ModelRoute) -> ModelAccess | None:
+    def from_options(cls, route: LlmEndpointOptions) -> LlmConnection | None:
         """Read what was asked for; None where nothing was.
 
         Raises
@@ -90,7 +90,7 @@ class ModelAccess:
             self.endpoint.close()
 
     @contextmanager
-    def talking(self, job: JobSpec, folder: int, log: Path) -> Iterator[Conversation]:
+    def open_session(self, job: JobSpec, folder: int, log: Path) -> Iterator[Conversation]:
         """Let the job that gets a folder ask, as long as the context lasts.
 
         Parameters
@@ -110,8 +110,8 @@ class ModelAccess:
         talk = job.talk
         if talk is None:
             raise UsageError("No language model was named.", "Say which: --llm-model NAME")
-        answerer = self._answerer(job, exchanges_beside(log))
-        conversation = Conversation(answerer, talk, ExchangeLog(exchanges_beside(log)))
+        answerer = self._answerer(job, exchange_log_of(log))
+        conversation = Conversation(answerer, talk, ExchangeLog(exchange_log_of(log)))
         with closing(conversation):
             proxy = Proxy(folder, conversation.answer)
             try:
@@ -155,7 +155,7 @@ _TABLE = "table"
 
 def run_probes(
     options: ProbeOptions,
-    inventory: Inventory,
+    catalog: Catalog,
     say: Callable[[Probed], None],
     *,
     pauses: tuple[float, ...] = PAUSES,
@@ -179,16 +179,16 @@ def run_probes(
         raise UsageError("--llm-model is missing.", "Say which model is asked: --llm-model NAME")
     if options.prompt is not None:
         raise UsageError("--prompt is of runs: probes ask in all views.", "Leave it out.")
-    access = ModelAccess.of(options)
+    access = LlmConnection.from_options(options)
     if access is None:
         raise UsageError(
             f"Nobody says where {talk.model} is.",
             "Give its address, e.g. --llm-url http://localhost:8000/v1, or --llm-replay FILE.",
         )
-    data_type = inventory.data_type(options.data_type)
+    data_type = catalog.data_type(options.data_type)
     if _TABLE not in data_type.views:
         raise UsageError(f"{data_type.name} has no tables to ask about.", "E.g. --data-type srsd")
-    source = inventory.source(data_type.name, None)
+    source = catalog.source(data_type.name, None)
     chosen = select_names(source.names(), options.datasets, source.groups())
     stem = _stem(options, talk, chosen)
     file = options.result_dir / FOLDER / f"{stem}.json"

@@ -16,7 +16,7 @@ from mdbench.datatypes.equations.data_checks import Advising
 from mdbench.errors import MOST_SHOWN, AnswerError, DataError, MethodError, UsageError, did_you_mean
 from mdbench.language_models.views import described
 from mdbench.records import key_of
-from mdbench.runs.catalog import Inventory
+from mdbench.runs.catalog import Catalog
 from mdbench.runs.options import read_words, typed_fields
 from mdbench.runs.spec import JobSpec, portable
 from mdbench.runs.study import RETRIES, RunOptions, Study
@@ -30,28 +30,28 @@ if TYPE_CHECKING:
     from mdbench.methods import Method
     from mdbench.protocols import Protocol
     from mdbench.records import Status
-    from mdbench.runs.catalog import Facts
-    from mdbench.runs.llm import ModelAccess
-    from mdbench.runs.study import ModelRoute
+    from mdbench.runs.catalog import DatasetInfo
+    from mdbench.runs.llm import LlmConnection
+    from mdbench.runs.study import LlmEndpointOptions
     from mdbench.runtimes.base import Runtime
     from mdbench.workspace import Workspace
 
 __all__ = [
     "NOISE_LEVELS",
     "Plan",
-    "Ready",
+    "ResolvedJob",
     "RunOptions",
-    "advice",
     "constant_score",
-    "isolated_parts",
+    "describe_dataset",
+    "describe_own_data",
+    "environment_key",
+    "jobs_at_a_time",
     "make_plan",
-    "make_ready",
-    "of_dataset",
-    "ready",
-    "scored_parts",
+    "prompt_key",
+    "resolve_job",
+    "resolve_jobs",
+    "scorer_key",
     "select_names",
-    "slots",
-    "told_parts",
 ]
 
 _T = TypeVar("_T")
@@ -76,12 +76,12 @@ class Plan:
     """
 
     jobs: tuple[JobSpec, ...]
-    inventory: Inventory = field(compare=False, repr=False)
+    catalog: Catalog = field(compare=False, repr=False)
     result_dir: Path
     n_jobs: int
     rerun: Collection[Status] = ()
     fresh_rooms: bool = False
-    model: ModelAccess | None = None
+    model: LlmConnection | None = None
     retries: int = RETRIES
     memory_total_mb: int | None = None
     record_dir: Path | None = None
@@ -108,21 +108,23 @@ def make_plan(options: RunOptions | Study, workspace: Workspace) -> Plan:
     DataError
         If the user's own data cannot be read.
     """
-    inventory = Inventory(workspace)
+    catalog = Catalog(workspace)
     study = options if isinstance(options, Study) else Study((options,))
     jobs: dict[JobSpec, None] = {}
     threads = 1
     for number, grid in enumerate(study.grids):
         with study.named(number):
-            asked = _jobs(grid, inventory)
+            asked = _jobs(grid, catalog)
         jobs |= dict.fromkeys(asked)
-        threads = max(threads, grid.threads or max(_method_threads(grid, inventory)))
+        threads = max(threads, grid.threads or max(_method_threads(grid, catalog)))
     whole = study.grids[0]
     return Plan(
         tuple(jobs),
-        inventory,
+        catalog,
         whole.result_dir,
-        whole.n_jobs or TASKS if whole.backend == "slurm" else slots(whole.n_jobs, threads),
+        whole.n_jobs or TASKS
+        if whole.backend == "slurm"
+        else jobs_at_a_time(whole.n_jobs, threads),
         whole.rerun,
         whole.fresh_rooms,
         _access(whole),
@@ -131,25 +133,25 @@ def make_plan(options: RunOptions | Study, workspace: Workspace) -> Plan:
     )
 
 
-def _access(route: ModelRoute) -> ModelAccess | None:
+def _access(route: LlmEndpointOptions) -> LlmConnection | None:
     if not (route.llm_url or route.llm_replay or route.llm_key_env or route.llm_key_file):
         return None
-    from mdbench.runs.llm import ModelAccess as Access  # noqa: PLC0415 - brings HTTP
+    from mdbench.runs.llm import LlmConnection as Access  # noqa: PLC0415 - brings HTTP
 
-    return Access.of(route)
-
-
-def _method_threads(options: RunOptions, inventory: Inventory) -> Iterator[int]:
-    return (inventory.method(name).spec.threads for name in options.algorithms)
+    return Access.from_options(route)
 
 
-def _jobs(options: RunOptions, inventory: Inventory) -> tuple[JobSpec, ...]:
+def _method_threads(options: RunOptions, catalog: Catalog) -> Iterator[int]:
+    return (catalog.method(name).spec.threads for name in options.algorithms)
+
+
+def _jobs(options: RunOptions, catalog: Catalog) -> tuple[JobSpec, ...]:
     if options.dataset_path is not None:
         options = replace(options, dataset_path=portable(options.dataset_path))
-    data_type = inventory.data_type(options.data_type)
+    data_type = catalog.data_type(options.data_type)
     if not options.algorithms:
         raise UsageError("No method was given.", "Say which: --algorithm operon")
-    chosen = [inventory.method(name) for name in dict.fromkeys(options.algorithms)]
+    chosen = [catalog.method(name) for name in dict.fromkeys(options.algorithms)]
     given = {
         **options.options,
         **read_words(options.special, data_type.options, data_type.name, _OPTIONS),
@@ -157,7 +159,7 @@ def _jobs(options: RunOptions, inventory: Inventory) -> tuple[JobSpec, ...]:
     for method in chosen:
         _check_method(method, data_type, given)
         _check_access(method, options)
-    source = inventory.source(data_type.name, options.dataset_path)
+    source = catalog.source(data_type.name, options.dataset_path)
     names = select_names(source.names(), options.datasets, source.groups())
     levels, seeds = _noise_levels(options, data_type), _seeds(options)
     return tuple(
@@ -291,7 +293,7 @@ def _unique(values: Sequence[_T]) -> list[_T]:
     return list(dict.fromkeys(values))
 
 
-def slots(n_jobs: int | None, threads: int) -> int:
+def jobs_at_a_time(n_jobs: int | None, threads: int) -> int:
     """Give how many jobs run at a time: as asked for, or as many as fit the cores."""
     return n_jobs or max(1, len(os.sched_getaffinity(0)) // threads)
 
@@ -300,23 +302,23 @@ MOST_DESCRIBED = 3
 """Datasets of which something is said."""
 
 
-def advice(plan: Plan) -> Iterator[str]:
+def describe_own_data(plan: Plan) -> Iterator[str]:
     """Say what the user's own data are like, a few lines for each of the first datasets."""
     own = {job.data: job for job in plan.jobs if job.dataset_path is not None}
     first = {(job.data_type, job.dataset): job for job in reversed(own.values())}
     jobs = list(reversed(first.values()))
     for job in jobs[:MOST_DESCRIBED]:
-        kind = plan.inventory.data_type(job.data_type)
+        kind = plan.catalog.data_type(job.data_type)
         if not isinstance(kind, Advising):
             continue
-        dataset = plan.inventory.load(job)
-        view = plan.inventory.method(job.algorithm).spec.view
-        yield from of_dataset(kind, dataset, view, job.protocol)
+        dataset = plan.catalog.load(job)
+        view = plan.catalog.method(job.algorithm).spec.view
+        yield from describe_dataset(kind, dataset, view, job.protocol)
     if len(jobs) > MOST_DESCRIBED:
         yield f"... and {len(jobs) - MOST_DESCRIBED} more."
 
 
-def of_dataset(
+def describe_dataset(
     kind: DataType[Any, Any], dataset: Dataset, view: str, protocol: Protocol
 ) -> Iterator[str]:
     """Say what one dataset is like; nothing where its data type has nothing to say."""
@@ -355,7 +357,7 @@ def constant_score(
 
 
 @dataclass(frozen=True)
-class Ready:
+class ResolvedJob:
     """A job whose data could be loaded, and so has a key.
 
     Attributes
@@ -374,26 +376,26 @@ class Ready:
         return key_of(self.parts)
 
 
-def ready(job: JobSpec, inventory: Inventory, isolated: Mapping[str, str]) -> Ready:
+def resolve_job(job: JobSpec, catalog: Catalog, isolated: Mapping[str, str]) -> ResolvedJob:
     """Give what a job's key is made of: what differs says why it is run again.
 
     Parameters
     ----------
     isolated
-        What `isolated_parts` says of the job's method.
+        What `environment_key` says of the job's method.
 
     Raises
     ------
     DataError
         If the job's data cannot be used.
     """
-    facts = inventory.facts(job)
-    view = inventory.method(job.algorithm).spec.view
-    parts = {**isolated, **job.key_parts(), "view": view, **told_parts(job, facts, inventory)}
-    return Ready(job, parts | scored_parts(job, facts, inventory), facts.dim)
+    facts = catalog.facts(job)
+    view = catalog.method(job.algorithm).spec.view
+    parts = {**isolated, **job.key_parts(), "view": view, **prompt_key(job, facts, catalog)}
+    return ResolvedJob(job, parts | scorer_key(job, facts, catalog), facts.dim)
 
 
-def isolated_parts(algorithm: str, inventory: Inventory, runtime: Runtime) -> dict[str, str]:
+def environment_key(algorithm: str, catalog: Catalog, runtime: Runtime) -> dict[str, str]:
     """Give the parts of a key that all jobs of a method share under a runtime.
 
     Raises
@@ -401,33 +403,33 @@ def isolated_parts(algorithm: str, inventory: Inventory, runtime: Runtime) -> di
     MethodError
         If the method has no lock, or if its paths cannot be read.
     """
-    method = inventory.method(algorithm)
+    method = catalog.method(algorithm)
     parts = {"adapter": method.fingerprint(), "environment": method.lock_sha256()}
     if paths := method.paths:
         parts["paths"] = fingerprint(paths)
     return parts | runtime.identity(method)
 
 
-def scored_parts(job: JobSpec, dataset: Dataset | Facts, inventory: Inventory) -> dict[str, str]:
+def scorer_key(job: JobSpec, dataset: Dataset | DatasetInfo, catalog: Catalog) -> dict[str, str]:
     """Give the parts of a key that say on what an answer is scored, and by what."""
     return {
         "dataset": dataset.fingerprint,
         "target_source": dataset.target_source,
-        "scorer": inventory.scorer(job.data_type),
+        "scorer": catalog.scorer(job.data_type),
     }
 
 
-def told_parts(job: JobSpec, facts: Facts, inventory: Inventory) -> dict[str, str]:
+def prompt_key(job: JobSpec, facts: DatasetInfo, catalog: Catalog) -> dict[str, str]:
     """Give the parts of a key that say what a method is told beyond the data."""
-    spec = inventory.method(job.algorithm).spec
+    spec = catalog.method(job.algorithm).spec
     parts = {"told": facts.units} if spec.asks_for_units and facts.units else {}
     if spec.access.llm:
-        background = inventory.source(job.data_type, job.dataset_path).background(job.dataset)
+        background = catalog.source(job.data_type, job.dataset_path).background(job.dataset)
         parts["described"] = described(job.prompt, background)
     return parts
 
 
-def make_ready(plan: Plan, runtime: Runtime) -> list[Ready]:
+def resolve_jobs(plan: Plan, runtime: Runtime) -> list[ResolvedJob]:
     """Give the jobs of a plan their keys; every dataset that nobody remembers is made.
 
     Raises
@@ -436,15 +438,15 @@ def make_ready(plan: Plan, runtime: Runtime) -> list[Ready]:
         If data or a method's folder cannot be used.
     """
     methods = dict.fromkeys(job.algorithm for job in plan.jobs)
-    shared = {name: isolated_parts(name, plan.inventory, runtime) for name in methods}
+    shared = {name: environment_key(name, plan.catalog, runtime) for name in methods}
     found = []
     errors: dict[str, DataError] = {}
     for job in plan.jobs:
         try:
-            found.append(ready(job, plan.inventory, shared[job.algorithm]))
+            found.append(resolve_job(job, plan.catalog, shared[job.algorithm]))
         except DataError as error:
             errors.setdefault(error.message, error)
-    plan.inventory.save()
+    plan.catalog.save()
     if errors:
         raise _all_of(list(errors.values()))
     return found

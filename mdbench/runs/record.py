@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from mdbench.datatypes.base import DataType, ScoredCandidate, Task
-    from mdbench.runs.plan import Ready
-    from mdbench.runs.scoring import Judged, Outcome
+    from mdbench.runs.plan import ResolvedJob
+    from mdbench.runs.scoring import JobResult, ScoredResult
     from mdbench.runtimes.base import Prepared, Runtime
 
 __all__ = [
@@ -48,7 +48,7 @@ __all__ = [
     "calibrate",
     "load_average",
     "make_record",
-    "scored",
+    "score_fields",
 ]
 
 CALIBRATION_SECONDS: Final = 0.5
@@ -159,9 +159,9 @@ class Stopwatch:
 
 
 def make_record(
-    one: Ready,
+    one: ResolvedJob,
     task: Task[Any],
-    judged: Judged,
+    judged: ScoredResult,
     *,
     data_type: DataType[Any, Any],
     runtime: Runtime,
@@ -173,7 +173,7 @@ def make_record(
     conditions: Mapping[str, Any] | None = None,
 ) -> Record:
     """Put together the one line that a job leaves."""
-    dataset, outcome, choice = task.dataset, judged.outcome, judged.outcome.choice
+    dataset, outcome, choice = task.dataset, judged.outcome, judged.outcome.selection
     names = OwnNames(dataset.names)
     recorded = one.job.recorded()
     asked = recorded.pop("llm", None)
@@ -193,14 +193,14 @@ def make_record(
         measured_in=dict(dataset.measured_in),
         log=log,
         exchanges=exchanges,
-        **scored(data_type, task, judged),
+        **score_fields(data_type, task, judged),
         selection=None
         if choice is None
         else Selection(
             loss=choice.loss,
             fitness=choice.fitness,
-            candidates=outcome.came,
-            invalid=outcome.invalid,
+            candidates=outcome.n_candidates,
+            invalid=outcome.n_invalid,
         ),
         front=None if outcome.front is None else tuple(_front(outcome.front, names)),
         llm=None if asked is None else _used(asked, outcome),
@@ -224,7 +224,7 @@ def make_record(
             by=outcome.costs.by,
             blas_kernel=outcome.blas_kernel,
             blas_threads=outcome.blas_threads,
-            llm_s=None if outcome.asked is None else outcome.asked.seconds,
+            llm_s=None if outcome.llm_use is None else outcome.llm_use.seconds,
             retries=outcome.retries,
             anytime=judged.anytime,
             **(conditions or {}),
@@ -232,7 +232,9 @@ def make_record(
     )
 
 
-def scored(data_type: DataType[Any, Any], task: Task[Any], judged: Judged) -> dict[str, Any]:
+def score_fields(
+    data_type: DataType[Any, Any], task: Task[Any], judged: ScoredResult
+) -> dict[str, Any]:
     """Give the keys of a record that say what the answer is, and what it is worth."""
     outcome, names = judged.outcome, OwnNames(task.dataset.names)
     notes = {"data": task.remarks, **judged.scores.notes}
@@ -248,9 +250,9 @@ def scored(data_type: DataType[Any, Any], task: Task[Any], judged: Judged) -> di
     }
 
 
-def _used(recorded: Mapping[str, Any], outcome: Outcome) -> LlmUse:
+def _used(recorded: Mapping[str, Any], outcome: JobResult) -> LlmUse:
     """Say what was told and used of a language model."""
-    asked = outcome.asked
+    asked = outcome.llm_use
     if asked is None:
         return LlmUse(**recorded)
     return LlmUse(
@@ -265,18 +267,18 @@ def _used(recorded: Mapping[str, Any], outcome: Outcome) -> LlmUse:
         answered_by=asked.models,
         fingerprints=asked.fingerprints,
         curve=None
-        if outcome.curve is None
-        else tuple(LlmPoint(calls=calls, loss=loss) for calls, loss in outcome.curve),
+        if outcome.llm_curve is None
+        else tuple(LlmPoint(calls=calls, loss=loss) for calls, loss in outcome.llm_curve),
     )
 
 
-def _details(runtime: Runtime, prepared: Prepared | None, outcome: Outcome) -> dict[str, Any]:
+def _details(runtime: Runtime, prepared: Prepared | None, outcome: JobResult) -> dict[str, Any]:
     try:
         enforced = runtime.probe().details()
     except UnavailableError as error:
         enforced = {"unavailable": error.message}
-    jobs: dict[str, Any] = {"jobs": dict(outcome.seclusion)} if outcome.seclusion else {}
-    if outcome.asked is not None:
+    jobs: dict[str, Any] = {"jobs": dict(outcome.isolation)} if outcome.isolation else {}
+    if outcome.llm_use is not None:
         jobs["network"] = ONE_ENDPOINT
     return enforced | jobs | ({} if prepared is None else dict(prepared.details))
 

@@ -12,9 +12,9 @@ from mdbench.errors import EquationError, UsageError
 from mdbench.expressions.fidelity.compare import compare
 from mdbench.expressions.tree import ALIASES, CONSTANTS, FUNCTIONS
 from mdbench.records import RERUN_ALWAYS, comparable
-from mdbench.runs.catalog import Inventory
-from mdbench.runs.llm import ModelAccess
-from mdbench.runs.plan import Plan, select_names, slots
+from mdbench.runs.catalog import Catalog
+from mdbench.runs.llm import LlmConnection
+from mdbench.runs.plan import Plan, jobs_at_a_time, select_names
 from mdbench.runs.spec import JobSpec
 
 if TYPE_CHECKING:
@@ -28,12 +28,12 @@ __all__ = [
     "RESULT",
     "TOLERANCE",
     "TOLERANCE_OF_DATA",
-    "Repeat",
-    "Sameness",
+    "Agreement",
+    "RecordComparison",
+    "compare_records",
     "differences",
     "largest_difference",
     "plans_of",
-    "repeated",
 ]
 
 RESULT = frozenset(
@@ -91,15 +91,15 @@ def plans_of(
     chosen = [record for record in done if record.dataset in wanted]
     if not chosen:
         raise UsageError("There is no record to reproduce.", "Give a results file of mdbench run.")
-    inventory = Inventory(workspace)
+    catalog = Catalog(workspace)
     for runtime, group in groupby(sorted(chosen, key=_runtime), key=_runtime):
         records_ = list(group)
         jobs = tuple(map(JobSpec.of, records_))
-        at_a_time = slots(n_jobs, max(job.threads for job in jobs))
+        at_a_time = jobs_at_a_time(n_jobs, max(job.threads for job in jobs))
         keys = [record.key for record in records_]
         replays = {job: logs[k] for job, k in zip(jobs, keys, strict=True) if logs and k in logs}
-        model = ModelAccess(replays=replays)
-        yield runtime, Plan(jobs, inventory, result_dir, at_a_time, model=model)
+        model = LlmConnection(replays=replays)
+        yield runtime, Plan(jobs, catalog, result_dir, at_a_time, model=model)
 
 
 def differences(before: Record, after: Record) -> dict[str, tuple[Any, Any]]:
@@ -130,7 +130,7 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 _NO_VARIABLES = frozenset({*FUNCTIONS, *ALIASES, *CONSTANTS})
 
 
-class Sameness(StrEnum):
+class Agreement(StrEnum):
     """What two results are to each other."""
 
     SAME = "the same result"
@@ -143,7 +143,7 @@ class Sameness(StrEnum):
 
 
 @dataclass(frozen=True)
-class Repeat:
+class RecordComparison:
     """Two records of one job beside each other.
 
     Attributes
@@ -158,13 +158,13 @@ class Repeat:
         With which kernel each was made, older first, where they differ; else None.
     """
 
-    sameness: Sameness
+    sameness: Agreement
     data: bool
     difference: float | None = None
     kernels: tuple[str, str] | None = None
 
 
-def repeated(before: Record, after: Record, *, chaotic: bool) -> Repeat:
+def compare_records(before: Record, after: Record, *, chaotic: bool) -> RecordComparison:
     """Put two records of one job beside each other.
 
     Parameters
@@ -181,15 +181,17 @@ def repeated(before: Record, after: Record, *, chaotic: bool) -> Repeat:
         for record in (before, after)
     )
     if old == new:
-        return Repeat(Sameness.SAME, data, 0.0, kernels)
+        return RecordComparison(Agreement.SAME, data, 0.0, kernels)
     if kernels is None:
-        return Repeat(Sameness.OTHER, data)
+        return RecordComparison(Agreement.OTHER, data)
     difference = None
     if (before.status, before.truth, before.targets) == (after.status, after.truth, after.targets):
         difference = largest_difference(before.equations, after.equations)
     if difference is not None and difference <= (TOLERANCE if data else TOLERANCE_OF_DATA):
-        return Repeat(Sameness.NEARLY, data, difference, kernels)
-    return Repeat(Sameness.CHAOTIC if chaotic else Sameness.OTHER, data, difference, kernels)
+        return RecordComparison(Agreement.NEARLY, data, difference, kernels)
+    return RecordComparison(
+        Agreement.CHAOTIC if chaotic else Agreement.OTHER, data, difference, kernels
+    )
 
 
 def largest_difference(one: tuple[str, ...] | None, other: tuple[str, ...] | None) -> float | None:

@@ -15,10 +15,10 @@ from mdbench.datatypes.base import Answer
 from mdbench.errors import MdbenchError
 from mdbench.protocols import Protocol
 from mdbench.records import ANSWERED, Status, key_of
-from mdbench.runs.catalog import Inventory
-from mdbench.runs.plan import scored_parts
-from mdbench.runs.record import core_versions, scored
-from mdbench.runs.scoring import Judged, Outcome, judged
+from mdbench.runs.catalog import Catalog
+from mdbench.runs.plan import scorer_key
+from mdbench.runs.record import core_versions, score_fields
+from mdbench.runs.scoring import JobResult, ScoredResult, score_result
 from mdbench.runs.spec import JobSpec
 
 if TYPE_CHECKING:
@@ -64,13 +64,13 @@ class Rescored:
         return {name: pair for name, pair in pairs.items() if not _same(*pair)}
 
 
-def rescored(record: Record, inventory: Inventory) -> Rescored:
+def rescored(record: Record, catalog: Catalog) -> Rescored:
     """Judge a record's answer by what scores now; where it does not suffice, say why.
 
     A job without an answer keeps its status, and is said to be judged by what an answer would be.
     """
     try:
-        after = _rescored(record, inventory)
+        after = _rescored(record, catalog)
     except _LeftError as left:
         return Rescored(record, record, str(left))
     except MdbenchError as error:
@@ -93,8 +93,8 @@ def all_rescored(
         Processes; 1 for this one.
     """
     if n_jobs == 1:
-        inventory = Inventory(workspace)
-        return (rescored(record, inventory) for record in records)
+        catalog = Catalog(workspace)
+        return (rescored(record, catalog) for record in records)
     left = iter(records)
     pieces = iter(lambda: tuple(islice(left, _PIECE)), ())
     # Each score is of one thread, as where the records were made.
@@ -105,21 +105,21 @@ def all_rescored(
 
 
 def _piece_rescored(records: tuple[Record, ...], workspace: Workspace) -> list[Rescored]:
-    inventory = _inventory(workspace)
-    return [rescored(record, inventory) for record in records]
+    catalog = _inventory(workspace)
+    return [rescored(record, catalog) for record in records]
 
 
 @cache
-def _inventory(workspace: Workspace) -> Inventory:
+def _inventory(workspace: Workspace) -> Catalog:
     """Give what a process keeps from one piece of the records to the next."""
-    return Inventory(workspace)
+    return Catalog(workspace)
 
 
 class _LeftError(Exception):
     """A record's answer does not suffice for new scores."""
 
 
-def _rescored(record: Record, inventory: Inventory) -> Record:
+def _rescored(record: Record, catalog: Catalog) -> Record:
     answered = record.status in ANSWERED
     if record.protocol != Protocol.STRICT:
         raise _LeftError(f"under {record.protocol} predictions are scored, which no record holds")
@@ -128,15 +128,15 @@ def _rescored(record: Record, inventory: Inventory) -> Record:
     if record.status is Status.INVALID_OUTPUT:
         raise _LeftError("its answer was refused, and the record does not hold it")
     job = JobSpec.of(record)
-    dataset = inventory.load(job)
+    dataset = catalog.load(job)
     if dataset.fingerprint != record.key_parts.get("dataset"):
         raise _LeftError("its dataset is not the same any more")
-    data_type = inventory.data_type(job.data_type)
+    data_type = catalog.data_type(job.data_type)
     task = data_type.task(dataset, record.view, job.protocol)
     parts = {name: part for name, part in record.key_parts.items() if name != _OLD_SCORER}
-    parts |= scored_parts(job, dataset, inventory)
+    parts |= scorer_key(job, dataset, catalog)
     known = {"scorer": parts["scorer"], "core": record.provenance.core | core_versions()}
-    changes = scored(data_type, task, _judge(record, data_type, task)) | {
+    changes = score_fields(data_type, task, _judge(record, data_type, task)) | {
         "key": key_of(parts),
         "key_parts": parts,
         "system": job.system(data_type.options),
@@ -147,13 +147,13 @@ def _rescored(record: Record, inventory: Inventory) -> Record:
     return type(record).model_validate(record.model_dump(by_alias=True) | changes)
 
 
-def _judge(record: Record, data_type: DataType[Any, Any], task: Task[Any]) -> Judged:
+def _judge(record: Record, data_type: DataType[Any, Any], task: Task[Any]) -> ScoredResult:
     raw = None
     if record.equations is not None:
         texts = OwnNames(task.dataset.names).all_internal(record.equations)
         raw = Answer(texts, recorded=record.metrics)
-    outcome = Outcome(record.status, record.reason, raw, hyperparameters=record.hyperparameters)
-    return judged(data_type, task, outcome)
+    outcome = JobResult(record.status, record.reason, raw, hyperparameters=record.hyperparameters)
+    return score_result(data_type, task, outcome)
 
 
 def _same(old: Any, new: Any) -> bool:

@@ -23,19 +23,19 @@ if TYPE_CHECKING:
     from mdbench.runtimes.protocol import CandidateItem
 
 __all__ = [
-    "MISTAKES",
+    "SCORER_ERRORS",
     "SHARES",
-    "Judged",
-    "Outcome",
-    "Proposals",
-    "judged",
+    "CandidatePool",
+    "JobResult",
+    "ScoredResult",
+    "anytime_curve",
     "llm_curve",
-    "scores_so_far",
+    "score_result",
 ]
 
 
 @dataclass
-class Outcome:
+class JobResult:
     """What a job came to, before anybody has judged it.
 
     Attributes
@@ -70,24 +70,24 @@ class Outcome:
 
     status: Status
     reason: str = ""
-    raw: Answer | None = None
-    late: str = ""
+    answer: Answer | None = None
+    timeout_reason: str = ""
     hyperparameters: dict[str, Any] | None = None
-    choice: Selection | None = None
+    selection: Selection | None = None
     front: list[ScoredCandidate] | None = None
-    offers: list[ScoredCandidate] = field(default_factory=list)
+    candidates: list[ScoredCandidate] = field(default_factory=list)
     answered_s: float | None = None
-    came: int = 0
-    invalid: int = 0
+    n_candidates: int = 0
+    n_invalid: int = 0
     fit_s: float | None = None
     predict_s: float | None = None
     costs: Costs = field(default_factory=Costs)
-    seclusion: Mapping[str, Any] = field(default_factory=dict)
+    isolation: Mapping[str, Any] = field(default_factory=dict)
     blas_kernel: str | None = None
     blas_threads: int | None = None
-    by_the_method: bool = False
-    asked: ModelUse | None = None
-    curve: tuple[tuple[int, float], ...] | None = None
+    from_method: bool = False
+    llm_use: ModelUse | None = None
+    llm_curve: tuple[tuple[int, float], ...] | None = None
     lost: bool = False
     killed: bool = False
     retries: int = 0
@@ -95,17 +95,24 @@ class Outcome:
     def fail(self, status: Status, reason: str) -> None:
         """Be no answer after all."""
         self.status, self.reason = status, reason
-        self.raw = self.hyperparameters = self.choice = None
-        self.late = ""
+        self.answer = self.hyperparameters = self.selection = None
+        self.timeout_reason = ""
 
 
-MISTAKES = (ArithmeticError, AssertionError, LookupError, RecursionError, TypeError, ValueError)
+SCORER_ERRORS = (
+    ArithmeticError,
+    AssertionError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
 """What a mistake in a scorer may raise on an answer that nobody thought of: one record then lacks
 its scores, and no other job is touched."""
 
 
 @dataclass(frozen=True)
-class Judged:
+class ScoredResult:
     """What a job came to, with its scores; without any where there is no answer.
 
     Attributes
@@ -114,36 +121,41 @@ class Judged:
         As they are recorded; None where there are none.
     """
 
-    outcome: Outcome
+    outcome: JobResult
     equations: tuple[str, ...] | None
     scores: Scores
     anytime: tuple[ScoreSoFar, ...] = ()
 
 
-def judged(data_type: DataType[Any, Any], task: Task[Any], outcome: Outcome) -> Judged:
+def score_result(
+    data_type: DataType[Any, Any], task: Task[Any], outcome: JobResult
+) -> ScoredResult:
     """Read and score an answer.
 
     An answer that the data type refuses is `Status.INVALID_OUTPUT`; where the job had run out of
     time, and the answer was the bench's best guess at one, it is `Status.TIMEOUT`.  Where the
     scorer itself fails, which is no doing of the method's, all is undecided, and a note says why.
     """
-    if outcome.raw is None:
-        return Judged(outcome, None, Scores({}))
+    if outcome.answer is None:
+        return ScoredResult(outcome, None, Scores({}))
     try:
-        answer = _read_answer(data_type, task, outcome.raw)
-        return Judged(outcome, answer.equations or None, _score(data_type, task, answer))
+        answer = _read_answer(data_type, task, outcome.answer)
+        return ScoredResult(outcome, answer.equations or None, _score(data_type, task, answer))
     except AnswerError as error:
         status, reason = Status.INVALID_OUTPUT, error.message
-        if outcome.late:
-            status, reason = Status.TIMEOUT, f"{outcome.late}; of its best candidate: {reason}"
-        refused = replace(outcome, status=status, reason=reason, raw=None, choice=None)
-        return Judged(refused, None, Scores({}))
+        if outcome.timeout_reason:
+            status, reason = (
+                Status.TIMEOUT,
+                f"{outcome.timeout_reason}; of its best candidate: {reason}",
+            )
+        refused = replace(outcome, status=status, reason=reason, answer=None, selection=None)
+        return ScoredResult(refused, None, Scores({}))
 
 
 def _read_answer(data_type: DataType[Any, Any], task: Task[Any], raw: Answer) -> Answer:
     try:
         return data_type.read_answer(task, raw)
-    except MISTAKES as error:
+    except SCORER_ERRORS as error:
         told = f"the answer cannot be used: {type(error).__name__}: {error}"
         raise AnswerError(told) from error
 
@@ -151,14 +163,14 @@ def _read_answer(data_type: DataType[Any, Any], task: Task[Any], raw: Answer) ->
 def _score(data_type: DataType[Any, Any], task: Task[Any], answer: Answer) -> Scores:
     try:
         return data_type.score(task, answer)
-    except MISTAKES as error:
+    except SCORER_ERRORS as error:
         undecided = dict.fromkeys(data_type.metric_names(task))
         told = f"could not judge it: {type(error).__name__}: {error}"
         return Scores(undecided, {"scorer": [told]})
 
 
 @dataclass
-class Proposals:
+class CandidatePool:
     """All candidates of a job.
 
     They are heard while the method runs, which is cheap, and weighed when it waits: an equation
@@ -181,12 +193,12 @@ class Proposals:
     part: Split
     predicted: Split
     clock: Callable[[], float] = lambda: 0.0
-    offers: list[ScoredCandidate] = field(default_factory=list)
-    came: int = 0
-    invalid: int = 0
+    scored: list[ScoredCandidate] = field(default_factory=list)
+    count: int = 0
+    n_invalid: int = 0
     first_reason: str = ""
-    _heard: list[Candidate] = field(default_factory=list)
-    _weighed: dict[tuple[tuple[str, ...], int | None], ScoredCandidate | str] = field(
+    _waiting: list[Candidate] = field(default_factory=list)
+    _evaluated: dict[tuple[tuple[str, ...], int | None], ScoredCandidate | str] = field(
         default_factory=dict
     )
 
@@ -200,23 +212,23 @@ class Proposals:
         whole = self.predicted.targets.shape
         return whole if target is None else whole[:-1]
 
-    def refuse(self, items: list[CandidateItem], reason: str) -> None:
+    def reject(self, items: list[CandidateItem], reason: str) -> None:
         """Count candidates that have come and cannot win."""
-        self.came += len(items)
-        self._refuse(len(items), reason)
+        self.count += len(items)
+        self._reject(len(items), reason)
 
-    def hear(self, item: CandidateItem, predictions: NDArray[Any] | None) -> None:
+    def add(self, item: CandidateItem, predictions: NDArray[Any] | None) -> None:
         """Take one candidate, and what it predicts (of the right shape) where that is asked for."""
         targets = len(self.task.targets)
         wanted = (targets if item.target is None else 1) if self.task.has_equations else 0
         if len(item.equations) != wanted:
-            self.refuse([item], f"{counted(len(item.equations), 'equation')}; {wanted} expected")
+            self.reject([item], f"{counted(len(item.equations), 'equation')}; {wanted} expected")
         elif item.target is not None and item.target >= targets:
-            self.refuse([item], f"target {item.target}; there are {targets}, counted from 0")
+            self.reject([item], f"target {item.target}; there are {targets}, counted from 0")
         else:
-            self._heard.append(
+            self._waiting.append(
                 Candidate(
-                    self.came,
+                    self.count,
                     item.equations,
                     item.hyperparameters,
                     item.target,
@@ -224,42 +236,42 @@ class Proposals:
                     self.clock(),
                 )
             )
-            self.came += 1
+            self.count += 1
 
-    def weigh(self, seconds: float, stopped: Callable[[], bool]) -> None:
+    def evaluate(self, seconds: float, stopped: Callable[[], bool]) -> None:
         """Read all that was heard; what is not read in time cannot win."""
         end = time.monotonic() + seconds
-        heard, self._heard = self._heard, []
+        heard, self._waiting = self._waiting, []
         for number, candidate in enumerate(heard):
             if time.monotonic() > end or stopped():
-                self._refuse(len(heard) - number, f"not read within {seconds:g} s")
+                self._reject(len(heard) - number, f"not read within {seconds:g} s")
                 return
-            offer = self._weigh(candidate)
+            offer = self._evaluate(candidate)
             if isinstance(offer, str):
-                self._refuse(1, offer)
+                self._reject(1, offer)
             else:
-                self.offers.append(offer)
+                self.scored.append(offer)
 
-    def choose(self) -> Selection | None:
+    def select(self) -> Selection | None:
         """Let the data type choose among all that may win."""
-        return self.data_type.select(self.task, self.offers)
+        return self.data_type.select(self.task, self.scored)
 
-    def _weigh(self, candidate: Candidate) -> ScoredCandidate | str:
+    def _evaluate(self, candidate: Candidate) -> ScoredCandidate | str:
         """Weigh a candidate, or say why it cannot win; a grid often gives the same one again."""
         same = candidate.equations, candidate.target
-        known = self._weighed.get(same) if self.by_equations else None
+        known = self._evaluated.get(same) if self.by_equations else None
         if known is None:
             try:
                 known = self.data_type.evaluate_candidate(self.task, self.part, candidate)
             except AnswerError as error:
                 known = error.message
-            except MISTAKES as error:
+            except SCORER_ERRORS as error:
                 known = f"could not weigh it: {type(error).__name__}: {error}"
-            self._weighed[same] = known
+            self._evaluated[same] = known
         return known if isinstance(known, str) else replace(known, candidate=candidate)
 
-    def _refuse(self, count: int, reason: str) -> None:
-        self.invalid += count
+    def _reject(self, count: int, reason: str) -> None:
+        self.n_invalid += count
         self.first_reason = self.first_reason or reason
 
 
@@ -291,10 +303,10 @@ SHARES: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 which scores there are follows from the answers."""
 
 
-def scores_so_far(
+def anytime_curve(
     data_type: DataType[Any, Any],
     task: Task[Any],
-    outcome: Outcome,
+    outcome: JobResult,
     scores: Scores,
     timeout_s: float,
 ) -> tuple[ScoreSoFar, ...]:
@@ -314,7 +326,7 @@ def scores_so_far(
         return ()
     final = scores.metrics.get(data_type.metrics[0].name)
     answered = timeout_s if outcome.answered_s is None else outcome.answered_s
-    offers = sorted(outcome.offers, key=lambda offer: offer.candidate.arrived_s)
+    offers = sorted(outcome.candidates, key=lambda offer: offer.candidate.arrived_s)
     found = []
     last, known = 0, False
     score: Value = None
@@ -342,5 +354,5 @@ def _best(
     try:
         answer = data_type.read_answer(task, Answer(choice.equations))
         return True, data_type.primary_score(task, answer)
-    except (AnswerError, *MISTAKES):
+    except (AnswerError, *SCORER_ERRORS):
         return False, None

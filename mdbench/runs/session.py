@@ -15,13 +15,13 @@ from mdbench.datatypes.base import Answer
 from mdbench.language_models.views import plain_view
 from mdbench.records import ANSWERED, Status
 from mdbench.runs.arrays import (
-    HandoverError,
-    order_of_test,
+    ArrayExchangeError,
     read_predictions,
-    reordered,
+    reorder,
+    test_order,
     write_arrays,
 )
-from mdbench.runs.scoring import MISTAKES, Outcome, Proposals, llm_curve
+from mdbench.runs.scoring import SCORER_ERRORS, CandidatePool, JobResult, llm_curve
 from mdbench.runtimes.base import WorkerGoneError, WorkerTimeoutError
 from mdbench.runtimes.processes import Output
 from mdbench.runtimes.protocol import (
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from mdbench.runtimes.base import JobFolder, Worker
     from mdbench.runtimes.protocol import CandidateItem, Message
 
-__all__ = ["Attempt", "Briefing", "Setting", "Standstill"]
+__all__ = ["HyperparameterGrid", "JobSession", "LlmContext", "PausedJob"]
 
 _QUICK_SECONDS = 0.02
 """What is over so soon is not worth a standstill: the clock goes on."""
@@ -59,7 +59,7 @@ _CHECK_SECONDS = 0.1
 """How often it is seen to that the job still stands."""
 
 
-class Standstill:
+class PausedJob:
     """Holds a job while something is done that is none of its time.
 
     Whether it stands is looked at from outside, again and again; time in which it may have run
@@ -135,20 +135,20 @@ _JUDGING_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
-class Setting:
+class HyperparameterGrid:
     """The hyperparameters of a job: the fixed ones, and the grid that is searched."""
 
     fixed: dict[str, Any]
     grid: list[dict[str, Any]]
 
     @classmethod
-    def of(cls, method: Method, job: JobSpec) -> Setting:
+    def of(cls, method: Method, job: JobSpec) -> HyperparameterGrid:
         """Take what the method's folder says for the job's protocol."""
         return cls(method.spec.fixed(job.protocol), method.spec.combinations(job.protocol))
 
 
 @dataclass(frozen=True)
-class Briefing:
+class LlmContext:
     """What a method that asks a language model is told beyond the data.
 
     Attributes
@@ -171,7 +171,7 @@ class _StopError(Exception):
     waits
         Whether the job waits for an answer that will not come.
     killed
-        As `Outcome.killed`.
+        As `JobResult.killed`.
     """
 
     def __init__(
@@ -184,7 +184,7 @@ class _StopError(Exception):
         self.killed = killed
 
 
-class Attempt:
+class JobSession:
     """One attempt at one job.
 
     Parameters
@@ -203,15 +203,15 @@ class Attempt:
         method: Method,
         data_type: DataType[Any, Any],
         task: Task[Any],
-        setting: Setting,
+        setting: HyperparameterGrid,
         *,
         worker: Worker,
         folder: JobFolder,
         identity: str,
-        told: Briefing | None = None,
+        told: LlmContext | None = None,
     ) -> None:
         self._job = job
-        told = told or Briefing()
+        told = told or LlmContext()
         self._socket = told.socket
         self._view = told.view or plain_view(task)
         self._method = method
@@ -237,63 +237,63 @@ class Attempt:
         tuning = method.spec.tuning
         self._first, self._compared = data_type.fit_and_validation(task, tuning)
         predicted = self._compared if tuning == "grid" else self._first
-        self._proposals = Proposals(data_type, task, self._compared, predicted, self._clock)
-        self._order = order_of_test(task, job.seed)
+        self._pool = CandidatePool(data_type, task, self._compared, predicted, self._clock)
+        self._order = test_order(task, job.seed)
 
-    def run(self) -> Outcome:
+    def run(self) -> JobResult:
         """Do the job; whatever happens, there is an outcome."""
         try:
             outcome = self._within_limits(self._outcome())
         finally:
             self._output.close()
         outcome.costs = self._worker.costs()
-        outcome.seclusion = self._worker.seclusion()
+        outcome.isolation = self._worker.seclusion()
         if (hello := self._worker.hello) is not None:
             outcome.blas_kernel, outcome.blas_threads = hello.blas_kernel, hello.blas_threads
-        outcome.came = self._proposals.came
-        outcome.offers = self._proposals.offers
-        outcome.invalid = self._proposals.invalid + self._settings_failed
+        outcome.n_candidates = self._pool.count
+        outcome.candidates = self._pool.scored
+        outcome.n_invalid = self._pool.n_invalid + self._settings_failed
         if outcome.fit_s is None and self._fit_s:
             outcome.fit_s = self._fit_s
-        outcome.curve = llm_curve(self._proposals.offers)
+        outcome.llm_curve = llm_curve(self._pool.scored)
         if self._job.save_pareto and self._method.spec.tuning != "none":
-            outcome.front = self._proposals.offers
+            outcome.front = self._pool.scored
         return outcome
 
-    def _outcome(self) -> Outcome:
+    def _outcome(self) -> JobResult:
         try:
             outcome = self._converse()
             self._await_end()
         except _StopError as stop:
-            outcome = Outcome(stop.status, stop.reason, killed=stop.killed)
-            outcome.by_the_method = stop.status is Status.UNAVAILABLE
+            outcome = JobResult(stop.status, stop.reason, killed=stop.killed)
+            outcome.from_method = stop.status is Status.UNAVAILABLE
             self._end(0.0 if stop.waits else _END_SECONDS)
         except WorkerTimeoutError:
             self._finish()
             outcome = self._best_so_far()
         except ProtocolError as error:
-            outcome = Outcome(Status.INVALID_OUTPUT, f"the worker sent {error}")
+            outcome = JobResult(Status.INVALID_OUTPUT, f"the worker sent {error}")
             self._worker.interrupt()
         except WorkerGoneError as gone:
             outcome = (
-                Outcome(Status.UNAVAILABLE, str(gone), lost=True)
+                JobResult(Status.UNAVAILABLE, str(gone), lost=True)
                 if gone.lost
-                else Outcome(
+                else JobResult(
                     Status.CRASHED,
                     _death(gone.exit_code),
                     killed=gone.exit_code in _FROM_OUTSIDE,
                 )
             )
-        except MISTAKES as error:
+        except SCORER_ERRORS as error:
             # A net below the checks: no answer of one method may end the run of the others.
-            outcome = Outcome(
+            outcome = JobResult(
                 Status.INVALID_OUTPUT,
                 f"the answer cannot be used: {type(error).__name__}: {error}",
             )
             self._worker.interrupt()
         return outcome
 
-    def _converse(self) -> Outcome:
+    def _converse(self) -> JobResult:
         self._order_fit()
         self._await(Fitted)
         choice = None
@@ -312,7 +312,7 @@ class Attempt:
         if indices is not None and choice is not None and described.equations != choice.equations:
             _invalid(f"the answer is not the candidate chosen: {' ; '.join(choice.equations)}")
         # The test inputs are there only now: no equation knows them.
-        self._save("test.npz", reordered(self._task.test, self._order), with_targets=False)
+        self._save("test.npz", reorder(self._task.test, self._order), with_targets=False)
         self._ask(Predict(job=self._identity))
         outcome = self._heard(described, self._await(Predicted))
         if self._stopped_early:
@@ -320,7 +320,7 @@ class Attempt:
             outcome.reason = (
                 f"the method ended its fit early, for the limit of {self._job.timeout_s:g} s"
             )
-        outcome.choice = choice
+        outcome.selection = choice
         outcome.hyperparameters = choice.hyperparameters if choice is not None else {}
         return outcome
 
@@ -330,10 +330,10 @@ class Attempt:
 
     def _choose(self) -> Selection | None:
         """Weigh the candidates and pick the best; while the job stands, so does its clock."""
-        with Standstill(self._worker) as standstill:
-            self._proposals.weigh(_JUDGING_SECONDS, lambda: not self._worker.alive)
+        with PausedJob(self._worker) as standstill:
+            self._pool.evaluate(_JUDGING_SECONDS, lambda: not self._worker.alive)
         self._deadline += standstill.seconds
-        return self._proposals.choose()
+        return self._pool.select()
 
     def _order_fit(self) -> None:
         spec = self._method.spec
@@ -349,7 +349,7 @@ class Attempt:
                 variables=self._view.variables,
                 targets=self._view.targets,
                 equations=self._task.has_equations,
-                compares=not self._proposals.by_equations,
+                compares=not self._pool.by_equations,
                 tuning=spec.tuning,
                 hyperparameters=self._setting.fixed,
                 grid=self._setting.grid,
@@ -424,7 +424,7 @@ class Attempt:
     def _refusal(self, message: Failed) -> _StopError:
         """Take what a job has failed with; it is too late for `unavailable` after an answer."""
         status = Status(message.kind)
-        if status is Status.UNAVAILABLE and (self._proposals.came or self._fitted):
+        if status is Status.UNAVAILABLE and (self._pool.count or self._fitted):
             return _StopError(
                 Status.FAILED, f"the method said Unavailable after its fit: {message.error}"
             )
@@ -459,23 +459,23 @@ class Attempt:
         return message
 
     def _take(self, message: Candidates) -> None:
-        proposals = self._proposals
-        if message.predictions is None or proposals.by_equations:
+        pool = self._pool
+        if message.predictions is None or pool.by_equations:
             for item in self._translated(message.items):
-                proposals.hear(item, None)
+                pool.add(item, None)
             return
         target = message.items[0].target if message.items else None
-        shape = (len(message.items), *proposals.shape(target))
+        shape = (len(message.items), *pool.shape(target))
         try:
             predictions = self._read(message.predictions, shape, each=True)
-        except HandoverError as error:
-            proposals.refuse(message.items, str(error))
+        except ArrayExchangeError as error:
+            pool.reject(message.items, str(error))
             return
         for item, values in zip(self._translated(message.items), predictions, strict=True):
             if (item.target is None) != (target is None):
-                proposals.refuse([item], "candidates for one and for all targets, mixed")
+                pool.reject([item], "candidates for one and for all targets, mixed")
             else:
-                proposals.hear(item, values)
+                pool.add(item, values)
 
     def _own_words(self, described: Described) -> Described:
         told = tuple(map(self._view.equation, described.equations))
@@ -491,45 +491,45 @@ class Attempt:
         like = self._task.test.targets.dtype
         return read_predictions(file, shape, like, folder=self._folder.descriptor, each=each)
 
-    def _heard(self, described: Described, predicted: Predicted) -> Outcome:
+    def _heard(self, described: Described, predicted: Predicted) -> JobResult:
         """Take an answer as it was given; its data type will read it."""
         shape = self._task.test.targets.shape
         try:
             predictions = self._read(predicted.predictions, shape)
-        except HandoverError as error:
+        except ArrayExchangeError as error:
             _invalid(str(error))
         if self._order is not None:
             given, predictions = predictions, np.empty_like(predictions)
             predictions[self._order] = given
-        return Outcome(
+        return JobResult(
             Status.OK,
-            raw=Answer(described.equations, predictions),
+            answer=Answer(described.equations, predictions),
             answered_s=self._clock(),
             fit_s=self._fit_s,
             predict_s=self._took(predicted.seconds),
         )
 
-    def _best_so_far(self) -> Outcome:
+    def _best_so_far(self) -> JobResult:
         """Take the best candidate for the answer of a job that ran out of time."""
         late = f"ran longer than {self._job.timeout_s:g} s"
         choice = self._choose()
         if choice is None or not self._task.has_equations:
-            return Outcome(Status.TIMEOUT, late)
-        return Outcome(
+            return JobResult(Status.TIMEOUT, late)
+        return JobResult(
             Status.PARTIAL,
-            f"{late}; scored from the best of {self._proposals.came} candidates",
-            raw=Answer(choice.equations),
-            late=late,
+            f"{late}; scored from the best of {self._pool.count} candidates",
+            answer=Answer(choice.equations),
+            timeout_reason=late,
             hyperparameters=choice.hyperparameters,
-            choice=choice,
+            selection=choice,
         )
 
     def _nothing_to_choose(self) -> NoReturn:
-        found = self._proposals
-        if not found.came:
+        pool = self._pool
+        if not pool.count:
             failure = self._first_failure or "no candidate came"
         else:
-            failure = f"none of {found.came} candidates is valid, the first: {found.first_reason}"
+            failure = f"none of {pool.count} candidates is valid, the first: {pool.first_reason}"
         raise _StopError(Status.INVALID_OUTPUT, failure, waits=True)
 
     def _finish(self) -> None:
@@ -572,16 +572,16 @@ class Attempt:
                 self._ended = message
         return True
 
-    def _within_limits(self, outcome: Outcome) -> Outcome:
+    def _within_limits(self, outcome: JobResult) -> JobResult:
         """Tell of the limit that a job broke, where it was ended for it or got away with it."""
         answered = outcome.status in ANSWERED
         if not answered and outcome.status not in _NOT_BY_A_LIMIT:
             breach = self._worker.breach()
             if breach is not None:
-                return Outcome(_BREACHES[breach.limit], f"killed: {breach.reason}")
+                return JobResult(_BREACHES[breach.limit], f"killed: {breach.reason}")
         most, peak = self._job.memory_mb, self._worker.costs().peak_memory_mb
         if answered and most is not None and peak is not None and peak > most:
-            return Outcome(
+            return JobResult(
                 Status.OUT_OF_MEMORY,
                 f"used {peak:.0f} MiB of memory; {most} MiB are allowed",
             )

@@ -2,7 +2,7 @@
 
 What a field is on the command line and in the help, in a job's key, in its record and in what
 ``mdbench why`` says is taken from its declaration.  A new option of all data types is a field of
-`Terms`; one of a single data type is an `Option` of it, and no field at all.
+`CommonOptions`; one of a single data type is an `Option` of it, and no field at all.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from mdbench.datatypes.facts import Option
     from mdbench.records import Record
 
-__all__ = ["USUAL_CALLS", "JobSpec", "Kept", "ModelTerms", "Terms", "declared", "portable"]
+__all__ = ["USUAL_CALLS", "CommonOptions", "JobSpec", "Kept", "LlmOptions", "declared", "portable"]
 
 USUAL_CALLS: Final = 1000
 """Completions that a job may ask for where nobody says it: SurfaceBench's budget."""
@@ -123,7 +123,7 @@ def _limit(name: str, typed: str, help_: str, read: Callable[[str, str], Any], *
 
 
 @dataclass(frozen=True, kw_only=True)
-class ModelTerms:
+class LlmOptions:
     """What a job is told and may use of a language model; None of all for a method without.
 
     Attributes
@@ -226,7 +226,7 @@ class ModelTerms:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Terms(ModelTerms):
+class CommonOptions(LlmOptions):
     """What a job and a command that asks for many have in common.
 
     Attributes
@@ -312,7 +312,7 @@ class Terms(ModelTerms):
 
 
 @dataclass(frozen=True, kw_only=True)
-class JobSpec(Terms):
+class JobSpec(CommonOptions):
     """Method x dataset x noise level x seed under one budget: all that a job is."""
 
     # Of the method the key has what it consists of.
@@ -323,7 +323,7 @@ class JobSpec(Terms):
         metadata=declared(Kept("snr_db", level, record="snr_db", asks=True))
     )
     seed: int = field(metadata=declared(Kept("seed", record="seed", asks=True)))
-    if TYPE_CHECKING:  # the fields of `Terms`, which of a job are known
+    if TYPE_CHECKING:  # the fields of `CommonOptions`, which of a job are known
         timeout_s: float
         threads: int
 

@@ -40,7 +40,7 @@ from mdbench.runs.options import (
     typed_fields,
     words_of,
 )
-from mdbench.runs.spec import ModelTerms, Terms
+from mdbench.runs.spec import CommonOptions, LlmOptions
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 __all__ = [
     "RETRIES",
     "STUDY",
-    "ModelRoute",
+    "LlmEndpointOptions",
     "ProbeOptions",
     "RunOptions",
     "Study",
@@ -63,7 +63,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, kw_only=True)
-class ModelRoute:
+class LlmEndpointOptions:
     """How a run reaches the language model: nothing of it is in a key or a record."""
 
     llm_url: str | None = field(
@@ -111,7 +111,7 @@ RETRIES: Final = 2
 
 
 @dataclass(frozen=True)
-class RunOptions(Terms, ModelRoute):
+class RunOptions(CommonOptions, LlmEndpointOptions):
     """What ``mdbench run`` was asked for, one attribute an option."""
 
     algorithms: tuple[str, ...] = field(
@@ -283,7 +283,7 @@ class RunOptions(Terms, ModelRoute):
     def for_method(self, spec: MethodSpec) -> dict[str, Any]:
         """Give the terms of a method's jobs: as asked for, or else as the method says."""
         found = {}
-        for each in fields(Terms):
+        for each in fields(CommonOptions):
             value = getattr(self, each.name)
             kept_ = each.metadata.get("Kept", Kept())
             if kept_.access and not getattr(spec.access, kept_.access):
@@ -295,7 +295,7 @@ class RunOptions(Terms, ModelRoute):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProbeOptions(ModelTerms, ModelRoute):
+class ProbeOptions(LlmOptions, LlmEndpointOptions):
     """What ``mdbench llm-probe`` was asked for, one attribute an option."""
 
     data_type: str = field(

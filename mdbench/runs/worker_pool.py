@@ -20,13 +20,20 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from mdbench.methods import Method
-    from mdbench.runs.catalog import Inventory
-    from mdbench.runs.llm import ModelAccess
-    from mdbench.runs.plan import Ready
-    from mdbench.runs.scoring import Outcome
+    from mdbench.runs.catalog import Catalog
+    from mdbench.runs.llm import LlmConnection
+    from mdbench.runs.plan import ResolvedJob
+    from mdbench.runs.scoring import JobResult
     from mdbench.runtimes.base import Limits, Prepared, Runtime, Worker
 
-__all__ = ["DOUBT_S", "FIRST_WAIT_S", "LONGEST_WAIT_S", "Environments", "Patience", "Slot"]
+__all__ = [
+    "FIRST_WAIT_S",
+    "GRACE_S",
+    "LONGEST_WAIT_S",
+    "EnvironmentCache",
+    "RetryPolicy",
+    "WorkerSlot",
+]
 
 FIRST_WAIT_S: Final = 1.0
 FACTOR: Final = 5.0
@@ -35,7 +42,7 @@ LONGEST_WAIT_S: Final = 60.0
 
 
 @dataclass(frozen=True)
-class Patience:
+class RetryPolicy:
     """Retries with waits between them that grow: 1, 5, 25, 60, 60, ... seconds.
 
     Attributes
@@ -71,11 +78,11 @@ class Patience:
         self._ended.set()
 
 
-DOUBT_S: Final = 2.0
+GRACE_S: Final = 2.0
 """How long it takes a cluster at most to kill all processes of a task, one after the other."""
 
 
-class Environments:
+class EnvironmentCache:
     """Each method's environment, made once, by whichever slot needs it first.
 
     Parameters
@@ -84,8 +91,8 @@ class Environments:
         How often the making is tried again where that may help, and jobs whose worker was lost.
     """
 
-    def __init__(self, runtime: Runtime, patience: Patience | None = None) -> None:
-        self.patience = patience or Patience()
+    def __init__(self, runtime: Runtime, patience: RetryPolicy | None = None) -> None:
+        self.retry_policy = patience or RetryPolicy()
         self._runtime = runtime
         self._made: dict[str, Prepared | MdbenchError] = {}
         self._retries: dict[str, int] = {}
@@ -111,7 +118,7 @@ class Environments:
 
     def _make(self, method: Method) -> Prepared | MdbenchError:
         found: MdbenchError = UnavailableError("the run was stopped")
-        for number in self.patience.tries():
+        for number in self.retry_policy.tries():
             self._retries[method.name] = number
             try:
                 return self._runtime.prepare(method)
@@ -127,12 +134,12 @@ class Environments:
         """Tell how often the making of a method's environment was tried again."""
         return self._retries.get(method.name, 0)
 
-    def imported(self, method: Method) -> None:
+    def record_import(self, method: Method) -> None:
         """Remember that the method's adapter can be imported."""
         with self._lock:
             self._worked.add(method.name)
 
-    def believe(self, method: Method, outcome: Outcome) -> None:
+    def record_unavailable(self, method: Method, outcome: JobResult) -> None:
         """Take a job's `unavailable` for that of all jobs of its method, which are not tried then.
 
         What is missing is missing whatever the problem is; a method that has done another job by
@@ -141,7 +148,7 @@ class Environments:
         with self._lock:
             if outcome.lost:
                 return
-            if not outcome.by_the_method:
+            if not outcome.from_method:
                 self._done.add(method.name)
             elif method.name in self._done:
                 outcome.status = Status.FAILED
@@ -149,14 +156,14 @@ class Environments:
             else:
                 self._made[method.name] = UnavailableError(outcome.reason)
 
-    def not_imported(self, method: Method, error: MethodError) -> None:
+    def record_import_error(self, method: Method, error: MethodError) -> None:
         """Remember that it cannot, unless it could before: then only this job has failed."""
         with self._lock:
             if method.name not in self._worked:
                 self._made[method.name] = error
 
 
-class _Ahead:
+class _NextWorker:
     """A worker that is started beside the job before its own.
 
     Parameters
@@ -210,7 +217,7 @@ class _Ahead:
         return self._worker
 
 
-class Slot:
+class WorkerSlot:
     """Holds a worker for the jobs that `mdbench.runs.job` does, one at a time.
 
     Parameters
@@ -237,29 +244,29 @@ class Slot:
 
     def __init__(
         self,
-        inventory: Inventory,
+        catalog: Catalog,
         runtime: Runtime,
-        environments: Environments,
+        environments: EnvironmentCache,
         result_dir: Path,
         *,
         fresh_rooms: bool = False,
-        model: ModelAccess | None = None,
+        model: LlmConnection | None = None,
         speed: float | None = None,
-        doubt_s: float = 0.0,
+        grace_s: float = 0.0,
     ) -> None:
         self.speed = speed
-        self.doubt_s = doubt_s
-        self.inventory = inventory
+        self.grace_s = grace_s
+        self.catalog = catalog
         self.runtime = runtime
         self.environments = environments
         self.result_dir = result_dir
         self.fresh_rooms = fresh_rooms
         self.model = model
         self.interrupted = False
-        self.goes_on = False
+        self.has_next = False
         self._worker: Worker | None = None
         self._serves: tuple[str, Limits] | None = None
-        self._ahead: _Ahead | None = None
+        self._ahead: _NextWorker | None = None
         self._cores: Cores | None = None
         self._lock = threading.Lock()
 
@@ -282,7 +289,7 @@ class Slot:
 
     def interrupt(self) -> None:
         """End the job that is running, whose record then says so."""
-        self.environments.patience.end()
+        self.environments.retry_policy.end()
         self.runtime.interrupt()
         with self._lock:
             self.interrupted = True
@@ -291,11 +298,11 @@ class Slot:
             if self._ahead is not None:
                 self._ahead.interrupt()
 
-    def stays(self) -> None:
+    def wait_for_end(self) -> None:
         """Return if this process is still there once all are dead that were to be killed."""
-        self.environments.patience.pause(self.doubt_s)
+        self.environments.retry_policy.pause(self.grace_s)
 
-    def worker(self, one: Ready, prepared: Prepared) -> Worker:
+    def worker(self, one: ResolvedJob, prepared: Prepared) -> Worker:
         """Give the worker that is held, if it can serve the job, or else a new one.
 
         Raises
@@ -305,7 +312,7 @@ class Slot:
         MethodError, UnavailableError
             If the worker cannot be started.
         """
-        job, method = one.job, self.inventory.method(one.job.algorithm)
+        job, method = one.job, self.catalog.method(one.job.algorithm)
         wanted = (job.algorithm, job.limits)
         held = self._worker
         if held is not None and wanted == self._serves and self._serves_many(held) and held.alive:
@@ -327,14 +334,14 @@ class Slot:
             except MethodError as error:
                 self._worker = None
                 if not self.interrupted:
-                    self.environments.not_imported(method, error)
+                    self.environments.record_import_error(method, error)
                 raise
             except UnavailableError:
                 self._worker = None
                 raise
-            self.environments.imported(method)
+            self.environments.record_import(method)
         self._serves = wanted
-        if self._serves_many(worker) or not self.goes_on:
+        if self._serves_many(worker) or not self.has_next:
             if used is not None:
                 used.close()
         else:
@@ -381,7 +388,7 @@ class Slot:
                 return self.runtime.start(method, prepared, wanted[1], on_launch=note)
 
         with self._lock:
-            self._ahead = _Ahead(wanted, start, used)
+            self._ahead = _NextWorker(wanted, start, used)
             if self.interrupted:
                 self._ahead.interrupt()
 

@@ -11,7 +11,13 @@ import pytest
 from house import ROOT, workspace
 
 from mdbench import datatypes
-from mdbench.authoring.truths import Checked, WrongAnswer, beats, check_truths, read_wrong_answers
+from mdbench.authoring.truths import (
+    TruthCheck,
+    WrongAnswer,
+    beats,
+    check_truths,
+    read_wrong_answers,
+)
 from mdbench.cli import main
 from mdbench.datatypes.srsd.data_type import Srsd
 from mdbench.datatypes.srsd.laws import read_problem
@@ -46,7 +52,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     return made
 
 
-def checked(name: str, *equations: str) -> Checked:
+def checked(name: str, *equations: str) -> TruthCheck:
     wrong_answers = [WrongAnswer(f"m{i}", (text,)) for i, text in enumerate(equations)]
     (one,) = check_truths(
         SRSD, SRSD.source(), [name], [None], {("srsd", name, None): wrong_answers}

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mdbench.backends.dask import DaskCluster
-from mdbench.backends.local import Threads
+from mdbench.backends.dask import DaskBackend
+from mdbench.backends.local import LocalBackend
 from mdbench.backends.select import open_backend
-from mdbench.backends.slurm import Slurm
+from mdbench.backends.slurm import SlurmBackend
 from mdbench.errors import UsageError
 from mdbench.runs.plan import TASKS
 from mdbench.runs.study import RunOptions, Study
@@ -28,10 +28,10 @@ def asked(**given: object) -> RunOptions:
 @pytest.mark.parametrize(
     ("given", "kind"),
     [
-        ({}, Threads),
-        ({"backend": "dask"}, DaskCluster),
-        ({"scheduler": "tcp://nowhere:1"}, DaskCluster),
-        ({"backend": "submitit-local"}, Slurm),
+        ({}, LocalBackend),
+        ({"backend": "dask"}, DaskBackend),
+        ({"scheduler": "tcp://nowhere:1"}, DaskBackend),
+        ({"backend": "submitit-local"}, SlurmBackend),
     ],
 )
 def test_the_one_asked_for(given: dict[str, object], kind: type[Backend]) -> None:

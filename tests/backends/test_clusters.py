@@ -18,9 +18,9 @@ from clusters import differences, no_engine, open_here, outcome, place_with, pla
 from house import ROOT, HereRuntime, Quiet, children, execute, wait_until
 from one_node_slurm import missing, one_node_slurm
 
-from mdbench.backends.dask import DaskCluster
-from mdbench.backends.node import NodeOrder, NodeProcess
-from mdbench.backends.slurm import Slurm
+from mdbench.backends.dask import DaskBackend
+from mdbench.backends.node import NodeProcess, NodeRequest
+from mdbench.backends.slurm import SlurmBackend
 from mdbench.errors import UnavailableError, UsageError
 from mdbench.records import Status
 
@@ -145,7 +145,7 @@ def test_dask_loses_workers_and_no_record(
 
     observer = Acts({2: kill_a_worker, 5: kill_what_does_jobs})
     plan = replace(plan, result_dir=tmp_path / "results", retries=5)
-    result = execute(plan, HereRuntime(), observer, DaskCluster(dask.address, opens=open_here))
+    result = execute(plan, HereRuntime(), observer, DaskBackend(dask.address, opens=open_here))
     assert (result.ran, result.left) == (len(plan.jobs), 0)
     assert differences(outcome(result.records), local) == {}
     assert any(record.measured.retries for record in result.records)
@@ -160,7 +160,7 @@ def test_a_node_without_docker_says_so_before_any_job(
     observer = Quiet()
     plan = replace(plan, result_dir=tmp_path / "results")
     with pytest.raises(UnavailableError, match=f"{socket.gethostname()}: No Docker engine"):
-        execute(plan, HereRuntime(), observer, DaskCluster(dask.address, opens=no_engine))
+        execute(plan, HereRuntime(), observer, DaskBackend(dask.address, opens=no_engine))
     assert observer.started == []
 
 
@@ -169,7 +169,7 @@ def test_a_scheduler_that_is_not_there(plan: Plan, tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
-        backend = DaskCluster(address, connect_seconds=1.0)
+        backend = DaskBackend(address, connect_seconds=1.0)
         with pytest.raises(UnavailableError, match="No Dask scheduler answers"):
             execute(plan, HereRuntime(), Quiet(), backend)
 
@@ -179,7 +179,7 @@ def test_a_cluster_of_this_machine(
 ) -> None:
     before = children()
     plan = replace(plan, result_dir=tmp_path / "results", jobs=plan.jobs[:2], n_jobs=1)
-    result = execute(plan, HereRuntime(), Quiet(), DaskCluster(opens=open_here))
+    result = execute(plan, HereRuntime(), Quiet(), DaskBackend(opens=open_here))
     found = outcome(result.records)
     assert found == {key: local[key] for key in found}
     assert len(found) == 2
@@ -187,7 +187,7 @@ def test_a_cluster_of_this_machine(
 
 
 def test_a_node_of_another_version_is_refused(plan: Plan) -> None:
-    order = NodeOrder.of(plan, HereRuntime(), name="old", opens=open_here)
+    order = NodeRequest.of(plan, HereRuntime(), name="old", opens=open_here)
     with pytest.raises(UsageError, match="has mdbench"):
         NodeProcess(replace(order, version="0.0.1"))
 
@@ -221,7 +221,7 @@ def test_slurm_requeues_and_loses_tasks_and_no_record(
 
     observer = Acts({1: requeue, 3: kill})
     plan = replace(plan, result_dir=tmp_path / "results", n_jobs=2)
-    backend = Slurm(opens=open_here, poll_seconds=0.2)
+    backend = SlurmBackend(opens=open_here, poll_seconds=0.2)
     result = execute(plan, HereRuntime(), observer, backend)
     assert (result.ran, result.left) == (len(plan.jobs), 0), (heard, observer.messages)
     assert differences(outcome(result.records), local) == {}
@@ -233,10 +233,10 @@ def test_slurm_requeues_and_loses_tasks_and_no_record(
 @pytest.mark.usefixtures("slurm")
 def test_slurm_refuses_and_says_why(plan: Plan, tmp_path: Path) -> None:
     plan = replace(plan, result_dir=tmp_path / "results", n_jobs=9)
-    backend = Slurm(options={"partition": "nope"}, opens=open_here)
+    backend = SlurmBackend(options={"partition": "nope"}, opens=open_here)
     with pytest.raises(UsageError, match="nvalid partition"):
         execute(plan, HereRuntime(), Quiet(), backend)
-    backend = Slurm(opens=no_engine, poll_seconds=0.2)
+    backend = SlurmBackend(opens=no_engine, poll_seconds=0.2)
     with pytest.raises(UnavailableError, match="No Docker engine"):
         execute(plan, HereRuntime(), (observer := Quiet()), backend)
     assert observer.started == []
@@ -248,7 +248,7 @@ def test_submitit_s_own_executor(
 ) -> None:
     before = children()
     plan = replace(plan, result_dir=tmp_path / "results", jobs=plan.jobs[:2], n_jobs=1)
-    backend = Slurm(local=True, opens=open_here, poll_seconds=0.2)
+    backend = SlurmBackend(local=True, opens=open_here, poll_seconds=0.2)
     result = execute(plan, HereRuntime(), Quiet(), backend)
     found = outcome(result.records)
     assert found == {key: local[key] for key in found}

@@ -11,9 +11,9 @@ from house import HereRuntime, Quiet, add_method, execute, workspace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mdbench.backends.queue import WaitingLine, longest_first
-from mdbench.backends.shards import deal
-from mdbench.runs.forecast import Expectation, expectations
+from mdbench.backends.queue import JobQueue, longest_first
+from mdbench.backends.shards import partition
+from mdbench.runs.forecast import Expectation, expect
 from mdbench.runs.plan import RunOptions, make_plan
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ class Waits:
     memory_mb: float | None = None
 
 
-def line(jobs: list[Waits], memory_mb: int | None = None) -> WaitingLine:
-    return WaitingLine(jobs, expected, memory_mb)  # type: ignore[arg-type]
+def line(jobs: list[Waits], memory_mb: int | None = None) -> JobQueue:
+    return JobQueue(jobs, expected, memory_mb)  # type: ignore[arg-type]
 
 
 def expected(one: Any) -> Expectation:
@@ -51,11 +51,11 @@ def jobs(*seconds: float, method: str = "a", memory_mb: float | None = None) -> 
     ]
 
 
-def all_of(waiting: WaitingLine, held: str | None = None) -> list[Any]:
+def all_of(waiting: JobQueue, held: str | None = None) -> list[Any]:
     found = []
     while (one := waiting.take(held)) is not None:
         found.append(one)
-        waiting.ended(one)
+        waiting.release(one)
     return found
 
 
@@ -83,7 +83,7 @@ def test_whoever_holds_a_worker_keeps_to_its_method_for_a_turn(
     while (one := waiting.take(held)) is not None:
         held = one.job.algorithm
         taken += held
-        waiting.ended(one)
+        waiting.release(one)
         now[0] += 25.0
     assert taken == "aaabbbaaabbbaaabbb"
 
@@ -95,7 +95,7 @@ def test_memory_is_respected_and_what_is_too_large_runs_alone() -> None:
     assert {one.key for one in (first, second) if one} == {"large0", "a0"}
     assert waiting.take(wait=False) is None
     assert first is not None
-    waiting.ended(first)
+    waiting.release(first)
     third = waiting.take(wait=False)
     assert third is not None
     giant = line([*jobs(9.0, memory_mb=5000), *jobs(1.0, method="b", memory_mb=10)], 1000)
@@ -109,7 +109,7 @@ def test_a_job_that_nobody_knows_runs_alone_where_memory_is_counted() -> None:
     first = waiting.take()
     assert first is not None
     assert waiting.take(wait=False) is None
-    waiting.ended(first)
+    waiting.release(first)
     assert waiting.take(wait=False) is not None
 
 
@@ -120,7 +120,7 @@ def test_who_waits_for_memory_is_woken() -> None:
     found: list[Any] = []
     thread = threading.Thread(target=lambda: found.append(waiting.take()))
     thread.start()
-    waiting.ended(first)
+    waiting.release(first)
     thread.join(30)
     assert [one.key for one in found] == ["a1"]
 
@@ -140,7 +140,7 @@ def test_what_is_put_back_is_next() -> None:
     waiting = line(jobs(3.0, 2.0, 1.0))
     first = waiting.take()
     assert first is not None
-    waiting.put_back(first)
+    waiting.requeue(first)
     assert waiting.take() is first
 
 
@@ -149,7 +149,7 @@ def test_pieces_have_every_job_once_and_take_about_as_long(
     seconds: list[float], pieces: int
 ) -> None:
     given_ = jobs(*seconds)
-    dealt = deal([(one.job, one.key) for one in given_], seconds, pieces)  # type: ignore[misc]
+    dealt = partition([(one.job, one.key) for one in given_], seconds, pieces)  # type: ignore[misc]
     keys = [key for each in dealt for _, key in each]
     assert sorted(keys) == sorted(one.key for one in given_)
     assert len(dealt) == min(pieces, len(seconds))
@@ -179,7 +179,7 @@ def test_expectations_come_from_records_else_from_budgets(tmp_path: Path) -> Non
             super().prepared(to_run, done)
 
     def keep(past: Any) -> Callable[[Any], Expectation]:
-        tell = expectations(past)
+        tell = expect(past)
 
         def told(one: Any) -> Expectation:
             seen.append(tell(one).wall_s)
@@ -188,7 +188,7 @@ def test_expectations_come_from_records_else_from_budgets(tmp_path: Path) -> Non
         return told
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mdbench.runs.execute.expectations", keep)
+        patch.setattr("mdbench.runs.execute.expect", keep)
         execute(make_plan(options, place), HereRuntime(), Looks())
         assert set(seen) == {50.0}
         seen.clear()

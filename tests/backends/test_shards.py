@@ -12,9 +12,16 @@ import pytest
 from clusters import open_here, outcome, place_with, plan_of
 from house import HereRuntime, Quiet, execute
 
-from mdbench.backends.node import NodeOrder
-from mdbench.backends.shards import Gathering, Shard, ShardFiles, bring_home, merge, rounds_in
-from mdbench.backends.slurm import Slurm, active
+from mdbench.backends.node import NodeRequest
+from mdbench.backends.shards import (
+    Shard,
+    ShardCollector,
+    ShardFiles,
+    merge,
+    merge_earlier_round,
+    unmerged_rounds,
+)
+from mdbench.backends.slurm import SlurmBackend, active
 from mdbench.errors import MdbenchError, RecordsError, UnavailableError, UsageError
 from mdbench.records import RecordStore, Status
 
@@ -42,7 +49,7 @@ def done(plan: Plan) -> Sequence[Record]:
 @pytest.fixture
 def files(plan: Plan, done: Sequence[Record], tmp_path: Path) -> ShardFiles:
     """A round of two pieces, of which nothing has been done."""
-    order = NodeOrder.of(plan, HereRuntime(), name="one", opens=open_here)
+    order = NodeRequest.of(plan, HereRuntime(), name="one", opens=open_here)
     keyed = [(job, record.key) for job, record in zip(plan.jobs, done, strict=True)]
     return ShardFiles.make(tmp_path / "results", order, [keyed[:2], keyed[2:]])
 
@@ -66,10 +73,10 @@ def test_all_come_home_and_nothing_is_left(files: ShardFiles, done: Sequence[Rec
     left_by(files, 0, *lines(done[:2]))
     left_by(files, 1, *lines(done[2:]))
     results = home(files).path.parent
-    assert [each.folder for each in rounds_in(results)] == [files.folder]
-    assert f"{len(done)} records" in bring_home(files, results)
+    assert [each.folder for each in unmerged_rounds(results)] == [files.folder]
+    assert f"{len(done)} records" in merge_earlier_round(files, results)
     assert outcome(home(files).read()) == outcome(done)
-    assert rounds_in(results) == []
+    assert unmerged_rounds(results) == []
 
 
 def test_a_record_comes_home_once(files: ShardFiles, done: Sequence[Record]) -> None:
@@ -97,14 +104,14 @@ def test_interrupted_and_torn_records_are_missing(
     stopped = done[0].model_copy(update={"status": Status.INTERRUPTED})
     first, second, *_ = lines(done)
     left_by(files, 0, *lines([stopped]), second[:100])
-    gathering = Gathering(files)
-    assert gathering.look().lines == {}
+    gathering = ShardCollector(files)
+    assert gathering.poll().lines == {}
     assert len(gathering.missing) == len(done)
     # The task is begun again: what was torn is mended, and the rest is written.
     path = files.records(0) / "waits-ode.jsonl"
     path.write_text(lines([stopped])[0] + second + first, encoding="utf-8")
-    assert {key for key, _ in gathering.look().lines["waits-ode"]} == {one.key for one in done[:2]}
-    assert gathering.look().lines == {}
+    assert {key for key, _ in gathering.poll().lines["waits-ode"]} == {one.key for one in done[:2]}
+    assert gathering.poll().lines == {}
     assert gathering.missing == {one.key for one in done[2:]}
 
 
@@ -194,10 +201,10 @@ def test_what_slurm_refuses_is_told(plan: Plan, slurm_says: Path, tmp_path: Path
     says(slurm_says, "sbatch", err=REFUSED, code=1)
     says(slurm_says, "scontrol", out="MaxArraySize            = 3\n")
     elsewhere = replace(plan, result_dir=tmp_path / "elsewhere", n_jobs=9)
-    slurm = Slurm(options={"partition": "nope"}, opens=open_here)
+    slurm = SlurmBackend(options={"partition": "nope"}, opens=open_here)
     with pytest.raises(UsageError, match="Invalid partition name"):
         execute(elsewhere, HereRuntime(), Quiet(), slurm)
-    assert rounds_in(elsewhere.result_dir) == []
+    assert unmerged_rounds(elsewhere.result_dir) == []
     text = (slurm_says / "asked").read_text(encoding="utf-8")
     assert "sbatch" in text
 
@@ -212,7 +219,7 @@ def test_a_task_s_time_has_to_be_enough(
             elsewhere,
             HereRuntime(),
             Quiet(),
-            Slurm(options={"time": given}, opens=open_here),
+            SlurmBackend(options={"time": given}, opens=open_here),
         )
     assert words in str(caught.value)
     assert not (slurm_says / "asked").exists() or "sbatch" not in (slurm_says / "asked").read_text(
@@ -238,6 +245,6 @@ def test_tasks_of_an_earlier_command_are_waited_for(
         says(slurm_says, "squeue")
 
     observer.message = end  # type: ignore[method-assign]
-    Slurm(opens=open_here, poll_seconds=0.01).prepare(home(files).path.parent, observer)
+    SlurmBackend(opens=open_here, poll_seconds=0.01).prepare(home(files).path.parent, observer)
     assert "1 task of an earlier command still running" in observer.messages[0]
     assert outcome(home(files).read()) == outcome(done)

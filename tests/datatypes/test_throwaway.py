@@ -241,7 +241,7 @@ def test_clouds_with_a_loss_and_a_choice_of_their_own(
     late = options(place, "clouds", "never", datasets=("saddle",), timeout_s=1.0)
     records |= by_name(execute(make_plan(late, place), runtime, Quiet()).records)
     with monkeypatch.context() as patch:
-        out_of_time(patch, lambda attempt: attempt._proposals.came == 2)
+        out_of_time(patch, lambda attempt: attempt._pool.count == 2)
         late = options(place, "clouds", "slow", datasets=("saddle",))
         records |= by_name(execute(make_plan(late, place), runtime, Quiet()).records)
     found = {place_: record.status for place_, record in records.items()}

@@ -15,7 +15,7 @@ from house import ROOT, HereRuntime, add_method, workspace
 from mdbench import worker
 from mdbench.expressions.tree import CONSTANTS, FUNCTIONS
 from mdbench.records import RecordStore, Status
-from mdbench.runs.arrays import HandoverError, read_predictions
+from mdbench.runs.arrays import ArrayExchangeError, read_predictions
 from mdbench.runs.plan import RunOptions, make_plan
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def test_shape_errors_name_what_the_author_returned(
     tmp_path: Path, given: tuple[int, ...], wanted: tuple[int, ...], each: bool, told: str
 ) -> None:
     np.save(tmp_path / "a.npy", np.zeros(given))
-    with pytest.raises(HandoverError, match=told):
+    with pytest.raises(ArrayExchangeError, match=told):
         read_predictions(tmp_path / "a.npy", wanted, np.dtype(float), each=each)
 
 

@@ -18,7 +18,7 @@ from mdbench.language_models.stub import Stub
 from mdbench.language_models.views import prompt_view, symmetries
 from mdbench.protocols import Protocol
 from mdbench.reports.language_models import probe_rows, read_probes
-from mdbench.runs.catalog import Inventory
+from mdbench.runs.catalog import Catalog
 from mdbench.runs.llm import run_probes
 from mdbench.runs.study import ProbeOptions
 
@@ -54,7 +54,7 @@ def ask(
             llm_url=stub.url,
             **changes,
         )
-        probes, file = run_probes(options, Inventory(place), lambda _: None, pauses=(0.001,))
+        probes, file = run_probes(options, Catalog(place), lambda _: None, pauses=(0.001,))
     assert file.is_file()
     return probes, stub
 
@@ -162,7 +162,7 @@ def test_what_is_missing_is_said(
         given = {"llm_model": "m", "llm_url": stub.url, "data_type": "srsd", **changes}
         options = ProbeOptions(datasets=(FRICTION,), result_dir=tmp_path, **given)
         with pytest.raises(UsageError, match=words):
-            run_probes(options, Inventory(place), lambda _: None)
+            run_probes(options, Catalog(place), lambda _: None)
 
 
 def test_the_command_prints_what_came_of_it(

@@ -11,7 +11,7 @@ from house import ROOT
 from mdbench.datatypes import find
 from mdbench.datatypes.base import Candidate, ScoredCandidate, Selection
 from mdbench.protocols import Protocol
-from mdbench.runs.scoring import Proposals
+from mdbench.runs.scoring import CandidatePool
 from mdbench.runtimes.protocol import CandidateItem
 
 if TYPE_CHECKING:
@@ -29,14 +29,14 @@ def ode(tmp_path_factory: pytest.TempPathFactory) -> DataType[Any, Any]:
     return find("ode", ROOT / "datasets" / "ode", tmp_path_factory.mktemp("cache"))
 
 
-def proposals(ode: DataType[Any, Any], protocol: Protocol = Protocol.STRICT) -> Proposals:
+def pool(ode: DataType[Any, Any], protocol: Protocol = Protocol.STRICT) -> CandidatePool:
     source = ode.source()
     data = source.load("lotka-volterra-simple", snr_db=None, seed=0, protocol=protocol)
     task = ode.task(data, "table", protocol)
     fitted, compared = ode.fit_and_validation(task, "grid")
     assert compared is task.validation
     assert fitted is task.train
-    return Proposals(ode, task, compared, compared)
+    return CandidatePool(ode, task, compared, compared)
 
 
 def item(*equations: str, target: int | None = None, **hyperparameters: Any) -> CandidateItem:
@@ -44,17 +44,17 @@ def item(*equations: str, target: int | None = None, **hyperparameters: Any) -> 
 
 
 def test_the_fittest_of_all_that_may_win_is_chosen(ode: DataType[Any, Any]) -> None:
-    heard = proposals(ode)
-    heard.hear(item("u0", "u1", a=1), None)
-    heard.hear(item(*TRUTH, a=2), None)
-    heard.hear(item("u0"), None)
-    heard.hear(item("log(-u0)", "u1"), None)
-    heard.hear(item("u0", "import os"), None)
-    assert (heard.came, heard.invalid) == (5, 1)
-    heard.weigh(60.0, never)
-    assert (heard.came, heard.invalid) == (5, 3)
+    heard = pool(ode)
+    heard.add(item("u0", "u1", a=1), None)
+    heard.add(item(*TRUTH, a=2), None)
+    heard.add(item("u0"), None)
+    heard.add(item("log(-u0)", "u1"), None)
+    heard.add(item("u0", "import os"), None)
+    assert (heard.count, heard.n_invalid) == (5, 1)
+    heard.evaluate(60.0, never)
+    assert (heard.count, heard.n_invalid) == (5, 3)
     assert heard.first_reason == "1 equation; 2 expected"
-    choice = heard.choose()
+    choice = heard.select()
     assert choice is not None
     assert (choice.equations, choice.indices, choice.hyperparameters) == (TRUTH, [1], {"a": 2})
     assert choice.loss < 1e-3
@@ -63,7 +63,7 @@ def test_the_fittest_of_all_that_may_win_is_chosen(ode: DataType[Any, Any]) -> N
 def test_a_mistake_in_weighing_costs_one_candidate(
     ode: DataType[Any, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    heard = proposals(ode)
+    heard = pool(ode)
     weigh = type(ode).evaluate_candidate
 
     def slip(self: Any, task: Any, part: Any, candidate: Any) -> Any:
@@ -72,12 +72,12 @@ def test_a_mistake_in_weighing_costs_one_candidate(
         return weigh(self, task, part, candidate)
 
     monkeypatch.setattr(type(ode), "evaluate_candidate", slip)
-    heard.hear(item("u0", "u1"), None)
-    heard.hear(item(*TRUTH), None)
-    heard.weigh(60.0, never)
-    assert (heard.came, heard.invalid) == (2, 1)
+    heard.add(item("u0", "u1"), None)
+    heard.add(item(*TRUTH), None)
+    heard.evaluate(60.0, never)
+    assert (heard.count, heard.n_invalid) == (2, 1)
     assert heard.first_reason == "could not weigh it: OverflowError: out of range"
-    choice = heard.choose()
+    choice = heard.select()
     assert choice is not None
     assert choice.equations == TRUTH
 
@@ -85,7 +85,7 @@ def test_a_mistake_in_weighing_costs_one_candidate(
 def test_the_first_of_equals_wins_and_is_weighed_once(
     ode: DataType[Any, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    heard = proposals(ode)
+    heard = pool(ode)
     weighed = []
     weigh = type(ode).evaluate_candidate
 
@@ -95,17 +95,17 @@ def test_the_first_of_equals_wins_and_is_weighed_once(
 
     monkeypatch.setattr(type(ode), "evaluate_candidate", count)
     for number in range(4):
-        heard.hear(item(*TRUTH, number=number), None)
-    heard.weigh(60.0, never)
+        heard.add(item(*TRUTH, number=number), None)
+    heard.evaluate(60.0, never)
     assert weighed == [0]
-    assert [offer.candidate.index for offer in heard.offers] == [0, 1, 2, 3]
-    choice = heard.choose()
+    assert [offer.candidate.index for offer in heard.scored] == [0, 1, 2, 3]
+    choice = heard.select()
     assert choice is not None
     assert choice.hyperparameters == {"number": 0}
 
 
 def test_each_target_may_have_a_front_of_its_own(ode: DataType[Any, Any]) -> None:
-    heard = proposals(ode)
+    heard = pool(ode)
     for target, text in (
         (0, "u0"),
         (0, TRUTH[0]),
@@ -114,11 +114,11 @@ def test_each_target_may_have_a_front_of_its_own(ode: DataType[Any, Any]) -> Non
         (2, "u0"),
         (7, "0"),
     ):
-        heard.hear(item(text, target=target), None)
-    heard.weigh(60.0, never)
-    assert (heard.came, heard.invalid) == (6, 2)
+        heard.add(item(text, target=target), None)
+    heard.evaluate(60.0, never)
+    assert (heard.count, heard.n_invalid) == (6, 2)
     assert heard.first_reason == "target 2; there are 2, counted from 0"
-    choice = heard.choose()
+    choice = heard.select()
     assert choice is not None
     assert (choice.equations, choice.indices) == (TRUTH, [1, 2])
 
@@ -137,32 +137,32 @@ def test_settings_of_each_target_are_kept_where_they_differ() -> None:
 
 
 def test_a_front_that_lacks_a_target_wins_nothing(ode: DataType[Any, Any]) -> None:
-    heard = proposals(ode)
-    heard.hear(item(TRUTH[0], target=0), None)
-    heard.weigh(60.0, never)
-    assert heard.choose() is None
+    heard = pool(ode)
+    heard.add(item(TRUTH[0], target=0), None)
+    heard.evaluate(60.0, never)
+    assert heard.select() is None
 
 
 def test_under_published_it_is_the_predictions_that_are_compared(ode: DataType[Any, Any]) -> None:
-    heard = proposals(ode, Protocol.PUBLISHED)
+    heard = pool(ode, Protocol.PUBLISHED)
     assert not heard.by_equations
     targets = heard.part.targets
     assert heard.shape(None) == targets.shape
     assert heard.shape(0) == targets.shape[:-1]
-    heard.hear(item("u0", "u1"), targets)  # says one thing and predicts another
-    heard.hear(item(*TRUTH), np.zeros_like(targets))
-    heard.hear(item("u0", "u1"), np.full_like(targets, np.inf))
-    heard.weigh(60.0, never)
-    assert heard.invalid == 1
-    choice = heard.choose()
+    heard.add(item("u0", "u1"), targets)  # says one thing and predicts another
+    heard.add(item(*TRUTH), np.zeros_like(targets))
+    heard.add(item("u0", "u1"), np.full_like(targets, np.inf))
+    heard.evaluate(60.0, never)
+    assert heard.n_invalid == 1
+    choice = heard.select()
     assert choice is not None
     assert choice.indices == [0]
 
 
 def test_what_is_not_read_in_time_cannot_win(ode: DataType[Any, Any]) -> None:
     for seconds, stopped in ((-1.0, never), (60.0, lambda: True)):
-        heard = proposals(ode)
-        heard.hear(item(*TRUTH), None)
-        heard.weigh(seconds, stopped)
-        assert (heard.invalid, heard.choose()) == (1, None)
+        heard = pool(ode)
+        heard.add(item(*TRUTH), None)
+        heard.evaluate(seconds, stopped)
+        assert (heard.n_invalid, heard.select()) == (1, None)
         assert "not read within" in heard.first_reason

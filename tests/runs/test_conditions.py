@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from house import HereRuntime, Quiet, add_method, execute, known, workspace
 
-from mdbench.backends.local import Threads
+from mdbench.backends.local import LocalBackend
 from mdbench.datatypes.base import Answer, Candidate, ScoredCandidate, Scores
 from mdbench.records import Status
 from mdbench.reports.entries import Case, Entry
 from mdbench.reports.tables import APART, pooled
 from mdbench.runs.plan import RunOptions, make_plan
 from mdbench.runs.record import Energy, calibrate
-from mdbench.runs.scoring import SHARES, Outcome, scores_so_far
+from mdbench.runs.scoring import SHARES, JobResult, anytime_curve
 from mdbench.runtimes.launch import from_lasting_thread
 from mdbench.runtimes.processes import pinned, pinned_to
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mdbench.records import Record
-    from mdbench.runs.catalog import Inventory
 
 TELLS = """
 import os
@@ -68,7 +67,7 @@ def test_a_record_says_where_and_how_its_job_ran(
         ("tells",), "ode", ("rc-circuit",), n_jobs=1, result_dir=tmp_path / "results"
     )
     plan = make_plan(replace(options, timeout_s=1000.0), place)
-    (record,) = execute(plan, HereRuntime(), Quiet(), Threads(calibrated=True)).records
+    (record,) = execute(plan, HereRuntime(), Quiet(), LocalBackend(calibrated=True)).records
     measured = record.measured
     assert len(measured.cores) == 1
     assert set(measured.cores) <= os.sched_getaffinity(0)
@@ -140,9 +139,9 @@ def test_a_report_says_when_it_pools_times_of_unlike_machines(
 
 def task_of(place: Any, name: str) -> tuple[Any, Any]:
     plan = make_plan(RunOptions(("tells",), "ode", (name,)), place)
-    inventory: Inventory = plan.inventory
+    catalog = plan.catalog
     job = plan.jobs[0]
-    return inventory.data_type("ode"), inventory.task(job, inventory.load(job))
+    return catalog.data_type("ode"), catalog.task(job, catalog.load(job))
 
 
 def offer(index: int, text: str, fitness: float, arrived_s: float) -> ScoredCandidate:
@@ -158,16 +157,19 @@ def test_scores_so_far_follow_what_had_come(tmp_path: Path) -> None:
     primary = data_type.metrics[0].name
     final = Scores({primary: 0.25})
     offers = [offer(0, "0.5*u0", 0.1, 1.5), offer(1, "0", 0.3, 8.0), offer(2, "2*u0", 0.2, 9.0)]
-    outcome = Outcome(Status.OK, offers=offers, answered_s=30.0)
-    found = scores_so_far(data_type, task, outcome, final, 100.0)
+    outcome = JobResult(Status.OK, candidates=offers, answered_s=30.0)
+    found = anytime_curve(data_type, task, outcome, final, 100.0)
     by_share = {each.share: each.score for each in found}
     assert list(by_share) == [0.02, 0.05, 0.1, 0.2, 0.5, 1.0]  # nothing had come by 1 s
     assert by_share[0.02] == by_share[0.05] != by_share[0.1]
     assert by_share[0.1] == by_share[0.2] == pytest.approx(1.0)  # 0 explains nothing
     assert by_share[0.5] == by_share[1.0] == 0.25
-    late = Outcome(Status.PARTIAL, offers=offers)
-    assert scores_so_far(data_type, task, late, final, 100.0)[-2].score == by_share[0.2]
-    assert scores_so_far(data_type, task, Outcome(Status.TIMEOUT, offers=offers), final, 9.0) == ()
+    late = JobResult(Status.PARTIAL, candidates=offers)
+    assert anytime_curve(data_type, task, late, final, 100.0)[-2].score == by_share[0.2]
+    assert (
+        anytime_curve(data_type, task, JobResult(Status.TIMEOUT, candidates=offers), final, 9.0)
+        == ()
+    )
 
 
 def test_the_same_score_by_the_short_way(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from mdbench.datatypes.equations.base import EquationTask
     from mdbench.methods import Method
     from mdbench.runs.execute import Summary
-    from mdbench.runs.scoring import Outcome
+    from mdbench.runs.scoring import JobResult
     from mdbench.runs.spec import JobSpec
     from mdbench.runtimes.base import Prepared
     from mdbench.workspace import Workspace
@@ -285,7 +285,7 @@ def test_job_that_runs_out_of_time_is_scored_from_its_best(
 ) -> None:
     slopes = [0.5, -0.36, 2.0, 3.0]
     add_method(place, "slow", FRONT.format(slopes=slopes, halts_after=2.0), tuning="front")
-    out_of_time(monkeypatch, lambda attempt: attempt._proposals.came == 3)
+    out_of_time(monkeypatch, lambda attempt: attempt._pool.count == 3)
     record = only(run(place, "slow", datasets=("harmonic-oscillator",)))
     assert record.status is Status.TIMEOUT  # its one equation is no answer for two targets
     record = only(run(place, "slow"))
@@ -336,17 +336,17 @@ def test_reading_candidates_is_bounded_and_not_the_methods_time(
     monkeypatch.setattr(session, "_JUDGING_SECONDS", 2.0)
     costly(place, pause)
     weighed = []
-    choose = session.Attempt._choose
+    choose = session.JobSession._choose
 
-    def watched(self: session.Attempt) -> Selection | None:
+    def watched(self: session.JobSession) -> Selection | None:
         before, begin = self._deadline, time.monotonic()
         choice = choose(self)
         weighed.append((self._deadline - before, time.monotonic() - begin))
         return choice
 
-    monkeypatch.setattr(session.Attempt, "_choose", watched)
+    monkeypatch.setattr(session.JobSession, "_choose", watched)
     if pause:
-        out_of_time(monkeypatch, lambda attempt: attempt._proposals.came == 101)
+        out_of_time(monkeypatch, lambda attempt: attempt._pool.count == 101)
     record = only(run(place, "costly"))
     impatient.end()
     ((gained, took),) = weighed
@@ -689,9 +689,9 @@ def test_interrupt_leaves_whole_records_and_the_same_command_goes_on(
 ) -> None:
     add_method(place, "slow", adapter())
     observer = Quiet()
-    converse = session.Attempt._converse
+    converse = session.JobSession._converse
 
-    def held_up(self: session.Attempt) -> Outcome:
+    def held_up(self: session.JobSession) -> JobResult:
         if len(observer.started) == 3:  # until it is interrupted
             assert wait_until(lambda: not self._worker.alive)
         return converse(self)
@@ -707,7 +707,7 @@ def test_interrupt_leaves_whole_records_and_the_same_command_goes_on(
     thread = threading.Thread(target=press_ctrl_c)
     thread.start()
     with monkeypatch.context() as patch:
-        patch.setattr(session.Attempt, "_converse", held_up)
+        patch.setattr(session.JobSession, "_converse", held_up)
         summary = run(place, "slow", datasets=names, observer=observer)
     thread.join()
     assert summary.interrupted
@@ -1033,13 +1033,13 @@ def test_a_method_that_changes_its_folder_harms_no_other(
     wild_text = adapter(fit="import shutil; shutil.rmtree('scratch'); os.mkdir('test.npz')")
     add_method(place, "wild", wild_text)
     add_method(place, "zero")
-    end, waits = session.Attempt._end, []
+    end, waits = session.JobSession._end, []
 
-    def ended(self: session.Attempt, patience: float) -> None:
+    def ended(self: session.JobSession, patience: float) -> None:
         waits.append(patience)
         end(self, patience)
 
-    monkeypatch.setattr(session.Attempt, "_end", ended)
+    monkeypatch.setattr(session.JobSession, "_end", ended)
     wild, zero = run(place, "wild", "zero", wrapped=False).records
     assert wild.status is Status.INVALID_OUTPUT
     assert "changed its job's folder" in wild.reason

@@ -13,9 +13,9 @@ import pytest
 from house import ROOT, HereRuntime, Quiet, add_method, execute, workspace
 
 from mdbench.datatypes import classes, find
-from mdbench.runs.catalog import Facts, Fingerprints, Inventory, context_of
+from mdbench.runs.catalog import Catalog, DatasetInfo, DatasetInfoCache, context_of
 from mdbench.runs.due import explain
-from mdbench.runs.plan import Ready, RunOptions, make_plan, make_ready
+from mdbench.runs.plan import ResolvedJob, RunOptions, make_plan, resolve_jobs
 
 if TYPE_CHECKING:
     from mdbench.workspace import Workspace
@@ -38,18 +38,18 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
 def loads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Names of the datasets that were made or read."""
     found: list[str] = []
-    load = Inventory.load
+    load = Catalog.load
 
-    def listening(self: Inventory, job: object) -> object:
+    def listening(self: Catalog, job: object) -> object:
         found.append(job.dataset)  # type: ignore[attr-defined]
         return load(self, job)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Inventory, "load", listening)
+    monkeypatch.setattr(Catalog, "load", listening)
     return found
 
 
 def keys(place: Workspace, asked: RunOptions = ASKED) -> list[tuple[str, int | None]]:
-    ready: list[Ready] = make_ready(make_plan(asked, place), HereRuntime())
+    ready: list[ResolvedJob] = resolve_jobs(make_plan(asked, place), HereRuntime())
     return [(one.key, one.dim) for one in ready]
 
 
@@ -117,9 +117,9 @@ def test_a_wrong_memory_cannot_make_a_wrong_record(place: Workspace) -> None:
     assert execute(make_plan(ASKED, place), HereRuntime(), Quiet()).ran == 0
 
 
-def facts(place: Workspace) -> Facts:
+def facts(place: Workspace) -> DatasetInfo:
     plan = make_plan(ASKED, place)
-    return Facts.of(plan.inventory.load(plan.jobs[0]))
+    return DatasetInfo.of(plan.catalog.load(plan.jobs[0]))
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{", b'{"a": 1}', b'{"a": [1, 2, 3]}', b"\xff"])
@@ -131,25 +131,25 @@ def test_a_damaged_memory_is_none(content: bytes, place: Workspace) -> None:
 
 
 def test_two_writers_keep_what_both_know(tmp_path: Path) -> None:
-    one, two = (Fingerprints(tmp_path, "ode", "c" * 64) for _ in range(2))
-    one.remember("a", Facts("f", "equations", 1))
-    two.remember("b", Facts("g", "file", 2))
+    one, two = (DatasetInfoCache(tmp_path, "ode", "c" * 64) for _ in range(2))
+    one.remember("a", DatasetInfo("f", "equations", 1))
+    two.remember("b", DatasetInfo("g", "file", 2))
     one.save()
     two.save()
-    both = Fingerprints(tmp_path, "ode", "c" * 64)
+    both = DatasetInfoCache(tmp_path, "ode", "c" * 64)
     assert (both.get("a"), both.get("b"), both.get("c")) == (
-        *(Facts("f", "equations", 1), Facts("g", "file", 2), None),
+        *(DatasetInfo("f", "equations", 1), DatasetInfo("g", "file", 2), None),
     )
     for number in range(20):
-        other = Fingerprints(tmp_path, "ode", f"{number:064}"[::-1])
-        other.remember("a", Facts("f", "equations", 1))
+        other = DatasetInfoCache(tmp_path, "ode", f"{number:064}"[::-1])
+        other.remember("a", DatasetInfo("f", "equations", 1))
         other.save()
     assert len(list(tmp_path.iterdir())) <= 8
 
 
 def test_nothing_is_kept_where_it_is_not_known_what_data_follow_from(tmp_path: Path) -> None:
-    nothing = Fingerprints(tmp_path, "mine", None)
-    nothing.remember("a", Facts("f", "file", 1))
+    nothing = DatasetInfoCache(tmp_path, "mine", None)
+    nothing.remember("a", DatasetInfo("f", "file", 1))
     nothing.save()
     assert nothing.get("a") is None
     assert not list(tmp_path.iterdir())

@@ -16,7 +16,7 @@ from mdbench.cli import main
 from mdbench.cli.run import plan_json
 from mdbench.errors import RecordsError
 from mdbench.records import RecordStore, Status
-from mdbench.runs.due import explain, read_past
+from mdbench.runs.due import explain, read_summaries
 from mdbench.runs.forecast import COVERAGE, DRAWS, Forecast, _Total, forecast
 from mdbench.runs.plan import RunOptions, make_plan
 
@@ -143,10 +143,10 @@ def test_the_same_plan_says_the_same(place: Workspace) -> None:
 def test_damaged_and_old_records(place: Workspace) -> None:
     run(place, ONE)
     plan = make_plan(ONE, place)
-    (whole,) = read_past(plan.files)["zero-ode"]
+    (whole,) = read_summaries(plan.files)["zero-ode"]
     text = FILE.read_text("utf-8")
     FILE.write_text(text + text[:40], "utf-8")  # torn
-    (again,) = read_past(plan.files)["zero-ode"]
+    (again,) = read_summaries(plan.files)["zero-ode"]
     assert again.key == whole.key
     for damage in ("null\n", "{}\n", "[]\n", '{"schema": 99}\n', "\udcff\n"):
         FILE.write_text(text + damage + text, "utf-8", errors="surrogateescape")

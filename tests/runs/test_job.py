@@ -13,10 +13,10 @@ from house import ROOT, HereRuntime, Quiet, add_method, children, execute, works
 
 from mdbench.errors import UsageError
 from mdbench.records import Record, Status, comparable
-from mdbench.runs.catalog import Inventory
+from mdbench.runs.catalog import Catalog
 from mdbench.runs.job import begin_job, run_job
-from mdbench.runs.plan import RunOptions, isolated_parts, make_plan, ready
-from mdbench.runs.worker_pool import Environments, Patience, Slot
+from mdbench.runs.plan import RunOptions, environment_key, make_plan, resolve_job
+from mdbench.runs.worker_pool import EnvironmentCache, RetryPolicy, WorkerSlot
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -89,7 +89,7 @@ class Adapter:
 """
 
 
-class Paused(Patience):
+class Paused(RetryPolicy):
     """Tells when somebody pauses."""
 
     pauses = threading.Event()
@@ -105,13 +105,13 @@ def test_a_job_that_is_killed_with_all_others_leaves_no_crash(place: Workspace, 
     add_method(place, "shot", SHOT.format(sent=sent))
     options = RunOptions(("shot",), "ode", ("rc-circuit",), result_dir=place.root / "logs")
     (job,) = make_plan(options, place).jobs
-    inventory, runtime = Inventory(place), HereRuntime()
-    one = ready(job, inventory, isolated_parts(job.algorithm, inventory, runtime))
+    catalog, runtime = Catalog(place), HereRuntime()
+    one = resolve_job(job, catalog, environment_key(job.algorithm, catalog, runtime))
     crash = sent == "SIGSEGV"  # its own doing: nobody waits
     patience = Paused()
     patience.pauses.clear()
-    with Slot(
-        inventory, runtime, Environments(runtime, patience), place.root / "logs", doubt_s=600.0
+    with WorkerSlot(
+        catalog, runtime, EnvironmentCache(runtime, patience), place.root / "logs", grace_s=600.0
     ) as slot:
 
         def end() -> None:

@@ -25,8 +25,8 @@ from mdbench.methods import find
 from mdbench.records import RecordStore, Status, comparable
 from mdbench.reports.bundle import opened, write_bundle
 from mdbench.runs.job import begin_job
-from mdbench.runs.plan import RunOptions, make_plan, make_ready
-from mdbench.runs.worker_pool import Environments, Slot
+from mdbench.runs.plan import RunOptions, make_plan, resolve_jobs
+from mdbench.runs.worker_pool import EnvironmentCache, WorkerSlot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -430,10 +430,10 @@ def test_a_job_that_is_killed_in_mid_search_begins_anew(here: Bench) -> None:
             ("nasty",), "ode", datasets=("rc-circuit",), llm_model="m", llm_url=stub.url
         )
         plan = make_plan(replace(options, llm_calls=20), here.place)
-        (one,) = make_ready(plan, here.runtime)
+        (one,) = resolve_jobs(plan, here.runtime)
         folder = here.place.root / "results"
-        environments = Environments(here.runtime)
-        with Slot(plan.inventory, here.runtime, environments, folder, model=plan.model) as slot:
+        environments = EnvironmentCache(here.runtime)
+        with WorkerSlot(plan.catalog, here.runtime, environments, folder, model=plan.model) as slot:
 
             def kill() -> None:
                 while stub.count < 5:
@@ -447,7 +447,7 @@ def test_a_job_that_is_killed_in_mid_search_begins_anew(here: Bench) -> None:
         assert killed.status is Status.INTERRUPTED
         assert 5 <= known(known(killed.llm).calls) < 20
         stub.count = 0
-        with Slot(plan.inventory, here.runtime, environments, folder, model=plan.model) as slot:
+        with WorkerSlot(plan.catalog, here.runtime, environments, folder, model=plan.model) as slot:
             record = begin_job(one, slot)()
         known(plan.model).close()
     assert record.status is Status.OK, record.reason

@@ -21,7 +21,7 @@ import mdbench
 from mdbench.cli import main, run
 from mdbench.errors import DataError, UsageError
 from mdbench.records import RecordStore
-from mdbench.runs.execute import notifying
+from mdbench.runs.execute import notify_at_end
 from mdbench.runs.options import read_command
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ def test_python_says_it_too() -> None:
 def test_a_command_that_does_not_end_is_ended_with_its_children(tmp_path: Path) -> None:
     lines: list[str] = []
     script = f"sleep 600 & echo $! > {tmp_path}/pid; wait"
-    with notifying(["sh", "-c", script], tmp_path, lines.append, seconds=1.0):
+    with notify_at_end(["sh", "-c", script], tmp_path, lines.append, seconds=1.0):
         pass
     (line,) = lines
     assert line.endswith("it was ended after 1 s")
@@ -187,18 +187,18 @@ def test_whatever_happens_the_run_s_own_error_comes_through(tmp_path: Path) -> N
     lines: list[str] = []
     with (
         pytest.raises(DataError, match="ours"),
-        notifying(["sh", "-c", "kill -9 $$"], tmp_path, lines.append),
+        notify_at_end(["sh", "-c", "kill -9 $$"], tmp_path, lines.append),
     ):
         raise DataError("ours")
     assert lines == ["--notify sh -c 'kill -9 $$': it was ended by signal 9"]
     # One that does not read what it is told is no failure, however much that is.
     lines.clear()
-    with pytest.raises(DataError), notifying(["true"], tmp_path, lines.append):
+    with pytest.raises(DataError), notify_at_end(["true"], tmp_path, lines.append):
         raise DataError("long " * 100_000)
     assert len(lines) <= 1
     (tmp_path / "text").write_text("no program", encoding="utf-8")
     (tmp_path / "text").chmod(0o755)
-    with notifying([str(tmp_path / "text")], tmp_path, lines.append):
+    with notify_at_end([str(tmp_path / "text")], tmp_path, lines.append):
         pass
     assert "it cannot be run" in lines[-1]
 
@@ -245,7 +245,7 @@ def test_json_of_an_error_is_nothing(capfd: Output) -> None:
 def test_without_colour_the_bar_stays() -> None:
     text = io.StringIO()
     console = Console(file=text, force_terminal=True, no_color=True, width=80, _environ={})
-    plan: Any = SimpleNamespace(jobs=(), inventory=None)
+    plan: Any = SimpleNamespace(jobs=(), catalog=None)
     with run.Display(console, plan) as display:
         display.prepared(2, 0)
         display._progress.advance(display._task or TaskID(0))

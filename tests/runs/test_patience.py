@@ -12,7 +12,7 @@ from mdbench.errors import MethodError, UnavailableError, UsageError
 from mdbench.records import RERUN_ALWAYS, Status
 from mdbench.runs.options import read_count, read_rerun
 from mdbench.runs.plan import RunOptions, make_plan
-from mdbench.runs.worker_pool import LONGEST_WAIT_S, Environments, Patience
+from mdbench.runs.worker_pool import LONGEST_WAIT_S, EnvironmentCache, RetryPolicy
 from mdbench.runtimes.base import WorkerGoneError
 
 if TYPE_CHECKING:
@@ -133,14 +133,14 @@ def test_a_method_s_own_failure_is_not_tried_again(tmp_path: Path) -> None:
 
 def test_waits_grow_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mdbench.runs.worker_pool.FIRST_WAIT_S", 1.0)
-    waits = list(Patience(6).waits())
+    waits = list(RetryPolicy(6).waits())
     assert waits == [1.0, 5.0, 25.0, LONGEST_WAIT_S, LONGEST_WAIT_S, LONGEST_WAIT_S]
-    assert list(Patience(0).waits()) == []
+    assert list(RetryPolicy(0).waits()) == []
 
 
 def test_an_end_ends_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mdbench.runs.worker_pool.FIRST_WAIT_S", 1e6)
-    patience = Patience(3)
+    patience = RetryPolicy(3)
     tries = patience.tries()
     assert next(tries) == 0
     patience.end()
@@ -152,10 +152,10 @@ def test_a_run_without_patience_tries_once(tmp_path: Path) -> None:
     place = workspace(tmp_path)
     add_method(place, "zero")
     plan = make_plan(RunOptions(("zero",), "ode", ("rc-circuit",)), place)
-    environments = Environments(runtime)
+    environments = EnvironmentCache(runtime)
     for _ in range(2):
         with pytest.raises(UnavailableError):
-            environments.get(plan.inventory.method("zero"))
+            environments.get(plan.catalog.method("zero"))
     assert runtime.calls == 1
 
 

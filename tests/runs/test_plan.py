@@ -13,9 +13,9 @@ from house import HereRuntime, add_method, workspace
 from mdbench.errors import DataError, MethodError, UsageError
 from mdbench.protocols import Protocol
 from mdbench.records import Status
-from mdbench.runs.plan import Plan, RunOptions, make_plan, make_ready
-from mdbench.runs.spec import ModelTerms
-from mdbench.runs.study import ModelRoute
+from mdbench.runs.plan import Plan, RunOptions, make_plan, resolve_jobs
+from mdbench.runs.spec import LlmOptions
+from mdbench.runs.study import LlmEndpointOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -121,7 +121,7 @@ def test_every_option_changes_the_plan(
 
 def test_no_option_is_left_out_of_the_test() -> None:
     others = {"data_type", "options", "special", "runtime", "require"}
-    others |= {each.name for kind in (ModelTerms, ModelRoute) for each in fields(kind)}
+    others |= {each.name for kind in (LlmOptions, LlmEndpointOptions) for each in fields(kind)}
     others |= {"backend", "scheduler", "slurm", "notify"}  # say where the plan is run, who is told
     assert set(TOGGLES) | others == set(RunOptions.__dataclass_fields__)
 
@@ -190,12 +190,12 @@ def test_rows_are_limited_by_the_method_unless_the_user_says_otherwise(
     few = {"special": ("--max-rows", "70")}
     assert [job.options for job in pde_plan().jobs] == [{}, {"max_rows": 500}]
     assert [job.options for job in pde_plan(**few).jobs] == [{"max_rows": 70}] * 2
-    ready = make_ready(pde_plan(**few), HereRuntime())
+    ready = resolve_jobs(pde_plan(**few), HereRuntime())
     assert [one.parts["max_rows"] for one in ready] == ["70", "70"]
-    assert "max_rows" not in make_ready(pde_plan(), HereRuntime())[0].parts
+    assert "max_rows" not in resolve_jobs(pde_plan(), HereRuntime())[0].parts
     plan = pde_plan(**few, seeds=(5,))
     job = plan.jobs[0]
-    task = plan.inventory.task(job, plan.inventory.load(job))
+    task = plan.catalog.task(job, plan.catalog.load(job))
     assert len(task.refit.targets) == 70
     # Where nothing can be left out, a method's own limit means nothing.
     assert not any(job.options for job in pde_plan(data_type="ode", datasets=()).jobs)
@@ -204,8 +204,8 @@ def test_rows_are_limited_by_the_method_unless_the_user_says_otherwise(
 
 
 def test_the_variant_is_the_data_s_and_stands_in_the_key(pde_plan: Callable[..., Plan]) -> None:
-    right = make_ready(pde_plan(), HereRuntime())
-    released = make_ready(pde_plan(special=("--variant=released",)), HereRuntime())
+    right = resolve_jobs(pde_plan(), HereRuntime())
+    released = resolve_jobs(pde_plan(special=("--variant=released",)), HereRuntime())
     assert "variant" not in right[0].parts
     assert released[0].parts["variant"] == "released"
     assert released[0].parts["dataset"] != right[0].parts["dataset"]
@@ -218,7 +218,7 @@ def test_the_variant_is_the_data_s_and_stands_in_the_key(pde_plan: Callable[...,
 def test_an_option_that_does_not_go_with_a_view_is_refused(
     pde_plan: Callable[..., Plan], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kind = type(pde_plan().inventory.data_type("pde"))
+    kind = type(pde_plan().catalog.data_type("pde"))
     options = tuple(replace(option, views=("field",)) for option in kind.options)
     monkeypatch.setattr(kind, "options", options)
     assert not any(job.options for job in pde_plan().jobs)

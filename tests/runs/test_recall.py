@@ -11,7 +11,7 @@ from house import ROOT
 from mdbench import datatypes
 from mdbench.protocols import Protocol
 from mdbench.runs import catalog
-from mdbench.runs.catalog import Recall
+from mdbench.runs.catalog import SizedCache
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,14 +42,14 @@ def test_what_is_small_is_loaded_once(arrays: Any, calls: int) -> None:
         loaded.append(Data("outer", arrays))
         return loaded[-1]
 
-    remembers = Recall[Any]()
+    remembers = SizedCache[Any]()
     assert remembers.get("a", load).name == remembers.get("a", load).name == "outer"
     assert len(loaded) == calls
 
 
 def test_there_is_room_for_so_much(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalog, "_ALL_TOGETHER", 2500)
-    remembers = Recall[Any]()
+    remembers = SizedCache[Any]()
     loaded: list[str] = []
 
     def load(name: str) -> Any:
@@ -64,7 +64,7 @@ def test_there_is_room_for_so_much(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", ["rc-circuit", "lorenz-equations-chaotic"])
 def test_a_trajectory_is_remembered(tmp_path: Path, name: str) -> None:
     source = datatypes.find("ode", ROOT / "datasets" / "ode", tmp_path).source()
-    remembers = Recall[Any]()
+    remembers = SizedCache[Any]()
 
     def load() -> Dataset:
         loaded: Dataset = source.load(name, snr_db=None, seed=0, protocol=Protocol.STRICT)

@@ -14,9 +14,9 @@ from mdbench.records import Record, upgrade
 from mdbench.runs.reproduce import (
     TOLERANCE,
     TOLERANCE_OF_DATA,
-    Sameness,
+    Agreement,
+    compare_records,
     largest_difference,
-    repeated,
 )
 from mdbench.runtimes import select
 
@@ -71,40 +71,40 @@ def times(factor: float) -> str:
 @pytest.mark.parametrize(
     ("other", "chaotic", "expected"),
     [
-        ({}, False, Sameness.SAME),
-        ({"kernel": "SkylakeX"}, False, Sameness.SAME),
-        ({"kernel": "SkylakeX"}, True, Sameness.SAME),
+        ({}, False, Agreement.SAME),
+        ({"kernel": "SkylakeX"}, False, Agreement.SAME),
+        ({"kernel": "SkylakeX"}, True, Agreement.SAME),
         # Equal kernels: to the bit.
-        ({"first": times(1 + 1e-15)}, False, Sameness.OTHER),
-        ({"first": times(1 + 1e-15)}, True, Sameness.OTHER),
-        ({"metrics": {"nmse": 1.6e-13}}, False, Sameness.OTHER),
+        ({"first": times(1 + 1e-15)}, False, Agreement.OTHER),
+        ({"first": times(1 + 1e-15)}, True, Agreement.OTHER),
+        ({"metrics": {"nmse": 1.6e-13}}, False, Agreement.OTHER),
         # Other kernels, or as many threads of the same: to a tolerance, for the same data.
-        ({"first": times(1 + 1e-12), "kernel": "SkylakeX"}, False, Sameness.NEARLY),
-        ({"first": times(1 + 1e-12), "threads": 2}, False, Sameness.NEARLY),
-        ({"first": times(1 + 1e-12), "kernel": "SkylakeX"}, True, Sameness.NEARLY),
-        ({"metrics": {"nmse": 1.6e-13}, "kernel": "SkylakeX"}, False, Sameness.NEARLY),
-        ({"first": times(1 + 9 * TOLERANCE), "kernel": "Zen"}, False, Sameness.OTHER),
-        ({"first": times(1 + 9 * TOLERANCE), "kernel": "Zen"}, True, Sameness.CHAOTIC),
-        ({"first": "1.84*u0", "kernel": "Zen"}, False, Sameness.OTHER),
-        ({"first": "1.84*u0", "kernel": "Zen"}, True, Sameness.CHAOTIC),
-        ({"status": "partial", "kernel": "Zen"}, False, Sameness.OTHER),
-        ({"equations": None, "kernel": "Zen"}, False, Sameness.OTHER),
+        ({"first": times(1 + 1e-12), "kernel": "SkylakeX"}, False, Agreement.NEARLY),
+        ({"first": times(1 + 1e-12), "threads": 2}, False, Agreement.NEARLY),
+        ({"first": times(1 + 1e-12), "kernel": "SkylakeX"}, True, Agreement.NEARLY),
+        ({"metrics": {"nmse": 1.6e-13}, "kernel": "SkylakeX"}, False, Agreement.NEARLY),
+        ({"first": times(1 + 9 * TOLERANCE), "kernel": "Zen"}, False, Agreement.OTHER),
+        ({"first": times(1 + 9 * TOLERANCE), "kernel": "Zen"}, True, Agreement.CHAOTIC),
+        ({"first": "1.84*u0", "kernel": "Zen"}, False, Agreement.OTHER),
+        ({"first": "1.84*u0", "kernel": "Zen"}, True, Agreement.CHAOTIC),
+        ({"status": "partial", "kernel": "Zen"}, False, Agreement.OTHER),
+        ({"equations": None, "kernel": "Zen"}, False, Agreement.OTHER),
         # Data that another kernel made: to a wider one.
         (
             {"first": times(1 + 9 * TOLERANCE), "kernel": "Zen", "dataset": "cd"},
             False,
-            Sameness.NEARLY,
+            Agreement.NEARLY,
         ),
         (
             {"first": times(1 + 9 * TOLERANCE_OF_DATA), "kernel": "Zen", "dataset": "cd"},
             False,
-            Sameness.OTHER,
+            Agreement.OTHER,
         ),
-        ({"first": times(1 + 1e-12), "dataset": "cd"}, False, Sameness.OTHER),
+        ({"first": times(1 + 1e-12), "dataset": "cd"}, False, Agreement.OTHER),
     ],
 )
-def test_rules(other: dict[str, Any], chaotic: bool, expected: Sameness) -> None:
-    found = repeated(made(), made(**other), chaotic=chaotic)
+def test_rules(other: dict[str, Any], chaotic: bool, expected: Agreement) -> None:
+    found = compare_records(made(), made(**other), chaotic=chaotic)
     assert found.sameness is expected
     assert found.data == ("dataset" not in other)
     named = other.get("kernel"), other.get("threads")
@@ -114,12 +114,14 @@ def test_rules(other: dict[str, Any], chaotic: bool, expected: Sameness) -> None
 def test_where_a_kernel_is_unknown_the_processor_decides() -> None:
     nearly = times(1 + 1e-12)
     older = made(kernel=None)
-    assert repeated(older, made(nearly, kernel=None), chaotic=False).sameness is Sameness.OTHER
-    found = repeated(older, made(nearly, kernel=None, cpu="Xeon"), chaotic=False)
-    assert found.sameness is Sameness.NEARLY
+    assert (
+        compare_records(older, made(nearly, kernel=None), chaotic=False).sameness is Agreement.OTHER
+    )
+    found = compare_records(older, made(nearly, kernel=None, cpu="Xeon"), chaotic=False)
+    assert found.sameness is Agreement.NEARLY
     assert found.kernels == ("an unknown kernel on AMD EPYC", "an unknown kernel on Xeon")
-    found = repeated(older, made(nearly, threads=4), chaotic=False)
-    assert found.sameness is Sameness.NEARLY
+    found = compare_records(older, made(nearly, threads=4), chaotic=False)
+    assert found.sameness is Agreement.NEARLY
     assert found.kernels == ("an unknown kernel on AMD EPYC", "Haswell, 4 threads")
 
 

@@ -14,7 +14,7 @@ from house import HereRuntime, add_method, workspace
 from mdbench.cli import main
 from mdbench.errors import RecordsError
 from mdbench.records import Record, RecordStore, Status, key_of
-from mdbench.runs.catalog import Inventory
+from mdbench.runs.catalog import Catalog
 from mdbench.runs.rescore import _PIECE, rescored
 from mdbench.runtimes import select
 
@@ -59,7 +59,7 @@ def old(**changes: Any) -> Record:
 def test_an_answer_is_scored_again(place: Workspace) -> None:
     right = the_record()
     wrong = old(metrics={"nmse": 9.0, "agreement": 1e-7}, judged_by=("nmse",), floor=None, notes={})
-    done = rescored(wrong, Inventory(place))
+    done = rescored(wrong, Catalog(place))
     assert done.left == ""
     assert done.after.metrics == {**right.metrics, "agreement": 1e-7}
     names = ("key", "key_parts", "judged_by", "floor", "notes", "provenance", "measured")
@@ -67,11 +67,11 @@ def test_an_answer_is_scored_again(place: Workspace) -> None:
         assert getattr(done.after, name) == getattr(right, name), name
     assert done.changes["nmse"] == (9.0, pytest.approx(1.0))
     assert "agreement" not in done.changes
-    assert not rescored(done.after, Inventory(place)).changes
+    assert not rescored(done.after, Catalog(place)).changes
 
 
 def test_an_answer_that_contradicted_itself_is_no_answer_any_more(place: Workspace) -> None:
-    done = rescored(old(metrics={"nmse": 1.4e-10, "agreement": 0.9}), Inventory(place))
+    done = rescored(old(metrics={"nmse": 1.4e-10, "agreement": 0.9}), Catalog(place))
     assert done.after.status is Status.INVALID_OUTPUT
     assert "contradict" in done.after.reason
     assert (done.after.equations, done.after.metrics) == (None, {})
@@ -81,7 +81,7 @@ def test_an_answer_that_contradicted_itself_is_no_answer_any_more(place: Workspa
 
 def test_a_failure_stays_one_and_is_judged_by_what_an_answer_would_be(place: Workspace) -> None:
     failed = old(status="timeout", reason="late", equations=None, metrics={}, judged_by=("nmse",))
-    done = rescored(failed, Inventory(place))
+    done = rescored(failed, Catalog(place))
     assert (done.after.status, done.after.reason) == (Status.TIMEOUT, "late")
     assert done.after.judged_by == the_record().judged_by
     assert done.after.key == the_record().key
@@ -101,7 +101,7 @@ def test_a_failure_stays_one_and_is_judged_by_what_an_answer_would_be(place: Wor
 )
 def test_what_does_not_suffice_is_left(place: Workspace, changes: Any, reason: str) -> None:
     record = old(**changes)
-    done = rescored(record, Inventory(place))
+    done = rescored(record, Catalog(place))
     assert reason in done.left
     assert done.after is record
     assert not done.changes

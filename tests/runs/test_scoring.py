@@ -10,7 +10,7 @@ from mdbench.datatypes import find
 from mdbench.datatypes.base import Answer
 from mdbench.protocols import Protocol
 from mdbench.records import Status
-from mdbench.runs.scoring import Outcome, judged
+from mdbench.runs.scoring import JobResult, score_result
 
 if TYPE_CHECKING:
     from mdbench.datatypes.base import DataType, Task
@@ -28,7 +28,7 @@ def posed(tmp_path_factory: pytest.TempPathFactory) -> tuple[DataType[Any, Any],
 def test_an_answer_is_scored(posed: tuple[DataType[Any, Any], Task[Any]]) -> None:
     kind, task = posed
     truth = Answer(task.dataset.truth, task.test.targets)
-    done = judged(kind, task, Outcome(Status.OK, raw=truth))
+    done = score_result(kind, task, JobResult(Status.OK, answer=truth))
     assert (done.outcome.status, done.equations) == (Status.OK, task.dataset.truth)
     assert done.scores.metrics["identified"] == 1.0
 
@@ -38,7 +38,7 @@ def test_what_the_data_type_refuses_is_invalid(
 ) -> None:
     kind, task = posed
     cheat = Answer(("0",), task.test.targets)
-    done = judged(kind, task, Outcome(Status.OK, raw=cheat))
+    done = score_result(kind, task, JobResult(Status.OK, answer=cheat))
     assert done.outcome.status is Status.INVALID_OUTPUT
     assert "contradict" in done.outcome.reason
     assert (done.equations, done.scores.metrics) == (None, {})
@@ -64,7 +64,7 @@ def test_what_cannot_be_read_has_no_metric_in_any_record(
     for place in range(len(task.targets)):
         texts = ["1"] * len(task.targets)
         texts[place] = text.replace("u0", variable)
-        done = judged(kind, task, Outcome(Status.OK, raw=Answer(tuple(texts))))
+        done = score_result(kind, task, JobResult(Status.OK, answer=Answer(tuple(texts))))
         assert done.outcome.status is Status.INVALID_OUTPUT
         assert (done.equations, done.scores.metrics) == (None, {})
 
@@ -73,8 +73,10 @@ def test_the_best_guess_at_a_late_answer_may_be_none(
     posed: tuple[DataType[Any, Any], Task[Any]],
 ) -> None:
     kind, task = posed
-    late = Outcome(Status.PARTIAL, raw=Answer(("log(-1 - u0**2)",)), late="ran longer than 1 s")
-    done = judged(kind, task, late)
+    late = JobResult(
+        Status.PARTIAL, answer=Answer(("log(-1 - u0**2)",)), timeout_reason="ran longer than 1 s"
+    )
+    done = score_result(kind, task, late)
     assert done.outcome.status is Status.TIMEOUT
     assert done.outcome.reason.startswith("ran longer than 1 s; of its best candidate: ")
     assert "not finite" in done.outcome.reason
@@ -84,8 +86,8 @@ def test_without_an_answer_there_is_nothing_to_judge(
     posed: tuple[DataType[Any, Any], Task[Any]],
 ) -> None:
     kind, task = posed
-    crash = Outcome(Status.CRASHED, "killed by signal 9")
-    assert judged(kind, task, crash).outcome is crash
+    crash = JobResult(Status.CRASHED, "killed by signal 9")
+    assert score_result(kind, task, crash).outcome is crash
 
 
 def test_a_scorer_that_fails_leaves_all_undecided(
@@ -98,13 +100,13 @@ def test_a_scorer_that_fails_leaves_all_undecided(
         raise np.linalg.LinAlgError("SVD did not converge")
 
     monkeypatch.setattr(kind, "own_scores", fails)
-    done = judged(kind, task, Outcome(Status.OK, raw=raw))
+    done = score_result(kind, task, JobResult(Status.OK, answer=raw))
     assert (done.outcome.status, done.equations) == (Status.OK, task.dataset.truth)
     assert set(done.scores.metrics) == set(kind.metric_names(task))
     assert set(done.scores.metrics.values()) == {None}
     [told] = done.scores.notes["scorer"]
     assert "SVD did not converge" in told
     monkeypatch.setattr(kind, "values", fails)
-    refused = judged(kind, task, Outcome(Status.OK, raw=raw))
+    refused = score_result(kind, task, JobResult(Status.OK, answer=raw))
     assert refused.outcome.status is Status.INVALID_OUTPUT
     assert "SVD did not converge" in refused.outcome.reason

@@ -19,7 +19,7 @@ from mdbench.errors import UsageError
 from mdbench.protocols import Protocol
 from mdbench.records import Record, RecordStore
 from mdbench.runs.options import Typed, read, typed_fields
-from mdbench.runs.spec import JobSpec, Kept, Terms, declared
+from mdbench.runs.spec import CommonOptions, JobSpec, Kept, declared
 from mdbench.runs.study import RunOptions
 from mdbench.runtimes import select
 
@@ -181,7 +181,7 @@ class Shaded(JobSpec):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShadedTerms(Terms):
+class ShadedTerms(CommonOptions):
     shade: str = field(default="none", metadata=SHADE)
 
 

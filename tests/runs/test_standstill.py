@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from house import wait_until
 
-from mdbench.runs.session import Standstill
+from mdbench.runs.session import PausedJob
 
 
 class Held:
@@ -30,7 +30,7 @@ class Held:
 
 def during(worker: Held, asked: int) -> float:
     """Give for how long a job stood, once it was asked to so often."""
-    with Standstill(worker) as standstill:  # type: ignore[arg-type]
+    with PausedJob(worker) as standstill:  # type: ignore[arg-type]
         assert wait_until(lambda: worker.asked >= asked)
     return standstill.seconds
 
@@ -48,7 +48,7 @@ class Clock:
 def test_the_clock_stands_with_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
     worker, clock = Held(), Clock()
     monkeypatch.setattr("mdbench.runs.session.time", clock)
-    with Standstill(worker) as standstill:  # type: ignore[arg-type]
+    with PausedJob(worker) as standstill:  # type: ignore[arg-type]
         assert wait_until(lambda: worker.asked > 3)
     assert worker.gone_on == 1
     # Its clock is looked at before and after each time that the job is held.

@@ -12,7 +12,7 @@ from mdbench.datatypes.real.data_type import Real
 from mdbench.datatypes.real.dimensions import dimension_of, si_exponents
 from mdbench.protocols import Protocol
 from mdbench.records import Status
-from mdbench.runs.catalog import Facts
+from mdbench.runs.catalog import DatasetInfo
 from mdbench.runs.plan import RunOptions, make_plan
 
 if TYPE_CHECKING:
@@ -85,10 +85,10 @@ def test_other_units_of_equal_rows_are_other_facts(tmp_path: Path) -> None:
     seconds, hours = load(tmp_path, "meter", "second"), load(tmp_path, "meter", "hour")
     kilograms, none = load(tmp_path, "meter", "kilogram"), load(tmp_path, "1", "1")
     assert len({each.fingerprint for each in (seconds, hours, kilograms, none)}) == 1
-    assert Facts.of(seconds) == Facts.of(hours)  # the same dimensions
-    assert Facts.of(none).units == ""
-    assert len({Facts.of(each).units for each in (seconds, kilograms, none)}) == 3
-    assert Facts.of(dataclasses.replace(seconds, units=None)) == Facts.of(none)
+    assert DatasetInfo.of(seconds) == DatasetInfo.of(hours)  # the same dimensions
+    assert DatasetInfo.of(none).units == ""
+    assert len({DatasetInfo.of(each).units for each in (seconds, kilograms, none)}) == 3
+    assert DatasetInfo.of(dataclasses.replace(seconds, units=None)) == DatasetInfo.of(none)
 
 
 TELLS = """

@@ -27,7 +27,7 @@ from mdbench.data.smoothing import smooth
 from mdbench.methods import find
 from mdbench.records import RecordStore, Status
 from mdbench.runs import session
-from mdbench.runs.scoring import Proposals
+from mdbench.runs.scoring import CandidatePool
 from mdbench.runtimes import processes
 from mdbench.runtimes.base import Limits, Prepared
 from mdbench.runtimes.cgroups import can_make
@@ -406,11 +406,11 @@ class Clock:
 def test_while_the_clock_stands_the_job_stands(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    honest = Proposals.weigh
+    honest = CandidatePool.evaluate
     clock = Clock()
     stood = threading.Event()
 
-    class Watched(session.Standstill):
+    class Watched(session.PausedJob):
         """Lets a quarter of an hour go by while the job stands."""
 
         def __init__(self, worker: Worker) -> None:
@@ -426,13 +426,13 @@ def test_while_the_clock_stands_the_job_stands(
 
             monkeypatch.setattr(self._over, "wait", longer)
 
-    def weigh(found: Proposals, seconds: float, stopped: Callable[[], bool]) -> None:
+    def weigh(found: CandidatePool, seconds: float, stopped: Callable[[], bool]) -> None:
         assert stood.wait(100)
         time.sleep(1.0)
         honest(found, seconds, stopped)
 
-    monkeypatch.setattr(Proposals, "weigh", weigh)
-    monkeypatch.setattr(session, "Standstill", Watched)
+    monkeypatch.setattr(CandidatePool, "evaluate", weigh)
+    monkeypatch.setattr(session, "PausedJob", Watched)
     monkeypatch.setattr(session, "time", clock)
     bench.add(COMPUTES_ON)
     bench.make_front()
@@ -641,7 +641,7 @@ def test_kill_9_of_the_bench_ends_a_job_that_is_held(bench: Bench) -> None:
         "from pathlib import Path\n"
         "from flavours import open_flavour\n"
         "from house import Quiet\n"
-        "from mdbench.runs.scoring import Proposals\n"
+        "from mdbench.runs.scoring import CandidatePool\n"
         "from house import execute\n"
         "from mdbench.runs.plan import RunOptions, make_plan\n"
         "from mdbench.workspace import Workspace\n"

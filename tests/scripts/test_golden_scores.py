@@ -11,7 +11,7 @@ from house import ROOT
 
 from mdbench.datatypes import classes
 from mdbench.datatypes.equations import base as equations
-from mdbench.runs.catalog import Inventory
+from mdbench.runs.catalog import Catalog
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ PARTS = 8
 
 
 def kind_of(data_type: str) -> Any:
-    return Inventory(Workspace.find()).data_type(data_type)
+    return Catalog(Workspace.find()).data_type(data_type)
 
 
 def golden(data_type: str) -> Any:

@@ -16,10 +16,10 @@ from pathlib import Path
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from mdbench.backends.local import Threads
+from mdbench.backends.local import LocalBackend
 from mdbench.methods import SHARED
 from mdbench.runs import execute as _execute
-from mdbench.runs.session import Attempt
+from mdbench.runs.session import JobSession
 from mdbench.runtimes import select
 from mdbench.runtimes.base import Prepared
 from mdbench.runtimes.venv import VenvRuntime
@@ -86,7 +86,7 @@ def execute(
     plan: Plan, runtime: Runtime, observer: Observer, backend: Backend | None = None
 ) -> Summary:
     """Run a plan by a backend; in threads of this process unless it is said otherwise."""
-    return _execute.execute(plan, runtime, observer, backend or Threads())
+    return _execute.execute(plan, runtime, observer, backend or LocalBackend())
 
 
 class Quiet:
@@ -205,22 +205,22 @@ def calls() -> Iterator[list[int]]:
         sys.setprofile(before)
 
 
-def out_of_time(monkeypatch: pytest.MonkeyPatch, so_far: Callable[[Attempt], bool]) -> None:
+def out_of_time(monkeypatch: pytest.MonkeyPatch, so_far: Callable[[JobSession], bool]) -> None:
     """Let a job's time run out once it has come so far, however slow the machine is.
 
     The limit that the job is given is then a guard only.
     """
-    honest = Attempt._receive
+    honest = JobSession._receive
 
-    def watched(self: Attempt, timeout: float) -> Message:
+    def watched(self: JobSession, timeout: float) -> Message:
         if self._deadline > time.monotonic() and so_far(self):
             self._deadline = time.monotonic()
         return honest(self, min(timeout, 0.05))
 
-    monkeypatch.setattr(Attempt, "_receive", watched)
+    monkeypatch.setattr(JobSession, "_receive", watched)
 
 
-def has_written(attempt: Attempt, name: str) -> bool:
+def has_written(attempt: JobSession, name: str) -> bool:
     """Tell whether a file is in a job's folder."""
     return name in os.listdir(attempt._folder.descriptor)  # noqa: PTH208 - it is open
 

@@ -22,7 +22,7 @@ from mdbench.expressions import parse
 from mdbench.language_models.views import prompt_view
 from mdbench.protocols import Protocol
 from mdbench.records import RecordStore
-from mdbench.runs.catalog import Inventory
+from mdbench.runs.catalog import Catalog
 from mdbench.runs.rescore import rescored
 from mdbench.runtimes import select
 
@@ -309,7 +309,7 @@ def test_the_record_speaks_of_what_was_measured(
     told_of_it = json.dumps(record.notes)
     assert "u0" not in told_of_it
     assert "prey_t: prey" in told_of_it
-    again = rescored(record, Inventory(place))
+    again = rescored(record, Catalog(place))
     assert (again.left, again.changes) == ("", {})
     assert again.after.equations == record.equations
     assert main(["report", "results", "--out", "page.html"]) == 0
