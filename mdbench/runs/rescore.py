@@ -105,12 +105,12 @@ def all_rescored(
 
 
 def _piece_rescored(records: tuple[Record, ...], workspace: Workspace) -> list[Rescored]:
-    catalog = _inventory(workspace)
+    catalog = _catalog(workspace)
     return [rescored(record, catalog) for record in records]
 
 
 @cache
-def _inventory(workspace: Workspace) -> Catalog:
+def _catalog(workspace: Workspace) -> Catalog:
     """Give what a process keeps from one piece of the records to the next."""
     return Catalog(workspace)
 
