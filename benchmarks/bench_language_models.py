@@ -26,11 +26,10 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parent / "tests")]
 from house import HereRuntime, Quiet, add_method, workspace  # noqa: E402
 
 from mdbench.backends.local import LocalBackend  # noqa: E402
-from mdbench.language_models.budget import Allowance, Talk  # noqa: E402
+from mdbench.language_models.budget import LlmLimits, LlmSettings  # noqa: E402
 from mdbench.language_models.conversation import Conversation  # noqa: E402
-from mdbench.language_models.endpoint import Endpoint  # noqa: E402
+from mdbench.language_models.endpoint import Endpoint, LiveResponder  # noqa: E402
 from mdbench.language_models.exchanges import ExchangeLog  # noqa: E402
-from mdbench.language_models.live import Live  # noqa: E402
 from mdbench.language_models.proxy import NAME, Proxy  # noqa: E402
 from mdbench.language_models.stub import Stub  # noqa: E402
 from mdbench.runs.execute import execute  # noqa: E402
@@ -95,8 +94,8 @@ def overhead(folder: Path, calls: int) -> None:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         with closing(Endpoint(url)) as endpoint:
             log = ExchangeLog(folder / "log.llm.ndjson")
-            talk = Talk("m", {}, Allowance(calls=10**9))
-            with closing(Conversation(Live(endpoint), talk, log)) as conversation:
+            talk = LlmSettings("m", {}, LlmLimits(calls=10**9))
+            with closing(Conversation(LiveResponder(endpoint), talk, log)) as conversation:
                 proxy = Proxy(descriptor, conversation.answer)
                 llm = LanguageModel(str(folder / NAME))
                 past, through, extra_cpu = [], [], []

@@ -21,7 +21,7 @@ from mdbench.drawing.numbers import cleanest_first, counted, noise_name
 from mdbench.errors import UsageError, did_you_mean
 from mdbench.expressions import parse
 from mdbench.expressions.languages import LANGUAGES
-from mdbench.reports.answers import code, ordered, states_of, told
+from mdbench.reports.code_export import code, ordered, states_of, summary_line
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from mdbench.metrics.spec import MetricSpec
     from mdbench.records import Record
-    from mdbench.reports.answers import AnswerNames
+    from mdbench.reports.code_export import AnswerNames
 
     Array = NDArray[np.float64]
 
@@ -69,7 +69,7 @@ def show_answers(
         noise = "" if snr_db is None else f", {noise_name(snr_db)}"
         for one in answers if every else answers[:1]:
             comment = {"c": "// ", "latex": "% ", "plain": ""}.get(language, "# ")
-            heading = f"{comment}{system}{noise}: {told(one, specs)}"
+            heading = f"{comment}{system}{noise}: {summary_line(one, specs)}"
             console.print(f"[bold]{escape(heading)}[/]", soft_wrap=True)
             # Not through the console, which would wrap: what is printed is to be pasted.
             print(code(one, language, digits), end="\n\n")

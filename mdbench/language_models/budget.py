@@ -6,7 +6,7 @@ import threading
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["PROMPTS", "Account", "Allowance", "Spent", "Talk"]
+__all__ = ["PROMPTS", "BudgetAccount", "LlmLimits", "LlmSettings", "TokenUse"]
 
 PROMPTS = ("anon", "named", "prior", "wrong-prior")
 """What a prompt may tell of a problem: see `mdbench.language_models.views`."""
@@ -15,7 +15,7 @@ _MILLION = 1e6
 
 
 @dataclass(frozen=True)
-class Allowance:
+class LlmLimits:
     """What a job may use; None where there is no limit.
 
     Attributes
@@ -40,13 +40,13 @@ class Allowance:
     price: tuple[float, float] | None = None
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """Give what tokens cost; 0 where nobody has said a price."""
+        """Return what tokens cost; 0 where nobody has said a price."""
         prompt, completion = self.price or (0.0, 0.0)
         return (prompt_tokens * prompt + completion_tokens * completion) / _MILLION
 
 
 @dataclass(frozen=True)
-class Talk:
+class LlmSettings:
     """What is the same for all questions of a job.
 
     Attributes
@@ -61,11 +61,11 @@ class Talk:
 
     model: str
     settings: dict[str, Any] = field(default_factory=dict)
-    allowance: Allowance = field(default_factory=Allowance)
+    allowance: LlmLimits = field(default_factory=LlmLimits)
 
 
 @dataclass(frozen=True)
-class Spent:
+class TokenUse:
     """What was used, or is set aside for a call that has no answer yet."""
 
     calls: int = 0
@@ -73,21 +73,21 @@ class Spent:
     completion_tokens: int = 0
     seconds: float = 0.0
 
-    def __add__(self, other: Spent) -> Spent:
-        return Spent(
+    def __add__(self, other: TokenUse) -> TokenUse:
+        return TokenUse(
             self.calls + other.calls,
             self.prompt_tokens + other.prompt_tokens,
             self.completion_tokens + other.completion_tokens,
             self.seconds + other.seconds,
         )
 
-    def __sub__(self, other: Spent) -> Spent:
-        return self + Spent(
+    def __sub__(self, other: TokenUse) -> TokenUse:
+        return self + TokenUse(
             -other.calls, -other.prompt_tokens, -other.completion_tokens, -other.seconds
         )
 
 
-class Account:
+class BudgetAccount:
     """Keeps a job within its allowance, whatever it asks for at a time.
 
     The most that a call can take is set aside before it is made, and what it has taken is put
@@ -99,33 +99,33 @@ class Account:
         What was used by the calls that are over.
     """
 
-    def __init__(self, allowance: Allowance) -> None:
+    def __init__(self, allowance: LlmLimits) -> None:
         self._allowance = allowance
-        self._pending = Spent()
+        self._pending = TokenUse()
         self._changed = threading.Condition()
         self._closed = False
-        self.spent = Spent()
+        self.spent = TokenUse()
 
-    def reserve(self, prompt_tokens: int, completion_tokens: int) -> Spent | None:
+    def reserve(self, prompt_tokens: int, completion_tokens: int) -> TokenUse | None:
         """Set aside what one completion may take; None if that is not left.
 
         Where it would be left if calls that are under way took less than was set aside for them,
         their end is waited for.
         """
-        wanted = Spent(1, prompt_tokens, completion_tokens)
+        wanted = TokenUse(1, prompt_tokens, completion_tokens)
         with self._changed:
             while not self._closed:
                 if self._fits(self.spent + self._pending + wanted):
                     self._pending += wanted
                     return wanted
                 # Calls are never given back: nothing to wait for where these have run out.
-                fewest = Spent(self._pending.calls)
+                fewest = TokenUse(self._pending.calls)
                 if not self._pending.calls or not self._fits(self.spent + fewest + wanted):
                     return None
                 self._changed.wait()
             return None
 
-    def settle(self, reserved: Spent, used: Spent) -> None:
+    def settle(self, reserved: TokenUse, used: TokenUse) -> None:
         """Put down what a call has used, in place of what was set aside for it."""
         with self._changed:
             self._pending -= reserved
@@ -133,7 +133,7 @@ class Account:
             self._changed.notify_all()
 
     def seconds_left(self) -> float | None:
-        """Give the seconds that the endpoint may still take; None for no limit."""
+        """Return the seconds that the endpoint may still take; None for no limit."""
         most = self._allowance.seconds
         return None if most is None else max(0.0, most - self.spent.seconds)
 
@@ -143,7 +143,7 @@ class Account:
             self._closed = True
             self._changed.notify_all()
 
-    def _fits(self, would: Spent) -> bool:
+    def _fits(self, would: TokenUse) -> bool:
         most = self._allowance
         cost = most.cost(would.prompt_tokens, would.completion_tokens)
         return (

@@ -33,7 +33,7 @@ from mdbench.errors import EquationError
 from mdbench.expressions import parse
 from mdbench.expressions.fidelity.compare import Verdict, compare
 from mdbench.expressions.fidelity.skeleton import same_skeleton
-from mdbench.language_models.question import RefusedError
+from mdbench.language_models.conversation import RefusedError
 from mdbench.language_models.views import prompt_view
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class Probes(BaseModel):
     problems: list[Probed]
 
     def share(self, name: str) -> float | None:
-        """Give the share of all completions of a probe that were right; None if none was asked."""
+        """Return the share of right completions of a probe; None if none was asked."""
         asked = [each for each in self.problems if name in each.right]
         if not asked:
             return None
@@ -326,7 +326,7 @@ def _equations(text: str, question: _Question) -> list[str] | None:
 
 
 def _is_law(equations: Sequence[str], task: Task[Any]) -> bool:
-    """Tell whether some choice of its constants makes each equation the true one."""
+    """Return whether some choice of its constants makes each equation the true one."""
     truth = task.dataset.truth
     if truth is None:
         return False
@@ -341,7 +341,7 @@ def _is_law(equations: Sequence[str], task: Task[Any]) -> bool:
 
 
 def _is_exact(equations: Sequence[str], task: Task[Any]) -> bool:
-    """Tell whether equations are the true ones, with constants that are right to 5 %."""
+    """Return whether equations are the true ones, with constants that are right to 5 %."""
     truth = task.dataset.truth
     if truth is None:
         return False

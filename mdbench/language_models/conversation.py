@@ -1,23 +1,224 @@
-"""What one job asks of a language model, from its first question to its end."""
+"""The requests that a job makes to a language model: checked, counted, answered and written down.
+
+What comes from a sandbox is untrusted: the size, the form and the values of a request are checked
+here, before anything is counted, sent or written down.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from mdbench.language_models.budget import Account, Spent
-from mdbench.language_models.exchanges import Exchange, Occurrences, Usage, dumped
-from mdbench.language_models.question import Question, RefusedError, request_hash
+from mdbench.language_models.budget import BudgetAccount, TokenUse
+from mdbench.language_models.exchanges import Exchange, RequestCounter, Usage, dumped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mdbench.language_models.budget import Talk
+    from mdbench.language_models.budget import LlmSettings
     from mdbench.language_models.exchanges import ExchangeLog
 
-__all__ = ["Answerer", "Conversation", "ModelUse"]
+__all__ = [
+    "MOST_BYTES",
+    "ChatRequest",
+    "Conversation",
+    "ModelUse",
+    "RefusedError",
+    "Responder",
+    "request_hash",
+]
+
+MOST_BYTES: Final = 2**20
+"""Bytes of a request."""
+_MOST_MESSAGES = 256
+_MOST_COMPLETIONS = 64
+_MOST_TOKENS = 8192
+"""Tokens of a completion: more are not asked for."""
+_USUAL_TOKENS = 1024
+"""Those that are asked for where a method does not say."""
+_PER_MESSAGE = 16
+"""Tokens that a message may take beside its text, at most."""
+_ROLES = ("system", "user", "assistant")
+_REFUSED = ("tools", "tool_choice", "functions", "function_call", "modalities", "audio")
+_NUMBERS = {
+    "temperature": (0.0, 5.0),
+    "top_p": (0.0, 1.0),
+    "frequency_penalty": (-2.0, 2.0),
+    "presence_penalty": (-2.0, 2.0),
+}
+_MOST_STOPS = 4
+_LARGEST_SEED = 2**63 - 1
+_SEEDS = 2**31
+
+
+class RefusedError(Exception):
+    """A request that is not answered.
+
+    Attributes
+    ----------
+    status
+        Of HTTP.
+    code
+        A word for the reason.
+    """
+
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+
+
+@dataclass(frozen=True)
+class ChatRequest:
+    """A request of a method, read.
+
+    Attributes
+    ----------
+    request
+        What is sent for each completion, without ``n``; see `single`.
+    n
+        How many completions are wanted.
+    prompt_tokens
+        The most that the prompt can take: a token has at least one byte.
+    completion_tokens
+        The most that a completion can take.
+    """
+
+    request: dict[str, Any]
+    n: int
+    prompt_tokens: int
+    completion_tokens: int
+
+    @classmethod
+    def read(cls, body: bytes, model: str, settings: dict[str, Any]) -> ChatRequest:
+        """Read the body of a request.
+
+        Parameters
+        ----------
+        model
+            Whose completions these are, whatever the method says.
+        settings
+            What the user has set for all requests of a run; null leaves a field out.
+
+        Raises
+        ------
+        RefusedError
+            If it is no request that may be answered; says why.
+        """
+        given = _object(body)
+        for name in _REFUSED:
+            if given.get(name):
+                raise RefusedError(400, "not_allowed", f"{name} may not be used")
+        if given.get("stream") not in (None, False):
+            raise RefusedError(400, "not_allowed", "stream may not be used")
+        messages = _messages(given.get("messages"))
+        n = _whole(given, "n", 1, 1, _MOST_COMPLETIONS)
+        tokens = min(_whole(given, "max_tokens", _USUAL_TOKENS, 1, _LARGEST_SEED), _MOST_TOKENS)
+        request: dict[str, Any] = {"model": model, "messages": messages, "max_tokens": tokens}
+        for name, (least, most) in _NUMBERS.items():
+            if given.get(name) is not None:
+                request[name] = _number(given, name, least, most)
+        if given.get("seed") is not None:
+            request["seed"] = _whole(given, "seed", 0, -_LARGEST_SEED, _LARGEST_SEED)
+        if given.get("stop") is not None:
+            request["stop"] = _stops(given["stop"])
+        request, tokens = _with(settings, request, tokens)
+        size = sum(len(each["content"].encode()) + _PER_MESSAGE for each in messages)
+        return cls(request, n, size + _PER_MESSAGE, tokens)
+
+    def single(self, index: int) -> dict[str, Any]:
+        """Return the request of one completion: each but the first has a seed of its own."""
+        if index == 0 or "seed" not in self.request:
+            return self.request
+        text = f"{self.request['seed']}:{index}"
+        seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") % _SEEDS
+        return {**self.request, "seed": seed}
+
+
+def request_hash(request: dict[str, Any]) -> str:
+    """Return the SHA-256 of a request, as JSON with sorted names."""
+    text = json.dumps(request, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _with(
+    settings: dict[str, Any], request: dict[str, Any], tokens: int
+) -> tuple[dict[str, Any], int]:
+    found = {name: value for name, value in {**request, **settings}.items() if value is not None}
+    own = settings.get("max_tokens")
+    tokens = min(tokens, own) if own else tokens
+    if "max_tokens" in found:
+        found["max_tokens"] = tokens
+    if (own := settings.get("max_completion_tokens")) is not None:  # what some call it now
+        tokens = found["max_completion_tokens"] = min(tokens, own)
+        found.pop("max_tokens", None)
+    return found, tokens
+
+
+def _object(body: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(body, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        raise RefusedError(400, "malformed", "the request is no JSON") from None
+    if not isinstance(found, dict):
+        raise RefusedError(400, "malformed", "the request is no JSON object")
+    return found
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(name)
+
+
+def _messages(given: Any) -> list[dict[str, str]]:
+    if not isinstance(given, list) or not 0 < len(given) <= _MOST_MESSAGES:
+        raise RefusedError(
+            400, "malformed", f"messages is no list of 1 to {_MOST_MESSAGES} messages"
+        )
+    found = []
+    for each in given:
+        if not isinstance(each, dict) or each.get("role") not in _ROLES:
+            raise RefusedError(400, "malformed", f"a message has a role: {', '.join(_ROLES)}")
+        if not isinstance(each.get("content"), str):
+            raise RefusedError(400, "malformed", "a message's content is a text")
+        found.append({"role": each["role"], "content": _encodable(each["content"])})
+    return found
+
+
+def _encodable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
+
+
+def _whole(given: dict[str, Any], name: str, usual: int, least: int, most: int) -> int:
+    value = given.get(name)
+    if value is None:
+        return usual
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+        raise RefusedError(400, "malformed", f"{name} is a whole number from {least} to {most}")
+    return value
+
+
+def _number(given: dict[str, Any], name: str, least: float, most: float) -> float:
+    value = given[name]
+    good = isinstance(value, int | float) and not isinstance(value, bool)
+    if not good or not least <= value <= most:
+        raise RefusedError(400, "malformed", f"{name} is a number from {least:g} to {most:g}")
+    return float(value)
+
+
+def _stops(given: Any) -> list[str]:
+    found = [given] if isinstance(given, str) else given
+    if (
+        not isinstance(found, list)
+        or not 0 < len(found) <= _MOST_STOPS
+        or not all(isinstance(each, str) and each for each in found)
+    ):
+        raise RefusedError(400, "malformed", f"stop is a text, or 1 to {_MOST_STOPS} texts")
+    return [_encodable(each) for each in found]
+
 
 _AT_A_TIME = 8
 """Completions of one job that are under way at once."""
@@ -26,7 +227,7 @@ _END_SECONDS = 2.0
 _NOTHING = Usage(prompt_tokens=0, completion_tokens=0)
 
 
-class Answerer(Protocol):
+class Responder(Protocol):
     """Who answers the requests of one job: an endpoint, or a recording, which asks nobody."""
 
     @property
@@ -41,7 +242,7 @@ class Answerer(Protocol):
         """Have a request answered, or say why it could not be."""
 
     def hang_up(self) -> None:
-        """Give up what is under way."""
+        """Cancel what is under way."""
 
     def close(self) -> None:
         """Let go of all."""
@@ -92,18 +293,18 @@ class Conversation:
 
     Parameters
     ----------
-    answerer
+    responder
         Who answers; closed with this.
     log
         Where each exchange is written; closed with this.
     """
 
-    def __init__(self, answerer: Answerer, talk: Talk, log: ExchangeLog) -> None:
-        self._answerer = answerer
+    def __init__(self, responder: Responder, talk: LlmSettings, log: ExchangeLog) -> None:
+        self._responder = responder
         self._talk = talk
         self._log = log
-        self._account = Account(talk.allowance)
-        self._occurrences = Occurrences()
+        self._account = BudgetAccount(talk.allowance)
+        self._occurrences = RequestCounter()
         self._lock = threading.Lock()
         self._pool = ThreadPoolExecutor(_AT_A_TIME, thread_name_prefix="mdbench-llm")
         self._models: set[str] = set()
@@ -126,7 +327,7 @@ class Conversation:
         RefusedError
             If there is none; says why.
         """
-        question = Question.read(body, self._talk.model, self._talk.settings)
+        question = ChatRequest.read(body, self._talk.model, self._talk.settings)
         if question.n == 1:
             begun = self._begin(question, 0)
             exchanges = [] if begun is None else [self._complete(*begun)]
@@ -145,7 +346,7 @@ class Conversation:
             raise RefusedError(502, "no_completion", exchanges[0].error)
         return dumped(_as_answer(self._talk.model, answered))
 
-    def _begin(self, question: Question, index: int) -> tuple[Exchange, Spent] | None:
+    def _begin(self, question: ChatRequest, index: int) -> tuple[Exchange, TokenUse] | None:
         wanted = self._account.reserve(question.prompt_tokens, question.completion_tokens)
         if wanted is None:
             self._refused = True
@@ -164,7 +365,7 @@ class Conversation:
         )
         return begun, wanted
 
-    def _complete(self, begun: Exchange, wanted: Spent) -> Exchange:
+    def _complete(self, begun: Exchange, wanted: TokenUse) -> Exchange:
         """Have a request answered, write it down, and put down what it used."""
         with self._quiet:
             self._under_way += 1
@@ -175,12 +376,12 @@ class Conversation:
                 self._under_way -= 1
                 self._quiet.notify_all()
 
-    def _completed(self, begun: Exchange, wanted: Spent) -> Exchange:
-        used = Spent(calls=1)
+    def _completed(self, begun: Exchange, wanted: TokenUse) -> Exchange:
+        used = TokenUse(calls=1)
         try:
-            found = self._answerer.complete(begun, self._account.seconds_left)
+            found = self._responder.complete(begun, self._account.seconds_left)
             usage = found.usage
-            used = Spent(1, usage.prompt_tokens, usage.completion_tokens, found.latency_s)
+            used = TokenUse(1, usage.prompt_tokens, usage.completion_tokens, found.latency_s)
             self._log.write(found)
         except OSError as error:  # what is not written down is not given to a method
             reason = f"the log of exchanges cannot be written: {error.strerror}"
@@ -200,7 +401,7 @@ class Conversation:
                 self._fingerprints.add(found.fingerprint)
 
     def asked(self) -> ModelUse:
-        """Give what was asked for up to now."""
+        """Return what was asked for up to now."""
         allowance = self._talk.allowance
         with self._lock:
             spent = self._account.spent
@@ -217,14 +418,14 @@ class Conversation:
                 models=tuple(sorted(self._models)),
                 fingerprints=tuple(sorted(self._fingerprints)),
                 seconds=spent.seconds,
-                trouble=self._answerer.trouble if spent.calls == self._failed else "",
-                missed=self._answerer.missed,
+                trouble=self._responder.trouble if spent.calls == self._failed else "",
+                missed=self._responder.missed,
             )
 
     def hang_up(self) -> None:
         """Answer nothing more: what is under way is given up, and written down as that."""
         self._account.close()
-        self._answerer.hang_up()
+        self._responder.hang_up()
 
     def close(self) -> None:
         """Let go of all; nobody asks any more.
@@ -235,7 +436,7 @@ class Conversation:
         with self._quiet:
             self._quiet.wait_for(lambda: not self._under_way, _END_SECONDS)
         self._pool.shutdown(wait=False, cancel_futures=True)
-        self._answerer.close()
+        self._responder.close()
         self._log.close()
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import http.client
+import json
 import os
 import re
 import socket
@@ -18,18 +19,20 @@ import time
 import urllib.request
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
 
 from mdbench.errors import UsageError
+from mdbench.language_models.exchanges import Completion, Usage, dumped
 from mdbench.language_models.secrets import NO_KEY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
+    from mdbench.language_models.exchanges import Exchange
     from mdbench.language_models.secrets import Key
 
-__all__ = ["CERTIFICATES", "Endpoint", "EndpointError", "Said"]
+__all__ = ["CERTIFICATES", "PAUSES", "Endpoint", "EndpointError", "HttpReply", "LiveResponder"]
 
 MOST_BYTES: Final = 2**22
 """Bytes of an answer."""
@@ -52,7 +55,7 @@ class EndpointError(Exception):
 
 
 @dataclass(frozen=True)
-class Said:
+class HttpReply:
     """What an endpoint has answered.
 
     Attributes
@@ -74,7 +77,7 @@ class Endpoint:
     url
         Up to and with the version, such as ``http://localhost:8000/v1``.
     key
-        What it is told with each request.
+        Sent with each request.
 
     Raises
     ------
@@ -109,7 +112,7 @@ class Endpoint:
         self._proxy = _proxy_for(parts.scheme, self._host, self._port)
         self._idle: list[http.client.HTTPConnection] = []
         self._lock = threading.Lock()
-        self._watch = _Watch()
+        self._watch = _DeadlineWatch()
 
     def __repr__(self) -> str:
         return "Endpoint()"
@@ -119,7 +122,7 @@ class Endpoint:
         """The key, which shows itself to nobody."""
         return self._key
 
-    def ask(self, body: bytes, *, owner: object = None, seconds: float | None = None) -> Said:
+    def ask(self, body: bytes, *, owner: object = None, seconds: float | None = None) -> HttpReply:
         """Post a request, and read the answer.
 
         Parameters
@@ -155,7 +158,7 @@ class Endpoint:
 
     def _once(
         self, connection: http.client.HTTPConnection, body: bytes, end: float, owner: object
-    ) -> Said:
+    ) -> HttpReply:
         reused = connection.sock is not None
         keep = False
         if connection.sock is not None:
@@ -176,7 +179,7 @@ class Endpoint:
                     raise EndpointError(_why(error, late=cut.is_set())) from None
             if cut.is_set():
                 raise EndpointError(_why(None, late=True))
-            return Said(response.status, content, _pause(response.getheader("Retry-After")))
+            return HttpReply(response.status, content, _pause(response.getheader("Retry-After")))
         finally:
             if keep:
                 self._give_back(connection)
@@ -190,10 +193,10 @@ class Endpoint:
         return f"http://{_bracketed(self._host)}:{self._port}{self._path}"
 
     def _told(self) -> dict[str, str]:
-        told = self._key.headers()
+        headers = self._key.headers()
         if self._proxy is not None and not self._tls:
-            told |= {"Host": f"{_bracketed(self._host)}:{self._port}", **self._proxy.headers}
-        return told
+            headers |= {"Host": f"{_bracketed(self._host)}:{self._port}", **self._proxy.headers}
+        return headers
 
     def _take(self) -> http.client.HTTPConnection | None:
         with self._lock:
@@ -236,7 +239,7 @@ class _PromptTls(http.client.HTTPSConnection):
 
 
 @dataclass(frozen=True)
-class _Between:
+class _HttpProxy:
     """A proxy of the user's network."""
 
     host: str
@@ -244,7 +247,7 @@ class _Between:
     headers: dict[str, str]
 
 
-def _proxy_for(scheme: str, host: str, port: int) -> _Between | None:
+def _proxy_for(scheme: str, host: str, port: int) -> _HttpProxy | None:
     address = urllib.request.getproxies().get(scheme)
     if not address or urllib.request.proxy_bypass(f"{host}:{port}"):
         return None
@@ -255,7 +258,7 @@ def _proxy_for(scheme: str, host: str, port: int) -> _Between | None:
     if parts.username:
         login = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
         headers["Proxy-Authorization"] = f"Basic {base64.b64encode(login.encode()).decode()}"
-    return _Between(parts.hostname, parts.port or 80, headers)
+    return _HttpProxy(parts.hostname, parts.port or 80, headers)
 
 
 def _trusting() -> ssl.SSLContext:
@@ -306,8 +309,8 @@ def _pause(text: str | None) -> float | None:
     return float(text) if text and re.fullmatch(r"[0-9]{1,4}(\.[0-9]{1,6})?", text) else None
 
 
-class _Watch:
-    """Cuts calls whose time is up: the clock of a socket begins anew with each byte."""
+class _DeadlineWatch:
+    """Cuts calls whose time is up: the clock of a socket starts again with each byte."""
 
     def __init__(self) -> None:
         self._calls: dict[int, _Call] = {}
@@ -367,3 +370,165 @@ class _Call:
             with suppress(OSError):
                 # The plain socket's: TLS would want to say farewell.
                 socket.socket.shutdown(self.connection.sock, socket.SHUT_RDWR)
+
+
+_ATTEMPTS: Final = 4
+"""How often a request is sent: once, and again three times."""
+PAUSES: Final = (0.5, 1.0, 2.0)
+"""Seconds before each further attempt, at least."""
+_LONGEST_PAUSE = 30.0
+_AGAIN = {408, 425, 429, 500, 502, 503, 504, 529}
+_NOT_OURS = {401, 402, 403, 404, 405, 410}
+"""With these no request will ever be answered, whatever it asks."""
+_EXPLAINS = {400, 404, 413, 422}
+"""With these an endpoint says what it does not take."""
+_LONGEST_REASON = 300
+_LONGEST_NAME = 200
+_LETTERS_A_TOKEN = 4
+_MOST_COUNTED = 10**9
+
+
+class LiveResponder:
+    """Has the requests of one job answered by an endpoint.
+
+    Parameters
+    ----------
+    pauses
+        Seconds before each further attempt at a request, at least.
+
+    Attributes
+    ----------
+    trouble
+        Why the endpoint answers nobody; empty where it does, or did.
+    missed
+        Always empty: of a replay.
+    """
+
+    missed = ""
+
+    def __init__(self, endpoint: Endpoint, *, pauses: tuple[float, ...] = PAUSES) -> None:
+        self._endpoint = endpoint
+        self._pauses = pauses
+        self._over = threading.Event()
+        self._answered = False
+        self.trouble = ""
+
+    def complete(self, begun: Exchange, left: Callable[[], float | None]) -> Exchange:
+        """Have a request answered, or say why it could not be.
+
+        Parameters
+        ----------
+        left
+            Gives the seconds that the endpoint may take; None for no limit.
+        """
+        body = dumped(begun.request)
+        found, attempt, took = begun, 0, 0.0
+        while not self._over.is_set():
+            attempt += 1
+            most = left()
+            start = time.monotonic()
+            found, again, pause = self._try(begun, body, None if most is None else most - took)
+            took += time.monotonic() - start
+            found = found.model_copy(update={"latency_s": took, "attempts": attempt})
+            if not again or attempt == _ATTEMPTS or (most is not None and took >= most):
+                break
+            least = self._pauses[min(attempt, len(self._pauses)) - 1]
+            self._over.wait(min(_LONGEST_PAUSE, max(least, pause or 0.0)))
+        if self._over.is_set() and found.reply is None:
+            return found.model_copy(update={"error": "the job had ended"})
+        return found
+
+    def _try(
+        self, begun: Exchange, body: bytes, seconds: float | None
+    ) -> tuple[Exchange, bool, float | None]:
+        """Ask once; tell whether to ask again, and after how long."""
+        try:
+            said = self._endpoint.ask(body, owner=self, seconds=seconds)
+        except EndpointError as error:
+            if not self._over.is_set():
+                self._despair(f"the endpoint of --llm-url does not answer: {error}")
+            return begun.model_copy(update={"error": f"no answer: {error}"}), True, None
+        if said.status == http.client.OK:
+            return self._read(begun, said), False, None
+        reason = f"the endpoint said {said.status} {_phrase(said.status)}".rstrip()
+        if said.status in _EXPLAINS and (why := _explanation(said.body)):
+            reason += f": {self._endpoint.key.hidden(why)}"
+        if said.status in _NOT_OURS:
+            self._despair(reason)
+        again = said.status in _AGAIN
+        return begun.model_copy(update={"error": reason}), again, said.retry_after
+
+    def _read(self, begun: Exchange, said: HttpReply) -> Exchange:
+        try:
+            text = self._endpoint.key.hidden(said.body.decode())
+            found = _read_completion(begun, json.loads(text))
+        except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
+            error = "the endpoint's answer is no chat completion"
+            return begun.model_copy(update={"error": error})
+        self._answered = True
+        self.trouble = ""
+        return found
+
+    def _despair(self, why: str) -> None:
+        if not self._answered:
+            self.trouble = why
+
+    def hang_up(self) -> None:
+        """Cancel what is under way."""
+        self._over.set()
+        self._endpoint.abort(self)
+
+    def close(self) -> None:
+        """Do nothing: the connections serve other jobs."""
+
+
+def _phrase(status: int) -> str:
+    return http.client.responses.get(status, "")
+
+
+def _explanation(body: bytes) -> str:
+    try:
+        error = json.loads(body)["error"]
+        text = error["message"] if isinstance(error, dict) else error
+    except (ValueError, RecursionError, LookupError, TypeError):
+        return ""
+    return _encodable(" ".join(str(text).split()))[:_LONGEST_REASON]
+
+
+def _read_completion(begun: Exchange, answer: dict[str, Any]) -> Exchange:
+    """Take what is known of a chat completion; raises all that a wrong shape may."""
+    choice = answer["choices"][0]
+    content = choice["message"].get("content")
+    text = "" if content is None else _text(content)
+    usage = answer.get("usage") or {}
+    counted: list[Any] = [usage.get("prompt_tokens"), usage.get("completion_tokens")]
+    estimated = not all(isinstance(n, int) and 0 <= n <= _MOST_COUNTED for n in counted)
+    if estimated:
+        prompt = sum(len(each["content"]) for each in begun.request["messages"])
+        counted = [-(-prompt // _LETTERS_A_TOKEN), -(-len(text) // _LETTERS_A_TOKEN)]
+    return begun.model_copy(
+        update={
+            "reply": Completion(text=text, finish_reason=_name(choice.get("finish_reason")) or ""),
+            "usage": Usage(
+                prompt_tokens=int(counted[0]),
+                completion_tokens=int(counted[1]),
+                estimated=estimated,
+            ),
+            "model": _name(answer.get("model")),
+            "fingerprint": _name(answer.get("system_fingerprint")),
+        }
+    )
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError("no text")
+    return _encodable(value)
+
+
+def _encodable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
+
+
+def _name(value: Any) -> str | None:
+    return None if value is None else _text(value)[:_LONGEST_NAME]

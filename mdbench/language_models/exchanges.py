@@ -26,7 +26,7 @@ __all__ = [
     "Exchange",
     "ExchangeLog",
     "ExchangeReplay",
-    "Occurrences",
+    "RequestCounter",
     "Usage",
     "dumped",
 ]
@@ -199,7 +199,7 @@ class ExchangeReplay:
             ) from None
 
     def get(self, hash_: str, occurrence: int) -> Exchange | None:
-        """Give what came of a request that was asked for so often before; None if it never was."""
+        """Return the exchange of a request that was asked for so often before; None without one."""
         place = self._places.get((hash_, occurrence))
         if place is None:
             return None
@@ -208,7 +208,7 @@ class ExchangeReplay:
             line = self._file.read(place[1])
         return self._read(line, 0)
 
-    def complete(self, begun: Exchange, left: Callable[[], float | None]) -> Exchange:  # noqa: ARG002 - of the seam
+    def complete(self, begun: Exchange, left: Callable[[], float | None]) -> Exchange:  # noqa: ARG002 - of the protocol
         """Say again what was said, or note that nothing was."""
         found = self.get(begun.hash, begun.occurrence)
         if found is not None:
@@ -227,7 +227,7 @@ class ExchangeReplay:
         self._file.close()
 
 
-class Occurrences:
+class RequestCounter:
     """Numbers requests: all of them, and those that are the same."""
 
     def __init__(self) -> None:
@@ -236,7 +236,7 @@ class Occurrences:
         self._lock = threading.Lock()
 
     def next(self, hash_: str) -> tuple[int, int]:
-        """Give the place of a request among all, from 1, and how often it came before."""
+        """Return the place of a request among all, from 1, and how often it came before."""
         with self._lock:
             self._count += 1
             self._seen[hash_] += 1

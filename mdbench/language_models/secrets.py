@@ -45,11 +45,11 @@ class Key:
         raise TypeError("a key is not written down")
 
     def headers(self) -> dict[str, str]:
-        """Give what the endpoint is told."""
+        """Return what the endpoint is told."""
         return {"Authorization": f"Bearer {self._text}"} if self._text else {}
 
     def hidden(self, said: str) -> str:
-        """Give a text in which no piece of the key stands."""
+        """Return a text in which no piece of the key stands."""
         if not self._text:
             return said
         said = said.replace(self._text, _HIDDEN)

@@ -148,7 +148,7 @@ class Stub:
         return self._over.wait(seconds)
 
     def said(self, request: dict[str, Any], mode: str) -> tuple[str, str]:
-        """Give the text of an answer, and why it ends; the same for the same request."""
+        """Return the text of an answer, and why it ends; the same for the same request."""
         text = json.dumps(request, sort_keys=True)
         digest = hashlib.sha256(f"{self.seed}\0{text}".encode()).digest()
         draw = random.Random(digest)  # noqa: S311 - no secret

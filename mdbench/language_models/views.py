@@ -250,7 +250,7 @@ class Symmetry:
 
 
 def symmetries(task: Task[Any]) -> list[Symmetry]:
-    """Give what is true of the true law, tried on the rows of the fit; nothing where none is known.
+    """Return the symmetries of the true law, tried on the rows of the fit; none where unknown.
 
     Each is tried on up to 200 rows, and holds where it does to nine digits on all rows on which
     both sides have values; on fewer than twenty nobody says it.
@@ -317,6 +317,6 @@ def _wrong(task: Task[Any], true: Sequence[Symmetry], seed: int) -> list[Symmetr
 
 
 def described(prompt: str | None, background: Background) -> str:
-    """Give what tells one view of a problem from another, for the key of a job."""
+    """Return what tells one view of a problem from another, for the key of a job."""
     told = "" if prompt in (None, PROMPTS[0]) else json.dumps(asdict(background), sort_keys=True)
     return hashlib.sha256(f"{VIEWS}\n{prompt}\n{told}".encode()).hexdigest()

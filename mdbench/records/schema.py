@@ -187,7 +187,7 @@ class LlmPoint(_Model):
 
 
 class LlmUse(_Model):
-    """What a method was told and has used of a language model."""
+    """The language model of a job: its prompt, its budget, and what was used."""
 
     model: Text | None = None
     settings: Text | None = None

@@ -73,14 +73,14 @@ class RecordStore:
         return {record.key: record for record in self.read()}
 
     def rewrite(self, change: Callable[[Sequence[Record]], Iterable[Record]]) -> None:
-        """Write every record anew, changed, in the same order; while it lasts, nobody else writes.
+        """Rewrite all records, changed, in the same order; nobody else writes meanwhile.
 
         The file is replaced when all of it is on the disk, or stays as it was.
 
         Parameters
         ----------
         change
-            Given the records, oldest first, gives those that stand in their places.
+            Given the records, oldest first, returns those that take their places.
 
         Raises
         ------
@@ -418,7 +418,7 @@ def parse_records(path: Path, content: bytes) -> Iterator[Record]:
 
 
 def _each_line(path: Path, file: IO[bytes]) -> Iterator[tuple[int, bytes, Record | None]]:
-    """Give where each line begins, the line, and its record; a torn last line is left out."""
+    """Yield where each line begins, the line, and its record; a torn last line is left out."""
     place = 0
     for number, line in enumerate(file, start=1):
         if not line.endswith(b"\n") and _is_torn(line):

@@ -54,8 +54,8 @@ def _metrics_by_name(data: dict[str, Any]) -> dict[str, Any]:
             found.setdefault("residual", LARGEST)  # undefined on clean data
     data["metrics"] = found
     data["judged_by"] = list(dict.fromkeys([*found, *_judged_by(data)]))
-    told = {name: fidelity.get(name) for name in ("missing", "extra", "negligible")}
-    data["notes"] = {name: terms for name, terms in told.items() if terms}
+    terms_by_note = {name: fidelity.get(name) for name in ("missing", "extra", "negligible")}
+    data["notes"] = {name: terms for name, terms in terms_by_note.items() if terms}
     return data
 
 

@@ -117,7 +117,7 @@ class _Parts:
 
 
 def is_bundle(path: Path) -> bool:
-    """Tell whether a path is a file that may be a bundle."""
+    """Return whether a path is a file that may be a bundle."""
     try:
         return path.is_file() and zipfile.is_zipfile(path)
     except OSError:
@@ -190,7 +190,7 @@ def write_bundle(
     _add_exchanges(parts, base, rows)
     _add_probes(parts, base)
     own_data = sorted({result.dataset for result in results if result.dataset_path})
-    told: dict[str, Any] = {
+    about: dict[str, Any] = {
         "bundle": FORMAT,
         "mdbench": __version__,
         "title": title,
@@ -204,8 +204,8 @@ def write_bundle(
         "own_data": own_data,
         "studies": [sha256 for sha256, _ in studies(results) if sha256],
     }
-    parts.add("CITATION.cff", citation(told, authors).encode())
-    write_whole(out, lambda file: _write(file, parts, told))
+    parts.add("CITATION.cff", citation(about, authors).encode())
+    write_whole(out, lambda file: _write(file, parts, about))
     content_sha256 = _sha256(out)
     return Bundle(
         out,
@@ -276,7 +276,7 @@ def _add_methods(
     return kept, changed
 
 
-def _write(file: IO[bytes], parts: _Parts, told: dict[str, Any]) -> None:
+def _write(file: IO[bytes], parts: _Parts, about: dict[str, Any]) -> None:
     names = sorted(parts.found)
     listed = {}
     for name in names:
@@ -287,7 +287,7 @@ def _write(file: IO[bytes], parts: _Parts, told: dict[str, Any]) -> None:
             size += len(piece)
         listed[name] = {"size": size, "sha256": digest.hexdigest()}
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
-        listing = json.dumps({**told, "files": listed}, indent=1, ensure_ascii=False)
+        listing = json.dumps({**about, "files": listed}, indent=1, ensure_ascii=False)
         archive.writestr(_info(LISTING), listing.encode())
         for name in names:
             with archive.open(_info(name), "w", force_zip64=True) as entry:
@@ -319,7 +319,7 @@ def _sha256(path: Path) -> str:
 
 @contextmanager
 def opened(path: Path) -> Iterator[Path]:
-    """Give a folder of results for a path: the folder itself, or what a bundle's records are.
+    """Return a folder of results for a path: the folder itself, or what a bundle's records are.
 
     Yields
     ------
@@ -415,12 +415,12 @@ def _stays_inside(name: str) -> bool:
     )
 
 
-def citation(told: Mapping[str, Any], authors: Sequence[str]) -> str:
-    """Write what a bundle tells of itself in the Citation File Format.
+def citation(about: Mapping[str, Any], authors: Sequence[str]) -> str:
+    """Write what a bundle says about itself in the Citation File Format.
 
     Parameters
     ----------
-    told
+    about
         The bundle's ``title``, ``mdbench``, ``last``, ``methods``, ``data_types``, ``results``.
     authors
         ``Family, Given`` for a person, any other text for a group; none for those of mdbench.
@@ -434,15 +434,15 @@ def citation(told: Mapping[str, Any], authors: Sequence[str]) -> str:
         "cff-version: 1.2.0",
         "message: If you use these results, please cite them and the methods behind them.",
         "type: dataset",
-        f"title: {_text(told['title'])}",
+        f"title: {_text(about['title'])}",
         "authors:",
         *(line for author in authors or ["The users of mdbench"] for line in _author(author)),
-        f"version: {_text(told['mdbench'])}",
+        f"version: {_text(about['mdbench'])}",
     ]
-    if told["last"]:
-        lines.append(f"date-released: {told['last']}")
-    what = f"{counted(told['results'], 'result')} on {', '.join(told['data_types'])}"
-    lines.append(f"abstract: {_text(what + ' of ' + ', '.join(told['methods']))}")
+    if about["last"]:
+        lines.append(f"date-released: {about['last']}")
+    what = f"{counted(about['results'], 'result')} on {', '.join(about['data_types'])}"
+    lines.append(f"abstract: {_text(what + ' of ' + ', '.join(about['methods']))}")
     lines += ["keywords:", *(f"  - {each}" for each in ("equation discovery", "benchmark"))]
     return "\n".join(lines) + "\n"
 

@@ -137,7 +137,7 @@ def _value(text: str) -> Any:
 
 
 def columns_of(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Name the columns of all rows: who and what first, then as in the records."""
+    """Return the columns of all rows: who and what first, then as in the records."""
     found = dict.fromkeys(name for name in _FIRST if any(name in row for row in rows))
     groups: dict[str, dict[str, None]] = {}
     for row in rows:

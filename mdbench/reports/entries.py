@@ -76,7 +76,7 @@ class Entry(NamedTuple):
         return self.status in ANSWERED
 
     def alarms(self, specs: Iterable[MetricSpec]) -> list[MetricSpec]:
-        """Give the metrics whose values are to be marked."""
+        """Return the metrics whose values are to be marked."""
         return [spec for spec in specs if spec.alarming(self.values.get(spec.name))]
 
 
@@ -119,21 +119,21 @@ def counted(entries: Iterable[Entry], spec: MetricSpec) -> Counted:
 
 
 def marked(specs: Iterable[MetricSpec]) -> list[MetricSpec]:
-    """Give the flags that have a mark; the first is the best that can be said of an answer."""
+    """Return the flags that have a mark; the first is the best that can be said of an answer."""
     return [spec for spec in specs if spec.mark]
 
 
 def best_mark(
     specs: Iterable[MetricSpec], values: Mapping[str, Value]
 ) -> tuple[MetricSpec | None, bool]:
-    """Give the first flag with a mark that holds, and whether nobody knows of one of them."""
+    """Return the first flag with a mark that holds, and whether nobody knows of one of them."""
     flags = marked(specs)
     held = (spec for spec in flags if values.get(spec.name) == 1)
     return next(held, None), any(values.get(spec.name, 0) is None for spec in flags)
 
 
 def best_first(specs: Sequence[MetricSpec]) -> Callable[[Record], tuple[bool | float, ...]]:
-    """Give the key that sorts answers: what is known to be right first, then the primary metric."""
+    """Return the key that sorts answers: those known to be right first, then by primary metric."""
     primary, flags = specs[0], marked(specs)
 
     def key(one: Record) -> tuple[bool | float, ...]:
@@ -148,7 +148,7 @@ def best_first(specs: Sequence[MetricSpec]) -> Callable[[Record], tuple[bool | f
 def specs_of(
     results: Iterable[Record], known: Mapping[str, Sequence[MetricSpec]]
 ) -> dict[str, tuple[MetricSpec, ...]]:
-    """Give the metrics of each data type, the primary one first.
+    """Return the metrics of each data type, the primary one first.
 
     Of a data type that nobody knows here they are made of the names that are found: the lower
     the better, and the first is primary.

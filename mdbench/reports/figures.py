@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Figure", "cell_of", "critical_difference", "figures", "heat_map", "middle", "sign_of"]
 
 SMALLEST, LARGEST = 1e-12, 1e6
-"""Scores beyond these are drawn here: nothing tells them apart."""
+"""Scores beyond these are drawn here: they cannot be told apart."""
 SHARES_WORTH_DRAWING = 2
 ROOM, WIDEST = 0.84, 0.11
 """The share of a place's width that its marks take, and of what one of them may take."""
@@ -113,9 +113,19 @@ def _by_noise(
     title = f"{spec.title[:1].upper()}{spec.title[1:]} by noise"
     label = f"{spec.title} (%)" if share else f"{spec.title} ({spec.unit})".replace(" ()", "")
     levels = {snr_db: board.noise_name(snr_db) for snr_db in board.noise_levels}
-    told = {"figure": spec.name, "places": json.dumps(list(levels))}
+    page_data = {"figure": spec.name, "places": json.dumps(list(levels))}
     labels = ("noise", label)
-    svg = _lines(title, levels, found, numbers, order, labels=labels, log=log, mean=mean, told=told)
+    svg = _lines(
+        title,
+        levels,
+        found,
+        numbers,
+        order,
+        labels=labels,
+        log=log,
+        mean=mean,
+        page_data=page_data,
+    )
     what = "share of jobs" if share else "mean" if mean else "median and quartiles"
     caption = f"{spec.explanation}: {what}. "
     if spec is board.primary:
@@ -139,7 +149,7 @@ def _lines(
     labels: tuple[str, str],
     log: bool,
     mean: bool,
-    told: Mapping[str, str],
+    page_data: Mapping[str, str],
 ) -> str | None:
     """Draw a line for each method: means, or medians with quartiles.
 
@@ -164,7 +174,7 @@ def _lines(
     axis = Axis(ends, log=log, zero=min(ends) >= 0)
     beyond = NO_ANSWER if any(math.isinf(value) for value in ends) else ""
     plot = Plot(title, [*places.values()], axis, labels, beyond)
-    _tell(plot, told, mean=mean)
+    _set_attributes(plot, page_data, mean=mean)
     shown = [method for method in order if drawn[method]]
     step = min(WIDEST, ROOM / len(shown)) * (plot.at_x(1) - plot.at_x(0))
     size = min(SIZE, max(SMALLEST_SIZE, step / 2))
@@ -176,12 +186,12 @@ def _lines(
     return plot.render()
 
 
-def _tell(plot: Plot, told: Mapping[str, str], **more: bool) -> None:
-    """Tell the page's script what it needs to draw the points anew: axes and their ends."""
+def _set_attributes(plot: Plot, page_data: Mapping[str, str], **more: bool) -> None:
+    """Set what the page's script needs to draw the points again: axes and their ends."""
     for name, axis in (("x", plot.x), ("y", plot.y)):
         if isinstance(axis, Axis):
             plot.told[name] = f"{axis.low!r} {axis.high!r} {int(axis.log)}"
-    plot.told |= {**told, "top": f"{plot.top}"} | {
+    plot.told |= {**page_data, "top": f"{plot.top}"} | {
         name: "1" for name, is_so in more.items() if is_so
     }
 
@@ -204,7 +214,7 @@ def _accuracy_and_size(board: Board, numbers: Mapping[str, int]) -> Figure | Non
     y_axis = Axis([y for _, y in places.values()], log=log)
     beyond = NO_ANSWER if any(math.isinf(y) for _, y in places.values()) else ""
     plot = Plot(title, x_axis, y_axis, (size.title, primary.title), beyond)
-    _tell(plot, {"figure": "weighed"})
+    _set_attributes(plot, {"figure": "weighed"})
     own = [places[row.method] for row in rows if not row.reference]
     front = pareto((x, primary.loss(y)) for x, y in own)
     if front:
@@ -255,7 +265,7 @@ def _beside(x: float, y: float, marks: Iterable[tuple[float, float]]) -> float:
 
 
 def pareto(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Give the points that no other one beats in both coordinates, from left to right.
+    """Return the points that no other one beats in both coordinates, from left to right.
 
     Examples
     --------
@@ -278,8 +288,18 @@ def _time_by_dimension(
             found[entry.method, entry.dim].append(entry.wall_s)
     dims = {dim: str(dim) for dim in sorted({dim for _, dim in found})}
     title, labels = "Run time by dimension", ("dimension", "wall time (s)")
-    told = {"figure": "time", "places": json.dumps(list(dims))}
-    svg = _lines(title, dims, found, numbers, order, labels=labels, log=True, mean=False, told=told)
+    page_data = {"figure": "time", "places": json.dumps(list(dims))}
+    svg = _lines(
+        title,
+        dims,
+        found,
+        numbers,
+        order,
+        labels=labels,
+        log=True,
+        mean=False,
+        page_data=page_data,
+    )
     caption = "Wall time of a job, tuning included: median and quartiles, failures included."
     return Figure(title, caption, svg) if svg else None
 
@@ -297,16 +317,18 @@ def _quality_against_time(
     found: Values = defaultdict(list)
     failed = primary.failed
     for one in known:
-        told = dict(one.so_far)
+        page_data = dict(one.so_far)
         for share in shares:
             # A record older than the key tells nothing; without an answer there is none at all.
-            value = told.get(share, failed if one.so_far or not one.answered else None)
+            value = page_data.get(share, failed if one.so_far or not one.answered else None)
             if isinstance(value, int | float):
                 found[one.method, share].append(_clip(float(value), log=log))
     places = {share: f"{100 * share:g} %" for share in shares}
     title = f"{primary.title[:1].upper()}{primary.title[1:]} against time"
     labels = ("share of the budget", primary.title)
-    svg = _lines(title, places, found, numbers, order, labels=labels, log=log, mean=False, told={})
+    svg = _lines(
+        title, places, found, numbers, order, labels=labels, log=log, mean=False, page_data={}
+    )
     caption = (
         "What the best answer up to a share of the budget scores, by the bench’s clock: median and "
         "quartiles of jobs; before the first answer a job counts as a failure."
@@ -321,8 +343,8 @@ def critical_difference(board: Board, numbers: Mapping[str, int]) -> Figure | No
         return None
     ranked = sorted(zip(test.mean_ranks, board.ranked, strict=True))
     k = len(ranked)
-    beside = 24.0 + 9 * (max(len(method) for method in board.ranked) + len(" 1.23"))
-    left, right, line = beside, beside + 360.0, 62.0
+    margin = 24.0 + 9 * (max(len(method) for method in board.ranked) + len(" 1.23"))
+    left, right, line = margin, margin + 360.0, 62.0
     half = (k + 1) // 2
 
     def at(rank: float) -> float:
@@ -355,7 +377,7 @@ def critical_difference(board: Board, numbers: Mapping[str, int]) -> Figure | No
             f'<text x="{end}" y="{level}" text-anchor="{anchor}">{escape(method)} {rank:.2f}</text>'
         )
     title = "Critical-difference diagram"
-    size = f'viewBox="0 0 {right + beside:.0f} {height:.0f}"'
+    size = f'viewBox="0 0 {right + margin:.0f} {height:.0f}"'
     svg = f'<svg class="wide" {size} role="img"><title>{title}</title>'
     caption = (
         f"Mean rank over {test.blocks} systems, 1 is best. Methods that a bar joins are closer "
@@ -366,7 +388,7 @@ def critical_difference(board: Board, numbers: Mapping[str, int]) -> Figure | No
 
 
 def _bars(ranks: Sequence[float], critical: float) -> list[tuple[float, float]]:
-    """Give the longest runs of ranks that lie within the critical difference."""
+    """Return the longest runs of ranks that lie within the critical difference."""
     bars: list[tuple[float, float]] = []
     for i, low in enumerate(ranks):
         high = max(rank for rank in ranks[i:] if rank - low <= critical)
@@ -400,7 +422,7 @@ def _sign(board: Board, one: Entry) -> str | None:
 
 
 def middle(entries: Iterable[Entry], spec: MetricSpec | None) -> float | None:
-    """Give the median of a metric over the answers to one case, where any is known."""
+    """Return the median of a metric over the answers to one case, where any is known."""
     found = [one.values.get(spec.name) for one in entries if one.answered] if spec else []
     numbers = [value for value in found if isinstance(value, int | float)]
     return median(numbers) if numbers else None
@@ -444,8 +466,8 @@ def heat_map(board: Board, snr_db: float | None) -> str:
     width, height = left + wide * len(methods) + 40, head + tall * len(systems) + 6
     size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
     title = f"Methods and systems, {board.noise_name(snr_db)}"
-    told = f'data-left="{left}" data-wide="{wide}" data-head="{head}" data-tall="{tall}"'
-    parts = [f'<svg class="heat" {told} {size} role="img"><title>{title}</title>']
+    page_data = f'data-left="{left}" data-wide="{wide}" data-head="{head}" data-tall="{tall}"'
+    parts = [f'<svg class="heat" {page_data} {size} role="img"><title>{title}</title>']
     for j, method in enumerate(methods):
         x = left + wide * j + wide / 2
         parts.append(

@@ -185,7 +185,7 @@ def _rows(table: Table) -> list[str]:
 
 
 def _compared(board: Board, others: Sequence[MetricSpec]) -> dict[int, list[float | None]]:
-    """Give the columns of a leaderboard that have a better end, lower being better."""
+    """Return the columns of a leaderboard that have a better end, lower being better."""
     found: dict[int, list[float | None]] = {1: [row.rank for row in board.rows]}
     for place, spec in {2: board.primary, **dict(enumerate(others, start=4))}.items():
         if spec.better != "neither" and spec.kind != "label":
@@ -227,7 +227,7 @@ def _systems(data_type: str, snr_db: float | None, board: Board) -> str:
 
 
 def _best(board: Board, grid: Grid, system: str) -> list[str]:
-    """Give the methods with the best score; none where one has the first mark, which says more."""
+    """Return the methods with the best score; none where one has the first mark."""
     first = [spec.mark for spec in marked(board.specs)][:1]
     own = [row.method for row in board.rows if not row.reference]
     scores: dict[str, float] = {}

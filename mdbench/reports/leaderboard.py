@@ -152,7 +152,7 @@ class Grid(NamedTuple):
     cells: Mapping[tuple[str, str], Sequence[Entry]]
 
     def cell(self, system: str, method: str) -> Sequence[Entry]:
-        """Give what there is of a method on a system, which may be nothing."""
+        """Return what there is of a method on a system, which may be nothing."""
         return self.cells.get((system, method), ())
 
 

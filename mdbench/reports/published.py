@@ -84,11 +84,11 @@ class Published:
     marks: Mapping[str, Mapping[str, Mapping[str, Mark]]]
 
     def of(self, data_type: str, system: str, method: str) -> Mark | None:
-        """Give an entry, if there is one."""
+        """Return an entry, if there is one."""
         return self.marks.get(data_type, {}).get(system, {}).get(method)
 
     def found(self, data_type: str, method: str) -> frozenset[str]:
-        """Give the systems for which a method has the best sign."""
+        """Return the systems for which a method has the best sign."""
         tables = self.marks.get(data_type, {})
         return frozenset(
             system
@@ -97,7 +97,7 @@ class Published:
         )
 
     def has(self, data_type: str, method: str) -> bool:
-        """Tell whether the tables have a column of a method."""
+        """Return whether the tables have a column of a method."""
         return any(method in row for row in self.marks.get(data_type, {}).values())
 
 

@@ -18,7 +18,7 @@ __all__ = ["Circumstance", "as_given", "circumstances", "measurements", "report_
 
 
 def studies(results: Iterable[Record]) -> list[tuple[str, int]]:
-    """Name the studies that asked for results by their SHA-256, with how many; most first.
+    """Return the SHA-256 of the studies that asked for results, with how many; most first.
 
     An empty name stands for the results that a command line asked for; where all are so, there
     is nothing to name.
@@ -28,7 +28,7 @@ def studies(results: Iterable[Record]) -> list[tuple[str, int]]:
 
 
 def measurements(results: Iterable[Record]) -> bool:
-    """Tell whether all results to whose data no noise was added are of the user's measurements."""
+    """Return whether all results without added noise are of the user's own measurements."""
     plain = [one for one in results if one.snr_db is None]
     return bool(plain) and all(one.dataset_path and one.truth is None for one in plain)
 
@@ -51,7 +51,7 @@ def report_order(result: Record) -> tuple[str, str, float, str, str, int, str]:
 
 
 MOST_VALUES = 6
-"""Values that are listed; how many more there are is told."""
+"""Values that are listed; more are counted."""
 UNKNOWN = "unknown"
 
 
@@ -78,7 +78,7 @@ def circumstances(
         The keys of the options that each data type has.
     """
     known = list(results)
-    told: dict[str, Callable[[Record], str]] = {
+    readers: dict[str, Callable[[Record], str]] = {
         "time limit of a job": _limit,
         "threads of a job": lambda one: _text(one.budget.threads),
         "seeds": lambda one: str(one.seed),
@@ -90,7 +90,7 @@ def circumstances(
         "study (SHA-256)": lambda one: one.study or "none",
     }
     found = []
-    for name, read in told.items():
+    for name, read in readers.items():
         counts = Counter(read(one) or UNKNOWN for one in known)
         if set(counts) - {UNKNOWN, "none"}:
             found.append(Circumstance(name, _listed(counts, numbers=name == "seeds")))

@@ -144,9 +144,9 @@ def _primary(specs: Sequence[MetricSpec], record: Record) -> Cell:
 def _of_beaten(specs: Sequence[MetricSpec], records: Sequence[Record]) -> str:
     """Explain the signs behind scores that no equation would beat."""
     words: dict[str, list[str]] = {}
-    for told in sorted({beaten(specs[0], specs, record) for record in records}, reverse=True):
-        if told.sign:
-            words.setdefault(told.sign, []).append(told.says)
+    for mark in sorted({beaten(specs[0], specs, record) for record in records}, reverse=True):
+        if mark.sign:
+            words.setdefault(mark.sign, []).append(mark.says)
     return "; ".join(
         f"{sign} at {specs[0].title}: {' or '.join(says)}" for sign, says in words.items()
     )
@@ -216,7 +216,7 @@ def summary(records: Iterable[Record], specs: Sequence[MetricSpec] = ()) -> rich
 def failures(records: Iterable[Record]) -> Text:
     """Say for each kind of failure what went wrong, in which jobs, and where a log is.
 
-    Jobs of one method with the same status and the same reason are told of together.  The text
+    Jobs of one method with the same status and the same reason are one entry.  The text
     is empty where every job has an answer.
     """
     kinds: dict[tuple[str, Status, str], list[Record]] = {}
@@ -278,7 +278,7 @@ def _mark(specs: Sequence[MetricSpec], record: Record) -> Cell:
 
 
 def _signs(specs: Sequence[MetricSpec], records: Sequence[Record]) -> list[str]:
-    """Explain the signs that may stand behind a score."""
+    """Explain the signs that may follow a score."""
     alarms = [
         f"{ALARM} {warning(spec)}"
         for spec in specs

@@ -105,8 +105,8 @@ def stamp(folder: Path) -> str:
 
 
 def _state_of(path: Path) -> str:
-    told = path.stat()
-    return f"{path} {told.st_ino} {told.st_size} {told.st_mtime_ns}"
+    status = path.stat()
+    return f"{path} {status.st_ino} {status.st_size} {status.st_mtime_ns}"
 
 
 class LivePage:
@@ -144,7 +144,7 @@ class LivePage:
         self._take(self._waiting("Nothing has been read yet."))
 
     def ask(self) -> tuple[bytes, str]:
-        """Give the page and its state, a JSON object, as they are; somebody looks at it."""
+        """Return the page and its state, a JSON object, as they are now."""
         self._wanted_until = self._clock() + AWAY_SECONDS
         return self._shown
 
@@ -279,7 +279,7 @@ class LiveServer(ThreadingHTTPServer):
         """Say nothing of clients that hang up."""
 
     def knows(self, host: str) -> bool:
-        """Tell whether a Host header names this machine, and not a name that anyone points here."""
+        """Return whether a Host header names this machine, and no name that others point here."""
         match = re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[^:\[\]@/\s]+)(?::[0-9]{1,5})?", host)
         if match is None:
             return False

@@ -94,7 +94,7 @@ class Friedman:
 
 
 def difference(loss: float, other: float, *, log: bool) -> float:
-    """Give the difference of two losses, or of their logarithms; infinite ones are failures.
+    """Return the difference of two losses, or of their logarithms; infinite ones are failures.
 
     A loss is a score that is turned so that lower is better: both have one sign.
 
@@ -255,7 +255,7 @@ def bootstrap(
     *,
     mean: bool,
 ) -> tuple[float, float]:
-    """Give the 95 % interval of a median, or of a mean, when whole systems are drawn anew.
+    """Return the 95 % interval of a median, or of a mean, when whole systems are resampled.
 
     Parameters
     ----------

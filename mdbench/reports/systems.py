@@ -19,7 +19,7 @@ from mdbench.drawing.svg import COLOURS
 from mdbench.errors import MdbenchError
 from mdbench.protocols import Protocol
 from mdbench.records import Record
-from mdbench.reports.answers import code, ordered, told
+from mdbench.reports.code_export import code, ordered, summary_line
 from mdbench.reports.entries import best_first, best_mark, entry, marked
 from mdbench.reports.mathml import left_hand_side, mathml
 from mdbench.reports.results import measurements
@@ -164,7 +164,7 @@ def system_section(
         found=_found(results, specs, scope),
         identifier=identifier,
         unfit=tuple(unfit),
-        best=told(best, specs) if best and codes else "",
+        best=summary_line(best, specs) if best and codes else "",
         codes=codes,
     )
 
@@ -180,7 +180,7 @@ def _codes(best: Record) -> tuple[tuple[str, str], ...]:
 
 
 def _found(results: Sequence[Record], specs: Sequence[MetricSpec], scope: Scope) -> str:
-    """Say how many methods have the first mark; empty where nobody looked, or only references."""
+    """Return how many methods have the first mark; empty where it is not known."""
     best = next(iter(marked(specs)), None)
     own = [one for one in results if one.method not in scope.references]
     if best is None or not any(best.name in one.metrics for one in own):
@@ -239,7 +239,7 @@ def _line(
 
 
 def _noise(one: Record) -> str:
-    """Name the noise that was added; of measurements nobody says that they are clean."""
+    """Return the name of the noise level; measurements are not called clean."""
     return noise_name(one.snr_db, measured=measurements([one]))
 
 
@@ -340,7 +340,7 @@ def _best(
     for one in results:
         if one.snr_db is None and one.answered and one.protocol == Protocol.STRICT:
             best.setdefault(one.method, one)
-    told = [one for one in best.values() if one.truth is None or one.equations != one.truth]
+    shown = [one for one in best.values() if one.truth is None or one.equations != one.truth]
     return [
         PlottedAnswer(
             one.method,
@@ -348,11 +348,11 @@ def _best(
             OwnNames(one.names).all_internal(one.equations or ()),
             one.metrics,
         )
-        for one in sorted(told, key=best_first(specs))[:MOST_DRAWN]
+        for one in sorted(shown, key=best_first(specs))[:MOST_DRAWN]
     ]
 
 
 def _changed(results: Sequence[Record], fingerprint: str) -> bool:
-    """Tell whether results on clean data are of other arrays."""
+    """Return whether results on clean data are of other arrays."""
     clean = [one.key_parts.get("dataset") for one in results if one.snr_db is None]
     return any(known not in {None, fingerprint} for known in clean)

@@ -281,7 +281,7 @@ ON_TELEPHONES = 5
 
 
 def of_place(board: Board, place: Place) -> list[MetricSpec]:
-    """Give the metrics that are shown at a place, without the primary one."""
+    """Return the metrics that are shown at a place, without the primary one."""
     return [spec for spec in board.known if place in spec.places and spec is not board.primary]
 
 
@@ -430,13 +430,15 @@ def pooled(board: Board) -> str:
 
 
 def undecided(board: Board) -> str:
-    """Say how many values the scorer could not decide; empty where it could decide all."""
+    """Return how many values the scorer could not decide; empty where it could decide all."""
     counts = {
         spec.title: sum(row.values[spec.name].undecided for row in board.rows)
         for spec in board.known
     }
-    told = ", ".join(f"{title} {count}" for title, count in counts.items() if count)
-    return f"The scorer could not decide, and nothing counts these values: {told}." if told else ""
+    texts = ", ".join(f"{title} {count}" for title, count in counts.items() if count)
+    return (
+        f"The scorer could not decide, and nothing counts these values: {texts}." if texts else ""
+    )
 
 
 def cut_off(rows: Sequence[Row]) -> str:

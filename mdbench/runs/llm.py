@@ -12,12 +12,10 @@ from mdbench.data.cache import write_whole
 from mdbench.datatypes.base import NO_OPTIONS
 from mdbench.errors import UnavailableError, UsageError
 from mdbench.language_models.contamination import Probes, Subject, closest, probe
-from mdbench.language_models.conversation import Conversation
-from mdbench.language_models.endpoint import Endpoint
+from mdbench.language_models.conversation import Conversation, RefusedError
+from mdbench.language_models.endpoint import PAUSES, Endpoint, LiveResponder
 from mdbench.language_models.exchanges import SUFFIX, ExchangeLog, ExchangeReplay
-from mdbench.language_models.live import PAUSES, Live
 from mdbench.language_models.proxy import Proxy
-from mdbench.language_models.question import RefusedError
 from mdbench.language_models.secrets import read_key
 from mdbench.protocols import Protocol
 from mdbench.runs.plan import select_names
@@ -27,9 +25,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mdbench.datatypes.base import DataType, Source
-    from mdbench.language_models.budget import Talk
+    from mdbench.language_models.budget import LlmSettings
     from mdbench.language_models.contamination import Probed
-    from mdbench.language_models.conversation import Answerer
+    from mdbench.language_models.conversation import Responder
     from mdbench.runs.catalog import Catalog
     from mdbench.runs.spec import JobSpec
     from mdbench.runs.study import LlmEndpointOptions, ProbeOptions
@@ -110,8 +108,8 @@ class LlmConnection:
         talk = job.talk
         if talk is None:
             raise UsageError("No language model was named.", "Say which: --llm-model NAME")
-        answerer = self._answerer(job, exchange_log_of(log))
-        conversation = Conversation(answerer, talk, ExchangeLog(exchange_log_of(log)))
+        responder = self._responder(job, exchange_log_of(log))
+        conversation = Conversation(responder, talk, ExchangeLog(exchange_log_of(log)))
         with closing(conversation):
             proxy = Proxy(folder, conversation.answer)
             try:
@@ -120,9 +118,9 @@ class LlmConnection:
                 conversation.hang_up()
                 proxy.close()
 
-    def _answerer(self, job: JobSpec, log: Path) -> Answerer:
+    def _responder(self, job: JobSpec, log: Path) -> Responder:
         if self.endpoint is not None:
-            return Live(self.endpoint, pauses=self.pauses)
+            return LiveResponder(self.endpoint, pauses=self.pauses)
         place = self.replays.get(job, self.replay)
         if place is None:
             raise UnavailableError(f"there is no log of exchanges of {job}")
@@ -192,14 +190,14 @@ def run_probes(
     chosen = select_names(source.names(), options.datasets, source.groups())
     stem = _stem(options, talk, chosen)
     file = options.result_dir / FOLDER / f"{stem}.json"
-    answerer = (
-        Live(access.endpoint, pauses=pauses)
+    responder = (
+        LiveResponder(access.endpoint, pauses=pauses)
         if access.endpoint is not None
         else ExchangeReplay(_recording(access.replay, stem))
     )
     log = ExchangeLog(options.result_dir / FOLDER / f"{stem}{SUFFIX}")
     found: list[Probed] = []
-    with closing(access), closing(Conversation(answerer, talk, log)) as conversation:
+    with closing(access), closing(Conversation(responder, talk, log)) as conversation:
         subjects = [_subject(data_type, source, name, seed) for name in chosen]
         for subject in subjects:
             if subject.task.dataset.truth is None:
@@ -241,7 +239,7 @@ def _subject(data_type: DataType, source: Source, name: str, seed: int) -> Subje
     return Subject(name, data_type.task(loaded, _TABLE, Protocol.STRICT), source.background(name))
 
 
-def _stem(options: ProbeOptions, talk: Talk, chosen: list[str]) -> str:
+def _stem(options: ProbeOptions, talk: LlmSettings, chosen: list[str]) -> str:
     what = (talk.model, options.llm_settings, options.samples, options.seed, chosen)
     return f"{options.data_type}-{hashlib.sha256(repr(what).encode()).hexdigest()[:12]}"
 

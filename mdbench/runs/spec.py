@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from mdbench.errors import UsageError, did_you_mean
-from mdbench.language_models.budget import PROMPTS, Allowance, Talk
+from mdbench.language_models.budget import PROMPTS, LlmLimits, LlmSettings
 from mdbench.protocols import Protocol
 from mdbench.runs.options import (
     ALWAYS,
@@ -209,11 +209,11 @@ class LlmOptions:
     )
 
     @property
-    def talk(self) -> Talk | None:
+    def talk(self) -> LlmSettings | None:
         """What is the same for all questions of a job; None where no model is named."""
         if self.llm_model is None:
             return None
-        allowance = Allowance(
+        allowance = LlmLimits(
             self.llm_calls,
             self.llm_prompt_tokens,
             self.llm_completion_tokens,
@@ -222,7 +222,7 @@ class LlmOptions:
             self.llm_price,
         )
         settings = {} if self.llm_settings is None else json.loads(self.llm_settings)
-        return Talk(self.llm_model, settings, allowance)
+        return LlmSettings(self.llm_model, settings, allowance)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,13 +19,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mdbench.errors import UnavailableError, UsageError
-from mdbench.language_models.budget import Account, Allowance, Spent, Talk
-from mdbench.language_models.conversation import Conversation
-from mdbench.language_models.endpoint import CERTIFICATES, Endpoint, EndpointError
+from mdbench.language_models.budget import BudgetAccount, LlmLimits, LlmSettings, TokenUse
+from mdbench.language_models.conversation import (
+    ChatRequest,
+    Conversation,
+    RefusedError,
+    request_hash,
+)
+from mdbench.language_models.endpoint import CERTIFICATES, Endpoint, EndpointError, LiveResponder
 from mdbench.language_models.exchanges import Exchange, ExchangeLog, ExchangeReplay
-from mdbench.language_models.live import Live
 from mdbench.language_models.proxy import NAME, Proxy
-from mdbench.language_models.question import Question, RefusedError, request_hash
 from mdbench.language_models.secrets import NO_KEY, Key, read_key
 from mdbench.language_models.stub import MODES, Stub
 from mdbench.worker import BudgetSpent, LanguageModel, LanguageModelError, Unavailable
@@ -54,9 +57,9 @@ def talking(
     """Listen in a folder, as in a job's, and give what a method would have of it."""
     folder.mkdir(exist_ok=True)
     endpoint = Endpoint(stub.url, Key(KEY), seconds=seconds) if isinstance(stub, Stub) else None
-    answerer = Live(endpoint, pauses=QUICK) if endpoint else ExchangeReplay(stub)  # type: ignore[arg-type]
-    talk = Talk("pinned", {}, Allowance(seconds=most_seconds, **allowed))
-    conversation = Conversation(answerer, talk, ExchangeLog(folder / "log.llm.ndjson"))
+    responder = LiveResponder(endpoint, pauses=QUICK) if endpoint else ExchangeReplay(stub)  # type: ignore[arg-type]
+    talk = LlmSettings("pinned", {}, LlmLimits(seconds=most_seconds, **allowed))
+    conversation = Conversation(responder, talk, ExchangeLog(folder / "log.llm.ndjson"))
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         with closing(conversation):
@@ -301,7 +304,7 @@ def test_an_account_never_passes_a_limit(
     completion: int | None,
     wishes: list[tuple[int, int, float]],
 ) -> None:
-    account = Account(Allowance(calls, prompt, completion))
+    account = BudgetAccount(LlmLimits(calls, prompt, completion))
     for most_in, most_out, share in wishes:
         reserved = account.reserve(most_in, most_out)
         if reserved is None:
@@ -312,7 +315,7 @@ def test_an_account_never_passes_a_limit(
             )
             assert not fits
             continue
-        used = Spent(1, int(share * most_in), int(share * most_out))
+        used = TokenUse(1, int(share * most_in), int(share * most_out))
         account.settle(reserved, used)
     assert calls is None or account.spent.calls <= calls
     assert prompt is None or account.spent.prompt_tokens <= prompt
@@ -320,13 +323,13 @@ def test_an_account_never_passes_a_limit(
 
 
 def test_what_was_set_aside_and_not_used_is_waited_for() -> None:
-    account = Account(Allowance(completion_tokens=10))
+    account = BudgetAccount(LlmLimits(completion_tokens=10))
     first = account.reserve(1, 8)
     assert first is not None
-    got: list[Spent | None] = []
+    got: list[TokenUse | None] = []
     waits = threading.Thread(target=lambda: got.append(account.reserve(1, 8)))
     waits.start()
-    account.settle(first, Spent(1, 1, 1))
+    account.settle(first, TokenUse(1, 1, 1))
     waits.join()
     assert got[0] is not None
     assert account.reserve(1, 10) is None  # more than there ever was left
@@ -485,14 +488,14 @@ def raw(folder: Path, sent: bytes) -> bytes:
 )
 def test_requests_of_another_form_are_refused(body: bytes) -> None:
     with pytest.raises(RefusedError) as caught:
-        Question.read(body, "m", {})
+        ChatRequest.read(body, "m", {})
     assert caught.value.status == 400
 
 
 @given(st.binary(max_size=200) | st.text(max_size=200).map(str.encode))
 def test_nothing_breaks_the_reader(body: bytes) -> None:
     with pytest.raises(RefusedError):
-        Question.read(body, "m", {})
+        ChatRequest.read(body, "m", {})
 
 
 def test_only_what_is_known_goes_on() -> None:
@@ -508,7 +511,9 @@ def test_only_what_is_known_goes_on() -> None:
         "tools": [],
         "stream": False,
     }
-    question = Question.read(json.dumps(told).encode(), "pinned", {"top_k": 5, "temperature": None})
+    question = ChatRequest.read(
+        json.dumps(told).encode(), "pinned", {"top_k": 5, "temperature": None}
+    )
     assert question.request == {
         "model": "pinned",
         "messages": [{"role": "user", "content": "a?"}],
@@ -516,7 +521,7 @@ def test_only_what_is_known_goes_on() -> None:
         "stop": ["end"],
         "top_k": 5,
     }
-    newer = Question.read(json.dumps(told).encode(), "m", {"max_completion_tokens": 50})
+    newer = ChatRequest.read(json.dumps(told).encode(), "m", {"max_completion_tokens": 50})
     assert newer.request["max_completion_tokens"] == newer.completion_tokens == 50
     assert "max_tokens" not in newer.request
 
@@ -524,7 +529,7 @@ def test_only_what_is_known_goes_on() -> None:
 @given(st.text(max_size=300), st.integers(0, 2**31))
 def test_a_prompt_has_no_more_tokens_than_are_set_aside(text: str, seed: int) -> None:
     body = json.dumps({"messages": [{"role": "user", "content": text}], "seed": seed, "n": 3})
-    question = Question.read(body.encode(), "m", {})
+    question = ChatRequest.read(body.encode(), "m", {})
     sent = question.request["messages"][0]["content"]
     assert question.prompt_tokens >= len(sent.encode())
     hashes = {request_hash(question.single(index)) for index in range(3)}

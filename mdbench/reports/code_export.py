@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mdbench.metrics.spec import MetricSpec
     from mdbench.records import Record
 
-__all__ = ["AnswerNames", "code", "ordered", "states_of", "told"]
+__all__ = ["AnswerNames", "code", "ordered", "states_of", "summary_line"]
 
 _RATE = "_t"
 """What the left-hand side of a state has behind its name."""
@@ -45,7 +45,7 @@ class AnswerNames(NamedTuple):
 
 
 def states_of(result: Record) -> AnswerNames:
-    """Tell what stands in an answer's equations."""
+    """Return what stands in an answer's equations."""
     used = dict.fromkeys(name for text in result.equations or () for name in names_in(text))
     rates = all(target.endswith(_RATE) for target in result.targets)
     states = tuple(t.removesuffix(_RATE) if rates else t for t in result.targets)
@@ -53,16 +53,16 @@ def states_of(result: Record) -> AnswerNames:
 
 
 def ordered(
-    results: Iterable[Record], specs: Sequence[MetricSpec], told_the_truth: Collection[str] = ()
+    results: Iterable[Record], specs: Sequence[MetricSpec], references: Collection[str] = ()
 ) -> list[Record]:
     """Order answers of one system, the best first; methods that are told the truth come last."""
     key = best_first(specs)
     answers = (one for one in results if one.answered and one.equations)
-    return sorted(answers, key=lambda one: (one.method in told_the_truth, *key(one)))
+    return sorted(answers, key=lambda one: (one.method in references, *key(one)))
 
 
-def told(result: Record, specs: Sequence[MetricSpec]) -> str:
-    """Say in a line who answered, and how well."""
+def summary_line(result: Record, specs: Sequence[MetricSpec]) -> str:
+    """Return in a line who answered, and how well."""
     held, _ = best_mark(specs, result.metrics)
     shown = [spec for spec in specs if spec is specs[0] or spec.weighs]
     scores = [
