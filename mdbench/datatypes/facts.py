@@ -7,6 +7,7 @@ and datasets, to check a ``method.toml`` and to print a help, its facts are enou
 
 from __future__ import annotations
 
+import math
 import tomllib
 import unicodedata
 from dataclasses import dataclass
@@ -15,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 from mdbench.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["Option", "TypeFacts", "by_number", "names_in"]
+__all__ = ["Option", "TypeFacts", "by_number", "names_in", "noise_level", "sorted_heads"]
 
 
 @dataclass(frozen=True)
@@ -106,23 +107,49 @@ def by_number(identity: str) -> tuple[str, int]:
 
 
 def names_in(folder: Path, facts: TypeFacts) -> list[str] | None:
-    """Give the names of the systems in a folder, in order; of the files only the heads are read.
+    """Return the names of the systems in a folder, in order; of the files only the heads are read.
 
-    None where that does not say it: the data type's own code then knows what is wrong, if anything.
+    None where these are not enough: the data type's own code then finds what is wrong, if anything.
     """
     if facts.order is None:
         return None
-    keys = {}
+    files = (each for ending in (*facts.alone, ".toml") for each in folder.glob(f"*{ending}"))
+    heads = sorted_heads(files, facts.order)
+    return None if heads is None else list(heads)
+
+
+def sorted_heads(
+    files: Iterable[Path], order: Callable[[str, Mapping[str, Any]], tuple[Any, ...]]
+) -> dict[str, Mapping[str, Any]] | None:
+    """Return what stands above the first table of each file, by name and in order.
+
+    None where a file cannot be read, or has not what it is sorted by.
+    """
+    heads: dict[str, Mapping[str, Any]] = {}
     try:
-        for file in (
-            each for ending in (*facts.alone, ".toml") for each in folder.glob(f"*{ending}")
-        ):
+        for file in files:
             name = unicodedata.normalize("NFC", file.stem)
-            said = _head(file.read_text(encoding="utf-8")) if file.suffix == ".toml" else {}
-            keys[name] = facts.order(name, said)
-        return sorted(keys, key=keys.__getitem__)
+            heads[name] = _head(file.read_text(encoding="utf-8")) if file.suffix == ".toml" else {}
+        return {name: heads[name] for name in sorted(heads, key=lambda n: order(n, heads[n]))}
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return None
+
+
+def noise_level(option: str, text: str, hint: str) -> float:
+    """Parse a noise level.
+
+    Raises
+    ------
+    UsageError
+        If it is no finite number from 0 on.
+    """
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0.0 <= value < math.inf:
+        raise UsageError(f"{option} is {text!r}.", hint)
+    return value
 
 
 def _head(text: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 import tomllib
 from typing import TYPE_CHECKING, Any
@@ -111,3 +112,30 @@ def test_a_data_type_without_facts_is_asked_itself(
     assert list(datatypes.own_names("stars", tmp_path, tmp_path)) == ["sun"]
     for name in ("stars", "stars.data_type"):
         monkeypatch.delitem(sys.modules, f"mdbench.datatypes.{name}")
+
+
+@pytest.mark.parametrize(
+    ("name", "module", "reader"),
+    [
+        ("ode", "ode", "read_system"),
+        ("pde", "pde", "read_system"),
+        ("srsd", "srsd", "read_problem"),
+        ("surface", "surface.datasets", "read_surface"),
+    ],
+)
+def test_one_dataset_needs_one_system(
+    name: str, module: str, reader: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = f"mdbench.datatypes.{module}" + ".data_type" * ("." not in module)
+    read, files = getattr(importlib.import_module(place), reader), []
+
+    def count(file: Path) -> Any:
+        files.append(file.stem)
+        return read(file)
+
+    monkeypatch.setattr(f"{place}.{reader}", count)
+    source = datatypes.find(name, ROOT / "datasets" / name, tmp_path).source()
+    wanted = source.names()[1]
+    assert wanted in sum(map(list, source.groups().values()), list(source.names()))
+    assert source.title(wanted)
+    assert files == [wanted]

@@ -434,8 +434,11 @@ def _told_by_state(scores: Sequence[float], task: EquationTask[Any]) -> list[str
         squares = np.sum(np.reshape(targets, (-1, len(scores))) ** 2, axis=0)
     else:
         squares = np.ones(len(scores))
-    shares = np.array(scores) * squares
-    whole = float(shares.sum()) or 1.0
+    with np.errstate(all="ignore"):
+        shares = np.array(scores) * squares
+        if np.isinf(shares).any():  # which are all of the error
+            shares = np.isinf(shares).astype(float)
+        whole = float(shares.sum()) or 1.0
     return [
         f"{name}: {score:.2g}, {share / whole:.0%} of the error"
         for name, score, share in zip(task.targets, scores, shares, strict=True)

@@ -8,13 +8,16 @@ import math
 import re
 import tomllib
 import unicodedata
+from collections.abc import Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from mdbench.children import READING
+from mdbench.datatypes.facts import sorted_heads
 from mdbench.errors import DataError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator
     from pathlib import Path
 
     import numpy as np
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FUNCTIONS",
+    "SystemFiles",
     "constants_of",
     "find_files",
     "fingerprint",
@@ -104,8 +108,63 @@ def find_files(
     return clean, noisy
 
 
+class SystemFiles(Mapping[str, _T]):
+    """The systems in some files by name and in order; each is read on first use.
+
+    Parameters
+    ----------
+    files
+        TOML files.
+    read
+        Reads a system from its file.
+    order
+        As that of `TypeFacts`; where the heads of the files are not enough for it, all are read.
+    """
+
+    def __init__(
+        self,
+        files: Iterable[Path],
+        read: Callable[[Path], _T],
+        order: Callable[[str, Mapping[str, Any]], tuple[Any, ...]] | None,
+    ) -> None:
+        self._files = {unicodedata.normalize("NFC", file.stem): file for file in files}
+        self._read = read
+        self._order = order or (lambda name, _: (name,))
+        self._known: dict[str, _T] = {}
+
+    @cached_property
+    def heads(self) -> Mapping[str, Mapping[str, Any]]:
+        """What stands above the first table of each file, by the names of the systems."""
+        heads = sorted_heads(self._files.values(), self._order)
+        if heads is None:
+            whole = {name: vars(self[name]) for name in self._files}
+            heads = {n: whole[n] for n in sorted(whole, key=lambda n: self._order(n, whole[n]))}
+        return heads
+
+    def __getitem__(self, name: str) -> _T:
+        if name not in self._known:
+            self._known[name] = self._read(self._files[name])
+        return self._known[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._files
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.heads)
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def groups(self, key: str) -> dict[str, list[str]]:
+        """Return the names of the systems by a value in the heads of their files."""
+        groups: dict[str, list[str]] = {}
+        for name, head in self.heads.items():
+            groups.setdefault(head[key], []).append(name)
+        return groups
+
+
 def named(name: str, entries: Mapping[str, _T]) -> _T:
-    """Give the entry of a dataset.
+    """Return the entry of a dataset.
 
     Raises
     ------

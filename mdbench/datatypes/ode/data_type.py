@@ -27,11 +27,10 @@ from mdbench.datatypes.equations.base import (
     EquationType,
 )
 from mdbench.datatypes.equations.data_checks import of_trajectory
-from mdbench.datatypes.equations.files import find_files, fingerprint, named, suffix
+from mdbench.datatypes.equations.files import SystemFiles, find_files, fingerprint, named, suffix
 from mdbench.datatypes.equations.options import OWN_OPTIONS, smooths
 from mdbench.datatypes.equations.selection import INTEGRATED_TO, Increments
 from mdbench.datatypes.equations.terms import TERM_METRICS
-from mdbench.datatypes.facts import by_number, names_in
 from mdbench.datatypes.ode.facts import FACTS
 from mdbench.datatypes.ode.simulation import Ending, simulate, warm
 from mdbench.datatypes.ode.systems import N_POINTS, integrate, read_system
@@ -362,26 +361,19 @@ class _OdeSystems(Source[OdeDataset]):
         self.folder = folder
         self.cache = cache
         self._floors: dict[str, float] = {}
-        self._known: dict[str, OdeSystem] = {}
         self._unseen: dict[str, _Unseen] = {}
-
-    @cached_property
-    def systems(self) -> Mapping[str, OdeSystem]:
-        """All systems by name, in the order of their ids."""
-        own, dev = _read_systems(self.folder), _read_systems(self.folder / DEV)
-        if not own:
-            raise DataError(f"{self.folder} has no systems: no file ends in .toml")
-        if twice := own.keys() & dev.keys():
-            raise DataError(f"{self.folder / DEV}: {min(twice)!r} is a system of ODEBench, too")
-        return own | dev
+        self._own, self._dev = (
+            SystemFiles(each.glob("*.toml"), read_system, FACTS.order)
+            for each in (folder, folder / DEV)
+        )
 
     @cached_property
     def _groups(self) -> dict[str, list[str]]:
-        """The names of the systems; where the files' heads do not say them, all is read."""
-        own, dev = (names_in(folder, FACTS) for folder in (self.folder, self.folder / DEV))
-        if not own or dev is None or set(own) & set(dev):
-            dev = list(_read_systems(self.folder / DEV))
-            own = [name for name in self.systems if name not in dev]
+        own, dev = list(self._own), list(self._dev)
+        if not own:
+            raise DataError(f"{self.folder} has no systems: no file ends in .toml")
+        if twice := set(own) & set(dev):
+            raise DataError(f"{self.folder / DEV}: {min(twice)!r} is a system of ODEBench, too")
         return {ODEBENCH: own, DEV: dev}
 
     def names(self) -> list[str]:
@@ -391,13 +383,9 @@ class _OdeSystems(Source[OdeDataset]):
         return self._groups
 
     def _system(self, name: str) -> OdeSystem:
-        """Read one system; all of them only where that does not say which file it is in."""
-        if name not in self._known:
-            known = any(name in group for group in self._groups.values())
-            files = [folder / f"{name}.toml" for folder in (self.folder, self.folder / DEV)]
-            file = next((file for file in files if known and file.is_file()), None)
-            self._known[name] = named(name, self.systems) if file is None else read_system(file)
-        return self._known[name]
+        if name in self._dev:
+            return self._dev[name]
+        return named(name, self._own)
 
     def title(self, name: str) -> str:
         return self._system(name).description
@@ -454,8 +442,8 @@ class _OdeSystems(Source[OdeDataset]):
     def _noisy(self, name: str, u: Array, snr_db: float, seed: int, protocol: Protocol) -> Array:
         if protocol is Protocol.STRICT:
             return add_noise(u, name=name, snr_db=snr_db, seed=seed)
-        order = list(self.systems)
-        before = sum(self.systems[each].dim for each in order[: order.index(name)])
+        order = [*self._own, *self._dev]
+        before = sum(self._system(each).dim for each in order[: order.index(name)])
         return add_published_noise(u, snr_db=snr_db, seed=seed, entries_before=N_POINTS * before)
 
 
@@ -586,12 +574,3 @@ def _fingerprint(
     if clean.du is not None:
         arrays["du"] = clean.du
     return fingerprint(arrays, snr_db, noise, seed)
-
-
-def _read_systems(folder: Path) -> dict[str, OdeSystem]:
-    systems = [read_system(path) for path in folder.glob("*.toml")]
-    return {system.name: system for system in sorted(systems, key=_order)}
-
-
-def _order(system: OdeSystem) -> tuple[str, int]:
-    return by_number(system.id)

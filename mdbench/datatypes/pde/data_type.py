@@ -35,6 +35,7 @@ from mdbench.datatypes.equations.base import (
 )
 from mdbench.datatypes.equations.data_checks import of_field
 from mdbench.datatypes.equations.files import (
+    SystemFiles,
     find_files,
     fingerprint,
     named,
@@ -44,7 +45,6 @@ from mdbench.datatypes.equations.files import (
 from mdbench.datatypes.equations.options import TRUTH, smooths
 from mdbench.datatypes.equations.terms import TERM_METRICS
 from mdbench.datatypes.equations.user_truths import own_truth, said_of_field
-from mdbench.datatypes.facts import by_number
 from mdbench.datatypes.pde.facts import FACTS
 from mdbench.datatypes.pde.systems import derivative_names, read_system
 from mdbench.datatypes.pde.tasks import (
@@ -239,26 +239,24 @@ class _PdeSystems(Source[PdeDataset]):
         self._floors: dict[tuple[str, Protocol], float] = {}
 
     @cached_property
-    def systems(self) -> Mapping[str, PdeSystem]:
+    def systems(self) -> SystemFiles[PdeSystem]:
         """All systems by name, in the order of their ids."""
-        systems = [read_system(path) for path in self.folder.glob("*.toml")]
+        systems = SystemFiles(self.folder.glob("*.toml"), self._read, FACTS.order)
         if not systems:
             raise DataError(f"{self.folder} has no systems: no file ends in .toml")
-        found = {s.name: s for s in sorted(systems, key=lambda system: by_number(system.id))}
-        for system in systems:
-            if system.made_with not in found:
-                path = self.folder / f"{system.name}.toml"
-                raise DataError(f"{path}: made_with names no system: {system.made_with!r}")
-        return found
+        return systems
 
-    @cached_property
-    def _as_published(self) -> Mapping[str, PdeSystem]:
-        return {name: each.as_published or each for name, each in self.systems.items()}
+    def _read(self, path: Path) -> PdeSystem:
+        system = read_system(path)
+        if system.made_with not in self.systems:
+            raise DataError(f"{path}: made_with names no system: {system.made_with!r}")
+        return system
 
-    def _variant(self, protocol: Protocol, options: Mapping[str, Any]) -> Mapping[str, PdeSystem]:
-        """Give the systems as they are made for a protocol, or as they were released."""
+    def _system(self, name: str, protocol: Protocol, options: Mapping[str, Any]) -> PdeSystem:
+        """Return a system as it is made for a protocol, or as it was released."""
+        system = named(name, self.systems)
         old = protocol is Protocol.PUBLISHED or _released(options)
-        return self._as_published if old else self.systems
+        return system.as_published or system if old else system
 
     def names(self) -> list[str]:
         return list(self.systems)
@@ -270,7 +268,7 @@ class _PdeSystems(Source[PdeDataset]):
         return named(name, self.systems).notes
 
     def is_cached(self, name: str, options: Mapping[str, Any]) -> bool:
-        made = (named(name, self._variant(each, options)) for each in Protocol)
+        made = (self._system(name, each, options) for each in Protocol)
         return any(self._path(each, released=_released(options)).is_file() for each in made)
 
     def load(
@@ -287,7 +285,7 @@ class _PdeSystems(Source[PdeDataset]):
                 f"{TRUTH.name} says the true equations of a file of your own.",
                 "Name one by --dataset-path.",
             )
-        system = named(name, self._variant(protocol, options))
+        system = self._system(name, protocol, options)
         clean = self._clean(system, released=_released(options))
         self._short_axes.tell(name, clean)
         u = clean.u if snr_db is None else self._noisy(system, clean.u, snr_db, seed, protocol)
@@ -321,7 +319,7 @@ class _PdeSystems(Source[PdeDataset]):
         except DataError:
             fields = self._make(system, released=released)
         for name, made in fields.items():
-            path = self._path(self._alike(system)[name], released=released)
+            path = self._path(self._alike(system, name), released=released)
             write_whole(path, partial(write_field, field=made))
         return fields[system.name]
 
@@ -332,19 +330,20 @@ class _PdeSystems(Source[PdeDataset]):
         progress = _ProgressLine(system.name, self._kind.on_progress)
         return make_fields(
             system,
-            self._alike(system),
+            {name: self._alike(system, name) for name in self.systems},
             released=released and bool(system.released),
             progress=progress.told,
         )
 
     def _path(self, system: PdeSystem, *, released: bool) -> Path:
         variant = "-released" if released and system.released else ""
-        recipe = system.recipe[:8] + self._alike(system)[system.made_with].recipe[:8]
+        recipe = system.recipe[:8] + self._alike(system, system.made_with).recipe[:8]
         return self.cache / f"{system.name}{variant}-{recipe}.npz"
 
-    def _alike(self, system: PdeSystem) -> Mapping[str, PdeSystem]:
-        """Give all systems, made as this one is."""
-        return self._as_published if system.published else self.systems
+    def _alike(self, system: PdeSystem, name: str) -> PdeSystem:
+        """Return another system, made as this one is."""
+        other = self.systems[name]
+        return other.as_published or other if system.published else other
 
     def _noisy(
         self, system: PdeSystem, u: Array, snr_db: float, seed: int, protocol: Protocol
@@ -352,7 +351,8 @@ class _PdeSystems(Source[PdeDataset]):
         if protocol is Protocol.STRICT:
             return add_noise(u, name=system.name, snr_db=snr_db, seed=seed)
         order = list(self.systems)
-        before = sum(self._as_published[each].size for each in order[: order.index(system.name)])
+        others = (self.systems[each] for each in order[: order.index(system.name)])
+        before = sum((each.as_published or each).size for each in others)
         return add_published_noise(
             u, snr_db=snr_db, seed=_PUBLISHED_SEED + seed, entries_before=before
         )

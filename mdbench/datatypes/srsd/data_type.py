@@ -19,9 +19,10 @@ from mdbench.datatypes.equations.base import (
     EquationTask,
     EquationType,
 )
+from mdbench.datatypes.equations.files import SystemFiles, named
 from mdbench.datatypes.equations.selection import Ratios
 from mdbench.datatypes.equations.terms import TERM_METRICS
-from mdbench.datatypes.srsd.facts import FACTS, by_difficulty, target_noise
+from mdbench.datatypes.srsd.facts import FACTS, target_noise
 from mdbench.datatypes.srsd.laws import Spread, draw, read_problem
 from mdbench.errors import DataError, EquationError, UsageError, did_you_mean
 from mdbench.expressions.compensated_eval import accurate_values
@@ -385,7 +386,7 @@ class _Problems(Source[SrsdDataset]):
         self.path = path
 
     @cached_property
-    def problems(self) -> Mapping[str, FormulaProblem]:
+    def problems(self) -> SystemFiles[FormulaProblem]:
         """All problems by name: easy ones first, then in the order of their numbers."""
         files = [self.path] if self.path.is_file() else sorted(self.path.glob("*.toml"))
         if not self.path.exists():
@@ -395,29 +396,22 @@ class _Problems(Source[SrsdDataset]):
                 f"{self.path} has no problems: no file ends in .toml",
                 "Give a problem file, or a folder of them: see docs/srsd.md.",
             )
-        problems = sorted(
-            (read_problem(file) for file in files),
-            key=lambda each: by_difficulty(each.name, {"set": each.set}),
-        )
-        if unclear := [problem.name for problem in problems if "+" in problem.name]:
+        if unclear := [file.stem for file in files if "+" in file.stem]:
             raise DataError(f"{unclear[0]}: a problem's name has no '+'", "Rename its file.")
-        return {problem.name: problem for problem in problems}
+        return SystemFiles(files, read_problem, FACTS.order)
 
     def names(self) -> list[str]:
         return list(self.problems)
 
     def groups(self) -> dict[str, list[str]]:
-        groups: dict[str, list[str]] = {}
-        for name, problem in self.problems.items():
-            groups.setdefault(problem.set, []).append(name)
-        return groups
+        return self.problems.groups("set")
 
     def title(self, name: str) -> str:
-        return self._problem(Ask.read(name)).title
+        return named(Ask.read(name).problem, self.problems).title
 
     def background(self, name: str) -> Background:
         ask = Ask.read(name)
-        problem = self._problem(ask)
+        problem = named(ask.problem, self.problems)
         if ask.dummies:  # other columns, of which some mean nothing
             return Background(meanings={"y": problem.title})
         names, meanings = {}, {"y": problem.title}
@@ -438,7 +432,7 @@ class _Problems(Source[SrsdDataset]):
         if snr_db is not None:
             raise UsageError("srsd has no noise levels in dB.", "It has --target-noise 0.01.")
         ask = Ask.read(name)
-        problem = self._problem(ask)
+        problem = named(ask.problem, self.problems)
         formula = problem.released_data if ask.released else problem.law
         x, y = draw(problem, formula, ROWS, accurate=not ask.released)
         truth = problem.released_truth if ask.released else problem.law
@@ -464,13 +458,6 @@ class _Problems(Source[SrsdDataset]):
             domain=replace(problem, spreads=spreads).domain,
             set=problem.set,
         )
-
-    def _problem(self, ask: Ask) -> FormulaProblem:
-        if ask.problem not in self.problems:
-            raise UsageError(
-                f"There is no dataset {ask.problem!r}.", did_you_mean(ask.problem, self.problems)
-            )
-        return self.problems[ask.problem]
 
 
 def _with_dummies(

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import re
 from typing import TYPE_CHECKING, Any
 
-from mdbench.datatypes.facts import Option, TypeFacts
-from mdbench.errors import UsageError
+from mdbench.datatypes.facts import Option, TypeFacts, noise_level
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,23 +16,12 @@ SETS = ("easy", "medium", "hard")
 
 
 def target_noise(text: str) -> float:
-    """Read a noise level.
-
-    Raises
-    ------
-    UsageError
-        If it is none.
-    """
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0.0 <= value < math.inf:
-        raise UsageError(
-            f"--target-noise is {text!r}.",
-            "Give the relative deviation of the training targets: 0, 0.001, 0.01 or 0.1.",
-        )
-    return value
+    """Parse a noise level; a UsageError where it is none."""
+    return noise_level(
+        "--target-noise",
+        text,
+        "Give the relative deviation of the training targets: 0, 0.001, 0.01 or 0.1.",
+    )
 
 
 def by_difficulty(name: str, said: Mapping[str, Any]) -> tuple[int, list[tuple[bool, int, str]]]:

@@ -15,14 +15,16 @@ import numpy as np
 
 from mdbench.children import READING
 from mdbench.datatypes.base import NO_OPTIONS, Dataset, Source
+from mdbench.datatypes.equations.files import SystemFiles
 from mdbench.datatypes.surface.clouds import Shape, floor_of, function_of, true_points
-from mdbench.datatypes.surface.facts import VARIANTS, by_representation, percent
+from mdbench.datatypes.surface.facts import FACTS, VARIANTS, percent
 from mdbench.datatypes.surface.level_sets import gradient
 from mdbench.datatypes.surface.problem import (
     SurfaceRows,
     TrueSurface,
     draw_rows,
     generator_of,
+    group_of,
     read_surface,
     whole_rows,
 )
@@ -173,18 +175,10 @@ class Surfaces(Source[SurfaceDataset]):
         return found
 
     @cached_property
-    def surfaces(self) -> Mapping[str, TrueSurface]:
+    def surfaces(self) -> SystemFiles[TrueSurface]:
         """Those with a truth, by name; in the order of their representations and numbers."""
-        found = [read_surface(file) for file in self._files if file.suffix.lower() == ".toml"]
-        return {
-            each.name: each
-            for each in sorted(
-                found,
-                key=lambda each: by_representation(
-                    each.name, {"representation": each.representation}
-                ),
-            )
-        }
+        files = [file for file in self._files if file.suffix.lower() == ".toml"]
+        return SystemFiles(files, read_surface, FACTS.order)
 
     @cached_property
     def clouds(self) -> Mapping[str, Path]:
@@ -197,11 +191,10 @@ class Surfaces(Source[SurfaceDataset]):
 
     def groups(self) -> dict[str, list[str]]:
         """Group by representation, and by category."""
-        groups: dict[str, list[str]] = {}
-        for kind in ("representation", "group"):
-            for name, each in self.surfaces.items():
-                groups.setdefault(getattr(each, kind), []).append(name)
-        return groups
+        by_category = self.surfaces.groups("category").items()
+        return self.surfaces.groups("representation") | {
+            group_of(category): names for category, names in by_category
+        }
 
     def title(self, name: str) -> str:
         """Give category and equations."""

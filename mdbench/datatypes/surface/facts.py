@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import re
 from typing import TYPE_CHECKING, Any
 
-from mdbench.datatypes.facts import Option, TypeFacts
-from mdbench.errors import UsageError
+from mdbench.datatypes.facts import Option, TypeFacts, noise_level
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,23 +18,10 @@ _ORDER = ("explicit", "implicit", "parametric")
 
 
 def percent(text: str) -> float:
-    """Read a noise level.
-
-    Raises
-    ------
-    UsageError
-        If it is none.
-    """
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0.0 <= value < math.inf:
-        raise UsageError(
-            f"--noise-percent is {text!r}.",
-            "Give percent of the targets' standard deviation: 0, 1, 5 or 10.",
-        )
-    return value
+    """Parse a noise level; a UsageError where it is none."""
+    return noise_level(
+        "--noise-percent", text, "Give percent of the targets' standard deviation: 0, 1, 5 or 10."
+    )
 
 
 def by_representation(name: str, said: Mapping[str, Any]) -> tuple[int, str, int, str]:

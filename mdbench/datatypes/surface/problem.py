@@ -31,6 +31,7 @@ __all__ = [
     "TrueSurface",
     "draw_rows",
     "generator_of",
+    "group_of",
     "read_surface",
     "whole_rows",
 ]
@@ -86,11 +87,6 @@ class TrueSurface:
     reading: str = ""
     other_reading: str = ""
 
-    @property
-    def group(self) -> str:
-        """The category as it is typed: ``piecewise-surfaces``."""
-        return re.sub(r"[^a-z0-9]+", "-", self.category.lower()).strip("-")
-
     def values(self, x: Array) -> Array:
         """Work the equations out, (n, outputs), at inputs (n, inputs); NaN where undefined."""
         columns = {name: np.ascontiguousarray(x[:, i]) for i, name in enumerate(self.inputs)}
@@ -115,6 +111,11 @@ class SurfaceRows:
     x: Array
     y: Array
     drawn_again: float
+
+
+def group_of(category: str) -> str:
+    """Return a category as it is typed: ``piecewise-surfaces``."""
+    return re.sub(r"[^a-z0-9]+", "-", category.lower()).strip("-")
 
 
 def generator_of(*words: object) -> np.random.Generator:

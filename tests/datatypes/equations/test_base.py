@@ -108,6 +108,13 @@ def test_terms_that_cannot_be_multiplied_out_are_undecided(
     assert set(found.notes) == {"states"}
 
 
+def test_a_state_of_infinite_error_has_all_of_it(ode: DataType[Any, Any]) -> None:
+    scores = judge(ode, prey(ode), TRUTH[0], "1e200*u1")
+    first, second = scores.notes["states"]
+    assert first.endswith(", 0% of the error")
+    assert second.endswith(": inf, 100% of the error")
+
+
 def test_the_score_is_of_the_equations_and_a_contradiction_is_refused(
     ode: DataType[Any, Any],
 ) -> None:

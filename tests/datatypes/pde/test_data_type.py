@@ -558,10 +558,10 @@ def test_systems_that_cannot_be_used_are_refused(tmp_path: Path) -> None:
     text = (SYSTEMS / "navier_stokes_cylinder.toml").read_text(encoding="utf-8")
     (tmp_path / "alone.toml").write_text(text, encoding="utf-8")
     with pytest.raises(DataError, match=r"alone\.toml: made_with .*reaction_diffusion_cylinder"):
-        Pde(tmp_path, tmp_path).source().names()
+        Pde(tmp_path, tmp_path).source().title("alone")
 
 
-def test_a_field_is_at_hand_once_it_was_made(tmp_path: Path) -> None:
+def test_a_field_is_cached_once_it_was_made(tmp_path: Path) -> None:
     name = "advection_diffusion_2d"  # in closed form
     kind = Pde(SYSTEMS, tmp_path)
     source = kind.source()

@@ -16,6 +16,7 @@ from mdbench.datatypes.surface.problem import (
     TrueSurface,
     draw_rows,
     generator_of,
+    group_of,
     read_surface,
     whole_rows,
 )
@@ -31,7 +32,7 @@ SURFACES = {path.stem: read_surface(path) for path in sorted(FOLDER.glob("*.toml
 def test_there_are_as_many_as_in_the_paper() -> None:
     counts = Counter(each.representation for each in SURFACES.values())
     assert counts == {"explicit": 129, "implicit": 24, "parametric": 30}
-    sizes = Counter(each.group for each in SURFACES.values())
+    sizes = Counter(group_of(each.category) for each in SURFACES.values())
     assert sizes == {
         "nonlinear-analytic-composition-surfaces": 11,
         "piecewise-surfaces": 10,
