@@ -21,7 +21,7 @@ from mdbench.runs.study import STUDY, RunOptions, Study, asked_for
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from mdbench.runs.options import Typed
+    from mdbench.runs.options import FieldOption
 
 __all__ = [
     "COMPLETIONS",
@@ -260,7 +260,7 @@ class ParsedArgs:
         return {option_key(is_.name): self.given[n] for n, (is_, _) in known if n in self.typed}
 
 
-def _parameter(name: str, option: Typed) -> inspect.Parameter:
+def _parameter(name: str, option: FieldOption) -> inspect.Parameter:
     details = typer.Option(
         option.name,
         metavar=option.metavar or None,

@@ -7,8 +7,9 @@ import math
 import os
 import re
 import shlex
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, field, fields
 from difflib import get_close_matches
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
@@ -23,13 +24,13 @@ if TYPE_CHECKING:
     from mdbench.runtimes.base import Level
 
 __all__ = [
-    "ALWAYS",
     "BACKENDS",
-    "Kept",
-    "Typed",
-    "declared",
+    "NOTHING",
+    "FieldOption",
     "level",
+    "metadata",
     "names",
+    "option",
     "option_key",
     "plain",
     "portable",
@@ -55,8 +56,8 @@ __all__ = [
     "words_of",
 ]
 
-ALWAYS: Final = object()
-"""No value of a field is left out of the key."""
+NOTHING: Final = object()
+"""Equals no value: none of a field's is left out of the key."""
 
 
 def plain(value: Any) -> str:
@@ -81,52 +82,6 @@ def level(value: float | None) -> str:
     return "clean" if value is None else short(value)
 
 
-@dataclass(frozen=True)
-class Kept:
-    """What becomes of a field of a specification.
-
-    Attributes
-    ----------
-    key
-        The name of its part of the job's key; None where it cannot change the result.
-    text
-        Writes its value in the key.
-    left_out
-        A value that is not written: what nobody asks for changes no key.
-    record
-        Where its value stands in a record, with points between names; empty: in ``options``,
-        under the field's own name.
-    written
-        Whether it is written there; else something else there tells of it.
-    back
-        Makes the value of what the record says there, unless that is null.
-    asks
-        Whether it belongs to the question: other values of the rest answer the same one.
-    method
-        The attribute of a `MethodSpec` whose value counts where there is none.
-    access
-        The access of a `MethodSpec` without which it has no value, whatever was asked for.
-    usual
-        What counts where a method has that access, and nothing was asked for.
-    """
-
-    key: str | None = None
-    text: Callable[[Any], str] = plain
-    left_out: Any = ALWAYS
-    record: str = ""
-    written: bool = True
-    back: Callable[[Any], Any] = lambda value: value
-    asks: bool = False
-    method: str = ""
-    access: str = ""
-    usual: Any = None
-
-
-def declared(*parts: Kept | Typed) -> dict[str, Any]:
-    """Say in a field's metadata what becomes of it, and how it is typed."""
-    return {type(part).__name__: part for part in parts}
-
-
 T = TypeVar("T")
 
 SMALLEST_MEMORY_MB = 64
@@ -140,43 +95,75 @@ _MAX_SEED = 2**32 - 1
 
 
 @dataclass(frozen=True)
-class Typed:
-    """How a field is typed on a command line.
+class FieldOption:
+    """What is declared of a field of a specification, once: it is the field's metadata.
 
     Attributes
     ----------
     typed
-        Its name, and what is shown for its value, such as ``--timeout SECONDS``; with ``...`` it
-        may be given several times, and without a value it is a switch.
+        Its option's name, and what is shown for its value, such as ``--timeout SECONDS``; with
+        ``...`` it may be given several times, and without a value it is a switch.  Empty where it
+        is not typed.
     help
         What it does, in a line.
     read
         Makes the value of the option's name and the text that was typed; of an option that may
         be given several times, a tuple of values.  Raises `UsageError`.
     envvar
-        The environment's variable that says it where nobody types it.
+        The environment variable that gives it where nobody types it.
     of_run
         Whether it says where and how a whole command is run, and nothing of its jobs: a study
-        says it once, and it may be typed beside one.
+        says it once, and it may be typed with one.
+    key
+        The name of its part of the job's key; None where it cannot change the result.
+    to_key
+        Writes its value in the key.
+    omitted
+        A value that is not written in the key: what nobody asks for changes no key.
+    record
+        Where its value stands in a record, with points between names; empty: in ``options``,
+        under the field's own name.
+    stored
+        Whether it is written there; else something else there tells it.
+    from_record
+        Makes the value from what the record has there, unless that is null.
+    question
+        Whether it belongs to the question: other values of the rest answer the same one.
+    method
+        The attribute of a `MethodSpec` whose value counts where there is none.
+    access
+        The access of a `MethodSpec` without which it has no value, whatever was asked for.
+    fallback
+        What counts where a method has that access, and nothing was asked for.
     """
 
-    typed: str
-    help: str
+    typed: str = ""
+    help: str = ""
     read: Callable[[str, str], Any] = lambda _, text: text
     envvar: str = ""
     of_run: bool = False
+    key: str | None = None
+    to_key: Callable[[Any], str] = plain
+    omitted: Any = NOTHING
+    record: str = ""
+    stored: bool = True
+    from_record: Callable[[Any], Any] = lambda value: value
+    question: bool = False
+    method: str = ""
+    access: str = ""
+    fallback: Any = None
 
-    @property
+    @cached_property
     def name(self) -> str:
-        """As it is typed."""
+        """The option as it is typed."""
         return self.typed.partition(" ")[0]
 
-    @property
+    @cached_property
     def metavar(self) -> str:
         """What is shown for its value."""
         return self.typed.partition(" ")[2].removesuffix("...")
 
-    @property
+    @cached_property
     def several(self) -> bool:
         """Whether it may be given several times."""
         return self.typed.endswith("...")
@@ -191,20 +178,28 @@ class Typed:
         return tuple(dict.fromkeys(found))
 
 
+def metadata(*typed: Any, **declared: Any) -> dict[str, FieldOption]:
+    """Return the metadata of a field, from the attributes of a `FieldOption`."""
+    return {"option": FieldOption(*typed, **declared)}
+
+
+def option(*typed: Any, default: Any = None, **declared: Any) -> Any:
+    """Return a field with a default, declared by the attributes of a `FieldOption`."""
+    return field(default=default, metadata=metadata(*typed, **declared))
+
+
 def names(_: str, text: str) -> tuple[str, ...]:
     """Take a name as it is."""
     return (text,)
 
 
-def typed_fields(kind: type[Any]) -> dict[str, tuple[Typed, bool]]:
-    """Give how the fields of a class are typed, by field, and whether each has to be.
-
-    A field says it in its metadata, as `mdbench.runs.spec.declared` makes them.
-    """
+def typed_fields(kind: type[Any]) -> dict[str, tuple[FieldOption, bool]]:
+    """Return how the fields of a class are typed, by field, and whether each is required."""
+    declared = {each.name: (each.metadata.get("option"), each.default) for each in fields(kind)}
     return {
-        each.name: (each.metadata["Typed"], each.default is MISSING)
-        for each in fields(kind)
-        if "Typed" in each.metadata
+        name: (one, default is MISSING)
+        for name, (one, default) in declared.items()
+        if one is not None and one.typed
     }
 
 

@@ -11,6 +11,7 @@ import json
 import math
 import re
 from dataclasses import dataclass, field, fields
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -18,12 +19,12 @@ from mdbench.errors import UsageError, did_you_mean
 from mdbench.language_models.budget import PROMPTS, LlmLimits, LlmSettings
 from mdbench.protocols import Protocol
 from mdbench.runs.options import (
-    ALWAYS,
+    NOTHING,
     SMALLEST_MEMORY_MB,
-    Kept,
-    Typed,
-    declared,
+    FieldOption,
     level,
+    metadata,
+    option,
     plain,
     portable,
     read_path,
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from mdbench.datatypes.facts import Option
     from mdbench.records import Record
 
-__all__ = ["USUAL_CALLS", "CommonOptions", "JobSpec", "Kept", "LlmOptions", "declared", "portable"]
+__all__ = ["USUAL_CALLS", "CommonOptions", "JobSpec", "LlmOptions", "portable"]
 
 USUAL_CALLS: Final = 1000
 """Completions that a job may ask for where nobody says it: SurfaceBench's budget."""
@@ -113,12 +114,15 @@ def _read_settings(option: str, text: str) -> str | None:
 
 def _limit(name: str, typed: str, help_: str, read: Callable[[str, str], Any], **more: Any) -> Any:
     """Declare a field that limits what a job may ask for."""
-    return field(
-        default=None,
-        metadata=declared(
-            Kept(f"llm_{name}", left_out=None, record=f"llm.budget.{name}", access=_ACCESS, **more),
-            Typed(typed, help_, read),
-        ),
+    return option(
+        typed,
+        help_,
+        read,
+        key=f"llm_{name}",
+        omitted=None,
+        record=f"llm.budget.{name}",
+        access=_ACCESS,
+        **more,
     )
 
 
@@ -134,37 +138,39 @@ class LlmOptions:
         Of a million prompt tokens, and of a million completion tokens.
     """
 
-    llm_model: str | None = field(
-        default=None,
-        metadata=declared(
-            Kept("llm_model", left_out=None, record="llm.model", access=_ACCESS),
-            Typed("--llm-model NAME", "The language model, as its endpoint calls it."),
-        ),
+    llm_model: str | None = option(
+        "--llm-model NAME",
+        "The language model, as its endpoint calls it.",
+        key="llm_model",
+        omitted=None,
+        record="llm.model",
+        access=_ACCESS,
     )
-    llm_settings: str | None = field(
-        default=None,
-        metadata=declared(
-            Kept("llm_settings", left_out=None, record="llm.settings", access=_ACCESS),
-            Typed("--llm-settings JSON", "Fields of every request to it, as JSON.", _read_settings),
-        ),
+    llm_settings: str | None = option(
+        "--llm-settings JSON",
+        "Fields of every request to it, as JSON.",
+        _read_settings,
+        key="llm_settings",
+        omitted=None,
+        record="llm.settings",
+        access=_ACCESS,
     )
-    prompt: str | None = field(
-        default=None,
-        metadata=declared(
-            Kept("prompt", left_out=None, record="llm.prompt", access=_ACCESS, usual=PROMPTS[0]),
-            Typed(
-                "--prompt NAME",
-                f"What a prompt may tell: {', '.join(PROMPTS)}.  Default: {PROMPTS[0]}.",
-                _read_prompt,
-            ),
-        ),
+    prompt: str | None = option(
+        "--prompt NAME",
+        f"What a prompt may tell: {', '.join(PROMPTS)}.  Default: {PROMPTS[0]}.",
+        _read_prompt,
+        key="prompt",
+        omitted=None,
+        record="llm.prompt",
+        access=_ACCESS,
+        fallback=PROMPTS[0],
     )
     llm_calls: int | None = _limit(
         "calls",
         "--llm-calls N",
         f"Completions a job may ask for.  Default of a run: {USUAL_CALLS}.",
         _read_count,
-        usual=USUAL_CALLS,
+        fallback=USUAL_CALLS,
     )
     llm_prompt_tokens: int | None = _limit(
         "prompt_tokens", "--llm-prompt-tokens N", "Tokens of all prompts of a job.", _read_count
@@ -180,32 +186,25 @@ class LlmOptions:
         "--llm-seconds SECONDS",
         "Time that the model may take for a job.",
         read_seconds,
-        text=short,
+        to_key=short,
     )
     llm_money: float | None = _limit(
         "money",
         "--llm-money AMOUNT",
         "What a job may cost, by --llm-price.",
         _read_amount,
-        text=short,
+        to_key=short,
     )
-    llm_price: tuple[float, float] | None = field(
-        default=None,
-        metadata=declared(
-            Kept(
-                "llm_price",
-                lambda price: "/".join(map(short, price)),
-                left_out=None,
-                record="llm.price",
-                access=_ACCESS,
-                back=tuple,
-            ),
-            Typed(
-                "--llm-price IN/OUT",
-                "Price of a million tokens of prompts, and of completions.",
-                _read_price,
-            ),
-        ),
+    llm_price: tuple[float, float] | None = option(
+        "--llm-price IN/OUT",
+        "Price of a million tokens of prompts, and of completions.",
+        _read_price,
+        key="llm_price",
+        to_key=lambda price: "/".join(map(short, price)),
+        omitted=None,
+        record="llm.price",
+        access=_ACCESS,
+        from_record=tuple,
     )
 
     @property
@@ -239,76 +238,78 @@ class CommonOptions(LlmOptions):
         SHA-256 of the study file that asks for it; None where a command line does.
     """
 
-    dataset_path: Path | None = field(
-        default=None,
-        metadata=declared(
-            Kept(record="dataset_path", back=portable, asks=True),
-            Typed(
-                "--dataset-path PATH",
-                "Your own data: a CSV or NPZ (fields: NPZ, .mat, .nc), or a folder of them.",
-                read_path,
-            ),
-        ),
+    dataset_path: Path | None = option(
+        "--dataset-path PATH",
+        "Your own data: a CSV or NPZ (fields: NPZ, .mat, .nc), or a folder of them.",
+        read_path,
+        record="dataset_path",
+        from_record=portable,
+        question=True,
     )
-    protocol: Protocol = field(
+    protocol: Protocol = option(
+        "--protocol NAME",
+        "strict or published.",
+        read_protocol,
         default=Protocol.STRICT,
-        metadata=declared(
-            Kept("protocol", record="protocol", back=Protocol, asks=True),
-            Typed("--protocol NAME", "strict or published.", read_protocol),
-        ),
+        key="protocol",
+        record="protocol",
+        from_record=Protocol,
+        question=True,
     )
-    timeout_s: float | None = field(
-        default=None,
-        metadata=declared(
-            Kept("timeout_s", short, record="budget.timeout_s", method="timeout"),
-            Typed(
-                "--timeout SECONDS",
-                "Seconds a job may take.  Default: the method's own.",
-                read_seconds,
-            ),
-        ),
+    timeout_s: float | None = option(
+        "--timeout SECONDS",
+        "Seconds a job may take.  Default: the method's own.",
+        read_seconds,
+        key="timeout_s",
+        to_key=short,
+        record="budget.timeout_s",
+        method="timeout",
     )
-    threads: int | None = field(
-        default=None,
-        metadata=declared(
-            Kept("threads", record="budget.threads", method="threads"),
-            Typed("--threads N", "Threads a job may use.  Default: the method's own.", read_whole),
-        ),
+    threads: int | None = option(
+        "--threads N",
+        "Threads a job may use.  Default: the method's own.",
+        read_whole,
+        key="threads",
+        record="budget.threads",
+        method="threads",
     )
-    memory_mb: int | None = field(
-        default=None,
-        metadata=declared(
-            Kept("memory_mb", left_out=None, record="budget.memory_mb", method="memory_mb"),
-            Typed("--memory SIZE", "Memory a job may use, e.g. 4G.", read_size(SMALLEST_MEMORY_MB)),
-        ),
+    memory_mb: int | None = option(
+        "--memory SIZE",
+        "Memory a job may use, e.g. 4G.",
+        read_size(SMALLEST_MEMORY_MB),
+        key="memory_mb",
+        omitted=None,
+        record="budget.memory_mb",
+        method="memory_mb",
     )
-    processes: int = field(
+    processes: int = option(
+        "--max-processes N",
+        f"Processes and threads of a job.  Default: {PROCESSES}.",
+        read_whole,
         default=PROCESSES,
-        metadata=declared(
-            Kept("processes", left_out=PROCESSES, record="budget.processes"),
-            Typed(
-                "--max-processes N",
-                f"Processes and threads of a job.  Default: {PROCESSES}.",
-                read_whole,
-            ),
-        ),
+        key="processes",
+        omitted=PROCESSES,
+        record="budget.processes",
     )
-    output_mb: int = field(
+    output_mb: int = option(
+        "--max-output SIZE",
+        "What a job may write.  Default: 2G.",
+        read_size(1),
         default=OUTPUT_MB,
-        metadata=declared(
-            Kept("output_mb", left_out=OUTPUT_MB, record="budget.output_mb"),
-            Typed("--max-output SIZE", "What a job may write.  Default: 2G.", read_size(1)),
-        ),
+        key="output_mb",
+        omitted=OUTPUT_MB,
+        record="budget.output_mb",
     )
-    save_pareto: bool = field(
+    save_pareto: bool = option(
+        "--save-pareto",
+        "Keep the front of candidates in the records.",
         default=False,
-        metadata=declared(
-            Kept(record="front", written=False, back=lambda front: front is not None),
-            Typed("--save-pareto", "Keep the front of candidates in the records."),
-        ),
+        record="front",
+        stored=False,
+        from_record=lambda front: front is not None,
     )
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    study: str | None = field(default=None, metadata=declared(Kept(record="study")))
+    study: str | None = option(record="study")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -316,13 +317,13 @@ class JobSpec(CommonOptions):
     """Method x dataset x noise level x seed under one budget: all that a job is."""
 
     # Of the method the key has what it consists of.
-    algorithm: str = field(metadata=declared(Kept(record="algorithm")))
-    data_type: str = field(metadata=declared(Kept("data_type", record="data_type", asks=True)))
-    dataset: str = field(metadata=declared(Kept("name", record="dataset", asks=True)))
+    algorithm: str = field(metadata=metadata(record="algorithm"))
+    data_type: str = field(metadata=metadata(key="data_type", record="data_type", question=True))
+    dataset: str = field(metadata=metadata(key="name", record="dataset", question=True))
     snr_db: float | None = field(
-        metadata=declared(Kept("snr_db", level, record="snr_db", asks=True))
+        metadata=metadata(key="snr_db", to_key=level, record="snr_db", question=True)
     )
-    seed: int = field(metadata=declared(Kept("seed", record="seed", asks=True)))
+    seed: int = field(metadata=metadata(key="seed", record="seed", question=True))
     if TYPE_CHECKING:  # the fields of `CommonOptions`, which of a job are known
         timeout_s: float
         threads: int
@@ -359,11 +360,11 @@ class JobSpec(CommonOptions):
     @property
     def question(self) -> tuple[Any, ...]:
         """What is asked, whoever answers it and within whatever limits; options aside."""
-        return tuple(getattr(self, name) for name, _ in _asking(type(self)))
+        return tuple(getattr(self, name) for name, each in _declared(type(self)) if each.question)
 
     @classmethod
     def question_in(cls, record: Mapping[str, Any] | Record) -> tuple[Any, ...]:
-        """Give the `question` of the job that left a record, which may be given as it was read.
+        """Return the `question` of the job that left a record, which may be given as it was read.
 
         Raises
         ------
@@ -371,11 +372,10 @@ class JobSpec(CommonOptions):
             If the record does not say it.
         """
         found = []
-        for name, each in _asking(cls):
-            value: Any = record
-            for part in (each.record or f"options.{name}").split("."):
-                value = value[part] if isinstance(value, dict) else getattr(value, part)
-            found.append(None if value is None else each.back(value))
+        for name, each in _declared(cls):
+            if each.question:
+                value = _at(record, each.record or f"options.{name}")
+                found.append(None if value is None else each.from_record(value))
         return tuple(found)
 
     @property
@@ -402,18 +402,18 @@ class JobSpec(CommonOptions):
         )
 
     def key_parts(self) -> dict[str, str]:
-        """Give its parts of the job's key, by name."""
+        """Return its parts of the job's key, by name."""
         parts = {name: plain(value) for name, value in self.options.items()}
-        for name, each in _kept(self):
+        for name, each in _declared(type(self)):
             value = getattr(self, name)
-            if each.key is not None and (each.left_out is ALWAYS or value != each.left_out):
-                parts[each.key] = each.text(value)
+            if each.key is not None and (each.omitted is NOTHING or value != each.omitted):
+                parts[each.key] = each.to_key(value)
         return parts
 
     def recorded(self) -> dict[str, Any]:
-        """Give what its record says of it: JSON values in nested objects."""
+        """Return what its record says of it: JSON values in nested objects."""
         found: dict[str, Any] = {"options": dict(self.options)}
-        for name, each in _kept(self):
+        for name, each in _declared(type(self)):
             *path, last = (each.record or f"options.{name}").split(".")
             value = getattr(self, name)
             if each.access and value is None:
@@ -421,13 +421,13 @@ class JobSpec(CommonOptions):
             place = found
             for part in path:
                 place = place.setdefault(part, {})
-            if each.written:
+            if each.stored:
                 place[last] = str(value) if isinstance(value, Path | str) else value
         return found
 
     @classmethod
     def of(cls, record: Record) -> Self:
-        """Give the specification of the job that left a record.
+        """Return the specification of the job that left a record.
 
         Raises
         ------
@@ -436,34 +436,28 @@ class JobSpec(CommonOptions):
         """
         options = dict(record.options)
         found: dict[str, Any] = {}
-        for name, each in _kept(cls):
+        for name, each in _declared(cls):
             value = _at(record, each.record) if each.record else options.pop(name, None)
             if value is not None:
-                found[name] = each.back(value)
-            elif each.method and each.left_out is ALWAYS:
+                found[name] = each.from_record(value)
+            elif each.method and each.omitted is NOTHING:
                 raise UsageError(f"The record of {record.dataset} has no {name}.")
         return cls(**{"snr_db": None, **found}, options=options)
 
 
-def _at(record: Record, place: str) -> Any:
-    """Give what stands somewhere in a record; None where an object on the way is null."""
+def _at(record: Mapping[str, Any] | Record, place: str) -> Any:
+    """Return what stands somewhere in a record; None where an object on the way is null."""
     value: Any = record
     for part in place.split("."):
-        value = None if value is None else getattr(value, part)
+        if value is not None:
+            value = value[part] if isinstance(value, dict) else getattr(value, part)
     return value
 
 
-def _kept(spec: JobSpec | type[JobSpec]) -> list[tuple[str, Kept]]:
-    return [(each.name, each.metadata["Kept"]) for each in fields(spec) if "Kept" in each.metadata]
-
-
-def _asking(spec: type[JobSpec]) -> tuple[tuple[str, Kept], ...]:
-    if spec not in _ASKING:
-        _ASKING[spec] = tuple((name, each) for name, each in _kept(spec) if each.asks)
-    return _ASKING[spec]
-
-
-_ASKING: dict[type[JobSpec], tuple[tuple[str, Kept], ...]] = {}
+_declared: Callable[[Any], tuple[tuple[str, FieldOption], ...]] = cache(
+    lambda spec: tuple((f.name, f.metadata["option"]) for f in fields(spec) if f.metadata)
+)
+"""The fields of a specification that are declared, by name."""
 
 
 def _shown(option: Option, value: Any) -> str:

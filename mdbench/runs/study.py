@@ -19,10 +19,10 @@ from mdbench.data.cache import write_whole
 from mdbench.errors import MdbenchError, UsageError
 from mdbench.runs.options import (
     SMALLEST_MEMORY_MB,
-    Kept,
-    Typed,
-    declared,
+    FieldOption,
+    metadata,
     names,
+    option,
     option_key,
     read,
     read_backend,
@@ -66,43 +66,23 @@ __all__ = [
 class LlmEndpointOptions:
     """How a run reaches the language model: nothing of it is in a key or a record."""
 
-    llm_url: str | None = field(
-        default=None,
-        metadata=declared(
-            Typed(
-                "--llm-url URL",
-                "Its OpenAI-compatible address, e.g. http://localhost:8000/v1.",
-                envvar="MDBENCH_LLM_URL",
-                of_run=True,
-            )
-        ),
+    llm_url: str | None = option(
+        "--llm-url URL",
+        "Its OpenAI-compatible address, e.g. http://localhost:8000/v1.",
+        envvar="MDBENCH_LLM_URL",
+        of_run=True,
     )
-    llm_key_env: str | None = field(
-        default=None,
-        metadata=declared(
-            Typed(
-                "--llm-key-env NAME",
-                "The environment's variable that holds its key.",
-                of_run=True,
-            )
-        ),
+    llm_key_env: str | None = option(
+        "--llm-key-env NAME", "The environment's variable that holds its key.", of_run=True
     )
-    llm_key_file: Path | None = field(
-        default=None,
-        metadata=declared(
-            Typed("--llm-key-file FILE", "Or the file that holds it.", read_path, of_run=True)
-        ),
+    llm_key_file: Path | None = option(
+        "--llm-key-file FILE", "Or the file that holds it.", read_path, of_run=True
     )
-    llm_replay: Path | None = field(
-        default=None,
-        metadata=declared(
-            Typed(
-                "--llm-replay PATH",
-                "Answer from logs of an earlier run: a file, or its results; no network.",
-                read_path,
-                of_run=True,
-            )
-        ),
+    llm_replay: Path | None = option(
+        "--llm-replay PATH",
+        "Answer from logs of an earlier run: a file, or its results; no network.",
+        read_path,
+        of_run=True,
     )
 
 
@@ -115,150 +95,99 @@ class RunOptions(CommonOptions, LlmEndpointOptions):
     """What ``mdbench run`` was asked for, one attribute an option."""
 
     algorithms: tuple[str, ...] = field(
-        metadata=declared(Typed("--algorithm NAME...", "Method; several allowed.", names))
+        metadata=metadata("--algorithm NAME...", "Method; several allowed.", names)
     )
-    data_type: str = field(
-        metadata=declared(Typed("--data-type NAME", "Kind of problem, e.g. ode."))
-    )
-    datasets: tuple[str, ...] = field(
+    data_type: str = field(metadata=metadata("--data-type NAME", "Kind of problem, e.g. ode."))
+    datasets: tuple[str, ...] = option(
+        "--dataset NAME...",
+        "Exact name or glob; several allowed.  Default: all.",
+        names,
         default=(),
-        metadata=declared(
-            Typed("--dataset NAME...", "Exact name or glob; several allowed.  Default: all.", names)
-        ),
     )
-    result_dir: Path = field(
+    result_dir: Path = option(
+        "--result-dir DIR",
+        "Where records and logs go.  Default: results.",
+        read_path,
         default=Path("results"),
-        metadata=declared(
-            Typed(
-                "--result-dir DIR",
-                "Where records and logs go.  Default: results.",
-                read_path,
-                of_run=True,
-            )
-        ),
+        of_run=True,
     )
-    with_noise: bool = field(
-        default=False, metadata=declared(Typed("--with-noise", "Clean and 40, 30, 20, 10 dB."))
+    with_noise: bool = option("--with-noise", "Clean and 40, 30, 20, 10 dB.", default=False)
+    snr: tuple[float | None, ...] = option(
+        "--snr DB...", "Noise level in dB, or 'clean'; several allowed.", read_snr, default=()
     )
-    snr: tuple[float | None, ...] = field(
+    n_jobs: int | None = option(
+        "--n-jobs N", "Jobs at a time; -1: one a core, the default.", read_jobs, of_run=True
+    )
+    seed: tuple[int, ...] = option(
+        "--seed N", "Seed of noise and method.  Default: 0.", read_seeds, default=()
+    )
+    seeds: tuple[int, ...] = option(
+        "--seeds N...", "Several seeds: 0,1,2 or 0-9.", read_seeds, default=()
+    )
+    rerun: Collection[Status] = option(
+        "--rerun STATUS...",
+        "Run again what ended so: e.g. timeout,failed; or all.",
+        read_rerun,
         default=(),
-        metadata=declared(
-            Typed("--snr DB...", "Noise level in dB, or 'clean'; several allowed.", read_snr)
-        ),
+        of_run=True,
     )
-    n_jobs: int | None = field(
-        default=None,
-        metadata=declared(
-            Typed(
-                "--n-jobs N", "Jobs at a time; -1: one a core, the default.", read_jobs, of_run=True
-            )
-        ),
-    )
-    seed: tuple[int, ...] = field(
-        default=(),
-        metadata=declared(Typed("--seed N", "Seed of noise and method.  Default: 0.", read_seeds)),
-    )
-    seeds: tuple[int, ...] = field(
-        default=(),
-        metadata=declared(Typed("--seeds N...", "Several seeds: 0,1,2 or 0-9.", read_seeds)),
-    )
-    rerun: Collection[Status] = field(
-        default=(),
-        metadata=declared(
-            Typed(
-                "--rerun STATUS...",
-                "Run again what ended so: e.g. timeout,failed; or all.",
-                read_rerun,
-                of_run=True,
-            )
-        ),
-    )
-    retries: int = field(
+    retries: int = option(
+        "--retries N",
+        "Times that a job is tried again whose environment, engine or worker was lost.  "
+        f"Default: {RETRIES}.",
+        read_count,
         default=RETRIES,
-        metadata=declared(
-            Typed(
-                "--retries N",
-                "Times that a job is tried again whose environment, engine or worker was lost.  "
-                f"Default: {RETRIES}.",
-                read_count,
-                of_run=True,
-            )
-        ),
+        of_run=True,
     )
-    backend: str = field(
+    backend: str = option(
+        "--backend NAME",
+        "Where jobs run: local, dask, slurm or submitit-local; see docs/scale.md.",
+        read_backend,
         default="local",
-        metadata=declared(
-            Typed(
-                "--backend NAME",
-                "Where jobs run: local, dask, slurm or submitit-local; see docs/scale.md.",
-                read_backend,
-                of_run=True,
-            )
-        ),
+        of_run=True,
     )
-    scheduler: str | None = field(
-        default=None,
-        metadata=declared(
-            Typed(
-                "--scheduler ADDRESS", "A Dask scheduler that runs: tcp://host:8786.", of_run=True
-            )
-        ),
+    scheduler: str | None = option(
+        "--scheduler ADDRESS", "A Dask scheduler that runs: tcp://host:8786.", of_run=True
     )
-    slurm: tuple[tuple[str, str], ...] = field(
+    slurm: tuple[tuple[str, str], ...] = option(
+        "--slurm KEY=VALUE...",
+        "Options for sbatch, e.g. partition=long; time in minutes.",
+        read_pair,
         default=(),
-        metadata=declared(
-            Typed(
-                "--slurm KEY=VALUE...",
-                "Options for sbatch, e.g. partition=long; time in minutes.",
-                read_pair,
-                of_run=True,
-            )
-        ),
+        of_run=True,
     )
-    memory_total_mb: int | None = field(
-        default=None,
-        metadata=declared(
-            Typed(
-                "--memory-total SIZE",
-                "Memory that all jobs that run at a time may need together, e.g. 16G.",
-                read_size(SMALLEST_MEMORY_MB),
-                of_run=True,
-            )
-        ),
+    memory_total_mb: int | None = option(
+        "--memory-total SIZE",
+        "Memory that all jobs that run at a time may need together, e.g. 16G.",
+        read_size(SMALLEST_MEMORY_MB),
+        of_run=True,
     )
-    fresh_rooms: bool = field(
+    fresh_rooms: bool = option(
+        "--fresh-rooms",
+        "A new room, container or process for every job.",
         default=False,
-        metadata=declared(
-            Typed("--fresh-rooms", "A new room, container or process for every job.", of_run=True)
-        ),
+        of_run=True,
     )
-    runtime: str = field(
+    runtime: str = option(
+        "--runtime NAME",
+        "auto, venv or docker.",
         default="auto",
-        metadata=declared(
-            Typed("--runtime NAME", "auto, venv or docker.", envvar="MDBENCH_RUNTIME", of_run=True)
-        ),
+        envvar="MDBENCH_RUNTIME",
+        of_run=True,
     )
-    require: tuple[tuple[str, Level], ...] = field(
+    require: tuple[tuple[str, Level], ...] = option(
+        "--require WHAT=LEVEL...",
+        "Refuse to run with less, e.g. network=hard.",
+        read_require,
         default=(),
-        metadata=declared(
-            Typed(
-                "--require WHAT=LEVEL...",
-                "Refuse to run with less, e.g. network=hard.",
-                read_require,
-                of_run=True,
-            )
-        ),
+        of_run=True,
     )
-    notify: tuple[str, ...] = field(
+    notify: tuple[str, ...] = option(
+        "--notify CMD",
+        "Run a program at the end, told what came of it: see docs/watching.md.",
+        read_command,
         default=(),
-        metadata=declared(
-            Typed(
-                "--notify CMD",
-                "Run a program at the end, told what came of it: see docs/watching.md.",
-                read_command,
-                of_run=True,
-            )
-        ),
+        of_run=True,
     )
     special: tuple[str, ...] = ()
     """Words that only the data type understands: its own options with their values."""
@@ -272,24 +201,27 @@ class RunOptions(CommonOptions, LlmEndpointOptions):
         UsageError
             If a value cannot be read; options that are not known here are left for the data type.
         """
-        own = {option_key(is_.name): name for name, (is_, _) in typed_fields(cls).items()}
-        found = {own[key]: value for key, value in given.items() if key in own}
-        for name, (option, _) in typed_fields(cls).items():
-            if option.several and isinstance(found.get(name), str | int | float):
-                found[name] = [found[name]]
+        typed = typed_fields(cls).items()
+        own = {option_key(one.name): (name, one.several) for name, (one, _) in typed}
+        found = {}
+        for key, value in given.items():
+            if key in own:
+                name, several = own[key]
+                single = several and isinstance(value, str | int | float)
+                found[name] = [value] if single else value
         others = {key: value for key, value in given.items() if key not in own}
         return read(cls, found, special=tuple(words_of(others)), study=study)
 
     def for_method(self, spec: MethodSpec) -> dict[str, Any]:
-        """Give the terms of a method's jobs: as asked for, or else as the method says."""
+        """Return the common options of a method's jobs: as asked for, or the method's own."""
         found = {}
         for each in fields(CommonOptions):
             value = getattr(self, each.name)
-            kept_ = each.metadata.get("Kept", Kept())
-            if kept_.access and not getattr(spec.access, kept_.access):
+            declared = each.metadata.get("option", FieldOption())
+            if declared.access and not getattr(spec.access, declared.access):
                 value = None
             elif value is None:
-                value = getattr(spec, kept_.method) if kept_.method else kept_.usual
+                value = getattr(spec, declared.method) if declared.method else declared.fallback
             found[each.name] = value
         return found
 
@@ -298,32 +230,28 @@ class RunOptions(CommonOptions, LlmEndpointOptions):
 class ProbeOptions(LlmOptions, LlmEndpointOptions):
     """What ``mdbench llm-probe`` was asked for, one attribute an option."""
 
-    data_type: str = field(
-        metadata=declared(Typed("--data-type NAME", "Kind of problem, e.g. srsd."))
-    )
-    datasets: tuple[str, ...] = field(
+    data_type: str = field(metadata=metadata("--data-type NAME", "Kind of problem, e.g. srsd."))
+    datasets: tuple[str, ...] = option(
+        "--dataset NAME...",
+        "Exact name or glob; several allowed.  Default: all.",
+        names,
         default=(),
-        metadata=declared(
-            Typed("--dataset NAME...", "Exact name or glob; several allowed.  Default: all.", names)
-        ),
     )
-    samples: int = field(
-        default=5,
-        metadata=declared(Typed("--samples N", "Completions a question.  Default: 5.", read_whole)),
+    samples: int = option(
+        "--samples N", "Completions a question.  Default: 5.", read_whole, default=5
     )
-    seed: tuple[int, ...] = field(
-        default=(0,),
-        metadata=declared(Typed("--seed N", "Seed of rows and units.  Default: 0.", read_seeds)),
+    seed: tuple[int, ...] = option(
+        "--seed N", "Seed of rows and units.  Default: 0.", read_seeds, default=(0,)
     )
-    result_dir: Path = field(
+    result_dir: Path = option(
+        "--result-dir DIR",
+        "Where results go.  Default: results.",
+        read_path,
         default=Path("results"),
-        metadata=declared(
-            Typed("--result-dir DIR", "Where results go.  Default: results.", read_path)
-        ),
     )
 
 
-STUDY = Typed("--study FILE", "A file with all options; see docs/studies.md.")
+STUDY = FieldOption("--study FILE", "A file with all options; see docs/studies.md.")
 """How a study is asked for."""
 FORMAT: Final = 1
 """The number of the format; a study says it as ``schema``."""
@@ -471,7 +399,7 @@ def _told(table: Mapping[str, Any]) -> dict[str, Any]:
     return {key: _value(key, value, typed.get(key)) for key, value in table.items()}
 
 
-def _value(key: str, value: Any, option: Typed | None) -> Any:
+def _value(key: str, value: Any, option: FieldOption | None) -> Any:
     if key == option_key(STUDY.name):
         raise UsageError("A study cannot ask for another one.", f"Leave out {key}.")
     if key != key.replace("-", "_") or key.startswith("_"):

@@ -18,8 +18,8 @@ from mdbench.datatypes.facts import Option
 from mdbench.errors import UsageError
 from mdbench.protocols import Protocol
 from mdbench.records import Record, RecordStore
-from mdbench.runs.options import Typed, read, typed_fields
-from mdbench.runs.spec import CommonOptions, JobSpec, Kept, declared
+from mdbench.runs.options import metadata, read, typed_fields
+from mdbench.runs.spec import CommonOptions, JobSpec
 from mdbench.runs.study import RunOptions
 from mdbench.runtimes import select
 
@@ -170,8 +170,8 @@ def test_options_are_read_by_their_names() -> None:
         RunOptions.of({"algorithm": "a", "data_type": "ode", "timeout": 0})
 
 
-SHADE = declared(
-    Kept("shade", left_out="none", asks=True), Typed("--shade NAME", "Of the method's room.")
+SHADE = metadata(
+    "--shade NAME", "Of the method's colour.", key="shade", omitted="none", question=True
 )
 
 
@@ -193,7 +193,7 @@ def test_a_new_field_is_declared_once() -> None:
     assert Shaded.of(recorded(dark)) == dark
     assert dark.question == (*JOB.question, "dark")
     assert read(ShadedTerms, {"shade": "dark"}).shade == "dark"
-    assert typed_fields(ShadedTerms)["shade"][0].help == "Of the method's room."
+    assert typed_fields(ShadedTerms)["shade"][0].help == "Of the method's colour."
 
 
 TOY = """
