@@ -23,11 +23,11 @@ sys.path.insert(0, str(ROOT))
 
 from mdbench.errors import MdbenchError, UnavailableError  # noqa: E402 - not installed yet
 from mdbench.runtimes.environments.pip_settings import read_pip_settings, redact, uv_settings  # noqa: E402
-from mdbench.runtimes.environments.subprocesses import filled, running  # noqa: E402
+from mdbench.runtimes.environments.subprocesses import running, with_package_count  # noqa: E402
 from mdbench.runtimes.environments.uv import (  # noqa: E402
+    build_once,
     compile_bytecode,
     discard,
-    make_once,
     method_environments,
     run_uv,
     split_requirements,
@@ -47,7 +47,7 @@ def main(arguments: list[str]) -> int:
         else:
             folder, lock, key = arguments
             prefix = ROOT / folder
-            make_once(prefix, key, partial(make, prefix, ROOT / lock), say)
+            build_once(prefix, key, partial(make, prefix, ROOT / lock), say)
     except MdbenchError as error:
         say(str(error))
         return 2
@@ -101,7 +101,9 @@ def make(prefix: Path, lock: Path) -> None:
     # Resolved, so that an interpreter that is replaced by another version is noticed.
     base = Path(getattr(sys, "_base_executable", sys.executable)).resolve()
     say(f"making {prefix.name} from {lock.name} with {base} (once; minutes on a slow network)")
-    filled(partial(fill, prefix, lock, base), f"making {prefix.name}", prefix, lock, say)()
+    with_package_count(
+        partial(fill, prefix, lock, base), f"making {prefix.name}", prefix, lock, say
+    )()
 
 
 def fill(prefix: Path, lock: Path, base: Path, told: Callable[[str], None]) -> None:

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from golden_answers import DATASETS, chosen, landed
 
-from mdbench.children import Child
 from mdbench.data.columns import OwnNames
 from mdbench.datatypes.base import Answer
+from mdbench.limited_process import LimitedProcess
 from mdbench.protocols import Protocol
 from mdbench.records import Status
 from mdbench.runs.catalog import Catalog
@@ -248,14 +248,14 @@ def main(arguments: list[str]) -> int:
 
 def _scored(entries: Iterable[Entry], kind: DataType[Any, Any]) -> Iterator[Entry]:
     spent = [0.0]
-    ask = Child.ask
+    ask = LimitedProcess.ask
 
-    def counted(child: Child, *question: Any, **more: Any) -> dict[str, Any]:
+    def counted(child: LimitedProcess, *question: Any, **more: Any) -> dict[str, Any]:
         answer = ask(child, *question, **more)
         spent[0] += answer.get("cpu_s", 0.0)
         return answer
 
-    Child.ask = counted  # type: ignore[method-assign, assignment]
+    LimitedProcess.ask = counted  # type: ignore[method-assign, assignment]
     for entry in entries:
         load(entry, kind)
         begin = time.process_time() + spent[0]

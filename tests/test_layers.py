@@ -19,7 +19,7 @@ TEMPLATE = PACKAGE / "authoring" / "template"
 
 FLOORS = (
     {"errors", "protocols", "worker"},
-    {"children", "workspace"},
+    {"limited_process", "workspace"},
     {"metrics", "data", "expressions"},
     {"drawing", "settings"},
     {"datatypes"},

@@ -97,6 +97,6 @@ def test_whatever_reads_python_knows_the_lock() -> None:
         name = path.relative_to(package).as_posix()
         text = path.read_text(encoding="utf-8").replace("re.compile(", "")
         if _READS_PYTHON.search(text) and not name.startswith(_OUTSIDE):
-            assert "READING" in text, name
+            assert "PARSER_LOCK" in text, name
             found.add(name)
     assert {"data/array_files.py", "runs/arrays.py", "datatypes/equations/files.py"} <= found

@@ -9,10 +9,10 @@ from zlib import error as ZlibError  # noqa: N812 - zlib calls it just "error"
 
 import numpy as np
 
-from mdbench.children import READING
 from mdbench.data.field import AXES, Field
 from mdbench.data.trajectory import Trajectory
 from mdbench.errors import DataError, UnavailableError
+from mdbench.limited_process import PARSER_LOCK
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -65,7 +65,7 @@ def read_npz(path: Path) -> Trajectory:
     """
     try:
         # Opened here, because np.load leaves a damaged file open.
-        with path.open("rb") as file, READING:
+        with path.open("rb") as file, PARSER_LOCK:
             archive = np.load(file, allow_pickle=False)
             if not isinstance(archive, np.lib.npyio.NpzFile):
                 raise DataError(f"{path} is a single array", _EXPECTED)
@@ -87,7 +87,7 @@ def read_field(path: Path) -> Field:
         or its arrays cannot be used; it names the file, the key and the value.
     """
     try:
-        with path.open("rb") as file, READING:
+        with path.open("rb") as file, PARSER_LOCK:
             archive = np.load(file, allow_pickle=False)
             if not isinstance(archive, np.lib.npyio.NpzFile):
                 raise DataError(f"{path} is a single array", _EXPECTED_FIELD)
@@ -246,7 +246,7 @@ def read_field_file(path: Path) -> Field:
     if path.suffix.lower() == ".npz":
         return read_field(path)
     try:
-        with READING:
+        with PARSER_LOCK:
             variables = _read(path)
     except _DAMAGED as error:
         reason = (isinstance(error, OSError) and error.strerror) or error

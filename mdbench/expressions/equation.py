@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mdbench.children import Child
 from mdbench.errors import EquationError
 from mdbench.expressions.grammar import check, read
 from mdbench.expressions.linear import Linear, linear
@@ -28,6 +27,7 @@ from mdbench.expressions.tree import (
     pieces,
     value,
 )
+from mdbench.limited_process import LimitedProcess
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -42,7 +42,7 @@ MAX_BYTES = 2 << 30
 """Memory for one question to SymPy, for every data type."""
 SYMPY_WORKER = "mdbench.expressions.sympy_worker"
 """The module of the child processes that SymPy works in."""
-_child = Child(SYMPY_WORKER, MAX_SECONDS, MAX_BYTES)
+_child = LimitedProcess(SYMPY_WORKER, MAX_SECONDS, MAX_BYTES)
 
 
 def _sum(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mdbench.children import READING
+from mdbench.limited_process import PARSER_LOCK
 from mdbench.protocols import Protocol
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def read_predictions(
     if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)
         raise ArrayExchangeError(f"{name} is no plain file")
-    with os.fdopen(descriptor, "rb", buffering=0) as stream, READING:
+    with os.fdopen(descriptor, "rb", buffering=0) as stream, PARSER_LOCK:
         found, dtype = _read_header(stream.read(_MOST_HEADER) or b"", name)
         if found != shape:
             one = slice(1, None) if each and found[:1] == shape[:1] else slice(None)

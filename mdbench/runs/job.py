@@ -20,7 +20,7 @@ from mdbench.runs.record import Energy, Stopwatch, load_average, make_record
 from mdbench.runs.scoring import JobResult, ScoredResult, anytime_curve, score_result
 from mdbench.runs.session import HyperparameterGrid, JobSession, LlmContext
 from mdbench.runs.worker_pool import EnvironmentCache, WorkerSlot
-from mdbench.runtimes.logs import Discretion
+from mdbench.runtimes.logs import PathRedactor
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def begin_job(one: ResolvedJob, slot: WorkerSlot) -> Callable[[], Record]:
         outcome = JobResult(Status.UNAVAILABLE, str(error), retries=retries)
     except MethodError as error:
         outcome = JobResult(Status.FAILED, str(error))
-    outcome.reason = Discretion({method.folder.parent: "algorithms"}).text(outcome.reason)
+    outcome.reason = PathRedactor({method.folder.parent: "algorithms"}).redact(outcome.reason)
     if slot.interrupted and outcome.status not in ANSWERED:
         outcome = JobResult(Status.INTERRUPTED, "the run was stopped", llm_use=outcome.llm_use)
     seconds = watch.seconds

@@ -10,7 +10,7 @@ from mdbench.datatypes.base import Answer, Candidate, Scores
 from mdbench.drawing.numbers import counted
 from mdbench.errors import AnswerError
 from mdbench.records import ANSWERED, ScoreSoFar, Status
-from mdbench.runtimes.usage import Costs
+from mdbench.runtimes.usage import ResourceUsage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -81,7 +81,7 @@ class JobResult:
     n_invalid: int = 0
     fit_s: float | None = None
     predict_s: float | None = None
-    costs: Costs = field(default_factory=Costs)
+    costs: ResourceUsage = field(default_factory=ResourceUsage)
     isolation: Mapping[str, Any] = field(default_factory=dict)
     blas_kernel: str | None = None
     blas_threads: int | None = None

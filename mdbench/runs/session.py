@@ -23,7 +23,7 @@ from mdbench.runs.arrays import (
 )
 from mdbench.runs.scoring import SCORER_ERRORS, CandidatePool, JobResult, llm_curve
 from mdbench.runtimes.base import WorkerGoneError, WorkerTimeoutError
-from mdbench.runtimes.processes import Output
+from mdbench.runtimes.processes import DiskQuota
 from mdbench.runtimes.protocol import (
     Candidates,
     Describe,
@@ -91,13 +91,13 @@ class PausedJob:
         try:
             over = False
             while not over:
-                stood = self._worker.hold()
+                stood = self._worker.pause()
                 since = time.monotonic()
                 over = self._over.wait(_CHECK_SECONDS)
-                if stood and self._worker.stands():
+                if stood and self._worker.is_paused():
                     self.seconds += time.monotonic() - since
         finally:
-            self._worker.go_on()
+            self._worker.resume()
 
 
 _M = TypeVar("_M", Fitted, Described, Predicted)
@@ -220,7 +220,7 @@ class JobSession:
         self._setting = setting
         self._worker = worker
         self._folder = folder
-        self._output = Output(folder.descriptor, job.output_mb)
+        self._output = DiskQuota(folder.descriptor, job.output_mb)
         self._next_look = time.monotonic() + _LOOK_SECONDS
         self._identity = identity
         self._truth = task.dataset.truth if "truth" in method.spec.given else None
@@ -246,8 +246,8 @@ class JobSession:
             outcome = self._within_limits(self._outcome())
         finally:
             self._output.close()
-        outcome.costs = self._worker.costs()
-        outcome.isolation = self._worker.seclusion()
+        outcome.costs = self._worker.usage()
+        outcome.isolation = self._worker.isolation()
         if (hello := self._worker.hello) is not None:
             outcome.blas_kernel, outcome.blas_threads = hello.blas_kernel, hello.blas_threads
         outcome.n_candidates = self._pool.count
@@ -447,7 +447,7 @@ class JobSession:
         now = time.monotonic()
         if now < self._next_look:
             return ""
-        if reason := self._output.look():
+        if reason := self._output.check():
             self._worker.kill_job()
         self._next_look = now + _LOOK_SECONDS
         return reason
@@ -579,7 +579,7 @@ class JobSession:
             breach = self._worker.breach()
             if breach is not None:
                 return JobResult(_BREACHES[breach.limit], f"killed: {breach.reason}")
-        most, peak = self._job.memory_mb, self._worker.costs().peak_memory_mb
+        most, peak = self._job.memory_mb, self._worker.usage().peak_memory_mb
         if answered and most is not None and peak is not None and peak > most:
             return JobResult(
                 Status.OUT_OF_MEMORY,

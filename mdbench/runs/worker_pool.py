@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from mdbench.errors import MdbenchError, MethodError, UnavailableError, UsageError
 from mdbench.records import Status
-from mdbench.runtimes.processes import Cores, pinned_to
+from mdbench.runtimes.processes import Cores, pin_workers_to
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -329,7 +329,7 @@ class WorkerSlot:
             used = None
             self._pin(job.threads)
             try:
-                with pinned_to(self.cores):
+                with pin_workers_to(self.cores):
                     worker = self.runtime.start(method, prepared, job.limits, on_launch=self._hold)
             except MethodError as error:
                 self._worker = None
@@ -384,7 +384,7 @@ class WorkerSlot:
         used: Worker | None,
     ) -> None:
         def start(note: Callable[[Worker], None]) -> Worker:
-            with pinned_to(self.cores):
+            with pin_workers_to(self.cores):
                 return self.runtime.start(method, prepared, wanted[1], on_launch=note)
 
         with self._lock:

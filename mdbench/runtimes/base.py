@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from mdbench.methods import Method
     from mdbench.runtimes.protocol import Hello, Message
-    from mdbench.runtimes.usage import Costs
+    from mdbench.runtimes.usage import ResourceUsage
 
 __all__ = [
     "ENFORCED",
@@ -221,15 +221,15 @@ class Worker(ABC):
         """Tell the job that its time is up: what it has found should be sent now."""
 
     @abstractmethod
-    def hold(self) -> bool:
+    def pause(self) -> bool:
         """Stop the job's processes where they are; tell whether all of them stand."""
 
     @abstractmethod
-    def stands(self) -> bool:
+    def is_paused(self) -> bool:
         """Tell whether none of the job's processes runs."""
 
     @abstractmethod
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """Let the job's processes run on."""
 
     @abstractmethod
@@ -241,11 +241,11 @@ class Worker(ABC):
         """Give the limit that the current or last job was ended for, if there is one."""
 
     @abstractmethod
-    def costs(self) -> Costs:
+    def usage(self) -> ResourceUsage:
         """Give what the job has used up to now, measured from outside."""
 
     @abstractmethod
-    def seclusion(self) -> Mapping[str, Any]:
+    def isolation(self) -> Mapping[str, Any]:
         """Say what keeps the job apart from the jobs before and after it, seen from outside."""
 
     @abstractmethod

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["INSIDE", "trouble", "wrap"]
+__all__ = ["INSIDE", "why_unavailable", "wrap"]
 
 INSIDE = "/mdbench"
 """The folder that holds what is ours, inside."""
@@ -39,7 +39,7 @@ _TRY_SECONDS = 10.0
 
 
 @cache
-def trouble() -> str:
+def why_unavailable() -> str:
     """Say why bubblewrap cannot be used here; empty if it can.
 
     Tried once, with all that a worker is given.

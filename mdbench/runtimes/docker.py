@@ -31,8 +31,8 @@ from mdbench.runtimes.engine import (
     UNREACHABLE,
     connect,
     explain,
-    look_at,
     owner,
+    read_enforcement,
     remove_orphans,
 )
 from mdbench.runtimes.environments.images import (
@@ -41,10 +41,10 @@ from mdbench.runtimes.environments.images import (
     PATH_IN_IMAGE,
     Images,
 )
-from mdbench.runtimes.environments.subprocesses import Programs
+from mdbench.runtimes.environments.subprocesses import SubprocessRegistry
 from mdbench.runtimes.job_folder import Scratch, remove_left_over
 from mdbench.runtimes.launch import (
-    NOBODY,
+    NOBODY_UID,
     WORKER_COMMAND,
     await_hello,
     inside_paths,
@@ -52,9 +52,9 @@ from mdbench.runtimes.launch import (
     worker_environment,
     worker_options,
 )
-from mdbench.runtimes.processes import Cores, pinned
+from mdbench.runtimes.processes import Cores, worker_cores
 from mdbench.runtimes.protocol import MAX_LINE
-from mdbench.runtimes.worker import JOB, LineWorker
+from mdbench.runtimes.worker import JOB, JsonLinesWorker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -103,19 +103,19 @@ class DockerRuntime(Runtime):
     def __init__(self, home: Path, on_line: Callable[[str], None] | None = None) -> None:
         self._images = Images(home, on_line)
         self._on_line = on_line
-        self._programs = Programs()
+        self._programs = SubprocessRegistry()
         self._enforcement: Enforcement | None = None
         self._sizes: dict[str, float] = {}
 
     def probe(self) -> Enforcement:
         if self._enforcement is None:
-            self._enforcement = look_at(connect())
+            self._enforcement = read_enforcement(connect())
             remove_left_over(self._on_line)
             remove_orphans()
         return self._enforcement
 
     def missing(self) -> str:
-        if self._images.base_at_hand():
+        if self._images.has_local_base():
             return ""
         return "there is no base image for methods yet; scripts/base-image makes one"
 
@@ -129,7 +129,7 @@ class DockerRuntime(Runtime):
         return {"image": made_of}
 
     def prepare(self, method: Method) -> Prepared:
-        with self._programs.at_work():
+        with self._programs.track():
             made = self._images.build(method)
         self._sizes[made.id] = made.size_mb
         return Prepared(
@@ -170,7 +170,7 @@ class DockerRuntime(Runtime):
         return worker
 
 
-class DockerWorker(LineWorker):
+class DockerWorker(JsonLinesWorker):
     """A worker in a container.
 
     Parameters
@@ -208,14 +208,14 @@ class DockerWorker(LineWorker):
         self._piped = False
         # To be waited for together with pipes; the second is never taken back.
         self._heard, self._over = (os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC) for _ in "ab")
-        self._uid = os.getuid() or NOBODY
-        self._gid = os.getgid() or NOBODY
+        self._uid = os.getuid() or NOBODY_UID
+        self._gid = os.getgid() or NOBODY_UID
         super().__init__(scratch, _JOB)
         self._limits = limits
         self._paths = dict(paths or {})
         self._found: int | None = None
         self._sought = False
-        given = pinned()
+        given = worker_cores()
         self._own_cores = Cores(limits.threads) if given is None else None
         self._cores = given or (self._own_cores.numbers if self._own_cores is not None else ())
         self._said = bytearray()
@@ -305,7 +305,7 @@ class DockerWorker(LineWorker):
 
     @property
     def alive(self) -> bool:
-        return not (self._interrupted or self._spoilt or self._ended)
+        return not (self._interrupted or self._is_unusable or self._ended)
 
     def begin_log(self, path: Path, job: str) -> None:
         self._began = time.time()
@@ -343,7 +343,7 @@ class DockerWorker(LineWorker):
     def close(self) -> None:
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_WR)  # the worker's lease
-        self._pipes.hang_up()
+        self._pipes.close_orders()
         with self._changed:
             self._changed.wait_for(lambda: self._ended, _STOP_SECONDS)
         if not self._ended:
@@ -381,7 +381,7 @@ class DockerWorker(LineWorker):
             self._own_cores.release()
         self._remove_files()
 
-    def _give(self, folder: int) -> None:
+    def _grant(self, folder: int) -> None:
         """Let the container's user write a folder, where that is another user than this one."""
         if os.getuid() == 0:
             os.fchown(folder, self._uid, self._gid)
@@ -457,7 +457,7 @@ class DockerWorker(LineWorker):
     def _has_ended(self) -> bool:
         return self._ended
 
-    def _gone(self) -> WorkerGoneError:
+    def _exit_error(self) -> WorkerGoneError:
         with self._changed:
             self._changed.wait_for(lambda: self._ended, 2.0)
         try:
@@ -591,7 +591,7 @@ class Pipes:
         except BlockingIOError:
             return b""
 
-    def hang_up(self) -> None:
+    def close_orders(self) -> None:
         """Give no more orders: the worker's lease ends."""
         if self._orders >= 0:
             os.close(self._orders)
@@ -599,6 +599,6 @@ class Pipes:
 
     def close(self) -> None:
         """Close all; once."""
-        self.hang_up()
+        self.close_orders()
         os.close(self.answers)
         os.close(self.log)

@@ -32,8 +32,8 @@ __all__ = [
     "connect",
     "explain",
     "is_orphan",
-    "look_at",
     "owner",
+    "read_enforcement",
     "remove_orphans",
 ]
 
@@ -58,7 +58,7 @@ def connect() -> docker.APIClient:
         raise no_engine(host, explain(error)) from None
 
 
-def look_at(client: docker.APIClient) -> Enforcement:
+def read_enforcement(client: docker.APIClient) -> Enforcement:
     """Ask the engine what it enforces, and end the connection.
 
     Raises

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 __all__ = [
-    "CLAIM",
+    "LOCK_FILE",
     "PREFIX",
-    "SET_ASIDE",
-    "JobPlace",
+    "QUARANTINE_PREFIX",
+    "JobDirectory",
     "Scratch",
     "folder_mb",
     "remove_left_over",
@@ -38,9 +38,9 @@ __all__ = [
 _CHECKOUT = hashlib.sha256(os.fsencode(Path(__file__).resolve())).hexdigest()[:8]
 PREFIX = f"mdbench-scratch-{os.getuid()}-{_CHECKOUT}-"
 """How the names of our folders begin: one user's and one checkout's are nobody else's."""
-SET_ASIDE = f"mdbench-left-{os.getuid()}-"
+QUARANTINE_PREFIX = f"mdbench-left-{os.getuid()}-"
 """How a folder is called that cannot be removed: no later run looks at it."""
-CLAIM = ".claim"
+LOCK_FILE = ".claim"
 
 _OLD_SECONDS = 3600.0
 """Age from which a folder without a claim is left over: its bench died while it was made."""
@@ -68,17 +68,17 @@ class Scratch:
         self._say = say
         self.path = Path(tempfile.mkdtemp(prefix=PREFIX))
         # Held open for as long as the folder is needed; the kernel lets go when we die.
-        self._claim = os.open(self.path / CLAIM, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        fcntl.flock(self._claim, fcntl.LOCK_EX)
+        self._lock = os.open(self.path / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
 
     def remove(self) -> None:
         """Remove the folder with all that is in it, or set it aside."""
-        _remove_or_set_aside(self.path, self._say)
+        _remove_or_quarantine(self.path, self._say)
         with suppress(OSError):
-            os.close(self._claim)
+            os.close(self._lock)
 
 
-class JobPlace:
+class JobDirectory:
     """The folder of a worker's jobs, one after the other; between two of them it is emptied.
 
     It stays the same folder, so that a room can have it and nothing around it: there a job can
@@ -106,7 +106,7 @@ class JobPlace:
 
     def __init__(self, path: Path, bin_: Path, give: Callable[[int], None]) -> None:
         self._path = path
-        self._give = give
+        self._grant = give
         path.mkdir(mode=0o700)
         bin_.mkdir(mode=0o700)
         self.descriptor = os.open(path, FOLDER)
@@ -117,9 +117,9 @@ class JobPlace:
         self._thread = threading.Thread(target=self._remove_used, daemon=True)
         self._thread.start()
         give(self.descriptor)
-        self._furnish()
+        self._create_scratch()
 
-    def renew(self) -> bool:
+    def reset(self) -> bool:
         """Clear all away that a job has left; tell whether the next one can be in it.
 
         Not if the folder is no longer where it was made, or holds more than can be moved at once.
@@ -134,7 +134,7 @@ class JobPlace:
                     os.removexattr(self.descriptor, name)
             if not self._move_all():
                 return False
-            self._furnish()
+            self._create_scratch()
         except OSError:
             return False
         return True
@@ -154,11 +154,11 @@ class JobPlace:
             self._used.put(name)
         return moved == len(names) < _MOST_ENTRIES
 
-    def _furnish(self) -> None:
+    def _create_scratch(self) -> None:
         os.mkdir("scratch", 0o700, dir_fd=self.descriptor)
         scratch = os.open("scratch", FOLDER, dir_fd=self.descriptor)
         try:
-            self._give(scratch)
+            self._grant(scratch)
         finally:
             os.close(scratch)
 
@@ -194,7 +194,7 @@ def remove_left_over(say: Callable[[str], None] | None = None) -> list[Path]:
                 continue
             new = os.O_CREAT if status.st_mtime < time.time() - _OLD_SECONDS else 0
             flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | new
-            claim = os.open(path / CLAIM, flags, 0o600)
+            claim = os.open(path / LOCK_FILE, flags, 0o600)
         except OSError:
             continue  # just made, or just removed
         try:
@@ -202,17 +202,17 @@ def remove_left_over(say: Callable[[str], None] | None = None) -> list[Path]:
         except OSError:
             continue  # its bench is running
         else:
-            if _remove_or_set_aside(path, say):
+            if _remove_or_quarantine(path, say):
                 removed.append(path)
         finally:
             os.close(claim)
     return removed
 
 
-def _remove_or_set_aside(path: Path, say: Callable[[str], None] | None) -> bool:
+def _remove_or_quarantine(path: Path, say: Callable[[str], None] | None) -> bool:
     if remove_tree(path):
         return True
-    aside = path.with_name(f"{SET_ASIDE}{path.name.removeprefix(PREFIX)}")
+    aside = path.with_name(f"{QUARANTINE_PREFIX}{path.name.removeprefix(PREFIX)}")
     try:
         path.rename(aside)
     except OSError:

@@ -12,26 +12,26 @@ from typing import TYPE_CHECKING, TypeVar
 
 from mdbench.errors import MethodError, UnavailableError
 from mdbench.runtimes.base import WorkerGoneError, WorkerTimeoutError
-from mdbench.runtimes.processes import pinned
+from mdbench.runtimes.processes import worker_cores
 from mdbench.runtimes.protocol import PROTOCOL, Broken, Hello, ProtocolError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from mdbench.methods import Method
-    from mdbench.runtimes.worker import LineWorker
+    from mdbench.runtimes.worker import JsonLinesWorker
 
 
 __all__ = [
-    "NOBODY",
+    "NOBODY_UID",
     "WORKER_COMMAND",
     "WORKER_PACKAGE",
     "await_hello",
-    "from_lasting_thread",
+    "can_drop_privileges",
     "inside_paths",
     "lay_out_worker",
-    "may_be_nobody",
     "path_options",
+    "run_in_launcher_thread",
     "worker_environment",
     "worker_options",
 ]
@@ -130,7 +130,7 @@ def path_options(places: Mapping[str, str]) -> list[str]:
     return [f"--path={name}={place}" for name, place in places.items()]
 
 
-def await_hello(worker: LineWorker, method: Method) -> None:
+def await_hello(worker: JsonLinesWorker, method: Method) -> None:
     """Wait until a new worker has imported its adapter; it is closed where it does not.
 
     Raises
@@ -171,13 +171,13 @@ def await_hello(worker: LineWorker, method: Method) -> None:
     worker.hello = message
 
 
-def from_lasting_thread(call: Callable[[], _T]) -> _T:
+def run_in_launcher_thread(call: Callable[[], _T]) -> _T:
     """Call from a thread that lives as long as this process, and give the result.
 
     The kernel ends a process that asked to die with its parent when the *thread* that started
-    it ends.  What is started is pinned to the cores that are meant for it, if there are any.
+    it ends.  What is started is worker_cores to the cores that are meant for it, if there are any.
     """
-    cores = pinned()
+    cores = worker_cores()
     return _launcher().submit(lambda: _called(call, cores)).result()
 
 
@@ -197,7 +197,7 @@ def _launcher() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(1, thread_name_prefix="mdbench-launcher")
 
 
-NOBODY = 65534
+NOBODY_UID = 65534
 """The number of the user, and of the group, that own nothing."""
 
 _READ = stat.S_IROTH
@@ -205,7 +205,7 @@ _ENTER = stat.S_IROTH | stat.S_IXOTH
 _PASS = stat.S_IXOTH
 
 
-def may_be_nobody(whole: Iterable[Path], roots: Iterable[Path], *, same_place: bool) -> bool:
+def can_drop_privileges(whole: Iterable[Path], roots: Iterable[Path], *, same_place: bool) -> bool:
     """Tell whether root should let somebody without rights do the work.
 
     Parameters

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LOG_CAP",
-    "Discretion",
     "LogSink",
+    "PathRedactor",
 ]
 
 
@@ -161,7 +161,7 @@ def _overlap(data: bytes, mark: bytes) -> int:
     return next((n for n in range(longest, 0, -1) if data.endswith(mark[:n])), 0)
 
 
-class Discretion:
+class PathRedactor:
     """Puts words in the place of the machine's folders.
 
     Parameters
@@ -171,7 +171,7 @@ class Discretion:
 
     Examples
     --------
-    >>> Discretion({Path("/opt/bench/algorithms"): "algorithms"}).text(
+    >>> PathRedactor({Path("/opt/bench/algorithms"): "algorithms"}).redact(
     ...     "/opt/bench/algorithms/sindy/adapter.py: no luck"
     ... )
     'algorithms/sindy/adapter.py: no luck'
@@ -185,14 +185,14 @@ class Discretion:
         # The longest first, lest a folder above it is put in its place.
         self._pairs = sorted(pairs.items(), key=lambda pair: -len(pair[0]))
 
-    def text(self, said: str) -> str:
-        """Give a text without the folders' places."""
+    def redact(self, text: str) -> str:
+        """Return a text without the paths of the folders."""
         for path, name in self._pairs:
-            said = said.replace(path, name)
-        return said
+            text = text.replace(path, name)
+        return text
 
-    def data(self, said: bytes) -> bytes:
-        """Give bytes without the folders' places."""
+    def redact_bytes(self, data: bytes) -> bytes:
+        """Return bytes without the paths of the folders."""
         for path, name in self._pairs:
-            said = said.replace(os.fsencode(path), name.encode())
-        return said
+            data = data.replace(os.fsencode(path), name.encode())
+        return data

@@ -22,23 +22,23 @@ __all__ = [
     "DEEPEST",
     "TREE_MARK",
     "Cores",
-    "Output",
+    "DiskQuota",
     "children",
-    "continue_all",
     "cpu_s",
-    "enclosed",
-    "job_stands",
+    "is_job_paused",
+    "isolation",
+    "job_processes",
     "kill_marked",
     "kill_tree",
     "memory_mb",
-    "of_job",
+    "namespaced_children",
+    "pause_job",
     "peak_memory_mb",
-    "pinned",
-    "pinned_to",
-    "seclusion",
-    "stop_job",
+    "pin_workers_to",
+    "resume_all",
     "threads",
     "tree",
+    "worker_cores",
 ]
 
 
@@ -76,7 +76,7 @@ def tree(pid: int) -> list[int]:
     return found
 
 
-def enclosed(worker: int) -> list[int]:
+def namespaced_children(worker: int) -> list[int]:
     """Give the children of a worker below which is a process namespace, the oldest first.
 
     The first is the job's, if one is running; another waits for the next job.
@@ -91,12 +91,12 @@ def enclosed(worker: int) -> list[int]:
     return found
 
 
-def of_job(worker: int) -> list[int]:
+def job_processes(worker: int) -> list[int]:
     """Give all that descends from a worker, but for what it has made ahead for the next job.
 
     Only a worker can make namespaces: what is in none may be anything that a job has left.
     """
-    for pid in enclosed(worker):
+    for pid in namespaced_children(worker):
         return [pid, *tree(pid)]
     return tree(worker)
 
@@ -135,7 +135,7 @@ def threads(pid: int) -> int:
         return 0
 
 
-def seclusion(worker: int) -> dict[str, bool]:
+def isolation(worker: int) -> dict[str, bool]:
     """Say what keeps the job apart that a worker has just begun.
 
     Returns
@@ -144,8 +144,8 @@ def seclusion(worker: int) -> dict[str, bool]:
         ``namespaces``: whether it has its own; ``system_calls``: whether some are refused to it;
         ``nobody``: whether it runs as the user without rights.  Empty if it has ended already.
     """
-    own = bool(enclosed(worker))
-    job = next(iter(enclosed(worker) or children(worker)), 0)
+    own = bool(namespaced_children(worker))
+    job = next(iter(namespaced_children(worker) or children(worker)), 0)
     if own:
         first = next(iter(children(job)), 0)
         job = next(iter(children(first)), first)
@@ -180,7 +180,7 @@ def kill_tree(root: int) -> None:
             found.update(tree(pid))
 
 
-def stop_job(root: int) -> tuple[set[int], bool]:
+def pause_job(root: int) -> tuple[set[int], bool]:
     """Stop all processes of a worker's job, until none of them runs and none is new.
 
     Returns
@@ -193,7 +193,7 @@ def stop_job(root: int) -> tuple[set[int], bool]:
     stopped: set[int] = set()
     before: set[int] | None = None
     while True:
-        found = set(of_job(root))
+        found = set(job_processes(root))
         running = {pid for pid in found if not _stands(pid)}
         if not running and found == before:
             return stopped, True
@@ -208,12 +208,12 @@ def stop_job(root: int) -> tuple[set[int], bool]:
         before = found
 
 
-def job_stands(root: int) -> bool:
+def is_job_paused(root: int) -> bool:
     """Tell whether none of the processes of a worker's job runs."""
-    return all(map(_stands, of_job(root)))
+    return all(map(_stands, job_processes(root)))
 
 
-def continue_all(pids: set[int]) -> None:
+def resume_all(pids: set[int]) -> None:
     """Let processes run that were stopped."""
     for pid in pids:
         with suppress(ProcessLookupError, PermissionError):
@@ -274,8 +274,8 @@ _own = threading.local()
 
 
 @contextmanager
-def pinned_to(numbers: tuple[int, ...]) -> Iterator[None]:
-    """Have the workers that this thread starts meanwhile pinned to some cores; none: to no one."""
+def pin_workers_to(numbers: tuple[int, ...]) -> Iterator[None]:
+    """Have the workers that this thread starts meanwhile pinned to cores; to none if empty."""
     _own.numbers = numbers
     try:
         yield
@@ -283,8 +283,8 @@ def pinned_to(numbers: tuple[int, ...]) -> Iterator[None]:
         del _own.numbers
 
 
-def pinned() -> tuple[int, ...] | None:
-    """Give the cores that workers of this thread are to be pinned to; None where nobody said."""
+def worker_cores() -> tuple[int, ...] | None:
+    """Return the cores that workers of this thread are to be pinned to; None if unset."""
     numbers: tuple[int, ...] | None = getattr(_own, "numbers", None)
     return numbers
 
@@ -342,7 +342,7 @@ _LEAST = 4096
 """Bytes that an entry counts at least, so that their number has a limit, too."""
 
 
-class Output:
+class DiskQuota:
     """Adds up what is in a job's folder.
 
     Parameters
@@ -359,7 +359,7 @@ class Output:
         self._found = 0
         self._walk = _walk(folder)
 
-    def look(self) -> str:
+    def check(self) -> str:
         """Count on for a moment; say what is too much, as soon as it is known."""
         end = time.monotonic() + _LOOK_SECONDS
         try:

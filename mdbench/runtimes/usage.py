@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
     from mdbench.runtimes.cgroups import Group
 
-__all__ = ["Costs", "Meter"]
+__all__ = ["ResourceUsage", "UsageMeter"]
 
 _SAME_MB = 4.0
 """A peak so near to what is used now is no earlier job's."""
 
 
 @dataclass(frozen=True)
-class Costs:
+class ResourceUsage:
     """What a job has used; None where nobody knows.
 
     Attributes
@@ -37,11 +37,11 @@ class Costs:
     by: str | None = None
 
 
-class Meter:
+class UsageMeter:
     """Measures the jobs of a worker, one after the other.
 
     The kernel's counters are of the worker and all that it starts.  Where there are none, /proc is
-    looked at whenever `look` is called: what comes and goes in between is missed but for the CPU
+    looked at whenever `sample` is called: what comes and goes in between is missed but for the CPU
     time of processes whose parents take note of their end.
 
     Parameters
@@ -80,7 +80,9 @@ class Meter:
             self._kills = group.killed_for_memory()
         root = self._root()
         if root is not None and not self._counted:
-            self._before = {pid: processes.cpu_s(pid)[0] for pid in (root, *processes.of_job(root))}
+            self._before = {
+                pid: processes.cpu_s(pid)[0] for pid in (root, *processes.job_processes(root))
+            }
             self._inherited = processes.cpu_s(root)[1]
             self._worker_mb = processes.memory_mb(root)
 
@@ -88,7 +90,7 @@ class Meter:
     def _counted(self) -> bool:
         return not (self._cpu is None or self._peak is None or self._peak_is_old)
 
-    def look(self) -> float:
+    def sample(self) -> float:
         """Look at the job's processes, where the kernel does not count; give their memory in MiB.
 
         What the worker has more than before the job is the job's, too.
@@ -96,7 +98,7 @@ class Meter:
         root = self._root()
         if root is None or self._counted:
             return 0.0
-        below = processes.of_job(root)
+        below = processes.job_processes(root)
         for pid in (root, *below):
             self._own[pid] = max(self._own.get(pid, 0.0), processes.cpu_s(pid)[0])
         grown = max(0.0, processes.memory_mb(root) - self._worker_mb)
@@ -115,7 +117,7 @@ class Meter:
         group = self._group or self._find_group()
         return group is not None and group.killed_for_memory() > self._kills
 
-    def end(self) -> Costs:
+    def end(self) -> ResourceUsage:
         """Give what the job has used up to now."""
         cpu, cpu_by = self._cpu_of_group(), "cgroup"
         peak, peak_by = self._peak_of_group(), "cgroup"
@@ -124,9 +126,9 @@ class Meter:
         if peak is None and self._most_mb:
             peak, peak_by = self._most_mb, "samples"
         if cpu is None or peak is None:
-            return Costs()
+            return ResourceUsage()
         by = cpu_by if cpu_by == peak_by else f"cpu by {cpu_by}, memory by {peak_by}"
-        return Costs(max(0.0, cpu), peak, by)
+        return ResourceUsage(max(0.0, cpu), peak, by)
 
     def _cpu_of_group(self) -> float | None:
         now = None if self._group is None else self._group.cpu_s()

@@ -21,22 +21,22 @@ from mdbench.runtimes import bubblewrap, processes
 from mdbench.runtimes.base import Breach, Enforcement, Prepared, Runtime, WorkerGoneError
 from mdbench.runtimes.cgroups import can_make, make_group, remove_left_groups
 from mdbench.runtimes.environments import venvs
-from mdbench.runtimes.environments.subprocesses import Programs
+from mdbench.runtimes.environments.subprocesses import SubprocessRegistry
 from mdbench.runtimes.job_folder import Scratch, folder_mb, remove_left_over
 from mdbench.runtimes.launch import (
-    NOBODY,
+    NOBODY_UID,
     WORKER_COMMAND,
     WORKER_PACKAGE,
     await_hello,
-    from_lasting_thread,
+    can_drop_privileges,
     inside_paths,
     lay_out_worker,
-    may_be_nobody,
     path_options,
+    run_in_launcher_thread,
     worker_environment,
     worker_options,
 )
-from mdbench.runtimes.worker import JOB, LineWorker
+from mdbench.runtimes.worker import JOB, JsonLinesWorker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from mdbench.methods import Method
     from mdbench.runtimes.base import Level, Limits, Worker
     from mdbench.runtimes.cgroups import Group
-    from mdbench.runtimes.usage import Meter
+    from mdbench.runtimes.usage import UsageMeter
 
 
 __all__ = [
@@ -86,7 +86,7 @@ class Watchdog:
         root: Callable[[], int | None],
         limits: Limits,
         kill: Callable[[], None],
-        meter: Meter,
+        meter: UsageMeter,
     ) -> None:
         self._root = root
         self._limits = limits
@@ -121,14 +121,14 @@ class Watchdog:
                 self._kill()
 
     def _look(self, root: int) -> Breach | None:
-        jobs = processes.of_job(root)
+        jobs = processes.job_processes(root)
         count = sum(processes.threads(pid) for pid in jobs)
         if count > self._limits.processes:
             return Breach(
                 "processes",
                 f"had {count} processes and threads; {self._limits.processes} are allowed",
             )
-        most, used = self._limits.memory_mb, self._meter.look()
+        most, used = self._limits.memory_mb, self._meter.sample()
         if most is None or used <= most:
             return None
         return Breach("memory", f"used {used:.0f} MiB of memory; {most} MiB are allowed")
@@ -165,8 +165,8 @@ class VenvRuntime(Runtime):
     ) -> None:
         self._home = home
         self._on_line = on_line
-        self._programs = Programs()
-        self._wrapped = not bubblewrap.trouble() if wrapped is None else wrapped
+        self._programs = SubprocessRegistry()
+        self._wrapped = not bubblewrap.why_unavailable() if wrapped is None else wrapped
         remove_left_over(on_line)
         remove_left_groups()
 
@@ -178,7 +178,7 @@ class VenvRuntime(Runtime):
         if counted:
             how += f"; a cgroup counts {counted}"
         walls: Level = "hard" if self._wrapped else "none"
-        plain = f"plain processes ({bubblewrap.trouble() or 'bubblewrap not wanted'})"
+        plain = f"plain processes ({bubblewrap.why_unavailable() or 'bubblewrap not wanted'})"
         return Enforcement(
             {"network": walls, "files": walls, "memory": memory, "processes": "soft"},
             f"{'bubblewrap' if self._wrapped else plain}; {how}",
@@ -188,7 +188,7 @@ class VenvRuntime(Runtime):
         return {}
 
     def prepare(self, method: Method) -> Prepared:
-        with self._programs.at_work():
+        with self._programs.track():
             made = venvs.prepare(
                 method.name,
                 method.lock,
@@ -238,7 +238,7 @@ class VenvRuntime(Runtime):
         return worker
 
 
-class VenvWorker(LineWorker):
+class VenvWorker(JsonLinesWorker):
     """A worker process on this machine.
 
     Parameters
@@ -283,7 +283,7 @@ class VenvWorker(LineWorker):
         self._paths = dict(paths or {})
         used = [*folders, *self._paths.values(), WORKER_PACKAGE]
         interpreter = _interpreter_folders(python[0])
-        self._nobody = may_be_nobody(used, interpreter, same_place=not wrapped)
+        self._nobody = can_drop_privileges(used, interpreter, same_place=not wrapped)
         scratch = Scratch(say)
         places = dict.fromkeys(interpreter, "python")
         places[Path(python[0]).parent.parent] = "environment"
@@ -299,13 +299,13 @@ class VenvWorker(LineWorker):
         self._most_mb = limits.memory_mb
         self._found: int | None = None
         self._interrupted = False
-        command, environment = (self._in_a_room if wrapped else self._in_the_open)(
+        command, environment = (self._sandboxed_command if wrapped else self._plain_command)(
             python, folders, options, limits.threads
         )
         if self._own_group is not None:
             command = self._own_group.joining(command)
         try:
-            self._process = from_lasting_thread(
+            self._process = run_in_launcher_thread(
                 lambda: subprocess.Popen(
                     command,
                     bufsize=0,
@@ -335,7 +335,7 @@ class VenvWorker(LineWorker):
         self._watchdog = Watchdog(self._root, limits, self.kill_job, self.meter)
         self._watchdog.start()
 
-    def _in_a_room(
+    def _sandboxed_command(
         self, python: Sequence[str], folders: Sequence[Path], options: Sequence[str], threads: int
     ) -> tuple[list[str], dict[str, str]]:
         inside = bubblewrap.INSIDE
@@ -343,7 +343,14 @@ class VenvWorker(LineWorker):
         method = [f"{inside}/method/{folder.relative_to(beside)}" for folder in folders]
         command = bubblewrap.wrap(
             [
-                *(*python, *WORKER_COMMAND, method[0], "--own-pids", *self._as_whom(), *options),
+                *(
+                    *python,
+                    *WORKER_COMMAND,
+                    method[0],
+                    "--own-pids",
+                    *self._user_options(),
+                    *options,
+                ),
                 *path_options(inside_paths(inside, self._paths)),
             ],
             read_only={
@@ -360,7 +367,7 @@ class VenvWorker(LineWorker):
         )
         return command, self._passed_on()
 
-    def _in_the_open(
+    def _plain_command(
         self, python: Sequence[str], folders: Sequence[Path], options: Sequence[str], threads: int
     ) -> tuple[list[str], dict[str, str]]:
         path = str(self._scratch.path)
@@ -370,15 +377,15 @@ class VenvWorker(LineWorker):
             threads, home=path, path=str(lay_out_worker(self._scratch.path))
         )
         shown = {name: str(place) for name, place in self._paths.items()}
-        own = [f"--jobs={self._inside}", *self._as_whom(), *path_options(shown)]
+        own = [f"--jobs={self._inside}", *self._user_options(), *path_options(shown)]
         return [*python, *WORKER_COMMAND, str(folders[0]), *own, *options], environment
 
-    def _as_whom(self) -> list[str]:
-        return [f"--user={NOBODY}"] if self._nobody else []
+    def _user_options(self) -> list[str]:
+        return [f"--user={NOBODY_UID}"] if self._nobody else []
 
-    def _give(self, folder: int) -> None:
+    def _grant(self, folder: int) -> None:
         if self._nobody:
-            os.fchown(folder, NOBODY, NOBODY)
+            os.fchown(folder, NOBODY_UID, NOBODY_UID)
 
     def _passed_on(self) -> dict[str, str]:
         passed = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
@@ -386,7 +393,7 @@ class VenvWorker(LineWorker):
 
     @property
     def alive(self) -> bool:
-        return not (self._interrupted or self._spoilt) and self._process.poll() is None
+        return not (self._interrupted or self._is_unusable) and self._process.poll() is None
 
     def begin_log(self, path: Path, job: str) -> None:
         self._watchdog.forget()
@@ -473,7 +480,7 @@ class VenvWorker(LineWorker):
     def _has_ended(self) -> bool:
         return self._process.poll() is not None
 
-    def _gone(self) -> WorkerGoneError:
+    def _exit_error(self) -> WorkerGoneError:
         try:
             code = self._process.wait(timeout=2)
         except subprocess.TimeoutExpired:

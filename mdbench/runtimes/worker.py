@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from mdbench.runtimes import processes
 from mdbench.runtimes.base import JobFolder, Worker, WorkerGoneError, WorkerTimeoutError
-from mdbench.runtimes.job_folder import JobPlace
-from mdbench.runtimes.logs import Discretion, LogSink
+from mdbench.runtimes.job_folder import JobDirectory
+from mdbench.runtimes.logs import LogSink, PathRedactor
 from mdbench.runtimes.protocol import (
     MAX_LINE,
     Broken,
@@ -18,7 +18,7 @@ from mdbench.runtimes.protocol import (
     ProtocolError,
     parse_message,
 )
-from mdbench.runtimes.usage import Meter
+from mdbench.runtimes.usage import UsageMeter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from mdbench.runtimes.cgroups import Group
     from mdbench.runtimes.job_folder import Scratch
     from mdbench.runtimes.protocol import Message
-    from mdbench.runtimes.usage import Costs
+    from mdbench.runtimes.usage import ResourceUsage
 
-__all__ = ["JOB", "LineWorker"]
+__all__ = ["JOB", "JsonLinesWorker"]
 
 JOB = "job"
 """The folder of a worker's jobs, below its scratch folder."""
@@ -40,7 +40,7 @@ _LOOK_SECONDS = 1.0
 """How often a worker that says nothing is looked at."""
 
 
-class LineWorker(Worker):
+class JsonLinesWorker(Worker):
     """What is the same for workers of all runtimes: lines, logs and folders.
 
     Parameters
@@ -63,20 +63,20 @@ class LineWorker(Worker):
     def __init__(
         self, scratch: Scratch, inside: str, places: Mapping[Path, str] | None = None
     ) -> None:
-        self._discretion = Discretion({scratch.path: "room", **(places or {})})
-        self.log = LogSink(self._discretion.data)
+        self._redactor = PathRedactor({scratch.path: "room", **(places or {})})
+        self.log = LogSink(self._redactor.redact_bytes)
         self._scratch = scratch
-        self._jobs = JobPlace(scratch.path / JOB, scratch.path / "bin", self._give)
+        self._jobs = JobDirectory(scratch.path / JOB, scratch.path / "bin", self._grant)
         self._inside = inside
-        self._spoilt = False
-        self._held: set[int] = set()
-        self._serving: set[int] = set()
-        self.meter = Meter(self._root, self._group)
-        self._seclusion: dict[str, Any] = {}
+        self._is_unusable = False
+        self._paused: set[int] = set()
+        self._job_pids: set[int] = set()
+        self.meter = UsageMeter(self._root, self._group)
+        self._isolation: dict[str, Any] = {}
         self._buffer = bytearray()
         self._searched = 0
 
-    def _give(self, folder: int) -> None:
+    def _grant(self, folder: int) -> None:
         """Let the worker write an open folder that was made for it."""
 
     def _remove_files(self) -> None:
@@ -111,41 +111,43 @@ class LineWorker(Worker):
         """Tell whether the worker's process has ended."""
 
     @abstractmethod
-    def _gone(self) -> WorkerGoneError:
+    def _exit_error(self) -> WorkerGoneError:
         """Say how the worker ended, after waiting a little for the news."""
 
     def make_folder(self) -> JobFolder:
-        self._serving = set()
+        self._job_pids = set()
         self.meter.begin()
         return JobFolder(self._jobs.descriptor, self._inside)
 
     def remove_folder(self, folder: JobFolder) -> None:  # noqa: ARG002 - there is one
-        self._spoilt = self._spoilt or not (self._job_has_gone() and self._jobs.renew())
+        self._is_unusable = self._is_unusable or not (self._job_has_gone() and self._jobs.reset())
 
     def _job_has_gone(self) -> bool:
         """Tell whether the job's process has ended, whoever has said so."""
         root = self._root()
         if root is None:
             return True
-        if self._seclusion.get("namespaces"):
-            return bool(self._serving) and self._serving.isdisjoint(processes.enclosed(root))
-        return bool(self._serving) and self._serving.isdisjoint(processes.children(root))
+        if self._isolation.get("namespaces"):
+            return bool(self._job_pids) and self._job_pids.isdisjoint(
+                processes.namespaced_children(root)
+            )
+        return bool(self._job_pids) and self._job_pids.isdisjoint(processes.children(root))
 
-    def hold(self) -> bool:
+    def pause(self) -> bool:
         root = self._root()
         if root is None:
             return False
-        stopped, all_stand = processes.stop_job(root)
-        self._held |= stopped
+        stopped, all_stand = processes.pause_job(root)
+        self._paused |= stopped
         return all_stand
 
-    def stands(self) -> bool:
+    def is_paused(self) -> bool:
         root = self._root()
-        return root is not None and processes.job_stands(root)
+        return root is not None and processes.is_job_paused(root)
 
-    def go_on(self) -> None:
-        processes.continue_all(self._held)
-        self._held = set()
+    def resume(self) -> None:
+        processes.resume_all(self._paused)
+        self._paused = set()
 
     def begin_log(self, path: Path, job: str) -> None:
         self.log.begin(path, job)
@@ -159,14 +161,14 @@ class LineWorker(Worker):
             while view:
                 view = view[self._write(view) :]
         except OSError:
-            raise self._gone() from None
+            raise self._exit_error() from None
 
     def receive(self, timeout: float | None) -> Message:
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
             line = self._next_line()
             if line is not None:
-                return self._noted(parse_message(line))
+                return self._process_message(parse_message(line))
             if len(self._buffer) > MAX_LINE:
                 raise ProtocolError(f"a message of more than {MAX_LINE} bytes")
             left = None if deadline is None else deadline - time.monotonic()
@@ -179,30 +181,32 @@ class LineWorker(Worker):
             if block is None and not ended:
                 continue
             if not block:
-                raise self._gone()
+                raise self._exit_error()
             self._buffer += block
 
-    def _noted(self, message: Message) -> Message:
+    def _process_message(self, message: Message) -> Message:
         if message.type == "started" and (root := self._root()) is not None:
-            self._serving.update(processes.enclosed(root)[:1] or processes.children(root))
+            self._job_pids.update(
+                processes.namespaced_children(root)[:1] or processes.children(root)
+            )
             # The same for all jobs of a worker; one may be gone before it is looked at.
-            self._seclusion = processes.seclusion(root) or self._seclusion
-        self.meter.look()
+            self._isolation = processes.isolation(root) or self._isolation
+        self.meter.sample()
         if isinstance(message, Failed | Broken):
-            return message.model_copy(update={"error": self._discretion.text(message.error)})
+            return message.model_copy(update={"error": self._redactor.redact(message.error)})
         if isinstance(message, Fitted):
-            return message.model_copy(update={"failure": self._discretion.text(message.failure)})
+            return message.model_copy(update={"failure": self._redactor.redact(message.failure)})
         return message
 
-    def costs(self) -> Costs:
+    def usage(self) -> ResourceUsage:
         return self.meter.end()
 
-    def seclusion(self) -> dict[str, Any]:
+    def isolation(self) -> dict[str, Any]:
         if self.hello is None:
             return {}
         reason = self.hello.left or "fork_safe is false"
         process = "forked from one import" if self.hello.forks else f"imports anew: {reason}"
-        return {"process": process, **self._seclusion}
+        return {"process": process, **self._isolation}
 
     def _next_line(self) -> bytes | None:
         end = self._buffer.find(b"\n", self._searched)

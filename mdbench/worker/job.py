@@ -36,9 +36,9 @@ __all__ = [
     "Channel",
     "Connection",
     "describe",
-    "in_one_line",
-    "rehearse",
+    "one_line",
     "run_job",
+    "warm_up",
 ]
 
 
@@ -114,7 +114,7 @@ class _Alarm:
         if self._rang and not self._held:
             raise TimeUp
 
-    def silence(self) -> None:
+    def disable(self) -> None:
         """Raise nothing any more: what is done now is done because it rang."""
         self._held += 1
 
@@ -178,9 +178,9 @@ def run_job(adapter: type, host: Connection) -> None:
     except TimeUp:
         pass  # the host has what was sent
     except Unsupported as reason:
-        host.send("failed", kind="unsupported", error=in_one_line(reason))
+        host.send("failed", kind="unsupported", error=one_line(reason))
     except Unavailable as reason:
-        host.send("failed", kind="unavailable", error=in_one_line(reason))
+        host.send("failed", kind="unavailable", error=one_line(reason))
     except MemoryError:
         traceback.print_exc()
         host.send("failed", kind="out_of_memory", error="MemoryError")
@@ -232,7 +232,7 @@ def _move_into(folder: Path) -> None:
     tempfile.tempdir = None  # as if nobody had asked for it before
 
 
-def rehearse() -> None:
+def warm_up() -> None:
     """Write and read arrays once, so that a fresh child has its pages before its job comes."""
     memory = io.BytesIO()
     np.savez(memory, allow_pickle=False, X=np.zeros((1, 1)))
@@ -266,7 +266,7 @@ def _fit(adapter: type, host: Connection) -> Any:
             if order["tuning"] == "front":
                 sender.send_all(fitted.candidates())
     except TimeUp:
-        _alarm.silence()
+        _alarm.disable()
         _send_the_last(sender, fitted if order["tuning"] == "front" else None)
         raise
     if failures and not sender.sent:
@@ -413,11 +413,11 @@ def _texts(equations: Sequence[str] | str) -> list[str]:
 
 def describe(error: BaseException) -> str:
     """Give an exception as one line of at most 500 characters."""
-    text = in_one_line(error)
+    text = one_line(error)
     name = type(error).__name__
     return f"{name}: {text}"[:500] if text else name
 
 
-def in_one_line(error: BaseException) -> str:
+def one_line(error: BaseException) -> str:
     """Give an exception's text alone as one line of at most 500 characters."""
     return " ".join(str(error).encode("utf-8", "backslashreplace").decode().split())[:500]

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "STATUS",
-    "Enclosure",
-    "be_first_in_container",
-    "be_opaque",
-    "become_nobody",
+    "Sandbox",
     "drop_capabilities",
-    "keep_little",
+    "drop_most_capabilities",
+    "drop_privileges",
+    "run_container_init",
+    "set_dumpable",
 ]
 
 _NEW = 0x20000 | 0x08000000 | 0x10000000 | 0x20000000
@@ -45,7 +45,7 @@ STATUS = struct.Struct("i")
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
-class Enclosure:
+class Sandbox:
     """Gives jobs namespaces of their own, where that is possible.
 
     Parameters
@@ -97,7 +97,7 @@ class Enclosure:
         OSError
             If it is not possible after all.
         """
-        be_opaque(opaque=False)  # or its own files in /proc could not be written
+        set_dumpable(dumpable=True)  # or its own files in /proc could not be written
         user, group = os.getuid(), os.getgid()
         _checked(_LIBC.unshare(_NEW))
         _write("/proc/self/setgroups", "deny")
@@ -106,16 +106,16 @@ class Enclosure:
         pid = os.fork()
         if pid == 0:
             try:
-                self._be_first(job, tells)
+                self._run_init(job, tells)
             finally:
                 os._exit(70)
         os.close(tells)
-        _stand_back(pid, signal.SIGUSR1)
+        _forward_signals(pid, signal.SIGUSR1)
         if os.waitpid(pid, 0)[1]:
             os.kill(os.getpid(), signal.SIGKILL)  # what it should have told is not known
         os._exit(0)
 
-    def _be_first(self, job: Callable[[], None], tells: int) -> None:
+    def _run_init(self, job: Callable[[], None], tells: int) -> None:
         """Be the first process of the namespace: look after all others until the job's ends."""
         _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         self._furnish()
@@ -125,7 +125,7 @@ class Enclosure:
             drop_capabilities()
             job()
             os._exit(70)  # not reached
-        _stand_back(pid, signal.SIGUSR1)
+        _forward_signals(pid, signal.SIGUSR1)
         code = None
         with suppress(ChildProcessError):  # until there is nobody left to wait for
             while True:
@@ -152,7 +152,7 @@ class Enclosure:
         _mount(b"proc", b"/proc", b"proc", _NOSUID | _NODEV | _NOEXEC)
 
 
-def be_first_in_container() -> None:
+def run_container_init() -> None:
     """Be the first process of a container where this is it; comes back in a second one.
 
     The engine has one to offer, but its memory is open to all jobs.
@@ -162,7 +162,7 @@ def be_first_in_container() -> None:
     pid = os.fork()
     if pid == 0:
         return
-    _stand_back(pid, signal.SIGUSR1, signal.SIGUSR2, signal.SIGTERM)
+    _forward_signals(pid, signal.SIGUSR1, signal.SIGUSR2, signal.SIGTERM)
     while True:
         ended, status = os.wait()
         if ended == pid:
@@ -170,10 +170,10 @@ def be_first_in_container() -> None:
             os._exit(code if code >= 0 else 128 - code)
 
 
-def be_opaque(*, opaque: bool) -> None:
-    """Let nobody of the same user read or change this process's memory, or let them again."""
+def set_dumpable(*, dumpable: bool) -> None:
+    """Set whether other processes of the same user may read or change this one's memory."""
     with suppress(AttributeError):
-        _LIBC.prctl(_PR_SET_DUMPABLE, int(not opaque), 0, 0, 0)
+        _LIBC.prctl(_PR_SET_DUMPABLE, int(dumpable), 0, 0, 0)
 
 
 def drop_capabilities(keep: int = 0) -> None:
@@ -186,7 +186,7 @@ def drop_capabilities(keep: int = 0) -> None:
         _LIBC.capset(head, body)
 
 
-def become_nobody(user: int, *, own_mounts: bool) -> None:
+def drop_privileges(user: int, *, own_mounts: bool) -> None:
     """Go on as a user without rights.
 
     Parameters
@@ -204,12 +204,12 @@ def become_nobody(user: int, *, own_mounts: bool) -> None:
     os.setresuid(user, user, user)
 
 
-def keep_little() -> None:
+def drop_most_capabilities() -> None:
     """Give up all capabilities, but that by which root makes a namespace for its jobs."""
     drop_capabilities(_SETFCAP if os.getuid() == 0 else 0)
 
 
-def _stand_back(pid: int, *signals: int) -> None:
+def _forward_signals(pid: int, *signals: int) -> None:
     """Be no way in or out for a process, to which the signals are passed on."""
 
     def pass_on(number: int, _frame: object) -> None:
@@ -219,7 +219,7 @@ def _stand_back(pid: int, *signals: int) -> None:
     for number in signals:
         signal.signal(number, pass_on)
     drop_capabilities()
-    be_opaque(opaque=True)
+    set_dumpable(dumpable=False)
 
 
 def _mount(source: bytes, target: bytes, kind: bytes, flags: int, more: bytes = b"") -> None:

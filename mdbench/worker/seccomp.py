@@ -15,7 +15,7 @@ import sys
 from contextlib import suppress
 from typing import TypeAlias
 
-__all__ = ["refuse_namespaces", "refuse_power_over", "refuse_what_no_method_needs"]
+__all__ = ["deny_namespaces", "deny_signals_to", "install_filter"]
 
 _PR_SET_NO_NEW_PRIVS = 38
 _SET_MODE_FILTER = 1
@@ -72,17 +72,17 @@ class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_void_p))
 
 
-def refuse_what_no_method_needs() -> bool:
+def install_filter() -> bool:
     """Refuse debugging, keys, shared things that are no files, and more; tell whether it works."""
     return _install(_NEVER, families=_FAMILIES)
 
 
-def refuse_namespaces() -> bool:
+def deny_namespaces() -> bool:
     """Refuse new namespaces and mounts; tell whether it works."""
     return _install(_NAMESPACES, flags=_NEW_NAMESPACE)
 
 
-def refuse_power_over(worker: int) -> bool:
+def deny_signals_to(worker: int) -> bool:
     """Refuse signals to a worker and to everybody at once, and to change a worker's limits.
 
     Where a job has no process namespace of its own, it could else end or stop its worker, by whose

@@ -26,18 +26,18 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .api import Unavailable, paths
-from .job import Channel, Connection, describe, in_one_line, rehearse, run_job
-from .sandbox import be_first_in_container, be_opaque, become_nobody, keep_little
-from .seccomp import refuse_namespaces, refuse_power_over, refuse_what_no_method_needs
-from .supervisor import Supervisor, children, die_with_parent, hear_of_parents_end
+from .job import Channel, Connection, describe, one_line, run_job, warm_up
+from .sandbox import drop_most_capabilities, drop_privileges, run_container_init, set_dumpable
+from .seccomp import deny_namespaces, deny_signals_to, install_filter
+from .supervisor import Supervisor, children, set_pdeathsig
 
 __all__ = [
     "PROTOCOL",
+    "detect_leaks",
     "import_adapter",
     "kernel_and_threads",
     "main",
     "open_files",
-    "what_it_left",
 ]
 
 
@@ -79,7 +79,7 @@ def open_files() -> set[int]:
     return found
 
 
-def what_it_left(before: set[int]) -> str:
+def detect_leaks(before: set[int]) -> str:
     """Say what would go from job to job after the import of an adapter; empty for nothing.
 
     Threads of native libraries are none of it: they are not there after a fork.
@@ -126,35 +126,35 @@ def main(arguments: list[str]) -> int:
     int
         0, or 1 if the adapter cannot be imported.
     """
-    be_first_in_container()
+    run_container_init()
     options = _parse(arguments)
     paths.update((name, Path(place)) for name, _, place in (p.partition("=") for p in options.path))
     environment = dict(os.environ)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    channel = _take_over_standard_streams(options.pipes)
+    channel = _take_standard_streams(options.pipes)
     if options.user is not None:
-        become_nobody(options.user, own_mounts=options.own_pids and os.getppid() == 1)
-    die_with_parent()  # not before: it is forgotten when the user changes
-    keep_little()
-    refuse_what_no_method_needs()
-    be_opaque(opaque=True)
+        drop_privileges(options.user, own_mounts=options.own_pids and os.getppid() == 1)
+    set_pdeathsig()  # not before: it is forgotten when the user changes
+    drop_most_capabilities()
+    install_filter()
+    set_dumpable(dumpable=False)
     supervisor = Supervisor(channel.read_fd, own_pids=options.own_pids, folder=options.jobs)
     fork = not options.no_fork
     adapter = None
     if fork:
         before = open_files()
-        adapter = _import_or_say(options, channel)
+        adapter = _import_or_report(options, channel)
         if adapter is None:
             return 1
-        if left := what_it_left(before):
+        if left := detect_leaks(before):
             supervisor.clear(all_=True)
-            _begin_anew(arguments, environment, channel, left)
-        _say_hello(options, channel)
+            _restart_without_fork(arguments, environment, channel, left)
+        _send_hello(options, channel)
         gc.collect()
         gc.freeze()  # a child's garbage collector would else touch, and so copy, every page
-    hear_of_parents_end()
+    set_pdeathsig(signal.SIGTERM)  # which the supervisor takes, and first ends all others
     in_vain = 0
-    child = partial(_be_the_child, options, adapter, channel)
+    child = partial(_run_child, options, adapter, channel)
     while in_vain < _MOST_IN_VAIN:
         ended = supervisor.run(child, goes_on=fork)
         if ended is None:
@@ -183,7 +183,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _begin_anew(
+def _restart_without_fork(
     arguments: list[str], environment: dict[str, str], channel: Channel, left: str
 ) -> NoReturn:
     """Be another worker, which forks before the import: what was left goes with this one."""
@@ -197,7 +197,7 @@ def _begin_anew(
     os.execve(sys.executable, [sys.executable, *again], environment)  # noqa: S606 - no shell
 
 
-def _be_the_child(
+def _run_child(
     options: argparse.Namespace,
     adapter: type | None,
     channel: Channel,
@@ -212,18 +212,18 @@ def _be_the_child(
     status = 1
     try:
         os.setsid()
-        die_with_parent()
+        set_pdeathsig()
         _limit_output(options.output_mb)
-        be_opaque(opaque=False)  # a job may read what is its own
-        refuse_namespaces()
-        refuse_power_over(os.getppid())
-        _be_the_first_to_go()
+        set_dumpable(dumpable=True)  # a job may read what is its own
+        deny_namespaces()
+        deny_signals_to(os.getppid())
+        _prefer_for_oom_kill()
         if adapter is None:
-            adapter = _import_or_say(options, channel)
+            adapter = _import_or_report(options, channel)
             if adapter is None:
                 os._exit(1)
-            _say_hello(options, channel)
-        rehearse()
+            _send_hello(options, channel)
+        warm_up()
         if not os.read(begins, 1):
             os._exit(0)  # the worker has gone
         os.close(begins)
@@ -260,15 +260,15 @@ def _limit_output(megabytes: int | None) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (megabytes * 2**20, megabytes * 2**20))
 
 
-def _be_the_first_to_go() -> None:
+def _prefer_for_oom_kill() -> None:
     """Have the kernel end this process, and neither worker nor bench, where memory runs out."""
     with suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:  # noqa: PTH123
         file.write("1000")
 
 
-def _take_over_standard_streams(pipes: Path | None) -> Channel:
+def _take_standard_streams(pipes: Path | None) -> Channel:
     """Keep the protocol's streams; let everything else read nothing and print to the log."""
-    channel = (pipes and _through(pipes)) or Channel(os.dup(0), os.dup(1))
+    channel = (pipes and _open_pipes(pipes)) or Channel(os.dup(0), os.dup(1))
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     os.close(null)
@@ -277,7 +277,7 @@ def _take_over_standard_streams(pipes: Path | None) -> Channel:
     return channel
 
 
-def _through(pipes: Path) -> Channel | None:
+def _open_pipes(pipes: Path) -> Channel | None:
     """Use a folder of pipes for all three streams; None where nobody is at their other ends."""
     opened: list[int] = []
     try:
@@ -296,20 +296,20 @@ def _through(pipes: Path) -> Channel | None:
     return Channel(orders, answers)
 
 
-def _import_or_say(options: argparse.Namespace, channel: Channel) -> type | None:
+def _import_or_report(options: argparse.Namespace, channel: Channel) -> type | None:
     """Import the adapter, or say why it cannot be imported."""
     try:
         return import_adapter(options.folder, options.uses)
     except BaseException as error:  # noqa: BLE001 - a method may raise anything at import
         if isinstance(error, Unavailable):
-            channel.send(type="broken", kind="unavailable", error=in_one_line(error))
+            channel.send(type="broken", kind="unavailable", error=one_line(error))
             return None
         traceback.print_exc()
         channel.send(type="broken", kind="failed", error=describe(error))
         return None
 
 
-def _say_hello(options: argparse.Namespace, channel: Channel) -> None:
+def _send_hello(options: argparse.Namespace, channel: Channel) -> None:
     kernel, threads = kernel_and_threads()
     channel.send(
         type="hello",

@@ -18,12 +18,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from .safe_rmtree import FOLDER, remove, within
-from .sandbox import STATUS, Enclosure
+from .sandbox import STATUS, Sandbox
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Supervisor", "children", "die_with_parent", "hear_of_parents_end"]
+__all__ = ["Supervisor", "children", "set_pdeathsig"]
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -35,7 +35,7 @@ _GONE = select.POLLHUP | select.POLLERR | select.POLLNVAL
 _LIBC = ctypes.CDLL(None)
 
 
-class _Turn:
+class _JobProcess:
     """A process that has been forked for a job, which it begins when it is told to.
 
     Attributes
@@ -114,11 +114,11 @@ class Supervisor:
         self._own_pids = own_pids and os.getppid() == 1
         self._mounts = _mounts_below(_ROOM) if self._own_pids else ()
         own = _ROOM if self._own_pids and not self._mounts else ()
-        self._enclosure = Enclosure(own, folder)
+        self._sandbox = Sandbox(own, folder)
         self._lease = lease
         self._pid = 0
-        self._turn: _Turn | None = None
-        self._ahead: _Turn | None = None
+        self._current: _JobProcess | None = None
+        self._prepared: _JobProcess | None = None
         with suppress(AttributeError):
             _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         self._woken, self._waker = os.pipe()
@@ -126,10 +126,10 @@ class Supervisor:
         os.set_blocking(self._waker, False)
         signal.set_wakeup_fd(self._waker, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, _wake)
-        signal.signal(signal.SIGUSR1, self._pass_on)
+        signal.signal(signal.SIGUSR1, self._forward_signal)
         signal.signal(signal.SIGUSR2, self._kill)
         self._orphaned = False
-        signal.signal(signal.SIGTERM, self._be_orphaned)
+        signal.signal(signal.SIGTERM, self._mark_orphaned)
         self._poll = select.poll()
         self._poll.register(self._woken, select.POLLIN)
         self._poll.register(lease, 0)
@@ -152,8 +152,8 @@ class Supervisor:
             it had none; None to end the worker.
         """
         self._reap()
-        self._turn, self._ahead = self._ahead or self._fork(child), None
-        turn = self._turn
+        self._current, self._prepared = self._prepared or self._fork(child), None
+        turn = self._current
         turn.begin()
         self._pid = turn.pid
         self._poll.register(turn.said, select.POLLIN)
@@ -168,19 +168,19 @@ class Supervisor:
             elif not self._wait():
                 self.clear(all_=True)
                 return None
-            elif turn.hear() and self._ahead is None and goes_on and self._enclosure.possible:
-                self._ahead = self._fork(child)
+            elif turn.hear() and self._prepared is None and goes_on and self._sandbox.possible:
+                self._prepared = self._fork(child)
         self._pid = 0
         job = turn.hear()
-        self._turn = None
+        self._current = None
         for each in (turn.said, turn.told):
             with suppress(KeyError):
                 self._poll.unregister(each)
         turn.close()
         return status, job
 
-    def _fork(self, child: Callable[[int, int], None]) -> _Turn:
-        turn = _Turn()
+    def _fork(self, child: Callable[[int, int], None]) -> _JobProcess:
+        turn = _JobProcess()
         pid = os.fork()
         if pid:
             turn.be_parent(pid)
@@ -188,9 +188,9 @@ class Supervisor:
         try:
             begins, says, tells = turn.be_child()
             self._become_a_child()
-            die_with_parent()
-            if self._enclosure.possible:
-                self._enclosure.enter(lambda: child(begins, says), tells)
+            set_pdeathsig()
+            if self._sandbox.possible:
+                self._sandbox.enter(lambda: child(begins, says), tells)
             os.close(tells)
             child(begins, says)
         finally:
@@ -204,8 +204,8 @@ class Supervisor:
             signal.signal(number, signal.SIG_DFL)
         os.close(self._woken)
         os.close(self._waker)
-        if self._turn is not None:
-            self._turn.close()
+        if self._current is not None:
+            self._current.close()
 
     def _wait(self) -> bool:
         """Wait until a child has ended; False if the host has gone."""
@@ -228,14 +228,14 @@ class Supervisor:
                     break
                 if pid == self._pid:
                     return os.waitstatus_to_exitcode(status)
-                if self._ahead is not None and pid == self._ahead.pid:
-                    self._forget_ahead()
+                if self._prepared is not None and pid == self._prepared.pid:
+                    self._drop_prepared()
         return None
 
-    def _forget_ahead(self) -> None:
-        if self._ahead is not None:
-            self._ahead.close()
-            self._ahead = None
+    def _drop_prepared(self) -> None:
+        if self._prepared is not None:
+            self._prepared.close()
+            self._prepared = None
 
     def clear(self, *, all_: bool) -> None:
         """End all but this process, and empty the folders that a job could write."""
@@ -250,7 +250,7 @@ class Supervisor:
                 time.sleep(0.001)
         else:
             os._exit(71)  # what does not die is the host's to end, with this worker
-        self._forget_ahead()
+        self._drop_prepared()
         if self._own_pids and not all_:
             for folder in _ROOM:
                 _empty(folder, self._mounts)
@@ -265,12 +265,12 @@ class Supervisor:
                 with suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, number)
 
-    def _pass_on(self, number: int, _frame: object) -> None:
+    def _forward_signal(self, number: int, _frame: object) -> None:
         if self._pid:
             with suppress(ProcessLookupError):
                 os.kill(self._pid, number)
 
-    def _be_orphaned(self, _number: int, _frame: object) -> None:
+    def _mark_orphaned(self, _number: int, _frame: object) -> None:
         self._orphaned = True  # somebody may hold the lease in the host's place
 
     def _kill(self, _number: int, _frame: object) -> None:
@@ -279,19 +279,16 @@ class Supervisor:
                 os.kill(self._pid, signal.SIGKILL)
 
 
-def die_with_parent() -> None:
-    """Ask the kernel (Linux) to end this process when the thread that started it ends."""
+def set_pdeathsig(number: int = signal.SIGKILL) -> None:
+    """Have the kernel (Linux) send a signal to this process when the thread that started it ends.
+
+    Exits at once if that has happened already.
+    """
     parent = os.getppid()
     with suppress(AttributeError):
-        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        _LIBC.prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0)
         if os.getppid() != parent:
             os._exit(1)
-
-
-def hear_of_parents_end() -> None:
-    """Be told of it instead, by a signal that the supervisor takes: first all others are ended."""
-    with suppress(AttributeError):
-        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
 
 
 def _wake(_number: int, _frame: object) -> None:

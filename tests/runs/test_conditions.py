@@ -19,7 +19,7 @@ from mdbench.runs.plan import RunOptions, make_plan
 from mdbench.runs.record import Energy, calibrate
 from mdbench.runs.scoring import SHARES, JobResult, anytime_curve
 from mdbench.runtimes.launch import from_lasting_thread
-from mdbench.runtimes.processes import pinned, pinned_to
+from mdbench.runtimes.processes import pin_workers_to, worker_cores
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -82,12 +82,12 @@ def test_a_record_says_where_and_how_its_job_ran(
 def test_workers_are_pinned_and_who_starts_them_is_not() -> None:
     everything = os.sched_getaffinity(0)
     one = min(everything)
-    assert pinned() is None
-    with pinned_to((one,)):
-        assert pinned() == (one,)
+    assert worker_cores() is None
+    with pin_workers_to((one,)):
+        assert worker_cores() == (one,)
         assert from_lasting_thread(lambda: os.sched_getaffinity(0)) == {one}
         assert os.sched_getaffinity(0) == everything
-    assert pinned() is None
+    assert worker_cores() is None
     assert from_lasting_thread(lambda: os.sched_getaffinity(0)) == everything
 
 

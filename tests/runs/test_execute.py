@@ -31,11 +31,11 @@ from house import (
 )
 
 from mdbench import datatypes
-from mdbench.children import Child
 from mdbench.datatypes.ode import simulation
 from mdbench.datatypes.ode.data_type import Ode
 from mdbench.errors import MdbenchError, RecordsError, ScorerError, UnavailableError
 from mdbench.expressions import equation
+from mdbench.limited_process import LimitedProcess
 from mdbench.protocols import Protocol
 from mdbench.records import SCHEMA, Record, RecordStore, Status, comparable
 from mdbench.records.store import RecordWriter
@@ -331,7 +331,7 @@ def costly(place: Workspace, pause: float) -> None:
 def test_reading_candidates_is_bounded_and_not_the_methods_time(
     place: Workspace, monkeypatch: pytest.MonkeyPatch, pause: float, status: Status
 ) -> None:
-    impatient = Child(equation.SYMPY_WORKER, 1, equation.MAX_BYTES)
+    impatient = LimitedProcess(equation.SYMPY_WORKER, 1, equation.MAX_BYTES)
     monkeypatch.setattr(equation, "_child", impatient)
     monkeypatch.setattr(session, "_JUDGING_SECONDS", 2.0)
     costly(place, pause)
@@ -724,7 +724,7 @@ def test_a_runtime_serves_one_run_after_the_other_even_if_one_was_interrupted(
 ) -> None:
     class Making(HereRuntime):
         def prepare(self, method: Method) -> Prepared:
-            with self._programs.at_work(), running(["true"]) as process:
+            with self._programs.track(), running(["true"]) as process:
                 process.wait()
             return super().prepare(method)
 
@@ -782,7 +782,7 @@ def test_where_nothing_can_be_scored_there_is_no_record(
     with monkeypatch.context() as patch:
         # More than a limit can be: then no answer had a score, under the same key.
         asked = simulation._child.module
-        patch.setattr(simulation, "_child", Child(asked, 1, 1 << 63))
+        patch.setattr(simulation, "_child", LimitedProcess(asked, 1, 1 << 63))
         with pytest.raises(ScorerError, match="Nothing can be scored here"):
             run(place, "zero")
     assert RecordStore(place.root / "results" / "zero-ode.jsonl").read() == []

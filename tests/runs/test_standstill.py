@@ -17,14 +17,14 @@ class Held:
         self.asked = 0
         self.gone_on = 0
 
-    def hold(self) -> bool:
+    def pause(self) -> bool:
         self.asked += 1
         return self.holds
 
-    def stands(self) -> bool:
+    def is_paused(self) -> bool:
         return not self.runs_on
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         self.gone_on += 1
 
 

@@ -13,7 +13,7 @@ from house import known
 
 from mdbench.runtimes import cgroups
 from mdbench.runtimes.cgroups import Group, can_make, group_of, make_group
-from mdbench.runtimes.usage import Meter
+from mdbench.runtimes.usage import UsageMeter
 
 USES = "x = bytearray(b'1') * (150 * 2**20); t = 0\nfor i in range(10**7): t += i"
 
@@ -74,7 +74,7 @@ def test_a_group_counts_limits_and_goes() -> None:
     if "memory" not in can_make():
         pytest.skip("no groups can be made here")
     group = known(make_group())
-    meter = Meter(lambda: None, lambda: group)
+    meter = UsageMeter(lambda: None, lambda: group)
     meter.begin()
     subprocess.run(group.joining([sys.executable, "-c", USES]), check=True)
     costs = meter.end()
@@ -100,10 +100,10 @@ def test_without_a_group_what_is_seen_is_told() -> None:
             f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {USES!r}])",
         ]
     )
-    meter = Meter(lambda: root.pid, lambda: None)
+    meter = UsageMeter(lambda: root.pid, lambda: None)
     meter.begin()
     while root.poll() is None:
-        meter.look()
+        meter.sample()
         time.sleep(0.02)
     costs = meter.end()
     assert costs.by == "samples"
@@ -112,8 +112,8 @@ def test_without_a_group_what_is_seen_is_told() -> None:
 
 
 def test_where_nothing_is_seen_nothing_is_told() -> None:
-    meter = Meter(lambda: None, lambda: None)
+    meter = UsageMeter(lambda: None, lambda: None)
     meter.begin()
-    meter.look()
+    meter.sample()
     costs = meter.end()
     assert (costs.cpu_s, costs.peak_memory_mb, costs.by) == (None, None, None)

@@ -31,7 +31,7 @@ from mdbench.runs.scoring import CandidatePool
 from mdbench.runtimes import processes
 from mdbench.runtimes.base import Limits, Prepared
 from mdbench.runtimes.cgroups import can_make
-from mdbench.runtimes.job_folder import CLAIM, PREFIX
+from mdbench.runtimes.job_folder import LOCK_FILE, PREFIX
 from mdbench.runtimes.venv import VenvWorker
 
 if TYPE_CHECKING:
@@ -234,13 +234,13 @@ def held_within(bench: Bench, namespaces: bool, monkeypatch: pytest.MonkeyPatch)
     if bench.flavour != "plain":
         return True
     if not namespaces:
-        honest = VenvWorker._in_the_open
+        honest = VenvWorker._plain_command
 
         def without(*given: Any) -> tuple[list[str], dict[str, str]]:
             command, environment = honest(*given)
             return [each for each in command if not each.startswith("--jobs=")], environment
 
-        monkeypatch.setattr(VenvWorker, "_in_the_open", without)
+        monkeypatch.setattr(VenvWorker, "_plain_command", without)
     return namespaces
 
 
@@ -419,7 +419,7 @@ def test_while_the_clock_stands_the_job_stands(
 
             def longer(timeout: float | None = None) -> bool:
                 over = wait(timeout)
-                if timeout == session._CHECK_SECONDS and not clock.ahead and worker.stands():
+                if timeout == session._CHECK_SECONDS and not clock.ahead and worker.is_paused():
                     clock.ahead = 900.0
                     stood.set()
                 return over
@@ -593,11 +593,11 @@ def test_kill_9_of_the_bench_ends_a_job_where_somebody_holds_its_pipes(tmp_path:
         "from mdbench.runs.plan import RunOptions, make_plan\n"
         "from mdbench.runtimes.venv import VenvWorker\n"
         "from mdbench.workspace import Workspace\n"
-        "honest = VenvWorker._in_the_open\n"
+        "honest = VenvWorker._plain_command\n"
         "def without(*given):\n"
         "    command, environment = honest(*given)\n"
         "    return [one for one in command if not one.startswith('--jobs=')], environment\n"
-        "VenvWorker._in_the_open = without\n"
+        "VenvWorker._plain_command = without\n"
         "place = Workspace(Path(sys.argv[2]), Path(sys.argv[3]))\n"
         "options = RunOptions(('nasty',), 'ode', ('rc-circuit',), result_dir=place.root / 'r')\n"
         "execute(make_plan(options, place), HereRuntime(wrapped=False), Quiet())\n"
@@ -708,7 +708,7 @@ def state(pid: int) -> str:
 
 
 def is_held(path: Path) -> bool:
-    done = subprocess.run(["flock", "-n", path / CLAIM, "true"], check=False)
+    done = subprocess.run(["flock", "-n", path / LOCK_FILE, "true"], check=False)
     return done.returncode != 0
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from flavours import engine_trouble, numpy_lock, traces
+from flavours import numpy_lock, traces, why_no_engine
 from house import Quiet, add_method, execute, is_running, wait_until, workspace
 from isolated import HOME
 
@@ -102,7 +102,7 @@ class Engine:
 
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
-    if trouble := engine_trouble():
+    if trouble := why_no_engine():
         pytest.skip(f"no Docker engine: {trouble}")
     if os.getuid() != 0 or shutil.which("dockerd") is None:
         pytest.skip("only root can start a second engine")

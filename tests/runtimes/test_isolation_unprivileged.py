@@ -17,7 +17,7 @@ from uv import find_uv_bin
 from mdbench.records import Status
 from mdbench.runs.plan import RunOptions, make_plan
 from mdbench.runtimes.base import Prepared
-from mdbench.runtimes.launch import WORKER_PACKAGE, may_be_nobody
+from mdbench.runtimes.launch import WORKER_PACKAGE, can_drop_privileges
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,7 +72,7 @@ def test_jobs_of_root_run_as_nobody(open_folder: Path) -> None:
         )
         if done.returncode:
             pytest.skip(f"no environment can be made: {done.stderr[-200:]}")
-    if not may_be_nobody([WORKER_PACKAGE], [environment], same_place=True):
+    if not can_drop_privileges([WORKER_PACKAGE], [environment], same_place=True):
         pytest.skip(f"{WORKER_PACKAGE} cannot be read by everybody")
 
     class There(HereRuntime):

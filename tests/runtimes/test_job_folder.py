@@ -13,10 +13,10 @@ from house import ROOT, nest, wait_until
 
 from mdbench.runtimes import job_folder
 from mdbench.runtimes.job_folder import (
-    CLAIM,
+    LOCK_FILE,
     PREFIX,
-    SET_ASIDE,
-    JobPlace,
+    QUARANTINE_PREFIX,
+    JobDirectory,
     Scratch,
     folder_mb,
     remove_left_over,
@@ -105,7 +105,7 @@ def test_what_one_run_has_left_stops_no_other(
     for name in ("deep", "stuck"):
         left = tmp_path / f"{PREFIX}{name}"
         (left / name).mkdir(parents=True)
-        (left / CLAIM).touch()
+        (left / LOCK_FILE).touch()
     nest(tmp_path / f"{PREFIX}deep" / "deep", 3000)
     honest = os.rmdir
 
@@ -117,7 +117,7 @@ def test_what_one_run_has_left_stops_no_other(
     monkeypatch.setattr(os, "rmdir", rmdir)
     said: list[str] = []
     assert remove_left_over(said.append) == [tmp_path / f"{PREFIX}deep"]
-    (aside,) = tmp_path.glob(f"{SET_ASIDE}*")
+    (aside,) = tmp_path.glob(f"{QUARANTINE_PREFIX}*")
     assert (aside / "stuck").is_dir()
     assert len(said) == 1
     assert str(aside) in said[0]
@@ -141,13 +141,13 @@ def test_scratch_is_one_users_and_one_checkouts(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Iterator[JobPlace]:
-    made = JobPlace(tmp_path / "job", tmp_path / "bin", lambda _: None)
+def place(tmp_path: Path) -> Iterator[JobDirectory]:
+    made = JobDirectory(tmp_path / "job", tmp_path / "bin", lambda _: None)
     yield made
     made.close()
 
 
-def test_each_job_finds_the_folder_empty(tmp_path: Path, place: JobPlace) -> None:
+def test_each_job_finds_the_folder_empty(tmp_path: Path, place: JobDirectory) -> None:
     job = tmp_path / "job"
     for _ in range(2):
         assert [path.name for path in job.iterdir()] == ["scratch"]
@@ -155,7 +155,7 @@ def test_each_job_finds_the_folder_empty(tmp_path: Path, place: JobPlace) -> Non
         (job / "locked").mkdir(mode=0)
         (job / "scratch" / "file").write_text("x", encoding="ascii")
         job.chmod(0)
-        assert place.renew()
+        assert place.reset()
     assert job.stat().st_mode & 0o777 == 0o700
     assert wait_until(lambda: not list((tmp_path / "bin").iterdir()))
 
@@ -166,32 +166,34 @@ def test_folders_are_given_to_the_jobs_user_by_descriptor(tmp_path: Path) -> Non
     def give(folder: int) -> None:
         given.append(str(Path(f"/proc/self/fd/{folder}").readlink()))
 
-    place = JobPlace(tmp_path / "job", tmp_path / "bin", give)
-    assert place.renew()
+    place = JobDirectory(tmp_path / "job", tmp_path / "bin", give)
+    assert place.reset()
     place.close()
     job = str(tmp_path / "job")
     assert given == [job, f"{job}/scratch", f"{job}/scratch"]
 
 
-def test_a_folder_that_was_exchanged_serves_no_other_job(tmp_path: Path, place: JobPlace) -> None:
+def test_a_folder_that_was_exchanged_serves_no_other_job(
+    tmp_path: Path, place: JobDirectory
+) -> None:
     precious = tmp_path / "precious"
     precious.mkdir()
     (precious / "file").write_text("x", encoding="ascii")
     (tmp_path / "job").rename(tmp_path / "elsewhere")
     (tmp_path / "job").symlink_to(precious)
-    assert not place.renew()
+    assert not place.reset()
     assert [path.name for path in precious.iterdir()] == ["file"]
 
 
 def test_what_is_too_much_to_clear_away_serves_no_other_job(
-    tmp_path: Path, place: JobPlace, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, place: JobDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(job_folder, "_MOST_ENTRIES", 10)
     for number in range(20):
         (tmp_path / "job" / str(number)).touch()
-    assert not place.renew()
+    assert not place.reset()
 
 
 def test_a_folder_that_cannot_be_made_is_told_where_it_is_needed(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
-        JobPlace(tmp_path / "nowhere" / "job", tmp_path / "bin", lambda _: None)
+        JobDirectory(tmp_path / "nowhere" / "job", tmp_path / "bin", lambda _: None)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from house import nest
 
 from mdbench.runtimes import processes
-from mdbench.runtimes.processes import DEEPEST, Output
+from mdbench.runtimes.processes import DEEPEST, DiskQuota
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def looking(folder: Path, most_mb: int) -> Iterator[Output]:
+def looking(folder: Path, most_mb: int) -> Iterator[DiskQuota]:
     descriptor = os.open(folder, os.O_RDONLY)
-    made = Output(descriptor, most_mb)
+    made = DiskQuota(descriptor, most_mb)
     try:
         yield made
     finally:
@@ -34,10 +34,10 @@ def descriptors() -> int:
 def test_what_is_too_much_is_said(tmp_path: Path) -> None:
     (tmp_path / "inner").mkdir()
     with looking(tmp_path, 2) as written:
-        assert written.look() == ""
+        assert written.check() == ""
         (tmp_path / "inner" / "file").write_bytes(os.urandom(3 * 2**20))
         (tmp_path / "inner").chmod(0)
-        assert "2 MiB are allowed" in written.look()
+        assert "2 MiB are allowed" in written.check()
 
 
 def test_links_and_holes_take_nothing(tmp_path: Path) -> None:
@@ -45,7 +45,7 @@ def test_links_and_holes_take_nothing(tmp_path: Path) -> None:
     with (tmp_path / "sparse").open("wb") as file:
         file.truncate(2**40)
     with looking(tmp_path, 1) as written:
-        assert written.look() == written.look() == ""
+        assert written.check() == written.check() == ""
 
 
 def test_a_folder_in_place_of_the_jobs_is_not_looked_at(tmp_path: Path) -> None:
@@ -54,18 +54,18 @@ def test_a_folder_in_place_of_the_jobs_is_not_looked_at(tmp_path: Path) -> None:
     with looking(job, 1) as written:
         job.rename(tmp_path / "elsewhere")
         job.symlink_to("/")
-        assert written.look() == ""
+        assert written.check() == ""
         # Nothing of "/" is counted, where there is more, and where a look would take several.
         assert written._found == 0
         (tmp_path / "elsewhere" / "file").write_bytes(os.urandom(2**21))
-        assert written.look().startswith("wrote 2 MiB")
+        assert written.check().startswith("wrote 2 MiB")
 
 
 def test_many_empty_files_are_too_much_as_well(tmp_path: Path) -> None:
     for number in range(300):
         (tmp_path / str(number)).touch()
     with looking(tmp_path, 1) as written:
-        assert "1 MiB are allowed" in written.look()
+        assert "1 MiB are allowed" in written.check()
 
 
 def test_a_long_look_is_taken_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,7 +73,7 @@ def test_a_long_look_is_taken_in_pieces(tmp_path: Path, monkeypatch: pytest.Monk
     for number in range(300):
         (tmp_path / str(number)).touch()
     with looking(tmp_path, 1) as written:
-        said = [written.look() for _ in range(300)]
+        said = [written.check() for _ in range(300)]
     assert said[0] == ""
     assert any(said)
 
@@ -82,9 +82,9 @@ def test_folders_may_not_be_nested_without_end(tmp_path: Path) -> None:
     before = descriptors()
     nest(tmp_path, DEEPEST)
     with looking(tmp_path, 100) as written:
-        assert written.look() == ""
+        assert written.check() == ""
     with looking(tmp_path, 100) as written:
         (tmp_path / "more").mkdir()
         nest(tmp_path / "more", DEEPEST)
-        assert "deep" in written.look()
+        assert "deep" in written.check()
     assert descriptors() == before

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 ECHO = """
 import sys
 from pathlib import Path
-from mdbench.worker.serve import _through
-channel = _through(Path(sys.argv[1]))
+from mdbench.worker.serve import _open_pipes
+channel = _open_pipes(Path(sys.argv[1]))
 if channel is None:
     sys.exit("nobody there")
 while message := channel.receive():
@@ -68,7 +68,7 @@ def test_lines_of_any_length_go_both_ways(pipes: Pipes, size: int) -> None:
             rest = rest[sent:]
         assert line_from(pipes, pipes.answers) == line
         assert line_from(pipes, pipes.log) == f"heard {size}\n".encode()
-        pipes.hang_up()
+        pipes.close_orders()
         assert worker.wait(20) == 0
 
 

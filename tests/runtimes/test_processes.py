@@ -58,15 +58,15 @@ def test_a_mark_finds_those_whose_parent_has_gone(family: subprocess.Popen[bytes
 def test_a_tree_is_stopped_and_goes_on(family: subprocess.Popen[bytes]) -> None:
     below = set(processes.tree(family.pid))
     assert len(below) == 2
-    assert not processes.job_stands(family.pid)
-    assert processes.stop_job(family.pid) == (below, True)
-    assert processes.job_stands(family.pid)
-    assert processes.stop_job(family.pid) == (set(), True)
+    assert not processes.is_job_paused(family.pid)
+    assert processes.pause_job(family.pid) == (below, True)
+    assert processes.is_job_paused(family.pid)
+    assert processes.pause_job(family.pid) == (set(), True)
     os.kill(min(below), signal.SIGCONT)
-    assert wait_until(lambda: not processes.job_stands(family.pid))
-    assert processes.stop_job(family.pid) == ({min(below)}, True)
-    processes.continue_all(below)
-    assert wait_until(lambda: not processes.job_stands(family.pid))
+    assert wait_until(lambda: not processes.is_job_paused(family.pid))
+    assert processes.pause_job(family.pid) == ({min(below)}, True)
+    processes.resume_all(below)
+    assert wait_until(lambda: not processes.is_job_paused(family.pid))
     processes.kill_tree(family.pid)
     family.kill()
     family.wait()
@@ -85,8 +85,8 @@ def test_a_process_whose_first_thread_has_ended_is_stopped_too() -> None:
     )
     root = subprocess.Popen([sys.executable, "-c", code])
     assert wait_until(lambda: [_state(pid) for pid in processes.tree(root.pid)] == ["Z"])
-    assert not processes.job_stands(root.pid)
-    stopped, stand = processes.stop_job(root.pid)
+    assert not processes.is_job_paused(root.pid)
+    stopped, stand = processes.pause_job(root.pid)
     assert len(stopped) == 1
     assert stand
     (pid,) = stopped

@@ -61,7 +61,7 @@ def test_an_unknown_runtime_is_refused(tmp_path: Path) -> None:
 
 
 def test_less_than_was_required_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bubblewrap, "trouble", lambda: "bubblewrap is not installed")
+    monkeypatch.setattr(bubblewrap, "why_unavailable", lambda: "bubblewrap is not installed")
     runtime = open_runtime("venv", tmp_path, require={"memory": "soft", "network": "none"})
     assert runtime.name == "venv"
     with pytest.raises(UnavailableError, match=r"network \(none; hard is required\)") as caught:

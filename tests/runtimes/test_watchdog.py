@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mdbench.runtimes.base import Limits
-from mdbench.runtimes.usage import Meter
+from mdbench.runtimes.usage import UsageMeter
 from mdbench.runtimes.venv import Watchdog
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def below(request: pytest.FixtureRequest) -> Iterator[int]:
 
 def watch(root: int | None, limits: Limits) -> tuple[Watchdog, threading.Event]:
     killed = threading.Event()
-    meter = Meter(lambda: root, lambda: None)
+    meter = UsageMeter(lambda: root, lambda: None)
     meter.begin()
     dog = Watchdog(lambda: root, limits, killed.set, meter)
     dog.start()

@@ -15,7 +15,7 @@ from mdbench.runtimes import bubblewrap
 from mdbench.runtimes.docker import DockerRuntime
 from mdbench.runtimes.environments.images import Images
 from mdbench.runtimes.environments.uv import split_requirements
-from mdbench.runtimes.job_folder import CLAIM, PREFIX
+from mdbench.runtimes.job_folder import LOCK_FILE, PREFIX
 
 if TYPE_CHECKING:
     from mdbench.runtimes.base import Runtime
@@ -35,20 +35,20 @@ def open_flavour(name: str, home: Path) -> Runtime:
     if name == "plain":
         return HereRuntime(wrapped=False)
     if name == "room":
-        if trouble := bubblewrap.trouble():
+        if trouble := bubblewrap.why_unavailable():
             pytest.skip(f"no bubblewrap: {trouble}")
         return HereRuntime(wrapped=True)
-    if no_engine := engine_trouble():
+    if no_engine := why_no_engine():
         pytest.skip(f"no Docker engine: {no_engine}")
     return DockerRuntime(home)
 
 
 @cache
-def engine_trouble() -> str | None:
+def why_no_engine() -> str | None:
     """Say why containers cannot be used here."""
     images = Images(Path(tempfile.gettempdir()))
-    trouble = images.trouble()
-    if trouble is None and not images.base_at_hand():
+    trouble = images.why_unavailable()
+    if trouble is None and not images.has_local_base():
         return "no base image; type scripts/base-image"
     return trouble
 
@@ -59,7 +59,7 @@ def traces() -> list[str]:
     found += [
         str(path) for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*") if _is_ours(path)
     ]
-    if engine_trouble() is None:
+    if why_no_engine() is None:
         import docker  # noqa: PLC0415 - only where there is an engine
 
         client = docker.from_env()
@@ -75,7 +75,7 @@ def traces() -> list[str]:
 def _is_ours(path: Path) -> bool:
     """Tell whether this process holds the folder's claim; others' come and go meanwhile."""
     try:
-        inode = (path / CLAIM).stat().st_ino
+        inode = (path / LOCK_FILE).stat().st_ino
     except OSError:
         return False
     for descriptor in Path("/proc/self/fd").iterdir():

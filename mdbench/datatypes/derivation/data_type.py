@@ -19,7 +19,6 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 import sympy
 
-from mdbench.children import READING
 from mdbench.data.cache import write_whole
 from mdbench.datatypes.base import (
     NO_OPTIONS,
@@ -54,6 +53,7 @@ from mdbench.datatypes.derivation.scores import (
 from mdbench.datatypes.derivation.settings import GENERATORS, GeneratorSettings, read_settings
 from mdbench.datatypes.derivation.steps import symbol
 from mdbench.errors import AnswerError, DataError, UsageError, did_you_mean
+from mdbench.limited_process import PARSER_LOCK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -415,7 +415,7 @@ def _bytes(text: str) -> NDArray[np.uint8]:
 def _read_arrays(path: Path) -> dict[str, NDArray[Any]] | None:
     """Read the arrays of a file; None if it is not there or damaged."""
     try:
-        with READING, np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as arrays:
+        with PARSER_LOCK, np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as arrays:
             return {name: arrays[name] for name in arrays.files}
     except Exception:  # noqa: BLE001 - a damaged archive raises this and that; it is made again
         return None

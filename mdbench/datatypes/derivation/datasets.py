@@ -10,7 +10,6 @@ from queue import SimpleQueue
 from random import Random
 from typing import TYPE_CHECKING, Any, Self
 
-from mdbench.children import Child
 from mdbench.datatypes.derivation.calculus import Calculation, calculation
 from mdbench.datatypes.derivation.generation import generate
 from mdbench.datatypes.derivation.operators import SUBSTITUTIONS, learn, news, replay
@@ -19,6 +18,7 @@ from mdbench.datatypes.derivation.renaming import GREEK, LETTERS, names, rename,
 from mdbench.datatypes.derivation.settings import GeneratorSettings
 from mdbench.datatypes.derivation.steps import Derivation, Step
 from mdbench.errors import DataError
+from mdbench.limited_process import LimitedProcess
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -189,11 +189,11 @@ class _Makers:
     def __init__(self, count: int) -> None:
         self.count = count
         self._closing = False
-        self._integrals: list[tuple[Child, list[str | None]]] = []
-        self._told: Counter[Child] = Counter()
-        self._free: SimpleQueue[Child] = SimpleQueue()
+        self._integrals: list[tuple[LimitedProcess, list[str | None]]] = []
+        self._told: Counter[LimitedProcess] = Counter()
+        self._free: SimpleQueue[LimitedProcess] = SimpleQueue()
         self._all = [
-            Child(__name__, _CHUNK_SECONDS, _MAX_BYTES, _ENVIRONMENT) for _ in range(count)
+            LimitedProcess(__name__, _CHUNK_SECONDS, _MAX_BYTES, _ENVIRONMENT) for _ in range(count)
         ]
         for child in self._all:
             self._free.put(child)
@@ -246,7 +246,7 @@ class _Makers:
             self._free.put(child)
 
     def _ask(
-        self, child: Child, question: dict[str, Any], seconds: int | None = None
+        self, child: LimitedProcess, question: dict[str, Any], seconds: int | None = None
     ) -> dict[str, Any]:
         """Put a question, with what others have worked out since the last one."""
         known = len(self._integrals)

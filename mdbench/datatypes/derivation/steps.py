@@ -12,8 +12,8 @@ import sympy
 from sympy.core.function import AppliedUndef
 from sympy.printing.latex import LatexPrinter
 
-from mdbench.children import READING
 from mdbench.errors import DataError
+from mdbench.limited_process import PARSER_LOCK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -304,7 +304,7 @@ def read(text: str) -> sympy.Expr:
     if deepest > _MOST_DEPTH:
         raise DataError(f"{text[:60]!r}... is nested {deepest} deep; {_MOST_DEPTH} at most.")
     try:
-        with READING:
+        with PARSER_LOCK:
             tree = ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
         raise DataError(f"{text[:80]!r} cannot be parsed: {error}") from None

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from mdbench.children import READING
 from mdbench.datatypes.facts import sorted_heads
 from mdbench.errors import DataError, UsageError, did_you_mean
+from mdbench.limited_process import PARSER_LOCK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
@@ -262,7 +262,7 @@ def without(equation: str, names: Collection[str]) -> str:
 
 
 def _tree(text: str) -> ast.Expression:
-    with READING:
+    with PARSER_LOCK:
         return ast.parse(text, mode="eval")
 
 

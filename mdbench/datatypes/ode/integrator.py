@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.integrate import LSODA
 
-from mdbench.children import READING
 from mdbench.datatypes.ode.systems import SOLVER
 from mdbench.expressions.grammar import read
 from mdbench.expressions.tree import FUNCTIONS, Call, Chain, Negation, Node, Number, Power, Variable
+from mdbench.limited_process import PARSER_LOCK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -109,7 +109,7 @@ def compiled(equations: list[str], inputs: int = 0) -> Callable[..., list[float]
     """
     names = (*(f"u{i}" for i in range(len(equations))), *(f"v{i}" for i in range(inputs)))
     written = ", ".join(_python(read(text, names)) for text in equations)
-    with READING:
+    with PARSER_LOCK:
         code = compile(f"lambda {', '.join(names)}: [{written}]", "<equations>", "eval")
     made: Callable[..., list[float]] = eval(code, {"__builtins__": {}} | _SCOPE)  # noqa: S307
     return made

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mdbench.children import Child
+from mdbench.limited_process import LimitedProcess
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -151,4 +151,4 @@ def trajectory_r2(predicted: Array, true: Array) -> float | None:
     return r2 if math.isfinite(r2) else None
 
 
-_child = Child(f"{__package__}.integrator", MAX_SECONDS, MAX_BYTES)
+_child = LimitedProcess(f"{__package__}.integrator", MAX_SECONDS, MAX_BYTES)

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from mdbench.children import READING
 from mdbench.datatypes.equations.files import (
     FUNCTIONS,
     constants_of,
@@ -28,6 +27,7 @@ from mdbench.datatypes.equations.files import (
     texts,
 )
 from mdbench.errors import DataError
+from mdbench.limited_process import PARSER_LOCK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -131,7 +131,7 @@ class OdeSystem:
 
 
 def _form(equation: str) -> str:
-    with READING:
+    with PARSER_LOCK:
         tree = ast.parse(equation, mode="eval")
     found = {"polynomial"}
     for node in ast.walk(tree):
@@ -247,14 +247,14 @@ def _as_arranged_by_sympy(system: OdeSystem) -> list[str]:
     differs in the last bit, but this can flip a decision of the step-size control, and then the
     chaotic systems differ by 1e-2 at t = 10.
     """
-    with READING:  # importing SymPy parses text
+    with PARSER_LOCK:  # importing SymPy parses text
         import sympy  # noqa: PLC0415 - half a second that cached data do not need
 
     symbols = {name: sympy.Symbol(name) for name in (*system.variables, *system.constants)}
     expressions = _compile(system.equations, tuple(symbols), sympy)(*symbols.values())
     values = {symbols[name]: sympy.Float(value) for name, value in system.constants.items()}
     arranged = [sympy.sympify(expression).xreplace(values) for expression in expressions]
-    with READING:  # its first use imports SymPy's printers
+    with PARSER_LOCK:  # its first use imports SymPy's printers
         return [sympy.pycode(each, fully_qualified_modules=False) for each in arranged]
 
 
@@ -262,11 +262,11 @@ def _compile(
     equations: Iterable[str], names: Sequence[str], module: ModuleType
 ) -> Callable[..., tuple[Any, ...]]:
     """Make a function of the named quantities that gives the value of each equation."""
-    with READING:
+    with PARSER_LOCK:
         function = ast.parse(f"lambda {', '.join(names)}: ()", mode="eval")
     values = cast("ast.Tuple", cast("ast.Lambda", function.body).body)
     values.elts = [parse(each, names) for each in equations]
-    with READING:
+    with PARSER_LOCK:
         code = compile(ast.fix_missing_locations(function), "<equations>", "eval")
     functions = {name: getattr(module, name) for name in FUNCTIONS if hasattr(module, name)}
     scope = {"__builtins__": {}} | functions | {"abs": abs}

@@ -13,7 +13,6 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from mdbench.children import READING
 from mdbench.datatypes.base import NO_OPTIONS, Dataset, Source
 from mdbench.datatypes.equations.files import SystemFiles
 from mdbench.datatypes.surface.clouds import Shape, floor_of, function_of, true_points
@@ -29,6 +28,7 @@ from mdbench.datatypes.surface.problem import (
     whole_rows,
 )
 from mdbench.errors import DataError, UsageError, did_you_mean
+from mdbench.limited_process import PARSER_LOCK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -453,7 +453,7 @@ def _csv(path: Path) -> tuple[Array, Array | None]:
 
 
 def _npz(path: Path) -> tuple[Array, Array | None]:
-    with path.open("rb") as file, READING:
+    with path.open("rb") as file, PARSER_LOCK:
         archive = np.load(file, allow_pickle=False)
         if not isinstance(archive, np.lib.npyio.NpzFile) or "points" not in archive.files:
             raise DataError(f"{path} has no array points", _EXPECTED)

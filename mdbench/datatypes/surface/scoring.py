@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.spatial import cKDTree
 
-from mdbench.children import Child
 from mdbench.datatypes.surface.clouds import (
     Distances,
     Shape,
@@ -30,6 +29,7 @@ from mdbench.datatypes.surface.clouds import (
 )
 from mdbench.datatypes.surface.level_sets import gradient, newton
 from mdbench.errors import MdbenchError
+from mdbench.limited_process import LimitedProcess
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -114,7 +114,7 @@ def start() -> None:
     _child.start()
 
 
-_child = Child(__name__, SECONDS, MAX_BYTES)
+_child = LimitedProcess(__name__, SECONDS, MAX_BYTES)
 
 
 def answer(question: dict[str, Any]) -> dict[str, Any]:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from mdbench.children import Child
 from mdbench.errors import EquationError
 from mdbench.expressions.atoms import monomial_text
 from mdbench.expressions.equation import MAX_BYTES, SYMPY_WORKER
 from mdbench.expressions.expand import expand
 from mdbench.expressions.fidelity.term_match import match
+from mdbench.limited_process import LimitedProcess
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -184,4 +184,4 @@ def rewritten(text: str, variables: tuple[str, ...]) -> tuple[tuple[str, ...] | 
     return None if "error" in found else tuple(found["texts"]), found["cpu_s"]
 
 
-_child = Child(SYMPY_WORKER, MAX_SECONDS, MAX_BYTES)
+_child = LimitedProcess(SYMPY_WORKER, MAX_SECONDS, MAX_BYTES)

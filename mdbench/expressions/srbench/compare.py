@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from mdbench.children import Child
 from mdbench.errors import EquationError
 from mdbench.expressions.equation import MAX_BYTES, SYMPY_WORKER, parse
+from mdbench.limited_process import LimitedProcess
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -307,4 +307,4 @@ def _answer(question: str, seconds: int) -> dict[str, Any]:
 
 _ASIDE = frozenset({"srbench", "complexities"})
 """What a second process is asked, so that it can be worked out beside the rest."""
-_children = tuple(Child(SYMPY_WORKER, MAX_SECONDS, MAX_BYTES) for _ in range(2))
+_children = tuple(LimitedProcess(SYMPY_WORKER, MAX_SECONDS, MAX_BYTES) for _ in range(2))

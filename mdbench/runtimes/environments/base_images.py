@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from mdbench.children import READING
 from mdbench.errors import MethodError, UnavailableError
+from mdbench.limited_process import PARSER_LOCK
 from mdbench.runtimes.environments import docker_cli
 from mdbench.runtimes.environments.docker_cli import follow
 from mdbench.runtimes.environments.uv import split_requirements
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 __all__ = [
     "Base",
     "Target",
-    "at_hand",
     "dockerfile",
     "download",
     "find",
+    "find_local",
     "pins",
     "pip_arguments",
     "sha256",
@@ -131,7 +131,7 @@ def download(
 
 def _parse(text: str) -> Requirement:
     try:
-        with READING:
+        with PARSER_LOCK:
             return Requirement(text)
     except InvalidRequirement:
         raise MethodError(
@@ -224,7 +224,7 @@ def find(folder: Path, say: Callable[[str], None]) -> Base:
     UnavailableError
         If there is none and none can be had, or if it has no Python that can be used.
     """
-    reference = at_hand() or _pull(_names()[-1], say)
+    reference = find_local() or _pull(_names()[-1], say)
     found = docker_cli.image(reference)
     if found is None:
         raise UnavailableError(f"The base image {reference} has gone.", _BASE_HINT)
@@ -239,7 +239,7 @@ def find(folder: Path, say: Callable[[str], None]) -> Base:
     )
 
 
-def at_hand() -> str | None:
+def find_local() -> str | None:
     """Give the name of the base image that is here, or None where a registry would be needed.
 
     Raises
@@ -290,7 +290,7 @@ def _pull(reference: str, say: Callable[[str], None]) -> str:
             timeout=_PULL_SECONDS,
         )
     except UnavailableError as error:
-        if docker_cli.engine_trouble():
+        if docker_cli.why_no_engine():
             raise
         raise UnavailableError(
             f"No image registry was reached, and there is no base image here. {error.message}",

@@ -31,10 +31,10 @@ __all__ = [
     "build",
     "docker",
     "engine_address",
-    "engine_trouble",
     "follow",
     "image",
     "no_engine",
+    "why_no_engine",
 ]
 
 
@@ -61,7 +61,7 @@ _NETWORK = re.compile(
 )
 
 
-def engine_trouble() -> str | None:
+def why_no_engine() -> str | None:
     """Say why no Docker engine can be used and what to type, or None where one answers."""
     try:
         docker(["version", "--format", "{{.Server.Version}}"], "No Docker engine answers")

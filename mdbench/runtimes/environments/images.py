@@ -26,8 +26,8 @@ from mdbench.methods import files_of
 from mdbench.runtimes.environments import base_images, docker_cli
 from mdbench.runtimes.environments.base_images import Base, dockerfile, sha256
 from mdbench.runtimes.environments.pip_settings import read_pip_settings
-from mdbench.runtimes.environments.subprocesses import speaking
-from mdbench.runtimes.environments.uv import claimed
+from mdbench.runtimes.environments.subprocesses import with_heartbeat
+from mdbench.runtimes.environments.uv import file_lock
 from mdbench.runtimes.environments.venvs import python_range, read_lock
 from mdbench.runtimes.job_folder import Scratch
 
@@ -129,14 +129,14 @@ class Images:
         self._say = on_line or _ignore
         self._base: Base | None = None
 
-    def trouble(self) -> str | None:
+    def why_unavailable(self) -> str | None:
         """Say why no engine can be used here and what to type, or None where one answers."""
-        return docker_cli.engine_trouble()
+        return docker_cli.why_no_engine()
 
-    def base_at_hand(self) -> bool:
+    def has_local_base(self) -> bool:
         """Tell whether there is a base image without asking a registry."""
         try:
-            return base_images.at_hand() is not None
+            return base_images.find_local() is not None
         except UnavailableError:
             return False
 
@@ -287,10 +287,10 @@ class Images:
         if found is None:
             try:
                 self._folder.mkdir(parents=True, exist_ok=True)
-                with claimed(self._folder / tag.replace(":", "-"), self._say):
+                with file_lock(self._folder / tag.replace(":", "-"), self._say):
                     found = _image_of(tag, content)
                     if found is None:
-                        with speaking(self._say, lambda: f"making the image {tag}"):
+                        with with_heartbeat(self._say, lambda: f"making the image {tag}"):
                             make()
                         found = _image_of(tag, content)
             except OSError as error:

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from mdbench.children import READING
 from mdbench.errors import UnavailableError
+from mdbench.limited_process import PARSER_LOCK
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -97,7 +97,7 @@ def read_pip_settings(python: str | Path) -> dict[str, str]:
 
 
 def _literal(text: str) -> str:
-    with READING:
+    with PARSER_LOCK:
         return str(ast.literal_eval(text))
 
 

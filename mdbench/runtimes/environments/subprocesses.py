@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SILENCE",
-    "Programs",
+    "SubprocessRegistry",
     "check_stopped",
-    "filled",
     "kill_group",
     "running",
-    "speaking",
+    "with_heartbeat",
+    "with_package_count",
 ]
 
 
-class Programs:
+class SubprocessRegistry:
     """The programs of one runtime, which can all be ended, whatever thread waits for them."""
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class Programs:
         self._stopped = False
 
     @contextmanager
-    def at_work(self) -> Iterator[None]:
+    def track(self) -> Iterator[None]:
         """Take for ours whatever this thread runs meanwhile."""
         before = _OURS.set(self)
         try:
@@ -89,7 +89,7 @@ class Programs:
             self._running.discard(process)
 
 
-_OURS: ContextVar[Programs | None] = ContextVar("programs", default=None)
+_OURS: ContextVar[SubprocessRegistry | None] = ContextVar("programs", default=None)
 
 
 def check_stopped() -> None:
@@ -121,11 +121,11 @@ def running(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen
     Raises
     ------
     UnavailableError
-        If the programs of this thread were ended (`Programs.at_work`).
+        If the programs of this thread were ended (`SubprocessRegistry.track`).
     OSError
         If there is no such program.
     """
-    ours = _OURS.get() or Programs()
+    ours = _OURS.get() or SubprocessRegistry()
     process = ours.start(command, {"encoding": "utf-8", "errors": "replace", **options})
     try:
         with process:
@@ -154,7 +154,7 @@ SILENCE = 4.0
 
 
 @contextmanager
-def speaking(
+def with_heartbeat(
     say: Callable[[str], None], doing: Callable[[], str], silence: float | None = None
 ) -> Iterator[Callable[[str], None]]:
     """Say what is being done and for how long, whenever nothing was said for a while.
@@ -197,20 +197,20 @@ def speaking(
         thread.join()
 
 
-def filled(
+def with_package_count(
     make: Callable[[Callable[[str], None]], None],
     what: str,
     prefix: Path,
     lock: Path,
     say: Callable[[str], None],
 ) -> Callable[[], None]:
-    """Give a making of a virtual environment that says how it fills, as `speaking` does.
+    """Give a making of a virtual environment that says how it fills, as `with_heartbeat` does.
 
     A lock holds the packages of every platform, so that not all of them need come.
     """
 
     def telling() -> None:
-        with speaking(say, doing) as told:
+        with with_heartbeat(say, doing) as told:
             make(told)
 
     locked = re.findall(r"^[A-Za-z0-9]\S*==", lock.read_text("utf-8", "replace"), re.MULTILINE)

@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "STAMP",
+    "build_once",
     "cache_for_uv",
-    "claimed",
     "compile_bytecode",
     "detect_change",
     "discard",
-    "make_once",
+    "file_lock",
     "method_environments",
     "run_uv",
     "seal",
@@ -58,7 +58,7 @@ _HIDDEN_FROM_UV = ("VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONHOME", "PYTHONPATH", "U
 _PLAIN_OUTPUT = {"UV_NO_PROGRESS": "1", "UV_NO_WRAP": "1", "NO_COLOR": "1"}
 
 
-def make_once(
+def build_once(
     prefix: Path,
     key: str,
     make: Callable[[], None],
@@ -102,7 +102,7 @@ def make_once(
         if usable(_ignore):
             return
         prefix.parent.mkdir(parents=True, exist_ok=True)
-        with claimed(prefix, on_line):
+        with file_lock(prefix, on_line):
             if not usable(on_line):
                 _make(prefix, key, make, sealed=sealed)
     except OSError as error:
@@ -113,10 +113,10 @@ def make_once(
 
 
 def discard(prefix: Path, on_line: Callable[[str], None]) -> bool:
-    """Remove an environment that `make_once` made, whole or not; tell whether it was one."""
+    """Remove an environment that `build_once` made, whole or not; tell whether it was one."""
     if not (prefix / STAMP).is_file():
         return False
-    with claimed(prefix, on_line):
+    with file_lock(prefix, on_line):
         _empty(prefix)
         shutil.rmtree(prefix)
         _list_file(prefix).unlink(missing_ok=True)
@@ -268,7 +268,7 @@ def compile_bytecode(prefix: Path) -> None:
 def split_requirements(text: str) -> dict[str, str]:
     r"""Split the text of a lock into its requirements with their hashes, by package.
 
-    A package that is pinned differently for different Pythons keeps all its requirements.
+    A package that is worker_cores differently for different Pythons keeps all its requirements.
 
     Examples
     --------
@@ -312,7 +312,7 @@ def _is_whole(prefix: Path, key: str) -> bool:
 
 
 @contextmanager
-def claimed(prefix: Path, on_line: Callable[[str], None]) -> Iterator[None]:
+def file_lock(prefix: Path, on_line: Callable[[str], None]) -> Iterator[None]:
     """Hold the lock of what is made at `prefix`, waiting for another process that has it."""
     with _lock_file(prefix).open("a", encoding="utf-8") as file:
         waiting = False

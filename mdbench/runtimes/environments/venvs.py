@@ -24,10 +24,10 @@ from mdbench.errors import MethodError, UnavailableError
 from mdbench.runtimes import bubblewrap
 from mdbench.runtimes.cgroups import make_group
 from mdbench.runtimes.environments.pip_settings import read_pip_settings, redact, uv_settings
-from mdbench.runtimes.environments.subprocesses import filled
+from mdbench.runtimes.environments.subprocesses import with_package_count
 from mdbench.runtimes.environments.uv import (
+    build_once,
     compile_bytecode,
-    make_once,
     method_environments,
     run_uv,
     split_requirements,
@@ -183,16 +183,16 @@ def prepare(
         sync = ["pip", "sync", *options, str(lock.absolute())]
         failure = f"The environment of {method_name} cannot be made"
         if build:
-            with _building_room(prefix, lock.absolute(), Path(find_uv_bin()), say) as wrap:
+            with _build_sandbox(prefix, lock.absolute(), Path(find_uv_bin()), say) as wrap:
                 uv(sync, failure, wrap)
         else:
             try:
                 uv([*sync, "--no-build"], failure)
             except UnavailableError as error:
-                raise _told_of_builds(error) from None
+                raise _with_build_hint(error) from None
         if fetch is not None:
             say(f"{method_name} fetches what no index has: {fetch.name}")
-            with _building_room(prefix, lock.absolute(), fetch.absolute(), say) as wrap:
+            with _build_sandbox(prefix, lock.absolute(), fetch.absolute(), say) as wrap:
                 run_uv(
                     _python(prefix),
                     [fetch.absolute()],
@@ -207,8 +207,10 @@ def prepare(
         compile_bytecode(prefix)
 
     heard = on_line or _ignore
-    telling = filled(make, f"making the environment of {method_name}", prefix, lock, heard)
-    make_once(prefix, key, telling, heard, sealed=True)
+    telling = with_package_count(
+        make, f"making the environment of {method_name}", prefix, lock, heard
+    )
+    build_once(prefix, key, telling, heard, sealed=True)
     return Environment(
         prefix=prefix,
         python=_python(prefix),
@@ -219,7 +221,7 @@ def prepare(
 
 
 @contextmanager
-def _building_room(
+def _build_sandbox(
     prefix: Path, lock: Path, shown: Path, say: Callable[[str], None]
 ) -> Iterator[Wrap]:
     """Give what runs in a room with the network and the environment, and nothing of the user's.
@@ -234,7 +236,7 @@ def _building_room(
     UnavailableError
         If there are no rooms here.
     """
-    if trouble := bubblewrap.trouble():
+    if trouble := bubblewrap.why_unavailable():
         raise UnavailableError(
             f"{prefix.name} is to be built, which needs bubblewrap: {trouble}.",
             "Install it (on Debian and Ubuntu: apt install bubblewrap), or pin versions that have "
@@ -298,7 +300,7 @@ def _named_files(environment: Mapping[str, str]) -> list[str]:
     return [*found, *(unquote(link.path) for link in links if link.scheme in {"", "file"})]
 
 
-def _told_of_builds(error: UnavailableError) -> UnavailableError:
+def _with_build_hint(error: UnavailableError) -> UnavailableError:
     """Say what to do where only wheels are installed and one is missing."""
     if "wheel" not in error.message:
         return error

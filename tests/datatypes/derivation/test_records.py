@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import settings as within
 from hypothesis import strategies as st
 
-from mdbench import children
+from mdbench import limited_process
 from mdbench.datatypes.derivation import calculus, datasets
 from mdbench.datatypes.derivation.calculus import (
     Calculation,
@@ -521,12 +521,14 @@ def test_too_few_different_examples_are_an_error(
     """A split that no class falls into would be waited for without end."""
     small = {"task": "differentiate", "premise_size": 1, "alternatives": 1, "validation": 0}
     if "cannot" in says:
-        monkeypatch.setattr(children, "_exchange", lambda *_: '{"error": "RuntimeError: none"}\n')
+        monkeypatch.setattr(
+            limited_process, "_exchange", lambda *_: '{"error": "RuntimeError: none"}\n'
+        )
     else:
         # One class alone, which is in the largest split.
         line = {"record": {}, "split": "train", "rows": {"static": [["a", "b"], ["a", "b"]]}}
         told = json.dumps({"examples": [line] * datasets._CHUNK})
-        monkeypatch.setattr(children, "_exchange", lambda *_: told)
+        monkeypatch.setattr(limited_process, "_exchange", lambda *_: told)
     with pytest.raises(DataError, match=says) as caught:
         make_all(GeneratorSettings(**{**small, **asked}), processes=1)
     assert hint in caught.value.hint

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from house import ROOT, HereRuntime, Quiet, add_method, execute, known, number, workspace
 
-from mdbench.children import Child
 from mdbench.datatypes.base import Answer, Candidate
 from mdbench.datatypes.srsd.data_type import Ask, Srsd, SrsdDataset
 from mdbench.errors import DataError, UsageError
@@ -15,6 +14,7 @@ from mdbench.expressions import equation, parse
 from mdbench.expressions.compensated_eval import accurate_values
 from mdbench.expressions.grammar import read
 from mdbench.expressions.srbench.compare import symbolic_solution
+from mdbench.limited_process import LimitedProcess
 from mdbench.metrics import nmse, r2
 from mdbench.protocols import Protocol
 from mdbench.records import RecordStore, Status
@@ -391,7 +391,7 @@ def test_what_sympy_gives_up_is_undecided_and_no_fault_of_the_method(
     srsd: Srsd, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # To count so many nodes takes some seconds, which a slower machine has not within the limit.
-    patient = Child(equation.SYMPY_WORKER, 120, equation.MAX_BYTES)
+    patient = LimitedProcess(equation.SYMPY_WORKER, 120, equation.MAX_BYTES)
     monkeypatch.setattr(equation, "_child", patient)
     task = srsd.task(load("feynman-i.12.1"), "table", STRICT)
     long = "+".join(f"sin({n}*x0)" for n in range(1, 1_000))

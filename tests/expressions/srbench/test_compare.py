@@ -8,7 +8,6 @@ import pytest
 import sympy
 from house import ROOT, is_running, known
 
-from mdbench.children import Child
 from mdbench.datatypes.srsd.laws import read_problem
 from mdbench.errors import EquationError
 from mdbench.expressions import equation, parse
@@ -20,6 +19,7 @@ from mdbench.expressions.srbench.compare import (
     srbench_solution,
     symbolic_solution,
 )
+from mdbench.limited_process import LimitedProcess
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,9 +39,9 @@ def any_sign(*names: str) -> dict[str, dict[str, Any]]:
 
 
 @pytest.fixture
-def child(monkeypatch: pytest.MonkeyPatch) -> Iterator[Child]:
+def child(monkeypatch: pytest.MonkeyPatch) -> Iterator[LimitedProcess]:
     """Give a child that has been asked nothing, and forget what others were asked."""
-    fresh = Child(equation.SYMPY_WORKER, 60, equation.MAX_BYTES)
+    fresh = LimitedProcess(equation.SYMPY_WORKER, 60, equation.MAX_BYTES)
     monkeypatch.setattr(comparison, "_children", (fresh, fresh))
     comparison._answer.cache_clear()
     yield fresh
@@ -173,7 +173,7 @@ def test_names_that_mean_something_to_sympy_or_python_are_names() -> None:
 
 @pytest.mark.slow
 def test_what_takes_too_long_is_killed_and_not_asked_again(
-    child: Child, monkeypatch: pytest.MonkeyPatch
+    child: LimitedProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert normalized_edit_distance("x0", "x0", ["x0"]).value == 0.0
     assert child.process is not None
@@ -182,7 +182,7 @@ def test_what_takes_too_long_is_killed_and_not_asked_again(
     assert (found.value, found.reason) == (None, "it took too long")
     assert not is_running(first)
     with monkeypatch.context() as patch:
-        patch.setattr("mdbench.children._start", None)  # nobody can be asked
+        patch.setattr("mdbench.limited_process._start", None)  # nobody can be asked
         assert normalized_edit_distance("x0", TOWER, ["x0"], seconds=1) == found
     assert symbolic_solution("x0", TOWER, positive("x0"), seconds=1).solved is None
     assert srbench_solution("x0", TOWER, ["x0"], seconds=1).reason == "it took too long"
@@ -193,7 +193,7 @@ def test_what_takes_too_long_is_killed_and_not_asked_again(
     assert normalized_edit_distance("x0*x1", "x0*x1", NAMES).value == 0.0
 
 
-def test_a_huge_prediction_needs_no_comparison_of_trees(child: Child) -> None:
+def test_a_huge_prediction_needs_no_comparison_of_trees(child: LimitedProcess) -> None:
     huge = " + ".join(f"{k}.5*x{k % 10}**{k}" for k in range(1, 100))
     found = normalized_edit_distance("x0*x1", huge, NAMES, seconds=30)
     assert found.value == 1.0
@@ -201,7 +201,7 @@ def test_a_huge_prediction_needs_no_comparison_of_trees(child: Child) -> None:
     del child
 
 
-def test_what_is_too_large_for_sympy_is_undecided_at_once(child: Child) -> None:
+def test_what_is_too_large_for_sympy_is_undecided_at_once(child: LimitedProcess) -> None:
     huge = " + ".join(f"{k}.5*x{k % 10}**{k}" for k in range(1, 1_000))
     assert normalized_edit_distance("x0*x1", huge, NAMES).value is None
     found = srbench_solution("x0*x1", huge, NAMES)

@@ -187,11 +187,11 @@ def test_an_engine_that_does_not_answer(
     fake_docker: Callable[[str], Images], said: str, hint: str
 ) -> None:
     fake = fake_docker(f'echo "{said}" >&2; exit 1')
-    trouble = fake.trouble()
+    trouble = fake.why_unavailable()
     assert trouble is not None
     assert said in trouble
     assert hint in trouble
-    assert not fake.base_at_hand()
+    assert not fake.has_local_base()
     with pytest.raises(UnavailableError, match=hint):
         fake.base()
     with pytest.raises(UnavailableError, match=hint):
@@ -200,7 +200,7 @@ def test_an_engine_that_does_not_answer(
 
 def test_no_docker_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    trouble = Images(tmp_path).trouble()
+    trouble = Images(tmp_path).why_unavailable()
     assert trouble is not None
     assert "apt install docker.io" in trouble
 
@@ -230,7 +230,7 @@ def test_no_registry(fake_docker: Callable[[str], Images], monkeypatch: pytest.M
         "case $1 in version) echo 1;; pull) echo 'no such host' >&2; exit 1;;"
         " *) echo 'Error: No such image: x' >&2; exit 1;; esac"
     )
-    assert not fake.base_at_hand()
+    assert not fake.has_local_base()
     with pytest.raises(UnavailableError, match=r"(?s)No image registry.*python:3.*base-image"):
         fake.base()
 
@@ -368,9 +368,9 @@ def test_a_system_package_that_is_an_option_is_refused(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def engine() -> Iterator[None]:
     here = Images(Path(tempfile.gettempdir()))
-    if here.trouble():
+    if here.why_unavailable():
         pytest.skip("no Docker engine answers")
-    if not here.base_at_hand():
+    if not here.has_local_base():
         pytest.skip("no base image: type scripts/base-image")
     yield
     found = docker_cli.docker(
@@ -587,7 +587,7 @@ def test_the_base_is_asked_once_and_a_torn_answer_again(place: Workspace) -> Non
 @pytest.mark.usefixtures("engine")
 def test_a_base_that_does_not_exist(place: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MDBENCH_BASE_IMAGE", "localhost:1/none")
-    assert not Images(place.home).base_at_hand()
+    assert not Images(place.home).has_local_base()
     with pytest.raises(UnavailableError, match=r"(?s)No image registry.*localhost:1/none.*base-im"):
         Images(place.home).base()
 
@@ -720,7 +720,7 @@ def test_remove_all_spares_the_base_and_what_is_not_ours(
         assert docker_cli.image(made.tag) is None
         assert docker_cli.image(environment) is None
         assert docker_cli.image(OWN) is not None
-        assert Images(place.home).base_at_hand()
+        assert Images(place.home).has_local_base()
     finally:
         docker_cli.docker(["image", "rm", OWN], "")
 

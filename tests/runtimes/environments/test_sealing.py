@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mdbench.runtimes.environments import uv
-from mdbench.runtimes.environments.uv import STAMP, make_once
+from mdbench.runtimes.environments.uv import STAMP, build_once
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,7 +32,7 @@ def make(prefix: Path) -> list[str]:
         (prefix / "bin").mkdir()
         (prefix / "bin" / "python").symlink_to("/bin/sh")
 
-    make_once(prefix, "key", fill, said.append, sealed=True)
+    build_once(prefix, "key", fill, said.append, sealed=True)
     return said
 
 

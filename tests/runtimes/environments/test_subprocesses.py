@@ -20,8 +20,13 @@ from mdbench.runtimes.environments import base_images
 from mdbench.runtimes.environments.base_images import Base, Target
 from mdbench.runtimes.environments.docker_cli import docker, follow
 from mdbench.runtimes.environments.images import Images
-from mdbench.runtimes.environments.subprocesses import Programs, filled, running, speaking
-from mdbench.runtimes.environments.uv import claimed
+from mdbench.runtimes.environments.subprocesses import (
+    SubprocessRegistry,
+    running,
+    with_heartbeat,
+    with_package_count,
+)
+from mdbench.runtimes.environments.uv import file_lock
 from mdbench.runtimes.job_folder import PREFIX
 
 if TYPE_CHECKING:
@@ -64,13 +69,15 @@ def test_a_program_ends_with_its_block(tmp_path: Path, error: type[BaseException
     assert all_gone(found)
 
 
-def run_apart(work: Callable[[], object], programs: Programs) -> tuple[threading.Thread, list[str]]:
+def run_apart(
+    work: Callable[[], object], programs: SubprocessRegistry
+) -> tuple[threading.Thread, list[str]]:
     """Do something in a thread whose programs are the given ones."""
     ends: list[str] = []
 
     def inside() -> None:
         try:
-            with programs.at_work():
+            with programs.track():
                 work()
             ends.append("done")
         except UnavailableError as error:
@@ -83,7 +90,7 @@ def run_apart(work: Callable[[], object], programs: Programs) -> tuple[threading
 
 def test_all_are_ended_from_another_thread_and_none_is_begun_then(tmp_path: Path) -> None:
     sleeper = program(tmp_path / "sleeper", SLEEPER.format(pids=tmp_path / "pids"))
-    programs = Programs()
+    programs = SubprocessRegistry()
 
     def work() -> None:
         follow([str(sleeper)], environment={}, failure="It failed", hint="", on_line=print)
@@ -101,18 +108,18 @@ def test_all_are_ended_from_another_thread_and_none_is_begun_then(tmp_path: Path
         assert "It was stopped." in ends[0]
     assert not (tmp_path / "pids").exists()
     programs.resume()  # another run
-    with programs.at_work(), running(["true"]) as process:
+    with programs.track(), running(["true"]) as process:
         assert process.wait() == 0
 
 
 def test_who_waits_for_another_process_can_be_stopped(tmp_path: Path) -> None:
-    programs, said = Programs(), list[str]()
+    programs, said = SubprocessRegistry(), list[str]()
 
     def work() -> None:
-        with claimed(tmp_path / "env", said.append):
+        with file_lock(tmp_path / "env", said.append):
             pass
 
-    with claimed(tmp_path / "env", said.append):
+    with file_lock(tmp_path / "env", said.append):
         thread, ends = run_apart(work, programs)
         assert wait_until(lambda: bool(said), LONG)
         programs.end()
@@ -141,7 +148,7 @@ def test_an_image_build_that_is_stopped_leaves_nothing(
     found = Base("base", "sha256:1", "3", target, ("sha256:2",))
     monkeypatch.setattr(base_images, "find", lambda *_: found)
     monkeypatch.setattr(base_images, "download", lambda *_: None)
-    programs, said = Programs(), list[str]()
+    programs, said = SubprocessRegistry(), list[str]()
     images = Images(tmp_path / "home", said.append)
     method = methods.find("zero", place.algorithms)
     thread, ends = run_apart(lambda: images.build(method), programs)
@@ -211,7 +218,7 @@ def test_a_command_that_is_stopped_while_an_environment_is_made(
 
 def test_a_sign_of_life_is_given_while_nothing_is_said() -> None:
     lines: list[str] = []
-    with speaking(lines.append, lambda: "making it", silence=0.05) as say:
+    with with_heartbeat(lines.append, lambda: "making it", silence=0.05) as say:
         say("begun")
         assert wait_until(lambda: len(lines) >= 3, LONG)
     assert lines[0] == "begun"
@@ -234,7 +241,7 @@ def test_an_environment_says_how_it_fills(tmp_path: Path, monkeypatch: pytest.Mo
             wanted = f"making env: {count} of up to 3 packages are in"
             assert wait_until(lambda wanted=wanted: any(wanted in line for line in lines), LONG)
 
-    filled(make, "making env", tmp_path / "env", lock, lines.append)()
+    with_package_count(make, "making env", tmp_path / "env", lock, lines.append)()
 
 
 SET_UP = """\

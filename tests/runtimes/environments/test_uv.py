@@ -13,10 +13,10 @@ from mdbench.errors import UnavailableError
 from mdbench.runtimes.environments.pip_settings import UvSettings
 from mdbench.runtimes.environments.uv import (
     STAMP,
+    build_once,
     cache_for_uv,
     compile_bytecode,
     discard,
-    make_once,
     run_uv,
     split_requirements,
 )
@@ -43,23 +43,23 @@ class Maker:
 def made(tmp_path: Path) -> Maker:
     (tmp_path / "python").touch()
     maker = Maker(tmp_path / "env")
-    make_once(maker.prefix, "key", maker, print)
+    build_once(maker.prefix, "key", maker, print)
     return maker
 
 
 def test_an_environment_is_made_once(made: Maker) -> None:
-    make_once(made.prefix, "key", made, print)
+    build_once(made.prefix, "key", made, print)
     assert made.count == 1
 
 
 def test_another_key_makes_it_anew(made: Maker) -> None:
-    make_once(made.prefix, "other", made, print)
+    build_once(made.prefix, "other", made, print)
     assert made.count == 2
 
 
 def test_an_interpreter_that_has_gone_makes_it_anew(made: Maker) -> None:
     (made.prefix.parent / "python").unlink()
-    make_once(made.prefix, "key", made, print)
+    build_once(made.prefix, "key", made, print)
     assert made.count == 2
 
 
@@ -69,9 +69,9 @@ def test_what_was_interrupted_is_made_anew(made: Maker) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        make_once(made.prefix, "other", interrupted, print)
+        build_once(made.prefix, "other", interrupted, print)
     for key in ("key", ""):
-        make_once(made.prefix, key, made, print)
+        build_once(made.prefix, key, made, print)
     assert made.count == 3
 
 
@@ -80,7 +80,7 @@ def test_a_folder_of_the_user_is_left_alone(tmp_path: Path) -> None:
     prefix.mkdir()
     (prefix / "thesis.tex").touch()
     with pytest.raises(UnavailableError, match="in the way"):
-        make_once(prefix, "key", Maker(prefix), print)
+        build_once(prefix, "key", Maker(prefix), print)
     assert not discard(prefix, print)
     assert (prefix / "thesis.tex").is_file()
 
@@ -89,14 +89,14 @@ def test_a_place_that_cannot_be_written_is_explained(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     prefix = tmp_path / "file" / "env"
     with pytest.raises(UnavailableError, match=r"env cannot be made: .*\n.*may be written"):
-        make_once(prefix, "key", Maker(prefix), print)
+        build_once(prefix, "key", Maker(prefix), print)
 
 
 def test_an_empty_folder_may_be_filled(tmp_path: Path) -> None:
     prefix = tmp_path / "env"
     prefix.mkdir()
     maker = Maker(prefix)
-    make_once(prefix, "key", maker, print)
+    build_once(prefix, "key", maker, print)
     assert maker.count == 1
 
 
@@ -116,7 +116,7 @@ def make_slowly(folder: Path) -> None:
         (prefix / "bin").mkdir()
         shutil.copy(folder / "makers", prefix / "bin" / "python")
 
-    make_once(prefix, "key", make, print)
+    build_once(prefix, "key", make, print)
     assert (prefix / "bin" / "python").is_file()
 
 

@@ -281,7 +281,7 @@ def make_source(shop: Shop, places: list[str], *, hungry: bool = False, imports:
 
 
 def test_a_build_happens_where_it_is_allowed_and_in_a_room(shop: Shop) -> None:
-    if trouble := bubblewrap.trouble():
+    if trouble := bubblewrap.why_unavailable():
         pytest.skip(f"no bubblewrap: {trouble}")
     mine = shop.root / "mine"
     mine.write_text("secret", encoding="utf-8")
@@ -296,7 +296,7 @@ def test_a_build_happens_where_it_is_allowed_and_in_a_room(shop: Shop) -> None:
 
 
 def with_source(shop: Shop, *, hungry: bool = False, imports: str = "") -> None:
-    if trouble := bubblewrap.trouble():
+    if trouble := bubblewrap.why_unavailable():
         pytest.skip(f"no bubblewrap: {trouble}")
     sha256 = make_source(shop, [], hungry=hungry, imports=imports)
     numpy = shop.lock.read_text(encoding="utf-8")
@@ -325,7 +325,7 @@ def test_what_a_package_does_not_say_stands_beside_the_lock(shop: Shop) -> None:
 
 
 def test_what_no_index_has_is_fetched_when_the_environment_is_made(shop: Shop) -> None:
-    if trouble := bubblewrap.trouble():
+    if trouble := bubblewrap.why_unavailable():
         pytest.skip(f"no bubblewrap: {trouble}")
     mine, program = shop.root / "mine", shop.root / "m" / "fetch_it.py"
     mine.write_text("secret", encoding="utf-8")

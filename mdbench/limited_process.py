@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
 
 __all__ = [
-    "READING",
-    "Child",
+    "PARSER_LOCK",
+    "LimitedProcess",
     "serve",
 ]
 
@@ -57,7 +57,7 @@ _AGAIN_S = 2.0
 _NEVER = "the process that scores ended before it could be asked"
 
 
-class Child:
+class LimitedProcess:
     """The process that works; it is asked one question at a time.
 
     Parameters
@@ -329,7 +329,7 @@ def _mib(size: int) -> str:
     return f"{size >> 20} MiB"
 
 
-READING = threading.RLock()
+PARSER_LOCK = threading.RLock()
 """Held while text is turned into Python's syntax tree, by whichever library.
 
 NumPy reads the header of an ``.npy`` or ``.npz`` file as a Python literal, packaging so reads

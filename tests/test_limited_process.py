@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from house import known
 
-from mdbench import children
+from mdbench import limited_process
 from mdbench.datatypes.ode import simulation
 from mdbench.datatypes.ode.simulation import simulate
 from mdbench.errors import EquationError, ScorerError
@@ -34,7 +34,7 @@ TOWER = "(u0-u0+9)**((u0-u0+9)**((u0-u0+9)**(u0-u0+9)))"
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    hasty = children.Child(equation.SYMPY_WORKER, 1, equation.MAX_BYTES)
+    hasty = limited_process.LimitedProcess(equation.SYMPY_WORKER, 1, equation.MAX_BYTES)
     monkeypatch.setattr(equation, "_child", hasty)
     yield
     hasty.end()
@@ -66,7 +66,7 @@ def test_memory_is_limited_and_its_lack_ends_the_child(monkeypatch: pytest.Monke
 
     monkeypatch.setattr("mdbench.expressions.sympy_worker.nodes", greedy)
     with pytest.raises(MemoryError):
-        children._answer(
+        limited_process._answer(
             sympy_worker.answer, {"ask": "complexity", "text": "u0", "variables": ["u0"]}
         )
 
@@ -84,7 +84,7 @@ def test_a_child_that_died_is_replaced() -> None:
 def test_a_question_that_somebody_kills_is_asked_once_more(
     monkeypatch: pytest.MonkeyPatch, times: int
 ) -> None:
-    exchange = children._exchange
+    exchange = limited_process._exchange
     killed: list[int] = []
 
     def shot(process: subprocess.Popen[str], line: str) -> str:
@@ -94,9 +94,9 @@ def test_a_question_that_somebody_kills_is_asked_once_more(
             process.wait()
         return exchange(process, line)
 
-    monkeypatch.setattr(children, "_exchange", shot)
-    monkeypatch.setattr(children, "_AGAIN_S", 0.0)
-    child = children.Child(equation.SYMPY_WORKER, 5, equation.MAX_BYTES)
+    monkeypatch.setattr(limited_process, "_exchange", shot)
+    monkeypatch.setattr(limited_process, "_AGAIN_S", 0.0)
+    child = limited_process.LimitedProcess(equation.SYMPY_WORKER, 5, equation.MAX_BYTES)
     if times == 1:
         assert child.ask(QUESTION)["complexity"] == 5
     else:  # whoever kills, it is not the question
@@ -107,7 +107,7 @@ def test_a_question_that_somebody_kills_is_asked_once_more(
 
 
 def test_an_interrupted_question_leaves_no_answer_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    exchange = children._exchange
+    exchange = limited_process._exchange
 
     def interrupted(process: subprocess.Popen[str], line: str) -> str:
         assert process.stdin is not None
@@ -115,10 +115,10 @@ def test_an_interrupted_question_leaves_no_answer_behind(monkeypatch: pytest.Mon
         process.stdin.flush()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(children, "_exchange", interrupted)
+    monkeypatch.setattr(limited_process, "_exchange", interrupted)
     with pytest.raises(KeyboardInterrupt):
         _ = parse("u0*(u0 + 1)", ["u0"]).complexity
-    monkeypatch.setattr(children, "_exchange", exchange)
+    monkeypatch.setattr(limited_process, "_exchange", exchange)
     assert parse("u0/u0", ["u0"]).complexity == 1
 
 
@@ -145,7 +145,7 @@ def test_a_forked_process_asks_a_child_of_its_own() -> None:
 
 
 def test_starting_does_not_wait_for_the_answer_to_somebody_else() -> None:
-    asked = children.Child(equation.SYMPY_WORKER, 1, equation.MAX_BYTES)
+    asked = limited_process.LimitedProcess(equation.SYMPY_WORKER, 1, equation.MAX_BYTES)
     with asked.lock:
         asked.start()
         meanwhile = asked.process
@@ -197,11 +197,11 @@ def nobody_asked(module: object, seconds: int, memory: int) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         if module is comparison:
             name = comparison._children[0].module
-            fresh = children.Child(name, seconds, memory)
+            fresh = limited_process.LimitedProcess(name, seconds, memory)
             patch.setattr(comparison, "_children", (fresh, fresh))
             comparison._answer.cache_clear()
         else:
-            fresh = children.Child(module._child.module, seconds, memory)  # type: ignore[attr-defined]
+            fresh = limited_process.LimitedProcess(module._child.module, seconds, memory)  # type: ignore[attr-defined]
             patch.setattr(module, "_child", fresh)
         yield
         fresh.end()
@@ -269,14 +269,16 @@ def answer(question):
 
 
 @pytest.fixture
-def taker(tmp_path: Path) -> Iterator[Callable[[int, int], children.Child]]:
+def taker(tmp_path: Path) -> Iterator[Callable[[int, int], limited_process.LimitedProcess]]:
     """Make a child that takes what it is asked to, and has some MiB beforehand."""
     made = []
 
-    def make(ballast: int, memory: int) -> children.Child:
+    def make(ballast: int, memory: int) -> limited_process.LimitedProcess:
         text = TAKES.replace("BALLAST", str(ballast))
         (tmp_path / "taker.py").write_text(text, encoding="utf-8")
-        made.append(children.Child("taker", 1, memory << 20, {"PYTHONPATH": str(tmp_path)}))
+        made.append(
+            limited_process.LimitedProcess("taker", 1, memory << 20, {"PYTHONPATH": str(tmp_path)})
+        )
         return made[-1]
 
     yield make
@@ -286,7 +288,7 @@ def taker(tmp_path: Path) -> Iterator[Callable[[int, int], children.Child]]:
 
 @pytest.mark.parametrize("ballast", [0, 1_000])
 def test_memory_is_that_of_the_question_whatever_is_loaded(
-    taker: Callable[[int, int], children.Child], ballast: int
+    taker: Callable[[int, int], limited_process.LimitedProcess], ballast: int
 ) -> None:
     child = taker(ballast, 256)
     assert child.ask({"take": 200})["took"] == 200
@@ -295,7 +297,7 @@ def test_memory_is_that_of_the_question_whatever_is_loaded(
 
 
 def test_what_a_question_leaves_behind_is_no_room_of_the_next(
-    taker: Callable[[int, int], children.Child],
+    taker: Callable[[int, int], limited_process.LimitedProcess],
 ) -> None:
     child = taker(0, 256)
     pids = []
@@ -312,7 +314,7 @@ def test_what_a_question_leaves_behind_is_no_room_of_the_next(
 def test_a_process_that_may_not_work_on_gives_way_to_a_fresh_one(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    taker: Callable[[int, int], children.Child],
+    taker: Callable[[int, int], limited_process.LimitedProcess],
 ) -> None:
     limited("-t 4", into=tmp_path, monkeypatch=monkeypatch)
     child = taker(0, 256)
@@ -325,7 +327,7 @@ def test_a_process_that_may_not_work_on_gives_way_to_a_fresh_one(
 
 
 def test_a_process_that_cannot_be_asked_says_why() -> None:
-    child = children.Child("mdbench.no_such_module", 1, 1 << 30)
+    child = limited_process.LimitedProcess("mdbench.no_such_module", 1, 1 << 30)
     for _ in range(2):
         with pytest.raises(ScorerError, match=r"No module named 'mdbench\.no_such_module'"):
             child.ask({})
@@ -333,7 +335,9 @@ def test_a_process_that_cannot_be_asked_says_why() -> None:
 
 def test_variables_of_sympys_do_not_reach_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SYMPY_CACHE_SIZE", "none")
-    child = children.Child(equation.SYMPY_WORKER, 5, equation.MAX_BYTES, {"SYMPY_USE_CACHE": "yes"})
+    child = limited_process.LimitedProcess(
+        equation.SYMPY_WORKER, 5, equation.MAX_BYTES, {"SYMPY_USE_CACHE": "yes"}
+    )
     assert child.ask(QUESTION)["complexity"] == 5
     assert child.process is not None
     words = Path(f"/proc/{child.process.pid}/environ").read_bytes().split(b"\0")
@@ -353,7 +357,7 @@ def test_what_is_loaded_beforehand_is_no_time_of_a_question(tmp_path: Path) -> N
             return {}
     """
     (tmp_path / "slow.py").write_text(dedent(text), encoding="utf-8")
-    child = children.Child("slow", 1, 1 << 28, {"PYTHONPATH": str(tmp_path)})
+    child = limited_process.LimitedProcess("slow", 1, 1 << 28, {"PYTHONPATH": str(tmp_path)})
     assert child.ask({})["cpu_s"] < 1.0
     child.end()
     loaded = "import sys; from mdbench.expressions import sympy_worker; sympy_worker.prepare(); "
