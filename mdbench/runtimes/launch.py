@@ -175,7 +175,7 @@ def run_in_launcher_thread(call: Callable[[], _T]) -> _T:
     """Call from a thread that lives as long as this process, and give the result.
 
     The kernel ends a process that asked to die with its parent when the *thread* that started
-    it ends.  What is started is worker_cores to the cores that are meant for it, if there are any.
+    it ends.  What is started is pinned to the cores that are meant for it, if there are any.
     """
     cores = worker_cores()
     return _launcher().submit(lambda: _called(call, cores)).result()

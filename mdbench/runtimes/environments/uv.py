@@ -268,7 +268,7 @@ def compile_bytecode(prefix: Path) -> None:
 def split_requirements(text: str) -> dict[str, str]:
     r"""Split the text of a lock into its requirements with their hashes, by package.
 
-    A package that is worker_cores differently for different Pythons keeps all its requirements.
+    A package that is pinned differently for different Pythons keeps all its requirements.
 
     Examples
     --------
