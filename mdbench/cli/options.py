@@ -106,7 +106,7 @@ def _protocols(context: typer.Context, incomplete: str) -> list[str]:
 
 def _languages(context: typer.Context, incomplete: str) -> list[str]:
     del context
-    from mdbench.expressions.languages import LANGUAGES
+    from mdbench.expressions.printers import LANGUAGES
 
     return _beginning(LANGUAGES, incomplete)
 

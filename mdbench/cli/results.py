@@ -20,7 +20,7 @@ from mdbench.datatypes.ode.simulation import Ending, simulate
 from mdbench.drawing.numbers import cleanest_first, counted, noise_name
 from mdbench.errors import UsageError, did_you_mean
 from mdbench.expressions import parse
-from mdbench.expressions.languages import LANGUAGES
+from mdbench.expressions.printers import LANGUAGES
 from mdbench.reports.code_export import code, ordered, states_of, summary_line
 from mdbench.workspace import Workspace
 

@@ -13,7 +13,7 @@ from rich.table import Table
 from mdbench.errors import EquationError
 from mdbench.expressions import parse
 from mdbench.expressions.grammar import NO_NUMBERS
-from mdbench.expressions.languages import names_in
+from mdbench.expressions.printers import names_in
 from mdbench.expressions.scores import UNREADABLE, compare, unreadable
 from mdbench.expressions.srbench.compare import MAX_SECONDS
 

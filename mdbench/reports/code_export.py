@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from mdbench.expressions.languages import (
+from mdbench.expressions.printers import (
     name_as,
     names_in,
     rounded_to,

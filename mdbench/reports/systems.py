@@ -17,11 +17,11 @@ from mdbench.datatypes.base import PlotBudget, Plots, PlottedAnswer
 from mdbench.drawing.numbers import NOTHING, counted, noise_name
 from mdbench.drawing.svg import COLOURS
 from mdbench.errors import MdbenchError
+from mdbench.expressions.printers import left_hand_side, mathml
 from mdbench.protocols import Protocol
 from mdbench.records import Record
 from mdbench.reports.code_export import code, ordered, summary_line
 from mdbench.reports.entries import best_first, best_mark, entry, marked
-from mdbench.reports.mathml import left_hand_side, mathml
 from mdbench.reports.results import measurements
 from mdbench.reports.tables import answer_cell, beaten
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from mdbench.errors import EquationError, UsageError
 from mdbench.expressions import parse
-from mdbench.expressions.languages import LANGUAGES, names_in, rounded_to, written_as
+from mdbench.expressions.printers import LANGUAGES, names_in, rounded_to, written_as
 from mdbench.expressions.tree import FUNCTIONS
 
 AT = {"u0": np.array([0.31, 0.72]), "prey": np.array([0.83, 0.44])}

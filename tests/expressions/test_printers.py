@@ -23,11 +23,10 @@ from mdbench.datatypes.derivation.plots import DerivationLine, derivation_pictur
 from mdbench.errors import EquationError
 from mdbench.expressions.atoms import monomial_text
 from mdbench.expressions.expand import expand
-from mdbench.expressions.languages import name_as, names_in, rounded_to, written_as
+from mdbench.expressions.printers import LONGEST, mathml, name_as, names_in, rounded_to, written_as
 from mdbench.records import Record
 from mdbench.reports.code_export import code
 from mdbench.reports.html import page
-from mdbench.reports.mathml import LONGEST, mathml
 from mdbench.reports.run_tables import DECIMAL, _rounded
 
 if TYPE_CHECKING:

@@ -225,7 +225,7 @@ def has_written(attempt: JobSession, name: str) -> bool:
     return name in os.listdir(attempt._folder.descriptor)  # noqa: PTH208 - it is open
 
 
-_SERVES = re.compile(rb"mdbench\.children|multiprocessing\.resource_tracker")
+_SERVES = re.compile(rb"mdbench\.limited_process|multiprocessing\.resource_tracker")
 
 
 def children() -> set[int]:

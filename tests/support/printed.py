@@ -14,7 +14,7 @@ import numpy as np
 
 from mdbench.errors import EquationError
 from mdbench.expressions.grammar import read
-from mdbench.expressions.languages import names_in
+from mdbench.expressions.printers import names_in
 from mdbench.expressions.tree import ALIASES, Call, Chain, Negation, Node, Number, Power, Variable
 
 if TYPE_CHECKING:

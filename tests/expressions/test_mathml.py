@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mdbench.errors import EquationError
 from mdbench.expressions import parse
-from mdbench.reports.mathml import LONGEST, left_hand_side, mathml
+from mdbench.expressions.printers import LONGEST, left_hand_side, mathml
 
 NAMES = ["u0", "u1", "u0_xx", "x"]
 FUNCTIONS = ("sin", "cos", "exp", "sqrt", "tanh", "abs", "log")
