@@ -18,7 +18,7 @@ from mdbench.reports.tables import APART, pooled
 from mdbench.runs.plan import RunOptions, make_plan
 from mdbench.runs.record import Energy, calibrate
 from mdbench.runs.scoring import SHARES, JobResult, anytime_curve
-from mdbench.runtimes.launch import from_lasting_thread
+from mdbench.runtimes.launch import run_in_launcher_thread
 from mdbench.runtimes.processes import pin_workers_to, worker_cores
 
 if TYPE_CHECKING:
@@ -85,10 +85,10 @@ def test_workers_are_pinned_and_who_starts_them_is_not() -> None:
     assert worker_cores() is None
     with pin_workers_to((one,)):
         assert worker_cores() == (one,)
-        assert from_lasting_thread(lambda: os.sched_getaffinity(0)) == {one}
+        assert run_in_launcher_thread(lambda: os.sched_getaffinity(0)) == {one}
         assert os.sched_getaffinity(0) == everything
     assert worker_cores() is None
-    assert from_lasting_thread(lambda: os.sched_getaffinity(0)) == everything
+    assert run_in_launcher_thread(lambda: os.sched_getaffinity(0)) == everything
 
 
 def test_energy_is_that_of_all_packages(tmp_path: Path) -> None:
