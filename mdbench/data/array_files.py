@@ -443,7 +443,7 @@ def _is_mere_dimension(attributes: Mapping[str, Any]) -> bool:
 
 
 def _dimensions(name: str, dataset: Any) -> tuple[str, ...]:
-    """Name the dimensions of an HDF5 dataset by the scales that are attached to them."""
+    """Return the names of an HDF5 dataset's dimensions, by the scales attached to them."""
     if dataset.attrs.get("CLASS") == b"DIMENSION_SCALE" and dataset.ndim == 1:
         return (name,)
     scales: Iterable[Any] = dataset.dims

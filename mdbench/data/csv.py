@@ -327,7 +327,7 @@ class _Lines:
 
 
 def _stretches(of: Iterable[str]) -> Iterator[tuple[int, int]]:
-    """Give the first row of each run of equal names, and the row behind its last."""
+    """Return the first row of each run of equal names, and the row behind its last."""
     first = 0
     for _, group in groupby(of):
         last = first + sum(1 for _ in group)

@@ -34,7 +34,7 @@ _WIDEST = 4
 
 
 def is_uniform(nodes: Array) -> bool:
-    """Tell whether nodes are equidistant, but for the rounding of single precision.
+    """Whether nodes are equidistant, but for the rounding of single precision.
 
     Examples
     --------
@@ -178,7 +178,7 @@ def _differences(u: Array, order: int) -> Array:
 
 @cache
 def _weights(order: int, first: int, last: int) -> tuple[float, ...]:
-    """Give the weights on nodes of unit spacing whose derivative at node 0 is exact.
+    """Return the weights on nodes of unit spacing whose derivative at node 0 is exact.
 
     That is, of the polynomial through all of them: sums of Lagrange's polynomials, worked out in
     whole numbers.
@@ -198,7 +198,7 @@ def _weights(order: int, first: int, last: int) -> tuple[float, ...]:
 
 
 def fewest_nodes(order: int) -> int:
-    """Give the number of nodes that a derivative of second-order accuracy needs.
+    """Return the number of nodes that a derivative of second-order accuracy needs.
 
     The one-sided stencil has order + 2 nodes, and from order 3 on it is needed at two of them.
 
@@ -211,7 +211,7 @@ def fewest_nodes(order: int) -> int:
 
 
 def one_sided_nodes(n: int) -> int:
-    """Give how many of n nodes, at each end of an axis, are too near it for central differences.
+    """Return how many of n nodes, at each end of an axis, are too near it for central differences.
 
     Those of order 4, the widest, take four nodes to each side.  Of fewer than 16 nodes half count
     as inside all the same.
@@ -226,7 +226,7 @@ def one_sided_nodes(n: int) -> int:
 
 @cache
 def _difference(axis: int = 0, order: int = 1) -> Any:
-    """Give the operator for unit spacing, which keeps its coefficients from call to call."""
+    """Return the operator for unit spacing, which keeps its coefficients from call to call."""
     first = _findiff().Diff(axis, 1.0, acc=2)
     return first if order == 1 else first**order
 

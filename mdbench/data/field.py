@@ -107,7 +107,7 @@ class Field:
 
 
 def _turned(key: str, shape: tuple[int, ...], expected: tuple[int, ...]) -> str:
-    """Say how to put dimensions in order, where nothing else is wrong and there is one way."""
+    """Return how to put dimensions in order, where nothing else is wrong and there is one way."""
     orders = [
         order
         for order in permutations(range(len(shape)) if len(shape) == len(expected) + 1 else ())
@@ -183,7 +183,7 @@ HIGHEST_ORDER = 4
 
 
 def feature_names(field: Field, explicit: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """Name all features of a field: states, derivatives, and the coordinates asked for.
+    """Return the names of all features of a field: states, derivatives, coordinates asked for.
 
     Derivatives are those of orders 1 to 4 along each axis that has the nodes for them, by state,
     axis and order: ``u0, u1, u0_x, u0_xx, ..., u1_xxxx``.
@@ -200,7 +200,7 @@ def feature_names(field: Field, explicit: tuple[str, ...] = ()) -> tuple[str, ..
 
 
 def unsupported(field: Field) -> dict[str, str]:
-    """Give the orders that an axis has too few nodes for, such as ``zz``, each with the reason."""
+    """Return the orders, such as ``zz``, that an axis has too few nodes for, and why."""
     return {
         axis * order: f"unsupported: a derivative of order {order} takes {fewest_nodes(order)} "
         f"nodes, and {axis} has {len(nodes)}"
@@ -266,7 +266,7 @@ class FieldColumns(Mapping[str, "Array"]):
 
 
 def published_columns(field: Field) -> dict[str, Array]:
-    """Give the features as the code behind MDBench's tables does.
+    """Return the features as the code behind MDBench's tables does.
 
     A derivative of order n is the first one taken n times, along x and y to order 4; along z only
     the first is there, under the name of the fourth.

@@ -180,7 +180,7 @@ def _only(curves: Smoothed, state: int) -> Smoothed:
 
 
 def _stacked(states: Sequence[Smoothed]) -> Smoothed:
-    """Put curves of single states together."""
+    """Stack curves of single states."""
     return Smoothed(
         states[0].t,
         np.concatenate([one.u for one in states], axis=1),
@@ -528,7 +528,7 @@ def _shrunk(
         return share, outside + float(np.sum((modes * (1.0 - share)) ** 2))
 
     def unlikely(exponent: float) -> float:
-        """Give minus twice the logarithm of the restricted likelihood, but for a constant."""
+        """Return minus twice the logarithm of the restricted likelihood, but for a constant."""
         share, residual = shares(exponent)
         bent = 10.0**exponent * float((modes * share) ** 2 @ stiffness)
         costs = 10.0**exponent * bends

@@ -27,7 +27,7 @@ class Trajectory:
     Attributes
     ----------
     t
-        Increasing times, (n,); they begin anew with each trajectory.
+        Increasing times, (n,); they begin again with each trajectory.
     u
         States, (n, d).
     du
@@ -46,14 +46,14 @@ class Trajectory:
 
     @property
     def pieces(self) -> list[Self]:
-        """Give each trajectory by itself."""
+        """Return each trajectory by itself."""
         if len(self.starts) == 1:
             return [self]
         ends = (*self.starts[1:], len(self.t))
         return [self.rows(slice(*place)) for place in zip(self.starts, ends, strict=True)]
 
     def rows(self, rows: slice) -> Self:
-        """Give some samples of one trajectory."""
+        """Return some samples of one trajectory."""
         du, inputs = (None if one is None else one[rows] for one in (self.du, self.inputs))
         return type(self)(self.t[rows], self.u[rows], du, inputs=inputs)
 
@@ -106,12 +106,12 @@ class Trajectory:
 
 
 def state_names(series: Trajectory) -> tuple[str, ...]:
-    """Give the names that equations have for the states, ``u0`` and so on, and the inputs."""
+    """Return the names that equations have for the states, ``u0`` and so on, and the inputs."""
     inputs = 0 if series.inputs is None else series.inputs.shape[1]
     return (*(f"u{i}" for i in range(series.u.shape[1])), *(f"v{i}" for i in range(inputs)))
 
 
 def named_columns(series: Trajectory) -> dict[str, Array]:
-    """Give what equations are evaluated on: the states and the inputs by their names."""
+    """Return what equations are evaluated on: the states and the inputs by their names."""
     columns = [*series.u.T, *(() if series.inputs is None else series.inputs.T)]
     return dict(zip(state_names(series), map(np.ascontiguousarray, columns), strict=True))

@@ -27,14 +27,14 @@ __path__ = [*__path__, *filter(None, os.environ.get("MDBENCH_DATATYPES", "").spl
 
 
 def names() -> list[str]:
-    """Give the names of all data types, without importing any."""
+    """Return the names of all data types, without importing any."""
     return sorted(
         file.parent.name for place in __path__ for file in Path(place).glob("*/data_type.py")
     )
 
 
 def facts_of(name: str) -> TypeFacts:
-    """Give what is known of a data type by its name; only where it has no facts is it imported.
+    """Return what is known of a data type by its name; only where it has no facts is it imported.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def facts_of(name: str) -> TypeFacts:
 
 
 def own_names(name: str, systems: Path, cache: Path) -> Sequence[str]:
-    """Give the names of a data type's own datasets, as its source does.
+    """Return the names of a data type's own datasets, as its source does.
 
     Where the files' names and heads say them it is not imported, and what else is in the files is
     not looked at.
@@ -67,7 +67,7 @@ def own_names(name: str, systems: Path, cache: Path) -> Sequence[str]:
 
 
 def classes(wanted: Iterable[str] | None = None) -> list[type[DataType[Any, Any]]]:
-    """Give the classes of the data types that are wanted, or of all, in the order of their names.
+    """Return the classes of the data types that are wanted, or of all, in the order of their names.
 
     They are imported, which brings SciPy.
     """

@@ -24,7 +24,7 @@ ENDLESS = 1e300
 
 
 def cleanest_first(snr_db: float | None) -> float:
-    """Give what noise levels are sorted by.
+    """Return what noise levels are sorted by.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def cleanest_first(snr_db: float | None) -> float:
 
 
 def counted(number: int, thing: str) -> str:
-    """Say how many there are of something.
+    """Return how many there are of something.
 
     Examples
     --------

@@ -67,7 +67,7 @@ def marker(number: int, x: float, y: float, size: float = 4.5) -> str:
 
 
 def dashes(number: int) -> str:
-    """Give the dashes of a method's line, as `stroke-dasharray`; empty for a whole line."""
+    """Return the dashes of a method's line, as `stroke-dasharray`; empty for a whole line."""
     return _DASHES[(number + number // COLOURS) % len(_DASHES)]
 
 
@@ -117,7 +117,7 @@ class Axis:
             self.high += 0.04 * (self.high - self.low)
 
     def place(self, value: float) -> float:
-        """Say where a value lies, from 0 to 1."""
+        """Return where a value lies, from 0 to 1."""
         if self.log:
             low, high = math.log10(self.low), math.log10(self.high)
             value = math.log10(max(value, self.low))
@@ -191,14 +191,14 @@ class Plot:
         )
 
     def at_x(self, value: float) -> float:
-        """Give the pixel of a value, or of the n-th place (fractions lie between places)."""
+        """Return the pixel of a value, or of the n-th place (fractions lie between places)."""
         width = WIDTH - RIGHT - LEFT
         if isinstance(self.x, Axis):
             return LEFT + width * self.x.place(value)
         return LEFT + width * (value + 0.5) / max(1, len(self.x))
 
     def at_y(self, value: float) -> float:
-        """Give the pixel of a value; what is infinite lies in the band above."""
+        """Return the pixel of a value; what is infinite lies in the band above."""
         if math.isinf(value):
             return TOP + 10.0
         return self.top + (HEIGHT - BOTTOM - self.top) * (1 - self.y.place(value))
@@ -254,7 +254,7 @@ class Plot:
         self.parts.append("</g>")
 
     def render(self) -> str:
-        """Give the SVG."""
+        """Return the SVG."""
         inner = "".join(self.parts)
         told = "".join(f' data-{name}="{escape(text)}"' for name, text in self.told.items())
         return (
@@ -287,7 +287,7 @@ _TO_RGB = (
 
 @lru_cache
 def colours() -> tuple[tuple[int, int, int], ...]:
-    """Give the map from the smallest to the largest value: dark blue, teal, light yellow.
+    """Return the map from the smallest to the largest value: dark blue, teal, light yellow.
 
     Neighbours are equally far apart to the eye: the map is a smooth path through the colour space
     Oklab, cut into steps of one length.  Lightness rises all the way, and blue against yellow

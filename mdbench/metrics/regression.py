@@ -21,7 +21,7 @@ _ACCURATE = 0.999
 
 
 def nmse(predictions: ArrayLike, targets: ArrayLike) -> float:
-    r"""Give the normalised mean squared error over all samples and targets.
+    r"""Return the normalised mean squared error over all samples and targets.
 
     .. math:: \frac{\sum (y - \hat y)^2}{\sum y^2 + 10^{-10}}
 
@@ -61,7 +61,7 @@ def nmse(predictions: ArrayLike, targets: ArrayLike) -> float:
 
 
 def r2(predictions: ArrayLike, targets: ArrayLike) -> float:
-    r"""Give the coefficient of determination.
+    r"""Return the coefficient of determination.
 
     .. math:: 1 - \frac{\sum (y - \hat y)^2}{\sum (y - \bar y)^2}
 
@@ -104,7 +104,7 @@ def r2(predictions: ArrayLike, targets: ArrayLike) -> float:
 
 
 def relative_error(predictions: ArrayLike, targets: ArrayLike) -> float:
-    r"""Give the mean squared relative error, by which SRSD selects models on validation data.
+    r"""Return the mean squared relative error, by which SRSD selects models on validation data.
 
     .. math:: \frac{1}{n} \sum \left(\frac{y - \hat y}{y}\right)^2
 
@@ -147,7 +147,7 @@ def relative_error(predictions: ArrayLike, targets: ArrayLike) -> float:
 
 
 def is_accurate(r2: float | None) -> bool:
-    """Tell whether a model counts for the R2 accuracy: its R2 on the test data is above 0.999.
+    """Whether a model counts for the R2 accuracy: its R2 on the test data is above 0.999.
 
     No model (None) does not.
     """
@@ -155,7 +155,7 @@ def is_accurate(r2: float | None) -> bool:
 
 
 def r2_accuracy(scores: Sequence[float | None]) -> float:
-    """Give the share of problems whose model is accurate, of all that were posed.
+    """Return the share of problems whose model is accurate, of all that were posed.
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ def _checked(
 
 
 def agreement(values: ArrayLike, predictions: ArrayLike) -> float:
-    r"""Say how far a method's predictions are from its own equations; 0 is full agreement.
+    r"""Return how far a method's predictions are from its own equations; 0 is full agreement.
 
     .. math:: \frac{\sum (p - e)^2}{\max(\sum p^2, \sum e^2)}
 

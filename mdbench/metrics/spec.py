@@ -122,18 +122,18 @@ class MetricSpec:
         return -value if self.better == "higher" else value
 
     def alarming(self, value: Value) -> bool:
-        """Tell whether a value is to be marked."""
+        """Whether a value is to be marked."""
         known = isinstance(value, int | float) and self.alarm is not None
         return known and self.loss(float(value)) > self.loss(self.alarm)  # type: ignore[arg-type]
 
     def worse_than_nothing(self, value: Value) -> bool:
-        """Tell whether an answer that says nothing, such as zero, would have been better."""
+        """Whether an answer that says nothing, such as zero, would have been better."""
         if self.nothing is None or not isinstance(value, int | float):
             return False
         return self.loss(float(value)) - self.loss(self.nothing) > _CLOSE * abs(self.nothing)
 
     def as_json(self) -> dict[str, Any]:
-        """Give all of it as strict JSON, for the page's script; infinite is the text ``inf``."""
+        """Return all of it as strict JSON, for the page's script; infinite is the text ``inf``."""
         values = asdict(self) | {"places": sorted(self.places), "failed": self.failed}
         return {
             name: ("inf" if value > 0 else "-inf")
@@ -174,7 +174,7 @@ RESTS = "rest"
 
 
 def ranks(floor: float | None, primary: MetricSpec) -> bool:
-    """Tell whether a case may rank methods.
+    """Whether a case may rank methods.
 
     Parameters
     ----------
@@ -197,7 +197,7 @@ def ranks(floor: float | None, primary: MetricSpec) -> bool:
 
 
 def is_high(floor: float | None, primary: MetricSpec) -> bool:
-    """Tell whether the truth scores so badly that scores say little: a tenth of what nothing has.
+    """Whether the truth scores so badly that scores say little: a tenth of what nothing has.
 
     Examples
     --------
@@ -212,7 +212,7 @@ def is_high(floor: float | None, primary: MetricSpec) -> bool:
 
 
 def raised(value: float, floor: float | None, primary: MetricSpec) -> float:
-    """Give what a score counts as: better than the truth is luck, and counts as the truth.
+    """Return what a score counts as: better than the truth is luck, and counts as the truth.
 
     Examples
     --------
@@ -230,7 +230,7 @@ def raised(value: float, floor: float | None, primary: MetricSpec) -> float:
 
 
 def above_floor(value: float | None, floor: float | None, primary: MetricSpec) -> float | None:
-    """Give how many times the floor an error is; None where there is no error, or no floor.
+    """Return how many times the floor an error is; None where there is no error, or no floor.
 
     About 1 is as good as the truth; below 1, the noise happened to help.  A floor that is rounding
     is none.

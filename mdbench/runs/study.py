@@ -310,7 +310,7 @@ class Study:
             the file and the grid.
         """
         beside = dict(beside or {})
-        _refuse_beside(beside, path)
+        _refuse_description(beside, path)
         content = _bytes_of(path)
         with cls((), str(path)).named(0):
             tables = _tables(content)
@@ -337,7 +337,7 @@ def asked_for(given: Mapping[str, Any], study: str | Path | None = None) -> Stud
     return Study.read(Path(study), told)
 
 
-def _refuse_beside(beside: Mapping[str, Any], path: Path) -> None:
+def _refuse_description(beside: Mapping[str, Any], path: Path) -> None:
     allowed = [is_.name for is_, _ in typed_fields(RunOptions).values() if is_.of_run]
     names = [f"--{key.replace('_', '-')}" for key in beside]
     if others := [name for name in names if name not in allowed]:

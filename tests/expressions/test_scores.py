@@ -9,7 +9,7 @@ from house import ROOT
 
 import mdbench
 from mdbench.datatypes import find
-from mdbench.datatypes.equations.terms import beside_the_truth
+from mdbench.datatypes.equations.terms import compare_with_truth
 from mdbench.errors import EquationError
 from mdbench.expressions.scores import compare
 from mdbench.protocols import Protocol
@@ -54,7 +54,7 @@ def test_twelve_writings_have_one_verdict_which_is_that_of_records(
         answer = change.format(writing)
         found = compare(TRUTH, answer)
         assert (found.verdict, found.identified) == (verdict, verdict == "identified"), answer
-        recorded = beside_the_truth([TRUTH, "u1"], [answer, "u1"], task).metrics
+        recorded = compare_with_truth([TRUTH, "u1"], [answer, "u1"], task).metrics
         assert recorded["identified"] == float(verdict == "identified"), answer
 
 

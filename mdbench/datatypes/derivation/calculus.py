@@ -158,7 +158,7 @@ class _Drawing:
         return right and is_readable(body) and _fits(body)
 
     def _nearest(self, asked: _Asked) -> _Asked | None:
-        """Give the wrong answer whose LaTeX is nearest to the right one, and what it answers.
+        """Return the wrong answer whose LaTeX is nearest to the right one, and what it answers.
 
         Wrong are the same operation by another variable, and on other expressions of the same
         symbols.
@@ -212,7 +212,7 @@ class _Drawing:
         return found
 
     def _split(self, body: sympy.Expr, variable: sympy.Symbol) -> str:
-        """Say in which split all that is asked like this is; the same for all if none counts."""
+        """Return in which split all that is asked like this is; the same for all if none counts."""
         if not self.in_splits:
             return ""
         return split_of(self.settings, class_of_question(self.task, body, variable))

@@ -152,7 +152,7 @@ class DerivationType(DataType[Sequences, Task[Sequences]]):
         )
 
     def metric_names(self, task: Task[Sequences]) -> tuple[str, ...]:
-        """Name the metrics of the sets that the task has."""
+        """Return the names of the metrics of the sets that the task has."""
         own = sets_of(task.dataset.settings)
         return tuple(
             spec.name
@@ -161,7 +161,7 @@ class DerivationType(DataType[Sequences, Task[Sequences]]):
         )
 
     def read_answer(self, task: Task[Sequences], answer: Answer) -> Labels:  # noqa: ARG002
-        """Take scores from 0 to 1, of which those from 0.5 on say: right."""
+        """Read scores from 0 to 1, of which those from 0.5 on say: right."""
         if answer.predictions is None:
             raise AnswerError("there are no labels")
         return Labels(right=_read(answer.predictions))
@@ -200,7 +200,7 @@ class DerivationType(DataType[Sequences, Task[Sequences]]):
         return Plots(derivation_pictures(lines, asked, [_told(one) for one in answers]))
 
     def files(self, dataset: Sequences) -> Iterable[tuple[str, Callable[[IO[bytes]], None]]]:
-        """Give the examples as JSON lines: as documented, and in the keys of the authors."""
+        """Return the examples as JSON lines: as documented, and in the keys of the authors."""
         examples = _read_examples(dataset.file)
         for split, records in examples.items():
             for form in ("documented", "authors"):
@@ -212,7 +212,7 @@ DATA_TYPE = DerivationType
 
 
 def _read(predictions: NDArray[Any]) -> NDArray[np.bool_]:
-    """Take scores, (n, 1), as labels, (n,)."""
+    """Read scores, (n, 1), as labels, (n,)."""
     chances = np.asarray(predictions)[:, 0]
     if not np.all(np.isfinite(chances)) or np.any((chances < 0) | (chances > 1)):
         raise AnswerError("a score is not within 0 and 1; predict gives the chance of the label 1")
@@ -220,7 +220,7 @@ def _read(predictions: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _lines(example: Derivation | Calculation) -> tuple[list[DerivationLine], str]:
-    """Give the lines of an example with both candidates, and what is asked."""
+    """Return the lines of an example with both candidates, and what is asked."""
     from mdbench.datatypes.derivation.plots import DerivationLine  # noqa: PLC0415 - reports alone
 
     if isinstance(example, Calculation):
@@ -265,7 +265,7 @@ _known_leaks: dict[str, dict[str, Value]] = {}
 
 
 def _leaks(dataset: Sequences) -> dict[str, Value]:
-    """Give the accuracy, set by set, of who sees only the candidates."""
+    """Return the accuracy, set by set, of who sees only the candidates."""
     if dataset.fingerprint not in _known_leaks:
         train, test = dataset.rows["train"], dataset.rows["test"]
         found = np.array(probe(train.texts, train.labels.tolist(), test.texts))
@@ -298,7 +298,7 @@ class _Configurations(Source[Sequences]):
         return {file.stem: file for file in files}
 
     def names(self) -> list[str]:
-        """Give the small ones first."""
+        """Return the small ones first."""
         return sorted(self._files, key=lambda name: (self._settings(name).train, name))
 
     def groups(self) -> dict[str, list[str]]:
@@ -338,7 +338,7 @@ class _Configurations(Source[Sequences]):
         return settings
 
     def _folder(self, name: str, settings: GeneratorSettings) -> Path:
-        """Name the folder of what was made by these settings, this generator and this SymPy."""
+        """Return the folder of the data of these settings, this generator and this SymPy."""
         version = GENERATORS[settings.task]
         made_by = json.dumps([asdict(settings), version, sympy.__version__], sort_keys=True)
         return self._kind.cache / f"{name}-{hashlib.sha256(made_by.encode()).hexdigest()[:16]}"

@@ -98,7 +98,7 @@ class Made:
 
 
 def sets_of(settings: GeneratorSettings) -> tuple[str, ...]:
-    """Name the sets of a test."""
+    """Return the names of the sets of a test."""
     if not settings.structured:
         return CALCULUS_SETS if settings.easy else CALCULUS_SETS[:-1]
     return STRUCTURED_SETS[: 4 + min(2, settings.steps - 2)]
@@ -209,7 +209,7 @@ class _Makers:
             child.end()
 
     def stream(self, settings: GeneratorSettings, stream: str) -> Iterator[dict[str, Any]]:
-        """Give the examples of a stream, in their order and without end."""
+        """Return the examples of a stream, in their order and without end."""
         ahead: deque[Any] = deque()
         first = 0
         try:
@@ -364,7 +364,7 @@ def _replays(example: Derivation) -> bool:
 
 
 def renamed(example: Derivation | Calculation, new: Mapping[str, str]) -> Derivation | Calculation:
-    """Put other names in place, at once, arguments of functions in their order."""
+    """Substitute names, at once, arguments of functions in their order."""
     memo: dict[sympy.Basic, sympy.Basic] = {}
     if isinstance(example, Calculation):
         return replace(
@@ -420,7 +420,7 @@ def equation_conversion(example: Calculation, seed: int) -> Calculation:
 
 
 def _expressions(example: Derivation | Calculation) -> list[sympy.Expr]:
-    """Give all expressions of an example, operands and constants included."""
+    """Return all expressions of an example, operands and constants included."""
     if isinstance(example, Calculation):
         return [example.expression, example.variable, example.positive, example.negative]
     found: list[sympy.Expr] = []

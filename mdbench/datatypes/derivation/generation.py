@@ -109,7 +109,7 @@ def _authors(settings: GeneratorSettings, rng: Random) -> list[Step] | None:
 
 
 def _taken(steps: Sequence[Step], needed: Sequence[int]) -> list[Step] | None:
-    """Take some of the steps and number them anew; what is used must be among them."""
+    """Take some of the steps and number them again; what is used must be among them."""
     place = {old: new for new, old in enumerate(needed, 1)}
     found: list[Step] = []
     known: set[Any] = set()
@@ -197,7 +197,7 @@ class _Draft:
         return None
 
     def _loose(self) -> set[int]:
-        """Give the numbers of all steps that no other one uses."""
+        """Return the numbers of all steps that no other one uses."""
         used = {ref for step in self.steps for ref in step.refs}
         return set(range(1, len(self.steps) + 1)) - used
 
@@ -312,7 +312,7 @@ class _Draft:
         return dict(zip(integrals, map(symbol, self.rng.sample(free, len(integrals))), strict=True))
 
     def _keeps_truth(self, op: str, refs: tuple[int, ...], operand: sympy.Expr | None) -> bool:
-        """Tell whether an operation gives no falsehood of those that are known to."""
+        """Whether an operation gives no falsehood of those that are known to."""
         sides = self.steps[refs[0] - 1].sides
         if op == "power" and sympy.S.Zero in sides:
             return False
@@ -339,7 +339,7 @@ class _Draft:
 
 @lru_cache(maxsize=20_000)
 def _pairs(op: str, equations: tuple[Sides, ...]) -> tuple[tuple[int, int], ...]:
-    """Give all pairs of equations such that a side of the second occurs in the first."""
+    """Return all pairs of equations such that a side of the second occurs in the first."""
     found = []
     for m, other in enumerate(equations, 1):
         if other.lhs in _TRIVIAL or other.rhs in _TRIVIAL:
@@ -353,7 +353,7 @@ def _pairs(op: str, equations: tuple[Sides, ...]) -> tuple[tuple[int, int], ...]
 
 @lru_cache(maxsize=20_000)
 def _operands(equations: tuple[Sides, ...]) -> list[sympy.Expr]:
-    """Give what may be added, subtracted, multiplied or divided by: all parts but integers."""
+    """Return what may be added, subtracted, multiplied or divided by: all parts but integers."""
     found = dict.fromkeys(part for sides in equations for part in elements(sides))
     return [part for part in found if not part.is_Integer]
 
@@ -366,7 +366,7 @@ def _recency(count: int, history: int) -> list[float]:
 
 @lru_cache(maxsize=20_000)
 def _bound(sides: Sides) -> set[sympy.Symbol]:
-    """Give all variables of derivatives and integrals in an equation."""
+    """Return all variables of derivatives and integrals in an equation."""
     return {
         variable
         for part in elements(sides)
@@ -380,7 +380,7 @@ def _bound(sides: Sides) -> set[sympy.Symbol]:
 
 
 def _under_other_derivative(sides: Sides) -> bool:
-    """Tell whether an integral stands in a derivative by another variable than its own."""
+    """Whether an integral stands in a derivative by another variable than its own."""
     for part in elements(sides):
         if isinstance(part, sympy.Derivative) and part.has(sympy.Integral):
             within = {limit[0] for each in part.atoms(sympy.Integral) for limit in each.limits}
@@ -390,7 +390,7 @@ def _under_other_derivative(sides: Sides) -> bool:
 
 
 def _differ(one: Step, other: Step) -> bool:
-    """Tell whether two equations differ, also with sides swapped and derivatives worked out."""
+    """Whether two equations differ, also with sides swapped and derivatives worked out."""
     if one.annotation == other.annotation:
         return False
     if one.sides in {other.sides, mirrored(other.sides)}:
@@ -407,7 +407,7 @@ _PREMISE_BINARY = (*_ARITHMETIC, *CALCULUS)
 
 
 def symbols_of(expr: sympy.Expr) -> list[sympy.Symbol]:
-    """Give the free symbols by name: the order of a set is another one in every process."""
+    """Return the free symbols by name: the order of a set is another one in every process."""
     return sorted(expr.free_symbols, key=lambda each: str(each.name))
 
 

@@ -80,7 +80,7 @@ _PLAIN_SIZE = 18
 
 
 def is_valid(sides: Sides) -> bool:
-    """Tell whether an equation may be a step: readable, not trivial and not too long."""
+    """Whether an equation may be a step: readable, not trivial and not too long."""
     if sides.lhs == sides.rhs or not (is_readable(sides.lhs) and is_readable(sides.rhs)):
         return False
     if size(sides.lhs) + size(sides.rhs) < _PLAIN_SIZE:
@@ -198,7 +198,7 @@ def _find_derivatives(expr: Any, new: dict[sympy.Expr, sympy.Expr]) -> None:
 
 
 def fresh_integrals(sides: Sides) -> list[sympy.Integral]:
-    """Give the integrals of an equation that can be worked out, in their order.
+    """Return the integrals of an equation that can be worked out, in their order.
 
     There are none where an integral stands in another.
     """
@@ -284,7 +284,7 @@ _news: deque[tuple[sympy.Expr, sympy.Symbol]] = deque(maxlen=_TOLD)
 
 
 def antiderivative(integrand: sympy.Expr, variable: sympy.Symbol) -> sympy.Expr | None:
-    """Give an antiderivative without a constant, or None where SymPy finds no elementary one.
+    """Return an antiderivative without a constant, or None where SymPy finds no elementary one.
 
     The same integral in other names has the same antiderivative in these names: names are
     replaced by canonical ones before SymPy sees them.  Its integration by rules is all that is
@@ -311,7 +311,7 @@ def antiderivative(integrand: sympy.Expr, variable: sympy.Symbol) -> sympy.Expr 
 
 
 def news() -> list[list[str | None]]:
-    """Give what was worked out here since this was last asked, as `learn` takes it."""
+    """Return what was worked out here since this was last asked, as `learn` takes it."""
     found: list[list[str | None]] = []
     while _news:
         integrand, variable = integral = _news.popleft()

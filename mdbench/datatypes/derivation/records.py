@@ -77,7 +77,7 @@ def _(example: Calculation) -> str:
 
 
 def record(example: Derivation | Calculation, settings: GeneratorSettings) -> dict[str, Any]:
-    """Give an example as a JSON object, of which docs/derivation.md explains the keys."""
+    """Return an example as a JSON object, of which docs/derivation.md explains the keys."""
     content = _content(example)
     return {
         "id": _identity(content),
@@ -262,7 +262,7 @@ def _read_expression(what: str, data: object) -> sympy.Expr:
 
 
 def authors_record(example: Derivation | Calculation) -> dict[str, Any]:
-    """Give an example in the keys of the authors' JSON."""
+    """Return an example in the keys of the authors' JSON."""
     if isinstance(example, Calculation):
         return {
             "premise_expression": latex(example.expression),

@@ -49,14 +49,14 @@ _KINDS: dict[str, int] = {}
 
 
 def function(name: str) -> Any:
-    """Give the undefined function of a name."""
+    """Return the undefined function of a name."""
     if name not in _functions:
         _functions[name] = sympy.Function(name)
     return _functions[name]
 
 
 def names(expressions: Iterable[sympy.Basic]) -> list[str]:
-    """Give all names in expressions, bound ones too, in alphabetical order."""
+    """Return all names in expressions, bound ones too, in alphabetical order."""
     found: set[str] = set()
     todo, seen = list(expressions), set()
     while todo:
@@ -73,7 +73,7 @@ def names(expressions: Iterable[sympy.Basic]) -> list[str]:
 
 
 def rename(expr: Any, new: Mapping[str, str], memo: dict[Any, Any] | None = None) -> Any:
-    """Put other names in place of all those that `new` has, at once and in place.
+    """Substitute names of all those that `new` has, at once and in place.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def shade(
 
 
 def shades(parts: Sequence[Any], *, signed: bool = True) -> dict[str, int]:
-    """Give each name a colour that depends on where it stands, and not on what it is called.
+    """Return each name a colour that depends on where it stands, and not on what it is called.
 
     Names have equal colours where they can be exchanged, and seldom otherwise.
 

@@ -234,7 +234,7 @@ def scores(rows: SequenceRows, found: NDArray[np.bool_]) -> dict[str, Value]:
 
 
 def _first(rows: SequenceRows, found: NDArray[np.bool_]) -> str:
-    """Say which candidates of the first static example are held for right."""
+    """Return which candidates of the first static example are held for right."""
     own = (rows.sets == "static") & (rows.pairs == 0)
     held = {int(label) for label in rows.labels[own & found]}
     return _FIRST[{(1,): 0, (0,): 1, (0, 1): 2, (): 3}[tuple(sorted(held))]]
@@ -243,7 +243,7 @@ def _first(rows: SequenceRows, found: NDArray[np.bool_]) -> str:
 def _drop(
     name: str, right: Mapping[str, Mapping[tuple[int, bool], bool]], *, paired: bool
 ) -> dict[str, Value]:
-    """Give how much lower the accuracy is than on the static set, with its interval."""
+    """Return how much lower the accuracy is than on the static set, with its interval."""
     one, other = (_by_example(right[each]) for each in ("static", name))
     if paired:
         common = sorted(one.keys() & other.keys())
@@ -270,18 +270,18 @@ _LEVEL = (2.5, 97.5)
 
 
 def accuracy(found: Flags, true: Flags) -> float:
-    """Give the share of labels that are right; both are (n,)."""
+    """Return the share of labels that are right; both are (n,)."""
     return float(np.mean(found == true))
 
 
 def f1(found: Flags, true: Flags) -> float:
-    """Give the harmonic mean of precision and recall of the label that is true; 0 without any."""
+    """Return the harmonic mean of precision and recall of the label that is true; 0 without any."""
     hits, all_named = np.sum(found & true), np.sum(found) + np.sum(true)
     return float(2 * hits / all_named) if all_named else 0.0
 
 
 def bootstrap_difference(one: Array, other: Array, *, paired: bool) -> tuple[float, float, float]:
-    """Give the difference of two means with its 95 % interval by the percentile bootstrap.
+    """Return the difference of two means with its 95 % interval by the percentile bootstrap.
 
     Parameters
     ----------
@@ -318,7 +318,7 @@ def tokens(text: str) -> list[str]:
 
 
 def probe(train: Sequence[str], labels: Sequence[int], test: Iterable[str]) -> list[bool]:
-    """Say which candidates a naive Bayes of words and pairs of them takes for right.
+    """Return which candidates a naive Bayes of words and pairs of them takes for right.
 
     Where it is right more often than a coin, or less often, the data tell of the label by the
     candidate alone.

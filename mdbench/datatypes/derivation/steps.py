@@ -109,7 +109,7 @@ class Derivation:
         return self.steps[-1]
 
     def with_final(self, final: Step, negative: Step) -> Derivation:
-        """Give the same with other final steps."""
+        """Return the same with other final steps."""
         return replace(self, steps=(*self.context, final), negatives=(negative,))
 
 
@@ -120,7 +120,7 @@ def mirrored(sides: Sides) -> Sides:
 
 @lru_cache(maxsize=50_000)
 def parts(expr: sympy.Expr) -> tuple[sympy.Expr, ...]:
-    """Give all sub-expressions of one, itself first, each once and without limits' tuples."""
+    """Return all sub-expressions of one, itself first, each once and without limits' tuples."""
     found: dict[sympy.Expr, None] = {}
     _collect(expr, found)
     return tuple(found)
@@ -141,12 +141,12 @@ def _collect(expr: sympy.Basic, found: dict[sympy.Expr, None]) -> None:
 
 @lru_cache(maxsize=20_000)
 def elements(sides: Sides) -> dict[sympy.Expr, None]:
-    """Give all sub-expressions of both sides, each once, in a fixed order."""
+    """Return all sub-expressions of both sides, each once, in a fixed order."""
     return dict.fromkeys(parts(sides.lhs) + parts(sides.rhs))
 
 
 def ancestors(steps: Sequence[Step], number: int) -> set[int]:
-    """Give the numbers of all steps that one needs, itself included."""
+    """Return the numbers of all steps that one needs, itself included."""
     found: set[int] = set()
     todo = [number]
     while todo:
@@ -158,7 +158,7 @@ def ancestors(steps: Sequence[Step], number: int) -> set[int]:
 
 
 def is_closed(steps: Sequence[Step]) -> bool:
-    """Tell whether the final step is no premise, and needs all steps before it."""
+    """Whether the final step is no premise, and needs all steps before it."""
     return bool(steps[-1].refs) and len(ancestors(steps, len(steps))) == len(steps)
 
 
@@ -197,7 +197,7 @@ _symbols: dict[str, sympy.Symbol] = {}
 
 
 def symbol(name: str) -> sympy.Symbol:
-    """Give the symbol of a name."""
+    """Return the symbol of a name."""
     if name not in _symbols:
         _symbols[name] = sympy.Symbol(name)
     return _symbols[name]
@@ -225,7 +225,7 @@ def size(expr: sympy.Expr) -> int:
 
 
 def is_readable(expr: sympy.Basic) -> bool:
-    """Tell whether an expression has no parts beyond those that can be written.
+    """Whether an expression has no parts beyond those that can be written.
 
     So there is no nan, no infinity, no imaginary unit, no ``Subs`` and no ``Piecewise`` in it,
     and undefined functions have nothing but symbols as arguments.  What is read is the same: now

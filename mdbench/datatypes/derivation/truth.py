@@ -93,7 +93,7 @@ def _rule() -> tuple[list[float], list[float]]:
 
 
 def agree(one: Any, other: Any, *, everywhere: bool, seed: int = 0) -> bool | None:
-    """Tell whether two expressions have equal values at random points; None where they have none.
+    """Whether two expressions have equal values at random points; None where they have none.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def agree(one: Any, other: Any, *, everywhere: bool, seed: int = 0) -> bool | No
 
 
 def falsehoods(steps: Sequence[Step]) -> list[int]:
-    """Give the numbers of all steps whose sides differ at every point that was tried."""
+    """Return the numbers of all steps whose sides differ at every point that was tried."""
     meaning = _Meaning()
     found = []
     for number, step in enumerate(steps, 1):

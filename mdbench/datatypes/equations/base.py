@@ -1,4 +1,4 @@
-"""Answers that are equations: read, evaluated by the bench itself, and put beside the truth."""
+"""Answers that are equations: parsed, evaluated, and compared with the truth."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mdbench.datatypes.base import (
     Task,
     select_per_target,
 )
-from mdbench.datatypes.equations.terms import TERM_METRICS, beside_the_truth
+from mdbench.datatypes.equations.terms import TERM_METRICS, compare_with_truth
 from mdbench.drawing.numbers import counted
 from mdbench.errors import AnswerError, EquationError
 from mdbench.expressions import Equation, parse
@@ -148,7 +148,7 @@ class EquationTask(Task[D]):
 class EquationType(DataType[D, EquationTask[D]]):
     """A data type whose answers are right-hand sides, one a target.
 
-    Under `strict` its score is that of the equations, evaluated by the bench; what the method
+    Under `strict` its score is that of the equations, evaluated by the benchmark; what the method
     predicts is only compared with them.
     """
 
@@ -158,7 +158,7 @@ class EquationType(DataType[D, EquationTask[D]]):
     """Whether candidates are compared by their equations under `published`, too."""
 
     def fit_and_validation(self, task: EquationTask[D], tuning: str) -> tuple[Split, Split]:
-        """Give the data of the first fit, and those that candidates are compared on.
+        """Return the data of the first fit, and those that candidates are compared on.
 
         Under `strict` both are all that comes before the test: the rule of choice needs nothing
         held out, and a third more data find more equations (docs/selection.md).
@@ -181,15 +181,15 @@ class EquationType(DataType[D, EquationTask[D]]):
             raise AnswerError(
                 f"{counted(len(answer.equations), 'equation')}; {len(task.targets)} expected"
             )
-        read, _ = _read_and_counted(answer.equations, task.variables)
+        read, _ = _parse_and_count(answer.equations, task.variables)
         values = self.values(task, read)
         predictions, known = answer.predictions, answer.recorded.get(AGREEMENT.name)
         agrees = known if isinstance(known, float) else None
         if predictions is not None:
-            _refuse_infinite(predictions, "predictions")
+            _check_finite(predictions, "predictions")
             agrees = self.agreement(read, values, task, predictions)
         scored = values if strict or predictions is None else predictions
-        _refuse_infinite(scored, "values of the equations on the test inputs")
+        _check_finite(scored, "values of the equations on the test inputs")
         if strict and agrees is not None and agrees > CONTRADICTION:
             raise AnswerError(
                 f"its predictions contradict its equations: on the test inputs they differ by "
@@ -219,7 +219,7 @@ class EquationType(DataType[D, EquationTask[D]]):
             found["agreement"] = answer.agreement
         notes: dict[str, Sequence[str]] = {}
         if len(by_state) > 1:
-            notes["states"] = _told_by_state(by_state, task)
+            notes["states"] = _error_by_state(by_state, task)
         course = self.course(task)
         if course is not None:
             targets = _scored(task, task.test.targets)
@@ -227,7 +227,7 @@ class EquationType(DataType[D, EquationTask[D]]):
             if why := at_rest(course, targets, by_state, floors):
                 notes[RESTS] = [why]
         if task.dataset.truth is not None and self.has_terms(task):
-            beside = beside_the_truth(task.dataset.truth, answer.compared, task)
+            beside = compare_with_truth(task.dataset.truth, answer.compared, task)
             found |= beside.metrics
             notes |= beside.notes
         found |= self.own_scores(task, answer, found)
@@ -235,7 +235,7 @@ class EquationType(DataType[D, EquationTask[D]]):
         return Scores(metrics, notes)
 
     def primary_score(self, task: EquationTask[D], answer: Answer) -> Value:
-        """Give the error alone: the comparison with the truth takes most of the time."""
+        """Return the error alone: the comparison with the truth takes most of the time."""
         assert isinstance(answer, EquationAnswer)  # noqa: S101 - of `read_answer`
         name = self.metrics[0].name
         found, _ = self._errors_of(task, answer)
@@ -244,7 +244,7 @@ class EquationType(DataType[D, EquationTask[D]]):
     def _errors_of(
         self, task: EquationTask[D], answer: EquationAnswer
     ) -> tuple[dict[str, Value], list[float]]:
-        """Give the errors of an answer by name, and that of each state."""
+        """Return the errors of an answer by name, and that of each state."""
         if task.held_out is None:
             values, targets = (_scored(task, each) for each in (answer.values, task.test.targets))
             found: dict[str, Value] = dict(self.errors(values, targets))
@@ -254,14 +254,14 @@ class EquationType(DataType[D, EquationTask[D]]):
         return {NMSE.name: float(np.mean(by_state))}, by_state
 
     def metric_names(self, task: EquationTask[D]) -> tuple[str, ...]:
-        """Name the metrics of a task: without a truth there are none that need one."""
+        """Return the names of a task's metrics: without a truth there are none that need one."""
         left_out = set() if self.has_terms(task) else {spec.name for spec in TERM_METRICS}
         if task.protocol is Protocol.PUBLISHED or task.held_out is not None:
             left_out.add(PUBLISHED_NMSE.name)
         return tuple(spec.name for spec in self.metrics if spec.name not in left_out)
 
     def has_terms(self, task: EquationTask[D]) -> bool:
-        """Tell whether answers are put beside the truth, term by term."""
+        """Whether answers are compared with the truth, term by term."""
         return task.dataset.truth is not None
 
     def errors(self, values: Array, targets: Array) -> dict[str, float]:
@@ -269,7 +269,7 @@ class EquationType(DataType[D, EquationTask[D]]):
         return {NMSE.name: nmse(values, targets)}
 
     def course(self, task: EquationTask[D]) -> Course | None:
-        """Say how the system goes on to the test; None where the test is at no later time."""
+        """Return how the system goes on to the test; None where the test is at no later time."""
         del task
         return None
 
@@ -300,7 +300,7 @@ class EquationType(DataType[D, EquationTask[D]]):
         task: EquationTask[D],  # noqa: ARG002 - the same
         predictions: NDArray[Any],
     ) -> float:
-        """Say how far predictions are from the values of the equations on the test inputs."""
+        """Return how far predictions are from the values of the equations on the test inputs."""
         return agreement(values, predictions)
 
     def loss(self, values: Array, targets: Array) -> float:
@@ -312,7 +312,7 @@ class EquationType(DataType[D, EquationTask[D]]):
         return fitness(loss, complexity)
 
     def compares_equations(self, task: EquationTask[D]) -> bool:
-        """Tell whether candidates are compared by their equations alone, as under `strict`."""
+        """Whether candidates are compared by their equations alone, as under `strict`."""
         return self.of_equations or task.protocol is Protocol.STRICT
 
     def evaluate_candidate(
@@ -330,17 +330,17 @@ class EquationType(DataType[D, EquationTask[D]]):
         published = task.protocol is Protocol.PUBLISHED
         if published and "0" in map(str.strip, candidate.equations):
             raise AnswerError("an equation is zero, which the published pipeline refuses")
-        read, complexity = _read_and_counted(candidate.equations, task.variables)
+        read, complexity = _parse_and_count(candidate.equations, task.variables)
         if task.evidence is not None:
-            return self._held_against(task, task.evidence, candidate, read, complexity)
+            return self._evaluate_on_evidence(task, task.evidence, candidate, read, complexity)
         if self.compares_equations(task) or candidate.predictions is None:
             columns = data.columns
             found = [self.candidate_values(task, each, columns) for each in read]
             values = np.stack(found, axis=-1)
-            _refuse_infinite(values, "values of the equations on the data of the choice")
+            _check_finite(values, "values of the equations on the data of the choice")
         else:
             values = candidate.predictions
-            _refuse_infinite(values, "predictions")
+            _check_finite(values, "predictions")
         targets = data.targets
         if candidate.target is not None:
             targets = targets[..., candidate.target : candidate.target + 1]
@@ -355,7 +355,7 @@ class EquationType(DataType[D, EquationTask[D]]):
             return super().select(task, candidates)
         return select_per_target(candidates, len(task.targets), _fittest)
 
-    def _held_against(
+    def _evaluate_on_evidence(
         self,
         task: EquationTask[D],
         evidence: Evidence,
@@ -379,7 +379,7 @@ class EquationType(DataType[D, EquationTask[D]]):
     ) -> Iterator[float]:
         for equation, target in zip(equations, targets, strict=True):
             values = self.candidate_values(task, equation, evidence.columns)
-            _refuse_infinite(values, "values of the equations on the data of the choice")
+            _check_finite(values, "values of the equations on the data of the choice")
             with np.errstate(all="ignore"):
                 loss = evidence.loss(values, target)
             if not math.isfinite(loss):
@@ -387,7 +387,7 @@ class EquationType(DataType[D, EquationTask[D]]):
             yield loss
 
 
-class Remembered(Mapping[str, "Array"]):
+class CachedColumns(Mapping[str, "Array"]):
     """Columns that are made when they are first asked for, and kept as far as there is room."""
 
     def __init__(self, columns: Mapping[str, Array], room: int = 2**28) -> None:
@@ -427,8 +427,8 @@ def _by_state(values: Array, targets: Array) -> Iterator[float]:
         yield nmse(values[..., state], targets[..., state])
 
 
-def _told_by_state(scores: Sequence[float], task: EquationTask[Any]) -> list[str]:
-    """Say what each target's own score is, and how much of the pooled one is its."""
+def _error_by_state(scores: Sequence[float], task: EquationTask[Any]) -> list[str]:
+    """Return what each target's own score is, and how much of the pooled one is its."""
     if task.held_out is None:
         targets = _scored(task, task.test.targets)
         squares = np.sum(np.reshape(targets, (-1, len(scores))) ** 2, axis=0)
@@ -445,7 +445,7 @@ def _told_by_state(scores: Sequence[float], task: EquationTask[Any]) -> list[str
     ]
 
 
-def _read_and_counted(
+def _parse_and_count(
     texts: Sequence[str], variables: Sequence[str]
 ) -> tuple[tuple[Equation, ...], int]:
     """Read equations, and count their nodes; what cannot be read or counted is no answer."""
@@ -456,7 +456,7 @@ def _read_and_counted(
         raise AnswerError(error.message) from None
 
 
-def _refuse_infinite(values: NDArray[Any], what: str) -> None:
+def _check_finite(values: NDArray[Any], what: str) -> None:
     finite = np.isfinite(values)
     if not finite.all():
         bad = int(values.size - finite.sum())
@@ -526,12 +526,12 @@ def _by_rates(share: float) -> str:
 
 
 def _size(values: Array) -> float:
-    """Give the root mean square, without overflow."""
+    """Return the root mean square, without overflow."""
     largest = float(np.max(np.abs(values), initial=0.0))
     return largest * float(np.sqrt(np.mean((values / largest) ** 2))) if largest else 0.0
 
 
 def _spread(pieces: Sequence[Array]) -> Array:
-    """Give the standard deviation of each state in time, (d,)."""
+    """Return the standard deviation of each state in time, (d,)."""
     variances = [np.mean(np.var(one, axis=-2).reshape(-1, one.shape[-1]), axis=0) for one in pieces]
     return np.asarray(np.sqrt(np.mean(variances, axis=0)))

@@ -60,7 +60,7 @@ class Advising(Protocol):
 
 
 def of_trajectory(dataset: Any) -> list[str]:
-    """Say what trajectories, `given`, are like: spacing, noise, how well derivatives are known."""
+    """Describe trajectories, `given`: spacing, noise, how well derivatives are known."""
     given: Trajectory = dataset.given
     pieces = given.pieces
     names = [dataset.names.get(f"u{i}", f"u{i}") for i in range(given.u.shape[1])]
@@ -104,7 +104,7 @@ def of_trajectory(dataset: Any) -> list[str]:
 
 
 def of_field(dataset: Any) -> list[str]:
-    """Say what a field, `given`, is like along time and along each axis."""
+    """Describe a field, `given`, along time and along each axis."""
     given: Field = dataset.given
     names = [dataset.names.get(f"u{i}", f"u{i}") for i in range(given.dim)]
     size = " x ".join(f"{len(nodes):,}" for nodes in (*given.grid.values(), given.t))
@@ -148,7 +148,7 @@ def of_field(dataset: Any) -> list[str]:
 
 
 def of_table(dataset: Any) -> list[str]:
-    """Say what a `table` is like: its columns, rows that come twice, and the target's noise."""
+    """Describe a `table`: its columns, rows that come twice, and the target's noise."""
     table: Measurements = dataset.table
     x, y, target = table.x, table.y, table.target
     columns = dict(zip(table.columns, x.T, strict=True))
@@ -247,7 +247,7 @@ def spacing(series: Iterable[Array]) -> Spacing:
 
 
 def between_halves(t: Array, u: Array) -> Array | None:
-    """Say how well derivatives are known: how far those from every other sample are apart.
+    """Return how well derivatives are known: how far those from every other sample are apart.
 
     Parameters
     ----------
@@ -278,7 +278,7 @@ def _rates(t: Array, du: Array, at: Array) -> Array:
 
 
 def integrated_back(t: Array, u: Array, du: Array) -> Array:
-    """Say how far derivatives, integrated by the trapezoidal rule, miss what they are of.
+    """Return how far derivatives, integrated by the trapezoidal rule, miss what they are of.
 
     Parameters
     ----------
@@ -325,7 +325,7 @@ def turning_points(u: Array, least: float) -> list[int]:
 
 
 def samples_per_oscillation(curves: Sequence[Array], noise: float = 0.0) -> float | None:
-    """Say how many samples the fastest oscillation has.
+    """Return how many samples the fastest oscillation has.
 
     Parameters
     ----------

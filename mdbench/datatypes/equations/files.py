@@ -177,7 +177,7 @@ def named(name: str, entries: Mapping[str, _T]) -> _T:
 
 
 def suffix(snr_db: float | None) -> str:
-    """Give the end of a file's name that says its noise level."""
+    """Return the end of a file's name that says its noise level."""
     return "" if snr_db is None else f"_snr_{snr_db:g}"
 
 
@@ -245,7 +245,7 @@ def parse(equation: str, names: Iterable[str]) -> ast.expr:
 
 
 def put_in(equation: str, names: Iterable[str], values: Mapping[str, float]) -> str:
-    """Put values in the place of names, at full precision."""
+    """Substitute values for names, at full precision."""
     return ast.unparse(_PutIn(values).visit(parse(equation, names)))
 
 
@@ -319,7 +319,7 @@ class _Without(ast.NodeTransformer):
 
 
 def pop(path: Path, table: dict[str, Any], key: str) -> Any:
-    """Take a key out of a table; a DataError where it is missing."""
+    """Pop a key from a table; a DataError where it is missing."""
     try:
         return table.pop(key)
     except KeyError:
@@ -327,7 +327,7 @@ def pop(path: Path, table: dict[str, Any], key: str) -> Any:
 
 
 def text(path: Path, table: dict[str, Any], key: str) -> str:
-    """Take a text out of a table; a DataError where it is none."""
+    """Pop a text from a table; a DataError where it is none."""
     value = pop(path, table, key)
     if not isinstance(value, str) or not value.strip():
         raise DataError(f"{path}: {key} = {value!r} has to be a text")
@@ -335,7 +335,7 @@ def text(path: Path, table: dict[str, Any], key: str) -> str:
 
 
 def texts(path: Path, table: dict[str, Any], key: str) -> dict[str, str]:
-    """Take a table of texts out of a table; a DataError where it is none."""
+    """Pop a table of texts from a table; a DataError where it is none."""
     value = pop(path, table, key)
     if not isinstance(value, dict) or not value:
         raise DataError(f"{path}: {key} = {value!r} has to be a table")
@@ -343,14 +343,14 @@ def texts(path: Path, table: dict[str, Any], key: str) -> dict[str, str]:
 
 
 def number(path: Path, key: str, value: Any) -> float:
-    """Give a finite number; a DataError where the value is none."""
+    """Return a finite number; a DataError where the value is none."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise DataError(f"{path}: {key} = {value!r} has to be a finite number")
     return float(value)
 
 
 def constants_of(path: Path, table: dict[str, Any]) -> dict[str, float]:
-    """Take the table of constants out of a system's file; a DataError where one is wrong."""
+    """Pop the table of constants from a system's file; a DataError where one is wrong."""
     given = table.pop("constants", {})
     if not isinstance(given, dict):
         raise DataError(f"{path}: constants = {given!r} has to be a table")

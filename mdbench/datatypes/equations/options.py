@@ -19,7 +19,7 @@ __all__ = [
     "OWN_OPTIONS",
     "TRAJECTORY",
     "TRUTH",
-    "smooths",
+    "uses_smoothing",
 ]
 
 
@@ -70,8 +70,8 @@ DERIVATIVES = Option.choice(
 )
 
 
-def smooths(options: Mapping[str, Any], protocol: Protocol) -> bool:
-    """Tell whether methods are given smoothed data and their derivatives.
+def uses_smoothing(options: Mapping[str, Any], protocol: Protocol) -> bool:
+    """Whether methods are given smoothed data and their derivatives.
 
     Raises
     ------

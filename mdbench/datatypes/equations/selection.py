@@ -107,7 +107,7 @@ class Ratios(Evidence):
     targets: Array = field(repr=False)
 
     def loss(self, values: Array, target: int) -> float:
-        """Give the mean squared relative error."""
+        """Return the mean squared relative error."""
         return relative_error(values, self.targets[..., target])
 
 
@@ -125,7 +125,7 @@ class NoisyRows(Evidence):
     variances: Array
 
     def loss(self, values: Array, target: int) -> float:
-        """Give the mean squared error over the variance of the target."""
+        """Return the mean squared error over the variance of the target."""
         off = values - self.targets[..., target]
         return float(np.mean(off**2) / self.variances[target])
 
@@ -208,7 +208,7 @@ class Increments(Evidence):
         return cls(columns, _pooled(floors, stretches), tuple(stretches))
 
     def loss(self, values: Array, target: int) -> float:
-        """Give the variance of what is left within windows over that of the state."""
+        """Return the variance of what is left within windows over that of the state."""
         first, left, whole = 0, 0.0, 0.0
         for one in self.stretches:
             last = first + one.weights.size
@@ -263,6 +263,6 @@ def windows(u: Array, variances: Array) -> tuple[int, Array, Array]:
 
 
 def scatters(u: Array, window: int) -> Array:
-    """Give the mean variance of each series (n, ...) within the windows, shaped like one row."""
+    """Return the mean variance of each series (n, ...) within the windows, shaped like one row."""
     cut = sliding_window_view(u, min(window, len(u)), axis=0)[:: max(1, window // 2)]
     return np.asarray(np.mean(np.var(cut, axis=-1, ddof=1), axis=0))

@@ -1,4 +1,4 @@
-"""An answer beside the truth, term by term, as metrics and notes."""
+"""An answer next to the truth, term by term, as metrics and notes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mdbench.expressions.fidelity.verdict import Numerical, Structural
     from mdbench.metrics.spec import Value
 
-__all__ = ["TERM_METRICS", "beside_the_truth", "without_unseen"]
+__all__ = ["TERM_METRICS", "compare_with_truth", "without_unseen"]
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _HANGS_ON_THE_DOMAIN = re.compile(r"[A-Za-z]\w*\s*\(|/|(\*\*|\^)\s*(?!\(?[+-]?\d+\)?(?![\w.]))")
@@ -145,8 +145,8 @@ TERM_METRICS = (
 coefficients where the two have no term with a constant in common."""
 
 
-def beside_the_truth(truth: Sequence[str], equations: Sequence[str], task: Task[Any]) -> Scores:
-    """Put an answer, whose equations have been read before, beside the truth.
+def compare_with_truth(truth: Sequence[str], equations: Sequence[str], task: Task[Any]) -> Scores:
+    """Put an answer, whose equations have been read before, next to the truth.
 
     A term that the dataset names as unseen, since nobody can see it in the data, is not asked for:
     an answer may have it or not, and the notes say where it differs in one.
@@ -220,7 +220,7 @@ def _skeleton(
     true_names: tuple[str, ...],
     domain: Mapping[str, tuple[float, float]],
 ) -> Value:
-    """Ask for each equation whether some choice of its constants makes it the true one."""
+    """Whether for each equation some choice of its constants makes it the true one."""
     ranges = tuple((name, *ends) for name, ends in domain.items())
     undecided = False
     for true, answer in zip(truth, equations, strict=True):
@@ -235,7 +235,7 @@ def _skeleton(
 
 
 def _domain(task: Task[Any], text: str) -> dict[str, tuple[float, float]]:
-    """Give the least and the largest value of the variables of a text, of all rows there are.
+    """Return the least and the largest value of the variables of a text, of all rows there are.
 
     Empty where no identity in it could hang on them, as many columns take long to make.
     """

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["OWN_PAGE", "SaidOfField", "own_truth", "said_of_field"]
+__all__ = ["OWN_PAGE", "FieldDescription", "read_field_description", "user_truth"]
 
 OWN_PAGE = "docs/datasets.md lists all keys and the values allowed."
 
 _LEFT = re.compile(r"^\s*(?:d\s*(?P<d>\w+)\s*/\s*dt|(?P<name>\w+?)(?:'|_t|\.)?)\s*$")
 
 
-class SaidOfField(BaseModel):
+class FieldDescription(BaseModel):
     """What the TOML file of a field may say."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -34,7 +34,7 @@ class SaidOfField(BaseModel):
     truth: dict[str, str] | None = None
 
 
-def said_of_field(path: Path) -> SaidOfField:
+def read_field_description(path: Path) -> FieldDescription:
     """Read the TOML file that has the name of a field; empty where there is none.
 
     Raises
@@ -43,10 +43,14 @@ def said_of_field(path: Path) -> SaidOfField:
         If it has a key or a value that is not allowed; it names both.
     """
     file = path.with_suffix(".toml")
-    return read_description(file, SaidOfField, OWN_PAGE) if file.exists() else SaidOfField(schema=1)
+    return (
+        read_description(file, FieldDescription, OWN_PAGE)
+        if file.exists()
+        else FieldDescription(schema=1)
+    )
 
 
-def own_truth(
+def user_truth(
     typed: str | None,
     said: Mapping[str, str] | None,
     file: Path,

@@ -28,7 +28,7 @@ from mdbench.datatypes.equations.base import (
 )
 from mdbench.datatypes.equations.data_checks import of_trajectory
 from mdbench.datatypes.equations.files import SystemFiles, find_files, fingerprint, named, suffix
-from mdbench.datatypes.equations.options import OWN_OPTIONS, smooths
+from mdbench.datatypes.equations.options import OWN_OPTIONS, uses_smoothing
 from mdbench.datatypes.equations.selection import INTEGRATED_TO, Increments
 from mdbench.datatypes.equations.terms import TERM_METRICS
 from mdbench.datatypes.ode.facts import FACTS
@@ -36,16 +36,16 @@ from mdbench.datatypes.ode.simulation import Ending, simulate, warm
 from mdbench.datatypes.ode.systems import N_POINTS, integrate, read_system
 from mdbench.datatypes.ode.user_files import read_recording
 from mdbench.datatypes.ode.views import (
-    ShownSamples,
-    as_given,
-    as_measured,
+    Samples,
+    concatenated,
+    given_samples,
     held_out,
     increments,
-    joined,
+    measured_samples,
     needs_of,
-    part_of,
     rates,
-    told_floor,
+    split_of,
+    user_floor,
 )
 from mdbench.errors import DataError, UsageError, did_you_mean
 from mdbench.expressions import parse
@@ -215,11 +215,11 @@ class Ode(EquationType[OdeDataset]):
         if protocol is not Protocol.STRICT:
             return self._as_published(make, dataset, view)
         tests = held_out(dataset.clean)
-        test = part_of(view, [as_measured(one, rates(one)) for one in tests])
+        test = split_of(view, [measured_samples(one, rates(one)) for one in tests])
         befores = [one.rows(splits.chronological(len(one.t)).refit) for one in given.pieces]
         curves = [smooth(one.t, one.u) for one in befores]
-        shown = part_of(
-            view, list(map(partial(as_given, smoothed=dataset.smoothed), curves, befores))
+        shown = split_of(
+            view, list(map(partial(given_samples, smoothed=dataset.smoothed), curves, befores))
         )
         return make(
             train=shown,
@@ -251,24 +251,24 @@ class Ode(EquationType[OdeDataset]):
         cut = splits.published(len(t))
         du = time_derivative(t, u)
         train, validation, refit = (
-            part_of(view, [ShownSamples(t[rows], u[rows], du[rows], u[rows], None)])
+            split_of(view, [Samples(t[rows], u[rows], du[rows], u[rows], None)])
             for rows in (cut.train, cut.validation, cut.refit)
         )
         true = rates(clean.rows(cut.test))
-        test = part_of(view, [as_measured(given.rows(cut.test), true)])
+        test = split_of(view, [measured_samples(given.rows(cut.test), true)])
         return make(train=train, validation=validation, refit=refit, test=test)
 
     def preload(self) -> None:
-        """Let the solver be loaded while the first worker starts."""
+        """Load the solver while the first worker starts."""
         warm()
 
     def metric_names(self, task: EquationTask[OdeDataset]) -> tuple[str, ...]:
-        """Name the metrics of a task: without a second trajectory there are none of it."""
+        """Return a task's metrics: without a second trajectory there are none of it."""
         left_out = set() if task.dataset.unseen else {_UNSEEN.name, _R2_UNSEEN.name}
         return tuple(name for name in super().metric_names(task) if name not in left_out)
 
     def course(self, task: EquationTask[OdeDataset]) -> Course:
-        """Say how the clean trajectories go on to the test."""
+        """Return how the clean trajectories go on to the test."""
         befores = [
             one.rows(splits.chronological(len(one.t)).refit) for one in task.dataset.clean.pieces
         ]
@@ -292,7 +292,7 @@ class Ode(EquationType[OdeDataset]):
         stands beside.
         """
         dataset = task.dataset
-        noisy = joined([named_columns(one) for one in held_out(dataset.given, task.protocol)])
+        noisy = concatenated([named_columns(one) for one in held_out(dataset.given, task.protocol)])
         values = np.stack([one.evaluate(noisy) for one in answer.parsed], axis=-1)
         ways = [
             (simulate(answer.equations, one.t, one.u, inputs=one.inputs), _TEST, _R2_TEST)
@@ -306,7 +306,7 @@ class Ode(EquationType[OdeDataset]):
             scores[PUBLISHED_NMSE.name] = nmse(values, task.test.targets)
         for follows, r2 in dict.fromkeys((follows, r2) for _, follows, r2 in ways):
             same = [way for way, name, _ in ways if name is follows]
-            worst = min(same, key=_how_well)
+            worst = min(same, key=_quality)
             scores[follows.name] = _follows(worst)
             if worst.r2 is not None or worst.ended is Ending.LATE:
                 scores[r2.name] = worst.r2
@@ -341,7 +341,7 @@ class Ode(EquationType[OdeDataset]):
         return Plots(drawn)
 
     def files(self, dataset: OdeDataset) -> Iterable[tuple[str, Callable[[IO[bytes]], None]]]:
-        """Give the NPZ file of a system in MDBench's layout, ``NAME/NAME_snr_40.npz``."""
+        """Return the NPZ file of a system in MDBench's layout, ``NAME/NAME_snr_40.npz``."""
         series = Trajectory(dataset.given.t, dataset.given.u, dataset.clean.du)
         path = f"{dataset.name}/{dataset.name}{suffix(dataset.snr_db)}.npz"
         yield path, partial(write_npz, trajectory=series)
@@ -404,7 +404,7 @@ class _OdeSystems(Source[OdeDataset]):
         protocol: Protocol,
         options: Mapping[str, Any] = NO_OPTIONS,
     ) -> OdeDataset:
-        smoothed = smooths(options, protocol)
+        smoothed = uses_smoothing(options, protocol)
         if own := [option.name for option in OWN_OPTIONS if option.key in options]:
             raise UsageError(
                 f"{own[0]} says how a file of your own is read.", "Name one by --dataset-path."
@@ -433,7 +433,7 @@ class _OdeSystems(Source[OdeDataset]):
         )
 
     def _other(self, system: OdeSystem) -> _Unseen | None:
-        """Say how to make the trajectory from the second initial condition, if there is one."""
+        """Return how to make the trajectory from the second initial condition, if there is one."""
         if len(system.initial_conditions) < 2:  # noqa: PLR2004
             return None
         made = _Unseen(system, system.initial_conditions[1], self.cache)
@@ -483,7 +483,7 @@ class _OdeFiles(Source[OdeDataset]):
         protocol: Protocol,
         options: Mapping[str, Any] = NO_OPTIONS,
     ) -> OdeDataset:
-        smoothed = smooths(options, protocol)
+        smoothed = uses_smoothing(options, protocol)
         path = named(name, self.paths)
         noisy = None if snr_db is None else self.noisy.get((name, snr_db))
         known = read_recording(path, options)
@@ -498,7 +498,7 @@ class _OdeFiles(Source[OdeDataset]):
             if snr_db is not None:
                 u = add_noise(u, name=name, snr_db=snr_db, seed=seed)
         identity = _fingerprint(
-            u, clean, snr_db, noise, seed, smoothed=smoothed, said=known.said_of_it
+            u, clean, snr_db, noise, seed, smoothed=smoothed, said=known.description
         )
         return OdeDataset(
             name=name,
@@ -507,7 +507,7 @@ class _OdeFiles(Source[OdeDataset]):
             truth=known.truth,
             target_source="finite differences" if clean.du is None else "file",
             fingerprint=identity,
-            floor=None if known.truth is None else told_floor(known.truth, clean),
+            floor=None if known.truth is None else user_floor(known.truth, clean),
             given=replace(clean, u=u, du=None),
             clean=clean,
             smoothed=smoothed,
@@ -517,7 +517,7 @@ class _OdeFiles(Source[OdeDataset]):
         )
 
 
-def _how_well(way: Simulated) -> float:
+def _quality(way: Simulated) -> float:
     """Order simulations; one that nobody knows the end of may be worse than any that follows."""
     if way.ended is Ending.LATE:
         return FOLLOWED

@@ -215,7 +215,7 @@ def _picture(
 
 
 def _dashed(one: Found, *, several: bool) -> str:
-    """Give the dashes of a method's line; where there are several states these have them."""
+    """Return the dashes of a method's line; where there are several states these have them."""
     dash = "" if several else dashes(one.number)
     return f' stroke-dasharray="{dash}"' if dash else ""
 
@@ -226,7 +226,7 @@ def _of_state(number: int) -> str:
 
 
 def _states(names: Sequence[str]) -> list[str]:
-    """Say which dashes a state's lines have, where there are several."""
+    """Return which dashes a state's lines have, where there are several."""
     if len(names) == 1:
         return []
     keys = "".join(
@@ -238,7 +238,7 @@ def _states(names: Sequence[str]) -> list[str]:
 
 
 def _shortened(names: Sequence[str]) -> str:
-    """Give what stands at the axis: the names of the states, as far as there is room."""
+    """Return what stands at the axis: the names of the states, as far as there is room."""
     joined = ", ".join(names)
     return joined if len(joined) <= MOST_LETTERS else "states"
 

@@ -116,7 +116,7 @@ def warm() -> None:
 
 
 def trajectory_r2(predicted: Array, true: Array) -> float | None:
-    r"""Give the R2 of a trajectory, its states weighted by their variances.
+    r"""Return the R2 of a trajectory, its states weighted by their variances.
 
     .. math:: 1 - \frac{\sum_i \sum_t (u_i - \hat u_i)^2}{\sum_i \sum_t (u_i - \bar u_i)^2}
 

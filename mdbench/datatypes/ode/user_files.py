@@ -11,7 +11,7 @@ from mdbench.data.array_files import read_npz
 from mdbench.data.columns import LabelledColumn, OwnNames, columns_of, read_description
 from mdbench.data.csv import Reading, read_csv
 from mdbench.datatypes.equations.options import INPUTS, MISSING_VALUES, TRAJECTORY, TRUTH
-from mdbench.datatypes.equations.user_truths import OWN_PAGE, own_truth
+from mdbench.datatypes.equations.user_truths import OWN_PAGE, user_truth
 from mdbench.errors import DataError, UsageError, did_you_mean
 from mdbench.expressions.tree import CONSTANTS, FUNCTIONS
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from mdbench.data.trajectory import Trajectory
 
-__all__ = ["OwnRecording", "read_recording"]
+__all__ = ["UserRecording", "read_recording"]
 
 _TAKEN = frozenset(FUNCTIONS) | frozenset(CONSTANTS)
 _TIME = LabelledColumn("time", "t")
@@ -47,7 +47,7 @@ class _File(BaseModel):
 
 
 @dataclass(frozen=True, eq=False)
-class OwnRecording:
+class UserRecording:
     """What is known of a trajectory of somebody's own.
 
     Attributes
@@ -86,7 +86,7 @@ class OwnRecording:
         return {name: unit for name, unit in (known | {"t": self.time.unit}).items() if unit}
 
     @property
-    def said_of_it(self) -> list[object]:
+    def description(self) -> list[object]:
         """All that a record of it shows or depends on, besides the samples; empty for nothing."""
         if not (self.names or self.units or self.truth):
             return []
@@ -95,7 +95,7 @@ class OwnRecording:
 
 def read_recording(
     path: Path, options: Mapping[str, Any], *, beside: Path | None = None
-) -> OwnRecording:
+) -> UserRecording:
     """Read a trajectory, a TOML file of its name beside it, and what options say instead.
 
     Parameters
@@ -110,7 +110,7 @@ def read_recording(
     UsageError
         If an option does not fit the file.
     """
-    said = _said_beside(beside or path)
+    said = _read_description_of(beside or path)
     how = Reading(
         options.get(MISSING_VALUES.key, said.missing),
         tuple(options.get(INPUTS.key, said.inputs)),
@@ -143,10 +143,10 @@ def read_recording(
             )
     time, *others = _with_units(columns, said.units, path)
     states, inputs = tuple(others[: trajectory.u.shape[1]]), tuple(others[trajectory.u.shape[1] :])
-    known = OwnRecording(trajectory, time, states, inputs, None, said.title, said.source)
+    known = UserRecording(trajectory, time, states, inputs, None, said.title, said.source)
     written = {column.name: column.name for column in states}
     written |= {column.label: column.name for column in states}
-    truth = own_truth(
+    truth = user_truth(
         options.get(TRUTH.key),
         said.truth,
         path.with_suffix(".toml"),
@@ -159,7 +159,7 @@ def read_recording(
     return replace(known, truth=truth)
 
 
-def _said_beside(path: Path) -> _File:
+def _read_description_of(path: Path) -> _File:
     file = path.with_suffix(".toml")
     return read_description(file, _File, OWN_PAGE) if file.exists() else _File(schema=1)
 

@@ -26,20 +26,20 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 __all__ = [
-    "ShownSamples",
-    "as_given",
-    "as_measured",
+    "Samples",
+    "concatenated",
+    "given_samples",
     "held_out",
     "increments",
-    "joined",
+    "measured_samples",
     "needs_of",
-    "part_of",
     "rates",
-    "told_floor",
+    "split_of",
+    "user_floor",
 ]
 
 
-class ShownSamples(NamedTuple):
+class Samples(NamedTuple):
     """Some samples of one trajectory, as methods are shown them: see `Split`."""
 
     t: Array
@@ -50,19 +50,19 @@ class ShownSamples(NamedTuple):
 
 
 def needs_of(series: Trajectory) -> tuple[str, ...]:
-    """Name what is to be known of samples besides times and states."""
+    """Return the names of what is to be known of samples besides times and states."""
     several = ("trajectories",) if len(series.starts) > 1 else ()
     return several + (("inputs",) if series.inputs is not None else ())
 
 
 def held_out(series: Trajectory, protocol: Protocol = Protocol.STRICT) -> list[Trajectory]:
-    """Give the samples of the test, of each trajectory."""
+    """Return the samples of the test, of each trajectory."""
     cut = splits.chronological if protocol is Protocol.STRICT else splits.published
     return [one.rows(cut(len(one.t)).test) for one in series.pieces]
 
 
 def rates(series: Trajectory) -> Array:
-    """Give the derivatives of one trajectory, by finite differences where nobody knows them."""
+    """Return the derivatives of one trajectory, by finite differences where nobody knows them."""
     return time_derivative(series.t, series.u) if series.du is None else series.du
 
 
@@ -73,23 +73,23 @@ def increments(tests: Sequence[Trajectory]) -> Increments | None:
     return Increments.of([smooth(one.t, one.u) for one in tests], tests)
 
 
-def as_given(curve: Smoothed, measured: Trajectory, *, smoothed: bool) -> ShownSamples:
+def given_samples(curve: Smoothed, measured: Trajectory, *, smoothed: bool) -> Samples:
     """Show noisy samples to a method, with derivatives.
 
     A smoothed curve is known least at its ends, and the first and the last sample are left out.
     """
     if not smoothed:
-        return as_measured(measured, time_derivative(curve.t, measured.u))
+        return measured_samples(measured, time_derivative(curve.t, measured.u))
     inner = measured.rows(slice(1, -1))
-    return ShownSamples(inner.t, curve.u[1:-1], curve.du[1:-1], inner.u, inner.inputs)
+    return Samples(inner.t, curve.u[1:-1], curve.du[1:-1], inner.u, inner.inputs)
 
 
-def as_measured(series: Trajectory, du: Array) -> ShownSamples:
+def measured_samples(series: Trajectory, du: Array) -> Samples:
     """Show samples as they were measured."""
-    return ShownSamples(series.t, series.u, du, series.u, series.inputs)
+    return Samples(series.t, series.u, du, series.u, series.inputs)
 
 
-def part_of(view: str, pieces: Sequence[ShownSamples]) -> Split:
+def split_of(view: str, pieces: Sequence[Samples]) -> Split:
     """Show samples of one trajectory, or of several one after the other, in a view."""
     t, u, du, measured = (
         np.ascontiguousarray(np.concatenate([one[place] for one in pieces])) for place in range(4)
@@ -110,15 +110,15 @@ def part_of(view: str, pieces: Sequence[ShownSamples]) -> Split:
     return Split(arrays, "du", du, columns)
 
 
-def joined(columns: Sequence[Mapping[str, Array]]) -> dict[str, Array]:
-    """Put the columns of several trajectories one below the other."""
+def concatenated(columns: Sequence[Mapping[str, Array]]) -> dict[str, Array]:
+    """Concatenate the columns of several trajectories."""
     return {name: np.concatenate([one[name] for one in columns]) for name in columns[0]}
 
 
-def told_floor(truth: Sequence[str], clean: Trajectory) -> float | None:
+def user_floor(truth: Sequence[str], clean: Trajectory) -> float | None:
     """Score the truth that somebody tells of data of their own, as answers are scored."""
     tests = held_out(clean)
-    at = joined([named_columns(one) for one in tests])
+    at = concatenated([named_columns(one) for one in tests])
     read = [parse(text, state_names(clean)) for text in truth]
     if clean.du is not None:
         values = np.stack([one.evaluate(at) for one in read], axis=-1)

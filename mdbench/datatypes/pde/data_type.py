@@ -28,10 +28,10 @@ from mdbench.datatypes.equations.base import (
     COMPLEXITY,
     NMSE,
     PUBLISHED_NMSE,
+    CachedColumns,
     Course,
     EquationTask,
     EquationType,
-    Remembered,
 )
 from mdbench.datatypes.equations.data_checks import of_field
 from mdbench.datatypes.equations.files import (
@@ -42,9 +42,9 @@ from mdbench.datatypes.equations.files import (
     suffix,
     without,
 )
-from mdbench.datatypes.equations.options import TRUTH, smooths
+from mdbench.datatypes.equations.options import TRUTH, uses_smoothing
 from mdbench.datatypes.equations.terms import TERM_METRICS
-from mdbench.datatypes.equations.user_truths import own_truth, said_of_field
+from mdbench.datatypes.equations.user_truths import read_field_description, user_truth
 from mdbench.datatypes.pde.facts import FACTS
 from mdbench.datatypes.pde.systems import derivative_names, read_system
 from mdbench.datatypes.pde.tasks import (
@@ -53,10 +53,10 @@ from mdbench.datatypes.pde.tasks import (
     clean_test,
     floor_of,
     noisy_test,
-    own_floor,
-    published_parts,
+    published_splits,
     published_table,
-    strict_parts,
+    strict_splits,
+    user_floor,
     variables_of,
 )
 from mdbench.errors import DataError, UsageError, did_you_mean
@@ -135,14 +135,14 @@ class Pde(EquationType[PdeDataset]):
         evidence = held_out = scored = None
         remarks: tuple[str, ...] = ()
         if protocol is Protocol.STRICT:
-            given, test, evidence, held_out, scored, remarks = strict_parts(
+            given, test, evidence, held_out, scored, remarks = strict_splits(
                 dataset, view, dataset.rows
             )
             parts = given, given, given, test
         elif view == "table":
             variables, parts = published_table(dataset, dataset.rows)
         else:
-            parts = published_parts(dataset, view, dataset.rows)
+            parts = published_splits(dataset, view, dataset.rows)
         targets = tuple(f"u{i}_t" for i in dataset.states)
         return EquationTask(
             dataset,
@@ -159,7 +159,7 @@ class Pde(EquationType[PdeDataset]):
         )
 
     def course(self, task: EquationTask[PdeDataset]) -> Course | None:
-        """Say how the clean field goes on to the test; the published table is cut along space."""
+        """Return how the clean field goes on in the test; published tables are cut along space."""
         if task.protocol is not Protocol.STRICT:
             return None
         clean, states = task.dataset.clean, task.dataset.states
@@ -175,7 +175,7 @@ class Pde(EquationType[PdeDataset]):
         answer: EquationAnswer,
         found: Mapping[str, Value],  # noqa: ARG002 - the clean field is looked at by itself
     ) -> dict[str, Value]:
-        """Give the NMSE of an answer on the test as the other protocol has it.
+        """Return the NMSE of an answer on the test as the other protocol has it.
 
         Under `strict` that is the noisy field with the features of the published pipeline, and
         under `published` the clean field.  There is none where the field has no such feature as the
@@ -187,7 +187,7 @@ class Pde(EquationType[PdeDataset]):
         )
         if any("z" in name for name in set(task.variables) ^ set(columns)):
             return {}
-        needed = Remembered(columns)
+        needed = CachedColumns(columns)
         try:
             values = np.stack([one.evaluate(needed) for one in answer.parsed], axis=-1)
         except KeyError:
@@ -197,7 +197,7 @@ class Pde(EquationType[PdeDataset]):
         return {(PUBLISHED_NMSE if strict else _RESIDUAL).name: nmse(values, targets)}
 
     def metric_names(self, task: EquationTask[PdeDataset]) -> tuple[str, ...]:
-        """Name the metrics of a task: the residual is the score itself under `strict`."""
+        """Return the names of a task's metrics: the residual is the score itself under `strict`."""
         left_out = {_RESIDUAL.name} if task.protocol is Protocol.STRICT else set()
         return tuple(name for name in super().metric_names(task) if name not in left_out)
 
@@ -219,7 +219,7 @@ class Pde(EquationType[PdeDataset]):
         return Plots(field_pictures(dataset.clean, found, dataset.states))
 
     def files(self, dataset: PdeDataset) -> Iterable[tuple[str, Callable[[IO[bytes]], None]]]:
-        """Give the NPZ file of a system in MDBench's layout, ``NAME/NAME_snr_40.npz``."""
+        """Return the NPZ file of a system in MDBench's layout, ``NAME/NAME_snr_40.npz``."""
         saved = replace(dataset.given, du=dataset.clean.du)
         path = f"{dataset.name}/{dataset.name}{suffix(dataset.snr_db)}.npz"
         yield path, partial(write_field, field=saved)
@@ -291,7 +291,7 @@ class _PdeSystems(Source[PdeDataset]):
         u = clean.u if snr_db is None else self._noisy(system, clean.u, snr_db, seed, protocol)
         given = replace(clean, u=u, du=None)
         names = feature_names(given, system.explicit)
-        smoothed = smooths(options, protocol)
+        smoothed = uses_smoothing(options, protocol)
         missing = set(derivative_names(tuple(system.variables), tuple(system.axes))) - set(names)
         dataset = PdeDataset(
             name=name,
@@ -377,7 +377,7 @@ class _PdeFiles(Source[PdeDataset]):
     def title(self, name: str) -> str:
         path = named(name, self.paths)
         try:
-            title = said_of_field(path).title
+            title = read_field_description(path).title
         except DataError:  # loading it says why
             title = ""
         return f"{title}: {path}" if title else str(path)
@@ -398,14 +398,14 @@ class _PdeFiles(Source[PdeDataset]):
         if measured.u.shape != clean.u.shape or not np.array_equal(measured.t, clean.t):
             clean = measured  # nobody knows these states without noise
         self._short_axes.tell(name, clean)
-        smoothed = smooths(options, protocol)
+        smoothed = uses_smoothing(options, protocol)
         u, noise = measured.u, "file" if noisy else Protocol.STRICT.value
         if snr_db is not None and noisy is None:
             u = add_noise(u, name=name, snr_db=snr_db, seed=seed)
         given = replace(clean, u=u, du=None)
-        truth = own_truth(
+        truth = user_truth(
             options.get(TRUTH.key),
-            said_of_field(path).truth,
+            read_field_description(path).truth,
             path.with_suffix(".toml"),
             states={f"u{state}": f"u{state}" for state in range(clean.dim)},
             variables=feature_names(given, ()),
@@ -427,7 +427,7 @@ class _PdeFiles(Source[PdeDataset]):
             return dataset
         key = (dataset.fingerprint, protocol)
         if key not in self._floors:
-            self._floors[key] = own_floor(dataset, protocol)
+            self._floors[key] = user_floor(dataset, protocol)
         return replace(dataset, floor=self._floors[key])
 
 
@@ -465,7 +465,7 @@ class _ProgressLine:
 
 
 def _released(options: Mapping[str, Any]) -> bool:
-    """Tell whether data are asked for as they were published."""
+    """Whether data are asked for as they were published."""
     return options.get("variant") is not None
 
 

@@ -444,7 +444,7 @@ def _du(series: Array, dt: float, second_order: bool) -> Array:
 
 
 def _periodic(system: PdeSystem) -> tuple[float, float, int]:
-    """Give the period along x, the step of the samples and their number."""
+    """Return the period along x, the step of the samples and their number."""
     x = system.axes["x"]
     if x.period is None:
         raise DataError(

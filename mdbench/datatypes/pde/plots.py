@@ -50,7 +50,7 @@ class _Side(NamedTuple):
     nodes: Array
 
     def ends(self) -> tuple[float, float]:
-        """Give the outer ends of the first and the last pixel."""
+        """Return the outer ends of the first and the last pixel."""
         half = (self.nodes[-1] - self.nodes[0]) / (len(self.nodes) - 1) / 2
         return float(self.nodes[0] - half), float(self.nodes[-1] + half)
 
@@ -102,7 +102,7 @@ def errors(
     times: slice,
     states: Sequence[int] | None = None,
 ) -> Array | None:
-    """Say where equations miss the change in time.
+    """Return where equations miss the change in time.
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ def _moment(field: Field) -> int:
 
 
 def _plane(values: Array) -> Array:
-    """Take the plane in the middle of what has three dimensions."""
+    """Return the plane in the middle of what has three dimensions."""
     return values[..., values.shape[-1] // 2] if values.ndim > AXES_OF_PLANE else values
 
 
@@ -236,7 +236,7 @@ def _picked(n: int) -> NDArray[np.intp]:
 
 
 def _size(x: _Side, y: _Side) -> tuple[int, int]:
-    """Give a plane its true shape, as far as it stays readable."""
+    """Return a plane its true shape, as far as it stays readable."""
     wide, tall = (float(side.nodes[-1] - side.nodes[0]) for side in (x, y))
     scale = PLANE_SIZE / max(wide, tall)
     return max(LEAST_SIZE, round(wide * scale)), max(LEAST_SIZE, round(tall * scale))

@@ -196,7 +196,7 @@ class PdeSystem:
 
 
 def derivative_names(variables: tuple[str, ...], axes: tuple[str, ...]) -> tuple[str, ...]:
-    """Name the derivatives in space: each variable's, by axis and then by order.
+    """Return the names of the derivatives in space: each variable's, by axis and then by order.
 
     Examples
     --------

@@ -12,7 +12,7 @@ from mdbench.data.derivatives import one_sided_nodes, time_derivative
 from mdbench.data.field import FieldColumns, feature_names, published_columns
 from mdbench.data.smoothing import FEWEST_SAMPLES, InTime, smooth_in_time, smoother_along
 from mdbench.datatypes.base import Dataset, Split
-from mdbench.datatypes.equations.base import Remembered
+from mdbench.datatypes.equations.base import CachedColumns
 from mdbench.datatypes.equations.selection import INTEGRATED_TO, Evidence
 from mdbench.expressions import parse
 from mdbench.metrics.regression import nmse
@@ -31,17 +31,17 @@ __all__ = [
     "PdeDataset",
     "Rows",
     "SmoothedField",
-    "StrictParts",
+    "StrictSplits",
     "WeakWindows",
     "clean_test",
     "floor_of",
     "inner_samples",
     "noisy_test",
-    "own_floor",
-    "published_parts",
+    "published_splits",
     "published_table",
     "smoothed_field",
-    "strict_parts",
+    "strict_splits",
+    "user_floor",
     "variables_of",
 ]
 
@@ -101,11 +101,11 @@ class PdeDataset(Dataset):
 
 
 def variables_of(dataset: PdeDataset) -> tuple[str, ...]:
-    """Name what equations may be made of."""
+    """Return the names of what equations may be made of."""
     return feature_names(dataset.given, dataset.explicit)
 
 
-class StrictParts(NamedTuple):
+class StrictSplits(NamedTuple):
     """A field as `strict` cuts it.
 
     Attributes
@@ -128,7 +128,7 @@ class StrictParts(NamedTuple):
     remarks: tuple[str, ...]
 
 
-def strict_parts(dataset: PdeDataset, view: str, rows: Rows) -> StrictParts:
+def strict_splits(dataset: PdeDataset, view: str, rows: Rows) -> StrictSplits:
     """Cut a field into what a method is given and the test.
 
     Smoothed states are known least at the ends, and the first and the last time are left out.
@@ -151,7 +151,7 @@ def strict_parts(dataset: PdeDataset, view: str, rows: Rows) -> StrictParts:
     known = dataset.clean.du is not None or len(test.t) < FEWEST_SAMPLES
     held_out = None if known else _evidence(dataset, test)[1]
     scored = inner_samples(targets.shape[:-1], dataset.clean)
-    return StrictParts(first, last, evidence, held_out, scored, remarks)
+    return StrictSplits(first, last, evidence, held_out, scored, remarks)
 
 
 def _evidence(dataset: PdeDataset, given: Field) -> tuple[SmoothedField, WeakWindows]:
@@ -159,7 +159,7 @@ def _evidence(dataset: PdeDataset, given: Field) -> tuple[SmoothedField, WeakWin
     smoothed = smoothed_field(given)
     field = replace(smoothed.field, du=None)
     features = _columns(field, dataset.explicit, Protocol.STRICT)
-    return smoothed, WeakWindows.of(given, field.u, Remembered(features), dataset.states)
+    return smoothed, WeakWindows.of(given, field.u, CachedColumns(features), dataset.states)
 
 
 def _between(whole: Field, times: slice) -> Field:
@@ -171,7 +171,7 @@ def _between(whole: Field, times: slice) -> Field:
     return replace(whole, t=whole.t[times].copy(), u=cut[0], du=cut[1])
 
 
-def published_parts(
+def published_splits(
     dataset: PdeDataset, view: str, rows: Rows
 ) -> tuple[Split, Split, Split, Split]:
     """Cut a field by time, and differentiate all of it in time before."""
@@ -193,7 +193,7 @@ def published_parts(
 
 
 def clean_test(dataset: PdeDataset, protocol: Protocol) -> tuple[FieldColumns, Array]:
-    """Give the features of the clean field at the test's times, and its derivatives in time.
+    """Return the features of the clean field at the test's times, and its derivatives in time.
 
     Both are the best that there are: features spectral or of high order, derivatives those
     of the solver or of the file.  Under `published` the features are its second-order ones.
@@ -256,7 +256,7 @@ def _part(
         inputs["measured"] = np.ascontiguousarray(measured)
     if picked is not None:
         inputs["rows"] = picked.astype(np.float64)
-    return Split(inputs, "du", np.ascontiguousarray(du), Remembered(columns))
+    return Split(inputs, "du", np.ascontiguousarray(du), CachedColumns(columns))
 
 
 def _table(columns: Mapping[str, Array], du: Array, picked: NDArray[np.intp] | None) -> Split:
@@ -303,7 +303,7 @@ def _du(t: Array, u: Array, times: slice) -> Array:
 
 
 def floor_of(dataset: PdeDataset, protocol: Protocol) -> float:
-    """Score the truth on the test inputs, through the features of the bench."""
+    """Score the truth on the test inputs, through the features of the benchmark."""
     if protocol is Protocol.STRICT:
         columns, targets = clean_test(dataset, protocol)
         scored = inner_samples(targets.shape[:-1], dataset.clean)
@@ -315,7 +315,7 @@ def floor_of(dataset: PdeDataset, protocol: Protocol) -> float:
     return nmse(np.stack(values, axis=-1), targets.reshape(-1, targets.shape[-1])[scored])
 
 
-def own_floor(dataset: PdeDataset, protocol: Protocol) -> float | None:
+def user_floor(dataset: PdeDataset, protocol: Protocol) -> float | None:
     """Score the truth that somebody says of a field of their own, as answers to it are scored.
 
     None where it has no finite score.
@@ -335,7 +335,7 @@ def own_floor(dataset: PdeDataset, protocol: Protocol) -> float | None:
 
 
 def noisy_test(dataset: PdeDataset) -> tuple[FieldColumns, Array]:
-    """Give the features of the noisy field at the test's times as published, and clean targets."""
+    """Return the noisy field's published features at the test's times, and clean targets."""
     rows = splits.published(len(dataset.given.t)).test
     columns = _columns(_between(dataset.given, rows), dataset.explicit, Protocol.PUBLISHED)
     clean = dataset.clean
@@ -459,7 +459,7 @@ class WeakWindows(Evidence):
         )
 
     def loss(self, values: Array, target: int) -> float:
-        """Give the weighted squares of what is left over those of the changes."""
+        """Return the weighted squares of what is left over those of the changes."""
         left = self.changes[target] - _integrals(values, self.along[target])
         return float(np.sum(self.weights[target] * left**2))
 
@@ -502,7 +502,7 @@ def _bumps(given: Field, rest: Array, smoothed: Array) -> tuple[list[int], list[
 
 
 def _corner(rest: Array, smoothed: Array, axis: int, *, periodic: bool) -> float:
-    """Give the highest wave number along an axis that is above the noise, in radians a node."""
+    """Return the highest wave number along an axis that is above the noise, in radians a node."""
     n = smoothed.shape[axis]
     lines = np.moveaxis(smoothed, axis, -1).reshape(-1, n)
     lines = lines - lines.mean()
@@ -519,7 +519,7 @@ def _corner(rest: Array, smoothed: Array, axis: int, *, periodic: bool) -> float
 
 
 def _in_time(t: Array, half: int, rows: int) -> tuple[Array, Array]:
-    """Give matrices (rows, n) that integrate samples times test functions in time.
+    """Return matrices (rows, n) that integrate samples times test functions in time.
 
     The first one times minus their derivatives.  Between samples these are interpolated by
     a spline of degree 5, or less where they are few.

@@ -212,7 +212,7 @@ class Real(EquationType[RealDataset]):
         return task.dataset.table.truth == "exact"
 
     def metric_names(self, task: EquationTask[RealDataset]) -> tuple[str, ...]:
-        """Name the metrics of a task by the kind of its truth; kinds are never pooled."""
+        """Return the names of a task's metrics by the kind of its truth; kinds are never pooled."""
         table = task.dataset.table
         left_out = {spec.name for kind, spec in _RECOVERED.items() if kind != table.truth}
         if table.truth == "none":
@@ -227,7 +227,7 @@ class Real(EquationType[RealDataset]):
         answer: EquationAnswer,
         found: Mapping[str, Value],
     ) -> dict[str, Value]:
-        """Hold an answer against the reference that was fitted to the same rows."""
+        """Compare an answer with the reference that was fitted to the same rows."""
         dataset, table = task.dataset, task.dataset.table
         targets = task.test.targets
         score = _fvu(answer.values, targets, table)
@@ -326,7 +326,7 @@ class _Tables(Source[RealDataset]):
         return (f"{table.origin}; truth: {table.truth}", *table.notes)
 
     def folds(self, name: str) -> list[NDArray[np.intp]]:
-        """Give the rows that each fold of a table holds out."""
+        """Return the rows that each fold of a table holds out."""
         if name not in self._folds:
             self._folds[name] = folds(name, self._table(name).x)
         return self._folds[name]
@@ -387,13 +387,13 @@ def _variance(y: Array) -> float:
 
 
 def _fvu(values: Array, targets: Array, table: Measurements) -> float:
-    """Give the mean squared error over the variance of all targets."""
+    """Return the mean squared error over the variance of all targets."""
     with np.errstate(all="ignore"):
         return float(np.mean((values - targets) ** 2) / _variance(table.y))
 
 
 def _has_dimensions(table: Measurements) -> bool:
-    """Tell whether units are known of all columns, one of which has a dimension."""
+    """Whether units are known of all columns, one of which has a dimension."""
     units = [*table.units.values(), table.unit]
     if table.logarithm or not all(units):
         return False
@@ -402,7 +402,7 @@ def _has_dimensions(table: Measurements) -> bool:
 
 
 def _units_of(table: Measurements) -> dict[str, tuple[float, ...]] | None:
-    """Give the exponents of SI units by name; None unless all are known and one is not 0.
+    """Return the exponents of SI units by name; None unless all are known and one is not 0.
 
     Raises
     ------
@@ -418,7 +418,7 @@ def _units_of(table: Measurements) -> dict[str, tuple[float, ...]] | None:
 
 
 def _is_one_of(text: str, laws: Sequence[str], table: Measurements) -> bool | None:
-    """Tell whether some choice of constants makes an answer one of the laws; None: nobody knows."""
+    """Whether some choice of constants makes an answer one of the laws; None: nobody knows."""
     ranges = tuple(
         (name, float(column.min()), float(column.max()))
         for name, column in zip(table.columns, table.x.T, strict=True)
@@ -442,7 +442,7 @@ SEVERAL = 5
 
 
 def folds(name: str, x: NDArray[np.float64]) -> list[NDArray[np.intp]]:
-    """Give the rows that each fold holds out; every row is in one of them.
+    """Return the rows that each fold holds out; every row is in one of them.
 
     Rows with equal inputs stay together, so that nobody learns an answer that is asked.  Which fold
     an input is in hangs on nothing but the table's name and inputs.

@@ -67,7 +67,7 @@ def dimension_of(unit: str) -> dict[str, float]:
 
 
 def si_exponents(unit: str) -> tuple[float, ...] | None:
-    """Give the exponents of m, kg, s, A, K, mol and cd in a unit's dimension.
+    """Return the exponents of m, kg, s, A, K, mol and cd in a unit's dimension.
 
     Returns
     -------
@@ -98,7 +98,7 @@ def _registry() -> UnitRegistry[Any]:
 
 
 def consistent(equation: str, units: Mapping[str, str], unit: str) -> bool:
-    """Tell whether there are dimensions of an equation's numbers with which it has that of a unit.
+    """Whether there are dimensions of an equation's numbers with which it has that of a unit.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ class _System:
         self._none = _Dimension({}, np.zeros(size))
 
     def part(self, node: Node) -> _Dimension:
-        """Give the dimension of a part, and note what it asks for."""
+        """Return the dimension of a part, and note what it asks for."""
         if node.constant is not None:
             return self._free()
         match node:
@@ -180,7 +180,7 @@ class _System:
         self._asked.append(one.plus(other, -1.0))
 
     def has_a_solution(self) -> bool:
-        """Tell whether all that is asked for can be had at once."""
+        """Whether all that is asked for can be had at once."""
         if not self._asked:
             return True
         matrix = np.zeros((len(self._asked), max(self._count, 1)))

@@ -249,7 +249,7 @@ def _numbers(where: str, header: Sequence[str], cells: Sequence[str]) -> list[fl
 
 
 def _last_digit(cell: str) -> float:
-    """Give the place value of the last digit of a number as it is printed."""
+    """Return the place value of the last digit of a number as it is printed."""
     mantissa, _, exponent = cell.strip().lower().partition("e")
     decimals = len(mantissa.partition(".")[2])
     return float(10.0 ** (int(exponent or 0) - decimals))
@@ -288,7 +288,7 @@ class Law:
         return self._evaluated(self._read(columns), columns, constants)
 
     def fitted(self, columns: Mapping[str, Array], y: Array) -> dict[str, float]:
-        """Give the constants with the least sum of squared residuals (Levenberg and Marquardt).
+        """Return the constants with the least sum of squared residuals (Levenberg and Marquardt).
 
         Parameters
         ----------
@@ -316,7 +316,7 @@ class Law:
         return dict(zip(names, (found.x * size).tolist(), strict=True))
 
     def written(self, constants: Mapping[str, float]) -> str:
-        """Put constants in, with all their digits."""
+        """Insert constants, with all their digits."""
 
         def put_in(match: re.Match[str]) -> str:
             name = match[0]

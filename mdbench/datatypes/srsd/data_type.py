@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["DATA_TYPE", "Ask", "Srsd", "SrsdDataset"]
+__all__ = ["DATA_TYPE", "ProblemName", "Srsd", "SrsdDataset"]
 
 ROWS = 10_000
 TRAINING, VALIDATION = 8_000, 1_000
@@ -65,7 +65,7 @@ _DUMMY_EXPONENTS = (-32, 32)
 
 
 @dataclass(frozen=True)
-class Ask:
+class ProblemName:
     """What is asked for, and the name that says it: ``feynman-i.12.1+dummy+noise=0.01``.
 
     Attributes
@@ -93,8 +93,8 @@ class Ask:
         )
 
     @classmethod
-    def read(cls, name: str) -> Ask:
-        """Take a name apart.
+    def read(cls, name: str) -> ProblemName:
+        """Parse a name.
 
         Raises
         ------
@@ -203,10 +203,10 @@ class Srsd(EquationType[SrsdDataset]):
     def expand_options(
         self, names: Sequence[str], given: Mapping[str, Any]
     ) -> list[tuple[str, Mapping[str, Any]]]:
-        """Name the datasets with the variant, the columns and the noise; the names say it all."""
+        """Return names of datasets that say variant, columns and noise."""
         released, dummies = "variant" in given, "dummy_columns" in given
         return [
-            (str(Ask(name, released, dummies, level)), {})
+            (str(ProblemName(name, released, dummies, level)), {})
             for level in dict.fromkeys(given.get("target_noise", [0.0]))
             for name in names
         ]
@@ -255,14 +255,14 @@ class Srsd(EquationType[SrsdDataset]):
     def fit_and_validation(
         self, task: EquationTask[SrsdDataset], tuning: str
     ) -> tuple[Split, Split]:
-        """Give the data of the first fit, and those that candidates are compared on.
+        """Return the data of the first fit, and those that candidates are compared on.
 
         A front, too, is fitted on the training rows and compared on those of the validation.
         """
         return (task.refit, task.refit) if tuning == "none" else (task.train, task.validation)
 
     def files(self, dataset: SrsdDataset) -> Iterable[tuple[str, Callable[[IO[bytes]], None]]]:
-        """Give the text files of a problem in SRSD's layout: a row a sample, the target last.
+        """Return the text files of a problem in SRSD's layout: a row a sample, the target last.
 
         They are ``SET_set/{train,val,test}/NAME.txt``.
         """
@@ -274,7 +274,7 @@ class Srsd(EquationType[SrsdDataset]):
             yield path, partial(_write_rows, rows=rows[first:last])
 
     def loss(self, values: Array, targets: Array) -> float:
-        """Give the relative error (SRSD, eq. 4): targets of any size count the same."""
+        """Return the relative error (SRSD, eq. 4): targets of any size count the same."""
         return relative_error(values, targets)
 
     def fitness(self, loss: float, complexity: int) -> float:  # noqa: ARG002 - as in eq. 4
@@ -300,7 +300,7 @@ class Srsd(EquationType[SrsdDataset]):
 
     def values(self, task: EquationTask[SrsdDataset], equations: Sequence[Equation]) -> Array:
         """Work an answer out as the samples are: rounded once, so that no writing counts more."""
-        if Ask.read(task.dataset.name).released:
+        if ProblemName.read(task.dataset.name).released:
             return super().values(task, equations)
         columns = task.test.columns
         return np.stack([_accurate(each, columns, _MOST_WORK) for each in equations], axis=-1)
@@ -309,7 +309,7 @@ class Srsd(EquationType[SrsdDataset]):
         self, task: EquationTask[SrsdDataset], equation: Equation, columns: Mapping[str, Array]
     ) -> Array:
         """Do the same in pairs of doubles alone, which takes a few milliseconds."""
-        if Ask.read(task.dataset.name).released:
+        if ProblemName.read(task.dataset.name).released:
             return super().candidate_values(task, equation, columns)
         return _accurate(equation, columns, 0)
 
@@ -320,7 +320,7 @@ class Srsd(EquationType[SrsdDataset]):
         task: EquationTask[SrsdDataset],
         predictions: NDArray[Any],
     ) -> float:
-        """Hold predictions against the values in double precision, too, as methods predict."""
+        """Compare predictions with the values in double precision, too, as methods predict."""
         doubles = super().values(task, equations)
         return min(agreement(each, predictions) for each in (values, doubles))
 
@@ -329,7 +329,7 @@ class Srsd(EquationType[SrsdDataset]):
         comparison.start()
 
     def metric_names(self, task: EquationTask[SrsdDataset]) -> tuple[str, ...]:
-        """Name the metrics of a task: without a truth there are none that need one."""
+        """Return the names of a task's metrics: without a truth there are none that need one."""
         symbolic = {spec.name for spec in _SYMBOLIC_METRICS}
         left_out = set() if task.dataset.truth is not None else symbolic
         return tuple(name for name in super().metric_names(task) if name not in left_out)
@@ -337,7 +337,7 @@ class Srsd(EquationType[SrsdDataset]):
     def own_scores(
         self, task: EquationTask[SrsdDataset], answer: EquationAnswer, found: Mapping[str, Value]
     ) -> dict[str, Value]:
-        """Give the normalized edit distance, and whether the answer is a solution (1) or not (0).
+        """Return the normalized edit distance, and whether the answer is a solution (1) or not (0).
 
         What SymPy gives up, at its limits of size or, as the last resort, after `SYMBOLIC_SECONDS`
         of CPU time, is undecided.
@@ -372,7 +372,7 @@ DATA_TYPE = Srsd
 
 
 def _accurate(equation: Equation, columns: Mapping[str, Array], most_work: int) -> Array:
-    """Give exact values, rounded; those of double precision where there are none."""
+    """Return exact values, rounded; those of double precision where there are none."""
     tree = read(equation.text, equation.variables)
     values = accurate_values(tree, columns, most_work=most_work)
     known = np.isfinite(values)
@@ -407,10 +407,10 @@ class _Problems(Source[SrsdDataset]):
         return self.problems.groups("set")
 
     def title(self, name: str) -> str:
-        return named(Ask.read(name).problem, self.problems).title
+        return named(ProblemName.read(name).problem, self.problems).title
 
     def background(self, name: str) -> Background:
-        ask = Ask.read(name)
+        ask = ProblemName.read(name)
         problem = named(ask.problem, self.problems)
         if ask.dummies:  # other columns, of which some mean nothing
             return Background(meanings={"y": problem.title})
@@ -431,7 +431,7 @@ class _Problems(Source[SrsdDataset]):
     ) -> SrsdDataset:
         if snr_db is not None:
             raise UsageError("srsd has no noise levels in dB.", "It has --target-noise 0.01.")
-        ask = Ask.read(name)
+        ask = ProblemName.read(name)
         problem = named(ask.problem, self.problems)
         formula = problem.released_data if ask.released else problem.law
         x, y = draw(problem, formula, ROWS, accurate=not ask.released)

@@ -115,7 +115,7 @@ def true_points(shape: Shape, drawing: str = "truth") -> TruePoints:
 
 @lru_cache(maxsize=64)
 def floor_of(shape: Shape) -> float:
-    """Give the Chamfer distance of two drawings of the truth, in diagonals of its box.
+    """Return the Chamfer distance of two drawings of the truth, in diagonals of its box.
 
     Of points alone it is that of their two halves.
     """
@@ -171,7 +171,7 @@ def level_points(function: Function, found: LevelSet, shape: Shape, drawing: str
 
 
 def placed(shape: Shape, equations: Sequence[str], inputs: Array) -> Array:
-    """Give the points that equations make of inputs, (n, 3); not finite where they have none."""
+    """Return the points that equations make of inputs, (n, 3); not finite where they have none."""
     columns = {name: np.ascontiguousarray(inputs[:, i]) for i, name in enumerate(shape.inputs)}
     values = [parse(text, shape.inputs).evaluate(columns) for text in equations]
     if shape.representation == "explicit":
@@ -356,12 +356,12 @@ class Distances:
     hausdorff_95: float
 
     def over(self, length: float) -> Distances:
-        """Give them in a unit of length."""
+        """Return them in a unit of length."""
         return Distances(self.chamfer / length, self.hausdorff / length, self.hausdorff_95 / length)
 
     @classmethod
     def of_nothing(cls, length: float) -> Distances:
-        """Give those of a cloud without points: each point of the other is a length away.
+        """Return those of a cloud without points: each point of the other is a length away.
 
         A surface that is not there is thereby as far as one that is a diagonal away.
         """
@@ -386,12 +386,12 @@ def distances(a: Array, b: Array) -> Distances:
 
 
 def nearest(points: Array, cloud: Array) -> Array:
-    """Give the distance from each point, (n, 3), to the nearest of a cloud, (m, 3)."""
+    """Return the distance from each point, (n, 3), to the nearest of a cloud, (m, 3)."""
     # Points that coincide would all lie in one leaf of the tree, and be looked at one by one.
     tree = cKDTree(np.unique(cloud, axis=0))
     return np.asarray(tree.query(points)[0], dtype=np.float64)
 
 
 def diagonal(cloud: Array) -> float:
-    """Give the diagonal of the box that holds a cloud; 1 where it is a single point."""
+    """Return the diagonal of the box that holds a cloud; 1 where it is a single point."""
     return float(np.linalg.norm(np.ptp(cloud, axis=0))) or 1.0

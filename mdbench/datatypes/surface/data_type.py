@@ -19,8 +19,8 @@ from mdbench.datatypes.equations.base import (
 from mdbench.datatypes.equations.terms import TERM_METRICS
 from mdbench.datatypes.surface import scoring
 from mdbench.datatypes.surface.datasets import (
-    SurfaceAsk,
     SurfaceDataset,
+    SurfaceName,
     Surfaces,
     check_variant,
 )
@@ -96,7 +96,7 @@ class SurfaceType(EquationType[SurfaceDataset]):
     def expand_options(
         self, names: Sequence[str], given: Mapping[str, Any]
     ) -> list[tuple[str, Mapping[str, Any]]]:
-        """Name the datasets with variant, normals and noise; the names say it all.
+        """Return the names of the datasets with variant, normals and noise; the names say it all.
 
         Raises
         ------
@@ -107,9 +107,9 @@ class SurfaceType(EquationType[SurfaceDataset]):
         own = Surfaces(self.systems, own=True).surfaces if variant else {}
         for name in names:
             if name in own:
-                check_variant(SurfaceAsk(name, variant), own[name].representation)
+                check_variant(SurfaceName(name, variant), own[name].representation)
         return [
-            (str(SurfaceAsk(name, variant, normals, level)), {})
+            (str(SurfaceName(name, variant, normals, level)), {})
             for level in dict.fromkeys(given.get("noise_percent", [0.0]))
             for name in names
         ]
@@ -161,7 +161,7 @@ class SurfaceType(EquationType[SurfaceDataset]):
     def fit_and_validation(
         self, task: EquationTask[SurfaceDataset], tuning: str
     ) -> tuple[Split, Split]:
-        """Give the data of the first fit, and those that candidates are compared on.
+        """Return the data of the first fit, and those that candidates are compared on.
 
         A front, too, is fitted on the training rows and compared on those of the validation.
         """
@@ -193,10 +193,10 @@ class SurfaceType(EquationType[SurfaceDataset]):
         return read
 
     def score(self, task: EquationTask[SurfaceDataset], answer: Answer) -> Scores:
-        """Score an answer by its shape, its values, and beside the truth.
+        """Score an answer by its shape, its values, and next to the truth.
 
-        The equation of a cloud is put beside the truth after it is multiplied by the constant that
-        makes it most like it, as its size says nothing.
+        The equation of a cloud is first multiplied by the constant that makes it most like the
+        truth, as its size has no meaning.
         """
         assert isinstance(answer, EquationAnswer)  # noqa: S101 - of `read_answer`
         given = answer
@@ -220,7 +220,7 @@ class SurfaceType(EquationType[SurfaceDataset]):
         answer: EquationAnswer,
         found: Mapping[str, Value],
     ) -> dict[str, Value]:
-        """Give the distances of shapes, and whether the answer is a solution."""
+        """Return the distances of shapes, and whether the answer is a solution."""
         dataset = task.dataset
         shapes = scoring.geometry(dataset.shape, answer.equations)
         scores: dict[str, Value] = {}
@@ -245,7 +245,7 @@ class SurfaceType(EquationType[SurfaceDataset]):
         identified: Value,
         shapes: Mapping[str, Any],
     ) -> dict[str, Value]:
-        """Say how an answer fails, and whether it is a solution."""
+        """Return how an answer fails, and whether it is a solution."""
         if task.dataset.shape.integers and _is_right_at_whole_numbers(task.dataset, answer):
             flags = dict.fromkeys(("identified", "skeleton", "solution"), 1.0)
             return {**flags, "one_term_off": 0.0, "failure_kind": "none"}
@@ -255,7 +255,7 @@ class SurfaceType(EquationType[SurfaceDataset]):
         return {"failure_kind": kind, "solution": solution}
 
     def metric_names(self, task: EquationTask[SurfaceDataset]) -> tuple[str, ...]:
-        """Name the metrics of a task.
+        """Return the names of a task's metrics.
 
         Points of a cloud have no targets to differ from, and without a truth there is nothing to
         be like.
@@ -303,7 +303,7 @@ def _solution(
     answer: EquationAnswer,
     same: bool | None,
 ) -> Value:
-    """Say whether the answer is a solution, equation by equation; None where nobody knows."""
+    """Whether the answer is a solution, equation by equation; None where nobody knows."""
     shape = task.dataset.shape
     if shape.representation == "implicit":
         return None if same is None else float(same)
@@ -330,7 +330,7 @@ def _solution(
 
 
 def _is_right_at_whole_numbers(dataset: SurfaceDataset, answer: EquationAnswer) -> bool:
-    """Tell whether an answer is the truth wherever the truth is known: on its grid, and beyond.
+    """Whether an answer is the truth wherever the truth is known: on its grid, and beyond.
 
     Between whole numbers there is no truth, only the way in which it happens to be written.  More
     than half of the points are out of the domain, where nobody could fit them.
@@ -371,7 +371,7 @@ def _of_the_truths_size(
 
 
 def _told(found: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Say what is to be known of an answer's shape."""
+    """Return what is to be known of an answer's shape."""
     told = []
     if "error" in found:
         told.append(f"its shape is not known: {found['error']}")

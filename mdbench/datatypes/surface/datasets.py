@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["ENDINGS", "SurfaceAsk", "SurfaceDataset", "Surfaces", "check_variant", "read_points"]
+__all__ = ["ENDINGS", "SurfaceDataset", "SurfaceName", "Surfaces", "check_variant", "read_points"]
 
 TRAINING, TEST = 5_000, 500
 """Rows: a tenth of the first are for validation; as many as of the test are out of the domain."""
@@ -65,7 +65,7 @@ _SUFFIX = re.compile(
 
 
 @dataclass(frozen=True)
-class SurfaceAsk:
+class SurfaceName:
     """What is asked for, and the name that says it: ``HDIS1+cloud+normals+noise=5``.
 
     Attributes
@@ -91,8 +91,8 @@ class SurfaceAsk:
         return f"{self.surface}{variant}{'+normals' * self.normals}{noise}"
 
     @classmethod
-    def read(cls, name: str) -> SurfaceAsk:
-        """Take a name apart.
+    def read(cls, name: str) -> SurfaceName:
+        """Parse a name.
 
         Raises
         ------
@@ -134,7 +134,7 @@ class SurfaceDataset(Dataset):
     normals: tuple[Array, Array] | None = field(default=None, repr=False)
 
 
-def _refuse_beside(path: Path) -> None:
+def _refuse_description(path: Path) -> None:
     """Refuse a description of a cloud, as nothing in it would be used."""
     described = path.with_suffix(".toml")
     if described != path and described.exists():
@@ -166,7 +166,7 @@ class Surfaces(Source[SurfaceDataset]):
                 "Give points or a surface file, or a folder of them: see docs/surface.md.",
             )
         if self.path.is_file():
-            _refuse_beside(self.path)
+            _refuse_description(self.path)
         stems = [file.stem for file in found]
         if twice := {stem for stem in stems if stems.count(stem) > 1}:
             raise DataError(f"{self.path}: several files are called {min(twice)}", "Rename them.")
@@ -186,7 +186,7 @@ class Surfaces(Source[SurfaceDataset]):
         return {file.stem: file for file in self._files if file.suffix.lower() != ".toml"}
 
     def names(self) -> list[str]:
-        """Give those with a truth, and then clouds."""
+        """Return those with a truth, and then clouds."""
         return [*self.surfaces, *self.clouds]
 
     def groups(self) -> dict[str, list[str]]:
@@ -197,16 +197,16 @@ class Surfaces(Source[SurfaceDataset]):
         }
 
     def title(self, name: str) -> str:
-        """Give category and equations."""
-        ask = SurfaceAsk.read(name)
+        """Return category and equations."""
+        ask = SurfaceName.read(name)
         if ask.surface in self.clouds:
             return "a cloud of points"
         surface = self._surface(ask)
         return f"{surface.category}: {', '.join(surface.printed)}"
 
     def notes(self, name: str) -> Sequence[str]:
-        """Say how what is printed was read."""
-        ask = SurfaceAsk.read(name)
+        """Return how what is printed was read."""
+        ask = SurfaceName.read(name)
         if ask.surface not in self.surfaces:
             return ()
         surface = self.surfaces[ask.surface]
@@ -225,7 +225,7 @@ class Surfaces(Source[SurfaceDataset]):
         """Draw, or read, what a name asks for."""
         if snr_db is not None:
             raise UsageError("surface has no noise levels in dB.", "It has --noise-percent 5.")
-        ask = SurfaceAsk.read(name)
+        ask = SurfaceName.read(name)
         if ask.surface in self.clouds:
             return self._cloud_of_the_users(name, ask, seed)
         surface = self._surface(ask)
@@ -260,14 +260,14 @@ class Surfaces(Source[SurfaceDataset]):
             normals=normals if ask.normals else None,
         )
 
-    def _surface(self, ask: SurfaceAsk) -> TrueSurface:
+    def _surface(self, ask: SurfaceName) -> TrueSurface:
         if ask.surface not in self.surfaces:
             raise UsageError(
                 f"There is no dataset {ask.surface!r}.", did_you_mean(ask.surface, self.names())
             )
         return self.surfaces[ask.surface]
 
-    def _cloud_of_the_users(self, name: str, ask: SurfaceAsk, seed: int) -> SurfaceDataset:
+    def _cloud_of_the_users(self, name: str, ask: SurfaceName, seed: int) -> SurfaceDataset:
         points, normals = read_points(self.clouds[ask.surface])
         if ask.variant == "wide":
             raise UsageError(f"--variant wide is of parametric surfaces; {name} is a cloud.")
@@ -347,7 +347,7 @@ def _on_the_surface(
     return training, test, (normals[cut[0]], normals[cut[1]])
 
 
-def _noisy(rows: SurfaceRows, ask: SurfaceAsk, seed: int) -> SurfaceRows:
+def _noisy(rows: SurfaceRows, ask: SurfaceName, seed: int) -> SurfaceRows:
     """Add normal noise to the targets, or to the points of a cloud: a share of each's spread."""
     if not ask.noise:
         return rows
@@ -367,7 +367,7 @@ def _fingerprint(truth: Sequence[str], *parts: SurfaceRows | None) -> str:
     return sha256.hexdigest()
 
 
-def check_variant(ask: SurfaceAsk, representation: str) -> None:
+def check_variant(ask: SurfaceName, representation: str) -> None:
     """Refuse what a surface of a representation does not have.
 
     Raises
@@ -507,7 +507,7 @@ def _ply_head(path: Path, file: IO[bytes]) -> list[list[str]]:
 
 
 def _vertices(path: Path, head: list[list[str]]) -> tuple[int, list[list[str]]]:
-    """Give how many vertices there are, and the properties of each."""
+    """Return how many vertices there are, and the properties of each."""
     elements: list[tuple[str, int, list[list[str]]]] = []
     for words in head:
         if words[:1] == ["element"]:

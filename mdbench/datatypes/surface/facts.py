@@ -25,7 +25,7 @@ def percent(text: str) -> float:
 
 
 def by_representation(name: str, said: Mapping[str, Any]) -> tuple[int, str, int, str]:
-    """Give what surfaces are sorted by: representation, letters and number of the name."""
+    """Return what surfaces are sorted by: representation, letters and number of the name."""
     match = re.fullmatch(r"(\D*)(\d*)(.*)", name)
     letters, number, rest = match.groups() if match else (name, "", "")
     return _ORDER.index(said["representation"]), letters, int(number or 0), rest

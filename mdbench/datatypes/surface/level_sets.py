@@ -139,7 +139,7 @@ def level_set(
 
 
 def gradient(function: Function, points: Array, step: float) -> Array:
-    """Give the gradient by central differences, (n, 3)."""
+    """Return the gradient by central differences, (n, 3)."""
     shifts = np.concatenate([np.eye(3), -np.eye(3)]) * step
     moved = (points[None] + shifts[:, None]).reshape(-1, 3)
     values = function(moved).reshape(6, -1)
@@ -148,7 +148,7 @@ def gradient(function: Function, points: Array, step: float) -> Array:
 
 
 def newton(values: Array, slopes: Array) -> Array:
-    """Give the steps to where functions are zero if they are linear, (n, 3).
+    """Return the steps to where functions are zero if they are linear, (n, 3).
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ def onto(function: Function, points: Array, reach: float) -> tuple[Array, Array]
 
 
 def _cut_tetrahedra(values: Array, n: int) -> Whole:
-    """Give the tetrahedra with a change of sign, (m, 4), by the numbers of their nodes.
+    """Return the tetrahedra with a change of sign, (m, 4), by the numbers of their nodes.
 
     Each cell of the grid is cut into the six along its diagonal (Kuhn).
     """
@@ -234,7 +234,7 @@ _CUTS = {
 
 
 def _cut_edges(tetrahedra: Whole, values: Array) -> tuple[Whole, Whole]:
-    """Give the edges that are cut, (k, 2), and triangles (m, 3) of numbers of these."""
+    """Return the edges that are cut, (k, 2), and triangles (m, 3) of numbers of these."""
     if not len(tetrahedra):
         return np.empty((0, 2), np.int64), np.empty((0, 3), np.int64)
     positive = values[tetrahedra] >= 0
@@ -318,7 +318,7 @@ _NEARLY = 0.3
 
 
 def _least_along(function: Function, centre: Array, along: Array) -> Array:
-    """Give the points of zero size on segments of twice a step around their centres."""
+    """Return the points of zero size on segments of twice a step around their centres."""
 
     def size(place: Array) -> Array:
         return np.abs(function(centre + place[:, None] * along))

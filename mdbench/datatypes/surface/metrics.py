@@ -149,7 +149,7 @@ _OF = {name: family for family, names in _FAMILIES.items() for name in names.spl
 
 
 def families(equations: Sequence[str], variables: Sequence[str]) -> frozenset[str]:
-    """Give the families of functions of variables in equations; polynomials have none.
+    """Return the families of functions of variables in equations; polynomials have none.
 
     Examples
     --------
@@ -165,7 +165,7 @@ def families(equations: Sequence[str], variables: Sequence[str]) -> frozenset[st
 def failure(
     truth: Sequence[str], equations: Sequence[str], variables: Sequence[str], *, found: bool | None
 ) -> str | None:
-    """Say how an answer fails.
+    """Return how an answer fails.
 
     Parameters
     ----------

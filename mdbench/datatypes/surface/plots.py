@@ -139,7 +139,7 @@ def view(
 
 
 def _last(places: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Give for each place the last of its points."""
+    """Return for each place the last of its points."""
     _, from_the_end = np.unique(places[::-1], return_index=True)
     return np.asarray(len(places) - 1 - from_the_end)
 
@@ -185,7 +185,7 @@ def _triangles(shape: Shape, equations: Sequence[str]) -> Array:
 
 @lru_cache
 def _palette() -> tuple[tuple[int, int, int], ...]:
-    """Give colours of distance, each from shadow to light, and one for what is behind."""
+    """Return colours of distance, each from shadow to light, and one for what is behind."""
     found = []
     for step in range(_STEPS):
         r, g, b = colours()[round(step * (LEVELS - 1) / (_STEPS - 1))]

@@ -156,7 +156,7 @@ def draw_rows(
 
 
 def whole_rows(surface: TrueSurface, bands: Sequence[Sequence[tuple[float, float]]]) -> SurfaceRows:
-    """Give all rows at whole numbers of the bands, in the order of the inputs."""
+    """Return all rows at whole numbers of the bands, in the order of the inputs."""
     axes = [
         sorted({float(k) for low, high in each for k in range(math.ceil(low), int(high) + 1)})
         for each in bands
@@ -256,7 +256,7 @@ def _numbers(path: Path, key: str, value: object) -> dict[str, float]:
 def _formula(
     path: Path, text: str, inputs: tuple[str, ...], parameters: Mapping[str, float]
 ) -> str:
-    """Put the values of parameters in; the result can be read."""
+    """Insert the values of parameters; the result can be read."""
 
     def put_in(match: re.Match[str]) -> str:
         known = parameters.get(match[0])

@@ -169,7 +169,7 @@ def _implicit(shape: Shape, equation: str) -> dict[str, Any]:
 
 
 def _compared(cloud: Array, truth: Array, partners: Array | None) -> dict[str, Any]:
-    """Give the distances of an answer's cloud from the truth's in three forms.
+    """Return the distances of an answer's cloud from the truth's in three forms.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ def _compared(cloud: Array, truth: Array, partners: Array | None) -> dict[str, A
 def _same(
     shape: Shape, equation: str, truth: TruePoints, found: LevelSet, cloud: Array
 ) -> bool | None:
-    """Tell whether two equations have the same zeros, by how near each is to the other's.
+    """Whether two equations have the same zeros, by how near each is to the other's.
 
     What is measured is Newton's first step: as good as the distance where it is small.
     """
@@ -212,7 +212,7 @@ def _same(
 
 
 def _touches(shape: Shape, equation: str, touching: Array, length: float) -> bool:
-    """Tell whether an equation is zero where another one is without a change of sign.
+    """Whether an equation is zero where another one is without a change of sign.
 
     Such zeros may be a line, which has no area, and no share of a cloud.
     """
@@ -261,14 +261,14 @@ class Similarity:
         return np.asarray(self.scale * points @ self.rotation.T + self.shift)
 
     def after(self, first: Similarity) -> Similarity:
-        """Give the transform that does `first`, and then this."""
+        """Return the transform that does `first`, and then this."""
         return Similarity(
             self.scale * first.scale, self.rotation @ first.rotation, self(first.shift[None])[0]
         )
 
 
 def corresponding(source: Array, target: Array) -> Similarity:
-    """Give the similarity that moves points nearest to those they correspond to.
+    """Return the similarity that moves points nearest to those they correspond to.
 
     Parameters
     ----------
@@ -293,7 +293,7 @@ def corresponding(source: Array, target: Array) -> Similarity:
 
 
 def iterated(source: Array, target: Array) -> Similarity:
-    """Give a similarity that moves a cloud near another, without knowing which points belong.
+    """Return a similarity that moves a cloud near another, without knowing which points belong.
 
     Iterated closest points in both directions, so that no cloud shrinks to a point, from the
     identity and from the rotations that map the principal axes of the one onto those of the
@@ -323,7 +323,7 @@ def iterated(source: Array, target: Array) -> Similarity:
 def best_distances(
     source: Array, target: Array, *, partners: Array | None, plain: Distances
 ) -> Distances:
-    """Give the distances after the best similarity transform of the source.
+    """Return the distances after the best similarity transform of the source.
 
     Those without one where no transform that was found has a smaller Chamfer distance.
 
@@ -342,7 +342,7 @@ def best_distances(
 
 
 def _some(cloud: Array) -> Array:
-    """Give points at even places of a cloud, which was drawn at random."""
+    """Return points at even places of a cloud, which was drawn at random."""
     return cloud[:: max(1, len(cloud) // _POINTS)]
 
 

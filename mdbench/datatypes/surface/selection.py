@@ -30,7 +30,7 @@ class Variances(Evidence):
     targets: Array = field(repr=False)
 
     def loss(self, values: Array, target: int) -> float:
-        """Give the squared error over the variance."""
+        """Return the squared error over the variance."""
         return pooled_nmse(values[:, None], self.targets[:, target : target + 1])
 
 
@@ -66,7 +66,7 @@ class FirstSteps(Evidence):
         return cls(columns, np.array([EXACT]), step, size)
 
     def loss(self, values: Array, target: int) -> float:
-        """Give the mean squared step, over the square of the cloud's size, at most 1."""
+        """Return the mean squared step, over the square of the cloud's size, at most 1."""
         del target
         centre, *moved = values.reshape(7, -1)
         slope = np.stack([a - b for a, b in zip(moved[::2], moved[1::2], strict=True)])
@@ -84,7 +84,7 @@ _APART = 1e-2
 
 
 def pooled_nmse(values: Array, targets: Array) -> float:
-    r"""Give the squared error over the variance of the targets, both summed over the outputs.
+    r"""Return the squared error over the variance of the targets, both summed over the outputs.
 
     .. math:: \frac{\sum (\hat y - y)^2}{\sum (y - \bar y)^2}
 
@@ -116,7 +116,7 @@ def pooled_nmse(values: Array, targets: Array) -> float:
 
 
 def may_be_solution(values: Array, targets: Array) -> bool:
-    """Tell whether one output's values are near a constant term or factor of the targets.
+    """Whether one output's values are near a constant term or factor of the targets.
 
     What is not is no solution, and need not be looked at symbolically.
     """

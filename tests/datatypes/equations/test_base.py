@@ -17,7 +17,7 @@ from mdbench.datatypes import find
 from mdbench.datatypes.base import Answer, Candidate
 from mdbench.datatypes.equations import selection as evidence_module
 from mdbench.datatypes.equations import terms
-from mdbench.datatypes.equations.base import CONTRADICTION, Remembered
+from mdbench.datatypes.equations.base import CONTRADICTION, CachedColumns
 from mdbench.datatypes.ode.systems import integrate, read_system
 from mdbench.datatypes.pde.tasks import PdeDataset, Rows
 from mdbench.errors import AnswerError, EquationError
@@ -247,7 +247,7 @@ def test_columns_are_made_once_as_far_as_there_is_room() -> None:
             made.append(name)
             return super().__getitem__(name)
 
-    kept = Remembered(Columns(a=np.zeros(4), b=np.ones(4)), room=40)
+    kept = CachedColumns(Columns(a=np.zeros(4), b=np.ones(4)), room=40)
     for _ in range(2):
         assert kept["a"].sum() == 0.0
         assert kept["b"].sum() == 4.0

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mdbench.datatypes.equations.terms import beside_the_truth, without_unseen
+from mdbench.datatypes.equations.terms import compare_with_truth, without_unseen
 
 NAMES = ("u0", "u0_x", "u0_xx")
 TRUTH = ["-u0*u0_x + 0.001*u0_xx", "2*u0"]
@@ -30,7 +30,7 @@ class _Task:
 
 
 def scores(*answer: str, unseen: Any = UNSEEN) -> Any:
-    return beside_the_truth(TRUTH, answer, _Task(SimpleNamespace(unseen_terms=unseen)))  # type: ignore[arg-type]
+    return compare_with_truth(TRUTH, answer, _Task(SimpleNamespace(unseen_terms=unseen)))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_all_else_counts_as_ever() -> None:
     assert scores("-u0*u0_x + 0.3*u0_xx", "2*u0").metrics["one_term_off"] == 1.0
     assert scores("-u0*u0_x", "2*u0 + u0_xx").metrics["one_term_off"] == 1.0
     assert scores("-u0*u0_x", "2*u0", unseen=()).metrics["identified"] == 0.0
-    plain = beside_the_truth(TRUTH, TRUTH, _Task(SimpleNamespace()))  # type: ignore[arg-type]
+    plain = compare_with_truth(TRUTH, TRUTH, _Task(SimpleNamespace()))  # type: ignore[arg-type]
     assert plain.metrics["identified"] == 1.0
 
 

@@ -8,7 +8,7 @@ import pytest
 from house import ROOT, HereRuntime, Quiet, add_method, execute, known, number, workspace
 
 from mdbench.datatypes.base import Answer, Candidate
-from mdbench.datatypes.srsd.data_type import Ask, Srsd, SrsdDataset
+from mdbench.datatypes.srsd.data_type import ProblemName, Srsd, SrsdDataset
 from mdbench.errors import DataError, UsageError
 from mdbench.expressions import equation, parse
 from mdbench.expressions.compensated_eval import accurate_values
@@ -113,8 +113,8 @@ def test_options_are_said_by_names(place: Workspace, tmp_path: Path) -> None:
         f"{base}+dummy+noise=0.01",
     ]
     assert made("--target-noise", "0.1,1e-1") == [f"{base}+noise=0.1"]
-    everything = Ask(base, released=True, dummies=True, noise=1 / 3)
-    assert Ask.read(str(everything)) == everything
+    everything = ProblemName(base, released=True, dummies=True, noise=1 / 3)
+    assert ProblemName.read(str(everything)) == everything
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from house import ROOT, HereRuntime, Quiet, add_method, execute, number, workspa
 
 from mdbench.datatypes.base import Answer, Candidate, PlotBudget, PlottedAnswer
 from mdbench.datatypes.surface.data_type import SurfaceType
-from mdbench.datatypes.surface.datasets import SurfaceAsk, SurfaceDataset
+from mdbench.datatypes.surface.datasets import SurfaceDataset, SurfaceName
 from mdbench.datatypes.surface.selection import WORST, FirstSteps
 from mdbench.errors import AnswerError, DataError, UsageError
 from mdbench.protocols import Protocol
@@ -107,8 +107,8 @@ def test_options_are_said_by_names(place: Workspace, tmp_path: Path) -> None:
     assert made("HDIS1", "--variant=cloud", "--normals", "--noise-percent=0.5") == [
         "HDIS1+cloud+normals+noise=0.5"
     ]
-    whole = SurfaceAsk("HDIS1", "cloud", normals=True, noise=0.5)
-    assert SurfaceAsk.read(str(whole)) == whole
+    whole = SurfaceName("HDIS1", "cloud", normals=True, noise=0.5)
+    assert SurfaceName.read(str(whole)) == whole
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,7 @@ class StokesModes:
         return _Waves(u, u_y, u_yy, -1j * self.k[:, None] * psi)
 
     def convection(self, found: _Waves) -> tuple[Complex, Complex]:
-        """Give ``-(u . grad) u`` along lines, wave by wave, as far as the waves go."""
+        """Return ``-(u . grad) u`` along lines, wave by wave, as far as the waves go."""
         ik = 1j * self.k[:, None]
         u, u_y, v = (self._along_x(each) for each in (found.u, found.u_y, found.v))
         u_x, v_x = self._along_x(ik * found.u), self._along_x(ik * found.v)
@@ -120,7 +120,7 @@ class StokesModes:
         )
 
     def pushed(self, c: Complex, push: float) -> Complex:
-        """Give what convection and an even push along the channel do to the coefficients."""
+        """Return what convection and an even push along the channel do to the coefficients."""
         x_part, y_part = self.convection(self.waves(c, self._functions))
         x_part[0] += push
         return self.coefficients(x_part, y_part)
@@ -210,7 +210,7 @@ def repeating_channel(
 
 
 def vortices(p: Array) -> Array:
-    """Give the velocity at places (2, n) of vortices that rest at y = 0 and y = 1.
+    """Return the velocity at places (2, n) of vortices that rest at y = 0 and y = 1.
 
     They are those of the stream function
     ``sin(pi y)^2 (sin(2 pi x + 0.5) + cos(pi y) cos(pi x + 0.2) / 2)``: the velocity is its
@@ -244,7 +244,7 @@ def _tabulated(y: Array, waves: int, modes: int) -> Array:
 
 
 def _derivatives(series: Array, y: Array, n: int) -> Array:
-    """Give a Legendre series in 2 y - 1 and its derivatives along y, n in all."""
+    """Return a Legendre series in 2 y - 1 and its derivatives along y, n in all."""
     return np.stack(
         [
             2.0**order * legendre.legval(2 * y - 1, legendre.legder(series, order))

@@ -225,7 +225,7 @@ def cylinder_mesh(obstacle: Obstacle, spacing: float) -> Any:
 
 
 def _triangles(points: Array, centre: Array, radius: float) -> NDArray[np.intp]:
-    """Give the Delaunay triangles outside the cylinder, but for slivers along straight walls."""
+    """Return the Delaunay triangles outside the cylinder, but for slivers along straight walls."""
     triangles: NDArray[np.intp] = Delaunay(points).simplices
     corners = points[triangles]
     outside = np.hypot(*(corners.mean(axis=1) - centre).T) > radius
@@ -240,7 +240,7 @@ def _areas(corners: Array) -> Array:
 
 
 def _at(basis: Any, places: Sequence[Array]) -> Callable[[Array], Array]:
-    """Give the function that evaluates coefficients on a grid."""
+    """Return the function that evaluates coefficients on a grid."""
     grid = np.meshgrid(*places, indexing="ij")
     probe = basis.probes(np.stack([place.ravel() for place in grid]))
 

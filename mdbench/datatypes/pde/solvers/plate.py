@@ -80,7 +80,7 @@ class Modes:
         return np.where(even, np.cos(phase), np.sin(phase))
 
     def shares(self, functions: Callable[[Array], Array]) -> Array:
-        """Give what functions have of each mode, (k, n), from their values (k, places)."""
+        """Return what functions have of each mode, (k, n), from their values (k, places)."""
         s, weights = _gauss(_QUADRATURE)
         place = self.begin + self.length / 2 * (s + 1)
         modes = self.at(place)
@@ -190,7 +190,7 @@ def _weights(stages: Array, step: float, decay: Array) -> list[Array]:
 
 @cache
 def _gauss(n: int) -> tuple[Array, Array]:
-    """Give the nodes of Gauss's rule from -1 to 1 and their weights."""
+    """Return the nodes of Gauss's rule from -1 to 1 and their weights."""
     nodes, weights = np.polynomial.legendre.leggauss(n)
     return nodes, weights
 

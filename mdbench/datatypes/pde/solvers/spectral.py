@@ -215,14 +215,14 @@ def _sampled(
     n_t: int,
     progress: Progress,
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Give the states at the nodes, and the right-hand sides there; times last."""
+    """Return the states at the nodes, and the right-hand sides there; times last."""
     pairs = [(back(v), back(linear * v + nonlinear(v))) for v in _take(states, n_t, progress)]
     u, u_t = (np.stack(each, axis=-1) for each in zip(*pairs, strict=True))
     return u, u_t
 
 
 def _wave_numbers(n: int, length: float) -> Array:
-    """Give the wave numbers of a real transform of even n.
+    """Return the wave numbers of a real transform of even n.
 
     The highest is set to zero, since an odd derivative of that wave is zero at all nodes.
     """
