@@ -16,6 +16,9 @@ from hypothesis import settings
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+    from pathlib import Path
+
+    from mdbench.workspace import Workspace
 
 # As `mdbench.cli` does, and for the same reason: what is computed in this process is compared with
 # what other processes compute, to the last digit.  NumPy reads it when it is loaded.
@@ -91,3 +94,21 @@ def _refuse_unstated_skip(report: _Report) -> _Report:
             f"The reason of a skip must begin with one of: {', '.join(ALLOWED_SKIPS)}."
         )
     return report
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Workspace:
+    """Return a workspace with the project's systems and no methods."""
+    from house import workspace  # noqa: PLC0415 - after the number of threads is set
+
+    return workspace(tmp_path)
+
+
+@pytest.fixture
+def command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    """Return a workspace that the command line finds, and whose methods run without a sandbox."""
+    from house import at_work_in, workspace  # noqa: PLC0415 - likewise
+
+    made = workspace(tmp_path)
+    at_work_in(made, tmp_path, monkeypatch)
+    return made

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 import pytest
-from house import ROOT, HereRuntime, add_method, workspace
+from house import ROOT, HereRuntime, add_method
 
 import mdbench
 from mdbench import datatypes
@@ -48,16 +48,10 @@ SAID_OF_ALL = {"mdbench.language_models", "mdbench.language_models.budget"}
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    made = workspace(tmp_path)
-    monkeypatch.setenv("MDBENCH_ROOT", str(made.root))
-    monkeypatch.setenv("MDBENCH_HOME", str(made.home))
-    monkeypatch.setenv("MDBENCH_RUNTIME", "venv")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(select, "VenvRuntime", lambda *_, **__: HereRuntime())
-    add_method(made, "zero")
-    add_method(made, "broken", "raise RuntimeError('no')")
-    return made
+def place(command_line: Workspace) -> Workspace:
+    add_method(command_line, "zero")
+    add_method(command_line, "broken", "raise RuntimeError('no')")
+    return command_line
 
 
 def test_importing_costs_next_to_nothing() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from house import HereRuntime, add_method, children, workspace
+from house import HereRuntime, add_method, children
 
 from mdbench import methods
 from mdbench.authoring.check import Finding, check_method
@@ -13,8 +13,6 @@ from mdbench.authoring.new import make_method
 from mdbench.errors import UsageError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from mdbench.workspace import Workspace
 
 GOOD = """
@@ -37,11 +35,6 @@ class Adapter:
 
 def good(draw: str = "self.rng.normal()", equation: str = "repr(self.value)") -> str:
     return GOOD.format(draw=draw, equation=equation)
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Workspace:
-    return workspace(tmp_path)
 
 
 def broken(place: Workspace, name: str = "m") -> list[Finding]:

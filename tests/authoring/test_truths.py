@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from house import ROOT, workspace
+from house import ROOT
 
 from mdbench import datatypes
 from mdbench.authoring.truths import (
@@ -43,13 +43,9 @@ TABLE = (
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    made = workspace(tmp_path)
-    monkeypatch.setenv("MDBENCH_ROOT", str(made.root))
-    monkeypatch.setenv("MDBENCH_HOME", str(made.home))
+def place(command_line: Workspace, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     monkeypatch.setenv("COLUMNS", "160")
-    monkeypatch.chdir(tmp_path)
-    return made
+    return command_line
 
 
 def checked(name: str, *equations: str) -> TruthCheck:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from house import ROOT, HereRuntime, add_method, wait_until, workspace
+from house import ROOT, HereRuntime, add_method, wait_until
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,7 +21,6 @@ from mdbench.cli import main
 from mdbench.cli.options import spread
 from mdbench.errors import UnavailableError
 from mdbench.records import RecordStore, Status
-from mdbench.runtimes import select
 
 if TYPE_CHECKING:
     from mdbench.methods import Method
@@ -32,16 +31,9 @@ Output = pytest.CaptureFixture[str]
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    made = workspace(tmp_path)
-    monkeypatch.setenv("MDBENCH_ROOT", str(made.root))
-    monkeypatch.setenv("MDBENCH_HOME", str(made.home))
-    monkeypatch.setenv("COLUMNS", "120")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("MDBENCH_RUNTIME", "venv")
-    monkeypatch.setattr(select, "VenvRuntime", lambda *_, **__: HereRuntime())
-    add_method(made, "zero")
-    return made
+def place(command_line: Workspace) -> Workspace:
+    add_method(command_line, "zero")
+    return command_line
 
 
 @pytest.mark.parametrize(

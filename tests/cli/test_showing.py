@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 import sympy
-from house import HereRuntime, add_method, workspace
+from house import add_method
 
 from mdbench.cli import main
-from mdbench.runtimes import select
 
 if TYPE_CHECKING:
     from mdbench.workspace import Workspace
@@ -41,14 +40,8 @@ def spring(k: float, *, driven: bool = False) -> str:
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    made = workspace(tmp_path)
-    monkeypatch.setenv("MDBENCH_ROOT", str(made.root))
-    monkeypatch.setenv("MDBENCH_HOME", str(made.home))
-    monkeypatch.setenv("MDBENCH_RUNTIME", "venv")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(select, "VenvRuntime", lambda *_, **__: HereRuntime())
-    return made
+def place(command_line: Workspace) -> Workspace:
+    return command_line
 
 
 @pytest.fixture

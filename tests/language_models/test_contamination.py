@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from house import ROOT, workspace
+from house import ROOT
 
 from mdbench.cli import main
 from mdbench.datatypes import find
@@ -57,11 +57,6 @@ def ask(
         probes, file = run_probes(options, Catalog(place), lambda _: None, pauses=(0.001,))
     assert file.is_file()
     return probes, stub
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Workspace:
-    return workspace(tmp_path)
 
 
 def outputs(prompt: str) -> str:

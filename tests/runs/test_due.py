@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from house import HereRuntime, Quiet, add_method, execute, workspace
+from house import HereRuntime, Quiet, add_method, execute
 
 from mdbench.datatypes.ode.data_type import Ode
 from mdbench.protocols import Protocol
@@ -16,16 +16,13 @@ from mdbench.runs.due import explain
 from mdbench.runs.plan import Plan, RunOptions, make_plan
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from mdbench.workspace import Workspace
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Workspace:
-    made = workspace(tmp_path)
-    add_method(made, "zero")
-    return made
+def place(place: Workspace) -> Workspace:
+    add_method(place, "zero")
+    return place
 
 
 def plan(place: Workspace, **changes: Any) -> Plan:

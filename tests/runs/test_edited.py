@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from house import HereRuntime, Quiet, add_method, execute, workspace
+from house import HereRuntime, Quiet, add_method, execute
 
 from mdbench.errors import RecordsError
 from mdbench.records import RecordStore
@@ -25,11 +25,10 @@ SYSTEMS = ("rc-circuit", "population-growth-naive")
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Workspace:
-    made = workspace(tmp_path)
-    add_method(made, "zero")
-    run(made)
-    return made
+def place(place: Workspace) -> Workspace:
+    add_method(place, "zero")
+    run(place)
+    return place
 
 
 def plan(place: Workspace) -> Plan:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from house import ROOT, HereRuntime, Quiet, add_method, execute, workspace
+from house import ROOT, HereRuntime, Quiet, add_method, execute
 
 from mdbench.datatypes import classes, find
 from mdbench.runs.catalog import Catalog, DatasetInfo, DatasetInfoCache, context_of
@@ -24,14 +24,13 @@ ASKED = RunOptions(("zero",), "ode", ("rc-circuit",), snr=(None, 20.0), seed=(0,
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    made = workspace(tmp_path)
-    (made.root / "datasets").unlink()
-    (made.root / "datasets").mkdir()
-    shutil.copytree(ROOT / "datasets" / "ode", made.root / "datasets" / "ode")
-    add_method(made, "zero")
+def place(place: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    (place.root / "datasets").unlink()
+    (place.root / "datasets").mkdir()
+    shutil.copytree(ROOT / "datasets" / "ode", place.root / "datasets" / "ode")
+    add_method(place, "zero")
     monkeypatch.chdir(tmp_path)
-    return made
+    return place
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from house import HereRuntime, Quiet, add_method, execute, workspace
+from house import HereRuntime, Quiet, add_method, execute
 
 from mdbench.cli import main
 from mdbench.cli.run import plan_json
@@ -29,13 +29,9 @@ ONE = RunOptions(("zero",), "ode", ("rc-circuit",), timeout_s=100.0, n_jobs=1)
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    made = workspace(tmp_path)
-    add_method(made, "zero")
-    monkeypatch.setenv("MDBENCH_ROOT", str(made.root))
-    monkeypatch.setenv("MDBENCH_HOME", str(made.home))
-    monkeypatch.chdir(tmp_path)
-    return made
+def place(command_line: Workspace) -> Workspace:
+    add_method(command_line, "zero")
+    return command_line
 
 
 def run(place: Workspace, asked: RunOptions) -> list[Record]:

@@ -9,7 +9,7 @@ import threading
 from typing import TYPE_CHECKING
 
 import pytest
-from house import ROOT, HereRuntime, Quiet, add_method, children, execute, workspace
+from house import ROOT, HereRuntime, Quiet, add_method, children, execute
 
 from mdbench.errors import UsageError
 from mdbench.records import Record, Status, comparable
@@ -19,8 +19,6 @@ from mdbench.runs.plan import RunOptions, environment_key, make_plan, resolve_jo
 from mdbench.runs.worker_pool import EnvironmentCache, RetryPolicy, WorkerSlot
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from mdbench.workspace import Workspace
 
 CHILD = """
@@ -37,11 +35,10 @@ print(record.to_line())
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Workspace:
-    made = workspace(tmp_path)
-    add_method(made, "zero")
-    add_method(made, "limited", more='[[limits]]\nreason = "never"')
-    return made
+def place(place: Workspace) -> Workspace:
+    add_method(place, "zero")
+    add_method(place, "limited", more='[[limits]]\nreason = "never"')
+    return place
 
 
 def test_a_record_follows_from_the_specification(place: Workspace) -> None:

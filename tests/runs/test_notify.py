@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from house import ZERO, add_method, at_work_in, is_running, wait_until, workspace
+from house import ZERO, add_method, is_running, wait_until
 from rich.console import Console
 from rich.progress import TaskID
 
@@ -42,12 +42,10 @@ sys.exit(3)
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    made = workspace(tmp_path)
-    at_work_in(made, tmp_path, monkeypatch)
-    add_method(made, "zero")
+def place(command_line: Workspace) -> Workspace:
+    add_method(command_line, "zero")
     Path("tell.py").write_text(TELLER, encoding="utf-8")
-    return made
+    return command_line
 
 
 def tell(*more: str) -> list[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from house import HereRuntime, add_method, workspace
+from house import add_method
 
 from mdbench.cli import main
 from mdbench.records import Record, upgrade
@@ -18,7 +18,6 @@ from mdbench.runs.reproduce import (
     compare_records,
     largest_difference,
 )
-from mdbench.runtimes import select
 
 if TYPE_CHECKING:
     from mdbench.workspace import Workspace
@@ -148,14 +147,8 @@ def test_largest_difference(
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    found = workspace(tmp_path)
-    monkeypatch.setenv("MDBENCH_ROOT", str(found.root))
-    monkeypatch.setenv("MDBENCH_HOME", str(found.home))
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("MDBENCH_RUNTIME", "venv")
-    monkeypatch.setattr(select, "VenvRuntime", lambda *_, **__: HereRuntime())
-    return found
+def place(command_line: Workspace) -> Workspace:
+    return command_line
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from house import HereRuntime, add_method, workspace
+from house import add_method
 
 from mdbench.cli import main
-from mdbench.runtimes import select
 
 if TYPE_CHECKING:
     from mdbench.workspace import Workspace
@@ -43,14 +42,8 @@ class Adapter:
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    made = workspace(tmp_path)
-    monkeypatch.setenv("MDBENCH_ROOT", str(made.root))
-    monkeypatch.setenv("MDBENCH_HOME", str(made.home))
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("MDBENCH_RUNTIME", "venv")
-    monkeypatch.setattr(select, "VenvRuntime", lambda *_, **__: HereRuntime())
-    return made
+def place(command_line: Workspace) -> Workspace:
+    return command_line
 
 
 def run(*more: str) -> None:

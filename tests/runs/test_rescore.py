@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from house import HereRuntime, add_method, workspace
+from house import add_method
 
 from mdbench.cli import main
 from mdbench.errors import RecordsError
 from mdbench.records import Record, RecordStore, Status, key_of
 from mdbench.runs.catalog import Catalog
 from mdbench.runs.rescore import _PIECE, rescored
-from mdbench.runtimes import select
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -29,17 +28,11 @@ LINE = ["--algorithm", "zero", "--data-type", "ode", "--dataset", "rc-circuit"]
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    made = workspace(tmp_path)
-    monkeypatch.setenv("MDBENCH_ROOT", str(made.root))
-    monkeypatch.setenv("MDBENCH_HOME", str(made.home))
-    monkeypatch.setenv("MDBENCH_RUNTIME", "venv")
+def place(command_line: Workspace, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(select, "VenvRuntime", lambda *_, **__: HereRuntime())
-    add_method(made, "zero")
+    add_method(command_line, "zero")
     assert main(["run", *LINE]) == 0
-    return made
+    return command_line
 
 
 def the_record() -> Record:

@@ -6,14 +6,12 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
-from house import HereRuntime, Quiet, add_method, children, execute, workspace
+from house import HereRuntime, Quiet, add_method, children, execute
 
 from mdbench.records import Record, Status
 from mdbench.runs.plan import RunOptions, make_plan
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from mdbench.workspace import Workspace
 
 FORGER = """
@@ -59,11 +57,6 @@ def send(self, type_, **content):
 
 job.Connection.send = send
 """
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Workspace:
-    return workspace(tmp_path)
 
 
 def run(place: Workspace, adapter: str) -> tuple[Record, Record]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from house import ROOT, HereRuntime, add_method, workspace
+from house import ROOT, add_method
 
 from mdbench import datatypes
 from mdbench.cli import main
@@ -21,7 +21,6 @@ from mdbench.records import Record, RecordStore
 from mdbench.runs.options import metadata, read, typed_fields
 from mdbench.runs.spec import CommonOptions, JobSpec
 from mdbench.runs.study import RunOptions
-from mdbench.runtimes import select
 
 if TYPE_CHECKING:
     from mdbench.workspace import Workspace
@@ -209,27 +208,21 @@ DATA_TYPE = Toy
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    made = workspace(tmp_path)
-    (made.root / "datasets").unlink()
-    (made.root / "datasets").mkdir()
-    (made.root / "datasets" / "toy").symlink_to(ROOT / "datasets" / "ode")
+def place(command_line: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    monkeypatch.setenv("COLUMNS", "200")
+    (command_line.root / "datasets").unlink()
+    (command_line.root / "datasets").mkdir()
+    (command_line.root / "datasets" / "toy").symlink_to(ROOT / "datasets" / "ode")
     kinds = tmp_path / "kinds"
     (kinds / "toy").mkdir(parents=True)
     (kinds / "toy" / "data_type.py").write_text(TOY, encoding="utf-8")
     monkeypatch.setattr(datatypes, "__path__", [*datatypes.__path__, str(kinds)])
-    monkeypatch.setenv("MDBENCH_ROOT", str(made.root))
-    monkeypatch.setenv("MDBENCH_HOME", str(made.home))
-    monkeypatch.setenv("MDBENCH_RUNTIME", "venv")
-    monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(select, "VenvRuntime", lambda *_, **__: HereRuntime())
     for name in ("toy", "toy.data_type"):
         monkeypatch.delitem(sys.modules, f"mdbench.datatypes.{name}", raising=False)
-    toml = add_method(made, "zero") / "method.toml"
+    toml = add_method(command_line, "zero") / "method.toml"
     text = toml.read_text(encoding="utf-8").replace('["ode"]', '["toy"]')
     toml.write_text(text, encoding="utf-8")
-    return made
+    return command_line
 
 
 @pytest.mark.usefixtures("place")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from house import HereRuntime, Quiet, add_method, execute, workspace
+from house import HereRuntime, Quiet, add_method, execute
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -44,14 +44,10 @@ seeds = 0
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    made = workspace(tmp_path)
-    add_method(made, "zero")
-    add_method(made, "nil")
-    monkeypatch.setenv("MDBENCH_ROOT", str(made.root))
-    monkeypatch.setenv("MDBENCH_HOME", str(made.home))
-    monkeypatch.chdir(tmp_path)
-    return made
+def place(command_line: Workspace) -> Workspace:
+    add_method(command_line, "zero")
+    add_method(command_line, "nil")
+    return command_line
 
 
 def written(text: str, name: str = "study.toml") -> Path:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from house import HereRuntime, add_method, number, workspace
+from house import add_method, number
 
 from mdbench.cli import main
 from mdbench.data.smoothing import smooth
@@ -24,7 +24,6 @@ from mdbench.protocols import Protocol
 from mdbench.records import RecordStore
 from mdbench.runs.catalog import Catalog
 from mdbench.runs.rescore import rescored
-from mdbench.runtimes import select
 
 if TYPE_CHECKING:
     from mdbench.datatypes.equations.base import EquationTask
@@ -262,15 +261,9 @@ def test_a_bad_file_beside_the_data_is_refused(
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    made = workspace(tmp_path)
-    monkeypatch.setenv("MDBENCH_ROOT", str(made.root))
-    monkeypatch.setenv("MDBENCH_HOME", str(made.home))
-    monkeypatch.setenv("MDBENCH_RUNTIME", "venv")
+def place(command_line: Workspace, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(select, "VenvRuntime", lambda *_, **__: HereRuntime())
-    return made
+    return command_line
 
 
 SUM = """

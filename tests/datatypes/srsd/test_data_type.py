@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from house import ROOT, HereRuntime, Quiet, add_method, execute, known, number, workspace
+from house import ROOT, HereRuntime, Quiet, add_method, execute, known, number
 
 from mdbench.datatypes.base import Answer, Candidate
 from mdbench.datatypes.srsd.data_type import ProblemName, Srsd, SrsdDataset
@@ -62,12 +62,11 @@ def load(name: str, seed: int = 0) -> SrsdDataset:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Workspace:
-    made = workspace(tmp_path)
-    folder = add_method(made, "powers", LINEAR_IN_LOGS)
+def place(place: Workspace) -> Workspace:
+    folder = add_method(place, "powers", LINEAR_IN_LOGS)
     toml = folder / "method.toml"
     toml.write_text(toml.read_text().replace('["ode"]', '["srsd"]'))
-    return made
+    return place
 
 
 def options(tmp_path: Path, **changes: Any) -> RunOptions:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from house import ROOT, HereRuntime, Quiet, add_method, execute, number, workspace
+from house import ROOT, HereRuntime, Quiet, add_method, execute, number
 
 from mdbench.datatypes.base import Answer, Candidate, PlotBudget, PlottedAnswer
 from mdbench.datatypes.surface.data_type import SurfaceType
@@ -65,12 +65,11 @@ def judged(name: str, *equations: str) -> Scores:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Workspace:
-    made = workspace(tmp_path)
-    folder = add_method(made, "both", BOTH)
+def place(place: Workspace) -> Workspace:
+    folder = add_method(place, "both", BOTH)
     toml = folder / "method.toml"
     toml.write_text(toml.read_text().replace('["ode"]', '["surface"]'))
-    return made
+    return place
 
 
 def names(
