@@ -14,8 +14,9 @@ from mdbench import datatypes, methods
 from mdbench.errors import MdbenchError, MethodError, UnavailableError, UsageError
 from mdbench.protocols import Protocol
 from mdbench.records import Status
+from mdbench.runs.plan import ResolvedJob
 from mdbench.runs.scoring import ScoredResult, score_result
-from mdbench.runs.session import HyperparameterGrid, JobSession
+from mdbench.runs.session import JobSession
 from mdbench.runs.spec import JobSpec
 from mdbench.runtimes.base import Limits
 
@@ -257,24 +258,19 @@ class _Trials:
             save_pareto=False,
             memory_mb=spec.memory_mb,
         )
-        setting = HyperparameterGrid.of(self.method, job)
-        setting = HyperparameterGrid(
-            setting.fixed | spec.check.hyperparameters | (more or {}), setting.grid
-        )
         self._count += 1
+        parts = {"check": str(self._count)}
+        one = ResolvedJob(job, self.method, data_type, data_type.source(), parts)
         worker = self.worker()
         folder = worker.make_folder()
-        worker.begin_log(self._logs / str(self._count), str(self._count))
+        worker.begin_log(self._logs / str(self._count), one.key)
         try:
             outcome = JobSession(
-                job,
-                self.method,
-                data_type,
+                one,
                 task,
-                setting,
                 worker=worker,
                 folder=folder,
-                identity=str(self._count),
+                hyperparameters={**spec.check.hyperparameters, **(more or {})},
             ).run()
         finally:
             worker.end_log()

@@ -149,7 +149,7 @@ class ClusterNode:
         self._catalog = Catalog(order.workspace(), say)
         self._runtime = order.open(say)
         self._environments = EnvironmentCache(self._runtime, RetryPolicy(order.retries))
-        self._isolated: dict[str, dict[str, str]] = {}
+        self._keys: dict[str, dict[str, str]] = {}
         self.slot = WorkerSlot(
             self._catalog,
             self._runtime,
@@ -179,11 +179,10 @@ class ClusterNode:
         DataError, MethodError, UsageError
             If it cannot be begun here.
         """
-        if job.algorithm not in self._isolated:
-            self._isolated[job.algorithm] = environment_key(
-                job.algorithm, self._catalog, self._runtime
-            )
-        one = resolve_job(job, self._catalog, self._isolated[job.algorithm])
+        if job.algorithm not in self._keys:
+            method = self._catalog.method(job.algorithm)
+            self._keys[job.algorithm] = environment_key(method, self._runtime)
+        one = resolve_job(job, self._catalog, self._keys[job.algorithm])
         return begin_job(one, self.slot)()
 
     def close(self) -> None:

@@ -222,9 +222,9 @@ class SlurmBackend(Backend):
         """Make environments here, as nodes often have no network; containers are the nodes' own."""
         if self._kind == "local" or work.runtime.name != "venv":
             return
-        for name in dict.fromkeys(one.job.algorithm for one in work.jobs):
+        for name, method in {one.job.algorithm: one.method for one in work.jobs}.items():
             try:
-                work.runtime.prepare(work.plan.catalog.method(name))
+                work.runtime.prepare(method)
             except (UnavailableError, MethodError) as error:
                 work.observer.message(f"{name}: {error.message}")
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from mdbench.datatypes.base import Dataset, DataType, Source, Task
     from mdbench.methods import Method
+    from mdbench.runs.plan import ResolvedJob
     from mdbench.runs.spec import JobSpec
     from mdbench.workspace import Workspace
 
@@ -107,7 +108,7 @@ class Catalog:
         self._known(job).remember(job.data, DatasetInfo.of(dataset))
         return dataset
 
-    def facts(self, job: JobSpec) -> DatasetInfo:
+    def info(self, job: JobSpec) -> DatasetInfo:
         """Say what a job's dataset is known by; it is made only where nobody remembers.
 
         Raises
@@ -130,25 +131,20 @@ class Catalog:
             self._facts[place] = DatasetInfoCache(folder, job.data_type, context)
         return self._facts[place]
 
-    def task(self, job: JobSpec, dataset: Dataset) -> Task[Any]:
+    def task(self, one: ResolvedJob, dataset: Dataset) -> Task[Any]:
         """Cut a job's dataset for its method; equal data of other seeds are cut once."""
-        kind, view = self.data_type(job.data_type), self.method(job.algorithm).spec.view
-        asked = (job.data_type, job.dataset_path, job.dataset, dataset.fingerprint)
+        job, view = one.job, one.method.spec.view
 
         def make() -> Task[Any]:
             with np.errstate(all="ignore"):  # what is not finite no method is given: see the job
-                task: Task[Any] = kind.task(dataset, view, job.protocol)
+                task: Task[Any] = one.data_type.task(dataset, view, job.protocol)
                 return task
 
+        asked = (job.data_type, job.dataset_path, job.dataset, dataset.fingerprint)
         return self._tasks.get((*asked, view, job.protocol), make)
-
-    def scorer(self, data_type: str) -> str:
-        """Give the version of what makes scores of a data type's answers."""
-        return str(self.data_type(data_type).scorer_version)
 
 
 T = TypeVar("T")
-
 
 _LARGEST = 2**20
 """Bytes of one of them beyond which it is made or read again."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +14,10 @@ from mdbench.language_models.budget import PROMPTS
 from mdbench.language_models.views import prompt_view
 from mdbench.records import ANSWERED, Status
 from mdbench.runs.catalog import Catalog, DatasetInfo
-from mdbench.runs.plan import environment_key, prompt_key, resolve_job, scorer_key
+from mdbench.runs.plan import environment_key, resolve_job
 from mdbench.runs.record import Energy, Stopwatch, load_average, make_record
-from mdbench.runs.scoring import JobResult, ScoredResult, anytime_curve, score_result
-from mdbench.runs.session import HyperparameterGrid, JobSession, LlmContext
+from mdbench.runs.scoring import JobResult, score_result
+from mdbench.runs.session import JobSession, LlmContext
 from mdbench.runs.worker_pool import EnvironmentCache, WorkerSlot
 from mdbench.runtimes.logs import PathRedactor
 from mdbench.workspace import Workspace
@@ -26,9 +25,7 @@ from mdbench.workspace import Workspace
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mdbench.datatypes.base import DataType, Task
-    from mdbench.language_models.views import PromptView
-    from mdbench.methods import Method
+    from mdbench.datatypes.base import Task
     from mdbench.records import Record
     from mdbench.runs.llm import LlmConnection
     from mdbench.runs.plan import ResolvedJob
@@ -68,13 +65,13 @@ def run_job(
         If the job cannot be begun: what it names does not exist here, or cannot be used.
     """
     catalog = Catalog(workspace or Workspace.find())
-    one = resolve_job(job, catalog, environment_key(job.algorithm, catalog, runtime))
+    one = resolve_job(job, catalog, environment_key(catalog.method(job.algorithm), runtime))
     with WorkerSlot(catalog, runtime, EnvironmentCache(runtime), result_dir, model=model) as slot:
         return begin_job(one, slot)()
 
 
 def begin_job(one: ResolvedJob, slot: WorkerSlot) -> Callable[[], Record]:
-    """Do a job in a slot, and give what makes its record; whatever the method does, there is one.
+    """Do a job in a slot, and return what makes its record; whatever the method does, there is one.
 
     The record is made by a function, which may be called from another thread while the slot
     does its next job: what it takes to judge an answer is no time of the method's.
@@ -84,25 +81,22 @@ def begin_job(one: ResolvedJob, slot: WorkerSlot) -> Callable[[], Record]:
     DataError
         If the dataset cannot be loaded any more, or if the job's files cannot be written.
     """
-    job, catalog = one.job, slot.catalog
-    method, data_type = catalog.method(job.algorithm), catalog.data_type(job.data_type)
+    job, method = one.job, one.method
     watch = Stopwatch()
     conditions: dict[str, Any] = {"load": load_average(), "speed": slot.speed}
     energy = Energy()
-    dataset = catalog.load(job)
-    now = scorer_key(job, dataset, catalog)  # as it is now
-    now |= prompt_key(job, DatasetInfo.of(dataset), catalog)
-    one = replace(one, parts=one.parts | now)
-    task = catalog.task(job, dataset)
+    dataset = slot.catalog.load(job)
+    one = one.with_dataset(DatasetInfo.of(dataset))  # as it is now
+    task = slot.catalog.task(one, dataset)
     prepared: Prepared | None = None
     folder = slot.result_dir / "logs" / job.results
     log = folder / f"{job.file_name}_{one.key[:8]}.log"
     try:
-        outcome = _refused(method, job, task)
+        outcome = _refused(one, task)
         if outcome is None:
             with watch.stopped():  # made once and kept warm: not this job's time
                 prepared = slot.environments.get(method)
-                data_type.preload()
+                one.data_type.preload()
             outcome = _tried(one, task, slot, prepared, watch=watch, log=log)
             slot.environments.record_unavailable(method, outcome)
             if slot.fresh_rooms:
@@ -126,8 +120,7 @@ def begin_job(one: ResolvedJob, slot: WorkerSlot) -> Callable[[], Record]:
     return lambda: make_record(
         one,
         task,
-        _judged(data_type, task, outcome, job.timeout_s),
-        data_type=data_type,
+        score_result(one.data_type, task, outcome, job.timeout_s),
         runtime=slot.runtime,
         prepared=prepared,
         log=_from(slot.result_dir, log),
@@ -138,34 +131,23 @@ def begin_job(one: ResolvedJob, slot: WorkerSlot) -> Callable[[], Record]:
     )
 
 
-def _judged(
-    data_type: DataType[Any, Any], task: Task[Any], outcome: JobResult, timeout_s: float
-) -> ScoredResult:
-    found = score_result(data_type, task, outcome)
-    anytime = anytime_curve(data_type, task, found.outcome, found.scores, timeout_s)
-    return replace(found, anytime=anytime)
-
-
 def lost_job(
     one: ResolvedJob, catalog: Catalog, runtime: Runtime, reason: str, retries: int
 ) -> Record:
-    """Give the record of a job that nobody could do: what it ran on was lost each time.
+    """Return the record of a job that nobody could do: what it ran on was lost each time.
 
     Raises
     ------
     DataError
         If the dataset cannot be loaded.
     """
-    job = one.job
     watch = Stopwatch()
-    data_type = catalog.data_type(job.data_type)
-    task = catalog.task(job, catalog.load(job))
+    task = catalog.task(one, catalog.load(one.job))
     outcome = JobResult(Status.UNAVAILABLE, reason, lost=True, retries=retries)
     return make_record(
         one,
         task,
-        score_result(data_type, task, outcome),
-        data_type=data_type,
+        score_result(one.data_type, task, outcome),
         runtime=runtime,
         prepared=None,
         log=None,
@@ -187,11 +169,12 @@ def _exchanges(slot: WorkerSlot, log: Path) -> str | None:
     return _from(slot.result_dir, exchange_log_of(log))
 
 
-def _refused(method: Method, job: JobSpec, task: Task[Any]) -> JobResult | None:
-    for limit in method.spec.limits:
-        if limit.covers(job.data_type, job.dataset, task.dataset.dim):
+def _refused(one: ResolvedJob, task: Task[Any]) -> JobResult | None:
+    spec = one.method.spec
+    for limit in spec.limits:
+        if limit.covers(one.job.data_type, one.job.dataset, task.dataset.dim):
             return JobResult(Status.UNSUPPORTED, limit.reason)
-    if missing := [need for need in task.needs if need not in method.spec.takes]:
+    if missing := [need for need in task.needs if need not in spec.takes]:
         return JobResult(
             Status.UNSUPPORTED,
             f"the data have {' and '.join(task.needs)}; of these it takes no {missing[0]}",
@@ -233,7 +216,7 @@ def _tried(
             with watch.stopped():
                 worker = slot.worker(one, prepared)
             outcome = _attempt(one, task, slot, worker, log)
-            _hold_to_the_model(outcome)
+            _check_llm_use(outcome)
         except UnavailableError as error:
             if not error.passing:
                 raise
@@ -249,42 +232,30 @@ def _tried(
 def _attempt(
     one: ResolvedJob, task: Task[Any], slot: WorkerSlot, worker: Worker, log: Path
 ) -> JobResult:
-    method = slot.catalog.method(one.job.algorithm)
     folder = worker.make_folder()
     try:
         worker.begin_log(log, one.key)
         with ExitStack() as stack:
-            told, talk = LlmContext(), None
-            if method.spec.access.llm and slot.model is not None:
+            context, conversation = None, None
+            if one.method.spec.access.llm and slot.model is not None:
                 from mdbench.language_models.proxy import NAME  # noqa: PLC0415 - few jobs ask
 
-                talk = stack.enter_context(slot.model.open_session(one.job, folder.descriptor, log))
-                told = LlmContext(NAME, _view(one.job, task, slot.catalog))
-            outcome = JobSession(
-                one.job,
-                method,
-                slot.catalog.data_type(one.job.data_type),
-                task,
-                HyperparameterGrid.of(method, one.job),
-                worker=worker,
-                folder=folder,
-                identity=one.key,
-                told=told,
-            ).run()
-        outcome.llm_use = None if talk is None else talk.asked()
+                conversation = stack.enter_context(
+                    slot.model.open_session(one.job, folder.descriptor, log)
+                )
+                background = one.source.background(one.job.dataset)
+                view = prompt_view(one.job.prompt or PROMPTS[0], task, background, one.job.seed)
+                context = LlmContext(NAME, view)
+            outcome = JobSession(one, task, worker=worker, folder=folder, llm=context).run()
+        outcome.llm_use = None if conversation is None else conversation.asked()
         return outcome
     finally:
         worker.end_log()
         worker.remove_folder(folder)
 
 
-def _view(job: JobSpec, task: Task[Any], catalog: Catalog) -> PromptView:
-    background = catalog.source(job.data_type, job.dataset_path).background(job.dataset)
-    return prompt_view(job.prompt or PROMPTS[0], task, background, job.seed)
-
-
-def _hold_to_the_model(outcome: JobResult) -> None:
-    """Tell of a model that did not answer, and let no replay answer with what it did not have."""
+def _check_llm_use(outcome: JobResult) -> None:
+    """Fail a job whose model did not answer, or whose replay lacks an answer."""
     asked = outcome.llm_use
     if asked is None:
         return

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from mdbench.datatypes.base import Dataset, DataType
+    from mdbench.datatypes.base import Dataset, DataType, Source
     from mdbench.methods import Method
     from mdbench.protocols import Protocol
     from mdbench.records import Status
@@ -47,7 +47,6 @@ __all__ = [
     "environment_key",
     "jobs_at_a_time",
     "make_plan",
-    "prompt_key",
     "resolve_job",
     "resolve_jobs",
     "scorer_key",
@@ -356,18 +355,23 @@ def constant_score(
     return float(score) if isinstance(score, int | float) else None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ResolvedJob:
-    """A job whose data could be loaded, and so has a key.
+    """A job with all that its names stand for; made once, and passed on.
 
     Attributes
     ----------
+    parts
+        The parts of the job's key, by name: what differs says why it is run again.
     dim
         The number of equations.
     """
 
     job: JobSpec
-    parts: dict[str, str]
+    method: Method
+    data_type: DataType[Any, Any]
+    source: Source[Any]
+    parts: Mapping[str, str]
     dim: int | None = None
 
     @cached_property
@@ -375,62 +379,63 @@ class ResolvedJob:
         """The key of the record that the job leaves."""
         return key_of(self.parts)
 
+    def with_dataset(self, dataset: DatasetInfo) -> ResolvedJob:
+        """Return the job with the parts of its key that say what it is given and scored on."""
+        spec = self.method.spec
+        parts = {**self.parts, **scorer_key(self.data_type, dataset)}
+        if spec.asks_for_units and dataset.units:
+            parts["told"] = dataset.units
+        if spec.access.llm:
+            background = self.source.background(self.job.dataset)
+            parts["described"] = described(self.job.prompt, background)
+        return replace(self, parts=parts, dim=dataset.dim)
 
-def resolve_job(job: JobSpec, catalog: Catalog, isolated: Mapping[str, str]) -> ResolvedJob:
-    """Give what a job's key is made of: what differs says why it is run again.
+
+def resolve_job(job: JobSpec, catalog: Catalog, environment: Mapping[str, str]) -> ResolvedJob:
+    """Look up what a job names, and make the parts of its key.
 
     Parameters
     ----------
-    isolated
-        What `environment_key` says of the job's method.
+    environment
+        The `environment_key` of the job's method.
 
     Raises
     ------
     DataError
         If the job's data cannot be used.
     """
-    facts = catalog.facts(job)
-    view = catalog.method(job.algorithm).spec.view
-    parts = {**isolated, **job.key_parts(), "view": view, **prompt_key(job, facts, catalog)}
-    return ResolvedJob(job, parts | scorer_key(job, facts, catalog), facts.dim)
+    method = catalog.method(job.algorithm)
+    data_type = catalog.data_type(job.data_type)
+    source = catalog.source(job.data_type, job.dataset_path)
+    parts = {**environment, **job.key_parts(), "view": method.spec.view}
+    return ResolvedJob(job, method, data_type, source, parts).with_dataset(catalog.info(job))
 
 
-def environment_key(algorithm: str, catalog: Catalog, runtime: Runtime) -> dict[str, str]:
-    """Give the parts of a key that all jobs of a method share under a runtime.
+def environment_key(method: Method, runtime: Runtime) -> dict[str, str]:
+    """Return the parts of a key that all jobs of a method share under a runtime.
 
     Raises
     ------
     MethodError
         If the method has no lock, or if its paths cannot be read.
     """
-    method = catalog.method(algorithm)
     parts = {"adapter": method.fingerprint(), "environment": method.lock_sha256()}
     if paths := method.paths:
         parts["paths"] = fingerprint(paths)
     return parts | runtime.identity(method)
 
 
-def scorer_key(job: JobSpec, dataset: Dataset | DatasetInfo, catalog: Catalog) -> dict[str, str]:
-    """Give the parts of a key that say on what an answer is scored, and by what."""
+def scorer_key(data_type: DataType[Any, Any], dataset: Dataset | DatasetInfo) -> dict[str, str]:
+    """Return the parts of a key that say on what an answer is scored, and by what."""
     return {
         "dataset": dataset.fingerprint,
         "target_source": dataset.target_source,
-        "scorer": catalog.scorer(job.data_type),
+        "scorer": str(data_type.scorer_version),
     }
 
 
-def prompt_key(job: JobSpec, facts: DatasetInfo, catalog: Catalog) -> dict[str, str]:
-    """Give the parts of a key that say what a method is told beyond the data."""
-    spec = catalog.method(job.algorithm).spec
-    parts = {"told": facts.units} if spec.asks_for_units and facts.units else {}
-    if spec.access.llm:
-        background = catalog.source(job.data_type, job.dataset_path).background(job.dataset)
-        parts["described"] = described(job.prompt, background)
-    return parts
-
-
 def resolve_jobs(plan: Plan, runtime: Runtime) -> list[ResolvedJob]:
-    """Give the jobs of a plan their keys; every dataset that nobody remembers is made.
+    """Resolve the jobs of a plan; every dataset whose fingerprint is not cached is made.
 
     Raises
     ------
@@ -438,7 +443,7 @@ def resolve_jobs(plan: Plan, runtime: Runtime) -> list[ResolvedJob]:
         If data or a method's folder cannot be used.
     """
     methods = dict.fromkeys(job.algorithm for job in plan.jobs)
-    shared = {name: environment_key(name, plan.catalog, runtime) for name in methods}
+    shared = {name: environment_key(plan.catalog.method(name), runtime) for name in methods}
     found = []
     errors: dict[str, DataError] = {}
     for job in plan.jobs:
@@ -453,7 +458,7 @@ def resolve_jobs(plan: Plan, runtime: Runtime) -> list[ResolvedJob]:
 
 
 def _all_of(errors: list[DataError]) -> DataError:
-    """Tell of all bad files at once, so that they can be mended in one go."""
+    """Return one error with the messages of all, so that they can be mended in one go."""
     if len(errors) == 1:
         return errors[0]
     lines = "".join(f"\n  {error.message}" for error in errors[:MOST_SHOWN])

@@ -163,7 +163,6 @@ def make_record(
     task: Task[Any],
     judged: ScoredResult,
     *,
-    data_type: DataType[Any, Any],
     runtime: Runtime,
     prepared: Prepared | None,
     log: str | None,
@@ -180,11 +179,11 @@ def make_record(
     return Record(
         mdbench=__version__,
         key=key_of(one.parts),
-        key_parts=one.parts,
+        key_parts=dict(one.parts),
         **recorded,
         dim=dataset.dim,
-        system=one.job.system(data_type.options),
-        part=one.job.part(data_type.options),
+        system=one.job.system(one.data_type.options),
+        part=one.job.part(one.data_type.options),
         view=task.view,
         targets=names.all_own(task.targets),
         truth=None if dataset.truth is None else names.all_own(dataset.truth),
@@ -193,7 +192,7 @@ def make_record(
         measured_in=dict(dataset.measured_in),
         log=log,
         exchanges=exchanges,
-        **score_fields(data_type, task, judged),
+        **score_fields(one.data_type, task, judged),
         selection=None
         if choice is None
         else Selection(

@@ -134,7 +134,7 @@ def _rescored(record: Record, catalog: Catalog) -> Record:
     data_type = catalog.data_type(job.data_type)
     task = data_type.task(dataset, record.view, job.protocol)
     parts = {name: part for name, part in record.key_parts.items() if name != _OLD_SCORER}
-    parts |= scorer_key(job, dataset, catalog)
+    parts |= scorer_key(data_type, dataset)
     known = {"scorer": parts["scorer"], "core": record.provenance.core | core_versions()}
     changes = score_fields(data_type, task, _judge(record, data_type, task)) | {
         "key": key_of(parts),

@@ -128,28 +128,36 @@ class ScoredResult:
 
 
 def score_result(
-    data_type: DataType[Any, Any], task: Task[Any], outcome: JobResult
+    data_type: DataType[Any, Any],
+    task: Task[Any],
+    outcome: JobResult,
+    timeout_s: float | None = None,
 ) -> ScoredResult:
     """Read and score an answer.
 
     An answer that the data type refuses is `Status.INVALID_OUTPUT`; where the job had run out of
     time, and the answer was the bench's best guess at one, it is `Status.TIMEOUT`.  Where the
     scorer itself fails, which is no doing of the method's, all is undecided, and a note says why.
+
+    Parameters
+    ----------
+    timeout_s
+        The budget, of which the `anytime_curve` is made; None for no curve.
     """
     if outcome.answer is None:
         return ScoredResult(outcome, None, Scores({}))
     try:
         answer = _read_answer(data_type, task, outcome.answer)
-        return ScoredResult(outcome, answer.equations or None, _score(data_type, task, answer))
+        scores = _score(data_type, task, answer)
     except AnswerError as error:
         status, reason = Status.INVALID_OUTPUT, error.message
         if outcome.timeout_reason:
-            status, reason = (
-                Status.TIMEOUT,
-                f"{outcome.timeout_reason}; of its best candidate: {reason}",
-            )
+            status = Status.TIMEOUT
+            reason = f"{outcome.timeout_reason}; of its best candidate: {reason}"
         refused = replace(outcome, status=status, reason=reason, answer=None, selection=None)
         return ScoredResult(refused, None, Scores({}))
+    curve = () if timeout_s is None else anytime_curve(data_type, task, outcome, scores, timeout_s)
+    return ScoredResult(outcome, answer.equations or None, scores, curve)
 
 
 def _read_answer(data_type: DataType[Any, Any], task: Task[Any], raw: Answer) -> Answer:

@@ -40,18 +40,17 @@ from mdbench.runtimes.protocol import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
-    from mdbench.datatypes.base import DataType, Selection, Split, Task
+    from mdbench.datatypes.base import Selection, Split, Task
     from mdbench.language_models.views import PromptView
-    from mdbench.methods import Method
-    from mdbench.runs.spec import JobSpec
+    from mdbench.runs.plan import ResolvedJob
     from mdbench.runtimes.base import JobFolder, Worker
     from mdbench.runtimes.protocol import CandidateItem, Message
 
-__all__ = ["HyperparameterGrid", "JobSession", "LlmContext", "PausedJob"]
+__all__ = ["JobSession", "LlmContext", "PausedJob"]
 
 _QUICK_SECONDS = 0.02
 """What is over so soon is not worth a standstill: the clock goes on."""
@@ -108,7 +107,7 @@ _LAST_WORDS_SECONDS = 1.0
 """How long a job may still send candidates once its time is up, before it is killed."""
 _DYING_SECONDS = 0.5
 """How long a job that was killed may take to be gone, before its worker is killed too."""
-_LOOK_SECONDS = 1.0
+_CHECK_OUTPUT_SECONDS = 1.0
 """How often the size of a job's folder is looked at."""
 _METHODS_DOING = {
     errno.ENOENT,
@@ -135,32 +134,19 @@ _JUDGING_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
-class HyperparameterGrid:
-    """The hyperparameters of a job: the fixed ones, and the grid that is searched."""
-
-    fixed: dict[str, Any]
-    grid: list[dict[str, Any]]
-
-    @classmethod
-    def of(cls, method: Method, job: JobSpec) -> HyperparameterGrid:
-        """Take what the method's folder says for the job's protocol."""
-        return cls(method.spec.fixed(job.protocol), method.spec.combinations(job.protocol))
-
-
-@dataclass(frozen=True)
 class LlmContext:
-    """What a method that asks a language model is told beyond the data.
+    """What a method that asks a language model is given beyond the data.
 
     Attributes
     ----------
     socket
         The name of the socket in the job's folder.
     view
-        How the problem is told; None as it is.
+        How the problem is described.
     """
 
-    socket: str | None = None
-    view: PromptView | None = None
+    socket: str
+    view: PromptView
 
 
 class _StopError(Exception):
@@ -191,52 +177,46 @@ class JobSession:
     ----------
     folder
         The job's own folder; empty.
-    identity
-        The key of the job's record, which names the job in messages.
-    told
-        What a method that asks a language model is told beyond the data.
+    llm
+        What a method that asks a language model is given beyond the data.
+    hyperparameters
+        Values that count more than those of the method's folder.
     """
 
     def __init__(
         self,
-        job: JobSpec,
-        method: Method,
-        data_type: DataType[Any, Any],
+        one: ResolvedJob,
         task: Task[Any],
-        setting: HyperparameterGrid,
         *,
         worker: Worker,
         folder: JobFolder,
-        identity: str,
-        told: LlmContext | None = None,
+        llm: LlmContext | None = None,
+        hyperparameters: Mapping[str, Any] | None = None,
     ) -> None:
+        job, spec, data_type = one.job, one.method.spec, one.data_type
         self._job = job
-        told = told or LlmContext()
-        self._socket = told.socket
-        self._view = told.view or plain_view(task)
-        self._method = method
+        self._spec = spec
         self._data_type = data_type
         self._task = task
-        self._setting = setting
+        self._key = one.key  # names the job in messages
         self._worker = worker
         self._folder = folder
+        self._socket = None if llm is None else llm.socket
+        self._view = plain_view(task) if llm is None else llm.view
+        self._hyperparameters = {**spec.fixed(job.protocol), **(hyperparameters or {})}
         self._output = DiskQuota(folder.descriptor, job.output_mb)
-        self._next_look = time.monotonic() + _LOOK_SECONDS
-        self._identity = identity
-        self._truth = task.dataset.truth if "truth" in method.spec.given else None
-        self._units = task.dataset.units if method.spec.asks_for_units else None
+        self._next_check = time.monotonic() + _CHECK_OUTPUT_SECONDS
         self._deadline = time.monotonic() + job.timeout_s
         self._pid: int | None = None
         self._ended: Ended | None = None
-        self._asked = time.monotonic()
+        self._sent = time.monotonic()
         self._fit_s = 0.0
         self._fitted = False
         self._stopped_early = False
         self._settings_failed = 0
         self._first_failure = ""
-        tuning = method.spec.tuning
-        self._first, self._compared = data_type.fit_and_validation(task, tuning)
-        predicted = self._compared if tuning == "grid" else self._first
+        self._first, self._compared = data_type.fit_and_validation(task, spec.tuning)
+        predicted = self._compared if spec.tuning == "grid" else self._first
         self._pool = CandidatePool(data_type, task, self._compared, predicted, self._clock)
         self._order = test_order(task, job.seed)
 
@@ -256,7 +236,7 @@ class JobSession:
         if outcome.fit_s is None and self._fit_s:
             outcome.fit_s = self._fit_s
         outcome.llm_curve = llm_curve(self._pool.scored)
-        if self._job.save_pareto and self._method.spec.tuning != "none":
+        if self._job.save_pareto and self._spec.tuning != "none":
             outcome.front = self._pool.scored
         return outcome
 
@@ -297,23 +277,23 @@ class JobSession:
         self._order_fit()
         self._await(Fitted)
         choice = None
-        tuning = self._method.spec.tuning
+        tuning = self._spec.tuning
         if tuning != "none":
             choice = self._choose()
             if choice is None:
                 self._nothing_to_choose()
         if tuning == "grid" and choice is not None:
             self._save("refit.npz", self._task.refit, with_targets=True)
-            self._ask(Refit(job=self._identity, hyperparameters=choice.hyperparameters))
+            self._ask(Refit(job=self._key, hyperparameters=choice.hyperparameters))
             self._await(Fitted)
         indices = choice.indices if tuning == "front" and choice is not None else None
-        self._ask(Describe(job=self._identity, choose=indices))
+        self._ask(Describe(job=self._key, choose=indices))
         described = self._own_words(self._await(Described))
         if indices is not None and choice is not None and described.equations != choice.equations:
             _invalid(f"the answer is not the candidate chosen: {' ; '.join(choice.equations)}")
         # The test inputs are there only now: no equation knows them.
         self._save("test.npz", reorder(self._task.test, self._order), with_targets=False)
-        self._ask(Predict(job=self._identity))
+        self._ask(Predict(job=self._key))
         outcome = self._heard(described, self._await(Predicted))
         if self._stopped_early:
             outcome.status = Status.PARTIAL
@@ -336,14 +316,14 @@ class JobSession:
         return self._pool.select()
 
     def _order_fit(self) -> None:
-        spec = self._method.spec
-        grid = spec.tuning == "grid"
+        spec = self._spec
+        units = self._task.dataset.units if spec.asks_for_units else None
         self._save("train.npz", self._first, with_targets=True)
-        if grid:
+        if spec.tuning == "grid":
             self._save("validation.npz", self._compared, with_targets=False)
         self._ask(
             JobOrder(
-                job=self._identity,
+                job=self._key,
                 folder=self._folder.inside,
                 view=spec.view,
                 variables=self._view.variables,
@@ -351,25 +331,25 @@ class JobSession:
                 equations=self._task.has_equations,
                 compares=not self._pool.by_equations,
                 tuning=spec.tuning,
-                hyperparameters=self._setting.fixed,
-                grid=self._setting.grid,
+                hyperparameters=self._hyperparameters,
+                grid=spec.combinations(self._job.protocol),
                 seed=self._job.seed,
                 threads=self._job.threads,
                 time_limit=self._job.timeout_s,
-                truth=self._truth,
-                units=None if self._units is None else dict(self._units),
+                truth=self._task.dataset.truth if "truth" in spec.given else None,
+                units=None if units is None else dict(units),
                 description=self._view.description,
                 language_model=self._socket,
             )
         )
 
     def _ask(self, message: JobOrder | Refit | Describe | Predict) -> None:
-        self._asked = time.monotonic()
+        self._sent = time.monotonic()
         self._worker.send(message)
 
     def _took(self, said: float) -> float:
         """Give how long the answer took: as it says, where our own clock does not contradict."""
-        ours = time.monotonic() - self._asked
+        ours = time.monotonic() - self._sent
         believed = 0.0 <= said <= ours <= said + max(_MOST_APART_S, _MOST_APART * ours)
         return said if believed else ours
 
@@ -435,7 +415,7 @@ class JobSession:
         while True:
             if too_much := self._too_much():
                 raise _StopError(Status.CRASHED, f"killed: {too_much}")
-            end = min(self._deadline, self._next_look)
+            end = min(self._deadline, self._next_check)
             try:
                 return self._receive(end - time.monotonic())
             except WorkerTimeoutError:
@@ -445,16 +425,16 @@ class JobSession:
     def _too_much(self) -> str:
         """Look at what the job has written, when it is time to; kill it if that is too much."""
         now = time.monotonic()
-        if now < self._next_look:
+        if now < self._next_check:
             return ""
         if reason := self._output.check():
             self._worker.kill_job()
-        self._next_look = now + _LOOK_SECONDS
+        self._next_check = now + _CHECK_OUTPUT_SECONDS
         return reason
 
     def _receive(self, timeout: float) -> Message:
         message = self._worker.receive(max(0.0, timeout))
-        if getattr(message, "job", self._identity) != self._identity:
+        if getattr(message, "job", self._key) != self._key:
             raise ProtocolError(f"a {message.type!r} message of another job")
         return message
 
@@ -558,7 +538,7 @@ class JobSession:
         while self._ended is None:
             self._too_much()
             try:
-                message = self._receive(min(end, self._next_look) - time.monotonic())
+                message = self._receive(min(end, self._next_check) - time.monotonic())
             except WorkerTimeoutError:
                 if time.monotonic() < end:
                     continue

@@ -312,7 +312,7 @@ class WorkerSlot:
         MethodError, UnavailableError
             If the worker cannot be started.
         """
-        job, method = one.job, self.catalog.method(one.job.algorithm)
+        job, method = one.job, one.method
         wanted = (job.algorithm, job.limits)
         held = self._worker
         if held is not None and wanted == self._serves and self._serves_many(held) and held.alive:

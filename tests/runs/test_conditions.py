@@ -15,7 +15,7 @@ from mdbench.datatypes.base import Answer, Candidate, ScoredCandidate, Scores
 from mdbench.records import Status
 from mdbench.reports.entries import Case, Entry
 from mdbench.reports.tables import APART, pooled
-from mdbench.runs.plan import RunOptions, make_plan
+from mdbench.runs.plan import RunOptions, make_plan, resolve_jobs
 from mdbench.runs.record import Energy, calibrate
 from mdbench.runs.scoring import SHARES, JobResult, anytime_curve
 from mdbench.runtimes.launch import run_in_launcher_thread
@@ -139,9 +139,8 @@ def test_a_report_says_when_it_pools_times_of_unlike_machines(
 
 def task_of(place: Any, name: str) -> tuple[Any, Any]:
     plan = make_plan(RunOptions(("tells",), "ode", (name,)), place)
-    catalog = plan.catalog
-    job = plan.jobs[0]
-    return catalog.data_type("ode"), catalog.task(job, catalog.load(job))
+    (one,) = resolve_jobs(plan, HereRuntime())
+    return one.data_type, plan.catalog.task(one, plan.catalog.load(one.job))
 
 
 def offer(index: int, text: str, fitness: float, arrived_s: float) -> ScoredCandidate:

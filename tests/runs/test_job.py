@@ -103,7 +103,7 @@ def test_a_job_that_is_killed_with_all_others_leaves_no_crash(place: Workspace, 
     options = RunOptions(("shot",), "ode", ("rc-circuit",), result_dir=place.root / "logs")
     (job,) = make_plan(options, place).jobs
     catalog, runtime = Catalog(place), HereRuntime()
-    one = resolve_job(job, catalog, environment_key(job.algorithm, catalog, runtime))
+    one = resolve_job(job, catalog, environment_key(catalog.method(job.algorithm), runtime))
     crash = sent == "SIGSEGV"  # its own doing: nobody waits
     patience = Paused()
     patience.pauses.clear()

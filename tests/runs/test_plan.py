@@ -194,8 +194,8 @@ def test_rows_are_limited_by_the_method_unless_the_user_says_otherwise(
     assert [one.parts["max_rows"] for one in ready] == ["70", "70"]
     assert "max_rows" not in resolve_jobs(pde_plan(), HereRuntime())[0].parts
     plan = pde_plan(**few, seeds=(5,))
-    job = plan.jobs[0]
-    task = plan.catalog.task(job, plan.catalog.load(job))
+    one = resolve_jobs(plan, HereRuntime())[0]
+    task = plan.catalog.task(one, plan.catalog.load(one.job))
     assert len(task.refit.targets) == 70
     # Where nothing can be left out, a method's own limit means nothing.
     assert not any(job.options for job in pde_plan(data_type="ode", datasets=()).jobs)
