@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from flint import arb
 
-from mdbench.expressions.interval_eval import nearest_double, working
+from mdbench.expressions.interval_eval import nearest_double, precision
 from mdbench.expressions.tree import ALIASES, Call, Chain, Negation, Node, Number, Power, Variable
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     Array: TypeAlias = NDArray[np.float64]
 
-__all__ = ["accurate_values"]
+__all__ = ["correctly_rounded_values"]
 
 _RELATIVE = 2.0**-98
 """More than any operation of pairs is off, relative to its result (the worst is 2^-102)."""
@@ -54,7 +54,7 @@ _SPLITTER = 134217729.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Pair:
+class _DoubleDouble:
     """A number as the sum of two doubles, and how far it may be off: arrays of one shape, or one.
 
     `off` is an absolute bound, infinite where nothing is known of the number.
@@ -65,7 +65,7 @@ class _Pair:
     off: Array
 
 
-def accurate_values(
+def correctly_rounded_values(
     tree: Node, columns: Mapping[str, Array], *, most_work: float = math.inf
 ) -> Array:
     """Work a tree out on columns, each value rounded once; numbers are the decimals they say.
@@ -87,7 +87,7 @@ def accurate_values(
     shape = np.shape(next(iter(columns.values())))
     arrays = {name: np.asarray(column, np.float64) for name, column in columns.items()}
     with np.errstate(all="ignore"):
-        work = _Pairs(arrays, shape)
+        work = _Evaluator(arrays, shape)
         pair = work.value(tree)
         values = np.array(np.broadcast_to(pair.high, shape))
         low, off = np.broadcast_to(pair.low, shape), np.broadcast_to(pair.off, shape)
@@ -117,23 +117,23 @@ def _nodes(node: Node) -> int:
     return 1
 
 
-class _Pairs:
+class _Evaluator:
     """Works a tree out in pairs, and marks the rows where it has no real value."""
 
     def __init__(self, columns: Mapping[str, Array], shape: tuple[int, ...]) -> None:
         self._columns = columns
         self.undefined = np.zeros(shape, bool)
 
-    def value(self, node: Node) -> _Pair:
+    def value(self, node: Node) -> _DoubleDouble:
         match node:
             case Number():
                 return _constant(node.text)
             case Variable():
                 return _exactly(self._columns[node.name])
             case Chain():
-                result, rest = self._begun(node)
+                result, rest = self._first(node)
                 for symbol, operand in rest:
-                    result = self._joined(symbol, result, self.value(operand))
+                    result = self._combined(symbol, result, self.value(operand))
                 return result
             case Negation():
                 return _negative(self.value(node.operand))
@@ -143,18 +143,18 @@ class _Pairs:
                 arguments = [self.value(argument) for argument in node.arguments]
                 return self._call(ALIASES.get(node.function, node.function), arguments)
 
-    def _begun(self, node: Chain) -> tuple[_Pair, Sequence[tuple[str, Node]]]:
+    def _first(self, node: Chain) -> tuple[_DoubleDouble, Sequence[tuple[str, Node]]]:
         """Work out how a chain begins: ``exp(a) - 1`` and ``1 - cos(a)`` without cancelling."""
         (symbol, second), *rest = node.rest
         match node.first, symbol, second:
             case (Call(function="exp", arguments=(a,)), "-", Number(text="1")):
-                return _grown(self.value(a)), rest
+                return _expm1(self.value(a)), rest
             case (Number(text="1"), "-", Call(function="cos", arguments=(a,))):
                 half = _wave(_scaled(self.value(a), 0.5))
                 return _scaled(_product(half, half), 2.0), rest
         return self.value(node.first), node.rest
 
-    def _joined(self, symbol: str, a: _Pair, b: _Pair) -> _Pair:
+    def _combined(self, symbol: str, a: _DoubleDouble, b: _DoubleDouble) -> _DoubleDouble:
         match symbol:
             case "+":
                 return _sum(a, b)
@@ -165,7 +165,7 @@ class _Pairs:
         self._mark((b.high == 0.0) & (b.off == 0.0))
         return _quotient(a, b)
 
-    def _power(self, base: _Pair, exponent: _Pair) -> _Pair:
+    def _power(self, base: _DoubleDouble, exponent: _DoubleDouble) -> _DoubleDouble:
         if exponent.high.ndim == 0 and exponent.low == 0.0 and exponent.off == 0.0:
             number = float(exponent.high)
             if number.is_integer() and abs(number) <= _MOST_MULTIPLIED:
@@ -174,9 +174,9 @@ class _Pairs:
                 return self._multiplied(self._root(base), int(2 * number))
         return _exponential(_product(exponent, _logarithm(base)))
 
-    def _multiplied(self, base: _Pair, times: int) -> _Pair:
+    def _multiplied(self, base: _DoubleDouble, times: int) -> _DoubleDouble:
         if times < 0:
-            return self._joined("/", _exactly(1.0), self._multiplied(base, -times))
+            return self._combined("/", _exactly(1.0), self._multiplied(base, -times))
         result = _exactly(np.ones_like(base.high))
         for digit in f"{times:b}" if times else "":
             result = _product(result, result)
@@ -184,26 +184,26 @@ class _Pairs:
                 result = _product(result, base)
         return result
 
-    def _root(self, a: _Pair) -> _Pair:
+    def _root(self, a: _DoubleDouble) -> _DoubleDouble:
         self._mark(a.high + (a.low + a.off) < 0.0)
         return _root(a)
 
-    def _logarithm(self, a: _Pair) -> _Pair:
+    def _logarithm(self, a: _DoubleDouble) -> _DoubleDouble:
         self._mark((a.high + (a.low + a.off) < 0.0) | ((a.high == 0.0) & (a.off == 0.0)))
         return _logarithm(a)
 
-    def _arcsine(self, a: _Pair) -> _Pair:
+    def _arcsine(self, a: _DoubleDouble) -> _DoubleDouble:
         self._mark(np.abs(a.high) - (np.abs(a.low) + a.off) > 1.0)
         one = _exactly(1.0)
         return _arctangent(_quotient(a, _root(_product(_sum(one, a), _sum(one, _negative(a))))))
 
-    def _arccosine(self, a: _Pair) -> _Pair:
+    def _arccosine(self, a: _DoubleDouble) -> _DoubleDouble:
         return _sum(_scaled(_constant("pi"), 0.5), _negative(self._arcsine(a)))
 
     def _mark(self, undefined: Any) -> None:
         self.undefined |= np.broadcast_to(undefined, self.undefined.shape)
 
-    def _call(self, name: str, arguments: Sequence[_Pair]) -> _Pair:
+    def _call(self, name: str, arguments: Sequence[_DoubleDouble]) -> _DoubleDouble:
         a = arguments[0]
         match name:
             case "max":
@@ -220,19 +220,21 @@ class _Pairs:
 
 
 @lru_cache(maxsize=1_000)
-def _constant(text: str) -> _Pair:
-    with working(_DIGITS):
+def _constant(text: str) -> _DoubleDouble:
+    with precision(_DIGITS):
         named = {"pi": arb.pi, "E": arb.const_e}
         number = named[text]() if text in named else arb(text)
         high = float(number)
         low = float(number - high)
         exact = number == arb(high) + low
-    return _Pair(np.array(high), np.array(low), np.array(0.0 if exact else abs(high) * _RELATIVE))
+    return _DoubleDouble(
+        np.array(high), np.array(low), np.array(0.0 if exact else abs(high) * _RELATIVE)
+    )
 
 
-def _exactly(values: Any) -> _Pair:
+def _exactly(values: Any) -> _DoubleDouble:
     high = np.asarray(values, np.float64)
-    return _Pair(high, np.zeros_like(high), np.zeros_like(high))
+    return _DoubleDouble(high, np.zeros_like(high), np.zeros_like(high))
 
 
 def _two_sum(a: Any, b: Any) -> tuple[Any, Any]:
@@ -260,36 +262,36 @@ def _two_product(a: Any, b: Any) -> tuple[Any, Any]:
     return p, ((a1 * b1 - p) + a1 * b2 + a2 * b1) + a2 * b2
 
 
-def _made(high: Any, low: Any, off: Any) -> _Pair:
+def _with_rounding(high: Any, low: Any, off: Any) -> _DoubleDouble:
     """Make a result, whose own rounding is added to what its operands were off."""
     high, low = np.asarray(high), np.asarray(low)
     size = np.abs(high)
     off = off + size * np.where(size < _TINY, 2.0**-49, _RELATIVE)
     off = np.where((size < _TINY) & (size > 0.0), off + 1e-320, off)
-    return _Pair(high, low, np.where(size < _HUGE, off, math.inf))
+    return _DoubleDouble(high, low, np.where(size < _HUGE, off, math.inf))
 
 
-def _negative(a: _Pair) -> _Pair:
-    return _Pair(-a.high, -a.low, a.off)
+def _negative(a: _DoubleDouble) -> _DoubleDouble:
+    return _DoubleDouble(-a.high, -a.low, a.off)
 
 
-def _sum(a: _Pair, b: _Pair) -> _Pair:
+def _sum(a: _DoubleDouble, b: _DoubleDouble) -> _DoubleDouble:
     s, t = _two_sum(a.high, b.high)
     u, v = _two_sum(a.low, b.low)
     s, t = _fast_sum(s, t + u)
-    return _made(*_fast_sum(s, v + t), a.off + b.off)
+    return _with_rounding(*_fast_sum(s, v + t), a.off + b.off)
 
 
-def _product(a: _Pair, b: _Pair) -> _Pair:
+def _product(a: _DoubleDouble, b: _DoubleDouble) -> _DoubleDouble:
     p, e = _two_product(a.high, b.high)
     high, low = _fast_sum(p, e + (a.high * b.low + a.low * b.high))
     off = np.abs(a.high) * b.off + (np.abs(b.high) + b.off) * a.off
     # What is too small for a double may be anything below it.
     lost = (high == 0.0) & (a.high != 0.0) & (b.high != 0.0)
-    return _made(high, low, np.where(lost, off + 1e-320, off) * (1 + 2.0**-40))
+    return _with_rounding(high, low, np.where(lost, off + 1e-320, off) * (1 + 2.0**-40))
 
 
-def _quotient(a: _Pair, b: _Pair) -> _Pair:
+def _quotient(a: _DoubleDouble, b: _DoubleDouble) -> _DoubleDouble:
     first = a.high / b.high
     p, e = _two_product(b.high, first)
     s, t = _two_sum(a.high, -p)
@@ -298,10 +300,10 @@ def _quotient(a: _Pair, b: _Pair) -> _Pair:
     least = np.abs(b.high) * (1 - 2.0**-50) - b.off
     off = (a.off + np.abs(high) * b.off) / least
     known = (least > 0.0) & (np.abs(p) > _TINY) | (a.high == 0.0) & (least > 0.0)
-    return _made(high, low, np.where(known, off * (1 + 2.0**-40), math.inf))
+    return _with_rounding(high, low, np.where(known, off * (1 + 2.0**-40), math.inf))
 
 
-def _root(a: _Pair) -> _Pair:
+def _root(a: _DoubleDouble) -> _DoubleDouble:
     first = np.sqrt(a.high)
     p, e = _two_product(first, first)
     rest = (a.high - p) + (a.low - e)
@@ -310,19 +312,21 @@ def _root(a: _Pair) -> _Pair:
     off = np.where(a.high > _TINY, 2.0 * a.off / np.maximum(first, 1e-300), math.inf)
     # Half of the bound would do where it is small beside the number.
     off = np.where(a.off < 0.5 * a.high, off, math.inf)
-    return _made(np.where(zero, 0.0, high), np.where(zero, 0.0, low), np.where(zero, 0.0, off))
+    return _with_rounding(
+        np.where(zero, 0.0, high), np.where(zero, 0.0, low), np.where(zero, 0.0, off)
+    )
 
 
-def _scaled(a: _Pair, factor: Any) -> _Pair:
+def _scaled(a: _DoubleDouble, factor: Any) -> _DoubleDouble:
     """Multiply by powers of two, which is exact."""
-    return _Pair(a.high * factor, a.low * factor, a.off * factor)
+    return _DoubleDouble(a.high * factor, a.low * factor, a.off * factor)
 
 
 _NEAR = 8.0
 """No argument of a series that is brought near zero is as large."""
 
 
-def _series(z: _Pair, coefficients: Sequence[Fraction]) -> _Pair:
+def _series(z: _DoubleDouble, coefficients: Sequence[Fraction]) -> _DoubleDouble:
     """Sum up a power series of falling terms; the tail, below the last 53 bits, in doubles.
 
     Rows whose angle was too large to be brought near zero are nothing that the caller keeps.
@@ -339,17 +343,17 @@ def _series(z: _Pair, coefficients: Sequence[Fraction]) -> _Pair:
     for pair in reversed(pairs[count:]):
         tail = tail * z.high + pair.high
     # The tail is off by 2^-50 of itself, which is 2^-102 of the whole.
-    result = _Pair(tail, np.zeros_like(tail), np.abs(tail) * 2.0**-48)
+    result = _DoubleDouble(tail, np.zeros_like(tail), np.abs(tail) * 2.0**-48)
     for pair in reversed(pairs[:count]):
         result = _sum(pair, _product(result, z))
     return result
 
 
 @lru_cache(maxsize=200)
-def _exact_pair(number: Fraction) -> _Pair:
+def _exact_pair(number: Fraction) -> _DoubleDouble:
     high = float(number)
     low = float(number - Fraction(high))
-    return _Pair(np.array(high), np.array(low), np.array(abs(high) * 2.0**-105))
+    return _DoubleDouble(np.array(high), np.array(low), np.array(abs(high) * 2.0**-105))
 
 
 _FACTORIALS = [Fraction(1, math.factorial(n)) for n in range(34)]
@@ -361,7 +365,7 @@ _COSINE = [(-1) ** n * _FACTORIALS[2 * n] for n in range(17)]
 @lru_cache(maxsize=2)
 def _parts(name: str) -> tuple[float, float, float]:
     """Give three doubles whose sum is a number, to 2^-158 of it."""
-    with working(_DIGITS):
+    with precision(_DIGITS):
         left = arb(2).log() if name == "log 2" else arb.pi() / 2
         parts = []
         for _ in range(3):
@@ -371,29 +375,29 @@ def _parts(name: str) -> tuple[float, float, float]:
     return first, second, third
 
 
-def _remainder(a: _Pair, name: str, times: Array) -> _Pair:
+def _remainder(a: _DoubleDouble, name: str, times: Array) -> _DoubleDouble:
     """Take a whole number of times one of `_parts` away."""
     for part in _parts(name):
         product, error = _two_product(times, part)
-        a = _sum(a, _Pair(-product, -error, np.zeros_like(product)))
-    return _Pair(a.high, a.low, a.off + np.abs(times) * 2.0**-150)
+        a = _sum(a, _DoubleDouble(-product, -error, np.zeros_like(product)))
+    return _DoubleDouble(a.high, a.low, a.off + np.abs(times) * 2.0**-150)
 
 
-def _exponential(a: _Pair) -> _Pair:
+def _exponential(a: _DoubleDouble) -> _DoubleDouble:
     times = np.rint(a.high / math.log(2.0))
-    grown = _doubled(_remainder(a, "log 2", times))
+    grown = _expm1_small(_remainder(a, "log 2", times))
     known = (np.abs(a.high) < _LARGEST_EXPONENT) & (a.off < 2.0**-10)
     found = _scaled(_sum(_exactly(1.0), grown), np.exp2(np.where(known, times, 0.0)))
-    found = _made(found.high, found.low, np.where(known, found.off, math.inf))
+    found = _with_rounding(found.high, found.low, np.where(known, found.off, math.inf))
     vanished = a.high + a.off < -1_000.0  # noqa: PLR2004 - below all doubles
-    return _Pair(
+    return _DoubleDouble(
         np.where(vanished, 0.0, found.high),
         np.where(vanished, 0.0, found.low),
         np.where(vanished, 1e-320, found.off),
     )
 
 
-def _doubled(a: _Pair) -> _Pair:
+def _expm1_small(a: _DoubleDouble) -> _DoubleDouble:
     """Give ``exp(a) - 1`` for a of at most one: by its series, for a small part of it."""
     part = _scaled(a, 2.0**-_HALVINGS)
     grown = _product(part, _series(part, _EXPONENTIAL))
@@ -402,21 +406,23 @@ def _doubled(a: _Pair) -> _Pair:
     return grown
 
 
-def _grown(a: _Pair) -> _Pair:
+def _expm1(a: _DoubleDouble) -> _DoubleDouble:
     """Give ``exp(a) - 1``, to all digits where a is small."""
     small = np.abs(a.high) < 0.25  # noqa: PLR2004 - where something cancels
-    near = _doubled(_Pair(*(np.where(small, part, 0.0) for part in (a.high, a.low, a.off))))
+    near = _expm1_small(
+        _DoubleDouble(*(np.where(small, part, 0.0) for part in (a.high, a.low, a.off)))
+    )
     if np.all(small):
         return near
     far = _sum(_exponential(a), _exactly(-1.0))
-    return _Pair(
+    return _DoubleDouble(
         np.where(small, near.high, far.high),
         np.where(small, near.low, far.low),
         np.where(small, near.off, far.off),
     )
 
 
-def _logarithm(a: _Pair) -> _Pair:
+def _logarithm(a: _DoubleDouble) -> _DoubleDouble:
     fraction, times = np.frexp(a.high)
     times = np.where(fraction < math.sqrt(0.5), times - 1, times).astype(np.float64)
     near_one = _scaled(a, np.exp2(-times))
@@ -425,13 +431,15 @@ def _logarithm(a: _Pair) -> _Pair:
     # The series of log(1 + rest), whose second term is below 2^-104.
     correction = _sum(rest, _exactly(-0.5 * rest.high**2))
     found = _sum(_exactly(guess), correction)
-    none = _Pair(np.zeros_like(found.high), np.zeros_like(found.high), np.zeros_like(found.high))
+    none = _DoubleDouble(
+        np.zeros_like(found.high), np.zeros_like(found.high), np.zeros_like(found.high)
+    )
     found = _sum(found, _negative(_remainder(none, "log 2", times)))
     known = (a.high > _TINY) & (a.off < 2.0**-10 * a.high) & (np.abs(rest.high) < 2.0**-40)
-    return _Pair(found.high, found.low, np.where(known, 1.01 * found.off, math.inf))
+    return _DoubleDouble(found.high, found.low, np.where(known, 1.01 * found.off, math.inf))
 
 
-def _wave(a: _Pair, quarter: int = 0) -> _Pair:
+def _wave(a: _DoubleDouble, quarter: int = 0) -> _DoubleDouble:
     """Give the sine, or with `quarter` 1 the cosine."""
     times = np.rint(a.high * (2.0 / math.pi))
     rest = _remainder(a, "pi/2", times)
@@ -440,14 +448,14 @@ def _wave(a: _Pair, quarter: int = 0) -> _Pair:
     turn = np.where(np.isfinite(times), times, 0.0) + quarter
     odd, sign = turn % 2.0 == 1.0, np.where(turn % 4.0 >= 2.0, -1.0, 1.0)  # noqa: PLR2004 - half a turn
     known = (np.abs(a.high) < _LARGEST_ANGLE) & (a.off < 2.0**-10)
-    return _Pair(
+    return _DoubleDouble(
         sign * np.where(odd, cosine.high, sine.high),
         sign * np.where(odd, cosine.low, sine.low),
         np.where(known, np.where(odd, cosine.off, sine.off), math.inf),
     )
 
 
-def _arctangent(a: _Pair) -> _Pair:
+def _arctangent(a: _DoubleDouble) -> _DoubleDouble:
     """Correct what double precision gives, as ``tan(x - g) = (a*c - s)/(c + a*s)``."""
     guess = _exactly(np.arctan(a.high))
     sine, cosine = _wave(guess), _wave(guess, quarter=1)
@@ -455,49 +463,49 @@ def _arctangent(a: _Pair) -> _Pair:
     rest = _quotient(left, _sum(cosine, _product(a, sine)))
     known = (np.abs(rest.high) < 2.0**-40) & (np.abs(a.high) < _LARGEST_TANGENT)
     found = _sum(guess, rest)
-    return _Pair(found.high, found.low, np.where(known, found.off, math.inf))
+    return _DoubleDouble(found.high, found.low, np.where(known, found.off, math.inf))
 
 
-def _half_sum(a: _Pair, sign: float) -> _Pair:
+def _half_sum(a: _DoubleDouble, sign: float) -> _DoubleDouble:
     """Give the hyperbolic cosine (1) or sine (-1)."""
     other = _exponential(_negative(a))
     return _scaled(_sum(_exponential(a), other if sign > 0 else _negative(other)), 0.5)
 
 
-def _tanh(a: _Pair) -> _Pair:
+def _tanh(a: _DoubleDouble) -> _DoubleDouble:
     grown, one = _exponential(_scaled(a, 2.0)), _exactly(1.0)
     found = _quotient(_sum(grown, _negative(one)), _sum(grown, one))
     large = np.abs(a.high) - a.off > 50.0  # noqa: PLR2004 - where it is 1 to 43 digits
-    return _Pair(
+    return _DoubleDouble(
         np.where(large, np.sign(a.high), found.high),
         np.where(large, 0.0, found.low),
         np.where(large, 1e-40, found.off),
     )
 
 
-def _absolute(a: _Pair) -> _Pair:
+def _absolute(a: _DoubleDouble) -> _DoubleDouble:
     sign = np.where(a.high < 0.0, -1.0, 1.0)
-    return _Pair(sign * a.high, sign * a.low, a.off)
+    return _DoubleDouble(sign * a.high, sign * a.low, a.off)
 
 
-def _sign(a: _Pair) -> _Pair:
+def _sign(a: _DoubleDouble) -> _DoubleDouble:
     known = (np.abs(a.high) > 2.0 * a.off) | ((a.high == 0.0) & (a.off == 0.0))
     high = np.sign(a.high)
-    return _Pair(high, np.zeros_like(high), np.where(known, 0.0, math.inf))
+    return _DoubleDouble(high, np.zeros_like(high), np.where(known, 0.0, math.inf))
 
 
-def _larger(a: _Pair, b: _Pair) -> _Pair:
+def _larger(a: _DoubleDouble, b: _DoubleDouble) -> _DoubleDouble:
     first = (a.high > b.high) | ((a.high == b.high) & (a.low >= b.low))
     high, low = np.where(first, a.high, b.high), np.where(first, a.low, b.low)
-    return _Pair(high, low, np.maximum(a.off, b.off))
+    return _DoubleDouble(high, low, np.maximum(a.off, b.off))
 
 
-def _unknown(a: _Pair) -> _Pair:
+def _unknown(a: _DoubleDouble) -> _DoubleDouble:
     nothing = np.full_like(a.high, math.nan)
-    return _Pair(nothing, nothing, np.full_like(a.high, math.inf))
+    return _DoubleDouble(nothing, nothing, np.full_like(a.high, math.inf))
 
 
-_SIMPLE: dict[str, Callable[[_Pair], _Pair]] = {
+_SIMPLE: dict[str, Callable[[_DoubleDouble], _DoubleDouble]] = {
     "abs": _absolute,
     "atan": _arctangent,
     "cos": lambda a: _wave(a, quarter=1),

@@ -36,15 +36,15 @@ __all__ = [
     "FAR_DIGITS",
     "MOST_DIGITS",
     "TooLargeError",
-    "called",
-    "differ",
-    "exactly",
+    "ball_call",
+    "ball_pow",
+    "ball_sum",
+    "ball_value",
+    "exact_ball",
     "known_value",
     "nearest_double",
-    "precise_value",
-    "raised",
-    "total",
-    "working",
+    "precision",
+    "provably_differ",
 ]
 
 DIGITS = 160
@@ -80,7 +80,7 @@ class TooLargeError(ArithmeticError):
 
 
 @contextmanager
-def working(digits: int) -> Iterator[None]:
+def precision(digits: int) -> Iterator[None]:
     """Work with some digits; one thread at a time, as the library has one number of them."""
     with _lock:
         before, ctx.dps = ctx.dps, digits
@@ -90,7 +90,7 @@ def working(digits: int) -> Iterator[None]:
             ctx.dps = before
 
 
-def exactly(value: float | Fraction) -> Any:
+def exact_ball(value: float | Fraction) -> Any:
     """Make a ball of a number, whose radius is zero where the number is a float."""
     if isinstance(value, float):
         return arb(value)
@@ -98,7 +98,7 @@ def exactly(value: float | Fraction) -> Any:
     return arb(fmpq(value.numerator, value.denominator))
 
 
-def precise_value(node: Node, point: Mapping[str, Any]) -> Any:
+def ball_value(node: Node, point: Mapping[str, Any]) -> Any:
     """Work a tree out with the present precision; decimal numbers are what they say.
 
     Raises
@@ -113,34 +113,34 @@ def precise_value(node: Node, point: Mapping[str, Any]) -> Any:
         case Variable():
             return point[node.name]
         case Chain():
-            result = precise_value(node.first, point)
+            result = ball_value(node.first, point)
             for symbol, operand in node.rest:
-                result = OPERATORS[symbol](result, precise_value(operand, point))
+                result = OPERATORS[symbol](result, ball_value(operand, point))
             return _real(result)
         case Negation():
-            return -precise_value(node.operand, point)
+            return -ball_value(node.operand, point)
         case Power():
-            return raised(precise_value(node.base, point), precise_value(node.exponent, point))
+            return ball_pow(ball_value(node.base, point), ball_value(node.exponent, point))
         case Call():
-            arguments = [precise_value(argument, point) for argument in node.arguments]
-            return called(ALIASES.get(node.function, node.function), *arguments)
+            arguments = [ball_value(argument, point) for argument in node.arguments]
+            return ball_call(ALIASES.get(node.function, node.function), *arguments)
 
 
-def raised(base: Any, exponent: Any) -> Any:
+def ball_pow(base: Any, exponent: Any) -> Any:
     """Raise a number to a power, in real numbers."""
     if base != 0:
         _check(float(abs(exponent * abs(base).log()).mid()))
     return _real(base**exponent)
 
 
-def called(name: str, *arguments: Any) -> Any:
+def ball_call(name: str, *arguments: Any) -> Any:
     """Apply a function, by its usual name, in real numbers."""
     if name in {"exp", "sinh", "cosh"}:
         _check(abs(float(arguments[0].mid())))
     return _real(_FUNCTIONS[name](*arguments))
 
 
-def total(values: Iterable[Any]) -> Any:
+def ball_sum(values: Iterable[Any]) -> Any:
     """Add up."""
     return sum(values, arb(0))
 
@@ -168,7 +168,7 @@ def known_value(node: Node, point: Mapping[str, float]) -> Any:
     """
 
     def tried() -> Any:
-        return precise_value(node, {name: arb(number) for name, number in point.items()})
+        return ball_value(node, {name: arb(number) for name, number in point.items()})
 
     return _resolved(tried, lambda value: value.is_zero() or _accuracy(value) >= _KNOWN)
 
@@ -176,9 +176,9 @@ def known_value(node: Node, point: Mapping[str, float]) -> Any:
 def nearest_double(node: Node, point: Mapping[str, float]) -> float:
     """Work a tree out at a point of floats and round it once; NaN where no double is known."""
     for digits in _TO_ROUND:
-        with working(digits):
+        with precision(digits):
             try:
-                found = precise_value(node, {name: arb(each) for name, each in point.items()})
+                found = ball_value(node, {name: arb(each) for name, each in point.items()})
             except ArithmeticError:
                 continue  # it may be that a sign is not known yet
             low, high = float(found.lower()), float(found.upper())
@@ -187,7 +187,7 @@ def nearest_double(node: Node, point: Mapping[str, float]) -> float:
     return math.nan
 
 
-def differ(
+def provably_differ(
     values: Callable[[], tuple[Any, Any, Any]], tolerance: float, digits: int = DIGITS
 ) -> tuple[bool, float]:
     """Tell whether two values are apart by more than a share of a size, and by what share.
@@ -223,7 +223,7 @@ def differ(
 def _resolved(tried: Callable[[], T], enough: Callable[[T], bool], digits: int = DIGITS) -> T:
     """Work with more and more digits until something is known."""
     while True:
-        with working(digits):
+        with precision(digits):
             try:
                 found = tried()
                 if enough(found):

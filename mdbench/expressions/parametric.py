@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mdbench.expressions.interval_eval import precise_value
+from mdbench.expressions.interval_eval import ball_value
 from mdbench.expressions.tree import Call, Chain, Negation, Node, Number, Power, Variable, value
 
 if TYPE_CHECKING:
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["Written", "written"]
+__all__ = ["ParametricExpression", "parametrize"]
 
 _STEP = 1e-7
 
 
 @dataclass(frozen=True)
-class Written:
+class ParametricExpression:
     """A tree whose constants are variables, and what these are in the text.
 
     Attributes
@@ -70,7 +70,7 @@ class Written:
 
     def precise(self, point: Mapping[str, Any], constants: Sequence[Any]) -> Any:
         """Give the value at a point of balls, with the present precision."""
-        return precise_value(self.tree, {**point, **{f"#{k}": c for k, c in enumerate(constants)}})
+        return ball_value(self.tree, {**point, **{f"#{k}": c for k, c in enumerate(constants)}})
 
 
 def _degree(node: Node) -> int:
@@ -96,7 +96,7 @@ def _degree(node: Node) -> int:
     return 0
 
 
-def written(node: Node, *, named: bool, scaled: bool = False) -> Written:
+def parametrize(node: Node, *, named: bool, scaled: bool = False) -> ParametricExpression:
     """Take the constants out of a tree.
 
     Parameters
@@ -107,17 +107,17 @@ def written(node: Node, *, named: bool, scaled: bool = False) -> Written:
         Whether each term of the equation has a constant before it, which is 1 where none is
         written.
     """
-    taker = _Taker(named=named)
+    taker = _ConstantExtractor(named=named)
     if scaled and isinstance(node, Chain) and node.rest[0][0] in "+-":
         terms = [taker.scaled(part) for part in (node.first, *(part for _, part in node.rest))]
         signs = [sign for sign, _ in node.rest]
         tree: Node = replace(node, first=terms[0], rest=tuple(zip(signs, terms[1:], strict=True)))
     else:
         tree = taker.scaled(node) if scaled else taker.of(node)
-    return Written(tree, np.array(taker.start), frozenset(taker.exponents))
+    return ParametricExpression(tree, np.array(taker.start), frozenset(taker.exponents))
 
 
-class _Taker:
+class _ConstantExtractor:
     def __init__(self, *, named: bool) -> None:
         self.named = named
         self.start: list[float] = []

@@ -15,7 +15,7 @@ from mdbench.errors import EquationError
 from mdbench.expressions.atoms import ONE
 from mdbench.expressions.equation import to_sympy
 from mdbench.expressions.expand import expand
-from mdbench.expressions.fidelity.constant_match import Moving, Related, Relation
+from mdbench.expressions.fidelity.constant_match import ConstantMatcher, Equivalence, MatchResult
 from mdbench.expressions.grammar import read
 from mdbench.expressions.srbench.symbolic_solution import (
     assumed_symbols,
@@ -113,7 +113,7 @@ def _moved(truth: str, prediction: str, domain: dict[str, dict[str, Any]], digit
         terms = expand(truth, names)
     except EquationError:
         return ""
-    values = Moving(truth, prediction, names, names, ends)
+    values = ConstantMatcher(truth, prediction, names, names, ends)
     if values.undefined:
         return ""
     offset, factor = values.offset(), values.factor()
@@ -125,12 +125,12 @@ def _moved(truth: str, prediction: str, domain: dict[str, dict[str, Any]], digit
             return "difference"
     if factor is None:
         return ""
-    values = Moving(truth, f"({prediction})/({factor:.9g})", names, names, ends)
+    values = ConstantMatcher(truth, f"({prediction})/({factor:.9g})", names, names, ends)
     return "ratio" if _is_near(values.relation(terms, exact=True), digits) else ""
 
 
-def _is_near(found: Related, digits: int) -> bool:
-    return found.relation is Relation.SAME and (found.error or 0.0) <= 10.0**-digits
+def _is_near(found: MatchResult, digits: int) -> bool:
+    return found.relation is Equivalence.SAME and (found.error or 0.0) <= 10.0**-digits
 
 
 def _ends(spread: dict[str, Any]) -> tuple[float, float]:

@@ -13,7 +13,7 @@ from house import ROOT
 
 from mdbench.datatypes.srsd.laws import draw, read_problem
 from mdbench.expressions import parse
-from mdbench.expressions.compensated_eval import accurate_values
+from mdbench.expressions.compensated_eval import correctly_rounded_values
 from mdbench.expressions.grammar import read
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def by_mpmath(text: str, columns: Mapping[str, Array], rows: Sequence[int]) -> l
 
 def values(text: str, **columns: Sequence[float] | Array) -> Array:
     arrays = {name: np.asarray(column, np.float64) for name, column in columns.items()}
-    return accurate_values(read(text, tuple(arrays)), arrays)
+    return correctly_rounded_values(read(text, tuple(arrays)), arrays)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -138,8 +138,8 @@ def test_there_is_no_value_where_there_is_none() -> None:
 @pytest.mark.parametrize("name", ["sin", "cos", "tan", "exp", "sinh", "tanh", "atan", "log"])
 def test_a_row_beyond_all_bounds_is_no_trouble_for_the_others(name: str) -> None:
     x = np.array([0.75, 1e4, 1e60, 1e155, 1.7e308, math.inf, math.nan])
-    found = accurate_values(read(f"{name}(x)", ["x"]), {"x": x})
-    alone = accurate_values(read(f"{name}(x)", ["x"]), {"x": x[:2]})
+    found = correctly_rounded_values(read(f"{name}(x)", ["x"]), {"x": x})
+    alone = correctly_rounded_values(read(f"{name}(x)", ["x"]), {"x": x[:2]})
     assert found[:2].tolist() == alone.tolist() == by_mpmath(f"{name}(x)", {"x": x}, [0, 1])
     bounded = found[2:5][~np.isnan(found[2:5])]
     if name in {"sin", "cos", "tanh"}:
@@ -155,7 +155,7 @@ def test_numbers_are_the_decimals_that_they_say() -> None:
 def test_an_answer_may_not_take_all_day() -> None:
     x = np.linspace(1e-9, 1e-8, 1_000)
     text = "+".join(["asinh(x)"] * 300)
-    found = accurate_values(read(text, ("x",)), {"x": x}, most_work=1_000)
+    found = correctly_rounded_values(read(text, ("x",)), {"x": x}, most_work=1_000)
     assert np.isnan(found).all()  # else a hundred thousand values are worked out
-    cancelled = accurate_values(read("2 - 2*cos(x)", ("x",)), {"x": x}, most_work=0)
+    cancelled = correctly_rounded_values(read("2 - 2*cos(x)", ("x",)), {"x": x}, most_work=0)
     np.testing.assert_allclose(cancelled, x**2, rtol=1e-10)

@@ -13,7 +13,7 @@ from mdbench.expressions.fidelity import alternative_forms
 from mdbench.expressions.fidelity import compare as fidelity
 from mdbench.expressions.fidelity.compare import MAX_SECONDS, Verdict, compare
 from mdbench.expressions.grammar import read
-from mdbench.expressions.interval_eval import differ, exactly, precise_value
+from mdbench.expressions.interval_eval import ball_value, exact_ball, provably_differ
 from mdbench.expressions.srbench.compare import symbolic_solution
 
 if TYPE_CHECKING:
@@ -62,12 +62,12 @@ def test_a_writing_has_the_laws_values(law: Any) -> None:
             point[name] = low + (high - low) * ((3 * i + 5 * step) % 11 + 1) / 13
 
         def both(point: dict[str, float] = point) -> tuple[Any, Any, Any]:
-            balls = {name: exactly(number) for name, number in point.items()}
-            wanted, found = (precise_value(tree, balls) for tree in trees)
+            balls = {name: exact_ball(number) for name, number in point.items()}
+            wanted, found = (ball_value(tree, balls) for tree in trees)
             return wanted, found, abs(wanted)
 
         with suppress(ArithmeticError):
-            assert not differ(both, 1e-100, 300)[0]
+            assert not provably_differ(both, 1e-100, 300)[0]
             compared += 1
     assert compared
 
@@ -77,7 +77,7 @@ def test_a_tenth_of_the_time_changes_no_verdict(law: Any, monkeypatch: pytest.Mo
     pairs = CORPUS.pairs(law, 2)
     whole = [(BENCH.identified(pair), judged(law, pair, MAX_SECONDS)) for pair in pairs]
     monkeypatch.setattr(alternative_forms._child, "seconds", alternative_forms.MAX_SECONDS // 10)
-    alternative_forms.rewritten.cache_clear()
+    alternative_forms.fraction_forms.cache_clear()
     fidelity._compare.cache_clear()
     assert whole == [
         (BENCH.identified(pair), judged(law, pair, MAX_SECONDS / 10)) for pair in pairs

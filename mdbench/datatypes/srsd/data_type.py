@@ -25,7 +25,7 @@ from mdbench.datatypes.equations.terms import TERM_METRICS
 from mdbench.datatypes.srsd.facts import FACTS, target_noise
 from mdbench.datatypes.srsd.laws import Spread, draw, read_problem
 from mdbench.errors import DataError, EquationError, UsageError, did_you_mean
-from mdbench.expressions.compensated_eval import accurate_values
+from mdbench.expressions.compensated_eval import correctly_rounded_values
 from mdbench.expressions.grammar import read
 from mdbench.expressions.srbench import compare as comparison
 from mdbench.metrics.regression import agreement, is_accurate, nmse, r2, relative_error
@@ -374,7 +374,7 @@ DATA_TYPE = Srsd
 def _accurate(equation: Equation, columns: Mapping[str, Array], most_work: int) -> Array:
     """Return exact values, rounded; those of double precision where there are none."""
     tree = read(equation.text, equation.variables)
-    values = accurate_values(tree, columns, most_work=most_work)
+    values = correctly_rounded_values(tree, columns, most_work=most_work)
     known = np.isfinite(values)
     return values if known.all() else np.where(known, values, equation.evaluate(columns))
 

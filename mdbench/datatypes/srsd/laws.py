@@ -18,7 +18,7 @@ import numpy as np
 
 from mdbench.errors import DataError, EquationError
 from mdbench.expressions import parse
-from mdbench.expressions.compensated_eval import accurate_values
+from mdbench.expressions.compensated_eval import correctly_rounded_values
 from mdbench.expressions.grammar import read
 from mdbench.expressions.tree import CONSTANTS, FUNCTIONS
 
@@ -140,8 +140,8 @@ def draw(
     n
         The number of rows.
     accurate
-        Whether targets are exact but for one rounding (`accurate_values`), or worked out in double
-        precision, with what is lost by it, as those of the released datasets are.
+        Whether targets are exact but for one rounding (`correctly_rounded_values`), or worked out
+        in double precision, with what is lost by it, as those of the released datasets are.
 
     Returns
     -------
@@ -162,7 +162,7 @@ def draw(
     kept_x, kept_y, found = [], [], 0
     for _ in range(_MOST_BATCHES):
         columns = {name: spread.draw(n, generator) for name, spread in problem.spreads.items()}
-        y = accurate_values(tree, columns) if accurate else equation.evaluate(columns)
+        y = correctly_rounded_values(tree, columns) if accurate else equation.evaluate(columns)
         size = np.abs(y)
         valid = (size >= _SMALLEST) & (size <= _LARGEST)
         kept_x.append(np.stack(list(columns.values()), axis=-1)[valid])

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 __all__ = [
+    "AlternativeForms",
     "Names",
-    "TimeLeft",
-    "Writings",
-    "rewritten",
+    "TimeBudget",
+    "fraction_forms",
 ]
 
 
@@ -44,13 +44,13 @@ class Names:
 
 
 @dataclass
-class TimeLeft:
+class TimeBudget:
     """The CPU time that is left for other writings of the equations of an answer."""
 
     seconds: float
 
 
-class Writings:
+class AlternativeForms:
     """The other writings of two equations, each made when it is asked for.
 
     Attributes
@@ -64,7 +64,7 @@ class Writings:
         truth: str,
         prediction: str,
         names: Names,
-        budget: TimeLeft,
+        budget: TimeBudget,
     ) -> None:
         self.complete = True
         self._texts = truth, prediction
@@ -114,7 +114,7 @@ class Writings:
         """Expand the writings of one equation; None, and not complete, if time is up."""
         ways = None
         if self._budget.seconds > 0 and len(_TOKEN.findall(text)) <= _MOST_TOKENS:
-            ways, cpu_s = rewritten(text, names)
+            ways, cpu_s = fraction_forms(text, names)
             self._budget.seconds -= cpu_s
         try:
             sums = None if ways is None else [expand(way, names) for way in ways]
@@ -170,7 +170,7 @@ MAX_SECONDS = 20
 
 
 @lru_cache(maxsize=4_096)
-def rewritten(text: str, variables: tuple[str, ...]) -> tuple[tuple[str, ...] | None, float]:
+def fraction_forms(text: str, variables: tuple[str, ...]) -> tuple[tuple[str, ...] | None, float]:
     """Write the fractions of an equation anew, as one fraction, and as partial fractions.
 
     Returns

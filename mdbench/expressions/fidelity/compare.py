@@ -19,20 +19,25 @@ from mdbench.errors import EquationError
 from mdbench.expressions.atoms import monomial_text, whole
 from mdbench.expressions.equation import parse
 from mdbench.expressions.expand import expand
-from mdbench.expressions.fidelity.alternative_forms import Names, TimeLeft, Writings
-from mdbench.expressions.fidelity.constant_match import Moving, Related, Relation, shift_as_written
+from mdbench.expressions.fidelity.alternative_forms import AlternativeForms, Names, TimeBudget
+from mdbench.expressions.fidelity.constant_match import (
+    ConstantMatcher,
+    Equivalence,
+    MatchResult,
+    constant_shift,
+)
 from mdbench.expressions.fidelity.numeric import EXACT
 from mdbench.expressions.fidelity.term_match import TOLERANCE, Match, match, tree_of_sums
 from mdbench.expressions.fidelity.verdict import (
-    Findings,
+    EquivalenceChecks,
     Numerical,
     Structural,
     Symbolic,
     Term,
     TermComparison,
     Verdict,
+    combine,
     identified,
-    together,
 )
 from mdbench.expressions.grammar import read
 from mdbench.expressions.srbench.tree_edit_distance import edit_distance
@@ -80,7 +85,7 @@ class _Pair:
     missing: tuple[tuple[Monomial, Sum], ...]
     extra: tuple[tuple[Monomial, Sum], ...]
     decided: bool = True
-    findings: Findings | None = None
+    findings: EquivalenceChecks | None = None
 
     @property
     def apart(self) -> bool:
@@ -148,7 +153,7 @@ def compare(
 def _compare(
     truth: tuple[str, ...], prediction: tuple[str, ...], names: Names, seconds: float
 ) -> TermComparison:
-    budget = TimeLeft(seconds)
+    budget = TimeBudget(seconds)
     pairs = [_equation(t, p, names, budget) for t, p in zip(truth, prediction, strict=True)]
     n_true = sum(len(pair.truth) for pair in pairs)
     found = sum(pair.found for pair in pairs)
@@ -166,7 +171,7 @@ def _compare(
         missing=_terms(pair.missing for pair in pairs),
         extra=_terms(pair.extra for pair in pairs),
         matched=_matched(pairs),
-        findings=together(findings, _structural(pairs, findings)),
+        findings=combine(findings, _structural(pairs, findings)),
         by_equation=findings,
     )
 
@@ -192,7 +197,7 @@ def _verdict(pairs: list[_Pair]) -> Verdict:
     return Verdict.ONE_TERM_OFF if any(pair.found for pair in pairs) else Verdict.DIFFERENT
 
 
-def _structural(pairs: list[_Pair], findings: Sequence[Findings]) -> Structural:
+def _structural(pairs: list[_Pair], findings: Sequence[EquivalenceChecks]) -> Structural:
     """Say of a system what its terms alone say."""
     known = [each.structural for each in findings]
     if Structural.UNKNOWN in known:
@@ -204,7 +209,7 @@ def _structural(pairs: list[_Pair], findings: Sequence[Findings]) -> Structural:
     return Structural.ONE_TERM_OFF if lone else Structural.OTHER
 
 
-def _equation(truth: str, prediction: str, names: Names, budget: TimeLeft) -> _Pair:
+def _equation(truth: str, prediction: str, names: Names, budget: TimeBudget) -> _Pair:
     """Compare two equations, the cheapest way first.
 
     Texts; terms, where all are powers of variables; values, as they stand and with the truth's
@@ -213,11 +218,11 @@ def _equation(truth: str, prediction: str, names: Names, budget: TimeLeft) -> _P
     parse(prediction, names.predicted)  # what cannot be read is an error, what is too large is not
     t, p = _terms_or_whole(truth, names.true), _terms_or_whole(prediction, names.predicted)
     if t == p and read(truth, names.true) == read(prediction, names.predicted):
-        same = Findings(Symbolic.EQUAL, Numerical.EQUAL, Structural.SAME, "the same text")
+        same = EquivalenceChecks(Symbolic.EQUAL, Numerical.EQUAL, Structural.SAME, "the same text")
         return replace(_pair(t, t, match(t, t)), findings=same)
     large = _is_whole(t) or _is_whole(p)
     direct = None if large else _pair(t, p, match(t, p))
-    values = Moving(truth, prediction, names.true, names.predicted, names.domain)
+    values = ConstantMatcher(truth, prediction, names.true, names.predicted, names.domain)
     near: bool | None = False
     symbolic = Symbolic.EQUAL if direct is not None and t == p else Symbolic.NOT_PROVED
     if direct is not None and _is_polynomial(t) and _is_polynomial(p):
@@ -229,7 +234,7 @@ def _equation(truth: str, prediction: str, names: Names, budget: TimeLeft) -> _P
         if direct is not None and faithful and (t == p or not _units_matter(t)):
             found = direct
         else:
-            asked = _Asked(truth, prediction, names, budget)
+            asked = _Texts(truth, prediction, names, budget)
             found, near = _by_values_or_writings(t, p, direct, values, asked)
     return replace(
         found, findings=_findings(symbolic, direct, values, faithful=faithful, near=near)
@@ -237,17 +242,17 @@ def _equation(truth: str, prediction: str, names: Names, budget: TimeLeft) -> _P
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _Texts:
     """The texts of two equations, and what there is to make other writings of them."""
 
     truth: str
     prediction: str
     names: Names
-    budget: TimeLeft
+    budget: TimeBudget
 
 
 def _by_values_or_writings(
-    t: Sum, p: Sum, direct: _Pair | None, values: Moving, asked: _Asked
+    t: Sum, p: Sum, direct: _Pair | None, values: ConstantMatcher, asked: _Texts
 ) -> tuple[_Pair, bool | None]:
     """Compare by values, then by writings; tell, too, whether it is near by values, if known."""
     known = _by_values(t, {} if direct is None else p, values)
@@ -256,18 +261,23 @@ def _by_values_or_writings(
     if direct is None:
         missing = tuple((monomial, t) for monomial in t)
         found = _Pair(t, {}, 0, 0, None, missing, (), decided=False)
-        known_apart = not _is_whole(t) and values.relation(t).relation is not Relation.UNKNOWN
+        known_apart = not _is_whole(t) and values.relation(t).relation is not Equivalence.UNKNOWN
         return found, False if known_apart else None
-    others = Writings(asked.truth, asked.prediction, asked.names, asked.budget)
+    others = AlternativeForms(asked.truth, asked.prediction, asked.names, asked.budget)
     found = _off_by_terms(direct, values, others)
-    if not found.decided and values.relation(t).relation is Relation.UNKNOWN:
+    if not found.decided and values.relation(t).relation is Equivalence.UNKNOWN:
         return found, None
     return found, found.decided and not found.faults
 
 
 def _findings(
-    symbolic: Symbolic, direct: _Pair | None, values: Moving, *, faithful: bool, near: bool | None
-) -> Findings:
+    symbolic: Symbolic,
+    direct: _Pair | None,
+    values: ConstantMatcher,
+    *,
+    faithful: bool,
+    near: bool | None,
+) -> EquivalenceChecks:
     """Put together what is known of two equations."""
     compared = values.compared
     if values.undefined:
@@ -294,16 +304,16 @@ def _findings(
         structural = Structural.SAME if faithful or near else Structural.OTHER
     # To the digits that rounded numbers have.
     rounded = values.tolerance > EXACT
-    return Findings.of(symbolic, numerical, structural, told, rounded=rounded)
+    return EquivalenceChecks.of(symbolic, numerical, structural, told, rounded=rounded)
 
 
-def _off_by_terms(direct: _Pair, values: Moving, others: Writings) -> _Pair:
+def _off_by_terms(direct: _Pair, values: ConstantMatcher, others: AlternativeForms) -> _Pair:
     """Give what is known of two equations whose terms differ, and whose values do if they can."""
     t, p = direct.truth, direct.prediction
-    if values.relation(t).relation is Relation.UNKNOWN:
+    if values.relation(t).relation is Equivalence.UNKNOWN:
         return replace(direct, decided=False)
     if not direct.faults:
-        return _told_apart(t, p)
+        return _nothing_matched(t, p)
     if direct.faults == 1 and not direct.wrong:
         return direct
     best = _but_for_one_term(t, p, values) or _by_other_writings(t, p, values, others)
@@ -349,7 +359,7 @@ def _units_matter(terms: Sum) -> bool:
     )
 
 
-def _is_faithful(t: Sum, p: Sum, values: Moving) -> bool:
+def _is_faithful(t: Sum, p: Sum, values: ConstantMatcher) -> bool:
     return (
         not values.undefined
         and values.faithful(t, of_truth=True)
@@ -357,42 +367,42 @@ def _is_faithful(t: Sum, p: Sum, values: Moving) -> bool:
     )
 
 
-def _told_apart(t: Sum, p: Sum) -> _Pair:
+def _nothing_matched(t: Sum, p: Sum) -> _Pair:
     """Give what nothing is found in: terms that are alike stand for other values."""
     missing = tuple((monomial, t) for monomial in t)
     return _Pair(t, p, 0, 0, None, missing, tuple((monomial, p) for monomial in p))
 
 
-def _by_values(t: Sum, p: Sum, values: Moving) -> _Pair | None:
+def _by_values(t: Sum, p: Sum, values: ConstantMatcher) -> _Pair | None:
     """Look whether the values are the truth's, as it stands or with its constants moved."""
     if values.undefined:
-        return _told_apart(t, p)
+        return _nothing_matched(t, p)
     factor = 0.0 if values.equal else values.proportional()
     if factor is not None and abs(factor) <= TOLERANCE:
-        found = Related(Relation.SAME, abs(factor))
+        found = MatchResult(Equivalence.SAME, abs(factor))
     elif _is_whole(t):
         return None
     else:
         relations = (values.relation(terms) for terms in _forms(t, values))
-        known = {Relation.SAME, Relation.OTHER_CONSTANTS}
+        known = {Equivalence.SAME, Equivalence.OTHER_CONSTANTS}
         found = next(
-            (each for each in relations if each.relation in known), Related(Relation.APART)
+            (each for each in relations if each.relation in known), MatchResult(Equivalence.APART)
         )
-    if not values.equal and (found.relation is Relation.OTHER_CONSTANTS or _units_matter(t)):
-        error = shift_as_written(values)
+    if not values.equal and (found.relation is Equivalence.OTHER_CONSTANTS or _units_matter(t)):
+        error = constant_shift(values)
         if error is not None:
             if error <= TOLERANCE:
-                found = Related(Relation.SAME, error)
-            elif found.relation is Relation.SAME:
-                found = Related(Relation.OTHER_CONSTANTS, error)
-    if found.relation is Relation.SAME and not values.holds_more:
+                found = MatchResult(Equivalence.SAME, error)
+            elif found.relation is Equivalence.SAME:
+                found = MatchResult(Equivalence.OTHER_CONSTANTS, error)
+    if found.relation is Equivalence.SAME and not values.holds_more:
         return _Pair(t, p, len(t), 0, found.error, (), ())
-    if found.relation is Relation.OTHER_CONSTANTS:
+    if found.relation is Equivalence.OTHER_CONSTANTS:
         return _Pair(t, p, len(t), 1, found.error, (), ())
     return None
 
 
-def _forms(t: Sum, values: Moving) -> Iterator[Sum]:
+def _forms(t: Sum, values: ConstantMatcher) -> Iterator[Sum]:
     """Give the sums of terms whose constants may be moved."""
     if values.faithful(t, of_truth=True):
         yield t
@@ -410,7 +420,9 @@ def _pair(t: Sum, p: Sum, matched: Match) -> _Pair:
     )
 
 
-def _by_other_writings(t: Sum, p: Sum, values: Moving, others: Writings) -> _Pair | None:
+def _by_other_writings(
+    t: Sum, p: Sum, values: ConstantMatcher, others: AlternativeForms
+) -> _Pair | None:
     """Look for a writing of both in which they are the same, or all but one term is.
 
     None if there is no such writing.  What is found has to have the answer's values.
@@ -422,24 +434,24 @@ def _by_other_writings(t: Sum, p: Sum, values: Moving, others: Writings) -> _Pai
         extra = found.extra[0] if found.extra else None
         without = None if extra is None else {extra: other[extra]}
         relation = values.relation(one, without).relation
-        if relation is Relation.SAME:
+        if relation is Equivalence.SAME:
             more = () if extra is None else ((extra, other),)
             return _Pair(t, p, len(t), 0, found.error, (), more)
-        if relation is Relation.OTHER_CONSTANTS:
+        if relation is Equivalence.OTHER_CONSTANTS:
             return _Pair(t, p, len(t), max(1, found.wrong), found.error, (), ())
     return None
 
 
-def _but_for_one_term(t: Sum, p: Sum, values: Moving) -> _Pair | None:
+def _but_for_one_term(t: Sum, p: Sum, values: ConstantMatcher) -> _Pair | None:
     """Leave out one term after the other: of the truth, or of the answer."""
     for left in t if 1 < len(t) <= _MOST_LEFT_OUT else ():
         rest = {monomial: c for monomial, c in t.items() if monomial != left}
         found = values.relation(rest)
-        if found.relation is Relation.SAME:
+        if found.relation is Equivalence.SAME:
             return _Pair(t, p, len(t) - 1, 0, found.error, ((left, t),), ())
     for left in p if 1 < len(p) <= _MOST_LEFT_OUT else ():
         found = values.relation(t, without={left: p[left]})
-        if found.relation is Relation.SAME:
+        if found.relation is Equivalence.SAME:
             return _Pair(t, p, len(t), 0, found.error, (), ((left, p),))
     return None
 

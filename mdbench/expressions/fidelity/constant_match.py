@@ -15,14 +15,14 @@ from mdbench.expressions.fidelity.numeric import (
     CLOSE,
     EXACT,
     ROUNDED,
-    Values,
-    balls,
-    spread,
+    ValueComparison,
+    exact_point,
+    spread_out,
 )
-from mdbench.expressions.fidelity.sum_model import FARTHEST, Model, fitted
+from mdbench.expressions.fidelity.sum_model import FARTHEST, Model, fit_model
 from mdbench.expressions.fidelity.term_match import TOLERANCE
-from mdbench.expressions.interval_eval import DIGITS, exactly, known_value, precise_value, working
-from mdbench.expressions.parametric import Written, written
+from mdbench.expressions.interval_eval import DIGITS, ball_value, exact_ball, known_value, precision
+from mdbench.expressions.parametric import ParametricExpression, parametrize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 __all__ = [
-    "Moving",
-    "Related",
-    "Relation",
-    "agreeing",
-    "fitted_written",
-    "shift_as_written",
+    "ConstantMatcher",
+    "Equivalence",
+    "MatchResult",
+    "constant_shift",
+    "fit_parametric",
+    "refined_constants",
 ]
 
 
@@ -49,7 +49,7 @@ _POLISHED = 1e-100
 _STEPS = 20
 
 
-class Relation(StrEnum):
+class Equivalence(StrEnum):
     """How the values of an answer are related to those of the truth."""
 
     SAME = "same"
@@ -62,17 +62,19 @@ class Relation(StrEnum):
 
 
 @dataclass(frozen=True)
-class Related:
+class MatchResult:
     """A relation, with the largest relative error of a constant where there is one."""
 
-    relation: Relation
+    relation: Equivalence
     error: float | None = None
 
 
-class Moving(Values):
+class ConstantMatcher(ValueComparison):
     """The values of truth and answer, where the truth's constants may move."""
 
-    def relation(self, terms: Sum, without: Sum | None = None, *, exact: bool = False) -> Related:
+    def relation(
+        self, terms: Sum, without: Sum | None = None, *, exact: bool = False
+    ) -> MatchResult:
         """Say whether the constants of terms can be moved to where the answer's values are.
 
         Parameters
@@ -90,27 +92,27 @@ class Moving(Values):
         if left is not None:
             with np.errstate(all="ignore"):
                 values = values - left.dual(self.columns, np.zeros(len(left.moving)))[0][0]
-        fit = fitted(model, self.columns, values)
+        fit = fit_model(model, self.columns, values)
         if fit is None:
-            return Related(Relation.UNKNOWN)
+            return MatchResult(Equivalence.UNKNOWN)
         if fit.residual > CLOSE or np.max(np.abs(fit.shifts), initial=0.0) > FARTHEST:
-            return Related(Relation.APART)
+            return MatchResult(Equivalence.APART)
         error = float(np.max(np.abs(fit.shifts), initial=0.0))
         if error > TOLERANCE * (1 + ROUNDED**0.5):
-            return Related(Relation.OTHER_CONSTANTS, error)
+            return MatchResult(Equivalence.OTHER_CONSTANTS, error)
         agreed, moved = self._polished(model, fit.shifts, left)
         if agreed is None:
-            return Related(Relation.UNKNOWN)
+            return MatchResult(Equivalence.UNKNOWN)
         if agreed > tolerance or not self.agrees_far(
             lambda point: model.precise_terms(point, moved), left
         ):
-            return Related(Relation.APART)
+            return MatchResult(Equivalence.APART)
         shifts = np.array([float(shift) for shift in moved])
         error = float(np.max(np.abs(shifts), initial=0.0))
         exponents = [float(model.moving[i].value) * (1 + shifts[i]) for i in model.exponents]
         whole = any(abs(exponent - round(exponent)) < ROUNDED for exponent in exponents)
         kept = error <= TOLERANCE and not whole
-        return Related(Relation.SAME if kept else Relation.OTHER_CONSTANTS, error)
+        return MatchResult(Equivalence.SAME if kept else Equivalence.OTHER_CONSTANTS, error)
 
     def _polished(
         self, model: Model, shifts: Array, left: Model | None
@@ -131,21 +133,21 @@ class Moving(Values):
             if left is not None:
                 sizes = sizes + left.dual(self.columns, np.zeros(len(left.moving)))[1]
             usable = np.isfinite(dual).all(axis=0) & np.isfinite(self.values) & (sizes > 0)
-        chosen = spread(np.flatnonzero(usable), self.base, len(shifts) + CHECKED)
+        chosen = spread_out(np.flatnonzero(usable), self.base, len(shifts) + CHECKED)
         if len(chosen) <= len(shifts):
             return None, []
         inverse = np.zeros((len(shifts), len(chosen)))
         inverse[moving] = np.linalg.pinv(
             (dual[1:][:, chosen][moving] / sizes[chosen]).T, rcond=1e-12
         )
-        with working(DIGITS):
-            exact = [exactly(float(shift)) for shift in shifts]
+        with precision(DIGITS):
+            exact = [exact_ball(float(shift)) for shift in shifts]
             try:
                 wanted = [self._wanted(i, left) for i in chosen]
                 worst = np.inf
                 for _ in range(_STEPS):
                     errors = [
-                        ((target - model.precise(point, exact)) / exactly(float(size))).mid()
+                        ((target - model.precise(point, exact)) / exact_ball(float(size))).mid()
                         for (target, point), size in zip(wanted, sizes[chosen], strict=True)
                     ]
                     error = float(max(map(abs, errors)))
@@ -154,15 +156,15 @@ class Moving(Values):
                     worst = error
                     step = inverse @ np.array([float(each) for each in errors])
                     exact = [
-                        (a + exactly(float(b))).mid() for a, b in zip(exact, step, strict=True)
+                        (a + exact_ball(float(b))).mid() for a, b in zip(exact, step, strict=True)
                     ]
             except ArithmeticError:
                 return None, []
         return worst, exact
 
     def _wanted(self, i: int, left: Model | None) -> tuple[Any, dict[str, Any]]:
-        point = balls(self.point(i))
-        target = precise_value(self.prediction, point)
+        point = exact_point(self.point(i))
+        target = ball_value(self.prediction, point)
         if left is not None:
             target -= left.precise(point, [0] * len(left.moving))
         return target, point
@@ -192,8 +194,8 @@ _MOST_GAUGES = 24
 """Choices of constants that stand still."""
 
 
-def fitted_written(
-    equation: Written,
+def fit_parametric(
+    equation: ParametricExpression,
     columns: Mapping[str, Array],
     wanted: Array,
     start: Array,
@@ -237,7 +239,7 @@ def _distances(columns: Mapping[str, Array]) -> Array:
 class _Fit:
     """An equation, and the values that it has to have at some points."""
 
-    equation: Written
+    equation: ParametricExpression
     columns: Mapping[str, Array]
     wanted: Array
     least: float
@@ -331,9 +333,9 @@ class _Fit:
         return constants
 
 
-def agreeing(  # noqa: PLR0917 - what a fit needs
-    equation: Written,
-    values: Values,
+def refined_constants(  # noqa: PLR0917 - what a fit needs
+    equation: ParametricExpression,
+    values: ValueComparison,
     node: Node,
     columns: Mapping[str, Array],
     constants: Array,
@@ -377,7 +379,7 @@ def agreeing(  # noqa: PLR0917 - what a fit needs
 
 
 def _choices(
-    equation: Written, constants: Array, free: Sequence[int]
+    equation: ParametricExpression, constants: Array, free: Sequence[int]
 ) -> Iterator[tuple[Array, list[int]]]:
     """Give what may move: only what has moved before, and then all.
 
@@ -392,7 +394,7 @@ def _choices(
 
 
 def _polished(
-    equation: Written,
+    equation: ParametricExpression,
     columns: Mapping[str, Array],
     wanted: Sequence[Any],
     constants: Array,
@@ -400,11 +402,11 @@ def _polished(
 ) -> tuple[float, list[Any]]:
     """Take steps as long as each halves the largest error, and give it with the constants."""
     names = list(columns)
-    with working(DIGITS):
-        exact = [exactly(float(c)) for c in constants]
-        sizes = [abs(each).mid() if each != 0 else exactly(1.0) for each in wanted]
+    with precision(DIGITS):
+        exact = [exact_ball(float(c)) for c in constants]
+        sizes = [abs(each).mid() if each != 0 else exact_ball(1.0) for each in wanted]
         points = [
-            balls(dict(zip(names, map(float, row), strict=True)))
+            exact_point(dict(zip(names, map(float, row), strict=True)))
             for row in zip(*columns.values(), strict=True)
         ]
 
@@ -424,16 +426,16 @@ def _polished(
                 return (error, exact) if error < worst else (worst, best)
             worst, best = error, list(exact)
             # Differences of so many digits: what double precision cannot see counts, too.
-            steps = [abs(exact[k]) * exactly(_TINY) or exactly(_TINY) for k in free]
+            steps = [abs(exact[k]) * exact_ball(_TINY) or exact_ball(_TINY) for k in free]
             columns_of = []
             for k, step in zip(free, steps, strict=True):
                 ahead = [*exact[:k], (exact[k] + step).mid(), *exact[k + 1 :]]
                 columns_of.append(
-                    [(b - a) / exactly(_TINY) for a, b in zip(errors(ahead), now, strict=True)]
+                    [(b - a) / exact_ball(_TINY) for a, b in zip(errors(ahead), now, strict=True)]
                 )
             if not free:
                 break
-            lengths = [max(map(abs, column)).mid() or exactly(1.0) for column in columns_of]
+            lengths = [max(map(abs, column)).mid() or exact_ball(1.0) for column in columns_of]
             slopes = np.array(
                 [
                     [float((each / length).mid()) for each in column]
@@ -447,12 +449,12 @@ def _polished(
                 [float((each / most).mid()) for each in now]
             )
             for k, step, length, move in zip(free, steps, lengths, moves, strict=True):
-                scale = step / exactly(_TINY)
-                exact[k] = (exact[k] + exactly(float(move)) * most / length * scale).mid()
+                scale = step / exact_ball(_TINY)
+                exact[k] = (exact[k] + exact_ball(float(move)) * most / length * scale).mid()
     return worst, best
 
 
-def shift_as_written(values: Values) -> float | None:
+def constant_shift(values: ValueComparison) -> float | None:
     """Give by how much the truth's constants, as written, have to move to make it the answer.
 
     Where constants can stand in for each other all but as many as are needed stand still:
@@ -463,7 +465,7 @@ def shift_as_written(values: Values) -> float | None:
     float or None
         The largest share of a constant; None where the answer cannot be brought to that form.
     """
-    truth = written(values.truth, named=False, scaled=True)
+    truth = parametrize(values.truth, named=False, scaled=True)
     usable = np.isfinite(values.true_values) & np.isfinite(values.values)
     n = len(truth.start)
     if n > _MOST_WRITTEN or usable.sum() < n + CHECKED or not all(truth.start):
@@ -479,17 +481,17 @@ def shift_as_written(values: Values) -> float | None:
     for free in map(list, islice(combinations(range(n), rank), _MOST_GAUGES)):
         if np.linalg.matrix_rank(slopes[:, free], rtol=1e-8) < rank:
             continue
-        found = fitted_written(truth, columns, wanted, truth.start, free)
+        found = fit_parametric(truth, columns, wanted, truth.start, free)
         if found is None:
             continue
         shift = float(np.max(np.abs(found / truth.start - 1)))
         if least is not None and shift >= least:
             continue
-        exact = agreeing(truth, values, values.prediction, columns, found, free)
+        exact = refined_constants(truth, values, values.prediction, columns, found, free)
         if exact is not None and not _becomes_whole(truth, exact):
             least = float(np.max(np.abs(exact / truth.start - 1)))
     return least
 
 
-def _becomes_whole(equation: Written, constants: Array) -> bool:
+def _becomes_whole(equation: ParametricExpression, constants: Array) -> bool:
     return any(abs(constants[k] - round(constants[k])) < _WHOLE for k in equation.exponents)

@@ -23,12 +23,12 @@ from mdbench.expressions.interval_eval import (
     DIGITS,
     FAR_DIGITS,
     TooLargeError,
-    differ,
-    exactly,
+    ball_sum,
+    ball_value,
+    exact_ball,
     known_value,
-    precise_value,
-    total,
-    working,
+    precision,
+    provably_differ,
 )
 from mdbench.expressions.tree import Call, Node, Variable, names_in, parts, value, with_part
 
@@ -46,13 +46,13 @@ __all__ = [
     "CLOSE",
     "EXACT",
     "ROUNDED",
-    "Compared",
+    "Agreement",
     "Domain",
-    "Values",
-    "balls",
+    "ValueComparison",
+    "exact_point",
     "far_points",
     "points",
-    "spread",
+    "spread_out",
 ]
 
 
@@ -83,7 +83,7 @@ _MOST_PARTS = 400
 
 
 @dataclass(frozen=True)
-class Compared:
+class Agreement:
     """What is proved of the values of two equations.
 
     Attributes
@@ -103,16 +103,16 @@ class Compared:
     share: float = 0.0
     point: Mapping[str, float] | None = None
 
-    def joined(self, other: Compared) -> Compared:
+    def joined(self, other: Agreement) -> Agreement:
         """Put together what is known from two sets of points."""
         if other.equal is None or self.equal is False:
             return self
         if self.equal is None or other.equal is False:
             return other
-        return Compared(True, self.points + other.points, max(self.share, other.share))
+        return Agreement(True, self.points + other.points, max(self.share, other.share))
 
 
-class Values:
+class ValueComparison:
     """The values of the truth and of an answer at the points of a task's domain.
 
     Parameters
@@ -210,7 +210,7 @@ class Values:
         return self.compared.equal
 
     @cached_property
-    def compared(self) -> Compared:
+    def compared(self) -> Agreement:
         """What is proved of the values of the two as they stand."""
         one, other = self.true_values, self.values
         usable = np.isfinite(one) & np.isfinite(other)
@@ -218,20 +218,18 @@ class Values:
             share = np.abs(one - other) / (np.abs(one) + np.abs(other))
         far = np.flatnonzero(usable & (share > CLOSE))
         # The farthest apart first: one point is enough.
-        found = self._looked_at(far[np.argsort(-share[far], kind="stable")][: CHECKED // 2])
+        found = self._compare_at(far[np.argsort(-share[far], kind="stable")][: CHECKED // 2])
         if found.equal is not False:
             # What double precision cannot tell may be a small number beside what cancels.
-            found = found.joined(self._looked_at(spread(np.flatnonzero(usable), self.base)))
+            found = found.joined(self._compare_at(spread_out(np.flatnonzero(usable), self.base)))
         if found.equal is not False:
             near = found.points
-            found = found.joined(
-                self._looked_at_far(lambda point: [precise_value(self.truth, point)])
-            )
+            found = found.joined(self._compare_far(lambda point: [ball_value(self.truth, point)]))
             # Far away less is asked for, which does not do where there is little else.
             told = near >= _FEWEST or (found.points >= _FEWEST and found.share <= self.tolerance)
             # Where the answer has values that nobody knows it may differ.
             if found.equal and not (told and self._is_known):
-                return Compared(None)
+                return Agreement(None)
         return found
 
     @property
@@ -240,16 +238,16 @@ class Values:
         true = np.isfinite(self.true_values)
         return bool((true & np.isfinite(self.values)).sum() >= (1 - _UNDEFINED) * true.sum())
 
-    def _looked_at(self, chosen: NDArray[np.intp]) -> Compared:
-        found = Compared(None)
+    def _compare_at(self, chosen: NDArray[np.intp]) -> Agreement:
+        found = Agreement(None)
         for i in chosen:
             try:
-                apart, share = differ(lambda i=i: self._both(i), self.tolerance)  # type: ignore[misc]
+                apart, share = provably_differ(lambda i=i: self._both(i), self.tolerance)  # type: ignore[misc]
             except ArithmeticError:
                 continue
             if apart:
-                return Compared(False, share=share, point=self.point(i))
-            found = found.joined(Compared(True, 1, share))
+                return Agreement(False, share=share, point=self.point(i))
+            found = found.joined(Agreement(True, 1, share))
         return found
 
     @cached_property
@@ -265,7 +263,7 @@ class Values:
         if not self._rounded or exact or self._is_multiple or not len(usable):
             return False
         size = np.abs(self.values[usable])
-        chosen = spread(usable, self.base)
+        chosen = spread_out(usable, self.base)
         for part in list(parts(self.prediction))[:_MOST_PARTS]:
             if part.constant is not None or part is self.prediction:
                 continue
@@ -285,13 +283,13 @@ class Values:
             for i in chosen:
 
                 def both(i: Any = i) -> tuple[Any, Any, Any]:
-                    number = precise_value(part, balls(self.point(first)))
-                    point = balls(self.point(i))
-                    one = precise_value(self.prediction, point)
-                    other = precise_value(tree, {**point, _PART: number})
+                    number = ball_value(part, exact_point(self.point(first)))
+                    point = exact_point(self.point(i))
+                    one = ball_value(self.prediction, point)
+                    other = ball_value(tree, {**point, _PART: number})
                     return one, other, abs(one) + abs(other)
 
-                if differ(both, EXACT)[0]:
+                if provably_differ(both, EXACT)[0]:
                     return False
         except ArithmeticError:
             pass  # nobody knows
@@ -306,22 +304,22 @@ class Values:
         apart = np.abs(self.values - ratio * self.true_values)[usable]
         farthest = np.flatnonzero(usable)[np.argsort(-apart / np.abs(self.values[usable]))]
         factors = []
-        for i in [*farthest[: CHECKED // 2], *spread(np.flatnonzero(usable), self.base)]:
+        for i in [*farthest[: CHECKED // 2], *spread_out(np.flatnonzero(usable), self.base)]:
             try:
                 one, other = (self._precise(each, i) for each in (self.truth, self.prediction))
             except ArithmeticError:
                 continue
-            with working(DIGITS):
+            with precision(DIGITS):
                 factors.append(other / one)
         if len(factors) < _FEWEST or not self._is_known:
             return None
-        with working(DIGITS):
+        with precision(DIGITS):
             k = factors[0].mid()
             if not all(abs(factor - k) <= self.tolerance for factor in factors):
                 return None
-        if not self.agrees_far(lambda point: [k * precise_value(self.truth, point)]):
+        if not self.agrees_far(lambda point: [k * ball_value(self.truth, point)]):
             return None
-        with working(DIGITS):
+        with precision(DIGITS):
             self._is_multiple = all(abs(factor - k) <= EXACT for factor in factors)
             return float(k - 1)
 
@@ -329,44 +327,44 @@ class Values:
         self, truth: Callable[[Mapping[str, Any]], list[Any]], left: Model | None = None
     ) -> bool:
         """Tell whether the answer is a sum of terms well beyond the domain, too."""
-        return self._looked_at_far(truth, left).equal is not False
+        return self._compare_far(truth, left).equal is not False
 
     def agrees_far_with(self, node: Node, tree: Node, constants: Sequence[Any]) -> bool:
         """Tell whether an equation is another with other constants well beyond the domain, too."""
 
         def moved(point: Mapping[str, Any]) -> list[Any]:
-            return [precise_value(tree, {**point, **{f"#{k}": c for k, c in enumerate(constants)}})]
+            return [ball_value(tree, {**point, **{f"#{k}": c for k, c in enumerate(constants)}})]
 
-        return self._looked_at_far(moved, node=node).equal is not False
+        return self._compare_far(moved, node=node).equal is not False
 
-    def _looked_at_far(
+    def _compare_far(
         self,
         truth: Callable[[Mapping[str, Any]], list[Any]],
         left: Model | None = None,
         node: Node | None = None,
-    ) -> Compared:
+    ) -> Agreement:
         other_side = self.prediction if node is None else node
         tolerance = _ROUNDED_FAR if self._rounded else _EXACT_FAR
         # What is rounded is lost where it cancels, and the nearest points of all are such.
         last = -2 if self._rounded else None
-        found = Compared(None)
+        found = Agreement(None)
         for numbers in far_points(self._names, self._domain)[:last]:
 
             def both(numbers: Mapping[str, float] = numbers) -> tuple[Any, Any, Any]:
-                point = balls(numbers)
-                terms, other = truth(point), precise_value(other_side, point)
+                point = exact_point(numbers)
+                terms, other = truth(point), ball_value(other_side, point)
                 taken = left.precise(point, [0] * len(left.moving)) if left else 0
                 # Moved constants have fewer digits than what may cancel here.
-                size = total(map(abs, terms)) + abs(other)
-                return total(terms) + taken, other, size
+                size = ball_sum(map(abs, terms)) + abs(other)
+                return ball_sum(terms) + taken, other, size
 
             try:
-                apart, share = differ(both, tolerance, FAR_DIGITS)
+                apart, share = provably_differ(both, tolerance, FAR_DIGITS)
             except ArithmeticError:
                 continue
             if apart:
-                return Compared(False, share=share, point=numbers)
-            found = found.joined(Compared(True, 1, share))
+                return Agreement(False, share=share, point=numbers)
+            found = found.joined(Agreement(True, 1, share))
         return found
 
     @property
@@ -396,8 +394,8 @@ class Values:
         return len(next(iter(points(self._names, self._domain).values()), ()))
 
     def _both(self, i: Any) -> tuple[Any, Any, Any]:
-        point = balls(self.point(i))
-        one, other = (precise_value(each, point) for each in (self.truth, self.prediction))
+        point = exact_point(self.point(i))
+        one, other = (ball_value(each, point) for each in (self.truth, self.prediction))
         return one, other, abs(one) + abs(other)
 
     def faithful(self, terms: Sum, *, of_truth: bool) -> bool:
@@ -421,11 +419,11 @@ class Values:
                 continue
 
             def both(i: Any = i, wanted: Any = wanted) -> tuple[Any, Any, Any]:
-                found = model.precise(balls(self.point(i)), still.tolist())
+                found = model.precise(exact_point(self.point(i)), still.tolist())
                 return found, wanted, abs(found) + abs(wanted)
 
             try:
-                if differ(both, CLOSE)[0]:
+                if provably_differ(both, CLOSE)[0]:
                     return False
             except TooLargeError:
                 continue
@@ -454,12 +452,12 @@ class Values:
         return middle if near.mean() > 1 - _UNDEFINED else None
 
 
-def balls(point: Mapping[str, float]) -> dict[str, Any]:
+def exact_point(point: Mapping[str, float]) -> dict[str, Any]:
     """Make exact balls of the numbers of a point."""
-    return {name: exactly(number) for name, number in point.items()}
+    return {name: exact_ball(number) for name, number in point.items()}
 
 
-def spread(chosen: NDArray[np.intp], base: int, most: int = CHECKED) -> NDArray[np.intp]:
+def spread_out(chosen: NDArray[np.intp], base: int, most: int = CHECKED) -> NDArray[np.intp]:
     """Keep all points that were added to those of the domain, and some of these."""
     added, drawn = chosen[chosen >= base], chosen[chosen < base]
     return np.concatenate([drawn[:most], added])

@@ -14,10 +14,10 @@ import numpy as np
 
 from mdbench.errors import EquationError
 from mdbench.expressions.expand import expand
-from mdbench.expressions.fidelity.constant_match import agreeing, fitted_written
-from mdbench.expressions.fidelity.numeric import Values
+from mdbench.expressions.fidelity.constant_match import fit_parametric, refined_constants
+from mdbench.expressions.fidelity.numeric import ValueComparison
 from mdbench.expressions.linear import linear
-from mdbench.expressions.parametric import Written, written
+from mdbench.expressions.parametric import ParametricExpression, parametrize
 from mdbench.expressions.tree import (
     Call,
     Chain,
@@ -75,11 +75,11 @@ def same_skeleton(
     known = _by_monomials(truth, prediction, true_names, names)
     if known is not None:
         return known
-    values = Values(truth, prediction, true_names, names, domain)
+    values = ValueComparison(truth, prediction, true_names, names, domain)
     used = [{node.name for node in names_in(tree)} for tree in (values.truth, values.prediction)]
     if used[0] != used[1]:
         return False  # what the one hangs on and the other does not would have to vanish
-    answer = written(values.prediction, named=True)
+    answer = parametrize(values.prediction, named=True)
     usable = np.isfinite(values.true_values)
     if values.equal or not len(answer.start):
         return values.equal
@@ -87,8 +87,8 @@ def same_skeleton(
         return None
     columns = {name: column[usable] for name, column in values.columns.items()}
     wanted = values.true_values[usable]
-    for start in _starts(answer, written(values.truth, named=True).start):
-        found = fitted_written(answer, columns, wanted, start, list(range(len(start))))
+    for start in _starts(answer, parametrize(values.truth, named=True).start):
+        found = fit_parametric(answer, columns, wanted, start, list(range(len(start))))
         if found is not None and _holds(answer, found, values, columns):
             return True
         if found is None and answer.is_linear:
@@ -125,7 +125,7 @@ def _is_polynomial(terms: Sum) -> bool:
     )
 
 
-def _starts(answer: Written, true: Array) -> Iterator[Array]:
+def _starts(answer: ParametricExpression, true: Array) -> Iterator[Array]:
     """Give constants to set out from: the answer's own, and the truth's in other orders."""
     yield answer.start
     generator = random.Random("starts")  # noqa: S311 - the same for all, not secrets
@@ -140,16 +140,23 @@ def _starts(answer: Written, true: Array) -> Iterator[Array]:
         yield np.array(drawn)
 
 
-def _holds(answer: Written, constants: Array, values: Values, columns: Mapping[str, Array]) -> bool:
+def _holds(
+    answer: ParametricExpression,
+    constants: Array,
+    values: ValueComparison,
+    columns: Mapping[str, Array],
+) -> bool:
     """Tell whether the two agree to all digits, with every part of the answer there."""
     if any(abs(constants[k] - round(constants[k])) < _WHOLE for k in answer.exponents):
         return False
     free = list(range(len(constants)))
-    exact = agreeing(answer, values, values.truth, columns, constants, free)
+    exact = refined_constants(answer, values, values.truth, columns, constants, free)
     return exact is not None and not _is_more_than(answer, exact, columns)
 
 
-def _is_more_than(answer: Written, constants: Array, columns: Mapping[str, Array]) -> bool:
+def _is_more_than(
+    answer: ParametricExpression, constants: Array, columns: Mapping[str, Array]
+) -> bool:
     """Tell whether a part has no effect with these constants, and had one with the answer's own."""
     return any(
         _is_idle(answer, tree, part, constants, columns)
@@ -193,7 +200,11 @@ def _subsets(n: int) -> Iterator[set[int]]:
 
 
 def _is_idle(
-    answer: Written, tree: Node, part: Node, constants: Array, columns: Mapping[str, Array]
+    answer: ParametricExpression,
+    tree: Node,
+    part: Node,
+    constants: Array,
+    columns: Mapping[str, Array],
 ) -> bool:
     """Tell whether values stay as they are when a part is one number.
 

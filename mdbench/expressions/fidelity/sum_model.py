@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from mdbench.expressions.interval_eval import called, exactly, raised, total
+from mdbench.expressions.interval_eval import ball_call, ball_pow, ball_sum, exact_ball
 from mdbench.expressions.tree import FUNCTIONS
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["ConstantFit", "Model", "fitted"]
+__all__ = ["ConstantFit", "Model", "fit_model"]
 
 MAX_CONSTANTS = 48
 """Sums of more constants are not fitted."""
@@ -161,18 +161,18 @@ class Model:
         sizes
             (number of points,): the sum of the sizes of the terms.
         """
-        return _Dual(columns, shifts, self.moving).of(self.terms)
+        return _DualEvaluator(columns, shifts, self.moving).of(self.terms)
 
     def precise(self, point: Mapping[str, Any], shifts: Sequence[Any]) -> Any:
         """Give the value at one point, with the present precision."""
-        return total(self.precise_terms(point, shifts))
+        return ball_sum(self.precise_terms(point, shifts))
 
     def precise_terms(self, point: Mapping[str, Any], shifts: Sequence[Any]) -> list[Any]:
         """Give the value of each term at one point."""
         return [_precise((term,), point, shifts) for term in self.terms]
 
 
-class _Dual:
+class _DualEvaluator:
     """Values with their derivatives, in double precision."""
 
     def __init__(
@@ -256,30 +256,30 @@ def _precise(terms: _Terms, point: Mapping[str, Any], shifts: Sequence[Any]) -> 
         for factor in factors:
             product *= _precise_factor(factor, point, shifts)
         values.append(product)
-    return total(values)
+    return ball_sum(values)
 
 
 def _precise_factor(factor: _Factor, point: Mapping[str, Any], shifts: Sequence[Any]) -> Any:
     power = _moved(factor.power, shifts)
     if not factor.arguments:
-        return raised(point[factor.name], power)
+        return ball_pow(point[factor.name], power)
     parts = [_precise(terms, point, shifts) for terms in factor.arguments]
     if factor.phase is not None:
         parts[0] += _moved(factor.phase, shifts)
     if factor.name == "exp":
-        return called("exp", parts[0] * power)
-    return raised(parts[0] if factor.name == "sum" else called(factor.name, *parts), power)
+        return ball_call("exp", parts[0] * power)
+    return ball_pow(parts[0] if factor.name == "sum" else ball_call(factor.name, *parts), power)
 
 
 def _moved(constant: _Constant, shifts: Sequence[Any]) -> Any:
-    value = exactly(constant.value)
+    value = exact_ball(constant.value)
     if constant.index is None:
         return value
     shift = shifts[constant.index]
     return value + shift if constant.phase else value * (1 + shift)
 
 
-def fitted(model: Model, columns: Mapping[str, Array], values: Array) -> ConstantFit | None:
+def fit_model(model: Model, columns: Mapping[str, Array], values: Array) -> ConstantFit | None:
     """Move the constants of a model until it has some values, as nearly as it can.
 
     Parameters

@@ -10,15 +10,15 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 __all__ = [
-    "Findings",
+    "EquivalenceChecks",
     "Numerical",
     "Structural",
     "Symbolic",
     "Term",
     "TermComparison",
     "Verdict",
+    "combine",
     "identified",
-    "together",
 ]
 
 
@@ -56,7 +56,7 @@ class Structural(StrEnum):
 
 
 @dataclass(frozen=True)
-class Findings:
+class EquivalenceChecks:
     """The three verdicts on an equation, or on a system of them.
 
     Attributes
@@ -83,7 +83,7 @@ class Findings:
         told: str = "",
         *,
         rounded: bool = False,
-    ) -> Findings:
+    ) -> EquivalenceChecks:
         """Put three verdicts together, and look whether two of them exclude each other.
 
         Where numbers are rounded, what is not the same may be equal to as many digits as there are.
@@ -97,7 +97,7 @@ class Findings:
         return cls(symbolic, numerical, structural, told, tuple(found))
 
 
-def identified(findings: Findings) -> bool | None:
+def identified(findings: EquivalenceChecks) -> bool | None:
     """Decide from three verdicts on one equation whether it is the truth, constants within 5 %.
 
     Equal or near by values, or proved equal, is the truth; so are the same terms, as long as they
@@ -115,12 +115,12 @@ def identified(findings: Findings) -> bool | None:
     return None
 
 
-def together(each: Sequence[Findings], structural: Structural) -> Findings:
+def combine(each: Sequence[EquivalenceChecks], structural: Structural) -> EquivalenceChecks:
     """Give the verdicts on a system: what is said of its worst equation."""
     symbolic = {one.symbolic for one in each}
     numerical = {one.numerical for one in each}
     order = (Numerical.APART, Numerical.UNKNOWN, Numerical.NEAR, Numerical.EQUAL)
-    return Findings(
+    return EquivalenceChecks(
         next(s for s in (Symbolic.UNEQUAL, Symbolic.NOT_PROVED, Symbolic.EQUAL) if s in symbolic),
         next(n for n in order if n in numerical),
         structural,
@@ -192,8 +192,8 @@ class TermComparison:
     missing: tuple[Term, ...]
     extra: tuple[Term, ...]
     matched: tuple[Term, ...]
-    findings: Findings
-    by_equation: tuple[Findings, ...]
+    findings: EquivalenceChecks
+    by_equation: tuple[EquivalenceChecks, ...]
 
     @property
     def identified(self) -> bool | None:

@@ -11,7 +11,7 @@ from mdbench.datatypes.base import Answer, Candidate
 from mdbench.datatypes.srsd.data_type import ProblemName, Srsd, SrsdDataset
 from mdbench.errors import DataError, UsageError
 from mdbench.expressions import equation, parse
-from mdbench.expressions.compensated_eval import accurate_values
+from mdbench.expressions.compensated_eval import correctly_rounded_values
 from mdbench.expressions.grammar import read
 from mdbench.expressions.srbench.compare import symbolic_solution
 from mdbench.limited_process import LimitedProcess
@@ -216,7 +216,7 @@ def test_the_truth_is_what_the_samples_follow(suffix: str) -> None:
         assert dataset.truth is not None
         columns = dict(zip(dataset.domain, dataset.x.T, strict=True))
         tree = read(dataset.truth[0], tuple(dataset.domain))
-        y = accurate_values(tree, columns)
+        y = correctly_rounded_values(tree, columns)
         if "released" in suffix:  # in double precision
             y = parse(dataset.truth[0], dataset.domain).evaluate(columns)
         follows[name] = np.array_equal(y, dataset.y)

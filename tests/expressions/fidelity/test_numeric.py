@@ -10,9 +10,9 @@ import sympy
 from mdbench.expressions import parse
 from mdbench.expressions.expand import expand
 from mdbench.expressions.fidelity.compare import Verdict, compare
-from mdbench.expressions.fidelity.constant_match import Moving, Relation
+from mdbench.expressions.fidelity.constant_match import ConstantMatcher, Equivalence
 from mdbench.expressions.fidelity.numeric import points
-from mdbench.expressions.fidelity.sum_model import Model, fitted
+from mdbench.expressions.fidelity.sum_model import Model, fit_model
 from mdbench.expressions.grammar import read
 from mdbench.expressions.interval_eval import DIGITS, known_value
 
@@ -150,17 +150,17 @@ def test_slopes_are_those_of_differences(seed: int) -> None:
 def test_constants_that_have_moved_are_found(truth: str, answer: str) -> None:
     columns = points(NAMES, ())
     values = parse(answer, NAMES).evaluate(columns)
-    fit = fitted(Model(expand(truth, NAMES)), columns, values)
+    fit = fit_model(Model(expand(truth, NAMES)), columns, values)
     assert fit is not None
     assert fit.residual < 1e-9
     error = compare([truth], [answer], NAMES).coefficient_error
     assert error == pytest.approx(np.abs(fit.shifts).max(), abs=0.02)
-    found = Moving(truth, answer, NAMES, NAMES, ()).relation(expand(truth, NAMES))
-    assert found.relation is Relation.SAME
+    found = ConstantMatcher(truth, answer, NAMES, NAMES, ()).relation(expand(truth, NAMES))
+    assert found.relation is Equivalence.SAME
 
 
 def test_points_are_on_both_sides_of_branches() -> None:
-    values = Moving("x0", "x0 + max(0, x0 - 95.5)", NAMES, NAMES, ())
+    values = ConstantMatcher("x0", "x0 + max(0, x0 - 95.5)", NAMES, NAMES, ())
     assert (values.columns["x0"] > 95.5).sum() >= 2
     low, high = 1.0, 3.0
     x0 = points(("x0",), (("x0", low, high),))["x0"]

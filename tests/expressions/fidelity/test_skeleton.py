@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from mdbench.expressions.fidelity.compare import Verdict, compare
-from mdbench.expressions.fidelity.constant_match import fitted_written
+from mdbench.expressions.fidelity.constant_match import fit_parametric
 from mdbench.expressions.fidelity.skeleton import same_skeleton
 from mdbench.expressions.grammar import read
-from mdbench.expressions.parametric import Written, written
+from mdbench.expressions.parametric import ParametricExpression, parametrize
 
 NAMES = ("x", "y", "z")
 
@@ -158,7 +158,7 @@ def test_constants_of_a_sum_may_lie_anywhere(truth: str, answer: str) -> None:
     ],
 )
 def test_linear_in_the_constants_is_what_adds_up(text: str, linear: bool) -> None:
-    answer = written(read(text, NAMES), named=True)
+    answer = parametrize(read(text, NAMES), named=True)
     generator = np.random.default_rng(0)
     columns = {name: generator.uniform(0.5, 2, 50) for name in NAMES}
     first, second = generator.uniform(0.5, 2, (2, len(answer.start)))
@@ -170,13 +170,13 @@ def test_linear_in_the_constants_is_what_adds_up(text: str, linear: bool) -> Non
 
 
 def test_where_no_constant_may_move_it_has_to_fit_as_it_is() -> None:
-    truth = written(read("2*x + 3*sin(y)", NAMES), named=False, scaled=True)
+    truth = parametrize(read("2*x + 3*sin(y)", NAMES), named=False, scaled=True)
     columns = {name: np.linspace(0.5, 2, 30) for name in NAMES}
     own = truth.values(columns, truth.start)
-    found = fitted_written(truth, columns, own, truth.start, [])
+    found = fit_parametric(truth, columns, own, truth.start, [])
     assert found is not None
     assert found.tolist() == truth.start.tolist()
-    assert fitted_written(truth, columns, 1.1 * own, truth.start, []) is None
+    assert fit_parametric(truth, columns, 1.1 * own, truth.start, []) is None
 
 
 def test_what_is_too_large_is_undecided() -> None:
@@ -221,14 +221,14 @@ def test_the_verdict_does_not_hang_on_units(truth: str, answer: str) -> None:
 
 def test_what_has_no_value_in_more_digits_is_no_match(monkeypatch: pytest.MonkeyPatch) -> None:
     """In double precision 10.0*0.1 is 1; in exact arithmetic it is a little more."""
-    precise = Written.precise
+    precise = ParametricExpression.precise
     seen = []
 
-    def undefined(self: Written, point: Any, constants: Any) -> Any:
+    def undefined(self: ParametricExpression, point: Any, constants: Any) -> Any:
         seen.append(1)
         return precise(self, point, constants) * float("nan")
 
-    monkeypatch.setattr(Written, "precise", undefined)
+    monkeypatch.setattr(ParametricExpression, "precise", undefined)
     ranges = (("a", 0.01, 0.1),)
     law, answer = "2.0*acos(10.0*a)", "2.1*acos(10.0*a)"
     assert not same_skeleton(law, answer, ("a",), ("a",), ranges)

@@ -8,12 +8,12 @@ import pytest
 
 from mdbench.expressions.fidelity.compare import Verdict, compare
 from mdbench.expressions.fidelity.verdict import (
-    Findings,
+    EquivalenceChecks,
     Numerical,
     Structural,
     Symbolic,
+    combine,
     identified,
-    together,
 )
 
 NAMES = ("u0", "u1", "u2")
@@ -56,10 +56,10 @@ def test_a_point_is_named_where_the_two_are_told_apart() -> None:
 
 def test_verdicts_that_exclude_each_other_are_told() -> None:
     same = Structural.SAME
-    assert Findings.of(Symbolic.EQUAL, Numerical.APART, same).contradictions == (
+    assert EquivalenceChecks.of(Symbolic.EQUAL, Numerical.APART, same).contradictions == (
         "proved equal, and told apart by values",
     )
-    assert Findings.of(Symbolic.UNEQUAL, Numerical.EQUAL, same).contradictions == (
+    assert EquivalenceChecks.of(Symbolic.UNEQUAL, Numerical.EQUAL, same).contradictions == (
         "proved unequal, and equal by values",
     )
     for symbolic, numerical in product(Symbolic, Numerical):
@@ -67,7 +67,7 @@ def test_verdicts_that_exclude_each_other_are_told() -> None:
             (Symbolic.EQUAL, Numerical.APART),
             (Symbolic.UNEQUAL, Numerical.EQUAL),
         }
-        assert bool(Findings.of(symbolic, numerical, same).contradictions) is excluded
+        assert bool(EquivalenceChecks.of(symbolic, numerical, same).contradictions) is excluded
 
 
 def test_rounded_numbers_contradict_nothing() -> None:
@@ -91,11 +91,11 @@ def test_a_part_that_rounding_hides_is_there_if_all_digits_are_equal() -> None:
 
 
 def test_of_a_system_its_worst_equation_is_told() -> None:
-    good = Findings(Symbolic.EQUAL, Numerical.EQUAL, Structural.SAME)
-    bad = Findings(Symbolic.UNEQUAL, Numerical.APART, Structural.OTHER, "", ("no",))
-    both = together([good, bad], Structural.OTHER)
+    good = EquivalenceChecks(Symbolic.EQUAL, Numerical.EQUAL, Structural.SAME)
+    bad = EquivalenceChecks(Symbolic.UNEQUAL, Numerical.APART, Structural.OTHER, "", ("no",))
+    both = combine([good, bad], Structural.OTHER)
     assert (both.symbolic, both.numerical, both.contradictions) == ("unequal", "apart", ("no",))
-    assert together([good, good], Structural.SAME) == good
+    assert combine([good, good], Structural.SAME) == good
     found = compare(["u0", "u1"], ["u0", "u1 + u0"], NAMES)
     assert found.verdict is Verdict.ONE_TERM_OFF
     assert found.findings.structural is Structural.ONE_TERM_OFF
