@@ -11,8 +11,9 @@ from mdbench.datatypes.base import Scores
 from mdbench.errors import EquationError
 from mdbench.expressions.atoms import monomial_text
 from mdbench.expressions.expand import expand
-from mdbench.expressions.fidelity.compare import Verdict, compare, negligible, used
+from mdbench.expressions.fidelity.compare import Verdict, compare
 from mdbench.expressions.fidelity.skeleton import same_skeleton
+from mdbench.expressions.fidelity.verdict import negligible, used
 from mdbench.expressions.tree import CONSTANTS, FUNCTIONS
 from mdbench.metrics.spec import MetricSpec, flag
 

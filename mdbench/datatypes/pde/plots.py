@@ -14,7 +14,7 @@ from mdbench.data.splits import chronological
 from mdbench.drawing.svg import LEVELS, UNDEFINED, Axis, levels, png_uri, ticks
 from mdbench.errors import MdbenchError
 from mdbench.expressions import parse
-from mdbench.expressions.fidelity.compare import used
+from mdbench.expressions.fidelity.verdict import used
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,13 +7,10 @@ same is worked out; ``docs/fidelity.md`` says how, and what a term is.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from mdbench.errors import EquationError
 from mdbench.expressions.atoms import monomial_text, whole
@@ -34,7 +31,6 @@ from mdbench.expressions.fidelity.verdict import (
     Structural,
     Symbolic,
     Term,
-    TermComparison,
     Verdict,
     combine,
     identified,
@@ -43,21 +39,16 @@ from mdbench.expressions.grammar import read
 from mdbench.expressions.srbench.tree_edit_distance import edit_distance
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from numpy.typing import NDArray
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from mdbench.expressions.atoms import Monomial, Sum
 
 
 __all__ = [
-    "NEGLIGIBLE",
     "Term",
     "TermComparison",
     "Verdict",
     "compare",
-    "negligible",
-    "used",
 ]
 
 
@@ -75,7 +66,19 @@ _DIGITS = 6
 
 @dataclass(frozen=True)
 class _Pair:
-    """One equation beside the true one."""
+    """One equation and the true one.
+
+    Attributes
+    ----------
+    found, wrong
+        How many of the truth's terms were found, and how many of these have a wrong coefficient.
+    error
+        The largest relative error of a constant among them.
+    missing, extra
+        Terms of one side only, each with the sum that it is of.
+    decided
+        Whether all of this is known.
+    """
 
     truth: Sum
     prediction: Sum
@@ -85,16 +88,135 @@ class _Pair:
     missing: tuple[tuple[Monomial, Sum], ...]
     extra: tuple[tuple[Monomial, Sum], ...]
     decided: bool = True
-    findings: EquivalenceChecks | None = None
+    find_checks: Callable[[], EquivalenceChecks] | None = None
 
-    @property
-    def apart(self) -> bool:
-        """Whether it is known not to be the truth, though nothing else is decided."""
-        return self.findings is not None and identified(self.findings) is False
+    @cached_property
+    def checks(self) -> EquivalenceChecks:
+        """The three verdicts, worked out when they are asked for."""
+        if self.find_checks is None:
+            raise AssertionError("an equation has been compared without its checks")
+        return self.find_checks()
 
     @property
     def faults(self) -> int:
         return len(self.missing) + len(self.extra) + self.wrong
+
+
+class TermComparison:
+    """An answer compared with the truth, term by term.
+
+    What is costly and not always needed is worked out when it is asked for.
+    """
+
+    def __init__(self, pairs: Sequence[_Pair]) -> None:
+        self._pairs = pairs
+        self._n_true = sum(len(pair.truth) for pair in pairs)
+        self._n_found = sum(pair.found for pair in pairs)
+        self._n_predicted = self._n_found + sum(len(pair.extra) for pair in pairs)
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """The verdict on the whole system."""
+        decided = [pair for pair in self._pairs if pair.decided]
+        faults = sum(pair.faults for pair in decided)
+        if faults > 1 or any(pair.wrong for pair in decided):
+            return Verdict.DIFFERENT
+        if len(decided) < len(self._pairs):
+            apart = any(identified(checks) is False for checks in self.by_equation)
+            return Verdict.NOT_IDENTIFIED if apart or faults else Verdict.UNDECIDED
+        if not faults:
+            return Verdict.IDENTIFIED
+        return Verdict.ONE_TERM_OFF if self._n_found else Verdict.DIFFERENT
+
+    @property
+    def identified(self) -> bool | None:
+        """Whether the answer is the truth, by the rule of ``docs/fidelity.md``; None: undecided."""
+        return None if self.verdict is Verdict.UNDECIDED else self.verdict is Verdict.IDENTIFIED
+
+    @property
+    def precision(self) -> float:
+        """Share of the answer's terms that the truth has, whatever their coefficients are."""
+        return _share(self._n_found, self._n_predicted, self._n_true)
+
+    @property
+    def recall(self) -> float:
+        """Share of the truth's terms that the answer has."""
+        return _share(self._n_found, self._n_true, self._n_predicted)
+
+    @property
+    def f1(self) -> float:
+        """Harmonic mean of precision and recall."""
+        return _share(2 * self._n_found, self._n_true + self._n_predicted, 0)
+
+    @property
+    def coefficient_error(self) -> float | None:
+        """Largest relative error of a constant among the terms found; None without any."""
+        return max((p.error for p in self._pairs if p.error is not None), default=None)
+
+    @property
+    def constants_off(self) -> float | None:
+        """Share by which constants are off, where nothing else is; else None."""
+        alone = self.verdict is Verdict.DIFFERENT and not self.missing and not self.extra
+        return self.coefficient_error if alone else None
+
+    @cached_property
+    def edit_distance(self) -> float | None:
+        """Nodes to change over nodes of the truth, at most 1, between the multiplied-out systems.
+
+        None if the truth could not be multiplied out.
+        """
+        if not all(pair.decided for pair in self._pairs):
+            return None
+        true = tree_of_sums([pair.truth for pair in self._pairs])
+        # What is the same in another form is so in that of the truth.
+        sums = [pair.prediction if pair.faults else pair.truth for pair in self._pairs]
+        tree = tree_of_sums(sums)
+        if true == tree:
+            return 0.0
+        if len(tree) >= 2 * len(true):
+            return 1.0  # no fewer edits than the trees differ in size
+        if len(tree) * len(true) > _MOST_CELLS:
+            return None
+        return min(1.0, edit_distance(true, tree) / len(true))
+
+    @cached_property
+    def missing(self) -> tuple[Term, ...]:
+        """Terms that only the truth has."""
+        return _terms(pair.missing for pair in self._pairs)
+
+    @cached_property
+    def extra(self) -> tuple[Term, ...]:
+        """Terms that only the answer has."""
+        return _terms(pair.extra for pair in self._pairs)
+
+    @cached_property
+    def matched(self) -> tuple[Term, ...]:
+        """Terms of the answer that the truth has too, as far as they can be named."""
+        extra = [{monomial for monomial, _ in pair.extra} for pair in self._pairs]
+        return _terms(
+            [(monomial, pair.prediction) for monomial in pair.prediction if monomial not in left]
+            for pair, left in zip(self._pairs, extra, strict=True)
+        )
+
+    @cached_property
+    def by_equation(self) -> tuple[EquivalenceChecks, ...]:
+        """The three verdicts on each equation."""
+        return tuple(pair.checks for pair in self._pairs)
+
+    @cached_property
+    def findings(self) -> EquivalenceChecks:
+        """The three verdicts on the system, of which `verdict` is made."""
+        known = [each.structural for each in self.by_equation]
+        off = [each for each in known if each is not Structural.SAME]
+        if Structural.UNKNOWN in known:
+            structural = Structural.UNKNOWN
+        elif not off:
+            structural = Structural.SAME
+        elif off == [Structural.ONE_TERM_OFF] and self._n_found:
+            structural = Structural.ONE_TERM_OFF
+        else:
+            structural = Structural.OTHER
+        return combine(self.by_equation, structural)
 
 
 def compare(
@@ -154,25 +276,8 @@ def _compare(
     truth: tuple[str, ...], prediction: tuple[str, ...], names: Names, seconds: float
 ) -> TermComparison:
     budget = TimeBudget(seconds)
-    pairs = [_equation(t, p, names, budget) for t, p in zip(truth, prediction, strict=True)]
-    n_true = sum(len(pair.truth) for pair in pairs)
-    found = sum(pair.found for pair in pairs)
-    n_predicted = found + sum(len(pair.extra) for pair in pairs)
-    errors = [pair.error for pair in pairs if pair.error is not None]
-    unknown = any(not pair.decided for pair in pairs)
-    findings = tuple(pair.findings for pair in pairs if pair.findings is not None)
     return TermComparison(
-        verdict=_verdict(pairs),
-        precision=_share(found, n_predicted, n_true),
-        recall=_share(found, n_true, n_predicted),
-        f1=_share(2 * found, n_true + n_predicted, 0),
-        coefficient_error=max(errors, default=None),
-        edit_distance=None if unknown else _edit_distance(pairs),
-        missing=_terms(pair.missing for pair in pairs),
-        extra=_terms(pair.extra for pair in pairs),
-        matched=_matched(pairs),
-        findings=combine(findings, _structural(pairs, findings)),
-        by_equation=findings,
+        [_equation(t, p, names, budget) for t, p in zip(truth, prediction, strict=True)]
     )
 
 
@@ -181,32 +286,6 @@ def _share(part: int, whole: int, other: int) -> float:
     if whole:
         return part / whole
     return 0.0 if other else 1.0
-
-
-def _verdict(pairs: list[_Pair]) -> Verdict:
-    decided = [pair for pair in pairs if pair.decided]
-    faults = sum(pair.faults for pair in decided)
-    wrong = sum(pair.wrong for pair in decided)
-    if faults > 1 or wrong:
-        return Verdict.DIFFERENT
-    if len(decided) < len(pairs):
-        apart = any(pair.apart for pair in pairs)
-        return Verdict.NOT_IDENTIFIED if apart or faults else Verdict.UNDECIDED
-    if not faults:
-        return Verdict.IDENTIFIED
-    return Verdict.ONE_TERM_OFF if any(pair.found for pair in pairs) else Verdict.DIFFERENT
-
-
-def _structural(pairs: list[_Pair], findings: Sequence[EquivalenceChecks]) -> Structural:
-    """Say of a system what its terms alone say."""
-    known = [each.structural for each in findings]
-    if Structural.UNKNOWN in known:
-        return Structural.UNKNOWN
-    off = [each for each in known if each is not Structural.SAME]
-    if not off:
-        return Structural.SAME
-    lone = off == [Structural.ONE_TERM_OFF] and any(pair.found for pair in pairs)
-    return Structural.ONE_TERM_OFF if lone else Structural.OTHER
 
 
 def _equation(truth: str, prediction: str, names: Names, budget: TimeBudget) -> _Pair:
@@ -219,42 +298,35 @@ def _equation(truth: str, prediction: str, names: Names, budget: TimeBudget) -> 
     t, p = _terms_or_whole(truth, names.true), _terms_or_whole(prediction, names.predicted)
     if t == p and read(truth, names.true) == read(prediction, names.predicted):
         same = EquivalenceChecks(Symbolic.EQUAL, Numerical.EQUAL, Structural.SAME, "the same text")
-        return replace(_pair(t, t, match(t, t)), findings=same)
+        return replace(_pair(t, t, match(t, t)), find_checks=lambda: same)
     large = _is_whole(t) or _is_whole(p)
     direct = None if large else _pair(t, p, match(t, p))
-    values = ConstantMatcher(truth, prediction, names.true, names.predicted, names.domain)
+    matcher = partial(ConstantMatcher, truth, prediction, names.true, names.predicted, names.domain)
+    if direct is not None and _is_polynomial(t) and _is_polynomial(p):
+        # Each has one form only, and the arithmetic is exact.
+        symbolic = Symbolic.EQUAL if t == p else Symbolic.UNEQUAL
+        return replace(direct, find_checks=lambda: _checks(symbolic, direct, matcher()))
+    values = matcher()
     near: bool | None = False
     symbolic = Symbolic.EQUAL if direct is not None and t == p else Symbolic.NOT_PROVED
-    if direct is not None and _is_polynomial(t) and _is_polynomial(p):
-        # Each has one writing only, and the arithmetic is exact.
-        found, faithful = direct, True
-        symbolic = Symbolic.EQUAL if t == p else Symbolic.UNEQUAL
+    faithful = direct is not None and not direct.faults and _is_faithful(t, p, values)
+    if direct is not None and faithful and (t == p or not _units_matter(t)):
+        found = direct
     else:
-        faithful = direct is not None and not direct.faults and _is_faithful(t, p, values)
-        if direct is not None and faithful and (t == p or not _units_matter(t)):
-            found = direct
-        else:
-            asked = _Texts(truth, prediction, names, budget)
-            found, near = _by_values_or_writings(t, p, direct, values, asked)
-    return replace(
-        found, findings=_findings(symbolic, direct, values, faithful=faithful, near=near)
-    )
+        forms = partial(AlternativeForms, truth, prediction, names, budget)
+        found, near = _by_values_or_forms(t, p, direct, values, forms)
+    checks = partial(_checks, symbolic, direct, values, faithful=faithful, near=near)
+    return replace(found, find_checks=checks)
 
 
-@dataclass(frozen=True)
-class _Texts:
-    """The texts of two equations, and what there is to make other writings of them."""
-
-    truth: str
-    prediction: str
-    names: Names
-    budget: TimeBudget
-
-
-def _by_values_or_writings(
-    t: Sum, p: Sum, direct: _Pair | None, values: ConstantMatcher, asked: _Texts
+def _by_values_or_forms(
+    t: Sum,
+    p: Sum,
+    direct: _Pair | None,
+    values: ConstantMatcher,
+    forms: Callable[[], AlternativeForms],
 ) -> tuple[_Pair, bool | None]:
-    """Compare by values, then by writings; tell, too, whether it is near by values, if known."""
+    """Compare by values, then by other forms; return, too, whether it is near by values."""
     known = _by_values(t, {} if direct is None else p, values)
     if known is not None:
         return known, not known.faults
@@ -263,22 +335,21 @@ def _by_values_or_writings(
         found = _Pair(t, {}, 0, 0, None, missing, (), decided=False)
         known_apart = not _is_whole(t) and values.relation(t).relation is not Equivalence.UNKNOWN
         return found, False if known_apart else None
-    others = AlternativeForms(asked.truth, asked.prediction, asked.names, asked.budget)
-    found = _off_by_terms(direct, values, others)
+    found = _off_by_terms(direct, values, forms())
     if not found.decided and values.relation(t).relation is Equivalence.UNKNOWN:
         return found, None
     return found, found.decided and not found.faults
 
 
-def _findings(
+def _checks(
     symbolic: Symbolic,
     direct: _Pair | None,
     values: ConstantMatcher,
     *,
-    faithful: bool,
-    near: bool | None,
+    faithful: bool = True,
+    near: bool | None = False,
 ) -> EquivalenceChecks:
-    """Put together what is known of two equations."""
+    """Return the three verdicts on two equations."""
     compared = values.compared
     if values.undefined:
         numerical, told = Numerical.APART, "it has no values where the truth has some"
@@ -467,98 +538,13 @@ def _match_rounded(truth: Sum, prediction: Sum) -> Match:
     return replace(found, extra=extra)
 
 
-def _edit_distance(pairs: list[_Pair]) -> float | None:
-    true = tree_of_sums([pair.truth for pair in pairs])
-    # What is the same in another writing is so in that of the truth.
-    tree = tree_of_sums([pair.prediction if pair.faults else pair.truth for pair in pairs])
-    if true == tree:
-        return 0.0
-    if len(tree) >= 2 * len(true):
-        return 1.0  # no fewer edits than the trees differ in size
-    if len(tree) * len(true) > _MOST_CELLS:
-        return None
-    return min(1.0, edit_distance(true, tree) / len(true))
-
-
-def _terms(groups: Iterator[tuple[tuple[Monomial, Sum], ...]]) -> tuple[Term, ...]:
+def _terms(groups: Iterable[Iterable[tuple[Monomial, Sum]]]) -> tuple[Term, ...]:
     return tuple(
-        _term(number, monomial, terms)
+        Term(
+            number,
+            monomial_text(monomial, terms[monomial], _DIGITS),
+            monomial_text(monomial, terms[monomial]),
+        )
         for number, group in enumerate(groups)
         for monomial, terms in group
     )
-
-
-def _term(equation: int, monomial: Monomial, terms: Sum) -> Term:
-    c = terms[monomial]
-    return Term(equation, monomial_text(monomial, c, _DIGITS), monomial_text(monomial, c))
-
-
-def _matched(pairs: list[_Pair]) -> tuple[Term, ...]:
-    return tuple(
-        _term(number, monomial, pair.prediction)
-        for number, pair in enumerate(pairs)
-        for monomial in pair.prediction
-        if monomial not in {left for left, _ in pair.extra}
-    )
-
-
-NEGLIGIBLE = 1e-3
-"""A term whose root mean square is below this share of the target's is negligible."""
-_MOST_POINTS = 20_000
-"""Of larger fields, points at even distances are looked at."""
-_NAME = re.compile(r"[A-Za-z_]\w*")
-
-
-def used(text: str, columns: Mapping[str, NDArray[np.float64]]) -> list[str]:
-    """Name the columns that an equation uses, so that no others need be made."""
-    return [name for name in dict.fromkeys(_NAME.findall(text)) if name in columns]
-
-
-def negligible(
-    terms: Iterable[Term],
-    columns: Mapping[str, NDArray[np.float64]],
-    targets: NDArray[np.float64],
-    share: float = NEGLIGIBLE,
-) -> list[Term]:
-    """Pick the terms that contribute nothing.
-
-    Parameters
-    ----------
-    terms
-        Terms of the truth or of an answer.
-    columns
-        For each variable its values, shaped like one target.
-    targets
-        What the equations are to give; the last axis runs over the equations.
-    share
-        Of the root mean square of the target.
-
-    Returns
-    -------
-    list of Term
-        Those whose values are all defined and small.  None where the target is zero everywhere:
-        there is no signal to compare with.
-    """
-    size = targets[..., 0].size
-    step = max(1, -(-size // _MOST_POINTS))
-    picked: dict[str, NDArray[np.float64]] = {}
-    signals = [_rms(targets[..., i].reshape(-1)) for i in range(targets.shape[-1])]
-    small = []
-    for term in terms:
-        names = used(term.exact, columns)
-        for name in names:
-            if name not in picked:
-                picked[name] = columns[name].reshape(-1)[::step]
-        try:
-            # A constant has no column of its own.
-            values = parse(term.exact, names).evaluate({name: picked[name] for name in names})
-        except EquationError:
-            continue  # nested deeper than an equation may be
-        if _rms(np.atleast_1d(values)) < share * signals[term.equation]:
-            small.append(term)
-    return small
-
-
-def _rms(values: NDArray[np.float64]) -> float:
-    with np.errstate(all="ignore"):
-        return float(np.sqrt(np.mean(np.square(values))))

@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from mdbench.errors import EquationError
+from mdbench.expressions.equation import parse
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from numpy.typing import NDArray
 
 __all__ = [
+    "NEGLIGIBLE",
     "EquivalenceChecks",
     "Numerical",
     "Structural",
     "Symbolic",
     "Term",
-    "TermComparison",
     "Verdict",
     "combine",
     "identified",
+    "negligible",
+    "used",
 ]
 
 
@@ -162,46 +172,63 @@ class Term:
     exact: str
 
 
-@dataclass(frozen=True)
-class TermComparison:
-    """An answer beside the truth.
+NEGLIGIBLE = 1e-3
+"""A term whose root mean square is below this share of the target's is negligible."""
+_MOST_POINTS = 20_000
+"""Of larger fields, points at even distances are looked at."""
+_NAME = re.compile(r"[A-Za-z_]\w*")
 
-    Attributes
+
+def used(text: str, columns: Mapping[str, NDArray[np.float64]]) -> list[str]:
+    """Name the columns that an equation uses, so that no others need be made."""
+    return [name for name in dict.fromkeys(_NAME.findall(text)) if name in columns]
+
+
+def negligible(
+    terms: Iterable[Term],
+    columns: Mapping[str, NDArray[np.float64]],
+    targets: NDArray[np.float64],
+    share: float = NEGLIGIBLE,
+) -> list[Term]:
+    """Pick the terms that contribute nothing.
+
+    Parameters
     ----------
-    precision, recall, f1
-        Of terms over the whole system.  A term counts as found whatever its coefficient is.
-    coefficient_error
-        The largest relative error of a constant among the terms found; None where there is none.
-    edit_distance
-        Nodes to change over nodes of the truth, at most 1, between the multiplied-out systems;
-        None if the truth could not be multiplied out.
-    missing, extra
-        Terms that only the truth, or only the answer, has.
-    matched
-        The terms of the answer that the truth has too, as far as they can be named.
-    findings, by_equation
-        The three verdicts that the one is made of: on the system, and on each equation.
+    terms
+        Terms of the truth or of an answer.
+    columns
+        For each variable its values, shaped like one target.
+    targets
+        What the equations are to give; the last axis runs over the equations.
+    share
+        Of the root mean square of the target.
+
+    Returns
+    -------
+    list of Term
+        Those whose values are all defined and small.  None where the target is zero everywhere:
+        there is no signal to compare with.
     """
+    size = targets[..., 0].size
+    step = max(1, -(-size // _MOST_POINTS))
+    picked: dict[str, NDArray[np.float64]] = {}
+    signals = [_rms(targets[..., i].reshape(-1)) for i in range(targets.shape[-1])]
+    small = []
+    for term in terms:
+        names = used(term.exact, columns)
+        for name in names:
+            if name not in picked:
+                picked[name] = columns[name].reshape(-1)[::step]
+        try:
+            # A constant has no column of its own.
+            values = parse(term.exact, names).evaluate({name: picked[name] for name in names})
+        except EquationError:
+            continue  # nested deeper than an equation may be
+        if _rms(np.atleast_1d(values)) < share * signals[term.equation]:
+            small.append(term)
+    return small
 
-    verdict: Verdict
-    precision: float
-    recall: float
-    f1: float
-    coefficient_error: float | None
-    edit_distance: float | None
-    missing: tuple[Term, ...]
-    extra: tuple[Term, ...]
-    matched: tuple[Term, ...]
-    findings: EquivalenceChecks
-    by_equation: tuple[EquivalenceChecks, ...]
 
-    @property
-    def identified(self) -> bool | None:
-        """Whether the answer is the truth, by the rule of ``docs/fidelity.md``; None: undecided."""
-        return None if self.verdict is Verdict.UNDECIDED else self.verdict is Verdict.IDENTIFIED
-
-    @property
-    def constants_off(self) -> float | None:
-        """By what share constants are off, where nothing else is; None where that is not so."""
-        alone = self.verdict is Verdict.DIFFERENT and not self.missing and not self.extra
-        return self.coefficient_error if alone else None
+def _rms(values: NDArray[np.float64]) -> float:
+    with np.errstate(all="ignore"):
+        return float(np.sqrt(np.mean(np.square(values))))

@@ -12,7 +12,8 @@ from mdbench.errors import EquationError
 from mdbench.expressions.atoms import monomial_text
 from mdbench.expressions.expand import expand
 from mdbench.expressions.fidelity import alternative_forms
-from mdbench.expressions.fidelity.compare import Verdict, compare, negligible
+from mdbench.expressions.fidelity.compare import Verdict, compare
+from mdbench.expressions.fidelity.verdict import negligible
 
 NAMES = ("u0", "u1", "u2")
 SYSTEMS = [read_system(path) for path in sorted(Path(ROOT, "datasets", "ode").glob("*.toml"))]
