@@ -29,7 +29,7 @@ from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from signal import SIGKILL, SIGTERM, SIGXCPU
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from mdbench.errors import ScorerError
 
@@ -140,7 +140,9 @@ class LimitedProcess:
                 hello = self.process.stdout.readline() if self.process.stdout else ""
                 if not hello and (status := self.process.wait()) in _KILLED:
                     return None, status
-                self._check(json.loads(hello) if hello else {"refused": _NEVER})
+                greeting = json.loads(hello) if hello else {"refused": _NEVER}
+                if "refused" in greeting:
+                    _refuse(greeting["refused"])
                 self.greeted = True
             text = _exchange(self.process, line)
         except BaseException:
@@ -153,17 +155,9 @@ class LimitedProcess:
         if "refused" in answer:
             self.end()
             if fresh:
-                self._check(answer)
+                _refuse(answer["refused"])
             return self._put(line)  # to a process that has used up nothing yet
         return answer, 0
-
-    def _check(self, said: Mapping[str, Any]) -> None:
-        if "refused" in said:
-            raise ScorerError(
-                f"Nothing can be scored here: {said['refused']}.",
-                "Scores must not depend on it.  Raise the limits (ulimit -a shows them) in the "
-                "shell or the job script, and give the same command again.",
-            )
 
     def start(self) -> None:
         """Start the process, without waiting for it; a question would do so, too."""
@@ -209,6 +203,14 @@ def _start(module: str, memory: int, further: Mapping[str, str]) -> subprocess.P
         text=True,
         # Ctrl-C is for the bench, which ends its child itself.
         start_new_session=True,
+    )
+
+
+def _refuse(why: str) -> NoReturn:
+    raise ScorerError(
+        f"Nothing can be scored here: {why}.",
+        "Scores must not depend on it.  Raise the limits (ulimit -a shows them) in the "
+        "shell or the job script, and give the same command again.",
     )
 
 

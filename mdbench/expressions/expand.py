@@ -16,6 +16,7 @@ millisecond, and the work is limited by a count, not by a clock.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -94,14 +95,14 @@ def expand(text: str, variables: tuple[str, ...], *, angles: bool = False) -> Su
     return _Expansion(angles=angles).of(read(text, variables))
 
 
+@dataclass
 class _Expansion:
-    """The expansion of one equation, with the work it has done so far."""
+    """The expansion of one equation, with the work that it has done so far."""
 
-    def __init__(self, *, angles: bool) -> None:
-        self.angles = angles
-        self.products = 0
-        self.depth = 0
-        self.waves: dict[object, Sum] = {}
+    angles: bool
+    products: int = 0
+    depth: int = 0
+    waves: dict[object, Sum] = field(default_factory=dict)
 
     def of(self, node: Node) -> Sum:
         match node:

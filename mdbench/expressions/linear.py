@@ -116,11 +116,7 @@ def _monomial(text: str, variables: tuple[str, ...]) -> _Monomial | None:
             return None
         base, _, exponent = factor.partition("^")
         powers[base] += int(exponent or 1)
-    return _counted(powers)
-
-
-def _counted(powers: Counter[str]) -> _Monomial:
-    """Count powers and their bases, and the product where there is more than one factor."""
+    # Powers and their bases count, and the product where there is more than one factor.
     key = frozenset(powers.items())
     if not powers:
         return _Monomial(key, scaled=1, bare=1)

@@ -143,7 +143,10 @@ def compare(
     with ThreadPoolExecutor(1) as aside:
         # Nothing of this hangs on the distance, and it has a process of its own.
         others = aside.submit(_others, truth, answer, names, r2, seconds)
-        distance = _distance(truth, answer, names, seconds)
+        try:
+            distance = comparison.normalized_edit_distance(truth, answer, names, seconds=seconds)
+        except EquationError as error:  # both can be read, and the truth has no canonical form
+            distance = comparison.Distance(None, None, 0, error.message)
         solution = comparison.symbolic_solution(truth, answer, domain, seconds=seconds)
         srbench, (nodes, simplified), (true_nodes, true_simplified) = others.result()
     edits = "" if distance.edits is None else f"{distance.edits} edits, "
@@ -170,13 +173,6 @@ def compare(
 def unreadable(why: str) -> Comparison:
     """Give what is known of an equation that cannot be read: nothing but the reason."""
     return Comparison(UNREADABLE, reasons=dict.fromkeys(_ASKED, why))
-
-
-def _distance(truth: str, answer: str, names: list[str], seconds: int) -> comparison.Distance:
-    try:
-        return comparison.normalized_edit_distance(truth, answer, names, seconds=seconds)
-    except EquationError as error:  # both can be read, and the truth has no canonical form
-        return comparison.Distance(None, None, 0, error.message)
 
 
 def _terms(

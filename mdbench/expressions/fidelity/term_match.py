@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from mdbench.expressions.atoms import constants_of, skeleton_of
@@ -74,7 +75,7 @@ def match(truth: Sum, prediction: Sum) -> Match:
     pairs = []
     taken_t: set[Monomial] = set()
     taken_p: set[Monomial] = set()
-    for error, _, t, p in sorted(candidates, key=lambda each: each[:2]):
+    for error, _, t, p in sorted(candidates, key=itemgetter(0, 1)):
         if t not in taken_t and p not in taken_p:
             taken_t.add(t)
             taken_p.add(p)
