@@ -130,7 +130,7 @@ class LimitedProcess:
             return {"error": reason, "cpu_s": float(seconds or self.seconds)}
 
     def _put(self, line: str) -> tuple[dict[str, Any] | None, int]:
-        """Put a question once; give the answer, or how the process ended instead."""
+        """Put a question once; return the answer, or how the process ended instead."""
         if self.process is None or self.process.poll() is not None:
             self.end()
             self.process = _start(self.module, self.memory, self.environment)
@@ -283,7 +283,7 @@ class _HardLimitError(Exception):
 
 
 def _limit_memory(memory: int) -> dict[int, int]:
-    """Let the process grow by some bytes; give what it has of each kind."""
+    """Let the process grow by some bytes; return what it has of each kind."""
     sizes = dict(_sizes())
     for kind, size in sizes.items():
         _set(kind, size + memory)
@@ -294,7 +294,7 @@ _MEMORY = (resource.RLIMIT_AS, resource.RLIMIT_DATA)
 
 
 def _sizes() -> Iterator[tuple[int, int]]:
-    """Give what the process has of all addresses, and of those that it can write to."""
+    """Return what the process has of all addresses, and of those that it can write to."""
     pages = Path("/proc/self/statm").read_text(encoding="ascii").split()
     for kind, number in zip(_MEMORY, (pages[0], pages[5]), strict=True):
         yield kind, int(number) * resource.getpagesize()

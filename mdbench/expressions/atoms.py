@@ -116,7 +116,7 @@ def skeleton_of(monomial: Monomial) -> str:
 
 
 def constants_of(monomial: Monomial) -> tuple[Exponent, ...]:
-    """Give the constants of a product in the order of their marks."""
+    """Return the constants of a product in the order of their marks."""
     return tuple(c for atom, power in monomial for c in (*atom.constants, power))
 
 
@@ -158,7 +158,7 @@ def _sum_text(terms: Iterable[tuple[Monomial, Fraction]]) -> str:
 
 
 def sorted_terms(terms: Sum) -> Terms:
-    """Give the terms of a sum in the one order that atoms have them in."""
+    """Return the terms of a sum in the one order that atoms have them in."""
     return tuple(sorted(terms.items(), key=lambda each: _order(each[0])))
 
 
@@ -168,7 +168,7 @@ def _order(monomial: Monomial) -> tuple[str, tuple[Exponent, ...]]:
 
 
 def sum_order(terms: Terms) -> list[tuple[object, ...]]:
-    """Give by what sums in that order are sorted."""
+    """Return by what sums in that order are sorted."""
     return [(*_order(monomial), c) for monomial, c in terms]
 
 

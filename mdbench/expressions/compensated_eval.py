@@ -68,7 +68,7 @@ class _DoubleDouble:
 def correctly_rounded_values(
     tree: Node, columns: Mapping[str, Array], *, most_work: float = math.inf
 ) -> Array:
-    """Work a tree out on columns, each value rounded once; numbers are the decimals they say.
+    """Evaluate a tree on columns, each value rounded once; numbers are the decimals they say.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ class _Evaluator:
                 return self._call(ALIASES.get(node.function, node.function), arguments)
 
     def _first(self, node: Chain) -> tuple[_DoubleDouble, Sequence[tuple[str, Node]]]:
-        """Work out how a chain begins: ``exp(a) - 1`` and ``1 - cos(a)`` without cancelling."""
+        """Begin a chain: ``exp(a) - 1`` and ``1 - cos(a)`` without cancellation."""
         (symbol, second), *rest = node.rest
         match node.first, symbol, second:
             case (Call(function="exp", arguments=(a,)), "-", Number(text="1")):
@@ -364,7 +364,7 @@ _COSINE = [(-1) ** n * _FACTORIALS[2 * n] for n in range(17)]
 
 @lru_cache(maxsize=2)
 def _parts(name: str) -> tuple[float, float, float]:
-    """Give three doubles whose sum is a number, to 2^-158 of it."""
+    """Return three doubles whose sum is a number, to 2^-158 of it."""
     with precision(_DIGITS):
         left = arb(2).log() if name == "log 2" else arb.pi() / 2
         parts = []
@@ -398,7 +398,7 @@ def _exponential(a: _DoubleDouble) -> _DoubleDouble:
 
 
 def _expm1_small(a: _DoubleDouble) -> _DoubleDouble:
-    """Give ``exp(a) - 1`` for a of at most one: by its series, for a small part of it."""
+    """Return ``exp(a) - 1`` for a of at most one: by its series, for a small part of it."""
     part = _scaled(a, 2.0**-_HALVINGS)
     grown = _product(part, _series(part, _EXPONENTIAL))
     for _ in range(_HALVINGS):
@@ -407,7 +407,7 @@ def _expm1_small(a: _DoubleDouble) -> _DoubleDouble:
 
 
 def _expm1(a: _DoubleDouble) -> _DoubleDouble:
-    """Give ``exp(a) - 1``, to all digits where a is small."""
+    """Return ``exp(a) - 1``, to all digits where a is small."""
     small = np.abs(a.high) < 0.25  # noqa: PLR2004 - where something cancels
     near = _expm1_small(
         _DoubleDouble(*(np.where(small, part, 0.0) for part in (a.high, a.low, a.off)))
@@ -440,7 +440,7 @@ def _logarithm(a: _DoubleDouble) -> _DoubleDouble:
 
 
 def _wave(a: _DoubleDouble, quarter: int = 0) -> _DoubleDouble:
-    """Give the sine, or with `quarter` 1 the cosine."""
+    """Return the sine, or with `quarter` 1 the cosine."""
     times = np.rint(a.high * (2.0 / math.pi))
     rest = _remainder(a, "pi/2", times)
     square = _product(rest, rest)
@@ -467,7 +467,7 @@ def _arctangent(a: _DoubleDouble) -> _DoubleDouble:
 
 
 def _half_sum(a: _DoubleDouble, sign: float) -> _DoubleDouble:
-    """Give the hyperbolic cosine (1) or sine (-1)."""
+    """Return the hyperbolic cosine (1) or sine (-1)."""
     other = _exponential(_negative(a))
     return _scaled(_sum(_exponential(a), other if sign > 0 else _negative(other)), 0.5)
 

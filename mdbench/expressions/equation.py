@@ -48,7 +48,7 @@ _child = LimitedProcess(SYMPY_WORKER, MAX_SECONDS, MAX_BYTES)
 def _sum(
     combination: Linear, variables: tuple[str, ...], columns: Mapping[str, NDArray[np.float64]]
 ) -> NDArray[np.float64] | np.float64:
-    """Work out a linear combination, to the bit as its tree would be."""
+    """Evaluate a linear combination, to the bit as its tree would be."""
     terms = []
     for coefficient, monomial in combination.terms:
         product: NDArray[np.float64] | np.float64 = np.float64(coefficient)
@@ -65,7 +65,7 @@ def _factors(monomial: str, variables: tuple[str, ...]) -> tuple[Node, ...]:
 
 
 def parse(text: str, variables: Iterable[str]) -> Equation:
-    """Read the right-hand side of an equation from a text that nobody vouches for.
+    """Read the right-hand side of an equation from a text that is not trusted.
 
     The text is Python's notation for ``+ - * / **``, brackets, decimal numbers, ``pi``, ``E``,
     the variables, and calls of ``sin cos tan cot asin acos atan sinh cosh tanh asinh acosh
@@ -127,7 +127,7 @@ class Equation:
         return read(self.text, self.variables)
 
     def evaluate(self, columns: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
-        """Work the equation out on arrays.
+        """Evaluate the equation on arrays.
 
         Parameters
         ----------

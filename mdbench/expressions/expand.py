@@ -390,7 +390,7 @@ def _single(atom: Atom, c: Fraction = Fraction(1)) -> Sum:
 
 
 def _whole(power: Exponent) -> Exponent:
-    """Give a whole number as an int, which is handled faster."""
+    """Return a whole number as an int, which is handled faster."""
     return int(power) if power.denominator == 1 else power
 
 

@@ -135,7 +135,7 @@ def _shown(text: str, position: int = 0) -> str:
 
 
 def _other_function(name: str) -> str:
-    """Say how what an unknown function means is written, and else which functions there are.
+    """Return how an unknown function can be written, or else which functions there are.
 
     Names that only look alike are no help: ``inv`` is not ``sin``.
     """
@@ -151,7 +151,7 @@ def _other_function(name: str) -> str:
 
 
 def _other_name(name: str, variables: Collection[str]) -> str:
-    """Say which names there are; another one is meant only where case alone differs."""
+    """Return which names there are; another one is meant only where case alone differs."""
     if name.lower() in NO_NUMBERS:
         return "An equation has finite numbers only."
     names = [*variables, *CONSTANTS]
@@ -322,7 +322,7 @@ class _Reader:
             )
 
     def settled(self, node: Node, *parts: Node) -> Node:
-        """Work a node out at once if all its parts are constant."""
+        """Evaluate a node at once if all its parts are constant."""
         if any(part.constant is None for part in parts):
             return node
         constant = np.float64(value(node, {}))

@@ -81,7 +81,7 @@ class TooLargeError(ArithmeticError):
 
 @contextmanager
 def precision(digits: int) -> Iterator[None]:
-    """Work with some digits; one thread at a time, as the library has one number of them."""
+    """Set the number of digits; one thread at a time, as the library has one number for all."""
     with _lock:
         before, ctx.dps = ctx.dps, digits
         try:
@@ -99,7 +99,7 @@ def exact_ball(value: float | Fraction) -> Any:
 
 
 def ball_value(node: Node, point: Mapping[str, Any]) -> Any:
-    """Work a tree out with the present precision; decimal numbers are what they say.
+    """Evaluate a tree with the present precision; decimal numbers are what they say.
 
     Raises
     ------
@@ -157,7 +157,7 @@ def _real(value: Any) -> Any:
 
 
 def known_value(node: Node, point: Mapping[str, float]) -> Any:
-    """Work a tree out at a point of floats, to `_KNOWN` digits or more.
+    """Evaluate a tree at a point of floats, to `_KNOWN` digits or more.
 
     Raises
     ------
@@ -174,7 +174,7 @@ def known_value(node: Node, point: Mapping[str, float]) -> Any:
 
 
 def nearest_double(node: Node, point: Mapping[str, float]) -> float:
-    """Work a tree out at a point of floats and round it once; NaN where no double is known."""
+    """Evaluate a tree at a point of floats and round it once; NaN where no double is known."""
     for digits in _TO_ROUND:
         with precision(digits):
             try:
@@ -190,7 +190,7 @@ def nearest_double(node: Node, point: Mapping[str, float]) -> float:
 def provably_differ(
     values: Callable[[], tuple[Any, Any, Any]], tolerance: float, digits: int = DIGITS
 ) -> tuple[bool, float]:
-    """Tell whether two values are apart by more than a share of a size, and by what share.
+    """Whether two values are apart by more than a share of a size, and by what share.
 
     Parameters
     ----------
@@ -221,7 +221,7 @@ def provably_differ(
 
 
 def _resolved(tried: Callable[[], T], enough: Callable[[T], bool], digits: int = DIGITS) -> T:
-    """Work with more and more digits until something is known."""
+    """Evaluate with more and more digits until something is known."""
     while True:
         with precision(digits):
             try:

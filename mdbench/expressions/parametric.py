@@ -51,14 +51,14 @@ class ParametricExpression:
         return _degree(self.tree) <= 1
 
     def values(self, columns: Mapping[str, Array], constants: Array) -> Array:
-        """Give the values with other constants."""
+        """Return the values with other constants."""
         n = len(next(iter(columns.values())))
         named = {f"#{k}": np.full(n, c) for k, c in enumerate(constants)}
         with np.errstate(all="ignore"):
             return np.array(np.broadcast_to(value(self.tree, {**columns, **named}), n))
 
     def slopes(self, columns: Mapping[str, Array], constants: Array) -> Array:
-        """Give the derivatives by each constant times its size, (points, constants)."""
+        """Return the derivatives by each constant times its size, (points, constants)."""
         made = []
         for k, c in enumerate(constants):
             step = np.zeros(len(constants))
@@ -69,12 +69,12 @@ class ParametricExpression:
         return np.array(made).reshape(len(made), -1).T
 
     def precise(self, point: Mapping[str, Any], constants: Sequence[Any]) -> Any:
-        """Give the value at a point of balls, with the present precision."""
+        """Return the value at a point of balls, with the present precision."""
         return ball_value(self.tree, {**point, **{f"#{k}": c for k, c in enumerate(constants)}})
 
 
 def _degree(node: Node) -> int:
-    """Give the degree of a tree in its constants; 2 also for what is no polynomial in them."""
+    """Return the degree of a tree in its constants; 2 also for what is no polynomial in them."""
     match node:
         case Variable():
             return int(node.name.startswith("#"))

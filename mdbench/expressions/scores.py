@@ -1,4 +1,4 @@
-"""An equation beside the true one, as ``mdbench score`` and `mdbench.compare` say it.
+"""An equation compared with the true one, for ``mdbench score`` and `mdbench.compare`.
 
 Nothing here imports SymPy, which takes long: a child process loads it while texts are read.
 """
@@ -36,7 +36,7 @@ _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?!\w*\s*\()")
 
 @dataclass(frozen=True)
 class Comparison:
-    """An equation beside the true one; what is None could not be decided, and `reasons` says why.
+    """An equation compared with the true one; None is undecided, and `reasons` says why.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ def compare(
     r2: float | None = None,
     seconds: int = comparison.MAX_SECONDS,
 ) -> Comparison:
-    """Say how near an equation is to the true one, as ``mdbench score`` does.
+    """Return how near an equation is to the true one, as ``mdbench score`` does.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ def compare(
 
 
 def unreadable(why: str) -> Comparison:
-    """Give what is known of an equation that cannot be read: nothing but the reason."""
+    """Return what is known of an equation that cannot be read: nothing but the reason."""
     return Comparison(UNREADABLE, reasons=dict.fromkeys(_ASKED, why))
 
 

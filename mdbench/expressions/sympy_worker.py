@@ -160,7 +160,7 @@ def _srbench(
 
 
 def _is_constant(expression: Any) -> bool:
-    """Tell whether an expression is constant, as SymPy does after simplifying it.
+    """Whether an expression is constant, as SymPy does after simplifying it.
 
     Values tell nearly all that are not, and simplifying does not change them.
     """
@@ -169,13 +169,13 @@ def _is_constant(expression: Any) -> bool:
 
 
 def _is_far_from_constant(expression: Any) -> bool:
-    """Tell whether rounding the numbers of any writing to three decimals leaves it variable."""
+    """Whether rounding the numbers of any writing to three decimals leaves it variable."""
     low, high, size = _spread(expression)
     return high - low > _SEEN and size < _LARGE
 
 
 def _spread(expression: Any) -> tuple[float, float, float]:
-    """Give the least and the largest value at a few points, and the size of what is added up."""
+    """Return the least and the largest value at a few points, and the size of what is added up."""
     symbols = sorted(expression.free_symbols, key=str)
     values, size = [], 0.0
     for k in range(_LOOKS):

@@ -209,7 +209,7 @@ Node: TypeAlias = Number | Variable | Chain | Negation | Power | Call
 def value(
     node: Node, columns: Mapping[str, NDArray[np.float64]]
 ) -> NDArray[np.float64] | np.float64:
-    """Work out a tree in float64; what is undefined or too large becomes NaN or infinite.
+    """Evaluate a tree in float64; what is undefined or too large becomes NaN or infinite.
 
     Without ``np.errstate(all="ignore")`` around it, NumPy warns of these.
     """
@@ -293,7 +293,7 @@ def _nested(node: Node) -> int:
 
 
 def parts(node: Node) -> Iterator[Node]:
-    """Give a node and all below it."""
+    """Return a node and all below it."""
     yield node
     match node:
         case Chain():
@@ -332,5 +332,5 @@ def with_part(node: Node, part: Node, other: Node) -> Node:
 
 
 def names_in(node: Node) -> Iterator[Any]:
-    """Give the variables of a tree."""
+    """Return the variables of a tree."""
     return (part for part in parts(node) if hasattr(part, "name"))

@@ -1,4 +1,4 @@
-"""The seam of runtimes: how a worker is launched, limited and held.
+"""The interface of runtimes: how a worker is launched, limited and paused.
 
 A runtime isolates methods in one way.  It says which limits it keeps and how hard; what a limit
 is, and what it means for a job's status when one is broken, is the same for all runtimes.
@@ -44,7 +44,7 @@ memory or too many processes."""
 
 Level: TypeAlias = Literal["none", "soft", "hard"]
 LEVELS: tuple[Level, ...] = ("none", "soft", "hard")
-"""From weak to strong.  ``hard``: the kernel keeps it.  ``soft``: the bench looks often, and ends
+"""From weak to strong.  ``hard``: the kernel keeps it.  ``soft``: mdbench looks often, and ends
 what is over.  ``none``: nobody looks."""
 
 PROCESSES = 256
@@ -90,7 +90,7 @@ class Enforcement:
     how: str
 
     def details(self) -> dict[str, Any]:
-        """Give what a record says of it."""
+        """Return what a record says of it."""
         return {"enforces": dict(self.levels), "how": self.how}
 
 
@@ -166,7 +166,7 @@ class Worker(ABC):
     Attributes
     ----------
     hello
-        What it said when its adapter had been imported.
+        Its message after the import of the adapter.
     """
 
     hello: Hello | None = None
@@ -178,7 +178,7 @@ class Worker(ABC):
 
     @abstractmethod
     def make_folder(self) -> JobFolder:
-        """Give a folder that both sides can write, with nothing in it but a folder ``scratch``."""
+        """Return a folder that both sides can write, empty but for a folder ``scratch``."""
 
     @abstractmethod
     def remove_folder(self, folder: JobFolder) -> None:
@@ -222,11 +222,11 @@ class Worker(ABC):
 
     @abstractmethod
     def pause(self) -> bool:
-        """Stop the job's processes where they are; tell whether all of them stand."""
+        """Stop the job's processes where they are; return whether all of them stand."""
 
     @abstractmethod
     def is_paused(self) -> bool:
-        """Tell whether none of the job's processes runs."""
+        """Whether none of the job's processes runs."""
 
     @abstractmethod
     def resume(self) -> None:
@@ -238,15 +238,15 @@ class Worker(ABC):
 
     @abstractmethod
     def breach(self) -> Breach | None:
-        """Give the limit that the current or last job was ended for, if there is one."""
+        """Return the limit that the current or last job was ended for, if there is one."""
 
     @abstractmethod
     def usage(self) -> ResourceUsage:
-        """Give what the job has used up to now, measured from outside."""
+        """Return what the job has used up to now, measured from outside."""
 
     @abstractmethod
     def isolation(self) -> Mapping[str, Any]:
-        """Say what keeps the job apart from the jobs before and after it, seen from outside."""
+        """Return what isolates the job from the jobs before and after it, seen from outside."""
 
     @abstractmethod
     def interrupt(self) -> None:
@@ -275,7 +275,7 @@ class Runtime(ABC):
 
     @abstractmethod
     def probe(self) -> Enforcement:
-        """Say what is enforced on this machine.
+        """Return what is enforced on this machine.
 
         Raises
         ------
@@ -284,7 +284,7 @@ class Runtime(ABC):
         """
 
     def missing(self) -> str:
-        """Say what has to be fetched or made before any method can run; empty for nothing."""
+        """Return what has to be fetched or made before any method can run; empty for nothing."""
         return ""
 
     def close(self) -> None:  # noqa: B027 - most hold nothing
@@ -292,7 +292,7 @@ class Runtime(ABC):
 
     @abstractmethod
     def identity(self, method: Method) -> dict[str, str]:
-        """Give what a job's key must say beyond the method's folder and lock.
+        """Return what a job's key must say beyond the method's folder and lock.
 
         Raises
         ------
@@ -320,7 +320,7 @@ class Runtime(ABC):
 
     @abstractmethod
     def size_mb(self, prepared: Prepared) -> float:
-        """Give the space that an environment takes on the disk, in MiB."""
+        """Return the space that an environment takes on the disk, in MiB."""
 
     @abstractmethod
     def start(

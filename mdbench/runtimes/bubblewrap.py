@@ -1,4 +1,4 @@
-"""bubblewrap: a room without network, other processes or other people's files.
+"""bubblewrap: a sandbox without network, other processes or other people's files.
 
 Inside, the method's folder, the worker's code and the folder of the job lie below `INSIDE`; of
 the machine there is what a program needs to run, and none of it can be written.
@@ -40,7 +40,7 @@ _TRY_SECONDS = 10.0
 
 @cache
 def why_unavailable() -> str:
-    """Say why bubblewrap cannot be used here; empty if it can.
+    """Return why bubblewrap cannot be used here; empty if it can.
 
     Tried once, with all that a worker is given.
     """
@@ -77,7 +77,7 @@ def wrap(
     becomes_nobody: bool = False,
     network: bool = False,
 ) -> list[str]:
-    """Give the command that runs another one in a room of its own.
+    """Return the command that runs another one in a sandbox of its own.
 
     Parameters
     ----------
@@ -136,6 +136,6 @@ def _machine() -> list[str]:
 
 
 def _folders_above(places: Iterable[str]) -> list[str]:
-    """Give the folders that lead to places, each once and from the top."""
+    """Return the folders that lead to places, each once and from the top."""
     found = {str(above): None for place in places for above in Path(place).parents}
     return sorted(above for above in found if above != "/")

@@ -52,7 +52,7 @@ class Group:
         return tuple(dict.fromkeys((self.cpu, self.memory)))
 
     def cpu_s(self) -> float | None:
-        """Give the CPU seconds that it has used; None where that is not known."""
+        """Return the CPU seconds that it has used; None where that is not known."""
         if self.version == 1:
             used = _number(self.cpu / "cpuacct.usage")
             return None if used is None else used / 1e9
@@ -60,33 +60,33 @@ class Group:
         return None if used is None else used / 1e6
 
     def memory_mb(self) -> float | None:
-        """Give the memory that it uses, in MiB; None where that is not known."""
+        """Return the memory that it uses, in MiB; None where that is not known."""
         return _mib(self.memory / ("memory.current", "memory.usage_in_bytes")[self.version == 1])
 
     def peak_mb(self) -> float | None:
-        """Give the most memory that it has used, in MiB; None where that is not known."""
+        """Return the most memory that it has used, in MiB; None where that is not known."""
         return _mib(self.memory / ("memory.peak", "memory.max_usage_in_bytes")[self.version == 1])
 
     def forget_peak(self) -> None:
-        """Count the peak anew from now on, where the kernel and the rights allow it."""
+        """Count the peak again from now on, where the kernel and the rights allow it."""
         if self.version == 1:
             with suppress(OSError):
                 (self.memory / "memory.max_usage_in_bytes").write_text("0", encoding="ascii")
 
     def cached_mb(self) -> float:
-        """Give how much of its memory is only the cache of files, in MiB."""
+        """Return how much of its memory is only the cache of files, in MiB."""
         found = _table(self.memory / "memory.stat")
         if self.version == 1:
             return (found.get("total_cache", 0) - found.get("total_shmem", 0)) / _MIB
         return (found.get("file", 0) - found.get("shmem", 0)) / _MIB
 
     def killed_for_memory(self) -> int:
-        """Give how many of its processes the kernel has ended for want of memory."""
+        """Return how many of its processes the kernel has ended for want of memory."""
         name = "memory.oom_control" if self.version == 1 else "memory.events"
         return _table(self.memory / name).get("oom_kill", 0)
 
     def limit(self, memory_mb: int) -> bool:
-        """Let it use no more memory; tell whether the kernel keeps that."""
+        """Let it use no more memory; return whether the kernel keeps that."""
         names = (
             ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes")
             if self.version == 1
@@ -99,7 +99,7 @@ class Group:
         return _number(self.memory / names[0]) == values[0]
 
     def joining(self, command: Sequence[str]) -> list[str]:
-        """Give the command that runs another one in the group."""
+        """Return the command that runs another one in the group."""
         return ["/bin/sh", "-c", _JOIN, "sh", *map(str, self.folders), "--", *command]
 
     def remove(self) -> None:
@@ -128,7 +128,7 @@ def make_group() -> Group | None:
 
 @cache
 def can_make() -> str:
-    """Say what can be counted in groups of our own: ``cpu``, ``cpu and memory``, or nothing."""
+    """Return what can be counted in groups of our own: ``cpu``, ``cpu and memory``, or nothing."""
     made = make_group()
     if made is None:
         return ""
@@ -138,7 +138,7 @@ def can_make() -> str:
 
 
 def group_of(pid: int) -> Group | None:
-    """Give the group of a process; None where the kernel counts nothing."""
+    """Return the group of a process; None where the kernel counts nothing."""
     try:
         text = Path(f"/proc/{pid}/cgroup").read_text(encoding="utf-8")
     except OSError:
@@ -169,7 +169,7 @@ def remove_left_groups() -> None:
 
 @cache
 def _mounts() -> dict[str, tuple[str, str]]:
-    """Give where controllers are mounted, and what of their tree; version 2 has no name."""
+    """Return where controllers are mounted, and what of their tree; version 2 has no name."""
     found: dict[str, tuple[str, str]] = {}
     with suppress(OSError):
         for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines():

@@ -95,7 +95,7 @@ class DockerRuntime(Runtime):
     home
         Folder for what is kept of images.
     on_line
-        Told what is being done, a line at a time.
+        Called with each line on what is being done.
     """
 
     name: ClassVar[str] = "docker"
@@ -184,7 +184,7 @@ class DockerWorker(JsonLinesWorker):
     paths
         Folders and files of the user's that it may read, by name.
     say
-        Told of files that cannot be removed.
+        Called with a message about files that cannot be removed.
 
     Raises
     ------
@@ -387,7 +387,7 @@ class DockerWorker(JsonLinesWorker):
             os.fchown(folder, self._uid, self._gid)
 
     def _root(self) -> int | None:
-        """Give the worker's process, below the container's first; None where it is elsewhere.
+        """Return the worker's process, below the container's first; None where it is elsewhere.
 
         The engine may count processes otherwise than this bench does, which then must not touch
         what has that number here.
@@ -518,7 +518,7 @@ class _Frames:
         self._kind = 0
 
     def next(self) -> tuple[int, bytes] | None:
-        """Give the number of a stream and some bytes of it; None at the end."""
+        """Return the number of a stream and some bytes of it; None at the end."""
         try:
             if not self._left:
                 header = self._exactly(_HEADER.size)
@@ -579,7 +579,7 @@ class Pipes:
         self.log = opened["log"]
 
     def send(self, data: memoryview, seconds: float) -> int:
-        """Write some of the data; give how much, which is 0 if there is no room for so long."""
+        """Write some of the data; return how much, which is 0 if there is no room for so long."""
         if not select.select([], [self._orders], [], seconds)[1]:
             return 0
         return os.write(self._orders, data)
@@ -592,7 +592,7 @@ class Pipes:
             return b""
 
     def close_orders(self) -> None:
-        """Give no more orders: the worker's lease ends."""
+        """Close the pipe of orders, by which the worker's lease ends."""
         if self._orders >= 0:
             os.close(self._orders)
             self._orders = -1

@@ -109,7 +109,7 @@ def owner() -> str:
 
 
 def is_orphan(name: str) -> bool:
-    """Tell whether a process of this machine, as `owner` named it, has ended."""
+    """Whether a process of this machine, as `owner` named it, has ended."""
     machine, _, rest = name.partition(" ")
     pid, _, start = rest.partition(" ")
     return machine == _machine() and pid.isdigit() and _start_of(int(pid)) != start
@@ -133,7 +133,7 @@ def _start_of(pid: int) -> str:
 
 
 def explain(error: BaseException) -> str:
-    """Give the engine's own words, or else the library's, in one line."""
+    """Return the engine's own words, or else the library's, in one line."""
     if isinstance(error, APIError) and error.explanation:
         return str(error.explanation).strip().rstrip(".")
     return " ".join(str(error).split())[:300].rstrip(".")

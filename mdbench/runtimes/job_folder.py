@@ -56,7 +56,7 @@ class Scratch:
     Parameters
     ----------
     say
-        Told of what cannot be removed.
+        Called with a message about what cannot be removed.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class Scratch:
 class JobDirectory:
     """The folder of a worker's jobs, one after the other; between two of them it is emptied.
 
-    It stays the same folder, so that a room can have it and nothing around it: there a job can
+    It stays the same folder, so that a sandbox can have it and nothing around it: there a job can
     neither rename it nor reach another job's.
 
     Parameters
@@ -120,7 +120,7 @@ class JobDirectory:
         self._create_scratch()
 
     def reset(self) -> bool:
-        """Clear all away that a job has left; tell whether the next one can be in it.
+        """Clear all away that a job has left; return whether the next one can be in it.
 
         Not if the folder is no longer where it was made, or holds more than can be moved at once.
         """
@@ -177,14 +177,14 @@ class JobDirectory:
 
 
 def remove_left_over(say: Callable[[str], None] | None = None) -> list[Path]:
-    """Remove the folders of this user's benches that were killed; gives those that were.
+    """Remove the folders of this user's runs that were killed; return those that were.
 
     Whatever is there: no error comes of it, and it takes a limited time.
 
     Parameters
     ----------
     say
-        Told of what cannot be removed.
+        Called with a message about what cannot be removed.
     """
     removed = []
     for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
@@ -240,7 +240,7 @@ def remove_tree(folder: Path, seconds: float = _REMOVAL_SECONDS) -> bool:
 
 
 def folder_mb(folder: Path) -> float:
-    """Give the space that the files of a folder that nobody writes take, in MiB.
+    """Return the space that the files of a folder that nobody writes take, in MiB.
 
     Links are not followed.
     """

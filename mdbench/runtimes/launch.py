@@ -87,7 +87,7 @@ def lay_out_worker(folder: Path, *, linked: bool = True) -> Path:
 
 
 def worker_environment(threads: int, *, home: str, path: str) -> dict[str, str]:
-    """Give the variables of a worker that are the same everywhere.
+    """Return the variables of a worker that are the same everywhere.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def worker_environment(threads: int, *, home: str, path: str) -> dict[str, str]:
 
 
 def worker_options(method: Method, output_mb: int) -> list[str]:
-    """Give the worker's options that come from the method and its limits."""
+    """Return the worker's options that come from the method and its limits."""
     options = [f"--output-mb={output_mb}", *(f"--uses={name}" for name in method.spec.uses)]
     if not method.spec.fork_safe:
         options.append("--no-fork")
@@ -121,12 +121,12 @@ def worker_options(method: Method, output_mb: int) -> list[str]:
 
 
 def inside_paths(inside: str, names: Iterable[str]) -> dict[str, str]:
-    """Say what the user's folders and files are called in a room, by name."""
+    """Return what the user's folders and files are called in a sandbox, by name."""
     return {name: f"{inside}/paths/{name}" for name in names}
 
 
 def path_options(places: Mapping[str, str]) -> list[str]:
-    """Give the worker's options that tell the adapter of the user's folders and files."""
+    """Return the worker's options that tell the adapter of the user's folders and files."""
     return [f"--path={name}={place}" for name, place in places.items()]
 
 
@@ -206,7 +206,7 @@ _PASS = stat.S_IXOTH
 
 
 def can_drop_privileges(whole: Iterable[Path], roots: Iterable[Path], *, same_place: bool) -> bool:
-    """Tell whether root should let somebody without rights do the work.
+    """Whether root should let somebody without rights do the work.
 
     Parameters
     ----------

@@ -88,7 +88,7 @@ class LogSink:
             self._pending = self._take(self._pending + block)
 
     def close(self) -> None:
-        """Take note that no more will come."""
+        """Note that no more output will come."""
         with self._changed:
             self._keep(self._pending)
             self._pending = b""
@@ -156,7 +156,7 @@ def _read(descriptor: int) -> bytes:
 
 
 def _overlap(data: bytes, mark: bytes) -> int:
-    """Give how many of the last bytes of `data` are the first ones of `mark`."""
+    """Return how many of the last bytes of `data` are the first ones of `mark`."""
     longest = min(len(data), len(mark) - 1)
     return next((n for n in range(longest, 0, -1) if data.endswith(mark[:n])), 0)
 

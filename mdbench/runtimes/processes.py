@@ -52,7 +52,7 @@ _STOP_SECONDS = 0.5
 
 
 def children(pid: int) -> list[int]:
-    """Give the processes that one has started, or was given when their parent ended."""
+    """Return the processes that one has started, or was given when their parent ended."""
     found: list[int] = []
     try:
         tasks = os.listdir(f"/proc/{pid}/task")
@@ -66,7 +66,7 @@ def children(pid: int) -> list[int]:
 
 
 def tree(pid: int) -> list[int]:
-    """Give all that descend from a process, without itself."""
+    """Return all that descend from a process, without itself."""
     found: list[int] = []
     pending = [pid]
     while pending:
@@ -77,7 +77,7 @@ def tree(pid: int) -> list[int]:
 
 
 def namespaced_children(worker: int) -> list[int]:
-    """Give the children of a worker below which is a process namespace, the oldest first.
+    """Return the children of a worker below which is a process namespace, the oldest first.
 
     The first is the job's, if one is running; another waits for the next job.
     """
@@ -92,7 +92,7 @@ def namespaced_children(worker: int) -> list[int]:
 
 
 def job_processes(worker: int) -> list[int]:
-    """Give all that descends from a worker, but for what it has made ahead for the next job.
+    """Return all that descends from a worker, but for what it has made ahead for the next job.
 
     Only a worker can make namespaces: what is in none may be anything that a job has left.
     """
@@ -102,7 +102,7 @@ def job_processes(worker: int) -> list[int]:
 
 
 def memory_mb(pid: int) -> float:
-    """Give the resident memory of a process, in MiB; 0 if it has ended."""
+    """Return the resident memory of a process, in MiB; 0 if it has ended."""
     try:
         text = Path(f"/proc/{pid}/statm").read_text(encoding="ascii")
         return int(text.split()[1]) * _PAGE_MB
@@ -111,7 +111,7 @@ def memory_mb(pid: int) -> float:
 
 
 def peak_memory_mb(pid: int) -> float:
-    """Give the most resident memory that a process has had, in MiB; 0 if it has ended."""
+    """Return the most resident memory that a process has had, in MiB; 0 if it has ended."""
     with suppress(OSError, ValueError, IndexError):
         text = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
         return int(text.partition("VmHWM:")[2].split(maxsplit=1)[0]) / 1024
@@ -119,7 +119,7 @@ def peak_memory_mb(pid: int) -> float:
 
 
 def cpu_s(pid: int) -> tuple[float, float]:
-    """Give the CPU seconds of a process, and of all below it that have ended and been heard of."""
+    """Return the CPU seconds of a process, and of its reaped descendants."""
     with suppress(OSError, ValueError, IndexError):
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
         user, system, below, below_system = map(int, text.rpartition(")")[2].split()[11:15])
@@ -128,7 +128,7 @@ def cpu_s(pid: int) -> tuple[float, float]:
 
 
 def threads(pid: int) -> int:
-    """Give how many threads a process has; 0 if it has ended."""
+    """Return how many threads a process has; 0 if it has ended."""
     try:
         return len(os.listdir(f"/proc/{pid}/task"))
     except OSError:
@@ -136,7 +136,7 @@ def threads(pid: int) -> int:
 
 
 def isolation(worker: int) -> dict[str, bool]:
-    """Say what keeps the job apart that a worker has just begun.
+    """Return what keeps the job apart that a worker has just begun.
 
     Returns
     -------
@@ -160,7 +160,7 @@ def isolation(worker: int) -> dict[str, bool]:
 
 
 def _status(pid: int, name: str) -> list[str]:
-    """Give the values of one line of a process's status; none if it has ended."""
+    """Return the values of one line of a process's status; none if it has ended."""
     with suppress(OSError):
         text = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
         return text.partition(f"\n{name}:")[2].partition("\n")[0].split()
@@ -170,7 +170,7 @@ def _status(pid: int, name: str) -> list[str]:
 def kill_tree(root: int) -> None:
     """Kill all that descend from a process by now, until nothing is left of it.
 
-    Neither the process itself nor what it starts anew.
+    Neither the process itself nor what it starts again.
     """
     end = time.monotonic() + _KILL_SECONDS
     found = set(tree(root))
@@ -209,7 +209,7 @@ def pause_job(root: int) -> tuple[set[int], bool]:
 
 
 def is_job_paused(root: int) -> bool:
-    """Tell whether none of the processes of a worker's job runs."""
+    """Whether none of the processes of a worker's job runs."""
     return all(map(_stands, job_processes(root)))
 
 
@@ -236,7 +236,7 @@ def _runs(pid: int) -> bool:
 
 
 def _stands(pid: int) -> bool:
-    """Tell whether no thread of a process runs; its first one may have ended before the others."""
+    """Whether no thread of a process runs; its first one may have ended before the others."""
     try:
         tasks = os.listdir(f"/proc/{pid}/task")
     except OSError:
@@ -360,7 +360,7 @@ class DiskQuota:
         self._walk = _walk(folder)
 
     def check(self) -> str:
-        """Count on for a moment; say what is too much, as soon as it is known."""
+        """Count on for a moment; return what is too much, as soon as it is known."""
         end = time.monotonic() + _LOOK_SECONDS
         try:
             for size in self._walk:
@@ -386,7 +386,7 @@ class _TooDeepError(Exception):
 
 
 def _walk(folder: int) -> Generator[int, None, None]:
-    """Give the bytes that each entry takes on the disk; links are not followed."""
+    """Return the bytes that each entry takes on the disk; links are not followed."""
     open_folders: list[int] = []
     pending: list[Iterator[os.DirEntry[str]]] = []
     try:

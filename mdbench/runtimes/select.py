@@ -29,7 +29,7 @@ def open_runtime(
     *,
     require: Mapping[str, Level] | None = None,
 ) -> Runtime:
-    """Give the runtime of a run; never a weaker one than was asked for.
+    """Return the runtime of a run; never a weaker one than was asked for.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def open_runtime(
     home
         Folder below which environments are made.
     on_line
-        Told what is being done, a line at a time.
+        Called with each line on what is being done.
     require
         The least that has to be enforced, by `ENFORCED`.
 

@@ -47,9 +47,9 @@ class UsageMeter:
     Parameters
     ----------
     root
-        Gives the worker's process; None while it is not known.
+        Returns the worker's process; None while it is not known.
     group
-        Gives its group; None where there is none.
+        Returns its group; None where there is none.
     """
 
     def __init__(self, root: Callable[[], int | None], group: Callable[[], Group | None]) -> None:
@@ -91,7 +91,7 @@ class UsageMeter:
         return not (self._cpu is None or self._peak is None or self._peak_is_old)
 
     def sample(self) -> float:
-        """Look at the job's processes, where the kernel does not count; give their memory in MiB.
+        """Look at the job's processes, where the kernel does not count; return their memory in MiB.
 
         What the worker has more than before the job is the job's, too.
         """
@@ -113,12 +113,12 @@ class UsageMeter:
         return self._most_mb
 
     def killed_for_memory(self) -> bool:
-        """Tell whether the kernel has ended a process for want of memory since the job began."""
+        """Whether the kernel has ended a process for want of memory since the job began."""
         group = self._group or self._find_group()
         return group is not None and group.killed_for_memory() > self._kills
 
     def end(self) -> ResourceUsage:
-        """Give what the job has used up to now."""
+        """Return what the job has used up to now."""
         cpu, cpu_by = self._cpu_of_group(), "cgroup"
         peak, peak_by = self._peak_of_group(), "cgroup"
         if cpu is None and self._own:
@@ -135,7 +135,7 @@ class UsageMeter:
         return None if now is None or self._cpu is None else now - self._cpu
 
     def _peak_of_group(self) -> float | None:
-        """Give the peak without the cache of files that was there before the job."""
+        """Return the peak without the cache of files that was there before the job."""
         peak = None if self._group is None else self._group.peak_mb()
         if peak is None or self._peak is None or (self._peak_is_old and peak <= self._peak):
             return None  # that of an earlier job, which cannot be forgotten here

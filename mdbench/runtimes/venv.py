@@ -1,6 +1,6 @@
 """The runtime ``venv``: each method in a virtual environment of its own.
 
-Where bubblewrap works, its workers run in a room of their own (`bubblewrap`); else as plain
+Where bubblewrap works, its workers run in a sandbox of their own (`bubblewrap`); else as plain
 processes, whose descendants are found and ended, and which can see the machine.
 """
 
@@ -67,7 +67,7 @@ class Watchdog:
     Parameters
     ----------
     root
-        Gives the worker's process, None while it is not known.
+        Returns the worker's process, None while it is not known.
     limits
         What the jobs may use together.
     kill
@@ -136,7 +136,7 @@ class Watchdog:
 
 _PASSED_ON = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH")
 _JOB = f"{bubblewrap.INSIDE}/job"
-"""The folder of the jobs, in a room."""
+"""The folder of the jobs, in a sandbox."""
 _STOP_SECONDS = 0.5
 _MILLISECONDS = f"{1000 * PERIOD_SECONDS:.0f} ms"
 
@@ -149,7 +149,7 @@ class VenvRuntime(Runtime):
     home
         Folder below which the environments are made.
     on_line
-        Told what is being done, a line at a time.
+        Called with each line on what is being done.
     wrapped
         Whether to use bubblewrap; None for where it works.
     """
@@ -184,7 +184,7 @@ class VenvRuntime(Runtime):
             f"{'bubblewrap' if self._wrapped else plain}; {how}",
         )
 
-    def identity(self, method: Method) -> dict[str, str]:  # noqa: ARG002 - of the seam
+    def identity(self, method: Method) -> dict[str, str]:  # noqa: ARG002 - of the interface
         return {}
 
     def prepare(self, method: Method) -> Prepared:
@@ -254,9 +254,9 @@ class VenvWorker(JsonLinesWorker):
     paths
         Folders and files of the user's that it may read, by name.
     wrapped
-        Whether it gets a room of its own.
+        Whether it gets a sandbox of its own.
     say
-        Told of files that cannot be removed.
+        Called with a message about files that cannot be removed.
 
     Raises
     ------
@@ -459,7 +459,7 @@ class VenvWorker(JsonLinesWorker):
         super()._remove_files()
 
     def _root(self) -> int | None:
-        """Give the worker's own process, which is below bubblewrap's two where it is used."""
+        """Return the worker's own process, which is below bubblewrap's two where it is used."""
         if self._process.poll() is not None:
             return None
         if not self._wrapped:
@@ -492,7 +492,7 @@ class VenvWorker(JsonLinesWorker):
 
 
 def _interpreter_folders(python: str) -> list[Path]:
-    """Give the folders that an interpreter needs: its environment, and the Python below it."""
+    """Return the folders that an interpreter needs: its environment, and the Python below it."""
     prefix = Path(python).parent.parent
     base = Path(python).resolve().parent.parent
     libraries = os.environ.get("LD_LIBRARY_PATH", "").split(":")

@@ -86,15 +86,15 @@ class JsonLinesWorker(Worker):
 
     @abstractmethod
     def _root(self) -> int | None:
-        """Give the worker's process as this machine knows it; None if it does not."""
+        """Return the worker's process as this machine knows it; None if it does not."""
 
     @abstractmethod
     def _group(self) -> Group | None:
-        """Give the group in which the kernel counts the worker; None if there is none."""
+        """Return the group in which the kernel counts the worker; None if there is none."""
 
     @abstractmethod
     def _write(self, data: memoryview) -> int:
-        """Write some of the data to the worker's standard input; give how much.
+        """Write some of the data to the worker's standard input; return how much.
 
         Raises
         ------
@@ -108,11 +108,11 @@ class JsonLinesWorker(Worker):
 
     @abstractmethod
     def _has_ended(self) -> bool:
-        """Tell whether the worker's process has ended."""
+        """Whether the worker's process has ended."""
 
     @abstractmethod
     def _exit_error(self) -> WorkerGoneError:
-        """Say how the worker ended, after waiting a little for the news."""
+        """Return how the worker ended, after waiting a little for the news."""
 
     def make_folder(self) -> JobFolder:
         self._job_pids = set()
@@ -123,7 +123,7 @@ class JsonLinesWorker(Worker):
         self._is_unusable = self._is_unusable or not (self._job_has_gone() and self._jobs.reset())
 
     def _job_has_gone(self) -> bool:
-        """Tell whether the job's process has ended, whoever has said so."""
+        """Whether the job's process has ended, whoever has said so."""
         root = self._root()
         if root is None:
             return True

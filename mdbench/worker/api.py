@@ -65,7 +65,7 @@ class Problem:
         They can be read as attributes too: ``problem.X``.  Where a method is to predict,
         ``Y`` or ``du`` is missing.
     time_limit
-        Seconds that are left for the fit, or None.  Advice: the bench enforces it itself.
+        Seconds that are left for the fit, or None.  Advice: mdbench enforces it itself.
     truth
         The true right-hand sides, for a reference whose ``method.toml`` has
         ``given = ["truth"]``; None for all others, and where nobody knows them.
@@ -75,7 +75,7 @@ class Problem:
         nobody says them.  Columns come in units of any size: these are their dimensions.
     description
         What a prompt may say of the problem beyond its data, for a method that asks a language
-        model (``[access] llm``), as the bench has chosen for all methods alike; else None.
+        model (``[access] llm``), as mdbench has chosen for all methods alike; else None.
     """
 
     view: str
@@ -115,7 +115,7 @@ class Candidate:
         The setting that gave the candidate (``grid`` methods).
     target
         The index of the one target that the candidate is for.  A ``front`` method that treats
-        the targets one by one gives a front for each, and the bench picks from each by itself.
+        the targets one by one gives a front for each, and mdbench picks from each by itself.
     """
 
     equations: tuple[str, ...]

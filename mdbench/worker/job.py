@@ -154,7 +154,7 @@ class Connection:
             )
 
     def save(self, file: str, array: Any) -> str:
-        """Write an array of numbers into the job's folder; give the file's name."""
+        """Write an array of numbers into the job's folder; return the file's name."""
         np.save(self.folder / file, array, allow_pickle=False)
         return file
 
@@ -412,12 +412,12 @@ def _texts(equations: Sequence[str] | str) -> list[str]:
 
 
 def describe(error: BaseException) -> str:
-    """Give an exception as one line of at most 500 characters."""
+    """Return an exception as one line of at most 500 characters."""
     text = one_line(error)
     name = type(error).__name__
     return f"{name}: {text}"[:500] if text else name
 
 
 def one_line(error: BaseException) -> str:
-    """Give an exception's text alone as one line of at most 500 characters."""
+    """Return an exception's text alone as one line of at most 500 characters."""
     return " ".join(str(error).encode("utf-8", "backslashreplace").decode().split())[:500]

@@ -1,6 +1,6 @@
 """Asks the language model of a job: the one endpoint that a method with ``[access] llm`` reaches.
 
-The bench listens on a Unix socket in the job's folder and speaks for the method: it adds the key,
+mdbench listens on a Unix socket in the job's folder and speaks for the method: it adds the key,
 names the model, counts what is used, and writes down what is said (docs/language-models.md).
 """
 
@@ -40,7 +40,7 @@ _SPENT = "budget_spent"
 
 
 class LanguageModelError(Exception):
-    """The endpoint gave no completion, after all that the bench tried; its text says why."""
+    """The endpoint gave no completion, after all that mdbench tried; its text says why."""
 
 
 class BudgetSpent(Exception):  # noqa: N818 - it is an end, not an error
@@ -68,7 +68,7 @@ class Reply:
 
 
 class LanguageModel:
-    """The language model that the user of the bench has named for this run.
+    """The language model that the user of mdbench has named for this run.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ class LanguageModel:
         n
             How many completions; each counts as one call of the budget.
         temperature, max_tokens, seed
-            As the endpoint understands them; None for the bench's own.
+            As the endpoint understands them; None for mdbench's own.
 
         Returns
         -------
@@ -145,7 +145,7 @@ class LanguageModel:
 
 
 def _connected(path: str) -> socket.socket:
-    """Connect to the socket; how long an answer may take is the bench's affair."""
+    """Connect to the socket; how long an answer may take is mdbench's affair."""
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         if len(os.fsencode(path)) <= _LONGEST_NAME:
@@ -163,7 +163,7 @@ def _connected(path: str) -> socket.socket:
 
 
 def _all_of(connection: socket.socket) -> bytes:
-    """Read to the end: the bench answers one question a connection."""
+    """Read to the end: mdbench answers one question a connection."""
     said = bytearray()
     while len(said) < _LONGEST_ANSWER and (block := connection.recv(2**16)):
         said += block
@@ -171,12 +171,12 @@ def _all_of(connection: socket.socket) -> bytes:
 
 
 def language_model() -> LanguageModel:
-    """Give the language model of this job.
+    """Return the language model of this job.
 
     Raises
     ------
     Unavailable
-        If none was named for the run, or if the bench cannot be reached from here.
+        If none was named for the run, or if mdbench cannot be reached from here.
     """
     path = os.environ.get(SOCKET_VARIABLE)
     if not path:

@@ -22,13 +22,13 @@ FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def within(seconds: float) -> Callable[[], bool]:
-    """Give what says whether there is still time."""
+    """Return what says whether there is still time."""
     end = time.monotonic() + seconds
     return lambda: time.monotonic() < end
 
 
 def empty(folder: int, go_on: Callable[[], bool]) -> bool:
-    """Remove all that is in an open folder; tell whether nothing is left.
+    """Remove all that is in an open folder; return whether nothing is left.
 
     Folders in folders are moved to the top before theirs is removed, so that neither the stack
     nor the number of open files grows with the depth.
@@ -53,7 +53,7 @@ def empty(folder: int, go_on: Callable[[], bool]) -> bool:
 
 
 def remove(parent: int, name: str, go_on: Callable[[], bool]) -> bool:
-    """Remove a file or a folder with all that is in it; tell whether it has gone."""
+    """Remove a file or a folder with all that is in it; return whether it has gone."""
     try:
         os.unlink(name, dir_fd=parent)
     except FileNotFoundError:
@@ -76,7 +76,7 @@ def remove(parent: int, name: str, go_on: Callable[[], bool]) -> bool:
 
 
 def move(source: int, name: str, target: int, new_name: str) -> bool:
-    """Move an entry from one open folder to another; tell whether it is there."""
+    """Move an entry from one open folder to another; return whether it is there."""
     for unlock in (False, True):
         if unlock:  # a folder's owner must be able to write it to move it
             _unlock(source, name)
@@ -99,7 +99,7 @@ class _Names:
 
 
 def _take(top: int, name: str, names: _Names, go_on: Callable[[], bool]) -> bool:
-    """Remove one entry, or bring what is in it to the top; tell whether anything was done."""
+    """Remove one entry, or bring what is in it to the top; return whether anything was done."""
     for call in (os.unlink, os.rmdir):
         with suppress(OSError):
             call(name, dir_fd=top)

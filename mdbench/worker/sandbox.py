@@ -177,7 +177,7 @@ def set_dumpable(*, dumpable: bool) -> None:
 
 
 def drop_capabilities(keep: int = 0) -> None:
-    """Give up what root may do beyond others, for good; but for a few that are named by bits."""
+    """Give up the capabilities of root, for good; but for a few that are named by bits."""
     with suppress(AttributeError):
         _LIBC.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
         head = struct.pack("II", _CAPABILITIES, 0)

@@ -1,7 +1,7 @@
 """System calls that a method has no use for, refused by the kernel (seccomp).
 
 What is refused to a process is refused to all that it starts, for good.  So nothing here depends
-on how a worker was launched: plain processes, rooms and containers are the same.
+on how a worker was launched: plain processes, sandboxes and containers are the same.
 """
 
 from __future__ import annotations
@@ -73,12 +73,12 @@ class _Program(ctypes.Structure):
 
 
 def install_filter() -> bool:
-    """Refuse debugging, keys, shared things that are no files, and more; tell whether it works."""
+    """Refuse debugging, keys, shared memory that is no file, and more; return whether it works."""
     return _install(_NEVER, families=_FAMILIES)
 
 
 def deny_namespaces() -> bool:
-    """Refuse new namespaces and mounts; tell whether it works."""
+    """Refuse new namespaces and mounts; return whether it works."""
     return _install(_NAMESPACES, flags=_NEW_NAMESPACE)
 
 
@@ -86,7 +86,7 @@ def deny_signals_to(worker: int) -> bool:
     """Refuse signals to a worker and to everybody at once, and to change a worker's limits.
 
     Where a job has no process namespace of its own, it could else end or stop its worker, by whose
-    end it would take others' time; tell whether it works.
+    end it would take others' time; return whether it works.
     """
     if not _is_known():
         return False
@@ -113,7 +113,7 @@ def deny_signals_to(worker: int) -> bool:
 
 
 def _group(pid: int) -> int:
-    """Give a process's group; the process itself where that has gone."""
+    """Return a process's group; the process itself where that has gone."""
     with suppress(OSError):
         return os.getpgid(pid)
     return pid
@@ -151,7 +151,7 @@ def _install(calls: dict[str, str], *, families: tuple[int, ...] = (), flags: in
 
 
 def _assembled(program: _Steps) -> bytes:
-    """Give the machine's form of a program, whose jumps go to names further down."""
+    """Return the machine's form of a program, whose jumps go to names further down."""
     places: dict[str, int] = {}
     steps: list[tuple[int, int, str]] = []
     for each in program:

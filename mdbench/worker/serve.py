@@ -42,7 +42,7 @@ __all__ = [
 
 
 def import_adapter(folder: Path, uses: list[str]) -> type:
-    """Give the class ``Adapter`` of a method's folder.
+    """Return the class ``Adapter`` of a method's folder.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def import_adapter(folder: Path, uses: list[str]) -> type:
 
 
 def open_files() -> set[int]:
-    """Give the descriptors that are open, but for devices, which remember nothing."""
+    """Return the descriptors that are open, but for devices, which remember nothing."""
     found = set()
     names: list[str] = []
     with suppress(OSError):
@@ -80,7 +80,7 @@ def open_files() -> set[int]:
 
 
 def detect_leaks(before: set[int]) -> str:
-    """Say what would go from job to job after the import of an adapter; empty for nothing.
+    """Return what would go from job to job after the import of an adapter; empty for nothing.
 
     Threads of native libraries are none of it: they are not there after a fork.
 
@@ -249,7 +249,7 @@ def _report_end(channel: Channel, job: str, status: int) -> None:
 
 
 def end_of_log(job: str) -> bytes:
-    """Give the mark that ends a job's output on the standard error stream."""
+    """Return the mark that ends a job's output on the standard error stream."""
     return b"\x00end of " + job.encode() + b"\x00\n"
 
 
@@ -355,7 +355,7 @@ def _text(function: Any) -> str:
 
 
 def _libraries() -> list[str]:
-    """Give the BLAS libraries that this process has loaded; NumPy's own come first."""
+    """Return the BLAS libraries that this process has loaded; NumPy's own come first."""
     found: dict[str, None] = {}
     with suppress(OSError), open("/proc/self/maps", encoding="utf-8") as file:  # noqa: PTH123
         for line in file:

@@ -36,7 +36,7 @@ _LIBC = ctypes.CDLL(None)
 
 
 class _JobProcess:
-    """A process that has been forked for a job, which it begins when it is told to.
+    """A process that has been forked for a job and waits for its turn.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class _JobProcess:
         self.job = ""
 
     def be_child(self) -> tuple[int, int, int]:
-        """Give the child's ends: to be told to begin, to say the job's name, to tell its end."""
+        """Return the child's ends: for the start, the job's name and its exit status."""
         self.close()
         return self._begins, self._says, self._tells
 
@@ -69,18 +69,18 @@ class _JobProcess:
             os.close(each)
 
     def begin(self) -> None:
-        """Let it take the next job that comes; it may have died meanwhile."""
+        """Let it take the next job; it may have died meanwhile."""
         with suppress(BrokenPipeError):
             os.write(self._begin, b".")
 
     def hear(self) -> str:
-        """Give the job's name if it has been said; empty if not."""
+        """Return the job's name once it is known; else empty."""
         with suppress(BlockingIOError):
             self.job = self.job or os.read(self.said, 4096).decode()
         return self.job
 
     def status(self) -> int | None:
-        """Give how a job in namespaces ended; None if that has not been told."""
+        """Return the exit status of a job in namespaces; None if it is not known yet."""
         with suppress(BlockingIOError, struct.error):
             status: int = STATUS.unpack(os.read(self.told, STATUS.size))[0]
             return status
@@ -220,7 +220,7 @@ class Supervisor:
         return not self._orphaned
 
     def _reap(self) -> int | None:
-        """Take leave of children that have ended, up to the job's process; give its status."""
+        """Reap children that have ended, up to the job's process; return its status."""
         with suppress(ChildProcessError):
             while True:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -296,7 +296,7 @@ def _wake(_number: int, _frame: object) -> None:
 
 
 def children() -> list[int]:
-    """Give the processes that this one has started, or was given when their parents ended."""
+    """Return the processes that this one has started, or was given when their parents ended."""
     found: list[int] = []
     for task in os.listdir("/proc/self/task"):
         with suppress(OSError), open(f"/proc/self/task/{task}/children", encoding="ascii") as file:  # noqa: PTH123
@@ -305,7 +305,7 @@ def children() -> list[int]:
 
 
 def _mounts_below(folders: tuple[str, ...]) -> tuple[str, ...]:
-    """Give what the host has mounted below folders, such as an environment that is kept there."""
+    """Return what the host has mounted below folders, such as an environment that is kept there."""
     found = []
     with suppress(OSError), open("/proc/self/mountinfo", encoding="utf-8") as file:  # noqa: PTH123
         for line in file:

@@ -30,7 +30,7 @@ __all__ = [
 
 
 _MOST_TOKENS = 250
-"""Numbers, names and signs of a sum beyond which its fractions are not written anew."""
+"""Numbers, names and signs of a sum beyond which its fractions are not written again."""
 _TOKEN = re.compile(r"[\w.]+|\*\*|[-+*/^]")
 
 
@@ -45,13 +45,13 @@ class Names:
 
 @dataclass
 class TimeBudget:
-    """The CPU time that is left for other writings of the equations of an answer."""
+    """The CPU time that is left for other forms of the equations of an answer."""
 
     seconds: float
 
 
 class AlternativeForms:
-    """The other writings of two equations, each made when it is asked for.
+    """The other forms of two equations, each made when it is asked for.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class AlternativeForms:
         self._fractions = both_differ and _has_fractions(sums[1])
 
     def both(self) -> Iterator[tuple[Sum, Sum]]:
-        """Give the two in the same writing."""
+        """Yield the two in the same form."""
         if self._angles:
             try:
                 one, other = (
@@ -124,7 +124,7 @@ class AlternativeForms:
         return sums
 
     def _one_fraction_tells(self) -> bool:
-        """Tell whether every term of the truth is seen in one fraction.
+        """Whether every term of the truth is seen in one fraction.
 
         There 100 + x/(1 + x) is (100 + 101*x)/(1 + x), and the lack of its second term no more
         than an error of 1 % in one coefficient.
@@ -171,7 +171,7 @@ MAX_SECONDS = 20
 
 @lru_cache(maxsize=4_096)
 def fraction_forms(text: str, variables: tuple[str, ...]) -> tuple[tuple[str, ...] | None, float]:
-    """Write the fractions of an equation anew, as one fraction, and as partial fractions.
+    """Write the fractions of an equation again, as one fraction, and as partial fractions.
 
     Returns
     -------

@@ -228,7 +228,7 @@ def compare(
     domain: Mapping[str, tuple[float, float]] | None = None,
     seconds: float = MAX_SECONDS,
 ) -> TermComparison:
-    """Put an answer beside the truth.
+    """Compare an answer with the truth.
 
     Parameters
     ----------
@@ -282,7 +282,7 @@ def _compare(
 
 
 def _share(part: int, whole: int, other: int) -> float:
-    """Give a share; of nothing at all it is 1 if there is nothing on the other side either."""
+    """Return a share; of nothing at all it is 1 if there is nothing on the other side either."""
     if whole:
         return part / whole
     return 0.0 if other else 1.0
@@ -292,7 +292,7 @@ def _equation(truth: str, prediction: str, names: Names, budget: TimeBudget) -> 
     """Compare two equations, the cheapest way first.
 
     Texts; terms, where all are powers of variables; values, as they stand and with the truth's
-    constants moved; and only for what is one term off other writings.
+    constants moved; and only for what is one term off other forms.
     """
     parse(prediction, names.predicted)  # what cannot be read is an error, what is too large is not
     t, p = _terms_or_whole(truth, names.true), _terms_or_whole(prediction, names.predicted)
@@ -379,7 +379,7 @@ def _checks(
 
 
 def _off_by_terms(direct: _Pair, values: ConstantMatcher, others: AlternativeForms) -> _Pair:
-    """Give what is known of two equations whose terms differ, and whose values do if they can."""
+    """Return what is known of two equations whose terms differ, and whose values do if they can."""
     t, p = direct.truth, direct.prediction
     if values.relation(t).relation is Equivalence.UNKNOWN:
         return replace(direct, decided=False)
@@ -415,7 +415,7 @@ def _is_polynomial(terms: Sum) -> bool:
 
 
 def _units_matter(terms: Sum) -> bool:
-    """Tell whether coefficients change unevenly with the units of variables.
+    """Whether coefficients change unevenly with the units of variables.
 
     In other units a logarithm leaves a constant, and a power that is not whole a factor that hangs
     on its exponent.
@@ -439,13 +439,13 @@ def _is_faithful(t: Sum, p: Sum, values: ConstantMatcher) -> bool:
 
 
 def _nothing_matched(t: Sum, p: Sum) -> _Pair:
-    """Give what nothing is found in: terms that are alike stand for other values."""
+    """Return a pair in which nothing is found: terms that are alike stand for other values."""
     missing = tuple((monomial, t) for monomial in t)
     return _Pair(t, p, 0, 0, None, missing, tuple((monomial, p) for monomial in p))
 
 
 def _by_values(t: Sum, p: Sum, values: ConstantMatcher) -> _Pair | None:
-    """Look whether the values are the truth's, as it stands or with its constants moved."""
+    """Whether the values are the truth's, as it stands or with its constants moved."""
     if values.undefined:
         return _nothing_matched(t, p)
     factor = 0.0 if values.equal else values.proportional()
@@ -474,7 +474,7 @@ def _by_values(t: Sum, p: Sum, values: ConstantMatcher) -> _Pair | None:
 
 
 def _forms(t: Sum, values: ConstantMatcher) -> Iterator[Sum]:
-    """Give the sums of terms whose constants may be moved."""
+    """Return the sums of terms whose constants may be moved."""
     if values.faithful(t, of_truth=True):
         yield t
 
@@ -494,7 +494,7 @@ def _pair(t: Sum, p: Sum, matched: Match) -> _Pair:
 def _by_other_writings(
     t: Sum, p: Sum, values: ConstantMatcher, others: AlternativeForms
 ) -> _Pair | None:
-    """Look for a writing of both in which they are the same, or all but one term is.
+    """Search for a writing of both in which they are the same, or all but one term is.
 
     None if there is no such writing.  What is found has to have the answer's values.
     """
@@ -528,7 +528,7 @@ def _but_for_one_term(t: Sum, p: Sum, values: ConstantMatcher) -> _Pair | None:
 
 
 def _match_rounded(truth: Sum, prediction: Sum) -> Match:
-    """Match two sums of which one was written anew from a text of rounded numbers.
+    """Match two sums of which one was written again from a text of rounded numbers.
 
     What should have cancelled then leaves terms of about the size of the rounding.
     """

@@ -75,7 +75,7 @@ class ConstantMatcher(ValueComparison):
     def relation(
         self, terms: Sum, without: Sum | None = None, *, exact: bool = False
     ) -> MatchResult:
-        """Say whether the constants of terms can be moved to where the answer's values are.
+        """Whether the constants of terms can be moved to where the answer's values are.
 
         Parameters
         ----------
@@ -117,7 +117,7 @@ class ConstantMatcher(ValueComparison):
     def _polished(
         self, model: Model, shifts: Array, left: Model | None
     ) -> tuple[float | None, Sequence[Any]]:
-        """Move constants on with all digits; give by what share values then differ at most."""
+        """Move constants on with all digits; return by what share values then differ at most."""
         # Where constants can stand in for others, those that need not move do not.
         moving = np.abs(shifts) > CLOSE
         found = self._moved_on(model, np.where(moving, shifts, 0.0), moving, left)
@@ -221,13 +221,13 @@ def fit_parametric(
 
 
 def _least(wanted: Array) -> float:
-    """Give the size below which differences from what is wanted count by themselves."""
+    """Return the size below which differences from what is wanted count by themselves."""
     sizes = np.abs(wanted[wanted != 0])
     return 1e-2 * float(np.median(sizes)) if len(sizes) else 1e-300
 
 
 def _distances(columns: Mapping[str, Array]) -> Array:
-    """Say how far from the middle each point is."""
+    """Return how far from the middle each point is."""
     far = []
     for column in columns.values():
         apart = np.abs(column - np.median(column))
@@ -245,12 +245,12 @@ class _Fit:
     least: float
 
     def at(self, rows: NDArray[np.intp]) -> _Fit:
-        """Give the same at some of the points."""
+        """Return the same at some of the points."""
         columns = {name: column[rows] for name, column in self.columns.items()}
         return replace(self, columns=columns, wanted=self.wanted[rows])
 
     def residuals(self, constants: Array) -> tuple[Array, Array]:
-        """Give differences over sizes, none above 1, so that no pole outweighs the rest."""
+        """Return differences over sizes, none above 1, so that no pole outweighs the rest."""
         with np.errstate(all="ignore"):
             values = self.equation.values(self.columns, constants)
             weights = 1 / (np.abs(self.wanted) + np.abs(values) + self.least)
@@ -259,7 +259,7 @@ class _Fit:
         return np.where(undefined, 1.0, error), np.where(undefined, 0.0, weights)
 
     def is_near(self, constants: Array) -> bool:
-        """Tell whether more digits are worth while."""
+        """Whether more digits are worth while."""
         return float(np.max(np.abs(self.residuals(constants)[0]))) <= _NEAR
 
     def solved(self, start: Array, free: Sequence[int]) -> Array:
@@ -381,7 +381,7 @@ def refined_constants(  # noqa: PLR0917 - what a fit needs
 def _choices(
     equation: ParametricExpression, constants: Array, free: Sequence[int]
 ) -> Iterator[tuple[Array, list[int]]]:
-    """Give what may move: only what has moved before, and then all.
+    """Return what may move: only what has moved before, and then all.
 
     Where constants come in pairs that can stand in for each other, all together find no way.
     """
@@ -455,7 +455,7 @@ def _polished(
 
 
 def constant_shift(values: ValueComparison) -> float | None:
-    """Give by how much the truth's constants, as written, have to move to make it the answer.
+    """Return by how much the truth's constants, as written, have to move to give the answer.
 
     Where constants can stand in for each other all but as many as are needed stand still:
     whichever leaves the least.  So the verdict does not hang on the units of variables.

@@ -104,7 +104,7 @@ class Agreement:
     point: Mapping[str, float] | None = None
 
     def joined(self, other: Agreement) -> Agreement:
-        """Put together what is known from two sets of points."""
+        """Combine what is known from two sets of points."""
         if other.equal is None or self.equal is False:
             return self
         if self.equal is None or other.equal is False:
@@ -184,7 +184,7 @@ class ValueComparison:
         return known_value(node, self.point(i))
 
     def point(self, i: Any) -> dict[str, float]:
-        """Give one of the points."""
+        """Return one of the points."""
         return {name: float(column[i]) for name, column in self.columns.items()}
 
     @cached_property
@@ -278,7 +278,7 @@ class ValueComparison:
         return False
 
     def _is_number(self, part: Node, tree: Node, first: Any, chosen: NDArray[np.intp]) -> bool:
-        """Tell whether a part may be a number in an equation, with all digits."""
+        """Whether a part may be a number in an equation, with all digits."""
         try:
             for i in chosen:
 
@@ -296,7 +296,7 @@ class ValueComparison:
         return True
 
     def proportional(self) -> float | None:
-        """Give the factor between the truth and an answer that is a multiple of it, less 1."""
+        """Return the factor between the truth and an answer that is a multiple of it, less 1."""
         ratio = self.factor()
         if ratio is None or abs(ratio - 1) > 2 * TOLERANCE:
             return None
@@ -326,11 +326,11 @@ class ValueComparison:
     def agrees_far(
         self, truth: Callable[[Mapping[str, Any]], list[Any]], left: Model | None = None
     ) -> bool:
-        """Tell whether the answer is a sum of terms well beyond the domain, too."""
+        """Whether the answer is a sum of terms well beyond the domain, too."""
         return self._compare_far(truth, left).equal is not False
 
     def agrees_far_with(self, node: Node, tree: Node, constants: Sequence[Any]) -> bool:
-        """Tell whether an equation is another with other constants well beyond the domain, too."""
+        """Whether an equation is another with other constants well beyond the domain, too."""
 
         def moved(point: Mapping[str, Any]) -> list[Any]:
             return [ball_value(tree, {**point, **{f"#{k}": c for k, c in enumerate(constants)}})]
@@ -399,7 +399,7 @@ class ValueComparison:
         return one, other, abs(one) + abs(other)
 
     def faithful(self, terms: Sum, *, of_truth: bool) -> bool:
-        """Tell whether terms have the values of the equation that they were made of.
+        """Whether terms have the values of the equation that they were made of.
 
         What holds for numbers of one sign only has been taken for granted in them.
         """
@@ -432,13 +432,13 @@ class ValueComparison:
         return True
 
     def offset(self) -> float | None:
-        """Give the constant that is nearly the answer minus the truth; None if none is."""
+        """Return the constant that is nearly the answer minus the truth; None if none is."""
         with np.errstate(all="ignore"):
             difference = self.values - self.true_values
         return self._constant(difference, np.abs(self.true_values))
 
     def factor(self) -> float | None:
-        """Give the constant that is nearly the answer over the truth; None if none is."""
+        """Return the constant that is nearly the answer over the truth; None if none is."""
         with np.errstate(all="ignore"):
             ratio = self.values / np.where(self.true_values == 0, np.nan, self.true_values)
         return self._constant(ratio, np.abs(ratio)) or None
@@ -493,7 +493,7 @@ def points(names: tuple[str, ...], domain: Domain) -> dict[str, NDArray[np.float
 
 @lru_cache(maxsize=1_024)
 def far_points(names: tuple[str, ...], domain: Domain) -> list[dict[str, float]]:
-    """Give points well beyond the domain: to a tenth and ten times of what is known.
+    """Return points well beyond the domain: to a tenth and ten times of what is known.
 
     Of what is not, to a hundred millionth and a thousand times.
     """
@@ -543,7 +543,7 @@ _NEW_POINTS = 2
 
 
 def _branches(node: Node) -> Iterator[Callable[[Mapping[str, Array]], Array]]:
-    """Give the functions at whose zeros an equation changes its form."""
+    """Return the functions at whose zeros an equation changes its form."""
     for part in parts(node):
         if isinstance(part, Call) and part.function in _BRANCHED:
             yield lambda columns, part=part: _side(part, columns)  # type: ignore[misc]

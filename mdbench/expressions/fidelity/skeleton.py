@@ -62,7 +62,7 @@ def same_skeleton(
     names: tuple[str, ...],
     domain: Domain,
 ) -> bool | None:
-    """Say whether there are constants with which an answer is the truth.
+    """Whether there are constants with which an answer is the truth.
 
     Returns
     -------
@@ -126,7 +126,7 @@ def _is_polynomial(terms: Sum) -> bool:
 
 
 def _starts(answer: ParametricExpression, true: Array) -> Iterator[Array]:
-    """Give constants to set out from: the answer's own, and the truth's in other orders."""
+    """Return constants to set out from: the answer's own, and the truth's in other orders."""
     yield answer.start
     generator = random.Random("starts")  # noqa: S311 - the same for all, not secrets
     pool = [float(c) for c in true if np.isfinite(c) and c] or [1.0]
@@ -146,7 +146,7 @@ def _holds(
     values: ValueComparison,
     columns: Mapping[str, Array],
 ) -> bool:
-    """Tell whether the two agree to all digits, with every part of the answer there."""
+    """Whether the two agree to all digits, with every part of the answer there."""
     if any(abs(constants[k] - round(constants[k])) < _WHOLE for k in answer.exponents):
         return False
     free = list(range(len(constants)))
@@ -157,7 +157,7 @@ def _holds(
 def _is_more_than(
     answer: ParametricExpression, constants: Array, columns: Mapping[str, Array]
 ) -> bool:
-    """Tell whether a part has no effect with these constants, and had one with the answer's own."""
+    """Whether a part has no effect with these constants, and had one with the answer's own."""
     return any(
         _is_idle(answer, tree, part, constants, columns)
         and not _is_idle(answer, tree, part, answer.start, columns)
@@ -169,7 +169,7 @@ _HOLE = "the part"
 
 
 def _without(tree: Node) -> Iterator[tuple[Node, Node]]:
-    """Give the tree with a hole for each part, or sum of terms, that could be without effect."""
+    """Return the tree with a hole for each part, or sum of terms, that could be without effect."""
     for part in parts(tree):
         if part is not tree and not isinstance(part, Number):
             yield with_part(tree, part, Variable(None, _HOLE)), part
@@ -206,7 +206,7 @@ def _is_idle(
     constants: Array,
     columns: Mapping[str, Array],
 ) -> bool:
-    """Tell whether values stay as they are when a part is one number.
+    """Whether values stay as they are when a part is one number.
 
     A part without variables is a constant that may be anything but zero.
     """

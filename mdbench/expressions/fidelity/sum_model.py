@@ -152,7 +152,7 @@ class Model:
         return self._constant(power)
 
     def dual(self, columns: Mapping[str, Array], shifts: Array) -> tuple[Array, Array]:
-        """Give the values with their derivatives by each shift, and the sizes of the terms.
+        """Return the values with their derivatives by each shift, and the sizes of the terms.
 
         Returns
         -------
@@ -164,11 +164,11 @@ class Model:
         return _DualEvaluator(columns, shifts, self.moving).of(self.terms)
 
     def precise(self, point: Mapping[str, Any], shifts: Sequence[Any]) -> Any:
-        """Give the value at one point, with the present precision."""
+        """Return the value at one point, with the present precision."""
         return ball_sum(self.precise_terms(point, shifts))
 
     def precise_terms(self, point: Mapping[str, Any], shifts: Sequence[Any]) -> list[Any]:
-        """Give the value of each term at one point."""
+        """Return the value of each term at one point."""
         return [_precise((term,), point, shifts) for term in self.terms]
 
 

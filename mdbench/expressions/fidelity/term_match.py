@@ -88,7 +88,7 @@ def match(truth: Sum, prediction: Sum) -> Match:
 
 
 def _inner_error(truth: Monomial, prediction: Monomial) -> float | None:
-    """Give the largest error of the constants in two products; None if one is too large."""
+    """Return the largest error of the constants in two products; None if one is too large."""
     if truth == prediction:
         return 0.0
     largest = 0.0

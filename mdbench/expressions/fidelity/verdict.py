@@ -126,7 +126,7 @@ def identified(findings: EquivalenceChecks) -> bool | None:
 
 
 def combine(each: Sequence[EquivalenceChecks], structural: Structural) -> EquivalenceChecks:
-    """Give the verdicts on a system: what is said of its worst equation."""
+    """Return the verdicts on a system: what is said of its worst equation."""
     symbolic = {one.symbolic for one in each}
     numerical = {one.numerical for one in each}
     order = (Numerical.APART, Numerical.UNKNOWN, Numerical.NEAR, Numerical.EQUAL)

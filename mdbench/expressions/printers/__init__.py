@@ -241,7 +241,7 @@ def written_as(
     Parameters
     ----------
     text
-        The right-hand side, in the bench's own writing.
+        The right-hand side, in mdbench's own writing.
     language
         One of `LANGUAGES`; Python's is for NumPy's arrays, imported as ``np``.
     variables

@@ -96,7 +96,7 @@ def normalized_edit_distance(
     *,
     seconds: int = MAX_SECONDS,
 ) -> Distance:
-    r"""Give the edit distance between the trees of two equations, over the size of the true one.
+    r"""Return the edit distance between the trees of two equations, over the size of the true one.
 
     .. math:: \min\left(1, \frac{d(f_\text{pred}, f_\text{true})}{|f_\text{true}|}\right)
 
@@ -154,7 +154,7 @@ def symbolic_solution(
     digits: int | None = DIGITS,
     seconds: int = MAX_SECONDS,
 ) -> Solution:
-    """Say whether a prediction is the truth, but for a constant term or factor.
+    """Return whether a prediction is the truth, but for a constant term or factor.
 
     It is if it is not constant, and either truth minus prediction is a constant, or prediction
     over truth is one and not zero.
@@ -206,7 +206,7 @@ def srbench_solution(
     r2: float | None = None,
     seconds: int = MAX_SECONDS,
 ) -> Solution:
-    """Say whether a prediction is a solution in the eyes of SRBench's code.
+    """Return whether a prediction is a solution by SRBench's code.
 
     All floats are first rounded to three decimals, those below 1e-4 to zero, so that near
     misses are solutions and laws with small constants cannot be judged; no variable is known
@@ -269,7 +269,7 @@ def start() -> None:
 
 
 def _fault(prediction: str | None, variables: Collection[str]) -> str:
-    """Say why a prediction cannot be looked at; empty if it can."""
+    """Return why a prediction cannot be looked at; empty if it can."""
     if prediction is None:
         return "there is no prediction"
     try:

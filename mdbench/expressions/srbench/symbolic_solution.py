@@ -80,7 +80,7 @@ def _is_positive(spread: Mapping[str, Any]) -> bool:
 def equal_up_to_a_constant(
     truth: Any, prediction: Any, symbols: Mapping[str, Any], domain: Mapping[str, Mapping[str, Any]]
 ) -> str:
-    """Say how the two are the same equation: ``difference``, ``ratio``, or empty if they are not.
+    """Return how the two are the same: ``difference``, ``ratio``, or empty if they are not.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ class _Scale:
 
 
 def _relation(pairs: list[tuple[Any, Any]], least: Any) -> str:
-    """Say what is constant, where differences far below the least size are rounding."""
+    """Return what is constant, where differences far below the least size are rounding."""
     t0, p0 = pairs[0]
     if all(abs(p - p0) <= _AGREEING * least for _, p in pairs):
         return ""
@@ -186,12 +186,12 @@ def _points(
 
 
 def _side(part: Any) -> Any:
-    """Give the expression at whose zeros a function changes its branch."""
+    """Return the expression at whose zeros a function changes its branch."""
     return part.args[0] if len(part.args) == 1 else part.args[0] - sympy.Add(*part.args[1:2])
 
 
 def _lacking_in(point: dict[Any, Any], branches: list[Any], lacking: dict[Any, int]) -> bool:
-    """Count a point for the sides of branches that it is on; tell whether one was lacking."""
+    """Count a point for the sides of branches that it is on; return whether one was lacking."""
     new = False
     for k, side in enumerate(branches):
         try:
@@ -233,7 +233,7 @@ def _drawn(spread: Mapping[str, Any], generator: random.Random) -> Any:
 
 
 def _value(expression: Any, point: Mapping[Any, Any], scale: _Scale | None = None) -> Any:
-    """Work a SymPy expression out in real arithmetic, at mpmath's precision."""
+    """Evaluate a SymPy expression in real arithmetic, at mpmath's precision."""
     if not expression.args:
         return _leaf(expression, point)
     parts = [_value(argument, point, scale) for argument in expression.args]

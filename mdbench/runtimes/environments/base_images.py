@@ -62,7 +62,7 @@ class Target:
 
 
 def wanted(lock: str, target: Target) -> str:
-    r"""Give the part of a lock that one Python needs: sorted, without markers and comments.
+    r"""Return the part of a lock that one Python needs: sorted, without markers and comments.
 
     Raises
     ------
@@ -88,7 +88,7 @@ def wanted(lock: str, target: Target) -> str:
 
 
 def pins(lock: str) -> dict[str, str]:
-    """Give the versions that a lock without markers pins, by name."""
+    """Return the versions that a lock without markers pins, by name."""
     found: dict[str, str] = {}
     for line in lock.splitlines():
         requirement = _parse(line.partition(" --hash=")[0])
@@ -97,7 +97,7 @@ def pins(lock: str) -> dict[str, str]:
 
 
 def pip_arguments(lock: Path, folder: Path, target: Target) -> list[str]:
-    """Give the arguments by which pip fetches the wheels of `lock` into `folder`."""
+    """Return the arguments by which pip fetches the wheels of `lock` into `folder`."""
     arguments = ["download", "--no-deps", "--require-hashes", "--only-binary", ":all:"]
     arguments += ["--requirement", str(lock), "--dest", str(folder), "--progress-bar", "off"]
     arguments += ["--python-version", target.python]
@@ -210,14 +210,14 @@ class Base:
 
 
 def find(folder: Path, say: Callable[[str], None]) -> Base:
-    """Give the base image: what MDBENCH_BASE_IMAGE names, else mdbench-base, else the official.
+    """Return the base image: MDBENCH_BASE_IMAGE, else mdbench-base, else the official one.
 
     Parameters
     ----------
     folder
         Where is kept what the Pythons of base images have answered.
     say
-        Told that an image is being fetched.
+        Called with a message that an image is being fetched.
 
     Raises
     ------
@@ -240,7 +240,7 @@ def find(folder: Path, say: Callable[[str], None]) -> Base:
 
 
 def find_local() -> str | None:
-    """Give the name of the base image that is here, or None where a registry would be needed.
+    """Return the name of the base image that is here, or None where a registry would be needed.
 
     Raises
     ------
@@ -251,7 +251,7 @@ def find_local() -> str | None:
 
 
 def dockerfile(name: str) -> str:
-    """Give the text of a file in ``docker/``.
+    """Return the text of a file in ``docker/``.
 
     Raises
     ------
@@ -269,12 +269,12 @@ def dockerfile(name: str) -> str:
 
 
 def sha256(*parts: str) -> str:
-    """Give the SHA-256 of several texts."""
+    """Return the SHA-256 of several texts."""
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 def _names() -> list[str]:
-    """Give the names that a base image may have, the first choice first."""
+    """Return the names that a base image may have, the first choice first."""
     if named := os.environ.get("MDBENCH_BASE_IMAGE"):
         return [named]
     found = re.search(r"^ARG BASE_IMAGE=(\S+)", dockerfile("environment"), re.MULTILINE)

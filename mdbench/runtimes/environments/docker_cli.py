@@ -62,7 +62,7 @@ _NETWORK = re.compile(
 
 
 def why_no_engine() -> str | None:
-    """Say why no Docker engine can be used and what to type, or None where one answers."""
+    """Return why no Docker engine can be used and what to type, or None where one answers."""
     try:
         docker(["version", "--format", "{{.Server.Version}}"], "No Docker engine answers")
     except UnavailableError as error:
@@ -111,7 +111,7 @@ def docker(arguments: Sequence[str], failure: str, *, timeout: float = ANSWER_SE
 
 
 def image(reference: str) -> dict[str, Any] | None:
-    """Give what the engine knows of an image, or None where it does not have it.
+    """Return what the engine knows of an image, or None where it does not have it.
 
     Raises
     ------
@@ -158,7 +158,7 @@ def build(
         Variables such as ``http_proxy`` that a build with network is told; the builders keep
         them out of the image, and they are on no command line.
     on_line
-        Told each step.
+        Called with each step.
 
     Raises
     ------
@@ -268,7 +268,7 @@ START_IT = "Start the engine: sudo systemctl start docker. Without it: --runtime
 
 
 def engine_address() -> str:
-    """Give the address of the engine that the command line talks to, once it was connected to.
+    """Return the address of the engine that the command line talks to, once it was connected to.
 
     Raises
     ------
@@ -292,7 +292,7 @@ def engine_address() -> str:
 
 
 def no_engine(host: str, why: str) -> UnavailableError:
-    """Say that no engine answers at an address."""
+    """Return the error that no engine answers at an address."""
     why = " ".join(why.split())[:300].rstrip(".")
     return UnavailableError(f"No Docker engine answers at {host}: {why}.", START_IT, passing=True)
 

@@ -121,7 +121,7 @@ class Images:
     home
         Folder below which is kept what was learned of base images.
     on_line
-        Told what is being done, a line at a time.
+        Called with each line on what is being done.
     """
 
     def __init__(self, home: Path, on_line: Callable[[str], None] | None = None) -> None:
@@ -130,18 +130,18 @@ class Images:
         self._base: Base | None = None
 
     def why_unavailable(self) -> str | None:
-        """Say why no engine can be used here and what to type, or None where one answers."""
+        """Return why no engine can be used here and what to type, or None where one answers."""
         return docker_cli.why_no_engine()
 
     def has_local_base(self) -> bool:
-        """Tell whether there is a base image without asking a registry."""
+        """Whether there is a base image without asking a registry."""
         try:
             return base_images.find_local() is not None
         except UnavailableError:
             return False
 
     def base(self) -> Base:
-        """Give the base image: what MDBENCH_BASE_IMAGE names, else mdbench-base, else the official.
+        """Return the base image: MDBENCH_BASE_IMAGE, else mdbench-base, else the official one.
 
         Raises
         ------
@@ -159,7 +159,7 @@ class Images:
         system_packages: Sequence[str],
         fetch: Path | None = None,
     ) -> str:
-        """Say what a method's environment would be made of, without making it.
+        """Return what a method's environment would be made of, without making it.
 
         The hash covers the base image's content, the Dockerfile, the part of the lock that the
         base's Python takes, the system packages, and the program that fetches more.
@@ -231,7 +231,7 @@ class Images:
         )
 
     def remove_all(self) -> list[str]:
-        """Remove all images that were built here but the base; give their tags.
+        """Remove all images that were built here but the base; return their tags.
 
         One that a container still uses stays.
 
@@ -399,14 +399,14 @@ def _check_python(method: Method, base: Base) -> None:
 
 
 def _image_of(tag: str, content: str) -> dict[str, Any] | None:
-    """Give an image if it is what its tag promises."""
+    """Return an image if it is what its tag promises."""
     found = docker_cli.image(tag)
     labels = (found["Config"].get("Labels") or {}) if found else {}
     return found if labels.get("mdbench.content") == content else None
 
 
 def _files_of(method: Method) -> dict[str, Path]:
-    """Give the files of a method's image by their names in the build's folder."""
+    """Return the files of a method's image by their names in the build's folder."""
     inside = METHODS_IN_IMAGE.lstrip("/")
     places = {f"{PATH_IN_IMAGE.lstrip('/')}/mdbench/worker": _PACKAGE / "worker"}
     for folder in (*method.used, method.folder):
@@ -419,7 +419,7 @@ def _files_of(method: Method) -> dict[str, Path]:
 
 
 def _copy(files: Mapping[str, Path], folder: Path) -> dict[str, Path]:
-    """Copy a method's files into the build's folder; give the copies."""
+    """Copy a method's files into the build's folder; return the copies."""
     copies = {name: folder / name for name in files}
     for name, copy in copies.items():
         copy.parent.mkdir(parents=True, exist_ok=True)
@@ -487,7 +487,7 @@ def _proxies() -> dict[str, str]:
 
 
 def _docker_name(method_name: str) -> str:
-    """Give the part of a tag: unlike a method's name it may not end in a hyphen."""
+    """Return the part of a tag: unlike a method's name it may not end in a hyphen."""
     return re.sub(r"[^a-z0-9]+", "-", method_name).strip("-")
 
 

@@ -169,7 +169,7 @@ def _proxies(pip: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, st
 
 
 def _reachable(locations: str) -> list[str]:
-    """Give folders as file URLs, less those that are missing: pip only warns of them."""
+    """Return folders as file URLs, less those that are missing: pip only warns of them."""
     found = []
     for location in locations.split():
         url = urlsplit(location)

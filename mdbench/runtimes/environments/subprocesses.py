@@ -44,7 +44,7 @@ class SubprocessRegistry:
 
     @contextmanager
     def track(self) -> Iterator[None]:
-        """Take for ours whatever this thread runs meanwhile."""
+        """Register what this thread runs meanwhile."""
         before = _OURS.set(self)
         try:
             yield
@@ -60,7 +60,7 @@ class SubprocessRegistry:
             kill_group(process)
 
     def resume(self) -> None:
-        """Let others begin again."""
+        """Allow programs to start again."""
         with self._lock:
             self._stopped = False
 
@@ -84,7 +84,7 @@ class SubprocessRegistry:
         return process
 
     def forget(self, process: subprocess.Popen[str]) -> None:
-        """Know no more of one that has ended."""
+        """Remove a program that has ended."""
         with self._lock:
             self._running.discard(process)
 
@@ -157,12 +157,12 @@ SILENCE = 4.0
 def with_heartbeat(
     say: Callable[[str], None], doing: Callable[[], str], silence: float | None = None
 ) -> Iterator[Callable[[str], None]]:
-    """Say what is being done and for how long, whenever nothing was said for a while.
+    """Report what is being done and for how long, whenever nothing was reported for a while.
 
     Parameters
     ----------
     say
-        Told lines of text; from another thread, too.
+        Called with lines of text; from another thread, too.
     doing
         Says in a few words what is being done.
     silence
@@ -204,7 +204,7 @@ def with_package_count(
     lock: Path,
     say: Callable[[str], None],
 ) -> Callable[[], None]:
-    """Give a making of a virtual environment that says how it fills, as `with_heartbeat` does.
+    """Return a function that makes a virtual environment and reports how many packages are in.
 
     A lock holds the packages of every platform, so that not all of them need come.
     """

@@ -76,13 +76,13 @@ def build_once(
     prefix
         The folder.
     key
-        All that the content depends on; a different key makes it anew.
+        All that the content depends on; a different key makes it again.
     make
         Fills the folder, which is empty but for the stamp.
     on_line
-        Told that another process is being waited for, or why it is made anew.
+        Called with a message that another process is being waited for, or why it is made again.
     sealed
-        Whether nobody is to change what was made: it is read-only, and made anew if it is not what
+        Whether nobody is to change what was made: it is read-only, and made again if it is not what
         it was.
 
     Raises
@@ -113,7 +113,7 @@ def build_once(
 
 
 def discard(prefix: Path, on_line: Callable[[str], None]) -> bool:
-    """Remove an environment that `build_once` made, whole or not; tell whether it was one."""
+    """Remove an environment that `build_once` made, whole or not; return whether it was one."""
     if not (prefix / STAMP).is_file():
         return False
     with file_lock(prefix, on_line):
@@ -125,7 +125,7 @@ def discard(prefix: Path, on_line: Callable[[str], None]) -> bool:
 
 
 def method_environments(home: Path) -> Path:
-    """Give the folder below a home folder where the methods' environments are."""
+    """Return the folder below a home folder where the methods' environments are."""
     return home.absolute() / "envs"
 
 
@@ -156,9 +156,9 @@ def run_uv(
     failure
         What it means if uv fails, for the error.
     on_line
-        Told each line that uv prints, without passwords.
+        Called with each line that uv prints, without passwords.
     wrap
-        Gives the command that runs it in a room, from its own and its environment.
+        Returns the command that runs it in a sandbox, from its own and its environment.
     who
         What the program is called in errors.
     most_lines
@@ -210,7 +210,7 @@ _FINAL = re.compile(
 
 
 def _advice(said: Iterable[str]) -> str:
-    """Say what to do, by what uv said."""
+    """Return what to do, by what uv said."""
     text = "\n".join(said)
     if "No space left" in text:
         what = "Make room on the disk"
@@ -222,7 +222,7 @@ def _advice(said: Iterable[str]) -> str:
 
 
 def cache_for_uv(environ: Mapping[str, str]) -> dict[str, str]:
-    """Say where uv keeps what it fetched: usually nothing, which is in the home folder.
+    """Return where uv keeps what it fetched: usually nothing, which is in the home folder.
 
     Where that cannot be written, or there is none, it is a folder of the project's.
     """
@@ -366,7 +366,7 @@ def seal(prefix: Path, *, but: str) -> None:
 
 
 def detect_change(prefix: Path, *, but: str) -> str:
-    """Say how an environment differs from what was made; empty if it does not."""
+    """Return how an environment differs from what was made; empty if it does not."""
     try:
         listed: dict[str, list[Any]] = json.loads(_list_file(prefix).read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -108,7 +108,7 @@ def prepare(
 
     It lies at ``<home>/envs/<method>-<hash>``, where the hash covers the lock and the Python:
     a lock that was edited gets a new environment, and the old one stays as it is.  It is read-only,
-    and made anew if it is no longer what was made.
+    and made again if it is no longer what was made.
 
     Parameters
     ----------
@@ -121,12 +121,12 @@ def prepare(
     home
         Folder below which environments are made.
     build
-        Whether packages may be built from their sources, which runs code of theirs: in a room.
+        Whether packages may be built from their sources, which runs code of theirs: in a sandbox.
         Else only wheels are installed.
     fetch
-        A program that the environment's Python then runs, with the network, in a room, too.
+        A program that the environment's Python then runs, with the network, in a sandbox, too.
     on_line
-        Told what is being done, a line at a time; not called where there is nothing to do.
+        Called with each line on what is being done; not called where there is nothing to do.
 
     Raises
     ------
@@ -224,7 +224,7 @@ def prepare(
 def _build_sandbox(
     prefix: Path, lock: Path, shown: Path, say: Callable[[str], None]
 ) -> Iterator[Wrap]:
-    """Give what runs in a room with the network and the environment, and nothing of the user's.
+    """Yield a wrapper for a sandbox with the network and the environment, and no user files.
 
     Parameters
     ----------
@@ -234,7 +234,7 @@ def _build_sandbox(
     Raises
     ------
     UnavailableError
-        If there are no rooms here.
+        If there are no sandboxes here.
     """
     if trouble := bubblewrap.why_unavailable():
         raise UnavailableError(
@@ -294,14 +294,14 @@ def _is_secret(name: str, value: str) -> bool:
 
 
 def _named_files(environment: Mapping[str, str]) -> list[str]:
-    """Give the certificates and the folders of packages that uv is told of."""
+    """Return the certificates and the folders of packages that uv is told of."""
     found = [value for name, value in environment.items() if name.startswith("SSL_")]
     links = map(urlsplit, environment.get("UV_FIND_LINKS", "").split(","))
     return [*found, *(unquote(link.path) for link in links if link.scheme in {"", "file"})]
 
 
 def _with_build_hint(error: UnavailableError) -> UnavailableError:
-    """Say what to do where only wheels are installed and one is missing."""
+    """Return what to do where only wheels are installed and one is missing."""
     if "wheel" not in error.message:
         return error
     return UnavailableError(
@@ -468,7 +468,7 @@ def _lowest_python(requires_python: str, where: Path) -> str:
 
 
 def _running_python() -> Path:
-    """Give the interpreter below the environment that we run in.
+    """Return the interpreter below the environment that we run in.
 
     Links are resolved, so that an environment notices when its interpreter is replaced by one
     of another version.
@@ -477,7 +477,7 @@ def _running_python() -> Path:
 
 
 def _find_python(wanted: SpecifierSet) -> Path | None:
-    """Look for the newest fitting interpreter on PATH; one that does not answer is passed over."""
+    """Return the newest fitting interpreter on PATH that answers; None without any."""
     for minor in range(20, 7, -1):
         for folder in os.get_exec_path():
             candidate = Path(folder) / f"python3.{minor}"
