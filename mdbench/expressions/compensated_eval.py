@@ -24,7 +24,17 @@ import numpy as np
 from flint import arb
 
 from mdbench.expressions.interval_eval import nearest_double, precision
-from mdbench.expressions.tree import ALIASES, Call, Chain, Negation, Node, Number, Power, Variable
+from mdbench.expressions.tree import (
+    ALIASES,
+    Call,
+    Chain,
+    Negation,
+    Node,
+    Number,
+    Power,
+    Variable,
+    parts,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -95,26 +105,13 @@ def correctly_rounded_values(
         rounded |= np.abs(values) + off < _NOTHING
         values[work.undefined] = math.nan
         unclear = np.flatnonzero(~rounded & ~work.undefined)
-        if len(unclear) * _nodes(tree) > most_work:
+        if len(unclear) * sum(1 for _ in parts(tree)) > most_work:
             values[unclear[~(np.isfinite(off[unclear]))]] = math.nan
             return values
     for row in unclear:
         point = {name: float(column[row]) for name, column in arrays.items()}
         values[row] = nearest_double(tree, point)
     return values
-
-
-def _nodes(node: Node) -> int:
-    match node:
-        case Chain():
-            return 1 + _nodes(node.first) + sum(_nodes(part) for _, part in node.rest)
-        case Negation():
-            return 1 + _nodes(node.operand)
-        case Power():
-            return 1 + _nodes(node.base) + _nodes(node.exponent)
-        case Call():
-            return 1 + sum(_nodes(part) for part in node.arguments)
-    return 1
 
 
 class _Evaluator:

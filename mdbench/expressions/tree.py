@@ -244,16 +244,7 @@ def constants(node: Node) -> int:
     """Count what `Equation.constants` counts, in a tree that stands by itself."""
     if node.constant is not None:
         return int(not float(node.constant).is_integer())
-    match node:
-        case Negation():
-            return constants(node.operand)
-        case Chain():
-            return constants(node.first) + sum(constants(part) for _, part in node.rest)
-        case Power():
-            return constants(node.base) + constants(node.exponent)
-        case Call():
-            return sum(constants(part) for part in node.arguments)
-    return 0
+    return sum(map(constants, _children(node)))
 
 
 def _summands(node: Node) -> int:
@@ -262,7 +253,7 @@ def _summands(node: Node) -> int:
         case Negation():
             return _summands(node.operand)
         case Chain(rest=((("+" | "-"), _), *_)):
-            return sum(_summands(part) for part in (node.first, *(part for _, part in node.rest)))
+            return sum(map(_summands, _children(node)))
     return 1
 
 
@@ -274,13 +265,13 @@ def _within(node: Node) -> int:
             count = _within(node.operand)
         case Chain():
             counted = _within if node.rest[0][0] in "+-" else _nested
-            count = sum(counted(part) for part in (node.first, *(part for _, part in node.rest)))
+            count = sum(map(counted, _children(node)))
         case Power():
             exponent = node.exponent.constant
             whole = exponent is not None and float(exponent).is_integer()
             count = _nested(node.base) + _nested(node.exponent) + (not whole)
         case Call():
-            count = 1 + sum(_nested(part) for part in node.arguments)
+            count = 1 + sum(map(_nested, node.arguments))
     return 0 if node.constant is not None else count
 
 
@@ -293,21 +284,23 @@ def _nested(node: Node) -> int:
 
 
 def parts(node: Node) -> Iterator[Node]:
-    """Return a node and all below it."""
+    """Yield a node and all below it."""
     yield node
+    for part in _children(node):
+        yield from parts(part)
+
+
+def _children(node: Node) -> tuple[Node, ...]:
     match node:
         case Chain():
-            inner: tuple[Node, ...] = (node.first, *(part for _, part in node.rest))
+            return (node.first, *(part for _, part in node.rest))
         case Negation():
-            inner = (node.operand,)
+            return (node.operand,)
         case Power():
-            inner = (node.base, node.exponent)
+            return (node.base, node.exponent)
         case Call():
-            inner = node.arguments
-        case _:
-            inner = ()
-    for part in inner:
-        yield from parts(part)
+            return node.arguments
+    return ()
 
 
 def with_part(node: Node, part: Node, other: Node) -> Node:

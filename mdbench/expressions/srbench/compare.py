@@ -184,18 +184,9 @@ def symbolic_solution(
     La Cava et al., "Contemporary symbolic regression methods and their relative performance",
     NeurIPS 2021, definition 4.1.
     """
-    parse(truth, domain)
-    fault = _fault(prediction, domain)
-    if fault:
-        return Solution(False, reason=fault)
-    question = {
-        "ask": "solution",
-        "truth": truth,
-        "prediction": prediction,
-        "domain": {name: dict(spread) for name, spread in domain.items()},
-        "digits": digits,
-    }
-    return _verdict(_ask(question, seconds))
+    spreads = {name: dict(spread) for name, spread in domain.items()}
+    question = {"ask": "solution", "domain": spreads, "digits": digits}
+    return _solution(truth, prediction, domain, question, seconds)
 
 
 def srbench_solution(
@@ -226,18 +217,8 @@ def srbench_solution(
         If the truth cannot be read.
     """
     names = sorted(variables)
-    parse(truth, names)
-    fault = _fault(prediction, names)
-    if fault:
-        return Solution(False, reason=fault)
-    question = {
-        "ask": "srbench",
-        "truth": truth,
-        "prediction": prediction,
-        "variables": names,
-        "r2": r2,
-    }
-    return _verdict(_ask(question, seconds))
+    question = {"ask": "srbench", "variables": names, "r2": r2}
+    return _solution(truth, prediction, names, question, seconds)
 
 
 def complexities(
@@ -279,7 +260,18 @@ def _fault(prediction: str | None, variables: Collection[str]) -> str:
     return ""
 
 
-def _verdict(answer: dict[str, Any]) -> Solution:
+def _solution(
+    truth: str,
+    prediction: str | None,
+    variables: Collection[str],
+    question: dict[str, Any],
+    seconds: int,
+) -> Solution:
+    """Ask whether a prediction is a solution, once both have been read."""
+    parse(truth, variables)
+    if fault := _fault(prediction, variables):
+        return Solution(False, reason=fault)
+    answer = _ask({**question, "truth": truth, "prediction": prediction}, seconds)
     if "error" in answer:
         return Solution(None, reason=answer["error"])
     return Solution(bool(answer["how"]), how=answer["how"])
