@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["SNR_LEVELS_DB", "add_noise", "add_published_noise"]
+__all__ = ["SNR_LEVELS_DB", "add_noise", "add_published_noise", "generator_of"]
 
 SNR_LEVELS_DB = (40.0, 30.0, 20.0, 10.0)
 """The noise levels of the published datasets, in the order in which they were drawn."""
@@ -27,6 +27,12 @@ SNR_LEVELS_DB = (40.0, 30.0, 20.0, 10.0)
 _MAX_DB = 300
 _SEEDS = 2**32
 """The number of seeds of NumPy's legacy generator."""
+
+
+def generator_of(*key: object) -> np.random.Generator:
+    """Return a random generator that is the same for the same key on every machine."""
+    text = "\n".join(map(str, key))
+    return np.random.default_rng(int.from_bytes(hashlib.sha256(text.encode()).digest()))
 
 
 def add_noise(u: Array, *, name: str, snr_db: float, seed: int) -> Array:
@@ -54,8 +60,7 @@ def add_noise(u: Array, *, name: str, snr_db: float, seed: int) -> Array:
             f"A signal-to-noise ratio of {snr_db:g} dB is not possible.",
             f"It is from -{_MAX_DB} to {_MAX_DB}; 20 is noise of a tenth of the signal.",
         )
-    key = f"{unicodedata.normalize('NFC', name)}\n{float(snr_db)!r}\n{seed}"
-    generator = np.random.default_rng(int.from_bytes(hashlib.sha256(key.encode()).digest()))
+    generator = generator_of(unicodedata.normalize("NFC", name), repr(float(snr_db)), seed)
     return u * (1 + 10 ** (-snr_db / 20) * generator.standard_normal(u.shape))
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from mdbench.data.cache import write_whole
 from mdbench.data.noise import SNR_LEVELS_DB
-from mdbench.errors import UsageError
+from mdbench.errors import UsageError, did_you_mean
 from mdbench.metrics.selection import best_by_complexity
 from mdbench.protocols import Protocol
 
@@ -462,7 +462,12 @@ class DataType(ABC, Generic[D, T]):
 
     @abstractmethod
     def task(self, dataset: D, view: str, protocol: Protocol) -> T:
-        """Split a dataset by the protocol's rules, in one of the `views`."""
+        """Split a dataset by the protocol's rules, in a view that it has; else a UsageError."""
+
+    def check_view(self, view: str) -> None:
+        """Raise a `UsageError` where there is no such view."""
+        if view not in self.views:
+            raise UsageError(f"{self.name} has no view {view!r}.", did_you_mean(view, self.views))
 
     def fit_and_validation(self, task: T, tuning: str) -> tuple[Split, Split]:
         """Return the data of the first fit, and those that candidates are compared on."""

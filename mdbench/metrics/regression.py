@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["agreement", "is_accurate", "nmse", "r2", "r2_accuracy", "relative_error"]
+__all__ = ["agreement", "is_accurate", "nmse", "r2", "relative_error"]
 
 _ZERO_TARGETS = 1e-10
 """Keeps the NMSE defined where all targets are zero; the published constant."""
@@ -152,34 +150,6 @@ def is_accurate(r2: float | None) -> bool:
     No model (None) does not.
     """
     return r2 is not None and r2 > _ACCURATE
-
-
-def r2_accuracy(scores: Sequence[float | None]) -> float:
-    """Return the share of problems whose model is accurate, of all that were posed.
-
-    Parameters
-    ----------
-    scores
-        The R2 of each problem on its test data; None where there is no model.
-
-    Raises
-    ------
-    ValueError
-        If there is no problem.
-
-    References
-    ----------
-    La Cava et al., "Contemporary symbolic regression methods and their relative performance",
-    NeurIPS 2021; the threshold is SRSD's.
-
-    Examples
-    --------
-    >>> r2_accuracy([1.0, 0.999, None, 0.9991])
-    0.5
-    """
-    if not scores:
-        raise ValueError("there is no problem to count")
-    return sum(is_accurate(score) for score in scores) / len(scores)
 
 
 def _checked(

@@ -10,9 +10,9 @@ import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-__all__ = ["best_by_complexity", "fitness", "select"]
+__all__ = ["best_by_complexity", "fitness"]
 
 
 def fitness(nmse: float, complexity: int, *, weight: float = 1.0, length: float = 200.0) -> float:
@@ -67,31 +67,3 @@ def best_by_complexity(losses: Sequence[float], complexities: Sequence[int]) -> 
         if complexity not in best or loss < losses[best[complexity]]:
             best[complexity] = index
     return [best[complexity] for complexity in sorted(best)]
-
-
-def select(
-    losses: Sequence[float],
-    complexities: Sequence[int],
-    fitness: Callable[[float, int], float] = fitness,
-) -> int | None:
-    """Pick one candidate: of the best at each complexity, the one of highest fitness.
-
-    Parameters
-    ----------
-    losses, complexities
-        As for `best_by_complexity`.
-    fitness
-        Makes one number, higher is better, of a loss and a complexity.
-
-    Returns
-    -------
-    int or None
-        Index of the winner; of equals the simplest.  None if no candidate has a finite loss.
-
-    Raises
-    ------
-    ValueError
-        If there are not as many losses as complexities.
-    """
-    kept = best_by_complexity(losses, complexities)
-    return max(kept, key=lambda index: fitness(losses[index], complexities[index]), default=None)

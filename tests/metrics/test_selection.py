@@ -1,17 +1,39 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mdbench.metrics import best_by_complexity, fitness, select
+from mdbench.datatypes.base import Candidate, DataType, ScoredCandidate
+from mdbench.metrics.selection import best_by_complexity, fitness
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 COMPLEXITIES = st.integers(1, 500)
 LOSSES = st.sampled_from([0.0, 1e-9, 0.1, 0.1000001, 1.0, 30.0, math.inf, math.nan])
 # Few different values, so that there are many equals.
 CANDIDATES = st.lists(st.tuples(LOSSES, st.integers(1, 6)), max_size=12)
+
+
+def select(
+    losses: Sequence[float],
+    complexities: Sequence[int],
+    fitness: Callable[[float, int], float] = fitness,
+) -> int | None:
+    """Return the index of the candidate that data types select by default."""
+    candidates = [
+        ScoredCandidate(Candidate(i, (), {}), loss, size, fitness(loss, size))
+        for i, (loss, size) in enumerate(zip(losses, complexities, strict=True))
+    ]
+    kind: Any = None
+    task: Any = SimpleNamespace(targets=("y",))
+    found = DataType.select(kind, task, candidates)
+    return None if found is None else found.indices[0]
 
 
 def test_fitness_is_the_published_formula() -> None:
@@ -75,4 +97,4 @@ def test_no_candidate_is_no_winner() -> None:
 
 def test_refuses_lists_of_different_lengths() -> None:
     with pytest.raises(ValueError, match="shorter"):
-        select([0.1, 0.2], [1])
+        best_by_complexity([0.1, 0.2], [1])

@@ -70,7 +70,6 @@ SUBSTITUTIONS = ("substitute_LHS_for_RHS", "substitute_RHS_for_LHS")
 OPERATORS = (
     *PREMISES, *FUNCTIONS, "expand", *EVALUATIONS, *ARITHMETIC, *CALCULUS, *SUBSTITUTIONS,
 )  # fmt: skip
-_ONE_REFERENCE = {*FUNCTIONS, "expand", *EVALUATIONS}
 _WITH_OPERAND = {*ARITHMETIC, *CALCULUS}
 LONGEST_LATEX = 350
 """An equation whose LaTeX is as long as this, or longer, is none of a derivation."""

@@ -15,6 +15,7 @@ from mdbench.datatypes.base import (
     DataType,
     ScoredCandidate,
     Scores,
+    Split,
     Task,
     select_per_target,
 )
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from mdbench.datatypes.base import Candidate, Selection, Split
+    from mdbench.datatypes.base import Candidate, Selection
     from mdbench.datatypes.equations.selection import Evidence
 
     Array = NDArray[np.float64]
@@ -48,6 +49,7 @@ __all__ = [
     "EquationTask",
     "EquationType",
     "at_rest",
+    "table_split",
 ]
 
 CONTRADICTION = 1e-4
@@ -385,6 +387,15 @@ class EquationType(DataType[D, EquationTask[D]]):
             if not math.isfinite(loss):
                 raise AnswerError("its error is not finite")
             yield loss
+
+
+def table_split(
+    x: Array, y: Array, names: Sequence[str], more: Mapping[str, NDArray[Any]] | None = None
+) -> Split:
+    """Return rows as a split in the view ``table``: inputs (n, columns), targets (n, targets)."""
+    x = np.ascontiguousarray(x)
+    columns = {name: np.ascontiguousarray(x[:, i]) for i, name in enumerate(names)}
+    return Split({"X": x, **(more or {})}, "Y", np.ascontiguousarray(y), columns)
 
 
 class CachedColumns(Mapping[str, "Array"]):

@@ -47,7 +47,7 @@ from mdbench.datatypes.ode.views import (
     split_of,
     user_floor,
 )
-from mdbench.errors import DataError, UsageError, did_you_mean
+from mdbench.errors import DataError, UsageError
 from mdbench.expressions import parse
 from mdbench.metrics.regression import nmse
 from mdbench.metrics.spec import MetricSpec, Value, flag
@@ -193,14 +193,8 @@ class Ode(EquationType[OdeDataset]):
         Under `strict` a method is given all samples before the test, and the test has clean
         states; under `published` the whole noisy series is differentiated, and the states of the
         test are noisy.  The targets of the test are clean.
-
-        Raises
-        ------
-        UsageError
-            If there is no such view.
         """
-        if view not in self.views:
-            raise UsageError(f"{self.name} has no view {view!r}.", did_you_mean(view, self.views))
+        self.check_view(view)
         given, variables = dataset.given, state_names(dataset.given)
         make = partial(
             EquationTask,

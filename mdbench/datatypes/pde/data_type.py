@@ -59,7 +59,7 @@ from mdbench.datatypes.pde.tasks import (
     user_floor,
     variables_of,
 )
-from mdbench.errors import DataError, UsageError, did_you_mean
+from mdbench.errors import DataError, UsageError
 from mdbench.metrics.regression import nmse
 from mdbench.metrics.spec import MetricSpec, Value
 from mdbench.protocols import Protocol
@@ -123,14 +123,8 @@ class Pde(EquationType[PdeDataset]):
         with the most accurate features, of which samples next to an end of an axis are not
         scored.  Under `published` the whole noisy field is differentiated,
         the rows of a table are cut along space, and the test is noisy but for its targets.
-
-        Raises
-        ------
-        UsageError
-            If there is no such view.
         """
-        if view not in self.views:
-            raise UsageError(f"{self.name} has no view {view!r}.", did_you_mean(view, self.views))
+        self.check_view(view)
         variables = variables_of(dataset)
         evidence = held_out = scored = None
         remarks: tuple[str, ...] = ()

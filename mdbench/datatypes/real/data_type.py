@@ -9,15 +9,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mdbench.data.noise import generator_of
 from mdbench.datatypes.base import NO_OPTIONS, Background, Dataset, Plots, Source, Split
-from mdbench.datatypes.equations.base import AGREEMENT, COMPLEXITY, EquationTask, EquationType
+from mdbench.datatypes.equations.base import (
+    AGREEMENT,
+    COMPLEXITY,
+    EquationTask,
+    EquationType,
+    table_split,
+)
 from mdbench.datatypes.equations.data_checks import of_table
+from mdbench.datatypes.equations.files import named
 from mdbench.datatypes.equations.selection import NoisyRows
 from mdbench.datatypes.equations.terms import TERM_METRICS
 from mdbench.datatypes.real.dimensions import consistent, dimension_of, si_exponents
 from mdbench.datatypes.real.facts import FACTS
 from mdbench.datatypes.real.problem import Measurements, read_measurements
-from mdbench.errors import DataError, EquationError, UsageError, did_you_mean
+from mdbench.errors import DataError, EquationError, UsageError
 from mdbench.expressions import parse
 from mdbench.expressions.fidelity.skeleton import same_skeleton
 from mdbench.metrics.spec import MetricSpec, Value, flag
@@ -172,22 +180,13 @@ class Real(EquationType[RealDataset]):
     def task(
         self, dataset: RealDataset, view: str, protocol: Protocol
     ) -> EquationTask[RealDataset]:
-        """Hold the rows of a fold out; all others are learned from, and compare candidates.
-
-        Raises
-        ------
-        UsageError
-            If there is no such view.
-        """
-        if view not in self.views:
-            raise UsageError(f"{self.name} has no view {view!r}.", did_you_mean(view, self.views))
+        """Hold the rows of a fold out; all others are learned from, and compare candidates."""
+        self.check_view(view)
         table = dataset.table
         kept = np.setdiff1d(np.arange(len(table.y)), dataset.held_out)
 
         def part(rows: NDArray[np.intp]) -> Split:
-            x = np.ascontiguousarray(table.x[rows])
-            columns = {name: np.ascontiguousarray(x[:, i]) for i, name in enumerate(table.columns)}
-            return Split({"X": x}, "Y", np.ascontiguousarray(table.y[rows, None]), columns)
+            return table_split(table.x[rows], table.y[rows, None], table.columns)
 
         given = part(kept)
         variance = _variance(given.targets)
@@ -311,10 +310,10 @@ class _Tables(Source[RealDataset]):
         return groups
 
     def title(self, name: str) -> str:
-        return self._table(name).title
+        return named(name, self.tables).title
 
     def background(self, name: str) -> Background:
-        table = self._table(name)
+        table = named(name, self.tables)
         units = {column: unit for column, unit in table.units.items() if unit}
         if table.unit:
             what = f"natural logarithm, of {table.unit}" if table.logarithm else table.unit
@@ -322,13 +321,13 @@ class _Tables(Source[RealDataset]):
         return Background(units=units)
 
     def notes(self, name: str) -> Sequence[str]:
-        table = self._table(name)
+        table = named(name, self.tables)
         return (f"{table.origin}; truth: {table.truth}", *table.notes)
 
     def folds(self, name: str) -> list[NDArray[np.intp]]:
         """Return the rows that each fold of a table holds out."""
         if name not in self._folds:
-            self._folds[name] = folds(name, self._table(name).x)
+            self._folds[name] = folds(name, named(name, self.tables).x)
         return self._folds[name]
 
     def load(
@@ -342,7 +341,7 @@ class _Tables(Source[RealDataset]):
     ) -> RealDataset:
         if snr_db is not None:
             raise UsageError("real has no noise levels: its tables have the noise they had.")
-        table = self._table(name)
+        table = named(name, self.tables)
         all_folds, number = self.folds(name), int(options.get("fold", 1))
         if number > len(all_folds):
             raise UsageError(f"{name} has {len(all_folds)} folds, and --fold is {number}.")
@@ -375,11 +374,6 @@ class _Tables(Source[RealDataset]):
             held_out=held_out,
             laws=tuple(laws),
         )
-
-    def _table(self, name: str) -> Measurements:
-        if name not in self.tables:
-            raise UsageError(f"There is no dataset {name!r}.", did_you_mean(name, self.tables))
-        return self.tables[name]
 
 
 def _variance(y: Array) -> float:
@@ -465,8 +459,7 @@ def folds(name: str, x: NDArray[np.float64]) -> list[NDArray[np.intp]]:
     if count <= MOST_SINGLE:
         fold_of = np.arange(count)
     else:
-        seed = hashlib.sha256(f"folds\n{name}".encode()).digest()
-        order = np.random.default_rng(int.from_bytes(seed)).permutation(count)
+        order = generator_of("folds", name).permutation(count)
         fold_of = np.empty(count, dtype=np.intp)
         fold_of[order] = np.arange(count) % SEVERAL
     return [np.flatnonzero(fold_of[group] == fold) for fold in range(int(fold_of.max()) + 1)]

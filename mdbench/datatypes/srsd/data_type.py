@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
+from mdbench.data.noise import generator_of
 from mdbench.datatypes.base import NO_OPTIONS, Background, Dataset, Source, Split
 from mdbench.datatypes.equations.base import (
     AGREEMENT,
@@ -18,13 +19,14 @@ from mdbench.datatypes.equations.base import (
     NMSE,
     EquationTask,
     EquationType,
+    table_split,
 )
 from mdbench.datatypes.equations.files import SystemFiles, named
 from mdbench.datatypes.equations.selection import Ratios
 from mdbench.datatypes.equations.terms import TERM_METRICS
 from mdbench.datatypes.srsd.facts import FACTS, target_noise
 from mdbench.datatypes.srsd.laws import Spread, draw, read_problem
-from mdbench.errors import DataError, EquationError, UsageError, did_you_mean
+from mdbench.errors import DataError, EquationError, UsageError
 from mdbench.expressions.compensated_eval import correctly_rounded_values
 from mdbench.expressions.grammar import read
 from mdbench.expressions.srbench import compare as comparison
@@ -218,23 +220,15 @@ class Srsd(EquationType[SrsdDataset]):
 
         The last fit is given the training and the validation rows, as for all data types; under
         `published` it is given the training rows alone.
-
-        Raises
-        ------
-        UsageError
-            If there is no such view.
         """
-        if view not in self.views:
-            raise UsageError(f"{self.name} has no view {view!r}.", did_you_mean(view, self.views))
+        self.check_view(view)
         y = dataset.y.copy()
         y[:TRAINING] = dataset.y_training
         variables = tuple(dataset.domain)
         border = TRAINING + VALIDATION
 
         def part(rows: slice) -> Split:
-            x = np.ascontiguousarray(dataset.x[rows])
-            columns = {name: np.ascontiguousarray(x[:, i]) for i, name in enumerate(variables)}
-            return Split({"X": x}, "Y", np.ascontiguousarray(y[rows, None]), columns)
+            return table_split(dataset.x[rows], y[rows, None], variables)
 
         validation = part(slice(TRAINING, border))
         evidence = Ratios(validation.columns, np.array([_EXACT]), validation.targets)
@@ -468,8 +462,7 @@ def _with_dummies(
     Their magnitudes are log-uniform over two decades around a random power of ten, with random
     signs in about half of the columns, in single precision, as in SRSD's own dummy columns.
     """
-    seed = hashlib.sha256(f"srsd dummies\n{problem.name}".encode()).digest()
-    generator = np.random.default_rng(int.from_bytes(seed))
+    generator = generator_of("srsd dummies", problem.name)
     order: list[str | None] = list(problem.spreads)
     columns = dict(zip(problem.spreads, x.T, strict=True))
     added: list[tuple[Spread, Array]] = []
@@ -496,8 +489,7 @@ def _with_dummies(
 
 def _noisy(y: Array, name: str, gamma: float, seed: int) -> Array:
     """Add normal noise of gamma times the root mean square (SRSD, eq. S2, as SRBench has it)."""
-    key = hashlib.sha256(f"srsd noise\n{name}\n{gamma!r}\n{seed}".encode()).digest()
-    generator = np.random.default_rng(int.from_bytes(key))
+    generator = generator_of("srsd noise", name, repr(gamma), seed)
     deviation = gamma * math.sqrt(float(np.mean(np.square(y))))
     return y + deviation * generator.standard_normal(y.shape)
 

@@ -6,7 +6,6 @@ variables and constants, and are read by the same grammar as what methods answer
 
 from __future__ import annotations
 
-import hashlib
 import math
 import re
 import tomllib
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mdbench.data.noise import generator_of
 from mdbench.errors import DataError, EquationError
 from mdbench.expressions import parse
 from mdbench.expressions.compensated_eval import correctly_rounded_values
@@ -155,8 +155,7 @@ def draw(
     DataError
         If hardly any row has a target.
     """
-    seed = hashlib.sha256(f"srsd\n{problem.name}".encode()).digest()
-    generator = np.random.default_rng(int.from_bytes(seed))
+    generator = generator_of("srsd", problem.name)
     equation = parse(formula, problem.spreads)
     tree = read(formula, tuple(problem.spreads))
     kept_x, kept_y, found = [], [], 0

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from scipy.spatial import cKDTree
 
+from mdbench.data.noise import generator_of
 from mdbench.datatypes.surface.level_sets import CELLS as LEVEL_CELLS
 from mdbench.datatypes.surface.level_sets import LevelSet, level_set, onto
-from mdbench.datatypes.surface.problem import OUTPUTS, generator_of
+from mdbench.datatypes.surface.problem import OUTPUTS
 from mdbench.expressions import parse
 from mdbench.expressions.grammar import read
 from mdbench.expressions.tree import Call, Chain, Negation, Power, Variable, value
@@ -163,7 +164,7 @@ def _columns(points: Array, inputs: Sequence[str]) -> dict[str, Array]:
 def level_points(function: Function, found: LevelSet, shape: Shape, drawing: str) -> Array:
     """Draw points on a level set, and move them onto the zeros."""
     low, high = shape.corners
-    points = found.draw(POINTS, generator_of("cloud", drawing))
+    points = found.draw(POINTS, generator_of("surface", "cloud", drawing))
     if not len(points):
         return points
     reach = _REACH * float(np.max(high - low)) / LEVEL_CELLS
@@ -212,7 +213,7 @@ def _by_area(shape: Shape, drawing: str) -> Array:
     weights = np.nan_to_num(np.concatenate(areas), nan=0.0, posinf=0.0)
     if not weights.sum() > 0:  # a surface that is a curve or a point
         weights = np.ones(len(weights))
-    generator = generator_of("cloud", drawing)
+    generator = generator_of("surface", "cloud", drawing)
     which = generator.choice(len(weights), POINTS, p=weights / weights.sum())
     first, second = np.sqrt(generator.random(POINTS)), generator.random(POINTS)
     shares = np.stack([1 - first, first * (1 - second), first * second], axis=-1)

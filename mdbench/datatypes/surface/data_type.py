@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mdbench.data.noise import generator_of
 from mdbench.datatypes.base import Plots, Split
 from mdbench.datatypes.equations.base import (
     AGREEMENT,
@@ -15,6 +16,7 @@ from mdbench.datatypes.equations.base import (
     EquationAnswer,
     EquationTask,
     EquationType,
+    table_split,
 )
 from mdbench.datatypes.equations.terms import TERM_METRICS
 from mdbench.datatypes.surface import scoring
@@ -34,7 +36,7 @@ from mdbench.datatypes.surface.metrics import (
     TABLE,
     failure,
 )
-from mdbench.datatypes.surface.problem import OUTPUTS, SurfaceRows, generator_of
+from mdbench.datatypes.surface.problem import OUTPUTS, SurfaceRows
 from mdbench.datatypes.surface.selection import (
     EXACT,
     FirstSteps,
@@ -42,7 +44,7 @@ from mdbench.datatypes.surface.selection import (
     may_be_solution,
     pooled_nmse,
 )
-from mdbench.errors import AnswerError, EquationError, UsageError, did_you_mean
+from mdbench.errors import AnswerError, EquationError
 from mdbench.expressions import parse
 from mdbench.expressions.srbench import compare as comparison
 from mdbench.protocols import Protocol
@@ -117,25 +119,16 @@ class SurfaceType(EquationType[SurfaceDataset]):
     def task(
         self, dataset: SurfaceDataset, view: str, protocol: Protocol
     ) -> EquationTask[SurfaceDataset]:
-        """Cut a surface: a tenth of the training rows are for the validation.
-
-        Raises
-        ------
-        UsageError
-            If there is no such view.
-        """
-        if view not in self.views:
-            raise UsageError(f"{self.name} has no view {view!r}.", did_you_mean(view, self.views))
+        """Cut a surface: a tenth of the training rows are for the validation."""
+        self.check_view(view)
         names = dataset.shape.inputs
         border = len(dataset.training.x) - dataset.validation
         training = dataset.training
         normals = dataset.normals or (None, None)
 
         def part(rows: SurfaceRows, normal: Array | None, cut: slice = slice(None)) -> Split:
-            x = np.ascontiguousarray(rows.x[cut])
-            columns = {name: np.ascontiguousarray(x[:, i]) for i, name in enumerate(names)}
-            inputs = {"X": x} if normal is None else {"X": x, "normals": normal[cut]}
-            return Split(inputs, "Y", np.ascontiguousarray(rows.y[cut]), columns)
+            more = None if normal is None else {"normals": normal[cut]}
+            return table_split(rows.x[cut], rows.y[cut], names, more)
 
         validation = part(training, normals[0], slice(border, None))
         evidence: Evidence
@@ -352,7 +345,7 @@ def _of_the_truths_size(
     """Multiply an implicit equation by the constant that makes it most like the truth."""
     [truth], [text] = task.dataset.truth or ("",), texts
     low, high = task.dataset.shape.corners
-    points = generator_of("sizes").uniform(low, high, (1_000, len(low)))
+    points = generator_of("surface", "sizes").uniform(low, high, (1_000, len(low)))
     columns = _columns(points, task.variables)
     with np.errstate(all="ignore"):
         ratios = parse(truth, task.variables).evaluate(columns)

@@ -13,6 +13,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from mdbench.data.noise import generator_of
 from mdbench.datatypes.base import NO_OPTIONS, Dataset, Source
 from mdbench.datatypes.equations.files import SystemFiles
 from mdbench.datatypes.surface.clouds import Shape, floor_of, function_of, true_points
@@ -22,7 +23,6 @@ from mdbench.datatypes.surface.problem import (
     SurfaceRows,
     TrueSurface,
     draw_rows,
-    generator_of,
     group_of,
     read_surface,
     whole_rows,
@@ -273,7 +273,7 @@ class Surfaces(Source[SurfaceDataset]):
             raise UsageError(f"--variant wide is of parametric surfaces; {name} is a cloud.")
         if ask.normals and normals is None:
             raise UsageError(f"--normals: {self.clouds[ask.surface]} has no normals.")
-        order = generator_of("split", len(points)).permutation(len(points))
+        order = generator_of("surface", "split", len(points)).permutation(len(points))
         border = len(points) - max(1, len(points) // TEST_SHARE)
         zeros = np.zeros((len(points), 1))
         parts = [order[:border], order[border:]]
@@ -282,7 +282,7 @@ class Surfaces(Source[SurfaceDataset]):
         domain = tuple(
             (float(column.min() - room), float(column.max() + room)) for column in points.T
         )
-        shown = points[generator_of("shown").permutation(len(points))[:_SHOWN]]
+        shown = points[generator_of("surface", "shown").permutation(len(points))[:_SHOWN]]
         shape = Shape("implicit", ("x", "y", "z"), (), domain, points=tuple(map(tuple, shown)))
         training = _noisy(training, replace(ask, variant="cloud"), seed)
         return SurfaceDataset(
@@ -321,13 +321,15 @@ def _rows(surface: TrueSurface) -> tuple[SurfaceRows, SurfaceRows, SurfaceRows]:
         outside.append([(middle - far, middle - half), (middle + half, middle + far)])
     if surface.integers:
         whole = whole_rows(surface, inside)
-        order = generator_of(surface.name, "split").permutation(len(whole.x))
+        order = generator_of("surface", surface.name, "split").permutation(len(whole.x))
         parts = (order[HELD_OUT:], order[:HELD_OUT])
         training, test = (SurfaceRows(whole.x[rows], whole.y[rows], 0.0) for rows in parts)
         return training, test, whole_rows(surface, outside)
 
     def drawn(bands: Sequence[Sequence[tuple[float, float]]], n: int, split: str) -> SurfaceRows:
-        return draw_rows(surface, bands, n, generator_of(surface.name, surface.domain, split))
+        return draw_rows(
+            surface, bands, n, generator_of("surface", surface.name, surface.domain, split)
+        )
 
     training, test = drawn(inside, TRAINING, "training"), drawn(inside, TEST, "test")
     return training, test, drawn(outside, TEST, "beyond")
@@ -351,7 +353,7 @@ def _noisy(rows: SurfaceRows, ask: SurfaceName, seed: int) -> SurfaceRows:
     """Add normal noise to the targets, or to the points of a cloud: a share of each's spread."""
     if not ask.noise:
         return rows
-    generator = generator_of("noise", ask.surface, ask.variant, repr(ask.noise), seed)
+    generator = generator_of("surface", "noise", ask.surface, ask.variant, repr(ask.noise), seed)
     clean = rows.x if ask.variant == "cloud" else rows.y
     deviation = ask.noise / 100 * clean.std(axis=0)
     noisy = clean + deviation * generator.standard_normal(clean.shape)

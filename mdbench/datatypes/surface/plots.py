@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.spatial import cKDTree
 
+from mdbench.data.noise import generator_of
 from mdbench.datatypes.surface.clouds import placed, true_points, zeros_of
-from mdbench.datatypes.surface.problem import generator_of
 from mdbench.drawing.numbers import scientific
 from mdbench.drawing.svg import LEVELS, colours, png_uri
 from mdbench.errors import MdbenchError
@@ -161,7 +161,7 @@ def _points(
     areas = np.linalg.norm(normals, axis=-1)
     if not areas.sum() > 0:
         return np.empty((0, 3)), np.empty((0, 3))
-    generator = generator_of("picture")
+    generator = generator_of("surface", "picture")
     which = generator.choice(len(areas), _POINTS, p=areas / areas.sum())
     first, second = np.sqrt(generator.random(_POINTS)), generator.random(_POINTS)
     shares = np.stack([1 - first, first * (1 - second), first * second], axis=-1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import re
 import tomllib
@@ -30,7 +29,6 @@ __all__ = [
     "SurfaceRows",
     "TrueSurface",
     "draw_rows",
-    "generator_of",
     "group_of",
     "read_surface",
     "whole_rows",
@@ -116,12 +114,6 @@ class SurfaceRows:
 def group_of(category: str) -> str:
     """Return a category as it is typed: ``piecewise-surfaces``."""
     return re.sub(r"[^a-z0-9]+", "-", category.lower()).strip("-")
-
-
-def generator_of(*words: object) -> np.random.Generator:
-    """Make a generator of random numbers that is the same whenever the same words are said."""
-    text = "\n".join(map(str, ("surface", *words)))
-    return np.random.default_rng(int.from_bytes(hashlib.sha256(text.encode()).digest()))
 
 
 def draw_rows(

@@ -15,7 +15,7 @@ from mdbench.expressions.compensated_eval import correctly_rounded_values
 from mdbench.expressions.grammar import read
 from mdbench.expressions.srbench.compare import symbolic_solution
 from mdbench.limited_process import LimitedProcess
-from mdbench.metrics import nmse, r2
+from mdbench.metrics.regression import nmse, r2
 from mdbench.protocols import Protocol
 from mdbench.records import RecordStore, Status
 from mdbench.runs.plan import RunOptions, make_plan

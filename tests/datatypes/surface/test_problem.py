@@ -11,11 +11,11 @@ import pytest
 import sympy
 from house import ROOT
 
+from mdbench.data.noise import generator_of
 from mdbench.datatypes.surface.problem import (
     REPRESENTATIONS,
     TrueSurface,
     draw_rows,
-    generator_of,
     group_of,
     read_surface,
     whole_rows,
@@ -94,21 +94,23 @@ def plane(**changes: object) -> TrueSurface:
 
 
 def test_rows_that_are_not_finite_are_drawn_again_and_counted() -> None:
-    rows = draw_rows(plane(), [[(-5.0, 5.0)], [(-5.0, 5.0)]], 2_000, generator_of("a"))
+    rows = draw_rows(plane(), [[(-5.0, 5.0)], [(-5.0, 5.0)]], 2_000, generator_of("surface", "a"))
     assert rows.x.shape == (2_000, 2)
     assert np.isfinite(rows.y).all()
     assert rows.drawn_again == pytest.approx(0.5, abs=0.03)
     with pytest.raises(DataError, match="0 are finite; 10 are wanted"):
-        draw_rows(plane(truth=("log(-1 - x**2)",)), [[(0.0, 1.0)]] * 2, 10, generator_of("a"))
+        draw_rows(
+            plane(truth=("log(-1 - x**2)",)), [[(0.0, 1.0)]] * 2, 10, generator_of("surface", "a")
+        )
 
 
 def test_bands_are_drawn_as_often_as_they_are_long() -> None:
     bands = [[(-10.0, -5.0), (5.0, 6.0)], [(0.0, 1.0)]]
-    rows = draw_rows(plane(truth=("x",)), bands, 6_000, generator_of("b"))
+    rows = draw_rows(plane(truth=("x",)), bands, 6_000, generator_of("surface", "b"))
     x = rows.x[:, 0]
     assert (((x >= -10) & (x <= -5)) | ((x >= 5) & (x <= 6))).all()
     assert np.mean(x > 0) == pytest.approx(1 / 6, abs=0.02)
-    again = draw_rows(plane(truth=("x",)), bands, 6_000, generator_of("b"))
+    again = draw_rows(plane(truth=("x",)), bands, 6_000, generator_of("surface", "b"))
     np.testing.assert_array_equal(rows.x, again.x)
 
 
