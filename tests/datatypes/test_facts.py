@@ -117,7 +117,7 @@ def test_a_data_type_without_facts_is_asked_itself(
 @pytest.mark.parametrize(
     ("name", "module", "reader"),
     [
-        ("ode", "ode", "read_system"),
+        ("ode", "ode.datasets", "read_system"),
         ("pde", "pde", "read_system"),
         ("srsd", "srsd", "read_problem"),
         ("surface", "surface.datasets", "read_surface"),

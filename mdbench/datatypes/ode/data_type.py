@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
-from typing import IO, TYPE_CHECKING, Any
+from functools import partial
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
 from mdbench.data import splits
 from mdbench.data.array_files import write_npz
-from mdbench.data.cache import load_or_make
 from mdbench.data.derivatives import time_derivative
-from mdbench.data.noise import add_noise, add_published_noise
 from mdbench.data.smoothing import smooth
 from mdbench.data.trajectory import Trajectory, named_columns, state_names
-from mdbench.datatypes.base import NO_OPTIONS, Background, Dataset, Plots, Source
+from mdbench.datatypes.base import Plots, Source
 from mdbench.datatypes.equations.base import (
     AGREEMENT,
     COMPLEXITY,
@@ -27,15 +23,13 @@ from mdbench.datatypes.equations.base import (
     EquationType,
 )
 from mdbench.datatypes.equations.data_checks import of_trajectory
-from mdbench.datatypes.equations.files import SystemFiles, find_files, fingerprint, named, suffix
-from mdbench.datatypes.equations.options import OWN_OPTIONS, uses_smoothing
-from mdbench.datatypes.equations.selection import INTEGRATED_TO, Increments
+from mdbench.datatypes.equations.files import suffix
+from mdbench.datatypes.equations.selection import Increments
 from mdbench.datatypes.equations.terms import TERM_METRICS
+from mdbench.datatypes.ode.datasets import OdeDataset, OdeFiles, OdeSystems
 from mdbench.datatypes.ode.facts import FACTS
 from mdbench.datatypes.ode.simulation import Ending, simulate, warm
-from mdbench.datatypes.ode.systems import N_POINTS, integrate, read_system
-from mdbench.datatypes.ode.user_files import read_recording
-from mdbench.datatypes.ode.views import (
+from mdbench.datatypes.ode.tasks import (
     Samples,
     concatenated,
     given_samples,
@@ -45,10 +39,8 @@ from mdbench.datatypes.ode.views import (
     needs_of,
     rates,
     split_of,
-    user_floor,
 )
-from mdbench.errors import DataError, UsageError
-from mdbench.expressions import parse
+from mdbench.errors import UsageError
 from mdbench.metrics.regression import nmse
 from mdbench.metrics.spec import MetricSpec, Value, flag
 from mdbench.protocols import Protocol
@@ -62,14 +54,11 @@ if TYPE_CHECKING:
     from mdbench.datatypes.base import PlotBudget, PlottedAnswer
     from mdbench.datatypes.equations.base import EquationAnswer
     from mdbench.datatypes.ode.simulation import Simulated
-    from mdbench.datatypes.ode.systems import OdeSystem
 
     Array = NDArray[np.float64]
 
-__all__ = ["DATA_TYPE", "Ode", "OdeDataset"]
+__all__ = ["DATA_TYPE", "Ode"]
 
-ODEBENCH, DEV = "odebench", "dev"
-"""The groups of systems, by which ``--dataset`` asks for all of one."""
 FOLLOWED = 0.9
 """A trajectory with a larger R2 is followed: the score of ODEFormer."""
 
@@ -114,52 +103,6 @@ _ENDED = MetricSpec(
 )
 
 
-@dataclass(frozen=True, eq=False)
-class OdeDataset(Dataset):
-    """A trajectory at one noise level.
-
-    Attributes
-    ----------
-    given
-        What a method may see: times and states, noise included.
-    clean
-        The same without the noise that was added here, as far as anybody knows it: what the test
-        asks about.  Its derivatives are the targets; where it has none the test asks for integrals.
-    smoothed
-        Whether methods are given smoothed states and their derivatives, or the noisy states and
-        finite differences.
-    unseen
-        Makes or reads a true trajectory from another initial condition; None where there is none.
-    titles
-        What axes say of the time and of each state; empty for those that have no names but the
-        methods'.
-    """
-
-    given: Trajectory = field(repr=False)
-    clean: Trajectory = field(repr=False)
-    smoothed: bool
-    unseen: Callable[[], Trajectory] | None = field(default=None, repr=False)
-    titles: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class _Unseen:
-    """Makes or reads a trajectory when it is first asked for."""
-
-    system: OdeSystem
-    start: tuple[float, ...]
-    cache: Path
-
-    def __call__(self) -> Trajectory:
-        return self._trajectory
-
-    @cached_property
-    def _trajectory(self) -> Trajectory:
-        place = "_".join(f"{value:g}" for value in self.start)
-        path = self.cache / f"{self.system.name}-{self.system.recipe[:16]}-from-{place}.npz"
-        return load_or_make(path, lambda: Trajectory(*integrate(self.system, self.start)))
-
-
 class Ode(EquationType[OdeDataset]):
     """Systems ``du/dt = f(u)``, known by one sampled trajectory."""
 
@@ -185,7 +128,7 @@ class Ode(EquationType[OdeDataset]):
 
     def source(self, path: Path | None = None) -> Source[OdeDataset]:
         """Open the 63 systems; or an NPZ or CSV file of the user's, or a folder of them."""
-        return _OdeSystems(self.systems, self.cache) if path is None else _OdeFiles(path)
+        return OdeSystems(self.systems, self.cache) if path is None else OdeFiles(path)
 
     def task(self, dataset: OdeDataset, view: str, protocol: Protocol) -> EquationTask[OdeDataset]:
         """Cut a trajectory by time.
@@ -344,173 +287,6 @@ class Ode(EquationType[OdeDataset]):
 DATA_TYPE = Ode
 
 
-class _OdeSystems(Source[OdeDataset]):
-    """The project's own systems; their clean arrays are made on first use.
-
-    The 63 of ODEBench are in the folder itself; those that methods may be developed on are in the
-    folder ``dev`` in it, and are used only where they are asked for.
-    """
-
-    def __init__(self, folder: Path, cache: Path) -> None:
-        self.folder = folder
-        self.cache = cache
-        self._floors: dict[str, float] = {}
-        self._unseen: dict[str, _Unseen] = {}
-        self._own, self._dev = (
-            SystemFiles(each.glob("*.toml"), read_system, FACTS.order)
-            for each in (folder, folder / DEV)
-        )
-
-    @cached_property
-    def _groups(self) -> dict[str, list[str]]:
-        own, dev = list(self._own), list(self._dev)
-        if not own:
-            raise DataError(f"{self.folder} has no systems: no file ends in .toml")
-        if twice := set(own) & set(dev):
-            raise DataError(f"{self.folder / DEV}: {min(twice)!r} is a system of ODEBench, too")
-        return {ODEBENCH: own, DEV: dev}
-
-    def names(self) -> list[str]:
-        return self._groups[ODEBENCH]
-
-    def groups(self) -> dict[str, list[str]]:
-        return self._groups
-
-    def _system(self, name: str) -> OdeSystem:
-        if name in self._dev:
-            return self._dev[name]
-        return named(name, self._own)
-
-    def title(self, name: str) -> str:
-        return self._system(name).description
-
-    def background(self, name: str) -> Background:
-        system = self._system(name)
-        rates = {f"{state}_t": f"the rate of change of {state}" for state in system.variables}
-        return Background(meanings=dict(system.variables) | rates, about=system.description)
-
-    def load(
-        self,
-        name: str,
-        *,
-        snr_db: float | None,
-        seed: int,
-        protocol: Protocol,
-        options: Mapping[str, Any] = NO_OPTIONS,
-    ) -> OdeDataset:
-        smoothed = uses_smoothing(options, protocol)
-        if own := [option.name for option in OWN_OPTIONS if option.key in options]:
-            raise UsageError(
-                f"{own[0]} says how a file of your own is read.", "Name one by --dataset-path."
-            )
-        system = self._system(name)
-        path = self.cache / f"{name}-{system.recipe[:16]}.npz"
-        clean = load_or_make(path, lambda: Trajectory(*integrate(system)))
-        u = clean.u if snr_db is None else self._noisy(name, clean.u, snr_db, seed, protocol)
-        given = Trajectory(clean.t, u)
-        identity = _fingerprint(u, clean, snr_db, protocol.value, seed, smoothed=smoothed)
-        if identity not in self._floors:
-            noisy = protocol is Protocol.PUBLISHED and snr_db is not None
-            self._floors[identity] = _floor(system, given, clean, noisy=noisy)
-        return OdeDataset(
-            name=name,
-            dim=system.dim,
-            snr_db=snr_db,
-            truth=system.truth,
-            target_source="equations",
-            fingerprint=identity,
-            floor=self._floors[identity],
-            given=given,
-            clean=clean,
-            smoothed=smoothed,
-            unseen=self._other(system),
-        )
-
-    def _other(self, system: OdeSystem) -> _Unseen | None:
-        """Return how to make the trajectory from the second initial condition, if there is one."""
-        if len(system.initial_conditions) < 2:  # noqa: PLR2004
-            return None
-        made = _Unseen(system, system.initial_conditions[1], self.cache)
-        return self._unseen.setdefault(system.name, made)
-
-    def _noisy(self, name: str, u: Array, snr_db: float, seed: int, protocol: Protocol) -> Array:
-        if protocol is Protocol.STRICT:
-            return add_noise(u, name=name, snr_db=snr_db, seed=seed)
-        order = [*self._own, *self._dev]
-        before = sum(self._system(each).dim for each in order[: order.index(name)])
-        return add_published_noise(u, snr_db=snr_db, seed=seed, entries_before=N_POINTS * before)
-
-
-class _OdeFiles(Source[OdeDataset]):
-    """Trajectories in files of the user's, whose truth nobody has told.
-
-    Every NPZ or CSV file in the folder, and in the folders in it, is a dataset of the file's
-    name.  A name that ends in ``_snr_40`` and the like is a noisy version of the dataset beside it.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.paths, self.noisy = find_files(
-            path,
-            (".npz", ".csv"),
-            "Give an .npz file (arrays t, u, du), a .csv file (time, then states; the first "
-            "line names them), or a folder of such files.",
-        )
-
-    def names(self) -> list[str]:
-        return list(self.paths)
-
-    def title(self, name: str) -> str:
-        path = named(name, self.paths)
-        try:
-            known = read_recording(path, NO_OPTIONS)
-        except (DataError, UsageError):  # options say how it is read, or loading it says why not
-            return str(path)
-        names = ", ".join(f"{theirs}: {own}" for theirs, own in known.names.items())
-        return f"{f'{known.title}: ' * bool(known.title)}{path}{f' ({names})' * bool(names)}"
-
-    def load(
-        self,
-        name: str,
-        *,
-        snr_db: float | None,
-        seed: int,
-        protocol: Protocol,
-        options: Mapping[str, Any] = NO_OPTIONS,
-    ) -> OdeDataset:
-        smoothed = uses_smoothing(options, protocol)
-        path = named(name, self.paths)
-        noisy = None if snr_db is None else self.noisy.get((name, snr_db))
-        known = read_recording(path, options)
-        clean = known.trajectory
-        if noisy is not None:
-            measured = read_recording(noisy, options, beside=path).trajectory
-            if not np.array_equal(measured.t, clean.t):
-                clean = measured  # nobody knows these states without noise
-            u, noise = measured.u, "file"
-        else:
-            u, noise = clean.u, Protocol.STRICT.value
-            if snr_db is not None:
-                u = add_noise(u, name=name, snr_db=snr_db, seed=seed)
-        identity = _fingerprint(
-            u, clean, snr_db, noise, seed, smoothed=smoothed, said=known.description
-        )
-        return OdeDataset(
-            name=name,
-            dim=u.shape[1],
-            snr_db=snr_db,
-            truth=known.truth,
-            target_source="finite differences" if clean.du is None else "file",
-            fingerprint=identity,
-            floor=None if known.truth is None else user_floor(known.truth, clean),
-            given=replace(clean, u=u, du=None),
-            clean=clean,
-            smoothed=smoothed,
-            names=known.names,
-            measured_in=known.units,
-            titles=(known.time.title, *(one.title for one in known.states)),
-        )
-
-
 def _quality(way: Simulated) -> float:
     """Order simulations; one that nobody knows the end of may be worse than any that follows."""
     if way.ended is Ending.LATE:
@@ -522,49 +298,3 @@ def _follows(way: Simulated) -> float | None:
     if way.ended is Ending.LATE:
         return None
     return float(way.r2 is not None and way.r2 > FOLLOWED)
-
-
-def _floor(system: OdeSystem, given: Trajectory, clean: Trajectory, *, noisy: bool) -> float:
-    """Score the truth on the test inputs.
-
-    Clean ones are known to the tolerance that they were integrated with.  Where the derivatives
-    vanish, to be off by this share makes the truth as bad as zero, and so any answer that is right
-    but for its last digits: then the floor is what the truth so scores.
-    """
-    assert clean.du is not None  # noqa: S101 - a system's arrays have derivatives
-    rows = splits.chronological(len(clean.t)).test
-    targets = clean.du[rows]
-
-    def score(u: Array) -> float:
-        columns = dict(zip(system.variables, u.T, strict=True))
-        values = [parse(text, columns).evaluate(columns) for text in system.truth]
-        return nmse(np.stack(values, axis=-1), targets)
-
-    if noisy:
-        return score(given.u[rows])
-    off = score(clean.u[rows] * (1.0 + INTEGRATED_TO))
-    return off if off >= 1.0 else score(clean.u[rows])
-
-
-def _fingerprint(
-    u: Array,
-    clean: Trajectory,
-    snr_db: float | None,
-    noise: str,
-    seed: int,
-    *,
-    smoothed: bool,
-    said: object = None,
-) -> str:
-    arrays: dict[str, NDArray[Any]] = {"t": clean.t, "u": u, "clean u": clean.u}
-    if said:
-        arrays["said"] = np.frombuffer(json.dumps(said, sort_keys=True).encode(), dtype=np.uint8)
-    if clean.inputs is not None:
-        arrays["inputs"] = clean.inputs
-    if len(clean.starts) > 1:
-        arrays["starts"] = np.array(clean.starts)
-    if smoothed:
-        arrays["smoothed"] = np.ones(1)
-    if clean.du is not None:
-        arrays["du"] = clean.du
-    return fingerprint(arrays, snr_db, noise, seed)

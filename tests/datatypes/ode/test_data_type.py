@@ -20,8 +20,9 @@ from mdbench.data.noise import SNR_LEVELS_DB, add_noise
 from mdbench.data.smoothing import smooth
 from mdbench.data.trajectory import Trajectory
 from mdbench.datatypes.base import Answer, Candidate
-from mdbench.datatypes.ode import data_type as ode
-from mdbench.datatypes.ode.data_type import Ode, OdeDataset
+from mdbench.datatypes.ode import datasets
+from mdbench.datatypes.ode.data_type import Ode
+from mdbench.datatypes.ode.datasets import OdeDataset
 from mdbench.datatypes.ode.systems import OdeSystem, integrate
 from mdbench.errors import DataError, UsageError
 from mdbench.expressions import parse
@@ -130,7 +131,7 @@ def test_clean_arrays_are_made_once_and_again_when_damaged(
         made.append(system.name)
         return integrate(system)
 
-    monkeypatch.setattr(ode, "integrate", remember)
+    monkeypatch.setattr(datasets, "integrate", remember)
     first = load(Ode(SYSTEMS, tmp_path).source(), "rc-circuit")
     again = load(Ode(SYSTEMS, tmp_path).source(), "rc-circuit")
     assert made == ["rc-circuit"]

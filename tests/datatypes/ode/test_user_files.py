@@ -15,7 +15,7 @@ from mdbench.data.smoothing import smooth
 from mdbench.data.trajectory import Trajectory, named_columns
 from mdbench.datatypes.base import Answer, Background
 from mdbench.datatypes.equations.selection import Increments
-from mdbench.datatypes.ode.data_type import Ode, OdeDataset
+from mdbench.datatypes.ode.data_type import Ode
 from mdbench.datatypes.ode.simulation import simulate
 from mdbench.errors import DataError, UsageError
 from mdbench.expressions import parse
@@ -27,6 +27,7 @@ from mdbench.runs.rescore import rescored
 
 if TYPE_CHECKING:
     from mdbench.datatypes.equations.base import EquationTask
+    from mdbench.datatypes.ode.datasets import OdeDataset
     from mdbench.workspace import Workspace
 
 TIMES = np.linspace(0, 6, 60)

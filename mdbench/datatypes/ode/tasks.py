@@ -1,4 +1,4 @@
-"""Samples of trajectories: what methods are shown of them, and what the test asks about."""
+"""Tasks of ODEs: what methods are given of trajectories, and what the test asks about."""
 
 from __future__ import annotations
 

@@ -1,0 +1,471 @@
+"""Datasets of ODEs: trajectories of the project's systems, and of the user's files."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from mdbench.data import splits
+from mdbench.data.array_files import read_npz
+from mdbench.data.cache import load_or_make
+from mdbench.data.columns import LabelledColumn, OwnNames, columns_of, read_description
+from mdbench.data.csv import Reading, read_csv
+from mdbench.data.noise import add_noise, add_published_noise
+from mdbench.data.trajectory import Trajectory
+from mdbench.datatypes.base import NO_OPTIONS, Background, Dataset, Source
+from mdbench.datatypes.equations.files import SystemFiles, find_files, fingerprint, named
+from mdbench.datatypes.equations.options import (
+    INPUTS,
+    MISSING_VALUES,
+    OWN_OPTIONS,
+    TRAJECTORY,
+    TRUTH,
+    uses_smoothing,
+)
+from mdbench.datatypes.equations.selection import INTEGRATED_TO
+from mdbench.datatypes.equations.user_truths import OWN_PAGE, user_truth
+from mdbench.datatypes.ode.facts import FACTS
+from mdbench.datatypes.ode.systems import N_POINTS, integrate, read_system
+from mdbench.datatypes.ode.tasks import (
+    user_floor,
+)
+from mdbench.errors import DataError, UsageError, did_you_mean
+from mdbench.expressions import parse
+from mdbench.expressions.tree import CONSTANTS, FUNCTIONS
+from mdbench.metrics.regression import nmse
+from mdbench.protocols import Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from mdbench.datatypes.ode.systems import OdeSystem
+
+    Array = NDArray[np.float64]
+
+__all__ = ["OdeDataset", "OdeFiles", "OdeSystems", "UserRecording", "read_recording"]
+
+ODEBENCH, DEV = "odebench", "dev"
+"""The groups of systems, by which ``--dataset`` asks for all of one."""
+
+
+@dataclass(frozen=True, eq=False)
+class OdeDataset(Dataset):
+    """A trajectory at one noise level.
+
+    Attributes
+    ----------
+    given
+        What a method may see: times and states, noise included.
+    clean
+        The same without the noise that was added here, as far as anybody knows it: what the test
+        asks about.  Its derivatives are the targets; where it has none the test asks for integrals.
+    smoothed
+        Whether methods are given smoothed states and their derivatives, or the noisy states and
+        finite differences.
+    unseen
+        Makes or reads a true trajectory from another initial condition; None where there is none.
+    titles
+        What axes say of the time and of each state; empty for those that have no names but the
+        methods'.
+    """
+
+    given: Trajectory = field(repr=False)
+    clean: Trajectory = field(repr=False)
+    smoothed: bool
+    unseen: Callable[[], Trajectory] | None = field(default=None, repr=False)
+    titles: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Unseen:
+    """Makes or reads a trajectory when it is first asked for."""
+
+    system: OdeSystem
+    start: tuple[float, ...]
+    cache: Path
+
+    def __call__(self) -> Trajectory:
+        return self._trajectory
+
+    @cached_property
+    def _trajectory(self) -> Trajectory:
+        place = "_".join(f"{value:g}" for value in self.start)
+        path = self.cache / f"{self.system.name}-{self.system.recipe[:16]}-from-{place}.npz"
+        return load_or_make(path, lambda: Trajectory(*integrate(self.system, self.start)))
+
+
+class OdeSystems(Source[OdeDataset]):
+    """The project's own systems; their clean arrays are made on first use.
+
+    The 63 of ODEBench are in the folder itself; those that methods may be developed on are in the
+    folder ``dev`` in it, and are used only where they are asked for.
+    """
+
+    def __init__(self, folder: Path, cache: Path) -> None:
+        self.folder = folder
+        self.cache = cache
+        self._floors: dict[str, float] = {}
+        self._unseen: dict[str, _Unseen] = {}
+        self._own, self._dev = (
+            SystemFiles(each.glob("*.toml"), read_system, FACTS.order)
+            for each in (folder, folder / DEV)
+        )
+
+    @cached_property
+    def _groups(self) -> dict[str, list[str]]:
+        own, dev = list(self._own), list(self._dev)
+        if not own:
+            raise DataError(f"{self.folder} has no systems: no file ends in .toml")
+        if twice := set(own) & set(dev):
+            raise DataError(f"{self.folder / DEV}: {min(twice)!r} is a system of ODEBench, too")
+        return {ODEBENCH: own, DEV: dev}
+
+    def names(self) -> list[str]:
+        return self._groups[ODEBENCH]
+
+    def groups(self) -> dict[str, list[str]]:
+        return self._groups
+
+    def _system(self, name: str) -> OdeSystem:
+        if name in self._dev:
+            return self._dev[name]
+        return named(name, self._own)
+
+    def title(self, name: str) -> str:
+        return self._system(name).description
+
+    def background(self, name: str) -> Background:
+        system = self._system(name)
+        rates = {f"{state}_t": f"the rate of change of {state}" for state in system.variables}
+        return Background(meanings=dict(system.variables) | rates, about=system.description)
+
+    def load(
+        self,
+        name: str,
+        *,
+        snr_db: float | None,
+        seed: int,
+        protocol: Protocol,
+        options: Mapping[str, Any] = NO_OPTIONS,
+    ) -> OdeDataset:
+        smoothed = uses_smoothing(options, protocol)
+        if own := [option.name for option in OWN_OPTIONS if option.key in options]:
+            raise UsageError(
+                f"{own[0]} says how a file of your own is read.", "Name one by --dataset-path."
+            )
+        system = self._system(name)
+        path = self.cache / f"{name}-{system.recipe[:16]}.npz"
+        clean = load_or_make(path, lambda: Trajectory(*integrate(system)))
+        u = clean.u if snr_db is None else self._noisy(name, clean.u, snr_db, seed, protocol)
+        given = Trajectory(clean.t, u)
+        identity = _fingerprint(u, clean, snr_db, protocol.value, seed, smoothed=smoothed)
+        if identity not in self._floors:
+            noisy = protocol is Protocol.PUBLISHED and snr_db is not None
+            self._floors[identity] = _floor(system, given, clean, noisy=noisy)
+        return OdeDataset(
+            name=name,
+            dim=system.dim,
+            snr_db=snr_db,
+            truth=system.truth,
+            target_source="equations",
+            fingerprint=identity,
+            floor=self._floors[identity],
+            given=given,
+            clean=clean,
+            smoothed=smoothed,
+            unseen=self._other(system),
+        )
+
+    def _other(self, system: OdeSystem) -> _Unseen | None:
+        """Return how to make the trajectory from the second initial condition, if there is one."""
+        if len(system.initial_conditions) < 2:  # noqa: PLR2004
+            return None
+        made = _Unseen(system, system.initial_conditions[1], self.cache)
+        return self._unseen.setdefault(system.name, made)
+
+    def _noisy(self, name: str, u: Array, snr_db: float, seed: int, protocol: Protocol) -> Array:
+        if protocol is Protocol.STRICT:
+            return add_noise(u, name=name, snr_db=snr_db, seed=seed)
+        order = [*self._own, *self._dev]
+        before = sum(self._system(each).dim for each in order[: order.index(name)])
+        return add_published_noise(u, snr_db=snr_db, seed=seed, entries_before=N_POINTS * before)
+
+
+class OdeFiles(Source[OdeDataset]):
+    """Trajectories in files of the user's, whose truth nobody has told.
+
+    Every NPZ or CSV file in the folder, and in the folders in it, is a dataset of the file's
+    name.  A name that ends in ``_snr_40`` and the like is a noisy version of the dataset beside it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.paths, self.noisy = find_files(
+            path,
+            (".npz", ".csv"),
+            "Give an .npz file (arrays t, u, du), a .csv file (time, then states; the first "
+            "line names them), or a folder of such files.",
+        )
+
+    def names(self) -> list[str]:
+        return list(self.paths)
+
+    def title(self, name: str) -> str:
+        path = named(name, self.paths)
+        try:
+            known = read_recording(path, NO_OPTIONS)
+        except (DataError, UsageError):  # options say how it is read, or loading it says why not
+            return str(path)
+        names = ", ".join(f"{theirs}: {own}" for theirs, own in known.names.items())
+        return f"{f'{known.title}: ' * bool(known.title)}{path}{f' ({names})' * bool(names)}"
+
+    def load(
+        self,
+        name: str,
+        *,
+        snr_db: float | None,
+        seed: int,
+        protocol: Protocol,
+        options: Mapping[str, Any] = NO_OPTIONS,
+    ) -> OdeDataset:
+        smoothed = uses_smoothing(options, protocol)
+        path = named(name, self.paths)
+        noisy = None if snr_db is None else self.noisy.get((name, snr_db))
+        known = read_recording(path, options)
+        clean = known.trajectory
+        if noisy is not None:
+            measured = read_recording(noisy, options, beside=path).trajectory
+            if not np.array_equal(measured.t, clean.t):
+                clean = measured  # nobody knows these states without noise
+            u, noise = measured.u, "file"
+        else:
+            u, noise = clean.u, Protocol.STRICT.value
+            if snr_db is not None:
+                u = add_noise(u, name=name, snr_db=snr_db, seed=seed)
+        identity = _fingerprint(
+            u, clean, snr_db, noise, seed, smoothed=smoothed, said=known.description
+        )
+        return OdeDataset(
+            name=name,
+            dim=u.shape[1],
+            snr_db=snr_db,
+            truth=known.truth,
+            target_source="finite differences" if clean.du is None else "file",
+            fingerprint=identity,
+            floor=None if known.truth is None else user_floor(known.truth, clean),
+            given=replace(clean, u=u, du=None),
+            clean=clean,
+            smoothed=smoothed,
+            names=known.names,
+            measured_in=known.units,
+            titles=(known.time.title, *(one.title for one in known.states)),
+        )
+
+
+def _floor(system: OdeSystem, given: Trajectory, clean: Trajectory, *, noisy: bool) -> float:
+    """Score the truth on the test inputs.
+
+    Clean ones are known to the tolerance that they were integrated with.  Where the derivatives
+    vanish, to be off by this share makes the truth as bad as zero, and so any answer that is right
+    but for its last digits: then the floor is what the truth so scores.
+    """
+    assert clean.du is not None  # noqa: S101 - a system's arrays have derivatives
+    rows = splits.chronological(len(clean.t)).test
+    targets = clean.du[rows]
+
+    def score(u: Array) -> float:
+        columns = dict(zip(system.variables, u.T, strict=True))
+        values = [parse(text, columns).evaluate(columns) for text in system.truth]
+        return nmse(np.stack(values, axis=-1), targets)
+
+    if noisy:
+        return score(given.u[rows])
+    off = score(clean.u[rows] * (1.0 + INTEGRATED_TO))
+    return off if off >= 1.0 else score(clean.u[rows])
+
+
+def _fingerprint(
+    u: Array,
+    clean: Trajectory,
+    snr_db: float | None,
+    noise: str,
+    seed: int,
+    *,
+    smoothed: bool,
+    said: object = None,
+) -> str:
+    arrays: dict[str, NDArray[Any]] = {"t": clean.t, "u": u, "clean u": clean.u}
+    if said:
+        arrays["said"] = np.frombuffer(json.dumps(said, sort_keys=True).encode(), dtype=np.uint8)
+    if clean.inputs is not None:
+        arrays["inputs"] = clean.inputs
+    if len(clean.starts) > 1:
+        arrays["starts"] = np.array(clean.starts)
+    if smoothed:
+        arrays["smoothed"] = np.ones(1)
+    if clean.du is not None:
+        arrays["du"] = clean.du
+    return fingerprint(arrays, snr_db, noise, seed)
+
+
+_TAKEN = frozenset(FUNCTIONS) | frozenset(CONSTANTS)
+_TIME = LabelledColumn("time", "t")
+
+
+"""Options of data types that read trajectories of people's own."""
+
+
+class _File(BaseModel):
+    """What a TOML file beside the data may say."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    schema_: Literal[1] = Field(alias="schema")
+    title: str = ""
+    source: str = ""
+    states: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
+    trajectory: str = ""
+    missing: Literal["refuse", "drop", "interpolate"] = "refuse"
+    units: dict[str, str] = {}
+    truth: dict[str, str] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class UserRecording:
+    """What is known of a trajectory of somebody's own.
+
+    Attributes
+    ----------
+    trajectory
+        The samples.
+    time, states, inputs
+        Its columns.
+    truth
+        The true right-hand sides, in the methods' names; None where nobody says them.
+    title, source
+        Texts for people.
+    """
+
+    trajectory: Trajectory
+    time: LabelledColumn
+    states: tuple[LabelledColumn, ...]
+    inputs: tuple[LabelledColumn, ...]
+    truth: tuple[str, ...] | None
+    title: str
+    source: str
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The user's names of variables, by those that methods are given; empty for the same."""
+        theirs = [f"u{i}" for i in range(len(self.states))]
+        theirs += [f"v{i}" for i in range(len(self.inputs))]
+        own = [column.name for column in (*self.states, *self.inputs)]
+        pairs = dict(zip(theirs, own, strict=True))
+        return {} if all(one == other for one, other in pairs.items()) else pairs
+
+    @property
+    def units(self) -> dict[str, str]:
+        """The unit of each column that has one, by its name; that of the time as ``t``."""
+        known = {column.name: column.unit for column in (*self.states, *self.inputs)}
+        return {name: unit for name, unit in (known | {"t": self.time.unit}).items() if unit}
+
+    @property
+    def description(self) -> list[object]:
+        """All that a record of it shows or depends on, besides the samples; empty for nothing."""
+        if not (self.names or self.units or self.truth):
+            return []
+        return [self.names, self.units, self.truth]
+
+
+def read_recording(
+    path: Path, options: Mapping[str, Any], *, beside: Path | None = None
+) -> UserRecording:
+    """Read a trajectory, a TOML file of its name beside it, and what options say instead.
+
+    Parameters
+    ----------
+    beside
+        The file whose TOML file counts; by default the file itself.
+
+    Raises
+    ------
+    DataError
+        If a file cannot be used; it names the file and the key or the line.
+    UsageError
+        If an option does not fit the file.
+    """
+    said = _read_description_of(beside or path)
+    how = Reading(
+        options.get(MISSING_VALUES.key, said.missing),
+        tuple(options.get(INPUTS.key, said.inputs)),
+        options.get(TRAJECTORY.key, said.trajectory),
+    )
+    if path.suffix.lower() == ".npz":
+        if how != Reading():
+            raise UsageError(
+                f"{path} is an NPZ file, which has no columns.",
+                f"{INPUTS.name}, {TRAJECTORY.name} and {MISSING_VALUES.name} go with CSV files.",
+            )
+        trajectory = read_npz(path)
+        labels = list(said.states) or [f"u{i}" for i in range(trajectory.u.shape[1])]
+        if len(labels) != trajectory.u.shape[1]:
+            raise DataError(
+                f"{path.with_suffix('.toml')}: key 'states' names {len(labels)}; u has "
+                f"{trajectory.u.shape[1]} columns.",
+                OWN_PAGE,
+            )
+        columns = (_TIME, *columns_of(labels, _TAKEN))
+    else:
+        found = read_csv(path, how, _TAKEN)
+        trajectory, columns = found.trajectory, (found.time, *found.states, *found.inputs)
+        labels = [one.label for one in found.states]
+        if said.states and labels != list(said.states):
+            raise DataError(
+                f"{path.with_suffix('.toml')}: key 'states' is {list(said.states)}, and the states "
+                f"of {path.name} are {labels}.",
+                "Leave the key out; it names the columns of NPZ files.",
+            )
+    time, *others = _with_units(columns, said.units, path)
+    states, inputs = tuple(others[: trajectory.u.shape[1]]), tuple(others[trajectory.u.shape[1] :])
+    known = UserRecording(trajectory, time, states, inputs, None, said.title, said.source)
+    written = {column.name: column.name for column in states}
+    written |= {column.label: column.name for column in states}
+    truth = user_truth(
+        options.get(TRUTH.key),
+        said.truth,
+        path.with_suffix(".toml"),
+        states=written,
+        variables=[column.name for column in (*states, *inputs)],
+    )
+    if truth is not None:
+        internal = OwnNames(known.names).internal
+        truth = tuple(map(internal, truth))
+    return replace(known, truth=truth)
+
+
+def _read_description_of(path: Path) -> _File:
+    file = path.with_suffix(".toml")
+    return read_description(file, _File, OWN_PAGE) if file.exists() else _File(schema=1)
+
+
+def _with_units(
+    columns: Sequence[LabelledColumn], units: Mapping[str, str], path: Path
+) -> tuple[LabelledColumn, ...]:
+    known = {name: place for place, one in enumerate(columns) for name in (one.name, one.label)}
+    found = list(columns)
+    for name, unit in units.items():
+        if name not in known:
+            raise DataError(
+                f"{path.with_suffix('.toml')}: key 'units.{name}': there is no such column.",
+                did_you_mean(name, known),
+            )
+        found[known[name]] = replace(found[known[name]], unit=unit)
+    return tuple(found)
