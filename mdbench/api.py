@@ -58,10 +58,10 @@ def run(
     data_type
         The kind of problem, such as ``"ode"``.
     study
-        A study file instead, which says all of it; of the options only those go beside it that
+        A study file instead, with all options; of the others only those may be given with it that
         say where and how it is run.
     say
-        Told how the run goes on, in lines of text; such as `print`.
+        Called with lines of text on how the run goes on; such as `print`.
     **options
         The options of the command line with underscores, those of the data type too: a text or a
         number each, a list for what may be given several times, True for a switch.
@@ -194,7 +194,7 @@ def _row(record: Record) -> dict[str, Any]:
 
 
 def _columns(model: type[BaseModel], prefix: str = "") -> dict[str, str]:
-    """Give the types of the columns that a model makes."""
+    """Return the types of the columns that a model makes."""
     found: dict[str, str] = {}
     for name, each in model.model_fields.items():
         if name in _SPREAD:
@@ -208,7 +208,7 @@ _TYPES = {int: "Int64", float: "Float64", str: "string", datetime: "datetime64[u
 
 
 def _plain(annotation: Any) -> Any:
-    """Give what is left of an annotation without None and validators."""
+    """Return what is left of an annotation without None and validators."""
     while get_origin(annotation) in (Annotated, Union, UnionType):
         annotation = next(part for part in get_args(annotation) if part is not type(None))
     if isinstance(annotation, type) and issubclass(annotation, StrEnum):
@@ -217,7 +217,7 @@ def _plain(annotation: Any) -> Any:
 
 
 def _kind(values: list[Any]) -> str:
-    """Give the type of a metric's or an option's values."""
+    """Return the type of a metric's or an option's values."""
     found = {type(value) for value in values} - {type(None)}
     if found == {bool}:
         return "boolean"
@@ -274,7 +274,7 @@ class Data:
     _cut: Callable[[str], Task[Any]] = field(repr=False)
 
     def __getitem__(self, view: str) -> View:
-        """Give one of the `views`."""
+        """Return one of the `views`."""
         if view not in self.views:
             raise UsageError(f"There is no view {view!r}.", did_you_mean(view, self.views))
         task = self._cut(view)

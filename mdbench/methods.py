@@ -47,7 +47,7 @@ FAMILIES = ("linear", "genetic", "neural", "pretrained", "llm", "bayesian", "bas
 TABLE = "table"
 """The view of methods that ask a language model."""
 SHARED = "shared"
-"""The folder, beside those of the methods, with folders of code that several methods use."""
+"""The folder, next to those of the methods, with folders of code that several methods use."""
 _LOCKED = re.compile(r"^([A-Za-z0-9][\w.-]*)==([^\s;\\]+)", re.MULTILINE)
 _REQUIRED = re.compile(
     r"\s*(?P<name>[A-Za-z0-9][\w.-]*)(?:\[[^\]]*\])?\s*(?:==\s*(?P<version>[\w.+!-]+)(?![\w.*]))?"
@@ -70,7 +70,7 @@ class Limit(_Table):
     """The limit holds for systems of more equations than this."""
 
     def covers(self, data_type: str, dataset: str, dim: int) -> bool:
-        """Tell whether the limit holds for a job."""
+        """Return whether the limit holds for a job."""
         return (
             (self.data_type is None or self.data_type == data_type)
             and (self.dataset is None or fnmatchcase(dataset, self.dataset))
@@ -86,7 +86,7 @@ class Overrides(_Table):
 
 
 class Access(_Table):
-    """What a method may reach from its room beyond its own files."""
+    """What a method may reach from its sandbox beyond its own files."""
 
     llm: bool = False
     """The language model that the user names: one endpoint, over a socket in the job's folder."""
@@ -114,7 +114,7 @@ class MethodSpec(_Table):
     paths: tuple[Annotated[str, Field(pattern=_NAME)], ...] = ()
     """Names of folders and files of the user's that it may read: see `mdbench.settings`."""
     given: tuple[Literal["truth", "units"], ...] = ()
-    """What it is told beyond the data: a reference may be told the true equations, and any method
+    """What it is given beyond the data: a reference may be given the true equations, and any method
     the units of variables and targets."""
     takes: tuple[Literal["trajectories", "inputs"], ...] = ()
     """What it can use beyond one trajectory of states, where its view is one of trajectories."""
@@ -144,12 +144,12 @@ class MethodSpec(_Table):
 
     @property
     def asks_for_units(self) -> bool:
-        """Whether it is told the units of variables and targets, where there are some."""
+        """Whether it is given the units of variables and targets, where there are some."""
         return "units" in self.given
 
     @property
     def origin(self) -> str:
-        """Say who wrote the code and chose the settings, as far as that is told."""
+        """Return who wrote the code and chose the settings, as far as that is known."""
         return ", ".join(
             f"{value}{what}"
             for value, what in ((self.implementation, ""), (self.settings, " settings"))
@@ -183,12 +183,12 @@ class MethodSpec(_Table):
         return self
 
     def fixed(self, protocol: str) -> dict[str, Any]:
-        """Give the fixed hyperparameters under a protocol."""
+        """Return the fixed hyperparameters under a protocol."""
         overrides = self._overrides(protocol)
         return self.hyperparameters | overrides.hyperparameters
 
     def combinations(self, protocol: str) -> list[dict[str, Any]]:
-        """Give all settings of the grid under a protocol: in order, the last key fastest."""
+        """Return all settings of the grid under a protocol: in order, the last key fastest."""
         grid = self.grid | self._overrides(protocol).grid
         if not grid:
             return []
@@ -260,7 +260,7 @@ class Method:
         return settings.read_paths(self.name, self.spec.paths)
 
     def lock_sha256(self) -> str:
-        """Give the SHA-256 of the lock.
+        """Return the SHA-256 of the lock.
 
         Raises
         ------
@@ -297,7 +297,7 @@ class Method:
         return missing
 
     def fingerprint(self) -> str:
-        """Give the SHA-256 of all files that it consists of.
+        """Return the SHA-256 of all files that it consists of.
 
         Its own folder's but the lock, which has a key of its own, and those of what it uses.
 
@@ -323,7 +323,7 @@ def _canonical(name: str) -> str:
 
 
 def files_of(folder: Path) -> list[Path]:
-    """Give the files that a folder of code consists of, in order.
+    """Return the files that a folder of code consists of, in order.
 
     Raises
     ------
@@ -357,7 +357,7 @@ def _refuse_if_it_leaves(link: Path, home: Path) -> None:
 
 
 def folders(algorithms: Path) -> dict[Path, str]:
-    """Give the folders of methods, and where each comes from.
+    """Return the folders of methods, and where each comes from.
 
     They are the project's own, those that ``$MDBENCH_METHODS`` names (separated as in ``$PATH``),
     and those of installed packages, which name a package of theirs with methods' folders in it as
@@ -453,7 +453,7 @@ def find(name: str, algorithms: Path) -> Method:
 
 
 def _places(algorithms: Path) -> dict[str, list[Path]]:
-    """Give the methods' folders by name: the project's own, then the others, each by name."""
+    """Return the methods' folders by name: the project's own, then the others, each by name."""
     found: dict[str, list[Path]] = {}
     for folder in folders(algorithms):
         for file in sorted(folder.glob("*/method.toml")):

@@ -26,7 +26,7 @@ FOLDER_VARIABLE = "MDBENCH_SETTINGS"
 
 
 def read_paths(method: str, allowed: Sequence[str]) -> dict[str, Path]:
-    """Give the paths that the user has set for a method, by name; none where there is no file.
+    """Return the paths that the user has set for a method, by name; none where there is no file.
 
     Parameters
     ----------
@@ -74,9 +74,9 @@ def _path(file: Path, name: str, value: object, allowed: Sequence[str]) -> Path:
 
 
 def fingerprint(paths: Mapping[str, Path]) -> str:
-    """Give the SHA-256 of all that lies at paths: names, and what files and links contain.
+    """Return the SHA-256 of all that lies at paths: names, and what files and links contain.
 
-    Where it lies makes no difference.  A file is read anew when its size or time differs.
+    Where it lies makes no difference.  A file is read again when its size or time differs.
 
     Raises
     ------

@@ -52,7 +52,7 @@ def check_method(
     Parameters
     ----------
     say
-        Told which problem is tried, before that takes its time.
+        Called with the problem that is tried, before that takes its time.
 
     Yields
     ------
@@ -228,7 +228,7 @@ class _Trials:
         shutil.rmtree(self._logs, ignore_errors=True)
 
     def worker(self) -> Worker:
-        """Give a worker that can serve a job."""
+        """Return a worker that can serve a job."""
         if self._held is not None and not self._held.alive:
             self._held.close()
             self._held = None

@@ -60,7 +60,7 @@ WrongAnswers = dict[tuple[str, str, float | None], list[WrongAnswer]]
 
 @dataclass(frozen=True)
 class TruthCheck:
-    """What came of one dataset at one noise level.
+    """The check of one dataset at one noise level.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ def check_truths(
     levels: Sequence[float | None],
     wrong_answers: WrongAnswers,
 ) -> Iterator[TruthCheck]:
-    """Score the truth of each dataset, at each noise level, and wrong answers beside it.
+    """Score the truth of each dataset at each noise level, and compare it with wrong answers.
 
     The rules are those of `strict`; what is drawn is drawn from seed 0.
 
@@ -168,7 +168,7 @@ def _best(
     wrong_answers: Iterable[WrongAnswer],
     spec: MetricSpec,
 ) -> tuple[str, float] | None:
-    """Give the best of wrong answers, on this version's data."""
+    """Return the best of wrong answers, on this version's data."""
     best: tuple[str, float] | None = None
     for method, texts in {(each.method, each.equations) for each in wrong_answers}:
         try:
@@ -183,7 +183,7 @@ def _best(
 
 
 def beats(rival: float, truth: float | None, spec: MetricSpec) -> bool:
-    """Tell whether a score is better than the truth's by more than 1 %, round-off apart."""
+    """Return whether a score is better than the truth's by more than 1 %, round-off apart."""
     if truth is None:
         return True
     if spec.better == "lower":  # what is below the resolution is round-off

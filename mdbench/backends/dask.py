@@ -1,9 +1,8 @@
 """The backend of Dask: a cluster of this machine, or a scheduler that runs somewhere.
 
-A Dask task only waits: the job is done in a process of ours beside Dask's worker (`NodeProcess`),
-so that the worker goes on answering its scheduler while a fit holds the interpreter.  Dask does a
+A Dask task only waits: the job is done in a process of its own (`NodeProcess`), so that the worker goes on answering its scheduler while a fit holds the interpreter.  Dask does a
 job whose worker has died elsewhere, and where it gives up, we try again as often as the run's
-patience allows.  Only a few jobs for each worker are handed over at a time: the scheduler's memory
+retries allow.  Only a few jobs for each worker are handed over at a time: the scheduler's memory
 does not grow with the plan.
 """
 
@@ -41,7 +40,7 @@ AHEAD: Final = 2
 LOOK_SECONDS: Final = 2.0
 """How often the workers are counted."""
 ALONE_SECONDS: Final = 60.0
-"""How long a scheduler may be without a worker before somebody is told."""
+"""How long a scheduler may be without a worker before a message says so."""
 
 
 class DaskBackend(Backend):
@@ -126,7 +125,7 @@ class DaskBackend(Backend):
         folder = stack.enter_context(
             tempfile.TemporaryDirectory(prefix="mdbench-dask-", ignore_cleanup_errors=True)
         )
-        # A worker that dies, or ends with its cluster, is told of by us.
+        # We report a worker that dies or ends with its cluster.
         quiet = {"logging": {"distributed": "critical"}}
         stack.enter_context(dask.config.set({"distributed.scheduler.allowed-failures": 0, **quiet}))
         cluster = stack.enter_context(
@@ -169,7 +168,7 @@ class _DaskRun:
         self._lock = threading.Lock()
 
     def all(self) -> bool:
-        """Do all jobs; tell whether the user interrupted it."""
+        """Do all jobs, and return whether the user interrupted it."""
         try:
             self._check_nodes()
             self._client.subscribe_topic(self._topic, self._hear)
@@ -272,7 +271,7 @@ class _DaskRun:
         future.add_done_callback(self._ended.put)
 
     def _hear(self, event: tuple[float, Any]) -> None:
-        """Take word of a job that has begun."""
+        """Handle the message that a job has begun."""
         key = event[1]
         with self._lock:
             handed = self._by_key.get(key)
@@ -354,7 +353,7 @@ _lock = threading.Lock()
 
 
 def _node(order: NodeRequest) -> NodeProcess:
-    """Give a process that does jobs of a run, and that nobody uses."""
+    """Return a process that does jobs of a run, and that nobody uses."""
     with _lock:
         if idle := _idle.setdefault(order.name, []):
             return idle.pop()
@@ -395,7 +394,7 @@ def _do_job(order: NodeRequest, job: JobSpec, key: str, topic: str) -> bytes:
 
 
 def _end_nodes(name: str) -> None:
-    """End the processes of a run, beside the worker's own thread, which goes on answering."""
+    """End the processes of a run in threads, so that the worker goes on answering."""
     with _lock:
         nodes = _all.pop(name, [])
         _idle.pop(name, None)

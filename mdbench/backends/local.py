@@ -6,9 +6,9 @@ import math
 import queue
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import partial
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final
 
 from mdbench.backends.queue import JobQueue
 from mdbench.runs.execute import Backend
@@ -18,6 +18,7 @@ from mdbench.runs.worker_pool import EnvironmentCache, RetryPolicy, WorkerSlot
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from concurrent.futures import Future
 
     from mdbench.records import Record
     from mdbench.runs.execute import Work
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["ENDING_S", "LocalBackend"]
 
 ENDING_S: Final = 30.0
-"""Seconds that a job may take beside its own limit: its data, its end and its scores."""
+"""Seconds that a job may take beyond its own limit: its data, its end and its scores."""
 
 
 class LocalBackend(Backend):
@@ -66,7 +67,7 @@ class _LocalRun:
         self._observer = work.observer
         plan = work.plan
         environments = EnvironmentCache(work.runtime, RetryPolicy(plan.retries))
-        self._line = JobQueue(work.jobs, work.expected, plan.memory_total_mb)
+        self._queue = JobQueue(work.jobs, work.expected, plan.memory_total_mb)
         self._slots = [
             WorkerSlot(
                 plan.catalog,
@@ -86,7 +87,7 @@ class _LocalRun:
         self._error: BaseException | None = None
 
     def all(self) -> bool:
-        """Run the jobs; tell whether the user interrupted it."""
+        """Run the jobs, and return whether the user interrupted it."""
         threads = [threading.Thread(target=self._serve, args=(slot,)) for slot in self._slots]
         interrupted = False
         self._work.runtime.resume()
@@ -117,27 +118,30 @@ class _LocalRun:
 
     def _end_all(self) -> None:
         self._stop.set()
-        self._line.end()
+        self._queue.end()
         for slot in self._slots:
             slot.interrupt()
 
     def _serve(self, slot: WorkerSlot) -> None:
         """Take jobs until there are none: the work of one thread."""
         held = None
+        last: Future[None] | None = None
         try:
-            with _Beside() as beside, slot:
-                while (one := self._line.take(held)) is not None:
+            with ThreadPoolExecutor(1) as scorer, slot:
+                while (one := self._queue.take(held)) is not None:
                     if time.monotonic() + one.job.timeout_s + ENDING_S > self._end:
-                        self._line.release(one)
+                        self._queue.release(one)
                         continue  # a shorter one may still fit
                     held = one.job.algorithm
-                    slot.has_next = bool(self._line)
+                    slot.has_next = bool(self._queue)
                     self._observer.job_started(one.job)
                     try:
                         make = begin_job(one, slot)
                     finally:
-                        self._line.release(one)
-                    beside.do(partial(self._leave_record, one.job, make))
+                        self._queue.release(one)
+                    if last is not None:
+                        last.result()  # at most one answer waits for its scores
+                    last = scorer.submit(self._leave_record, one.job, make)
         except BaseException as error:  # noqa: BLE001 - raised again by the main thread
             self._fail(error)
         finally:
@@ -154,27 +158,3 @@ class _LocalRun:
         with self._lock:
             self._error = self._error or error
         self._end_all()
-
-
-class _Beside:
-    """Does one thing at a time beside the thread that asks for it, in the order of asking."""
-
-    def __init__(self) -> None:
-        self._thread: threading.Thread | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._wait()
-
-    def do(self, work: Callable[[], None]) -> None:
-        """Begin something, once what was asked for before is done."""
-        self._wait()
-        self._thread = threading.Thread(target=work)
-        self._thread.start()
-
-    def _wait(self) -> None:
-        if self._thread is not None:
-            self._thread.join()
-            self._thread = None

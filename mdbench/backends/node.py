@@ -104,7 +104,7 @@ class NodeRequest:
         )
 
     def workspace(self) -> Workspace:
-        """Give the workspace on this node.
+        """Return the workspace on this node.
 
         Raises
         ------

@@ -12,7 +12,6 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -24,20 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["TURN_S", "JobQueue", "longest_first"]
 
 TURN_S: Final = 60.0
-"""Seconds for which whoever does jobs keeps to a method while others wait."""
-
-
-@dataclass
-class _Waiting:
-    """The jobs of a method that have not begun, the longest first."""
-
-    jobs: deque[ResolvedJob] = field(default_factory=deque)
-    all: int = 0
-
-    @property
-    def share(self) -> float:
-        """The share of its jobs that have begun."""
-        return 1.0 - len(self.jobs) / self.all
+"""Seconds for which a worker keeps to a method while others wait."""
 
 
 class JobQueue:
@@ -60,22 +46,21 @@ class JobQueue:
         memory_mb: int | None = None,
     ) -> None:
         self._expected = expected
-        self._free_mb = self._total_mb = memory_mb
+        self._total_mb = memory_mb
         self._running: dict[str, float] = {}
-        self._methods: dict[str, _Waiting] = {}
+        self._methods: dict[str, deque[ResolvedJob]] = {}  # not begun, the longest first
         for one in longest_first(jobs, expected):
-            waiting = self._methods.setdefault(one.job.algorithm, _Waiting())
-            waiting.jobs.append(one)
-            waiting.all += 1
+            self._methods.setdefault(one.job.algorithm, deque()).append(one)
+        self._totals = {name: len(each) for name, each in self._methods.items()}
         self._turns: dict[int, tuple[str, float]] = {}
         self._ended = False
         self._changed = threading.Condition()
 
     def __len__(self) -> int:
-        return sum(len(each.jobs) for each in self._methods.values())
+        return sum(map(len, self._methods.values()))
 
     def take(self, held: str | None = None, *, wait: bool = True) -> ResolvedJob | None:
-        """Give the next job to whoever asks, once there is memory for it.
+        """Return the next job to whoever asks, once there is memory for it.
 
         Parameters
         ----------
@@ -98,27 +83,28 @@ class JobQueue:
             return None
 
     def release(self, one: ResolvedJob) -> None:
-        """Give the memory of a job that has ended to others."""
+        """Return the memory of a job that has ended to others."""
         with self._changed:
             self._running.pop(one.key, None)
             self._changed.notify_all()
 
     def requeue(self, one: ResolvedJob) -> None:
-        """Take back a job that has to be done by another."""
+        """Take back a job that has to be done again."""
         with self._changed:
             self._running.pop(one.key, None)
-            self._methods[one.job.algorithm].jobs.appendleft(one)
+            self._methods[one.job.algorithm].appendleft(one)
             self._changed.notify_all()
 
     def end(self) -> None:
-        """Give no job any more."""
+        """Give out no more jobs."""
         with self._changed:
             self._ended = True
             self._changed.notify_all()
 
     def _next(self, held: str | None) -> ResolvedJob | None:
-        names = [name for name, each in self._methods.items() if each.jobs]
-        names.sort(key=lambda name: self._methods[name].share)
+        names = [name for name, jobs in self._methods.items() if jobs]
+        # Fair between methods: first the one of whose jobs the smallest share has begun.
+        names.sort(key=lambda name: -len(self._methods[name]) / self._totals[name])
         me = threading.get_ident()
         method, since = self._turns.get(me, ("", 0.0))
         now = time.monotonic()
@@ -126,25 +112,24 @@ class JobQueue:
             names.remove(held)
             names.insert(0, held)
         for name in names:
-            for one in self._first_and_smallest(self._methods[name]):
-                if self._fits(one):
-                    self._methods[name].jobs.remove(one)
-                    self._running[one.key] = self._need(one)
-                    if name != method or now - since >= TURN_S:
-                        self._turns[me] = name, now
-                    return one
+            one = self._that_fits(self._methods[name])
+            if one is not None:
+                self._methods[name].remove(one)
+                self._running[one.key] = self._need(one)
+                if name != method or now - since >= TURN_S:
+                    self._turns[me] = name, now
+                return one
         return None
 
-    def _first_and_smallest(self, waiting: _Waiting) -> list[ResolvedJob]:
-        first = waiting.jobs[0]
-        if self._total_mb is None or self._fits(first):
-            return [first]
-        return [first, min(waiting.jobs, key=self._need)]
-
-    def _fits(self, one: ResolvedJob) -> bool:
+    def _that_fits(self, jobs: Sequence[ResolvedJob]) -> ResolvedJob | None:
+        """Return the first of a method's jobs, or the smallest, if there is memory for it."""
         if self._total_mb is None or not self._running:
-            return True  # what needs more than there is runs by itself
-        return sum(self._running.values()) + self._need(one) <= self._total_mb
+            return jobs[0]  # what needs more than there is runs by itself
+        free = self._total_mb - sum(self._running.values())
+        if self._need(jobs[0]) <= free:
+            return jobs[0]
+        smallest = min(jobs, key=self._need)
+        return smallest if self._need(smallest) <= free else None
 
     def _need(self, one: ResolvedJob) -> float:
         need = self._expected(one).memory_mb

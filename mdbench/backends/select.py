@@ -15,7 +15,7 @@ __all__ = ["open_backend"]
 
 
 def open_backend(options: RunOptions) -> Backend:
-    """Give the backend that a run asks for.
+    """Return the backend that a run asks for.
 
     Raises
     ------

@@ -155,11 +155,11 @@ class ShardFiles:
         return cls(folder, order, shards)
 
     def records(self, number: int) -> Path:
-        """Give the folder of a piece's results files."""
+        """Return the folder of a piece's results files."""
         return self.folder / f"{number:05d}"
 
     def trouble(self, number: int) -> Path:
-        """Give the file in which a task says why it could do nothing."""
+        """Return the file in which a task says why it could do nothing."""
         return self.folder / f"{number:05d}.trouble"
 
     @property
@@ -173,7 +173,7 @@ class ShardFiles:
         write_whole(self.folder / "tasks.json", lambda file: file.write(content))
 
     def tasks(self) -> tuple[str, list[str]]:
-        """Give what has been submitted: to what kind of executor, and the numbers there."""
+        """Return what has been submitted: to what kind of executor, and the numbers there."""
         try:
             found = json.loads((self.folder / "tasks.json").read_bytes())
         except FileNotFoundError:
@@ -200,7 +200,7 @@ class ShardFiles:
 
 @dataclass
 class CollectedRecords:
-    """What a look at the files of a round has brought.
+    """The new records in the files of a round.
 
     Attributes
     ----------
@@ -268,7 +268,7 @@ class ShardCollector:
 
 
 def merge(files: ShardFiles, result_dir: Path) -> CollectedRecords:
-    """Bring the records of a round into the results files, each key once, and remove the round.
+    """Merge the records of a round into the results files, each key once, and remove the round.
 
     Records that were not asked for stay where they are.
 
@@ -290,13 +290,13 @@ def merge(files: ShardFiles, result_dir: Path) -> CollectedRecords:
 
 
 def unmerged_rounds(result_dir: Path) -> list[ShardFiles]:
-    """Give what earlier commands have sent to a cluster and not brought home."""
+    """Return the rounds of earlier commands whose records are not in the results files yet."""
     folders = sorted((result_dir.absolute() / FOLDER).glob("*/shards.pickle"))
     return [ShardFiles.read(path.parent) for path in folders]
 
 
 def merge_earlier_round(files: ShardFiles, result_dir: Path) -> str:
-    """Merge a round of an earlier command whose tasks have ended; say what came of it."""
+    """Merge a round of an earlier command whose tasks have ended; return a message."""
     found = merge(files, result_dir)
     count = sum(map(len, found.lines.values()))
     return f"{counted(count, 'record')} of an earlier command brought home from {FOLDER}."
@@ -305,7 +305,7 @@ def merge_earlier_round(files: ShardFiles, result_dir: Path) -> str:
 def partition(
     jobs: Sequence[tuple[JobSpec, str]], seconds: Sequence[float], pieces: int
 ) -> list[list[tuple[JobSpec, str]]]:
-    """Deal jobs to pieces so that all take about as long, jobs of one method together.
+    """Partition jobs into pieces that take about as long, jobs of one method together.
 
     The longest jobs go first, each to the piece that has least to do (Graham 1969), and a piece
     does the jobs of a method one after the other, in a warm worker.

@@ -53,11 +53,11 @@ POLL_SECONDS: Final = 5.0
 MAX_ARRAY_SIZE: Final = 1001
 """SLURM's own default of ``MaxArraySize``, where it does not say."""
 TASK_MINUTES: Final = 60
-"""The time limit of a task, unless it is said otherwise or a job may take longer."""
+"""The time limit of a task, unless another is given or a job may take longer."""
 FILLED: Final = 0.5
 """The share of a task's time that its jobs will probably fill."""
 SIGNAL_SECONDS: Final = 90
-"""How long before its end a task is told, to leave its records whole."""
+"""How long before its end a task gets a signal, to leave its records whole."""
 BEGIN_SECONDS: Final = 30.0
 """What a task takes before its first job."""
 _NOT_THERE: Final = re.compile(r"invalid job id", re.IGNORECASE)
@@ -121,12 +121,12 @@ class SlurmBackend(Backend):
         return int(given)
 
     def prepare(self, result_dir: Path, observer: Observer) -> None:
-        """Wait for tasks of earlier commands, and bring their records home.
+        """Wait for tasks of earlier commands, and merge their records.
 
         Raises
         ------
         RecordsError
-            If there are tasks of which this machine cannot tell whether they still run.
+            If there are tasks of which this machine cannot find out whether they still run.
         """
         for files in unmerged_rounds(result_dir):
             kind, ids = files.tasks()
@@ -190,7 +190,7 @@ class SlurmBackend(Backend):
     def _give_up(
         self, work: Work, left: Sequence[ResolvedJob], tries: Counter[str], why: str
     ) -> list[ResolvedJob]:
-        """Leave a record of jobs that no task came to, round after round; give the others."""
+        """Leave a record of jobs that no task began, round after round; return the others."""
         plan = work.plan
         again = []
         for one in left:
@@ -294,7 +294,7 @@ class SlurmBackend(Backend):
 
 
 BENCH_MB: Final = 1024
-"""Memory of a task beside its job: the bench, its data and its scores."""
+"""Memory of a task beyond its job's: the bench, its data and its scores."""
 
 
 def _do(shard: Shard) -> None:
@@ -352,7 +352,7 @@ class _Round:
             self._work.observer.message(f"{len(found.twice)} records were there twice: one counts.")
 
     def last_words(self) -> str:
-        """Give the last line that any task has printed as an error."""
+        """Return the last line that any task has printed as an error."""
         for path in sorted(self._files.prints.glob("*.err"), reverse=True):
             with suppress(OSError):
                 lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
@@ -422,7 +422,7 @@ def active(kind: str, ids: Sequence[str]) -> set[str]:
                 return set(done.stdout.split())
             if _NOT_THERE.search(done.stderr):
                 return set()  # forgotten since it ended
-        time.sleep(wait)  # the controller is busy, or is started anew
+        time.sleep(wait)  # the controller is busy, or starts again
         wait = min(2 * wait, 60.0)
 
 
@@ -438,7 +438,7 @@ def _cancel(kind: str, ids: Sequence[str]) -> None:
 
 
 def _is_submitit(pid: str) -> bool:
-    """Tell whether a process is one of submitit's; its number may be another's by now."""
+    """Return whether a process is one of submitit's; its number may be another's by now."""
     with suppress(OSError):
         state = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
         words = Path(f"/proc/{pid}/cmdline").read_bytes()

@@ -138,7 +138,7 @@ def _plans(
     path: Path | None,
     levels: Sequence[float | None],
 ) -> Iterator[tuple[DataType[Any, Any], Source[Any], Sequence[str], Sequence[float | None]]]:
-    """Give each data type with its datasets and noise levels."""
+    """Return each data type with its datasets and noise levels."""
     lawful = [kind.name for kind in datatypes.classes() if kind.has_exact_truth]
     if data_type in datatypes.names() and data_type not in lawful:
         raise UsageError(
@@ -214,7 +214,7 @@ def _summary(found: Sequence[TruthCheck], results: Path | None) -> str:
 
 
 def _as_markdown(rows: Sequence[Sequence[str]], found: Sequence[TruthCheck]) -> str:
-    """Give the table of counts, and that of exceptions, for a page."""
+    """Return the table of counts, and that of exceptions, for a page."""
     lines = [_line(_HEADS), _line(["---", *["--:"] * (len(_HEADS) - 1)]), *map(_line, rows)]
     levels: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     notes: dict[tuple[str, str], Sequence[str]] = {}

@@ -1,4 +1,4 @@
-"""The verbs with all their options, each a call of a module beside this one.
+"""The verbs with all their options, each a call of another module of this package.
 
 It is longer than other modules, as it declares the options of 25 verbs and does nothing else.
 """
@@ -161,7 +161,7 @@ def why(study: Study) -> None:
 @app.command("study", cls=PassthroughCommand, context_settings=PASSTHROUGH)
 @with_run_options
 def study_(
-    told: ParsedArgs,
+    args: ParsedArgs,
     init: Annotated[
         Path | None,
         typer.Option("--init", metavar="FILE", help="Write these options into a new study."),
@@ -170,7 +170,7 @@ def study_(
     """Write a study file from options, or check one: --study FILE."""
     from mdbench.cli.run import write_or_check_study
 
-    write_or_check_study(told, init, Console(highlight=False))
+    write_or_check_study(args, init, Console(highlight=False))
 
 
 @app.command()
@@ -181,7 +181,7 @@ def rescore(
     ] = False,
     n_jobs: NJobs = None,
 ) -> int:
-    """Give records the scores of this version, from their answers; no method is run."""
+    """Return records the scores of this version, from their answers; no method is run."""
     from mdbench.cli.reproduce import rescore_files
 
     console = Console(highlight=False)
@@ -583,7 +583,7 @@ def export(
         Path | None, typer.Option(metavar="FILE", help="The file.  Default: print.")
     ] = None,
 ) -> None:
-    """Give the results as tables for a paper."""
+    """Return the results as tables for a paper."""
     from mdbench.cli.report import export_tables
 
     if latex == markdown:
@@ -689,7 +689,7 @@ def _n_jobs(text: str | None) -> int | None:
 
 
 def _program() -> str:
-    """Give this command as the user can type it from here."""
+    """Return this command as the user can type it from here."""
     return "mdbench" if shutil.which("mdbench") else _short(Path(sys.argv[0]).absolute())
 
 

@@ -40,7 +40,7 @@ class Exit(IntEnum):
     """Exit statuses, the same for all verbs."""
 
     DONE = 0
-    """Whatever the jobs came to."""
+    """However the jobs ended."""
     NOT_AS_WISHED = 1
     """An environment could not be made, a check failed, or a record was not reproduced."""
     ERROR = 2
@@ -154,9 +154,9 @@ def repeatable_options() -> set[str]:
 
 
 def with_run_options(verb: Callable[..., int | None]) -> Callable[..., int | None]:
-    """Give a verb all options of a run, before its own; it is called with a `Study`.
+    """Add all options of a run to a verb, before its own; it is called with a `Study`.
 
-    A verb whose first parameter is named ``told`` is called with what was typed instead.
+    A verb whose first parameter is named ``args`` is called with what was typed instead.
     """
     first, *own = inspect.signature(verb, eval_str=True).parameters.values()
     names = {each.name for each in own}
@@ -170,10 +170,10 @@ def with_run_options(verb: Callable[..., int | None]) -> Callable[..., int | Non
     def command(context: typer.Context, **given: Any) -> int | None:
         more = {name: given.pop(name) for name in list(given) if name in names}
         file = given.pop("study")
-        told = ParsedArgs(given, context.args, file)
+        args = ParsedArgs(given, context.args, file)
         sources = {name: context.get_parameter_source(name) for name in given}
-        told.typed = {n for n, source in sources.items() if source and source.name == _TYPED}
-        return verb(told if first.name == "told" else told.study(), **more)
+        args.typed = {n for n, source in sources.items() if source and source.name == _TYPED}
+        return verb(args if first.name == "args" else args.study(), **more)
 
     parameters = [context, *declared, *own]
     parameters = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters]
@@ -183,7 +183,7 @@ def with_run_options(verb: Callable[..., int | None]) -> Callable[..., int | Non
 
 
 def with_options_of(kind: type[Any]) -> Callable[[Callable[[Any], int]], Callable[..., int]]:
-    """Give a verb the options that a class declares; it is called with an object of the class."""
+    """Add the options that a class declares to a verb, which is called with its object."""
 
     def decorate(verb: Callable[[Any], int]) -> Callable[..., int]:
         @wraps(verb)
@@ -214,7 +214,7 @@ class ParsedArgs:
     file
         The study's name.
     typed
-        The names of what was typed, and not said by the environment.
+        The names of what was typed, and not taken from the environment.
     """
 
     given: dict[str, Any]
@@ -248,7 +248,7 @@ class ParsedArgs:
         return read(RunOptions, self.given, special=tuple(self.words))
 
     def as_typed(self) -> dict[str, Any]:
-        """Give what was typed as a study writes it."""
+        """Return what was typed as a study writes it."""
         from mdbench.datatypes import facts_of
 
         kind = self.options().data_type

@@ -112,7 +112,7 @@ def write_report(
 
 
 def _board_json(board: Board) -> dict[str, Any]:
-    """Give a leaderboard: its metrics and its rows; infinite is the text ``inf``."""
+    """Return a leaderboard: its metrics and its rows; infinite is the text ``inf``."""
     return {
         "primary": board.primary.name,
         "metrics": [spec.as_json() for spec in board.known],
@@ -186,7 +186,7 @@ def export_tables(
     *,
     published: bool = False,
 ) -> None:
-    """Write the tables, or print them; `published` puts a paper's entries beside them."""
+    """Write the tables, or print them; `published` adds a paper's entries."""
     boards = leaderboards_of(read_results(folder), _workspace())
     if form == "latex":
         tables = latex_tables(boards)
@@ -267,7 +267,7 @@ def _data_type(workspace: Workspace, name: str) -> DataType[Any, Any] | None:
 
 
 def read_results(folder: Path, named: Path | None = None) -> Sequence[Record]:
-    """Give the results of a folder or a bundle that stand.
+    """Return the results of a folder or a bundle that stand.
 
     Parameters
     ----------
@@ -470,7 +470,7 @@ def _score_text(result: Record, primary: MetricSpec) -> str:
 
 
 def changes_json(found: Changes) -> dict[str, Any]:
-    """Give all of it as strict JSON."""
+    """Return all of it as strict JSON."""
     return {
         "format": FORMAT,
         "methods": [

@@ -40,7 +40,7 @@ __all__ = ["reproduce_files", "rescore_files"]
 def reproduce_files(
     results: Path, patterns: list[str], n_jobs: int | None, console: Console
 ) -> int:
-    """Run again, compare and print; 0 if every result is the same."""
+    """Run again, compare and print; return 0 if every result is the same."""
     if not results.exists():
         raise UsageError(f"There is no results file {results}.", "E.g. results/sindy-ode.jsonl")
     with opened(results) as place:
@@ -142,7 +142,7 @@ def rescore_files(results: Path, console: Console, *, dry_run: bool, n_jobs: int
 
 
 def _worth_starting(records: int) -> int:
-    """Give how many processes are soon done with what it takes to start them."""
+    """Return how many processes are soon done with what it takes to start them."""
     return max(1, min(jobs_at_a_time(None, 1), records // _A_PROCESS))
 
 

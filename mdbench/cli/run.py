@@ -61,7 +61,7 @@ __all__ = [
 ESTIMATE_SECONDS = 24 * 3600.0
 """The time left is estimated from the jobs of so long ago: single ones may take hours."""
 FEW = 12
-"""Records whose equations are shown whole below a table that has no room for them."""
+"""Records whose equations are shown whole below a table too narrow for them."""
 WIDEST = 1_000_000
 """Columns of a table in a pipe or a file, where nothing need be cut."""
 FORMAT = 1
@@ -117,7 +117,7 @@ _SAID_OF_EACH = {
 
 
 def run_json(found: Mapping[str, Any], records: Iterable[Record]) -> dict[str, Any]:
-    """Give what came of a run, and of each of its jobs, as JSON has it (docs/watching.md)."""
+    """Return what came of a run, and of each of its jobs, as JSON has it (docs/watching.md)."""
     each = [
         record.model_dump(mode="json", include=_SAID_OF_EACH) | {"wall_s": record.measured.wall_s}
         for record in records
@@ -194,13 +194,13 @@ class Display:
             self._progress.update(self._task, total=to_run, description="")
 
     def job_started(self, job: JobSpec) -> None:
-        """Name the job beside the bar."""
+        """Show the job's name next to the bar."""
         with self._lock:
             self._running.append(job)
         self._describe()
 
     def job_ended(self, job: JobSpec, record: Record) -> None:
-        """Show what the job came to."""
+        """Show the job's result."""
         with self._lock:
             self._running.remove(job)
             self._ended += 1
@@ -221,7 +221,7 @@ class Display:
         self._describe()
 
     def _name(self, job: JobSpec) -> str:
-        """Name a job by what tells it from the others of the run."""
+        """Return a name that sets the job apart from the others of the run."""
         parts = [job.algorithm, job.dataset]
         if self._many_levels:
             parts.append(job.noise)
@@ -363,7 +363,7 @@ def show_plan(study: Study, console: Console, *, json_: bool = False) -> None:
 
 
 def plan_json(found: Forecast, study: str | None) -> dict[str, Any]:
-    """Give all of it as JSON has it; the keys are explained in docs/studies.md."""
+    """Return all of it as JSON has it; the keys are explained in docs/studies.md."""
     return {
         "schema": FORMAT,
         "study": study,
@@ -429,7 +429,7 @@ def _with_interval(one: Interval | None, units: tuple[tuple[float, str], ...]) -
     return f"{found[0]} ({found[1]} to {found[2]})"
 
 
-def write_or_check_study(told: ParsedArgs, init: Path | None, console: Console) -> None:
+def write_or_check_study(args: ParsedArgs, init: Path | None, console: Console) -> None:
     """Write what was typed into a new study, or read one; say what it asks for.
 
     Raises
@@ -437,7 +437,7 @@ def write_or_check_study(told: ParsedArgs, init: Path | None, console: Console) 
     mdbench.errors.MdbenchError
         As ``mdbench run`` with the same options; nothing is written then.
     """
-    if (init is None) == (told.file is None):
+    if (init is None) == (args.file is None):
         raise UsageError(
             "study was told neither what to write nor what to check."
             if init is None
@@ -446,11 +446,11 @@ def write_or_check_study(told: ParsedArgs, init: Path | None, console: Console) 
         )
     workspace = Workspace.find()
     if init is None:
-        found = told.study()
+        found = args.study()
         plan = make_plan(found, workspace)
     else:
-        plan = make_plan(Study((told.options(),)), workspace)
-        found = write_study(init, told.as_typed())
+        plan = make_plan(Study((args.options(),)), workspace)
+        found = write_study(init, args.as_typed())
         console.print(f"Wrote {escape(found.name)}.", soft_wrap=True)
     console.print(f"{counted(len(plan.jobs), 'job')}, study {found.sha256}", soft_wrap=True)
     if init is not None:

@@ -82,7 +82,7 @@ def list_as_json(workspace: Workspace, data_type: str | None) -> None:
 
 @dataclass
 class _Result:
-    """What came of one method's environment."""
+    """The result of making one method's environment."""
 
     made: bool
     text: str

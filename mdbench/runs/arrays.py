@@ -50,7 +50,7 @@ def test_order(task: Task[Any], seed: int) -> NDArray[np.intp] | None:
 
 
 def reorder(part: Split, order: NDArray[np.intp] | None) -> Split:
-    """Give the inputs of a part in an order."""
+    """Return the inputs of a part in an order."""
     if order is None:
         return part
     inputs = {name: array[order] for name, array in part.inputs.items()}
@@ -91,7 +91,7 @@ def read_predictions(
     folder
         The open folder that `path` is a name in.
     each
-        Whether it is a pile of equal arrays, whose own shape errors tell, as their author knows it.
+        Whether it is a stack of equal arrays; errors give the shape of one.
 
     Raises
     ------
@@ -122,7 +122,7 @@ def read_predictions(
             raise ArrayExchangeError(f"{name} holds more than its array")
         content = io.BytesIO(_read(stream, status.st_size))  # which nobody changes any more
         try:
-            # Looked at anew: what was read first may have been another file's header.
+            # Read again: what was read first may have been another file's header.
             if _read_header(content.read(_MOST_HEADER), name) != (found, dtype):
                 raise ArrayExchangeError(f"{name} was changed while it was read")
             content.seek(0)

@@ -1,7 +1,7 @@
 """What specifications name, each opened once: methods, data types and datasets.
 
 What a dataset is known by is remembered on the disk, so that a plan need not make it again.  It
-holds for one context: the code of the bench, the packages beside it, the machine's kind, the data
+holds for one context: the code of the bench, the installed packages, the machine's kind, the data
 type's own files by their bytes, and the user's files by what the file system says of them.  Where
 any of these differs, nothing is remembered.  A job makes its dataset anyway, and what it then is
 counts (`mdbench.runs.job`).
@@ -46,7 +46,7 @@ class Catalog:
     Parameters
     ----------
     say
-        Told how the making of data that takes long goes on.
+        Called with messages while data are made that take long.
     """
 
     def __init__(self, workspace: Workspace, say: Callable[[str], None] | None = None) -> None:
@@ -60,13 +60,13 @@ class Catalog:
         self._say = say
 
     def method(self, name: str) -> Method:
-        """Give a method; raises as `mdbench.methods.find`."""
+        """Return a method; raises as `mdbench.methods.find`."""
         if name not in self._methods:
             self._methods[name] = methods.find(name, self.workspace.algorithms)
         return self._methods[name]
 
     def data_type(self, name: str) -> DataType[Any, Any]:
-        """Give a data type; raises as `mdbench.datatypes.find`."""
+        """Return a data type; raises as `mdbench.datatypes.find`."""
         if name not in self._kinds:
             place = self.workspace
             self._kinds[name] = datatypes.find(name, place.datasets / name, place.arrays / name)
@@ -75,7 +75,7 @@ class Catalog:
         return self._kinds[name]
 
     def set_progress(self, say: Callable[[str], None]) -> None:
-        """Have somebody told how the making of data goes on."""
+        """Set the function that is called with messages while data are made."""
         self._say = say
         for kind in self._kinds.values():
             kind.on_progress = say
@@ -105,7 +105,7 @@ class Catalog:
                 options=job.options,
             ),
         )
-        self._known(job).remember(job.data, DatasetInfo.of(dataset))
+        self._known(job).remember(job.data, DatasetInfo.from_dataset(dataset))
         return dataset
 
     def info(self, job: JobSpec) -> DatasetInfo:
@@ -116,7 +116,7 @@ class Catalog:
         DataError
             If the data cannot be used.
         """
-        return self._known(job).get(job.data) or DatasetInfo.of(self.load(job))
+        return self._known(job).get(job.data) or DatasetInfo.from_dataset(self.load(job))
 
     def save(self) -> None:
         """Write down what is remembered of datasets."""
@@ -160,7 +160,7 @@ class SizedCache(Generic[T]):
         self._left = _ALL_TOGETHER
 
     def get(self, asked: Hashable, make: Callable[[], T]) -> T:
-        """Give what was asked for, making it where it is not remembered."""
+        """Return what was asked for, making it where it is not remembered."""
         known = self._known.get(asked)
         if known is not None:
             return known
@@ -210,8 +210,8 @@ class DatasetInfo:
     """SHA-256 of the units; empty where nobody says them."""
 
     @classmethod
-    def of(cls, dataset: Dataset) -> Self:
-        """Take them from the dataset."""
+    def from_dataset(cls, dataset: Dataset) -> Self:
+        """Return those of a dataset."""
         units = "" if dataset.units is None else json.dumps(dataset.units, sort_keys=True)
         return cls(
             dataset.fingerprint,
@@ -242,7 +242,7 @@ class DatasetInfoCache:
         self._new: dict[str, DatasetInfo] = {}
 
     def get(self, asked: Hashable) -> DatasetInfo | None:
-        """Give the facts of what is asked for so; None where they are not known."""
+        """Return the facts of what is asked for so; None where they are not known."""
         return self._known.get(_short(asked)) if self._known or self._new else None
 
     def remember(self, asked: Hashable, facts: DatasetInfo) -> None:
@@ -253,7 +253,7 @@ class DatasetInfoCache:
                 self._known[name] = self._new[name] = facts
 
     def save(self) -> None:
-        """Write down what is new beside what others wrote meanwhile; failing does no harm."""
+        """Add what is new to what others wrote meanwhile; failing does no harm."""
         with self._lock:
             if self._file is None or not self._new:
                 return
@@ -263,7 +263,8 @@ class DatasetInfoCache:
         text = json.dumps(kept, separators=(",", ":")).encode()
         with suppress(DataError, OSError):
             write_whole(self._file, lambda file: file.write(text))
-            for old in _oldest(list(self._file.parent.glob(self._others))):
+            files = self._file.parent.glob(self._others)
+            for old in sorted(files, key=lambda file: file.stat().st_mtime)[:-_KEPT]:
                 old.unlink()
 
     def _read(self) -> dict[str, DatasetInfo]:
@@ -271,19 +272,12 @@ class DatasetInfoCache:
             return {}
         try:
             found = json.loads(self._file.read_bytes())
-            return {name: _checked(*values) for name, values in found.items()}
+            infos = {name: DatasetInfo(*values) for name, values in found.items()}
         except (OSError, ValueError, TypeError, AttributeError):
             return {}
-
-
-def _checked(fingerprint: Any, target_source: Any, dim: Any, units: Any) -> DatasetInfo:
-    if not all(isinstance(text, str) for text in (fingerprint, target_source, units)):
-        raise TypeError("no text")
-    return DatasetInfo(fingerprint, target_source, int(dim), units)
-
-
-def _oldest(files: list[Path]) -> list[Path]:
-    return sorted(files, key=lambda file: file.stat().st_mtime)[:-_KEPT]
+        texts = (text for i in infos.values() for text in (i.fingerprint, i.target_source, i.units))
+        whole = all(isinstance(text, str) for text in texts)
+        return infos if whole and all(type(i.dim) is int for i in infos.values()) else {}
 
 
 def _short(asked: Hashable) -> str:
@@ -323,7 +317,7 @@ class _TooManyError(Exception):
 
 def _files_in(place: Path) -> list[Path]:
     if place.is_file():
-        beside = place.parent.glob(f"{escape(place.stem)}.*")  # what is said of it
+        beside = place.parent.glob(f"{escape(place.stem)}.*")  # files that describe it
         return sorted({place, *(file for file in beside if file.is_file())})
     found: list[Path] = []
     for folder, folders, names in os.walk(place, followlinks=True):
@@ -342,7 +336,7 @@ def _file_state(file: Path) -> tuple[str, int, int, int, int]:
 
 @cache
 def _bench_hash() -> str:
-    """Hash the bench's code, the packages beside it, and what numbers may depend on else."""
+    """Hash the bench's code, the installed packages, and what numbers may depend on else."""
     digest = hashlib.sha256()
     for file in sorted(_HERE.rglob("*.py")):
         digest.update(repr((str(file.relative_to(_HERE)), file.read_bytes())).encode())

@@ -142,12 +142,12 @@ def _summary_of_line(data: dict[str, Any], size: int) -> RecordSummary:
 def is_due(
     one: ResolvedJob, records: Mapping[str, Record] | Mapping[str, RecordSummary], plan: Plan
 ) -> bool:
-    """Tell whether a job is to be run, given the newest record of each key."""
+    """Return whether a job is to be run, given the newest record of each key."""
     return bool(_reason(one, records, plan))
 
 
 def explain(plan: Plan, runtime: Runtime) -> Iterator[tuple[JobSpec, str]]:
-    """Say for each job why it will be run; an empty text where it will not be.
+    """Return for each job why it will be run; an empty text where it will not be.
 
     Nothing is run or written but datasets that are made on first use.
 
@@ -163,7 +163,7 @@ def explain(plan: Plan, runtime: Runtime) -> Iterator[tuple[JobSpec, str]]:
 def rerun_reasons(
     ready: Iterable[ResolvedJob], past: Mapping[str, Sequence[RecordSummary]], plan: Plan
 ) -> Iterator[tuple[ResolvedJob, str]]:
-    """Say for each job why it will be run; an empty text where it will not be.
+    """Return for each job why it will be run; an empty text where it will not be.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ def _reason(
 
 
 def _newest(records: Iterable[RecordSummary]) -> dict[object, RecordSummary]:
-    """Give the newest record of each question."""
+    """Return the newest record of each question."""
     found: dict[object, RecordSummary] = {}
     for record in records:
         other = found.get(record.question)

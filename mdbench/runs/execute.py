@@ -1,8 +1,8 @@
 """Runs a plan: what is due is done by a backend, and every job leaves one record.
 
 A run plans, decides what is due, and keeps the results files; a backend does jobs and hands over
-their records (docs/adding-a-backend.md).  At the end a command of the user's may be told what came
-of it: a program and its arguments, split as a POSIX shell would split them; no shell runs it.
+their records (docs/adding-a-backend.md).  At the end a command of the user's may be given the
+outcome: a program and its arguments, split as a POSIX shell would split them; no shell runs it.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ __all__ = [
 
 
 class Observer(Protocol):
-    """Whoever wants to know how a run goes on; called from several threads."""
+    """Gets messages on how a run goes on; called from several threads."""
 
     def message(self, text: str) -> None:
-        """Tell something that a person should know."""
+        """Show something that a person should know."""
 
     def prepared(self, to_run: int, done: int) -> None:
         """The jobs are known: how many will be run, how many have their record already."""
@@ -101,11 +101,11 @@ class Backend(ABC):
     in_this_process: ClassVar[bool] = False
 
     def prepare(self, result_dir: Path, observer: Observer) -> None:  # noqa: B027 - most need nothing
-        """Bring home what an earlier run of this backend has left in a results folder."""
+        """Merge what an earlier run of this backend has left in a results folder."""
 
     @abstractmethod
     def run(self, work: Work) -> bool:
-        """Do the jobs, and leave a record of each; tell whether the user interrupted it.
+        """Do the jobs, and leave a record of each; return whether the user interrupted it.
 
         Raises
         ------
@@ -120,7 +120,7 @@ class Backend(ABC):
         self.close()
 
     def close(self) -> None:  # noqa: B027 - most hold nothing
-        """Let go of what the backend holds."""
+        """Release what the backend holds."""
 
 
 class LazyRecords(Sequence[Record]):
@@ -310,7 +310,7 @@ def count_outcome(plan: Plan, summary: Summary, seconds: float) -> dict[str, Any
 
 @dataclass
 class RunNotification:
-    """What there is to tell at the end of a run; its maker fills it in as it becomes known."""
+    """The message at the end of a run; filled in as its parts become known."""
 
     folder: Path
     start: float = field(default_factory=time.monotonic)
@@ -321,8 +321,8 @@ class RunNotification:
         self.found = count_outcome(plan, summary, time.monotonic() - self.start)
         return self.found
 
-    def told(self, error: BaseException | None) -> dict[str, Any]:
-        """Give all of it as the command is told: with ``event`` and ``reason``."""
+    def message(self, error: BaseException | None) -> dict[str, Any]:
+        """Return the message that the command gets: with ``event`` and ``reason``."""
         found = self.found or {
             "folder": str(self.folder.absolute()),
             **dict.fromkeys(("jobs", "answered", "failed", "left")),
@@ -346,7 +346,7 @@ def notify_at_end(
 ) -> Iterator[RunNotification]:
     """Run a command when the work within has ended, in whatever way.
 
-    What comes of the command changes nothing but what is said.
+    How the command ends changes nothing but the messages.
 
     Parameters
     ----------
@@ -355,7 +355,7 @@ def notify_at_end(
     folder
         Where the results go.
     say
-        Told why the command failed, if it did.
+        Called with the reason if the command failed.
     seconds
         It may take; then it is killed with all that it has started.
 
@@ -377,7 +377,7 @@ def notify_at_end(
         failure = error
         raise
     finally:
-        if command and (trouble := _run_command(command, news.told(failure), seconds)):
+        if command and (trouble := _run_command(command, news.message(failure), seconds)):
             say(f"--notify {shlex.join(command)}: {trouble}")
 
 

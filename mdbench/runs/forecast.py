@@ -1,6 +1,6 @@
-"""What the jobs of a plan will take, told from records of jobs that are like them.
+"""What the jobs of a plan will take, estimated from records of similar jobs.
 
-A job is told from at least `FEWEST` records of its method on its dataset; else on data of its
+A job is estimated from at least `FEWEST` records of its method on its dataset; else on data of its
 number of equations; else of its data type; else from its budget, which is the most that it may
 take.  A record of a job that its time limit stopped says nothing to a job that may take longer:
 there it counts as all of that job's time.
@@ -51,21 +51,21 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What a job will probably take: seconds of wall time, MiB of memory (None: nobody knows)."""
+    """What a job will probably take: seconds of wall time, MiB of memory (None: unknown)."""
 
     wall_s: float
     memory_mb: float | None = None
 
 
 FEWEST: Final = 3
-"""Records from which a job is told."""
+"""Records that it takes to estimate a job."""
 MOST: Final = 500
 """Records of a group that are looked at, the newest."""
 COVERAGE: Final = 0.9
 """The probability of intervals."""
 DRAWS: Final = 400
 _CHANGED: Final = re.compile(r"(?<= changed) \([^()]*\)")
-"""From what to what: of many jobs too much to be said."""
+"""From what to what: too much detail for many jobs."""
 _LOGS: Final = 50
 """Logs whose sizes are looked at, of each results file."""
 
@@ -111,7 +111,7 @@ class CostEstimate:
     jobs, done
         In the plan, and those that would not be run.
     told_by
-        How many of the rest are told from what.
+        How many of the rest are estimated from what.
     job_s
         Seconds of one job.
     wall_s
@@ -174,7 +174,7 @@ class Forecast:
 
 @dataclass
 class _Group:
-    """Jobs that are told from the same records."""
+    """Jobs that are estimated from the same records."""
 
     told_by: str
     past: Sequence[RecordSummary]
@@ -182,7 +182,7 @@ class _Group:
 
 
 def forecast(plan: Plan, runtime: Runtime) -> Forecast:
-    """Say which jobs of a plan would be run, why, and what they will take; nothing is run.
+    """Return which jobs of a plan would be run, why, and what they will take; nothing is run.
 
     Raises
     ------
@@ -230,7 +230,7 @@ def _cost(
     result_dir: Path,
     rng: np.random.Generator,
 ) -> tuple[CostEstimate, list[PendingJob], _Total]:
-    """Give the cost of one results file's jobs, the jobs, and their seconds together."""
+    """Return the cost of one results file's jobs, the jobs, and their seconds together."""
     job = ones[0][0].job
     known = _History(past)
     groups: dict[tuple[object, ...], _Group] = {}
@@ -289,7 +289,7 @@ def _cost(
 
 
 class _History:
-    """Records of a method on a data type, by what jobs are told from."""
+    """Records of a method on a data type, in the groups that jobs are estimated from."""
 
     def __init__(self, past: Iterable[RecordSummary]) -> None:
         useful = [
@@ -302,13 +302,13 @@ class _History:
             self._by["size", each.dim].append(each)
 
     def groups(self) -> Iterator[tuple[tuple[str, object], Sequence[RecordSummary]]]:
-        """Give the records that tell of jobs, by what these are told from."""
+        """Return the groups of records that are large enough, by what they have in common."""
         for where, found in (*self._by.items(), (("method", None), self._all)):
             if len(found) >= FEWEST:
                 yield where, found[-MOST:]
 
     def like(self, one: ResolvedJob) -> tuple[str, object, Sequence[RecordSummary]]:
-        """Give what tells of a job, and the records: none where its budget does."""
+        """Return the kind of group that a job is estimated from, and its records."""
         for where in (("dataset", one.job.dataset), ("size", one.dim)):
             found = self._by.get(where, [])
             if len(found) >= FEWEST:
@@ -319,7 +319,7 @@ class _History:
 
 
 def _seconds(past: Iterable[RecordSummary], job: JobSpec) -> Array:
-    """Give the seconds that records expect of a job."""
+    """Return the seconds that records expect of a job."""
     return np.array(list(_each_second(past, job.timeout_s)))
 
 
@@ -341,14 +341,14 @@ _TAILS = ((1 - COVERAGE) / 2, (1 + COVERAGE) / 2)
 
 
 class _Total:
-    """What many jobs take together: drawn where records tell, at most so much where none do."""
+    """What many jobs take together: drawn where there are records, else at most the budget."""
 
     def __init__(self) -> None:
         self.drawn = np.zeros(DRAWS)
         self.at_most = 0.0
 
     def draw(self, values: Array, number: int, limit: float, rng: np.random.Generator) -> None:
-        """Add a number of jobs that are told from these values."""
+        """Add a number of jobs that are estimated from these values."""
         if not values.size:
             self.at_most += number * limit
             return
@@ -362,7 +362,7 @@ class _Total:
         self.at_most += other.at_most
 
     def expected(self, at_a_time: int = 1, least: float = 0.0) -> Interval:
-        """Give it with its interval, by so many at a time; a budget may be needed or not at all."""
+        """Return the total with its interval; of a budget all may be needed, or nothing."""
         low, high = np.quantile(self.drawn, _TAILS)
         parts = (low, self.drawn.mean() + self.at_most, high + self.at_most)
         low, value, high = (float(part) / at_a_time for part in parts)
@@ -370,7 +370,7 @@ class _Total:
 
 
 def expect(past: Mapping[str, Sequence[RecordSummary]]) -> Callable[[ResolvedJob], Expectation]:
-    """Say what jobs will probably take: the means of records like them, else their budgets.
+    """Return what jobs will probably take: the means of records like them, else their budgets.
 
     Parameters
     ----------
@@ -397,7 +397,7 @@ class _Means:
         self._seconds = {place: _mean(each) for place, each in known.groups()}
 
     def of(self, one: ResolvedJob) -> Expectation:
-        """Say what a job will probably take, and at most its budget."""
+        """Return what a job will probably take, at most its budget."""
         job = one.job
         places = (("dataset", job.dataset), ("size", one.dim), ("method", None))
         found = next((self._seconds[place] for place in places if place in self._seconds), None)

@@ -86,7 +86,7 @@ def begin_job(one: ResolvedJob, slot: WorkerSlot) -> Callable[[], Record]:
     conditions: dict[str, Any] = {"load": load_average(), "speed": slot.speed}
     energy = Energy()
     dataset = slot.catalog.load(job)
-    one = one.with_dataset(DatasetInfo.of(dataset))  # as it is now
+    one = one.with_dataset(DatasetInfo.from_dataset(dataset))  # as it is now
     task = slot.catalog.task(one, dataset)
     prepared: Prepared | None = None
     folder = slot.result_dir / "logs" / job.results
@@ -123,8 +123,10 @@ def begin_job(one: ResolvedJob, slot: WorkerSlot) -> Callable[[], Record]:
         score_result(one.data_type, task, outcome, job.timeout_s),
         runtime=slot.runtime,
         prepared=prepared,
-        log=_from(slot.result_dir, log),
-        exchanges=_exchanges(slot, log),
+        log=_relative(log, slot.result_dir),
+        exchanges=None
+        if slot.model is None
+        else _relative(slot.model.exchange_log(log), slot.result_dir),
         started=watch.started,
         wall_s=seconds,
         conditions=conditions,
@@ -157,16 +159,8 @@ def lost_job(
     )
 
 
-def _from(folder: Path, file: Path) -> str | None:
+def _relative(file: Path, folder: Path) -> str | None:
     return str(file.relative_to(folder)) if file.exists() else None
-
-
-def _exchanges(slot: WorkerSlot, log: Path) -> str | None:
-    if slot.model is None:
-        return None
-    from mdbench.runs.llm import exchange_log_of  # noqa: PLC0415 - brings HTTP, and few ask
-
-    return _from(slot.result_dir, exchange_log_of(log))
 
 
 def _refused(one: ResolvedJob, task: Task[Any]) -> JobResult | None:

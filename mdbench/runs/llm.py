@@ -32,12 +32,7 @@ if TYPE_CHECKING:
     from mdbench.runs.spec import JobSpec
     from mdbench.runs.study import LlmEndpointOptions, ProbeOptions
 
-__all__ = ["FOLDER", "LlmConnection", "exchange_log_of", "run_probes"]
-
-
-def exchange_log_of(log: Path) -> Path:
-    """Give the log of exchanges that lies beside a job's log."""
-    return log.with_name(log.name.removesuffix(".log") + SUFFIX)
+__all__ = ["FOLDER", "LlmConnection", "run_probes"]
 
 
 @dataclass(frozen=True)
@@ -82,6 +77,10 @@ class LlmConnection:
             return None
         return cls(Endpoint(route.llm_url, key))
 
+    def exchange_log(self, log: Path) -> Path:
+        """Return the log of exchanges that goes with a job's log."""
+        return log.with_name(log.name.removesuffix(".log") + SUFFIX)
+
     def close(self) -> None:
         """Close the connections."""
         if self.endpoint is not None:
@@ -96,7 +95,7 @@ class LlmConnection:
         folder
             The job's folder, open, in which nobody else is yet.
         log
-            The job's log, beside which its exchanges are written.
+            The job's log; its exchanges are written to a file next to it.
 
         Raises
         ------
@@ -108,8 +107,8 @@ class LlmConnection:
         talk = job.talk
         if talk is None:
             raise UsageError("No language model was named.", "Say which: --llm-model NAME")
-        responder = self._responder(job, exchange_log_of(log))
-        conversation = Conversation(responder, talk, ExchangeLog(exchange_log_of(log)))
+        responder = self._responder(job, self.exchange_log(log))
+        conversation = Conversation(responder, talk, ExchangeLog(self.exchange_log(log)))
         with closing(conversation):
             proxy = Proxy(folder, conversation.answer)
             try:
@@ -163,7 +162,7 @@ def run_probes(
     Parameters
     ----------
     say
-        Told what came of each problem, as soon as it is known.
+        Called with the result of each problem, as soon as it is known.
     pauses
         Seconds before each further attempt at a request, at least.
 

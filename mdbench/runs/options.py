@@ -73,7 +73,7 @@ def short(value: float) -> str:
 
 
 def portable(path: str | Path) -> Path:
-    """Give a path from here on: a record tells nothing of the folders above."""
+    """Return a relative path, so that a record says nothing of the folders above."""
     return Path(os.path.relpath(path) if Path(path).is_absolute() else path)
 
 
@@ -124,7 +124,7 @@ class FieldOption:
         Where its value stands in a record, with points between names; empty: in ``options``,
         under the field's own name.
     stored
-        Whether it is written there; else something else there tells it.
+        Whether it is written there; else it follows from another part of the record.
     from_record
         Makes the value from what the record has there, unless that is null.
     question
@@ -224,7 +224,7 @@ def read(kind: type[T], given: Mapping[str, Any], **more: Any) -> T:
 
 
 def option_key(name: str) -> str:
-    """Give an option's name as Python has it: ``max_rows``."""
+    """Return an option's name as Python has it: ``max_rows``."""
     return name.removeprefix("--").replace("-", "_")
 
 
@@ -272,7 +272,7 @@ def told_words(
     of
         The name of the data type.
     beside
-        Names of the options that every data type has, to tell of one that was mistyped.
+        Names of the options that every data type has, for hints on a mistyped one.
 
     Returns
     -------

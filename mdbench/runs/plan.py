@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from mdbench.records import Status
     from mdbench.runs.catalog import DatasetInfo
     from mdbench.runs.llm import LlmConnection
-    from mdbench.runs.study import LlmEndpointOptions
     from mdbench.runtimes.base import Runtime
     from mdbench.workspace import Workspace
 
@@ -53,11 +52,9 @@ __all__ = [
     "select_names",
 ]
 
-_T = TypeVar("_T")
-
 _OPTIONS = [option.name for option, _ in typed_fields(RunOptions).values()]
 TASKS = 16
-"""Tasks of a cluster at a time, unless it is said otherwise."""
+"""Tasks of a cluster at a time, unless another number is given."""
 NOISE_LEVELS: tuple[float | None, ...] = (None, *SNR_LEVELS_DB)
 """The levels of ``--with-noise``: clean, then SNR in dB (MDBench, section 4)."""
 
@@ -71,7 +68,7 @@ class Plan:
     memory_total_mb
         MiB that all jobs that run at a time may need together; None for no limit.
     record_dir
-        Where the results files are; in `result_dir`, below which logs are, unless it is said.
+        Where the results files are; in `result_dir`, below which logs are, unless it is given.
     """
 
     jobs: tuple[JobSpec, ...]
@@ -115,8 +112,14 @@ def make_plan(options: RunOptions | Study, workspace: Workspace) -> Plan:
         with study.named(number):
             asked = _jobs(grid, catalog)
         jobs |= dict.fromkeys(asked)
-        threads = max(threads, grid.threads or max(_method_threads(grid, catalog)))
+        own = (catalog.method(name).spec.threads for name in grid.algorithms)
+        threads = max(threads, grid.threads or max(own))
     whole = study.grids[0]
+    model = None
+    if whole.llm_url or whole.llm_replay or whole.llm_key_env or whole.llm_key_file:
+        from mdbench.runs.llm import LlmConnection  # noqa: PLC0415 - brings HTTP
+
+        model = LlmConnection.from_options(whole)
     return Plan(
         tuple(jobs),
         catalog,
@@ -126,22 +129,10 @@ def make_plan(options: RunOptions | Study, workspace: Workspace) -> Plan:
         else jobs_at_a_time(whole.n_jobs, threads),
         whole.rerun,
         whole.fresh_rooms,
-        _access(whole),
+        model,
         whole.retries,
         whole.memory_total_mb,
     )
-
-
-def _access(route: LlmEndpointOptions) -> LlmConnection | None:
-    if not (route.llm_url or route.llm_replay or route.llm_key_env or route.llm_key_file):
-        return None
-    from mdbench.runs.llm import LlmConnection as Access  # noqa: PLC0415 - brings HTTP
-
-    return Access.from_options(route)
-
-
-def _method_threads(options: RunOptions, catalog: Catalog) -> Iterator[int]:
-    return (catalog.method(name).spec.threads for name in options.algorithms)
 
 
 def _jobs(options: RunOptions, catalog: Catalog) -> tuple[JobSpec, ...]:
@@ -157,10 +148,22 @@ def _jobs(options: RunOptions, catalog: Catalog) -> tuple[JobSpec, ...]:
     }
     for method in chosen:
         _check_method(method, data_type, given)
-        _check_access(method, options)
+        if method.spec.access.llm and options.llm_model is None:
+            raise UsageError(
+                f"{method.name} asks a language model, and none was named.",
+                "Give --llm-model NAME and --llm-url URL (docs/language-models.md).",
+            )
+    if options.llm_money is not None and options.llm_price is None:
+        raise UsageError(
+            "--llm-money was given without --llm-price.",
+            "Say what tokens cost, e.g. --llm-price 0.15/0.60.",
+        )
     source = catalog.source(data_type.name, options.dataset_path)
     names = select_names(source.names(), options.datasets, source.groups())
-    levels, seeds = _noise_levels(options, data_type), _seeds(options)
+    levels = _noise_levels(options, data_type)
+    if options.seed and options.seeds:
+        raise UsageError("--seed and --seeds were both given.", "Use one: --seeds 0,1,2.")
+    seeds = tuple(dict.fromkeys(options.seeds or options.seed or (0,)))
     return tuple(
         JobSpec(
             algorithm=method.name,
@@ -173,7 +176,9 @@ def _jobs(options: RunOptions, catalog: Catalog) -> tuple[JobSpec, ...]:
         for method in chosen
         for snr_db in levels
         for seed in seeds
-        for name, kept in data_type.expand_options(names, _limits(method, data_type) | given)
+        for name, kept in data_type.expand_options(
+            names, _folder_options(method, data_type) | given
+        )
     )
 
 
@@ -187,7 +192,7 @@ def select_names(
     Parameters
     ----------
     names
-        Those that are meant where nothing is said.
+        Those that are meant where there is no pattern.
     patterns
         Names, globs, or names of groups; none for all of `names`.
     groups
@@ -240,34 +245,14 @@ def _check_method(method: Method, data_type: DataType[Any, Any], given: Mapping[
             )
 
 
-def _check_access(method: Method, options: RunOptions) -> None:
-    if method.spec.access.llm and options.llm_model is None:
-        raise UsageError(
-            f"{method.name} asks a language model, and none was named.",
-            "Give --llm-model NAME and --llm-url URL (docs/language-models.md).",
-        )
-    if options.llm_money is not None and options.llm_price is None:
-        raise UsageError(
-            "--llm-money was given without --llm-price.",
-            "Say what tokens cost, e.g. --llm-price 0.15/0.60.",
-        )
-
-
-def _limits(method: Method, data_type: DataType[Any, Any]) -> dict[str, Any]:
-    """Give the values of options that the method's own folder says."""
-    spec = method.spec
+def _folder_options(method: Method, data_type: DataType[Any, Any]) -> dict[str, Any]:
+    """Return the values of the data type's options that the method's own folder gives."""
     values = {
-        option.key: getattr(spec, option.method_key)
+        option.key: getattr(method.spec, option.method_key)
         for option in data_type.options
-        if option.method_key and (not option.views or spec.view in option.views)
+        if option.method_key and (not option.views or method.spec.view in option.views)
     }
     return {key: value for key, value in values.items() if value is not None}
-
-
-def _seeds(options: RunOptions) -> tuple[int, ...]:
-    if options.seed and options.seeds:
-        raise UsageError("--seed and --seeds were both given.", "Use one: --seeds 0,1,2.")
-    return tuple(_unique(options.seeds or options.seed or (0,)))
 
 
 def _noise_levels(options: RunOptions, data_type: DataType[Any, Any]) -> tuple[float | None, ...]:
@@ -285,20 +270,16 @@ def _noise_levels(options: RunOptions, data_type: DataType[Any, Any]) -> tuple[f
             "e.g. --snr clean --snr 25.",
         )
     levels = options.snr or (NOISE_LEVELS if options.with_noise else (None,))
-    return tuple(_unique(levels))
-
-
-def _unique(values: Sequence[_T]) -> list[_T]:
-    return list(dict.fromkeys(values))
+    return tuple(dict.fromkeys(levels))
 
 
 def jobs_at_a_time(n_jobs: int | None, threads: int) -> int:
-    """Give how many jobs run at a time: as asked for, or as many as fit the cores."""
+    """Return how many jobs run at a time: as asked for, or as many as fit the cores."""
     return n_jobs or max(1, len(os.sched_getaffinity(0)) // threads)
 
 
 MOST_DESCRIBED = 3
-"""Datasets of which something is said."""
+"""Datasets that are described."""
 
 
 def describe_own_data(plan: Plan) -> Iterator[str]:
@@ -327,7 +308,7 @@ def describe_dataset(
         with np.errstate(all="ignore"):  # of values too large to be squared
             first, *lines = kind.advice(dataset)
     except (ArithmeticError, ValueError, MemoryError, np.linalg.LinAlgError) as error:
-        # What cannot be said in advance is no reason not to run.
+        # A description that fails is no reason not to run.
         first, lines = f"nothing can be said of it beforehand: {error}", []
     yield f"{dataset.name}: {first}"
     score = constant_score(kind, dataset, view, protocol)

@@ -75,7 +75,7 @@ POWERCAP: Final = Path("/sys/class/powercap")
 
 
 def load_average() -> float | None:
-    """Give the processes that wanted a core, the mean of the last minute."""
+    """Return the processes that wanted a core, the mean of the last minute."""
     with suppress(OSError):
         return os.getloadavg()[0]
     return None
@@ -84,7 +84,7 @@ def load_average() -> float | None:
 class Energy:
     """What the processor's packages use from now on, by their own counters (RAPL).
 
-    The counters are the whole machine's, count in steps of microjoules and begin anew at a range
+    The counters are the whole machine's, count in steps of microjoules and start again at a range
     that they name.  Of most machines only root may read them, and of virtual ones nobody.
 
     Parameters
@@ -98,7 +98,7 @@ class Energy:
         self._before = [_read_int(counter / "energy_uj") for counter in self._counters]
 
     def joules(self) -> float | None:
-        """Give what has been used; None where the machine does not tell."""
+        """Return what has been used; None where it cannot be measured."""
         if not self._counters:
             return None
         total = 0
@@ -106,7 +106,7 @@ class Energy:
             now = _read_int(counter / "energy_uj")
             if before is None or now is None:
                 return None
-            if now < before:  # it began anew
+            if now < before:  # it started again
                 now += _read_int(counter / "max_energy_range_uj") or 0
             total += now - before
         return total / 1e6 if total >= 0 else None
@@ -140,7 +140,7 @@ class Stopwatch:
         self._start = time.monotonic()
 
     def restart(self) -> None:
-        """Begin anew: what was before is not the job's time."""
+        """Start again: what was before is not the job's time."""
         self._start = time.monotonic()
 
     @contextmanager
@@ -234,7 +234,7 @@ def make_record(
 def score_fields(
     data_type: DataType[Any, Any], task: Task[Any], judged: ScoredResult
 ) -> dict[str, Any]:
-    """Give the keys of a record that say what the answer is, and what it is worth."""
+    """Return the keys of a record that say what the answer is, and what it is worth."""
     outcome, names = judged.outcome, OwnNames(task.dataset.names)
     notes = {"data": task.remarks, **judged.scores.notes}
     return {
@@ -250,7 +250,7 @@ def score_fields(
 
 
 def _used(recorded: Mapping[str, Any], outcome: JobResult) -> LlmUse:
-    """Say what was told and used of a language model."""
+    """Return what was given to and used of a language model."""
     asked = outcome.llm_use
     if asked is None:
         return LlmUse(**recorded)

@@ -103,7 +103,7 @@ def plans_of(
 
 
 def differences(before: Record, after: Record) -> dict[str, tuple[Any, Any]]:
-    """Give what differs between two records of a job, old and new, but for what was measured.
+    """Return what differs between two records of a job, old and new, but for what was measured.
 
     The result is the same if no key of `RESULT` is among them.
     """
@@ -144,7 +144,7 @@ class Agreement(StrEnum):
 
 @dataclass(frozen=True)
 class RecordComparison:
-    """Two records of one job beside each other.
+    """The comparison of two records of one job.
 
     Attributes
     ----------
@@ -165,7 +165,7 @@ class RecordComparison:
 
 
 def compare_records(before: Record, after: Record, *, chaotic: bool) -> RecordComparison:
-    """Put two records of one job beside each other.
+    """Compare two records of one job.
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ def compare_records(before: Record, after: Record, *, chaotic: bool) -> RecordCo
 
 
 def largest_difference(one: tuple[str, ...] | None, other: tuple[str, ...] | None) -> float | None:
-    """Give the largest relative difference of a coefficient; None where the terms differ.
+    """Return the largest relative difference of a coefficient; None where the terms differ.
 
     Examples
     --------

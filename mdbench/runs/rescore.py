@@ -67,7 +67,7 @@ class Rescored:
 def rescored(record: Record, catalog: Catalog) -> Rescored:
     """Judge a record's answer by what scores now; where it does not suffice, say why.
 
-    A job without an answer keeps its status, and is said to be judged by what an answer would be.
+    A job without an answer keeps its status, and gets the names of an answer's metrics.
     """
     try:
         after = _rescored(record, catalog)
@@ -111,7 +111,7 @@ def _piece_rescored(records: tuple[Record, ...], workspace: Workspace) -> list[R
 
 @cache
 def _catalog(workspace: Workspace) -> Catalog:
-    """Give what a process keeps from one piece of the records to the next."""
+    """Return what a process keeps from one piece of the records to the next."""
     return Catalog(workspace)
 
 

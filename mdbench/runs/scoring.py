@@ -36,14 +36,14 @@ __all__ = [
 
 @dataclass
 class JobResult:
-    """What a job came to, before anybody has judged it.
+    """The result of a job before it is scored.
 
     Attributes
     ----------
     by_the_method
-        Whether it is the method that said `unavailable`.
+        Whether it was the method that reported `unavailable`.
     lost
-        Whether what ran the job has gone, by no doing of the method.
+        Whether what ran the job was lost, by no fault of the method.
     killed
         Whether it was ended by a signal that anybody may have sent.
     retries
@@ -93,7 +93,7 @@ class JobResult:
     retries: int = 0
 
     def fail(self, status: Status, reason: str) -> None:
-        """Be no answer after all."""
+        """Make it a failure: drop the answer."""
         self.status, self.reason = status, reason
         self.answer = self.hyperparameters = self.selection = None
         self.timeout_reason = ""
@@ -113,7 +113,7 @@ its scores, and no other job is touched."""
 
 @dataclass(frozen=True)
 class ScoredResult:
-    """What a job came to, with its scores; without any where there is no answer.
+    """The result of a job with its scores; without any where there is no answer.
 
     Attributes
     ----------
@@ -181,8 +181,8 @@ def _score(data_type: DataType[Any, Any], task: Task[Any], answer: Answer) -> Sc
 class CandidatePool:
     """All candidates of a job.
 
-    They are heard while the method runs, which is cheap, and weighed when it waits: an equation
-    may cost seconds to count, and that time is not the method's.
+    They are collected while the method runs, which is cheap, and evaluated when it waits: an
+    equation may cost seconds to count, and that time is not the method's.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ class CandidatePool:
     predicted
         The data on which a method predicts for each candidate.
     clock
-        Gives the seconds since the job began, without those for which it stood.
+        Returns the seconds since the job began, without those for which it was paused.
     """
 
     data_type: DataType[Any, Any]
@@ -212,7 +212,7 @@ class CandidatePool:
 
     @property
     def by_equations(self) -> bool:
-        """Whether nobody asks what the candidates predict."""
+        """Whether candidates are compared by their equations, without predictions."""
         return self.data_type.compares_equations(self.task)
 
     def shape(self, target: int | None) -> tuple[int, ...]:
@@ -226,7 +226,7 @@ class CandidatePool:
         self._reject(len(items), reason)
 
     def add(self, item: CandidateItem, predictions: NDArray[Any] | None) -> None:
-        """Take one candidate, and what it predicts (of the right shape) where that is asked for."""
+        """Add one candidate, and what it predicts (of the right shape) where that is asked for."""
         targets = len(self.task.targets)
         wanted = (targets if item.target is None else 1) if self.task.has_equations else 0
         if len(item.equations) != wanted:
@@ -247,12 +247,12 @@ class CandidatePool:
             self.count += 1
 
     def evaluate(self, seconds: float, stopped: Callable[[], bool]) -> None:
-        """Read all that was heard; what is not read in time cannot win."""
+        """Evaluate all that has come; what is not evaluated in time cannot win."""
         end = time.monotonic() + seconds
-        heard, self._waiting = self._waiting, []
-        for number, candidate in enumerate(heard):
+        waiting, self._waiting = self._waiting, []
+        for number, candidate in enumerate(waiting):
             if time.monotonic() > end or stopped():
-                self._reject(len(heard) - number, f"not read within {seconds:g} s")
+                self._reject(len(waiting) - number, f"not read within {seconds:g} s")
                 return
             offer = self._evaluate(candidate)
             if isinstance(offer, str):
@@ -261,11 +261,11 @@ class CandidatePool:
                 self.scored.append(offer)
 
     def select(self) -> Selection | None:
-        """Let the data type choose among all that may win."""
+        """Let the data type select among all that may win."""
         return self.data_type.select(self.task, self.scored)
 
     def _evaluate(self, candidate: Candidate) -> ScoredCandidate | str:
-        """Weigh a candidate, or say why it cannot win; a grid often gives the same one again."""
+        """Evaluate a candidate, or return why it cannot win; a grid often repeats one."""
         same = candidate.equations, candidate.target
         known = self._evaluated.get(same) if self.by_equations else None
         if known is None:
@@ -288,7 +288,7 @@ _CALLS = "calls"
 
 
 def llm_curve(offers: Iterable[ScoredCandidate]) -> tuple[tuple[int, float], ...] | None:
-    """Say after how many calls of a language model the best loss was better than before.
+    """Return after how many calls of a language model the best loss was better than before.
 
     None where no candidate says after how many it was found.
     """
@@ -355,7 +355,7 @@ def anytime_curve(
 def _best(
     data_type: DataType[Any, Any], task: Task[Any], offers: Sequence[ScoredCandidate]
 ) -> tuple[bool, Value]:
-    """Tell whether one of some candidates can be scored, and the score of what would be chosen."""
+    """Return whether a candidate can be scored, and the score of the one selected."""
     choice = data_type.select(task, sorted(offers, key=lambda offer: offer.candidate.index))
     if choice is None or not task.has_equations:
         return False, None

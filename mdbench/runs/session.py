@@ -53,21 +53,21 @@ if TYPE_CHECKING:
 __all__ = ["JobSession", "LlmContext", "PausedJob"]
 
 _QUICK_SECONDS = 0.02
-"""What is over so soon is not worth a standstill: the clock goes on."""
+"""What is over so soon is not worth a pause: the clock goes on."""
 _CHECK_SECONDS = 0.1
-"""How often it is seen to that the job still stands."""
+"""How often it is checked that the job is still paused."""
 
 
 class PausedJob:
-    """Holds a job while something is done that is none of its time.
+    """Pauses a job while something is done that is none of its time.
 
-    Whether it stands is looked at from outside, again and again; time in which it may have run
+    Whether it is paused is checked from outside, again and again; time in which it may have run
     counts.
 
     Attributes
     ----------
     seconds
-        How long the job stood.
+        How long the job was paused.
     """
 
     def __init__(self, worker: Worker) -> None:
@@ -129,7 +129,7 @@ _FROM_OUTSIDE = {None} | {
     code for sent in (signal.SIGKILL, signal.SIGTERM) for code in (-sent, 128 + sent)
 }
 """Exit codes of processes that somebody may have killed, and of those that a wrapper ran."""
-_JUDGING_SECONDS = 120.0
+_EVALUATION_SECONDS = 120.0
 """Time for reading all candidates of a job; usual ones take milliseconds."""
 
 
@@ -243,14 +243,14 @@ class JobSession:
     def _outcome(self) -> JobResult:
         try:
             outcome = self._converse()
-            self._await_end()
+            self._end(_END_SECONDS)
         except _StopError as stop:
             outcome = JobResult(stop.status, stop.reason, killed=stop.killed)
             outcome.from_method = stop.status is Status.UNAVAILABLE
             self._end(0.0 if stop.waits else _END_SECONDS)
         except WorkerTimeoutError:
             self._finish()
-            outcome = self._best_so_far()
+            outcome = self._best_candidate()
         except ProtocolError as error:
             outcome = JobResult(Status.INVALID_OUTPUT, f"the worker sent {error}")
             self._worker.interrupt()
@@ -274,7 +274,7 @@ class JobSession:
         return outcome
 
     def _converse(self) -> JobResult:
-        self._order_fit()
+        self._send_fit()
         self._await(Fitted)
         choice = None
         tuning = self._spec.tuning
@@ -284,17 +284,18 @@ class JobSession:
                 self._nothing_to_choose()
         if tuning == "grid" and choice is not None:
             self._save("refit.npz", self._task.refit, with_targets=True)
-            self._ask(Refit(job=self._key, hyperparameters=choice.hyperparameters))
+            self._send(Refit(job=self._key, hyperparameters=choice.hyperparameters))
             self._await(Fitted)
         indices = choice.indices if tuning == "front" and choice is not None else None
-        self._ask(Describe(job=self._key, choose=indices))
-        described = self._own_words(self._await(Described))
-        if indices is not None and choice is not None and described.equations != choice.equations:
+        self._send(Describe(job=self._key, choose=indices))
+        described = self._await(Described)
+        equations = tuple(map(self._view.equation, described.equations))
+        if indices is not None and choice is not None and equations != choice.equations:
             _invalid(f"the answer is not the candidate chosen: {' ; '.join(choice.equations)}")
         # The test inputs are there only now: no equation knows them.
         self._save("test.npz", reorder(self._task.test, self._order), with_targets=False)
-        self._ask(Predict(job=self._key))
-        outcome = self._heard(described, self._await(Predicted))
+        self._send(Predict(job=self._key))
+        outcome = self._answer(equations, self._await(Predicted))
         if self._stopped_early:
             outcome.status = Status.PARTIAL
             outcome.reason = (
@@ -305,23 +306,23 @@ class JobSession:
         return outcome
 
     def _clock(self) -> float:
-        """Give the seconds of the job's time that are over; while it stands, none go by."""
+        """Return the seconds of the job's time that are over; while it is paused, none go by."""
         return self._job.timeout_s - (self._deadline - time.monotonic())
 
     def _choose(self) -> Selection | None:
-        """Weigh the candidates and pick the best; while the job stands, so does its clock."""
-        with PausedJob(self._worker) as standstill:
-            self._pool.evaluate(_JUDGING_SECONDS, lambda: not self._worker.alive)
-        self._deadline += standstill.seconds
+        """Evaluate the candidates and select the best, while the job and its clock are paused."""
+        with PausedJob(self._worker) as paused:
+            self._pool.evaluate(_EVALUATION_SECONDS, lambda: not self._worker.alive)
+        self._deadline += paused.seconds
         return self._pool.select()
 
-    def _order_fit(self) -> None:
+    def _send_fit(self) -> None:
         spec = self._spec
         units = self._task.dataset.units if spec.asks_for_units else None
         self._save("train.npz", self._first, with_targets=True)
         if spec.tuning == "grid":
             self._save("validation.npz", self._compared, with_targets=False)
-        self._ask(
+        self._send(
             JobOrder(
                 job=self._key,
                 folder=self._folder.inside,
@@ -343,15 +344,15 @@ class JobSession:
             )
         )
 
-    def _ask(self, message: JobOrder | Refit | Describe | Predict) -> None:
+    def _send(self, message: JobOrder | Refit | Describe | Predict) -> None:
         self._sent = time.monotonic()
         self._worker.send(message)
 
-    def _took(self, said: float) -> float:
-        """Give how long the answer took: as it says, where our own clock does not contradict."""
+    def _seconds_taken(self, reported: float) -> float:
+        """Return how long the answer took: as reported, where our own clock does not contradict."""
         ours = time.monotonic() - self._sent
-        believed = 0.0 <= said <= ours <= said + max(_MOST_APART_S, _MOST_APART * ours)
-        return said if believed else ours
+        believed = 0.0 <= reported <= ours <= reported + max(_MOST_APART_S, _MOST_APART * ours)
+        return reported if believed else ours
 
     def _save(self, file: str, part: Split, *, with_targets: bool) -> None:
         arrays = dict(self._view.told(part).inputs)
@@ -376,13 +377,13 @@ class JobSession:
             ) from error
 
     def _await(self, wanted: type[_M]) -> _M:
-        """Take messages until the one wanted comes; candidates are heard as they arrive."""
+        """Receive messages until the one wanted comes; candidates are collected as they arrive."""
         while True:
             message = self._next()
             if isinstance(message, wanted):
                 if isinstance(message, Fitted):
                     self._fitted = True
-                    self._fit_s += self._took(message.seconds)
+                    self._fit_s += self._seconds_taken(message.seconds)
                     self._stopped_early |= message.stopped_early
                     self._settings_failed += message.failed
                     self._first_failure = self._first_failure or message.failure
@@ -402,7 +403,7 @@ class JobSession:
                 raise ProtocolError(f"{message.type!r} where {wanted.__name__} was due")
 
     def _refusal(self, message: Failed) -> _StopError:
-        """Take what a job has failed with; it is too late for `unavailable` after an answer."""
+        """Return why a job has failed; it is too late for `unavailable` after an answer."""
         status = Status(message.kind)
         if status is Status.UNAVAILABLE and (self._pool.count or self._fitted):
             return _StopError(
@@ -413,7 +414,7 @@ class JobSession:
     def _next(self) -> Message:
         """Wait for a message until the job's time is up, with an eye on what it writes."""
         while True:
-            if too_much := self._too_much():
+            if too_much := self._check_output():
                 raise _StopError(Status.CRASHED, f"killed: {too_much}")
             end = min(self._deadline, self._next_check)
             try:
@@ -422,8 +423,8 @@ class JobSession:
                 if time.monotonic() >= self._deadline:
                     raise
 
-    def _too_much(self) -> str:
-        """Look at what the job has written, when it is time to; kill it if that is too much."""
+    def _check_output(self) -> str:
+        """Check what the job has written, when it is time to; kill it if that is too much."""
         now = time.monotonic()
         if now < self._next_check:
             return ""
@@ -457,12 +458,8 @@ class JobSession:
             else:
                 pool.add(item, values)
 
-    def _own_words(self, described: Described) -> Described:
-        told = tuple(map(self._view.equation, described.equations))
-        return described.model_copy(update={"equations": told})
-
     def _translated(self, items: list[CandidateItem]) -> Iterator[CandidateItem]:
-        """Give candidates in the names of the task, whatever names were told."""
+        """Return candidates in the names of the task, whatever names the method was given."""
         for item in items:
             equations = tuple(map(self._view.equation, item.equations))
             yield item.model_copy(update={"equations": equations})
@@ -471,8 +468,8 @@ class JobSession:
         like = self._task.test.targets.dtype
         return read_predictions(file, shape, like, folder=self._folder.descriptor, each=each)
 
-    def _heard(self, described: Described, predicted: Predicted) -> JobResult:
-        """Take an answer as it was given; its data type will read it."""
+    def _answer(self, equations: tuple[str, ...], predicted: Predicted) -> JobResult:
+        """Return an answer as it was given; its data type will read it."""
         shape = self._task.test.targets.shape
         try:
             predictions = self._read(predicted.predictions, shape)
@@ -483,13 +480,13 @@ class JobSession:
             predictions[self._order] = given
         return JobResult(
             Status.OK,
-            answer=Answer(described.equations, predictions),
+            answer=Answer(equations, predictions),
             answered_s=self._clock(),
             fit_s=self._fit_s,
-            predict_s=self._took(predicted.seconds),
+            predict_s=self._seconds_taken(predicted.seconds),
         )
 
-    def _best_so_far(self) -> JobResult:
+    def _best_candidate(self) -> JobResult:
         """Take the best candidate for the answer of a job that ran out of time."""
         late = f"ran longer than {self._job.timeout_s:g} s"
         choice = self._choose()
@@ -513,17 +510,13 @@ class JobSession:
         raise _StopError(Status.INVALID_OUTPUT, failure, waits=True)
 
     def _finish(self) -> None:
-        """End a job whose time is up, within two seconds, and hear what it still has to say."""
+        """End a job whose time is up, within two seconds, and take its last candidates."""
         if self._pid is None:
             self._worker.interrupt()
             return
         self._worker.ask_to_finish()
         self._listen(_LAST_WORDS_SECONDS)
         self._end(0.0)
-
-    def _await_end(self) -> None:
-        """Wait for the end of the job's process, which is killed if it stays."""
-        self._end(_END_SECONDS)
 
     def _end(self, patience: float) -> None:
         if not self._listen(patience) and self._pid is not None:
@@ -533,10 +526,10 @@ class JobSession:
             self._worker.interrupt()
 
     def _listen(self, seconds: float) -> bool:
-        """Hear candidates for some time; tell whether the job has ended meanwhile."""
+        """Collect candidates for some time; return whether the job has ended meanwhile."""
         end = time.monotonic() + seconds
         while self._ended is None:
-            self._too_much()
+            self._check_output()
             try:
                 message = self._receive(min(end, self._next_check) - time.monotonic())
             except WorkerTimeoutError:
@@ -553,7 +546,7 @@ class JobSession:
         return True
 
     def _within_limits(self, outcome: JobResult) -> JobResult:
-        """Tell of the limit that a job broke, where it was ended for it or got away with it."""
+        """Return the limit that a job broke as its result, whether or not it was ended for it."""
         answered = outcome.status in ANSWERED
         if not answered and outcome.status not in _NOT_BY_A_LIMIT:
             breach = self._worker.breach()
@@ -573,7 +566,7 @@ def _invalid(reason: str) -> NoReturn:
 
 
 def _death(code: int | None) -> str:
-    """Say how a process ended, from its exit code (minus the signal that killed it)."""
+    """Return how a process ended, from its exit code (minus the signal that killed it)."""
     if code is None:
         return "the worker's process was lost"
     if code < 0:

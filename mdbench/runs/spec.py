@@ -97,7 +97,8 @@ def _read_settings(option: str, text: str) -> str | None:
         found = None
     if not isinstance(found, dict):
         raise UsageError(
-            f"{option} is {text!r}.", """Give a JSON object, e.g. '{"top_p": 0.9, "seed": null}'."""
+            f"{option} is {text!r}.",
+            """Give a JSON object, e.g. '{"top_p": 0.9, "seed": null}'.""",
         )
     if pinned := [name for name in _PINNED if name in found]:
         raise UsageError(
@@ -128,7 +129,7 @@ def _limit(name: str, typed: str, help_: str, read: Callable[[str, str], Any], *
 
 @dataclass(frozen=True, kw_only=True)
 class LlmOptions:
-    """What a job is told and may use of a language model; None of all for a method without.
+    """What a job is given and may use of a language model; all None for a method without.
 
     Attributes
     ----------

@@ -87,7 +87,7 @@ class LlmEndpointOptions:
 
 
 RETRIES: Final = 2
-"""Times that what may pass is tried again, unless it is said otherwise."""
+"""Times that what may pass is tried again, unless another number is given."""
 
 
 @dataclass(frozen=True)
@@ -284,7 +284,7 @@ class Study:
 
     @contextmanager
     def named(self, number: int) -> Iterator[None]:
-        """Say in errors which grid of which file they are about."""
+        """Add to errors which grid of which file they are about."""
         try:
             yield
         except MdbenchError as error:
@@ -300,7 +300,7 @@ class Study:
         Parameters
         ----------
         beside
-            What was typed beside it, as `RunOptions.of` takes it: only options of the whole run,
+            What was typed with it, as `RunOptions.of` takes it: only options of the whole run,
             which count more than what the file says.
 
         Raises
@@ -310,7 +310,7 @@ class Study:
             the file and the grid.
         """
         beside = dict(beside or {})
-        _refuse_description(beside, path)
+        _refuse_job_options(beside, path)
         content = _bytes_of(path)
         with cls((), str(path)).named(0):
             tables = _tables(content)
@@ -337,7 +337,7 @@ def asked_for(given: Mapping[str, Any], study: str | Path | None = None) -> Stud
     return Study.read(Path(study), told)
 
 
-def _refuse_description(beside: Mapping[str, Any], path: Path) -> None:
+def _refuse_job_options(beside: Mapping[str, Any], path: Path) -> None:
     allowed = [is_.name for is_, _ in typed_fields(RunOptions).values() if is_.of_run]
     names = [f"--{key.replace('_', '-')}" for key in beside]
     if others := [name for name in names if name not in allowed]:
@@ -365,7 +365,7 @@ def _bytes_of(path: Path) -> bytes:
 
 
 def _tables(content: bytes) -> list[dict[str, Any]]:
-    """Give what each grid says, with what is said for all."""
+    """Return the options of each grid, with those of all grids."""
     try:
         found = tomllib.loads(content.decode())
     except (ValueError, RecursionError) as error:

@@ -55,7 +55,7 @@ class RetryPolicy:
     _ended: threading.Event = field(default_factory=threading.Event, repr=False)
 
     def waits(self) -> Iterator[float]:
-        """Give the seconds before each retry."""
+        """Return the seconds before each retry."""
         wait = FIRST_WAIT_S
         for _ in range(self.retries):
             yield min(wait, LONGEST_WAIT_S)
@@ -74,7 +74,7 @@ class RetryPolicy:
         self._ended.wait(seconds)
 
     def end(self) -> None:
-        """Let nobody wait any longer, nor try again."""
+        """End all waits, and try nothing again."""
         self._ended.set()
 
 
@@ -101,7 +101,7 @@ class EnvironmentCache:
         self._lock = threading.Lock()
 
     def get(self, method: Method) -> Prepared:
-        """Give the method's environment.
+        """Return the method's environment.
 
         Raises
         ------
@@ -140,7 +140,7 @@ class EnvironmentCache:
             self._worked.add(method.name)
 
     def record_unavailable(self, method: Method, outcome: JobResult) -> None:
-        """Take a job's `unavailable` for that of all jobs of its method, which are not tried then.
+        """Record a job's `unavailable` for all jobs of its method, which are not tried then.
 
         What is missing is missing whatever the problem is; a method that has done another job by
         then has failed, or it could get rid of problems that are too hard for it.
@@ -164,14 +164,14 @@ class EnvironmentCache:
 
 
 class _NextWorker:
-    """A worker that is started beside the job before its own.
+    """A worker that is started while the job before its own runs.
 
     Parameters
     ----------
     serves
         What it is for.
     start
-        Starts it; told whom to give it to as soon as it can be interrupted.
+        Starts it; gets a function to call with it as soon as it can be interrupted.
     after
         The worker that it follows, which is closed first.
     """
@@ -195,7 +195,9 @@ class _NextWorker:
     def _run(self) -> None:
         if self._after is not None:
             self._after.close()
-        with suppress(MethodError, UnavailableError, OSError):  # told to the job that needs it
+        with suppress(
+            MethodError, UnavailableError, OSError
+        ):  # raised again for the job that needs it
             self._worker = self._start(self._note)
 
     def _note(self, worker: Worker) -> None:
@@ -231,7 +233,7 @@ class WorkerSlot:
     model
         How jobs reach a language model, where their methods may.
     speed
-        What the calibration job of the run came to, for the records; None where there was none.
+        The result of the run's calibration, for the records; None where there was none.
     doubt_s
         Seconds for which a job's being killed is taken for the beginning of everybody's end, as
         where a cluster kills a task process by process.
@@ -299,11 +301,11 @@ class WorkerSlot:
                 self._ahead.interrupt()
 
     def wait_for_end(self) -> None:
-        """Return if this process is still there once all are dead that were to be killed."""
+        """Wait while a cluster that kills processes one by one may still kill this one."""
         self.environments.retry_policy.pause(self.grace_s)
 
     def worker(self, one: ResolvedJob, prepared: Prepared) -> Worker:
-        """Give the worker that is held, if it can serve the job, or else a new one.
+        """Return the worker that is held, if it can serve the job, or else a new one.
 
         Raises
         ------

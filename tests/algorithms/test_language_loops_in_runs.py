@@ -11,7 +11,6 @@ from language_loops import LOOPS
 
 from mdbench.language_models.stub import Stub
 from mdbench.records import comparable
-from mdbench.runs.llm import exchange_log_of
 from mdbench.runs.plan import RunOptions, make_plan
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ def test_a_replay_gives_the_same_records(place: Any, tmp_path: Path) -> None:
         live = run(place, tmp_path / "live", llm_url=stub.url, **given)
     assert [record.status for record in live] == ["ok"] * len(LOOPS)
     for record in live:
-        log = exchange_log_of(tmp_path / "live" / known(record.log))
+        log = tmp_path / "live" / known(record.exchanges)
         lines = log.read_text(encoding="utf-8").splitlines()
         assert len(lines) == known(known(record.llm).calls)
         assert len(lines) <= 30

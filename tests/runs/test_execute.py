@@ -333,7 +333,7 @@ def test_reading_candidates_is_bounded_and_not_the_methods_time(
 ) -> None:
     impatient = LimitedProcess(equation.SYMPY_WORKER, 1, equation.MAX_BYTES)
     monkeypatch.setattr(equation, "_child", impatient)
-    monkeypatch.setattr(session, "_JUDGING_SECONDS", 2.0)
+    monkeypatch.setattr(session, "_EVALUATION_SECONDS", 2.0)
     costly(place, pause)
     weighed = []
     choose = session.JobSession._choose

@@ -118,7 +118,7 @@ def test_a_wrong_memory_cannot_make_a_wrong_record(place: Workspace) -> None:
 
 def facts(place: Workspace) -> DatasetInfo:
     plan = make_plan(ASKED, place)
-    return DatasetInfo.of(plan.catalog.load(plan.jobs[0]))
+    return DatasetInfo.from_dataset(plan.catalog.load(plan.jobs[0]))
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{", b'{"a": 1}', b'{"a": [1, 2, 3]}', b"\xff"])

@@ -85,10 +85,14 @@ def test_other_units_of_equal_rows_are_other_facts(tmp_path: Path) -> None:
     seconds, hours = load(tmp_path, "meter", "second"), load(tmp_path, "meter", "hour")
     kilograms, none = load(tmp_path, "meter", "kilogram"), load(tmp_path, "1", "1")
     assert len({each.fingerprint for each in (seconds, hours, kilograms, none)}) == 1
-    assert DatasetInfo.of(seconds) == DatasetInfo.of(hours)  # the same dimensions
-    assert DatasetInfo.of(none).units == ""
-    assert len({DatasetInfo.of(each).units for each in (seconds, kilograms, none)}) == 3
-    assert DatasetInfo.of(dataclasses.replace(seconds, units=None)) == DatasetInfo.of(none)
+    assert DatasetInfo.from_dataset(seconds) == DatasetInfo.from_dataset(
+        hours
+    )  # the same dimensions
+    assert DatasetInfo.from_dataset(none).units == ""
+    assert len({DatasetInfo.from_dataset(each).units for each in (seconds, kilograms, none)}) == 3
+    assert DatasetInfo.from_dataset(
+        dataclasses.replace(seconds, units=None)
+    ) == DatasetInfo.from_dataset(none)
 
 
 TELLS = """

@@ -408,7 +408,7 @@ class Adapter:
 def test_a_million_candidates_cost_the_job_and_nobody_else(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session, "_JUDGING_SECONDS", 5.0)
+    monkeypatch.setattr(session, "_EVALUATION_SECONDS", 5.0)
     bench.add(MILLION)
     bench.make_front()
     (record,) = bench.run_seeds(0, timeout=5.0).records
