@@ -1,9 +1,9 @@
 """The backend of Dask: a cluster of this machine, or a scheduler that runs somewhere.
 
-A Dask task only waits: the job is done in a process of its own (`NodeProcess`), so that the worker goes on answering its scheduler while a fit holds the interpreter.  Dask does a
-job whose worker has died elsewhere, and where it gives up, we try again as often as the run's
-retries allow.  Only a few jobs for each worker are handed over at a time: the scheduler's memory
-does not grow with the plan.
+A Dask task only waits: the job is done in a process of its own (`NodeProcess`), so that the worker
+goes on answering its scheduler while a fit holds the interpreter.  Dask does a job whose worker has
+died elsewhere, and where it gives up, we try again as often as the run's retries allow.  Only a few
+jobs for each worker are handed over at a time: the scheduler's memory does not grow with the plan.
 """
 
 from __future__ import annotations
