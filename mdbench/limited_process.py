@@ -37,13 +37,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 
-__all__ = [
-    "PARSER_LOCK",
-    "LimitedProcess",
-    "serve",
-]
-
-
 _STACK_BYTES = 8 << 20
 """What calls within calls may take, in native code, too."""
 _GROWN = 4

@@ -22,36 +22,6 @@ if TYPE_CHECKING:
     from mdbench.expressions.tree import Number
 
 
-__all__ = [
-    "ONE",
-    "PI",
-    "Atom",
-    "Exponent",
-    "Monomial",
-    "Sum",
-    "Terms",
-    "absolute",
-    "absolute_sum",
-    "bounded",
-    "constants_of",
-    "exponential",
-    "float_of",
-    "function",
-    "monomial_text",
-    "normalised",
-    "number",
-    "number_power",
-    "opaque",
-    "simple",
-    "skeleton_of",
-    "sorted_terms",
-    "sum_order",
-    "variable",
-    "wave",
-    "whole",
-]
-
-
 PI = Fraction(math.pi)
 EXACT_DIGITS = 25
 """Digits of a number in a text that is to be read again."""

@@ -43,8 +43,6 @@ if TYPE_CHECKING:
 
     Array: TypeAlias = NDArray[np.float64]
 
-__all__ = ["correctly_rounded_values"]
-
 _RELATIVE = 2.0**-98
 """More than any operation of pairs is off, relative to its result (the worst is 2^-102)."""
 _TINY, _HUGE = 1e-270, 1e290

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["MAX_BYTES", "SYMPY_WORKER", "Equation", "parse", "to_sympy"]
-
 MAX_SECONDS = 5
 """CPU time that SymPy may take to count the nodes of one equation, in s."""
 MAX_BYTES = 2 << 30

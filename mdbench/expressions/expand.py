@@ -49,8 +49,6 @@ if TYPE_CHECKING:
 
     from mdbench.expressions.atoms import Atom, Exponent, Monomial, Sum, Terms
 
-__all__ = ["expand"]
-
 MAX_PRODUCTS = 20_000
 """Products of two terms that the expansion of one equation may take: well below a second."""
 MAX_POWER = 24

@@ -41,17 +41,6 @@ from mdbench.expressions.tree import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-__all__ = [
-    "MAX_DEPTH",
-    "MAX_DIGITS",
-    "MAX_EXPONENT",
-    "MAX_LENGTH",
-    "MAX_NODES",
-    "NO_NUMBERS",
-    "check",
-    "read",
-]
-
 MAX_LENGTH = 50_000
 """Characters of a text."""
 MAX_NODES = 20_000

@@ -31,22 +31,6 @@ from mdbench.expressions.tree import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-__all__ = [
-    "DIGITS",
-    "FAR_DIGITS",
-    "MOST_DIGITS",
-    "TooLargeError",
-    "ball_call",
-    "ball_pow",
-    "ball_sum",
-    "ball_value",
-    "exact_ball",
-    "known_value",
-    "nearest_double",
-    "precision",
-    "provably_differ",
-]
-
 DIGITS = 160
 """Digits that equations are evaluated with where double precision has told no difference."""
 FAR_DIGITS = 640

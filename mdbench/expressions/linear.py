@@ -23,8 +23,6 @@ from typing import NamedTuple
 
 from mdbench.expressions.grammar import MAX_NODES
 
-__all__ = ["Linear", "linear"]
-
 _COEFFICIENT = re.compile(r"-?(\d{1,40}\.?\d{0,40}|\.\d{1,40})(e[-+]?\d{1,4})?", re.IGNORECASE)
 _FACTOR = re.compile(r"((?P<function>\w+)\()?(?P<variable>\w+)(?(1)\))(\^[1-9]\d?)?")
 

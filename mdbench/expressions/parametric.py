@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["ParametricExpression", "parametrize"]
-
 _STEP = 1e-7
 
 

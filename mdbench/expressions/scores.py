@@ -20,8 +20,6 @@ from mdbench.expressions.tree import CONSTANTS, FUNCTIONS
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-__all__ = ["UNREADABLE", "Comparison", "compare", "unreadable"]
-
 UNREADABLE = "unreadable"
 """The verdict on an answer that cannot be read, of which nothing else is known."""
 _ASKED = ("verdict", "normalized_edit_distance", "solution", "srbench_solution")

@@ -27,8 +27,6 @@ from sympy.functions.elementary.trigonometric import TrigonometricFunction
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["VERSION", "shortcuts"]
-
 VERSION = "1.14.0"
 """The version of SymPy whose steps are known here."""
 

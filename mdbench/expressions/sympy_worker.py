@@ -30,14 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
 
-__all__ = [
-    "answer",
-    "canonical",
-    "plain_symbols",
-    "tree_of",
-]
-
-
 _ENOUGH_R2 = 0.5
 """SRBench looks at no model whose R2 on the test data is not above this."""
 _LOOKS = 4

@@ -14,28 +14,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-__all__ = [
-    "CONSTANTS",
-    "FUNCTIONS",
-    "OPERATORS",
-    "SAME_MEANING",
-    "Call",
-    "Chain",
-    "Function",
-    "Negation",
-    "Node",
-    "Number",
-    "Power",
-    "Variable",
-    "constants",
-    "names_in",
-    "parts",
-    "pieces",
-    "value",
-    "with_part",
-]
-
-
 @dataclass(frozen=True, slots=True)
 class Function:
     """A function of real numbers, as NumPy evaluates it and as SymPy names it."""

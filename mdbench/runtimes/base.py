@@ -21,23 +21,6 @@ if TYPE_CHECKING:
     from mdbench.runtimes.protocol import Hello, Message
     from mdbench.runtimes.usage import ResourceUsage
 
-__all__ = [
-    "ENFORCED",
-    "LEVELS",
-    "OUTPUT_MB",
-    "PROCESSES",
-    "Breach",
-    "Enforcement",
-    "JobFolder",
-    "Level",
-    "Limits",
-    "Prepared",
-    "Runtime",
-    "Worker",
-    "WorkerGoneError",
-    "WorkerTimeoutError",
-]
-
 ENFORCED = ("network", "files", "memory", "processes")
 """What a runtime may keep a method from: the net, files that are not its own, and using too much
 memory or too many processes."""

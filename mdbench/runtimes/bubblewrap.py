@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["INSIDE", "why_unavailable", "wrap"]
-
 INSIDE = "/mdbench"
 """The folder that holds what is ours, inside."""
 

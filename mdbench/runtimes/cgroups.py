@@ -18,8 +18,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Group", "can_make", "group_of", "make_group", "remove_left_groups"]
-
 _NAME = "mdbench-"
 _MIB = 2**20
 _OLD_SECONDS = 60.0

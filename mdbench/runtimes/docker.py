@@ -25,9 +25,7 @@ from mdbench.runtimes import processes
 from mdbench.runtimes.base import Breach, Enforcement, Prepared, Runtime, WorkerGoneError
 from mdbench.runtimes.cgroups import group_of
 from mdbench.runtimes.engine import (
-    ENGINE_SECONDS,
     OWNER,
-    START_IT,
     UNREACHABLE,
     connect,
     explain,
@@ -35,6 +33,7 @@ from mdbench.runtimes.engine import (
     read_enforcement,
     remove_orphans,
 )
+from mdbench.runtimes.environments.docker_cli import ENGINE_SECONDS, START_IT
 from mdbench.runtimes.environments.images import (
     IMAGE_PYTHON,
     METHODS_IN_IMAGE,
@@ -62,13 +61,6 @@ if TYPE_CHECKING:
     from mdbench.methods import Method
     from mdbench.runtimes.base import Limits, Worker
     from mdbench.runtimes.cgroups import Group
-
-
-__all__ = [
-    "DockerRuntime",
-    "DockerWorker",
-    "Pipes",
-]
 
 
 _ROOM = "/mdbench"

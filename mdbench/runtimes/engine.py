@@ -24,19 +24,6 @@ from mdbench.runtimes.environments.docker_cli import (
 if TYPE_CHECKING:
     from mdbench.runtimes.base import Level
 
-__all__ = [
-    "ENGINE_SECONDS",
-    "OWNER",
-    "START_IT",
-    "UNREACHABLE",
-    "connect",
-    "explain",
-    "is_orphan",
-    "owner",
-    "read_enforcement",
-    "remove_orphans",
-]
-
 OWNER = "mdbench.owner"
 """The label that names the process for which a container runs."""
 UNREACHABLE = (requests.exceptions.RequestException, DockerException, OSError)

@@ -24,17 +24,6 @@ from mdbench.worker.safe_rmtree import FOLDER, move, remove, within
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = [
-    "LOCK_FILE",
-    "PREFIX",
-    "QUARANTINE_PREFIX",
-    "JobDirectory",
-    "Scratch",
-    "folder_mb",
-    "remove_left_over",
-    "remove_tree",
-]
-
 _CHECKOUT = hashlib.sha256(os.fsencode(Path(__file__).resolve())).hexdigest()[:8]
 PREFIX = f"mdbench-scratch-{os.getuid()}-{_CHECKOUT}-"
 """How the names of our folders begin: one user's and one checkout's are nobody else's."""

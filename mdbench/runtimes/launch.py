@@ -22,21 +22,6 @@ if TYPE_CHECKING:
     from mdbench.runtimes.worker import JsonLinesWorker
 
 
-__all__ = [
-    "NOBODY_UID",
-    "WORKER_COMMAND",
-    "WORKER_PACKAGE",
-    "await_hello",
-    "can_drop_privileges",
-    "inside_paths",
-    "lay_out_worker",
-    "path_options",
-    "run_in_launcher_thread",
-    "worker_environment",
-    "worker_options",
-]
-
-
 WORKER_COMMAND = ("-s", "-B", "-m", "mdbench.worker")
 """Arguments of the method's Python: no user site, no bytecode written, and the worker's module."""
 

@@ -12,13 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 
-__all__ = [
-    "LOG_CAP",
-    "LogSink",
-    "PathRedactor",
-]
-
-
 LOG_CAP = 2**20
 """Bytes of a job's log that are kept; what is printed beyond is counted and dropped."""
 

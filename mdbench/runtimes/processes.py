@@ -18,30 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
 
-__all__ = [
-    "DEEPEST",
-    "TREE_MARK",
-    "Cores",
-    "DiskQuota",
-    "children",
-    "cpu_s",
-    "is_job_paused",
-    "isolation",
-    "job_processes",
-    "kill_marked",
-    "kill_tree",
-    "memory_mb",
-    "namespaced_children",
-    "pause_job",
-    "peak_memory_mb",
-    "pin_workers_to",
-    "resume_all",
-    "threads",
-    "tree",
-    "worker_cores",
-]
-
-
 TREE_MARK = "MDBENCH_TREE"
 """An environment variable that all processes of a worker inherit: its value names the worker."""
 

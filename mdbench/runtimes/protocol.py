@@ -11,28 +11,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-__all__ = [
-    "MAX_LINE",
-    "PROTOCOL",
-    "Broken",
-    "CandidateItem",
-    "Candidates",
-    "Describe",
-    "Described",
-    "Ended",
-    "Failed",
-    "Fitted",
-    "Hello",
-    "JobOrder",
-    "Message",
-    "Predict",
-    "Predicted",
-    "ProtocolError",
-    "Refit",
-    "Started",
-    "parse_message",
-]
-
 PROTOCOL = 3
 """Version of the protocol; a worker with another one is refused."""
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from mdbench.runtimes.base import Level, Runtime
 
-__all__ = ["RUNTIMES", "open_runtime", "parse_requirements"]
-
 RUNTIMES = ("auto", "venv", "docker")
 """What ``--runtime`` may be."""
 

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from mdbench.runtimes.cgroups import Group
 
-__all__ = ["ResourceUsage", "UsageMeter"]
-
 _SAME_MB = 4.0
 """A peak so near to what is used now is no earlier job's."""
 

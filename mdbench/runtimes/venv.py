@@ -47,14 +47,6 @@ if TYPE_CHECKING:
     from mdbench.runtimes.usage import UsageMeter
 
 
-__all__ = [
-    "PERIOD_SECONDS",
-    "VenvRuntime",
-    "VenvWorker",
-    "Watchdog",
-]
-
-
 PERIOD_SECONDS = 0.05
 """How often the jobs are looked at; what lasts shorter may be missed."""
 

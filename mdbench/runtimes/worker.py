@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from mdbench.runtimes.protocol import Message
     from mdbench.runtimes.usage import ResourceUsage
 
-__all__ = ["JOB", "JsonLinesWorker"]
-
 JOB = "job"
 """The folder of a worker's jobs, below its scratch folder."""
 

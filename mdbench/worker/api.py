@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["Candidate", "Problem", "Unavailable", "Unsupported", "paths"]
-
 paths: dict[str, Path] = {}
 """Folders and files of the user's, to be read only, by the names that ``method.toml`` lists.
 

@@ -32,16 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 
-__all__ = [
-    "Channel",
-    "Connection",
-    "describe",
-    "one_line",
-    "run_job",
-    "warm_up",
-]
-
-
 class Channel:
     """The worker's end of the protocol.
 

@@ -19,15 +19,6 @@ from .api import Unavailable
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = [
-    "SOCKET_VARIABLE",
-    "BudgetSpent",
-    "LanguageModel",
-    "LanguageModelError",
-    "Reply",
-    "language_model",
-]
-
 SOCKET_VARIABLE = "MDBENCH_LLM_SOCKET"
 """The variable of a job's environment that names the socket."""
 

@@ -17,16 +17,6 @@ from typing import TYPE_CHECKING, NoReturn
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = [
-    "STATUS",
-    "Sandbox",
-    "drop_capabilities",
-    "drop_most_capabilities",
-    "drop_privileges",
-    "run_container_init",
-    "set_dumpable",
-]
-
 _NEW = 0x20000 | 0x08000000 | 0x10000000 | 0x20000000
 """Mounts, IPC, user and PID."""
 _NOSUID, _NODEV, _NOEXEC, _BIND, _RECURSIVE, _PRIVATE = 2, 4, 8, 4096, 16384, 1 << 18

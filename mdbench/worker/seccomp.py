@@ -15,8 +15,6 @@ import sys
 from contextlib import suppress
 from typing import TypeAlias
 
-__all__ = ["deny_namespaces", "deny_signals_to", "install_filter"]
-
 _PR_SET_NO_NEW_PRIVS = 38
 _SET_MODE_FILTER = 1
 _ALL_THREADS, _NO_SLOWER_LOADS = 1, 4

@@ -31,15 +31,6 @@ from .sandbox import drop_most_capabilities, drop_privileges, run_container_init
 from .seccomp import deny_namespaces, deny_signals_to, install_filter
 from .supervisor import Supervisor, children, set_pdeathsig
 
-__all__ = [
-    "PROTOCOL",
-    "detect_leaks",
-    "import_adapter",
-    "kernel_and_threads",
-    "main",
-    "open_files",
-]
-
 
 def import_adapter(folder: Path, uses: list[str]) -> type:
     """Return the class ``Adapter`` of a method's folder.

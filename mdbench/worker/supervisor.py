@@ -23,8 +23,6 @@ from .sandbox import STATUS, Sandbox
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Supervisor", "children", "set_pdeathsig"]
-
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _CLEAR_SECONDS = 2.0

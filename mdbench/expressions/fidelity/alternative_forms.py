@@ -21,14 +21,6 @@ if TYPE_CHECKING:
     from mdbench.expressions.fidelity.numeric import Domain
 
 
-__all__ = [
-    "AlternativeForms",
-    "Names",
-    "TimeBudget",
-    "fraction_forms",
-]
-
-
 _MOST_TOKENS = 250
 """Numbers, names and signs of a sum beyond which its fractions are not written again."""
 _TOKEN = re.compile(r"[\w.]+|\*\*|[-+*/^]")

@@ -8,6 +8,7 @@ same is worked out; ``docs/fidelity.md`` says how, and what a term is.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING
@@ -30,8 +31,6 @@ from mdbench.expressions.fidelity.verdict import (
     Numerical,
     Structural,
     Symbolic,
-    Term,
-    Verdict,
     combine,
     identified,
 )
@@ -44,14 +43,6 @@ if TYPE_CHECKING:
     from mdbench.expressions.atoms import Monomial, Sum
 
 
-__all__ = [
-    "Term",
-    "TermComparison",
-    "Verdict",
-    "compare",
-]
-
-
 MAX_SECONDS = 60.0
 """After this no further writing of an equation is tried."""
 _MOST_LEFT_OUT = 12
@@ -62,6 +53,40 @@ _ROUNDING = Fraction(1, 10**8)
 """What fractions leave where their texts were rounded to 15 digits, as a share."""
 _DIGITS = 6
 """Significant digits of the terms that are named."""
+
+
+class Verdict(StrEnum):
+    """What an answer is."""
+
+    IDENTIFIED = "identified"
+    """All terms, no other, every constant within 5 %."""
+    ONE_TERM_OFF = "one_term_off"
+    """Exactly one term is missing or too many in the whole system, at least one is found, and all
+    that are found are within 5 %."""
+    DIFFERENT = "different"
+    NOT_IDENTIFIED = "not identified"
+    """Told apart; whether it is one term off is undecided."""
+    UNDECIDED = "undecided"
+    """A step met a limit, and what is known allows more than one of the others."""
+
+
+@dataclass(frozen=True)
+class Term:
+    """A term of one equation.
+
+    Attributes
+    ----------
+    equation
+        The index of the equation.
+    text
+        For people, with rounded constants.
+    exact
+        For `parse`, in full precision.
+    """
+
+    equation: int
+    text: str
+    exact: str
 
 
 @dataclass(frozen=True)

@@ -34,16 +34,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = [
-    "ConstantMatcher",
-    "Equivalence",
-    "MatchResult",
-    "constant_shift",
-    "fit_parametric",
-    "refined_constants",
-]
-
-
 _POLISHED = 1e-100
 """Constants are moved until values agree to this share, as what lies far away needs them so."""
 _STEPS = 20

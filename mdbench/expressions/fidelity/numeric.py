@@ -41,21 +41,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = [
-    "CHECKED",
-    "CLOSE",
-    "EXACT",
-    "ROUNDED",
-    "Agreement",
-    "Domain",
-    "ValueComparison",
-    "exact_point",
-    "far_points",
-    "points",
-    "spread_out",
-]
-
-
 CLOSE = 1e-8
 """Values of double precision that agree to this share are looked at with more digits."""
 EXACT = 1e-90

@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["same_skeleton"]
-
 MOST_CONSTANTS = 24
 """Answers with more constants are undecided."""
 _STARTS = 8

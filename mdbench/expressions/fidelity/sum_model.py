@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["ConstantFit", "Model", "fit_model"]
-
 MAX_CONSTANTS = 48
 """Sums of more constants are not fitted."""
 MAX_STEPS = 24

@@ -14,8 +14,6 @@ from mdbench.expressions.srbench.tree_edit_distance import Tree
 if TYPE_CHECKING:
     from mdbench.expressions.atoms import Atom, Exponent, Monomial, Sum
 
-__all__ = ["TOLERANCE", "Match", "match", "tree_of_sums"]
-
 TOLERANCE = 0.05
 """The largest relative error of a constant that counts as right (MDBench, AAAI 2026)."""
 

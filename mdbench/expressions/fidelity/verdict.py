@@ -1,4 +1,4 @@
-"""What is said of an answer: its terms, three verdicts kept apart, and the rule of one of them."""
+"""Three verdicts on an equation, kept apart, the rule of one of them, and negligible terms."""
 
 from __future__ import annotations
 
@@ -17,19 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = [
-    "NEGLIGIBLE",
-    "EquivalenceChecks",
-    "Numerical",
-    "Structural",
-    "Symbolic",
-    "Term",
-    "Verdict",
-    "combine",
-    "identified",
-    "negligible",
-    "used",
-]
+    from mdbench.expressions.fidelity.compare import Term
 
 
 class Symbolic(StrEnum):
@@ -136,40 +124,6 @@ def combine(each: Sequence[EquivalenceChecks], structural: Structural) -> Equiva
         structural,
         contradictions=tuple(dict.fromkeys(text for one in each for text in one.contradictions)),
     )
-
-
-class Verdict(StrEnum):
-    """What an answer is."""
-
-    IDENTIFIED = "identified"
-    """All terms, no other, every constant within 5 %."""
-    ONE_TERM_OFF = "one_term_off"
-    """Exactly one term is missing or too many in the whole system, at least one is found, and all
-    that are found are within 5 %."""
-    DIFFERENT = "different"
-    NOT_IDENTIFIED = "not identified"
-    """Told apart; whether it is one term off is undecided."""
-    UNDECIDED = "undecided"
-    """A step met a limit, and what is known allows more than one of the others."""
-
-
-@dataclass(frozen=True)
-class Term:
-    """A term of one equation.
-
-    Attributes
-    ----------
-    equation
-        The index of the equation.
-    text
-        For people, with rounded constants.
-    exact
-        For `parse`, in full precision.
-    """
-
-    equation: int
-    text: str
-    exact: str
 
 
 NEGLIGIBLE = 1e-3

@@ -10,8 +10,6 @@ from mdbench.expressions.tree import Call, Chain, Negation, Node, Number, Power,
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["ATOM", "POWER", "PRODUCT", "SIGN", "SUM", "End", "Part", "Printer", "plain_number"]
-
 SUM, PRODUCT, SIGN, POWER, ATOM = range(5)
 """How strongly the parts of an expression hang together."""
 

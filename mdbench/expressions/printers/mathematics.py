@@ -32,8 +32,6 @@ from mdbench.expressions.tree import (
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-__all__ = ["LatexPrinter", "MathMLPrinter"]
-
 
 class MathPrinter(Printer):
     """Base of the printers of mathematics: brackets and dots follow from what is printed.
@@ -83,6 +81,7 @@ class MathPrinter(Printer):
         """Return the name of a function."""
 
     def print(self, node: Node) -> str:
+        """Return the text of a tree."""
         return self._whole(self._visit(node))
 
     def _variable(self, name: str) -> Part:

@@ -19,18 +19,6 @@ from mdbench.limited_process import LimitedProcess
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-__all__ = [
-    "MAX_SECONDS",
-    "POSITIVE",
-    "Distance",
-    "Solution",
-    "complexities",
-    "normalized_edit_distance",
-    "srbench_solution",
-    "start",
-    "symbolic_solution",
-]
-
 MAX_SECONDS = 60
 """CPU time for one step, by default."""
 POSITIVE: dict[str, Any] = {

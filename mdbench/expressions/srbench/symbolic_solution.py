@@ -23,8 +23,6 @@ import sympy
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-__all__ = ["assumed_symbols", "equal_up_to_a_constant", "rounded", "srbench_rounded"]
-
 _DIGITS = 200
 _MOST_DIGITS = 6_000
 """Equations whose values need more, as they are so far apart, are undecided."""

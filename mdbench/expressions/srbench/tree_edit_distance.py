@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Tree", "edit_distance"]
-
 
 @dataclass(frozen=True)
 class Tree:

@@ -24,20 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 
-__all__ = [
-    "Base",
-    "Target",
-    "dockerfile",
-    "download",
-    "find",
-    "find_local",
-    "pins",
-    "pip_arguments",
-    "sha256",
-    "wanted",
-]
-
-
 @dataclass(frozen=True)
 class Target:
     """A Python that wheels are wanted for.

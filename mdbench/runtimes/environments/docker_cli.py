@@ -25,19 +25,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-__all__ = [
-    "ENGINE_SECONDS",
-    "START_IT",
-    "build",
-    "docker",
-    "engine_address",
-    "follow",
-    "image",
-    "no_engine",
-    "why_no_engine",
-]
-
-
 ANSWER_SECONDS = 60.0
 """How long the engine may take over what is no build."""
 BUILD_SECONDS = 3600.0

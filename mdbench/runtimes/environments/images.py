@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
     from mdbench.methods import Method
 
-__all__ = ["IMAGE_PYTHON", "METHODS_IN_IMAGE", "PATH_IN_IMAGE", "Base", "Images", "MethodImage"]
-
 IMAGE_PYTHON = "/opt/env/bin/python"
 """The method's interpreter in its image."""
 PATH_IN_IMAGE = "/mdbench/path"

@@ -27,8 +27,6 @@ from mdbench.limited_process import PARSER_LOCK
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["UvSettings", "read_pip_settings", "redact", "uv_settings"]
-
 _SECTIONS = ("global", "install", ":env:")
 """The sections that ``pip install`` heeds, a later one going before an earlier one."""
 _PIP_SECONDS = 60.0

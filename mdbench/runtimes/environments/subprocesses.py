@@ -23,17 +23,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-__all__ = [
-    "SILENCE",
-    "SubprocessRegistry",
-    "check_stopped",
-    "kill_group",
-    "running",
-    "with_heartbeat",
-    "with_package_count",
-]
-
-
 class SubprocessRegistry:
     """The programs of one runtime, which can all be ended, whatever thread waits for them."""
 

@@ -32,22 +32,6 @@ if TYPE_CHECKING:
     from mdbench.runtimes.environments.pip_settings import UvSettings
 
 
-__all__ = [
-    "STAMP",
-    "build_once",
-    "cache_for_uv",
-    "compile_bytecode",
-    "detect_change",
-    "discard",
-    "file_lock",
-    "method_environments",
-    "run_uv",
-    "seal",
-    "split_requirements",
-    "unseal",
-]
-
-
 _PROJECT = Path(__file__).resolve().parents[3]
 STAMP = ".mdbench-stamp"
 """Marks an environment as ours; says what it was made for once it is whole."""

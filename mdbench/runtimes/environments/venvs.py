@@ -39,17 +39,6 @@ if TYPE_CHECKING:
 
     from mdbench.runtimes.environments.pip_settings import UvSettings
 
-__all__ = [
-    "BUILD_LOCK",
-    "UV_FILE",
-    "Environment",
-    "lock_requirements",
-    "prepare",
-    "python_range",
-    "read_lock",
-    "uv_file",
-]
-
 _ANSWER_SECONDS = 10.0
 _FOR_UV = ("UV_", "SSL_")
 _NAMES = ("/etc/resolv.conf", "/etc/hosts", "/etc/ca-certificates")

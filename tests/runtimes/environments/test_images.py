@@ -22,7 +22,8 @@ from packaging.tags import sys_tags
 from mdbench import methods
 from mdbench.errors import MethodError, UnavailableError
 from mdbench.runtimes.environments import base_images, docker_cli
-from mdbench.runtimes.environments.images import Base, Images, MethodImage
+from mdbench.runtimes.environments.base_images import Base
+from mdbench.runtimes.environments.images import Images, MethodImage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
