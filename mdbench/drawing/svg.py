@@ -136,7 +136,7 @@ class Axis:
 class Plot:
     """A plot that grows: frame and axes first, then what is drawn.
 
-    What is `told` of it stands in the picture as ``data-`` attributes, for the page's script.
+    Its `data_attributes` stand in the picture as ``data-`` attributes, for the page's script.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ class Plot:
         self.x, self.y, self.title = x, y, title
         self.top = TOP + (28 if beyond else 0)
         self.parts: list[str] = []
-        self.told: dict[str, str] = {}
+        self.data_attributes: dict[str, str] = {}
         right, bottom = WIDTH - RIGHT, HEIGHT - BOTTOM
         for value in ticks(y.low, y.high, log=y.log):
             at = self.at_y(value)
@@ -256,9 +256,11 @@ class Plot:
     def render(self) -> str:
         """Return the SVG."""
         inner = "".join(self.parts)
-        told = "".join(f' data-{name}="{escape(text)}"' for name, text in self.told.items())
+        attributes = "".join(
+            f' data-{name}="{escape(text)}"' for name, text in self.data_attributes.items()
+        )
         return (
-            f'<svg class="plot"{told} viewBox="0 0 {WIDTH} {HEIGHT}" role="img">'
+            f'<svg class="plot"{attributes} viewBox="0 0 {WIDTH} {HEIGHT}" role="img">'
             f"<title>{escape(self.title)}</title>{inner}</svg>"
         )
 

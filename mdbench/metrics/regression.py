@@ -136,11 +136,11 @@ def relative_error(predictions: ArrayLike, targets: ArrayLike) -> float:
     y_hat, y = _checked(predictions, targets)
     if not (np.isfinite(y_hat).all() and np.isfinite(y).all()):
         return math.inf
-    told = y != 0.0
-    if not told.any():
+    nonzero = y != 0.0
+    if not nonzero.any():
         return math.inf if np.any(y_hat) else 0.0
     with np.errstate(all="ignore"):
-        value = float(np.mean(np.square((y[told] - y_hat[told]) / y[told])))
+        value = float(np.mean(np.square((y[nonzero] - y_hat[nonzero]) / y[nonzero])))
     return value if math.isfinite(value) else math.inf
 
 

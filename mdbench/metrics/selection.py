@@ -1,4 +1,4 @@
-"""Which candidate of a method stands for it: accuracy weighed against simplicity.
+"""The selection of a candidate: accuracy against simplicity.
 
 The rule is that of Ziaei Bideh et al., "MDBench", AAAI 2026, with the order of equals as in
 the code behind the published tables.

@@ -81,7 +81,7 @@ class MetricSpec:
         Where it is shown: ``board`` (the leaderboard), ``answer`` (the line of an answer),
         ``brief`` (narrow tables: terminal and LaTeX) and ``figure`` (by noise).
     weighs
-        Whether it is what accuracy is weighed against, such as the size of an equation.
+        Whether it is what accuracy is traded for, such as the size of an equation.
     """
 
     name: str

@@ -190,8 +190,8 @@ def _set_attributes(plot: Plot, page_data: Mapping[str, str], **more: bool) -> N
     """Set what the page's script needs to draw the points again: axes and their ends."""
     for name, axis in (("x", plot.x), ("y", plot.y)):
         if isinstance(axis, Axis):
-            plot.told[name] = f"{axis.low!r} {axis.high!r} {int(axis.log)}"
-    plot.told |= {**page_data, "top": f"{plot.top}"} | {
+            plot.data_attributes[name] = f"{axis.low!r} {axis.high!r} {int(axis.log)}"
+    plot.data_attributes |= {**page_data, "top": f"{plot.top}"} | {
         name: "1" for name, is_so in more.items() if is_so
     }
 

@@ -132,7 +132,7 @@ class DerivationType(DataType[Sequences, Task[Sequences]]):
             rows = [dataset.rows[split] for split in splits]
             inputs = {"X": np.array([text for each in rows for text in each.texts])}
             if view == "trees":
-                # Bytes: a quarter of the room, and JSON has nothing but ASCII.
+                # Bytes: a quarter of the memory, and JSON has nothing but ASCII.
                 inputs["trees"] = np.array([tree for each in rows for tree in each.trees], "S")
             labels = np.concatenate([each.labels for each in rows]).astype(np.float64)
             return Split(inputs, "Y", labels[:, None])
@@ -167,7 +167,7 @@ class DerivationType(DataType[Sequences, Task[Sequences]]):
         return Labels(right=_read(answer.predictions))
 
     def score(self, task: Task[Sequences], answer: Answer) -> Scores:
-        """Score labels set by set, pair by pair, and beside what the candidates alone tell."""
+        """Score labels set by set, pair by pair, with what the candidates alone give away."""
         if not isinstance(answer, Labels):
             raise TypeError("an answer of another data type")
         dataset = task.dataset

@@ -143,13 +143,13 @@ def _equation(sides: tuple[sympy.Expr, sympy.Expr]) -> str:
 def _bars(found: Sequence[Telling]) -> str:
     """Draw a bar for each set and method, from 0 to 1, with a line for what a coin has."""
     sets = list(dict.fromkeys(name for one in found for name in one.accuracy))
-    room = len(found) * _BAR + _GAP
-    height = _TOP + room * len(sets) + 16
+    height_each = len(found) * _BAR + _GAP
+    height = _TOP + height_each * len(sets) + 16
     wide = _WIDTH - _LEFT - _RIGHT
     drawn = []
     for place, name in enumerate(sets):
-        y = _TOP + place * room
-        drawn.append(f'<text x="4" y="{y + room / 2:.1f}">{escape(name)}</text>')
+        y = _TOP + place * height_each
+        drawn.append(f'<text x="4" y="{y + height_each / 2:.1f}">{escape(name)}</text>')
         for row, one in enumerate(found):
             if name not in one.accuracy:
                 continue

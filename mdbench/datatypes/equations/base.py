@@ -229,9 +229,9 @@ class EquationType(DataType[D, EquationTask[D]]):
             if why := at_rest(course, targets, by_state, floors):
                 notes[RESTS] = [why]
         if task.dataset.truth is not None and self.has_terms(task):
-            beside = compare_with_truth(task.dataset.truth, answer.compared, task)
-            found |= beside.metrics
-            notes |= beside.notes
+            compared = compare_with_truth(task.dataset.truth, answer.compared, task)
+            found |= compared.metrics
+            notes |= compared.notes
         found |= self.own_scores(task, answer, found)
         metrics = {name: found[name] for name in self.metric_names(task) if name in found}
         return Scores(metrics, notes)
@@ -399,12 +399,12 @@ def table_split(
 
 
 class CachedColumns(Mapping[str, "Array"]):
-    """Columns that are made when they are first asked for, and kept as far as there is room."""
+    """Columns that are made when they are first asked for, and kept up to a limit of bytes."""
 
-    def __init__(self, columns: Mapping[str, Array], room: int = 2**28) -> None:
+    def __init__(self, columns: Mapping[str, Array], limit: int = 2**28) -> None:
         self._columns = columns
         self._kept: dict[str, Array] = {}
-        self._left = room
+        self._left = limit
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._columns)

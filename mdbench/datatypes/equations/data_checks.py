@@ -89,15 +89,15 @@ def of_trajectory(dataset: Any) -> list[str]:
         return lines
     apart = between_halves(t, u[:, moving])
     back = integrated_back(t, curves.u[:, moving], curves.du[:, moving])
-    told = f"integrated back they miss the smoothed states by {_share(float(back.max()))}"
+    text = f"integrated back they miss the smoothed states by {_share(float(back.max()))}"
     rough = False
     if apart is not None:
         each = ", ".join(
             f"{names[i]} {_share(float(one))}" for i, one in zip(moving, apart, strict=True)
         )
-        told = f"uncertain by {each} (every other sample gives others by so much); {told}"
+        text = f"uncertain by {each} (every other sample gives others by so much); {text}"
         rough = bool((apart > ROUGH).any())
-    lines.append(f"derivatives: {told}" + "; too rough to trust" * rough)
+    lines.append(f"derivatives: {text}" + "; too rough to trust" * rough)
     found = [samples_per_oscillation([curves.u[:, i]], float(sd[i])) for i in moving]
     lines.append(_resolved("sample", "oscillation", found))
     return lines
@@ -184,14 +184,14 @@ def _steps(series: Sequence[Array]) -> str:
 
 
 def _noise(names: Sequence[str], sd: Array, size: Array) -> str:
-    told = []
+    levels = []
     for name, noise, whole in zip(names, map(float, sd), map(float, size), strict=True):
         share = noise / whole if whole > 0 else 0.0
         if share <= _NOTHING:
-            told.append(f"{name} none to be seen")
+            levels.append(f"{name} none to be seen")
         else:
-            told.append(f"{name} {_share(share)} of its size ({-20 * math.log10(share):.0f} dB)")
-    return f"noise, estimated: {', '.join(told)}"
+            levels.append(f"{name} {_share(share)} of its size ({-20 * math.log10(share):.0f} dB)")
+    return f"noise, estimated: {', '.join(levels)}"
 
 
 def _resolved(sample: str, wave: str, found: Sequence[float | None]) -> str:

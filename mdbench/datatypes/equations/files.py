@@ -51,7 +51,7 @@ def find_files(
 ) -> tuple[dict[str, Path], dict[tuple[str, float], Path]]:
     """Find the datasets in a file, or in a folder and the folders in it.
 
-    A name that ends in ``_snr_40`` and the like is a noisy version of the dataset beside it.
+    A name that ends in ``_snr_40`` and the like is a noisy version of that dataset.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ def named(name: str, entries: Mapping[str, _T]) -> _T:
 
 
 def suffix(snr_db: float | None) -> str:
-    """Return the end of a file's name that says its noise level."""
+    """Return the end of a file's name for a noise level."""
     return "" if snr_db is None else f"_snr_{snr_db:g}"
 
 

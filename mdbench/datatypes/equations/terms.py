@@ -195,19 +195,19 @@ def compare_with_truth(truth: Sequence[str], equations: Sequence[str], task: Tas
     if found.coefficient_error is not None:
         metrics["coefficient_error"] = found.coefficient_error
     notes = {"missing": found.missing, "extra": found.extra, "negligible": small}
-    told = {word: named(terms) for word, terms in notes.items() if terms}
-    told["numerical"] = [
+    remarks = {word: named(terms) for word, terms in notes.items() if terms}
+    remarks["numerical"] = [
         f"{target}: {each.told}"
         for target, each in zip(task.targets, found.by_equation, strict=True)
         if each.told
     ]
     if off := found.constants_off:
-        told["coefficients"] = [
+        remarks["coefficients"] = [
             f"all terms are right; constants are off by up to {100 * off:.2g} %"
         ]
-    told["contradictions"] = list(findings.contradictions)
-    told["unseen"] = excused
-    return Scores(metrics, {word: texts for word, texts in told.items() if texts})
+    remarks["contradictions"] = list(findings.contradictions)
+    remarks["unseen"] = excused
+    return Scores(metrics, {word: texts for word, texts in remarks.items() if texts})
 
 
 def _known(verdict: Numerical | Structural) -> Value:

@@ -52,19 +52,19 @@ def read_field_description(path: Path) -> FieldDescription:
 
 def user_truth(
     typed: str | None,
-    said: Mapping[str, str] | None,
+    in_file: Mapping[str, str] | None,
     file: Path,
     *,
     states: Mapping[str, str],
     variables: Sequence[str],
 ) -> tuple[str, ...] | None:
-    """Read the true equations, one for each state; None where nobody says them.
+    """Read the true equations, one for each state; None where they are not known.
 
     Parameters
     ----------
     typed
-        With the option, which counts before what the file says; None without it.
-    said
+        With the option, which counts before what is in the file; None without it.
+    in_file
         The table ``[truth]`` of the TOML file; None where it has none.
     file
         The TOML file, for messages.
@@ -81,15 +81,15 @@ def user_truth(
     Raises
     ------
     UsageError, DataError
-        If what is typed, or what the file says, is no equation for each state; it names the
+        If what is typed, or what is in the file, is no equation for each state; it names the
         file, the state, what is wrong and what is allowed.
     """
     names = list(dict.fromkeys(states.values()))
     if typed is not None:
         return _checked(_typed(typed, names), states, variables, TRUTH.name, UsageError)
-    if said is not None:
+    if in_file is not None:
         where = f"{file}: table [truth]"
-        return _checked(list(said.items()), states, variables, where, DataError)
+        return _checked(list(in_file.items()), states, variables, where, DataError)
     return None
 
 

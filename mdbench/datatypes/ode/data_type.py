@@ -226,7 +226,7 @@ class Ode(EquationType[OdeDataset]):
 
         Both are compared with the clean truth, whatever noise the method saw; of several
         trajectories the one counts that is followed worst.  The score of the published pipeline
-        stands beside.
+        is given, too.
         """
         dataset = task.dataset
         noisy = concatenated([named_columns(one) for one in held_out(dataset.given, task.protocol)])
@@ -268,8 +268,8 @@ class Ode(EquationType[OdeDataset]):
             known = (one.metrics.get(name) for name in ("r2_test", "r2_unseen"))
             r2 = [rounded(value, 3) for value in known if isinstance(value, int | float)]
             if any(states is not None for states in ways):
-                says = f"R² {' and '.join(r2)}" if r2 else ""
-                found.append(Found(one.method, one.number, says, ways))
+                caption = f"R² {' and '.join(r2)}" if r2 else ""
+                found.append(Found(one.method, one.number, caption, ways))
         of = f" (the first of {len(every)} trajectories)" if len(every) > 1 else ""
         measured = dataset.target_source != "equations"
         drawn = trajectory_pictures(

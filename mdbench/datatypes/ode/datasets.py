@@ -200,10 +200,10 @@ class OdeSystems(Source[OdeDataset]):
 
 
 class OdeFiles(Source[OdeDataset]):
-    """Trajectories in files of the user's, whose truth nobody has told.
+    """Trajectories in files of the user's, whose truth is not known.
 
     Every NPZ or CSV file in the folder, and in the folders in it, is a dataset of the file's
-    name.  A name that ends in ``_snr_40`` and the like is a noisy version of the dataset beside it.
+    name.  A name that ends in ``_snr_40`` and the like is a noisy version of that dataset.
     """
 
     def __init__(self, path: Path) -> None:
@@ -241,7 +241,7 @@ class OdeFiles(Source[OdeDataset]):
         known = read_recording(path, options)
         clean = known.trajectory
         if noisy is not None:
-            measured = read_recording(noisy, options, beside=path).trajectory
+            measured = read_recording(noisy, options, described_by=path).trajectory
             if not np.array_equal(measured.t, clean.t):
                 clean = measured  # nobody knows these states without noise
             u, noise = measured.u, "file"
@@ -250,7 +250,7 @@ class OdeFiles(Source[OdeDataset]):
             if snr_db is not None:
                 u = add_noise(u, name=name, snr_db=snr_db, seed=seed)
         identity = _fingerprint(
-            u, clean, snr_db, noise, seed, smoothed=smoothed, said=known.description
+            u, clean, snr_db, noise, seed, smoothed=smoothed, description=known.description
         )
         return OdeDataset(
             name=name,
@@ -299,11 +299,13 @@ def _fingerprint(
     seed: int,
     *,
     smoothed: bool,
-    said: object = None,
+    description: object = None,
 ) -> str:
     arrays: dict[str, NDArray[Any]] = {"t": clean.t, "u": u, "clean u": clean.u}
-    if said:
-        arrays["said"] = np.frombuffer(json.dumps(said, sort_keys=True).encode(), dtype=np.uint8)
+    if description:
+        arrays["said"] = np.frombuffer(
+            json.dumps(description, sort_keys=True).encode(), dtype=np.uint8
+        )
     if clean.inputs is not None:
         arrays["inputs"] = clean.inputs
     if len(clean.starts) > 1:
@@ -349,7 +351,7 @@ class UserRecording:
     time, states, inputs
         Its columns.
     truth
-        The true right-hand sides, in the methods' names; None where nobody says them.
+        The true right-hand sides, in the methods' names; None where they are not known.
     title, source
         Texts for people.
     """
@@ -386,13 +388,13 @@ class UserRecording:
 
 
 def read_recording(
-    path: Path, options: Mapping[str, Any], *, beside: Path | None = None
+    path: Path, options: Mapping[str, Any], *, described_by: Path | None = None
 ) -> UserRecording:
-    """Read a trajectory, a TOML file of its name beside it, and what options say instead.
+    """Read a trajectory, the TOML file of its name, and options that replace what is in it.
 
     Parameters
     ----------
-    beside
+    described_by
         The file whose TOML file counts; by default the file itself.
 
     Raises
@@ -402,11 +404,11 @@ def read_recording(
     UsageError
         If an option does not fit the file.
     """
-    said = _read_description_of(beside or path)
+    described = _read_description_of(described_by or path)
     how = Reading(
-        options.get(MISSING_VALUES.key, said.missing),
-        tuple(options.get(INPUTS.key, said.inputs)),
-        options.get(TRAJECTORY.key, said.trajectory),
+        options.get(MISSING_VALUES.key, described.missing),
+        tuple(options.get(INPUTS.key, described.inputs)),
+        options.get(TRAJECTORY.key, described.trajectory),
     )
     if path.suffix.lower() == ".npz":
         if how != Reading():
@@ -415,7 +417,7 @@ def read_recording(
                 f"{INPUTS.name}, {TRAJECTORY.name} and {MISSING_VALUES.name} go with CSV files.",
             )
         trajectory = read_npz(path)
-        labels = list(said.states) or [f"u{i}" for i in range(trajectory.u.shape[1])]
+        labels = list(described.states) or [f"u{i}" for i in range(trajectory.u.shape[1])]
         if len(labels) != trajectory.u.shape[1]:
             raise DataError(
                 f"{path.with_suffix('.toml')}: key 'states' names {len(labels)}; u has "
@@ -427,20 +429,20 @@ def read_recording(
         found = read_csv(path, how, _TAKEN)
         trajectory, columns = found.trajectory, (found.time, *found.states, *found.inputs)
         labels = [one.label for one in found.states]
-        if said.states and labels != list(said.states):
+        if described.states and labels != list(described.states):
             raise DataError(
-                f"{path.with_suffix('.toml')}: key 'states' is {list(said.states)}, and the states "
-                f"of {path.name} are {labels}.",
+                f"{path.with_suffix('.toml')}: key 'states' is {list(described.states)}, and the "
+                f"states of {path.name} are {labels}.",
                 "Leave the key out; it names the columns of NPZ files.",
             )
-    time, *others = _with_units(columns, said.units, path)
+    time, *others = _with_units(columns, described.units, path)
     states, inputs = tuple(others[: trajectory.u.shape[1]]), tuple(others[trajectory.u.shape[1] :])
-    known = UserRecording(trajectory, time, states, inputs, None, said.title, said.source)
+    known = UserRecording(trajectory, time, states, inputs, None, described.title, described.source)
     written = {column.name: column.name for column in states}
     written |= {column.label: column.name for column in states}
     truth = user_truth(
         options.get(TRUTH.key),
-        said.truth,
+        described.truth,
         path.with_suffix(".toml"),
         states=written,
         variables=[column.name for column in (*states, *inputs)],

@@ -43,7 +43,7 @@ class Found(NamedTuple):
     ----------
     number
         Sets the colour and the dashes.
-    says
+    caption
         How well, in words.
     ways
         The states from the first time of the test window on, and from the first time of the
@@ -52,7 +52,7 @@ class Found(NamedTuple):
 
     method: str
     number: int
-    says: str
+    caption: str
     ways: Sequence[Array | None]
 
 
@@ -133,22 +133,22 @@ def trajectory_pictures(
         HTML: one figure with one or two pictures.
     """
     first = chronological(len(seen.t)).test.start
-    says = "Measurements in grey" if measured else "True trajectories in grey"
+    caption = "Measurements in grey" if measured else "True trajectories in grey"
     if found:
         of = "the equations" if measured else "the equations found on clean data"
-        says += f", in colour what {of} make of them, integrated from "
-        says += "the first state of the test window"
+        caption += f", in colour what {of} make of them, integrated from "
+        caption += "the first state of the test window"
     if unseen is not None:
-        says += " (first picture) and from " if found else "; the second is from "
-        says += "an initial condition that no method is given"
-        says += " (second picture)" * bool(found)
+        caption += " (first picture) and from " if found else "; the second is from "
+        caption += "an initial condition that no method is given"
+        caption += " (second picture)" * bool(found)
     several = seen.u.shape[1] > 1
     keys = [
         f'<span data-m="{escape(one.method)}">'
         f'<svg class="m{one.number % COLOURS} stroke" viewBox="0 0 34 8" '
         f'aria-hidden="true"><path class="line"{_dashed(one, several=several)} d="M1 4H33"/>'
         f"{marker(one.number, 17, 4, 3.4)}</svg>"
-        f"{escape(one.method)}{f': {escape(one.says)}' if one.says else ''}</span>"
+        f"{escape(one.method)}{f': {escape(one.caption)}' if one.caption else ''}</span>"
         for one in found
     ]
     keys = [f'<p class="legend">{"".join(keys)}</p>'] if keys else []
@@ -158,7 +158,7 @@ def trajectory_pictures(
         title = f"Trajectory of {name} from the second initial condition"
         drawn.append(_picture(title, unseen, found, 1, titles=titles))
     return (
-        f'<figure class="picture"><figcaption>{says}.{"".join(keys)}</figcaption>'
+        f'<figure class="picture"><figcaption>{caption}.{"".join(keys)}</figcaption>'
         f'<div class="pair">{"".join(drawn)}</div></figure>'
     )
 

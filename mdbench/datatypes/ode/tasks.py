@@ -116,7 +116,7 @@ def concatenated(columns: Sequence[Mapping[str, Array]]) -> dict[str, Array]:
 
 
 def user_floor(truth: Sequence[str], clean: Trajectory) -> float | None:
-    """Score the truth that somebody tells of data of their own, as answers are scored."""
+    """Score the user's truth of a trajectory, as answers are scored."""
     tests = held_out(clean)
     at = concatenated([named_columns(one) for one in tests])
     read = [parse(text, state_names(clean)) for text in truth]

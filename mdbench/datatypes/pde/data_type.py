@@ -228,7 +228,7 @@ class _PdeSystems(Source[PdeDataset]):
     def __init__(self, kind: Pde) -> None:
         self.folder = kind.systems
         self.cache = kind.cache
-        self._kind = kind  # which may be told only later where to say something
+        self._kind = kind  # whose `on_progress` may be set later
         self._short_axes = _ShortAxes(kind)
         self._floors: dict[tuple[str, Protocol], float] = {}
 
@@ -281,7 +281,7 @@ class _PdeSystems(Source[PdeDataset]):
             )
         system = self._system(name, protocol, options)
         clean = self._clean(system, released=_released(options))
-        self._short_axes.tell(name, clean)
+        self._short_axes.report(name, clean)
         u = clean.u if snr_db is None else self._noisy(system, clean.u, snr_db, seed, protocol)
         given = replace(clean, u=u, du=None)
         names = feature_names(given, system.explicit)
@@ -326,7 +326,7 @@ class _PdeSystems(Source[PdeDataset]):
             system,
             {name: self._alike(system, name) for name in self.systems},
             released=released and bool(system.released),
-            progress=progress.told,
+            progress=progress.update,
         )
 
     def _path(self, system: PdeSystem, *, released: bool) -> Path:
@@ -356,7 +356,7 @@ class _PdeFiles(Source[PdeDataset]):
     """Fields in files of the user's, whose truth is known only where they say it.
 
     Every file in the folder, and in the folders in it, is a dataset of the file's name.  A
-    name that ends in ``_snr_40`` and the like is a noisy version of the dataset beside it.
+    name that ends in ``_snr_40`` and the like is a noisy version of that dataset.
     """
 
     def __init__(self, path: Path, kind: Pde) -> None:
@@ -391,7 +391,7 @@ class _PdeFiles(Source[PdeDataset]):
         measured = clean if noisy is None else read_field_file(noisy)
         if measured.u.shape != clean.u.shape or not np.array_equal(measured.t, clean.t):
             clean = measured  # nobody knows these states without noise
-        self._short_axes.tell(name, clean)
+        self._short_axes.report(name, clean)
         smoothed = uses_smoothing(options, protocol)
         u, noise = measured.u, "file" if noisy else Protocol.STRICT.value
         if snr_db is not None and noisy is None:
@@ -432,7 +432,7 @@ class _ShortAxes:
         self._kind = kind
         self._told: set[str] = set()
 
-    def tell(self, name: str, clean: Field) -> None:
+    def report(self, name: str, clean: Field) -> None:
         if name in self._told:
             return
         self._told.add(name)
@@ -449,7 +449,7 @@ class _ProgressLine:
         self._begin = time.monotonic()
         self._next = self._begin + _QUIET_SECONDS
 
-    def told(self, part: float) -> None:
+    def update(self, part: float) -> None:
         now = time.monotonic()
         if now < self._next:
             return

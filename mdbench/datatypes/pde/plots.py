@@ -86,12 +86,12 @@ def field_pictures(
         where = "in the test window"
         if len(field.grid) > 1:
             where = f"at t = {_number(field.t[_moment(field)])}, in the test window"
-        says = f"What the right-hand sides miss of the clean field’s change in time {where}, as a "
-        says += "share of its root mean square. The true equations are evaluated on the same "
-        says += "derivatives in space: what they miss is the error of these. Numbers are "
-        says += "residuals, over what is scored of the test window."
+        caption = f"What the right-hand sides miss of the clean field’s change in time {where}, as "
+        caption += "a share of its root mean square. The true equations are evaluated on the same "
+        caption += "derivatives in space: what they miss is the error of these. Numbers are "
+        caption += "residuals, over what is scored of the test window."
         bar = _bar("error", "≤ 10<sup>−6</sup>", "≥ 1")
-        html += f'<figure class="field"><figcaption>{says}</figcaption>{bar}'
+        html += f'<figure class="field"><figcaption>{caption}</figcaption>{bar}'
         html += f'<div class="panels">{panels}</div></figure>'
     return html
 
@@ -158,8 +158,8 @@ def _space_time(field: Field) -> str:
         numbers = levels(u[np.ix_(space, across)][::-1], low, high)
         panel = _panel(numbers, sides, LINE_SIZE, f"u{i} over time and space", mark=test)
         states.append(_state(_scale(i, low, high), panel))
-    says = "The field without noise; the test window begins at the line."
-    return _figure(says, states)
+    caption = "The field without noise; the test window begins at the line."
+    return _figure(caption, states)
 
 
 def _planes(field: Field) -> str:
@@ -242,10 +242,10 @@ def _size(x: _Side, y: _Side) -> tuple[int, int]:
     return max(LEAST_SIZE, round(wide * scale)), max(LEAST_SIZE, round(tall * scale))
 
 
-def _figure(says: str, states: Sequence[str]) -> str:
+def _figure(caption: str, states: Sequence[str]) -> str:
     inner = "".join(states)
     return (
-        f'<figure class="field"><figcaption>{says}</figcaption>'
+        f'<figure class="field"><figcaption>{caption}</figcaption>'
         f'<div class="states">{inner}</div></figure>'
     )
 

@@ -316,7 +316,7 @@ def floor_of(dataset: PdeDataset, protocol: Protocol) -> float:
 
 
 def user_floor(dataset: PdeDataset, protocol: Protocol) -> float | None:
-    """Score the truth that somebody says of a field of their own, as answers to it are scored.
+    """Score the user's truth of a field, as answers to it are scored.
 
     None where it has no finite score.
     """
@@ -482,17 +482,17 @@ def _bumps(given: Field, rest: Array, smoothed: Array) -> tuple[list[int], list[
         most = max((span - 1) // 4, 0)
         wave = _corner(rest, smoothed, axis, periodic=around)
         half = int(np.clip(round(_TAIL / wave), min(2, most), most))
-        room = span if around else span - 2 * half
+        free = span if around else span - 2 * half
         halves.append(half)
-        inner.append((border + half, room))
-        wanted.append(max(4.0, _OVERLAP * room / max(half, 1)))
+        inner.append((border + half, free))
+        wanted.append(max(4.0, _OVERLAP * free / max(half, 1)))
     less = min(1.0, _MOST / float(np.prod(wanted))) ** (1 / len(shape))
     along = []
-    for n, around, half, (first, room), many in zip(
+    for n, around, half, (first, free), many in zip(
         shape, periodic, halves, inner, wanted, strict=True
     ):
-        count = max(1, min(round(many * less), room))
-        places = np.arange(count) * n / count if around else first + np.linspace(0, room - 1, count)
+        count = max(1, min(round(many * less), free))
+        places = np.arange(count) * n / count if around else first + np.linspace(0, free - 1, count)
         away = np.abs(np.arange(n) - np.round(places)[:, None])
         if around:
             away = np.minimum(away, n - away)

@@ -248,7 +248,7 @@ class Real(EquationType[RealDataset]):
         return scores
 
     def errors(self, values: Array, targets: Array) -> dict[str, float]:
-        """Nothing: what an error is weighed against hangs on all rows."""
+        """Nothing: what an error is relative to depends on all rows."""
         del values, targets
         return {}
 

@@ -72,7 +72,7 @@ def si_exponents(unit: str) -> tuple[float, ...] | None:
     Returns
     -------
     tuple of float or None
-        None where the unit has a dimension beside these, such as one of information.
+        None where the unit has a dimension besides these, such as one of information.
 
     Raises
     ------

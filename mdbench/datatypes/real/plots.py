@@ -46,7 +46,7 @@ class Curve(NamedTuple):
 
 
 def table_pictures(table: Measurements, law: str | None, found: Sequence[Curve]) -> str:
-    """Draw rows with the reference and the answers, and beside them what is left over.
+    """Draw rows with the reference and the answers, and next to them the residuals.
 
     With one input the target is drawn over it; with several, over the target's own value, on whose
     diagonal a perfect answer lies.
@@ -118,8 +118,8 @@ def table_pictures(table: Measurements, law: str | None, found: Sequence[Curve])
             f'<span><svg class="{css} stroke" viewBox="0 0 34 8" aria-hidden="true">'
             f'<path class="line"{dashed} d="M1 4H33"/></svg>{escape(one.method)}</span>'
         )
-    says = f"Rows of {escape(table.name)} ({table.origin})"
-    says += (", the law that people found in grey" if law and single else "") + (
+    caption = f"Rows of {escape(table.name)} ({table.origin})"
+    caption += (", the law that people found in grey" if law and single else "") + (
         ", in colour the answers of one fold and, in the second picture, what they leave"
         if keys
         else ""
@@ -127,7 +127,7 @@ def table_pictures(table: Measurements, law: str | None, found: Sequence[Curve])
     legend = f'<p class="legend">{"".join(keys)}</p>' if keys else ""
     second = left.render() if keys else ""
     return (
-        f'<figure class="picture"><figcaption>{says}.{legend}</figcaption>'
+        f'<figure class="picture"><figcaption>{caption}.{legend}</figcaption>'
         f'<div class="pair">{shown.render()}{second}</div></figure>'
     )
 

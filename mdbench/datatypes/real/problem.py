@@ -1,4 +1,4 @@
-"""A table of measurements with what is known of it: a TOML file, and a CSV file beside it.
+"""A table of measurements with what is known of it: a TOML file, and a CSV file.
 
 ``docs/real.md`` describes both.  The laws are text in the columns' names and in named constants,
 and are read by the same grammar as what methods answer.

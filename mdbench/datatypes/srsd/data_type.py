@@ -68,7 +68,7 @@ _DUMMY_EXPONENTS = (-32, 32)
 
 @dataclass(frozen=True)
 class ProblemName:
-    """What is asked for, and the name that says it: ``feynman-i.12.1+dummy+noise=0.01``.
+    """A problem with its options, and its name: ``feynman-i.12.1+dummy+noise=0.01``.
 
     Attributes
     ----------
@@ -279,7 +279,7 @@ class Srsd(EquationType[SrsdDataset]):
         """Score values on the test split by numbers alone.
 
         The NMSE is that of values in units of the largest target: targets of 1e-20 would vanish
-        beside the constant in its denominator.
+        next to the constant in its denominator.
         """
         score = r2(values, targets)
         largest = float(np.max(np.abs(targets))) or 1.0

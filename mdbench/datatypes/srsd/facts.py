@@ -24,9 +24,9 @@ def target_noise(text: str) -> float:
     )
 
 
-def by_difficulty(name: str, said: Mapping[str, Any]) -> tuple[int, list[tuple[bool, int, str]]]:
+def by_difficulty(name: str, head: Mapping[str, Any]) -> tuple[int, list[tuple[bool, int, str]]]:
     """Return what problems are sorted by: difficulty, then i.6.20 before i.12.1."""
-    rank = SETS.index(said["set"]) if said["set"] in SETS else len(SETS)
+    rank = SETS.index(head["set"]) if head["set"] in SETS else len(SETS)
     words = re.findall(r"\d+|\D+", name)
     return rank, [(word.isdigit(), int(word) if word.isdigit() else 0, word) for word in words]
 

@@ -1,4 +1,4 @@
-"""Dense clouds of points on a true surface, drawn by area, and those of an answer beside them."""
+"""Dense clouds of points on a true surface, drawn by area, and those of an answer."""
 
 from __future__ import annotations
 

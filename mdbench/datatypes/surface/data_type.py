@@ -365,18 +365,18 @@ def _of_the_truths_size(
 
 def _told(found: Mapping[str, Any]) -> dict[str, list[str]]:
     """Return what is to be known of an answer's shape."""
-    told = []
+    notes = []
     if "error" in found:
-        told.append(f"its shape is not known: {found['error']}")
+        notes.append(f"its shape is not known: {found['error']}")
     if found.get("vanishes"):
-        told.append("it is zero everywhere")
+        notes.append("it is zero everywhere")
     elif found.get("points") == 0:
-        told.append("it has no points in the box")
+        notes.append("it has no points in the box")
     if found.get("poles"):
-        told.append(f"{found['poles']} edges of the grid change sign at a pole or a jump")
+        notes.append(f"{found['poles']} edges of the grid change sign at a pole or a jump")
     if found.get("touching"):
-        told.append(f"{found['touching']} zeros of the grid's lines without a change of sign")
-    return {"shape": told} if told else {}
+        notes.append(f"{found['touching']} zeros of the grid's lines without a change of sign")
+    return {"shape": notes} if notes else {}
 
 
 def _columns(x: Array, names: Sequence[str]) -> dict[str, Array]:

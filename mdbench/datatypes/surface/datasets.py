@@ -66,7 +66,7 @@ _SUFFIX = re.compile(
 
 @dataclass(frozen=True)
 class SurfaceName:
-    """What is asked for, and the name that says it: ``HDIS1+cloud+normals+noise=5``.
+    """A surface with its options, and the name of that dataset: ``HDIS1+cloud+normals+noise=5``.
 
     Attributes
     ----------
@@ -210,8 +210,8 @@ class Surfaces(Source[SurfaceDataset]):
         if ask.surface not in self.surfaces:
             return ()
         surface = self.surfaces[ask.surface]
-        told = [surface.reading, surface.other_reading and f"or: {surface.other_reading}"]
-        return [text for text in told if text]
+        readings = [surface.reading, surface.other_reading and f"or: {surface.other_reading}"]
+        return [text for text in readings if text]
 
     def load(
         self,
@@ -278,9 +278,9 @@ class Surfaces(Source[SurfaceDataset]):
         zeros = np.zeros((len(points), 1))
         parts = [order[:border], order[border:]]
         training, test = (SurfaceRows(points[rows], zeros[rows], 0.0) for rows in parts)
-        room = _ROOM * np.ptp(points, axis=0).max()
+        margin = _ROOM * np.ptp(points, axis=0).max()
         domain = tuple(
-            (float(column.min() - room), float(column.max() + room)) for column in points.T
+            (float(column.min() - margin), float(column.max() + margin)) for column in points.T
         )
         shown = points[generator_of("surface", "shown").permutation(len(points))[:_SHOWN]]
         shape = Shape("implicit", ("x", "y", "z"), (), domain, points=tuple(map(tuple, shown)))

@@ -24,11 +24,11 @@ def percent(text: str) -> float:
     )
 
 
-def by_representation(name: str, said: Mapping[str, Any]) -> tuple[int, str, int, str]:
+def by_representation(name: str, head: Mapping[str, Any]) -> tuple[int, str, int, str]:
     """Return what surfaces are sorted by: representation, letters and number of the name."""
     match = re.fullmatch(r"(\D*)(\d*)(.*)", name)
     letters, number, rest = match.groups() if match else (name, "", "")
-    return _ORDER.index(said["representation"]), letters, int(number or 0), rest
+    return _ORDER.index(head["representation"]), letters, int(number or 0), rest
 
 
 FACTS = TypeFacts(

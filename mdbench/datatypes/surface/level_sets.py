@@ -325,7 +325,7 @@ def _least_along(function: Function, centre: Array, along: Array) -> Array:
 
     ratio = (np.sqrt(5) - 1) / 2
     low, high = np.full(len(centre), -1.0), np.ones(len(centre))
-    beside = np.minimum(size(low), size(high))
+    neighbours = np.minimum(size(low), size(high))
     first, second = high - ratio * (high - low), low + ratio * (high - low)
     at_first, at_second = size(first), size(second)
     for _ in range(_GOLDEN_ROUNDS):
@@ -339,5 +339,5 @@ def _least_along(function: Function, centre: Array, along: Array) -> Array:
             np.where(left, at_first, at_fresh),
         )
     best = np.where(at_first < at_second, first, second)
-    zero = np.minimum(at_first, at_second) <= _TOUCHES * beside
+    zero = np.minimum(at_first, at_second) <= _TOUCHES * neighbours
     return np.asarray((centre + best[:, None] * along)[zero])

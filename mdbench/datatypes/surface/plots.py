@@ -84,14 +84,14 @@ def surface_pictures(
             continue
         distance = np.asarray(tree.query(drawn[0])[0]) / diagonal
         panels.append(_panel(f"{who}: {scientific(number)}", drawn, distance, low, sides))
-    says = (
+    caption = (
         "The surfaces from two sides. Each axis is scaled so that the truth fills a cube, and what "
         "lies well beyond is not drawn. Colours are the distance from the truth, as a share of the "
         "diagonal of its box. Numbers are Chamfer distances; the truth’s is that of two drawings "
         "of its own points."
     )
     return (
-        f'<figure class="field"><figcaption>{says}</figcaption>{_bar()}'
+        f'<figure class="field"><figcaption>{caption}</figcaption>{_bar()}'
         f'<div class="panels">{"".join(panels)}</div></figure>'
     )
 

@@ -157,7 +157,7 @@ def _implicit(shape: Shape, equation: str) -> dict[str, Any]:
     function = function_of(equation, shape.inputs)
     found = zeros_of(shape, equation)
     cloud = level_points(function, found, shape, "answer")
-    told = {
+    found_by = {
         "coverage": float(np.isfinite(function(truth.cloud)).mean()),
         "points": len(cloud),
         "vanishes": found.vanishes,
@@ -165,7 +165,7 @@ def _implicit(shape: Shape, equation: str) -> dict[str, Any]:
         "touching": len(found.touching),
         "same": _same(shape, equation, truth, found, cloud),
     }
-    return told | _compared(cloud, truth.cloud, None)
+    return found_by | _compared(cloud, truth.cloud, None)
 
 
 def _compared(cloud: Array, truth: Array, partners: Array | None) -> dict[str, Any]:

@@ -101,7 +101,7 @@ def pooled_nmse(values: Array, targets: Array) -> float:
     References
     ----------
     Kabra et al., "SurfaceBench", section 4; there it is a share of the variance, and not, as
-    elsewhere in this bench, of the sum of squares.
+    elsewhere, of the sum of squares.
     """
     scale = float(np.max(np.abs(targets))) or 1.0
     with np.errstate(all="ignore"):

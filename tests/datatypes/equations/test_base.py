@@ -247,7 +247,7 @@ def test_columns_are_made_once_as_far_as_there_is_room() -> None:
             made.append(name)
             return super().__getitem__(name)
 
-    kept = CachedColumns(Columns(a=np.zeros(4), b=np.ones(4)), room=40)
+    kept = CachedColumns(Columns(a=np.zeros(4), b=np.ones(4)), limit=40)
     for _ in range(2):
         assert kept["a"].sum() == 0.0
         assert kept["b"].sum() == 4.0
