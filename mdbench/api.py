@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 import pandas as pd
 from pydantic import AwareDatetime, BaseModel
 
-from mdbench.backends.select import open_backend
+from mdbench.backends.local import open_backend
 from mdbench.drawing.numbers import counted
 from mdbench.errors import UsageError, did_you_mean
 from mdbench.expressions.scores import Comparison, compare
@@ -24,7 +24,7 @@ from mdbench.protocols import Protocol
 from mdbench.records import Budget, LlmUse, Measured, Record, RecordStore, Selection
 from mdbench.runs.catalog import Catalog
 from mdbench.runs.execute import execute, notify_at_end
-from mdbench.runs.options import read_words, words_of
+from mdbench.runs.options import parse_words, to_words
 from mdbench.runs.plan import make_plan
 from mdbench.runs.study import asked_for
 from mdbench.runtimes.select import open_runtime
@@ -336,7 +336,7 @@ def dataset(
     rules = Protocol(protocol)
     if name not in source.names():
         raise UsageError(f"There is no dataset {name!r}.", did_you_mean(name, source.names()))
-    given = read_words(words_of(options), kind.options, data_type)
+    given = parse_words(to_words(options), kind.options, data_type)
     ((asked, left),) = kind.expand_options([name], given)
     loaded = source.load(asked, snr_db=snr, seed=seed, protocol=rules, options=left)
     return Data(

@@ -1,4 +1,4 @@
-"""The backend of one machine: threads that each hold a warm worker."""
+"""The backend of one machine: threads that each hold a warm worker; and the choice of backend."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from mdbench.backends.queue import JobQueue
+from mdbench.errors import UsageError
 from mdbench.runs.execute import Backend
 from mdbench.runs.job import begin_job
 from mdbench.runs.record import calibrate
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
     from mdbench.records import Record
     from mdbench.runs.execute import Work
     from mdbench.runs.spec import JobSpec
+    from mdbench.runs.study import RunOptions
 
-__all__ = ["ENDING_S", "LocalBackend"]
+__all__ = ["ENDING_S", "LocalBackend", "open_backend"]
 
 ENDING_S: Final = 30.0
 """Seconds that a job may take beyond its own limit: its data, its end and its scores."""
@@ -158,3 +160,35 @@ class _LocalRun:
         with self._lock:
             self._error = self._error or error
         self._end_all()
+
+
+def open_backend(options: RunOptions) -> Backend:
+    """Return the backend that a run asks for.
+
+    Raises
+    ------
+    UsageError
+        If options do not go together, or if what the backend needs is not installed.
+    """
+    if options.scheduler is not None and options.backend not in {"local", "dask"}:
+        raise UsageError(
+            f"--scheduler does not go with --backend {options.backend}.",
+            "It is the address of a Dask scheduler: leave out one of the two.",
+        )
+    if options.slurm and options.backend != "slurm":
+        raise UsageError(
+            f"--slurm does not go with --backend {options.backend}.", "Give --backend slurm."
+        )
+    if options.backend == "dask" or options.scheduler is not None:
+        from mdbench.backends.dask import DaskBackend  # noqa: PLC0415 - takes a second
+
+        return DaskBackend(options.scheduler, require=options.require)
+    if options.backend in {"slurm", "submitit-local"}:
+        from mdbench.backends.slurm import SlurmBackend  # noqa: PLC0415 - an optional extra
+
+        return SlurmBackend(
+            local=options.backend == "submitit-local",
+            options=dict(options.slurm),
+            require=options.require,
+        )
+    return LocalBackend(calibrated=True)

@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperCommand
 
 from mdbench.errors import MdbenchError, UsageError
-from mdbench.runs.options import option_key, read, told_words, typed_fields
+from mdbench.runs.options import option_key, read, split_words, typed_fields
 from mdbench.runs.study import STUDY, RunOptions, Study, asked_for
 
 if TYPE_CHECKING:
@@ -252,7 +252,7 @@ class ParsedArgs:
         from mdbench.datatypes import facts_of
 
         kind = self.options().data_type
-        own = told_words(self.words, facts_of(kind).options, kind)
+        own = split_words(self.words, facts_of(kind).options, kind)
         return {**self._typed(), **own}
 
     def _typed(self) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from rich.progress import (
 )
 from rich.table import Column
 
-from mdbench.backends.select import open_backend
+from mdbench.backends.local import open_backend
 from mdbench.cli.options import Exit
 from mdbench.drawing.numbers import counted
 from mdbench.errors import UsageError

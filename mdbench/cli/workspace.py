@@ -19,7 +19,7 @@ from mdbench.cli.options import Exit
 from mdbench.drawing.numbers import counted
 from mdbench.errors import MdbenchError, MethodError, UnavailableError, UsageError
 from mdbench.protocols import Protocol
-from mdbench.runs.options import read_words
+from mdbench.runs.options import parse_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -283,7 +283,7 @@ def export_data(
         _describe_own_data(workspace, console, data_type, asked.path, asked.words)
         return
     kind = datatypes.find(data_type, workspace.datasets / data_type, workspace.arrays / data_type)
-    options = read_words(asked.words, kind.options, data_type)
+    options = parse_words(asked.words, kind.options, data_type)
     kind.on_progress = lambda text: console.print(escape(text), style="dim", soft_wrap=True)
     assert asked.out is not None  # noqa: S101 - for the type checker
     count = kind.write_all(
@@ -300,7 +300,7 @@ def _describe_own_data(
 
     catalog = Catalog(workspace)
     kind, source = catalog.data_type(data_type), catalog.source(data_type, path)
-    given = read_words(words, kind.options, data_type)
+    given = parse_words(words, kind.options, data_type)
     seen = set()
     for name, options in kind.expand_options(list(source.names()), given):
         if name in seen:  # a part of the same data

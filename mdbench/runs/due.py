@@ -14,7 +14,7 @@ from mdbench.runs.plan import ResolvedJob, resolve_jobs
 from mdbench.runs.spec import JobSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from mdbench.records import Record
@@ -61,24 +61,26 @@ class RecordSummary:
     size: int
 
     @classmethod
-    def of(cls, record: Record, size: int) -> Self:
-        """Take what plans need from a record whose line has so many bytes."""
-        measured = record.measured
+    def of(cls, record: Record | dict[str, Any], size: int) -> Self:
+        """Return the summary of a record (or of its line as read) whose line has so many bytes."""
+        get: Callable[[Any, str], Any] = dict.__getitem__ if isinstance(record, dict) else getattr
+        measured, parts = get(record, "measured"), get(record, "key_parts")
+        begun = get(measured, "started")
         return cls(
-            key=record.key,
-            key_parts={intern(name): intern(value) for name, value in record.key_parts.items()},
+            key=get(record, "key"),
+            key_parts={intern(name): intern(value) for name, value in parts.items()},
             question=JobSpec.question_in(record),
-            dataset=intern(record.dataset),
-            dim=record.dim,
-            status=record.status,
-            begun=measured.started.isoformat(),
-            front=None if record.front is None else True,
-            selection=None if record.selection is None else True,
-            timeout_s=record.budget.timeout_s,
-            wall_s=measured.wall_s,
-            cpu_s=measured.cpu_s,
-            peak_memory_mb=measured.peak_memory_mb,
-            log=record.log,
+            dataset=intern(get(record, "dataset")),
+            dim=get(record, "dim"),
+            status=Status(get(record, "status")),
+            begun=begun if isinstance(begun, str) else begun.isoformat(),
+            front=None if get(record, "front") is None else True,
+            selection=None if get(record, "selection") is None else True,
+            timeout_s=get(get(record, "budget"), "timeout_s"),
+            wall_s=get(measured, "wall_s"),
+            cpu_s=get(measured, "cpu_s"),
+            peak_memory_mb=get(measured, "peak_memory_mb"),
+            log=get(record, "log"),
             size=size,
         )
 
@@ -105,38 +107,17 @@ def _read_file(path: Path) -> list[RecordSummary]:
         with path.open("rb") as file:
             for line in file:
                 if not line.isspace():
-                    one = _summary_of_line(json.loads(line), len(line))
+                    data = json.loads(line)
+                    current = data if data.get("schema") == SCHEMA else upgrade(data)
+                    one = RecordSummary.of(current, len(line))
                     found[one.key] = one
     except FileNotFoundError:
         return []
     except (OSError, ValueError, KeyError, TypeError, AttributeError, MdbenchError):
         # A torn line, or worse: the store knows which, and says it.
-        lines = (record.to_line() for record in RecordStore(path).latest().values())
-        return [_summary_of_line(json.loads(line), len(line)) for line in lines]
+        latest = RecordStore(path).latest().values()
+        return [RecordSummary.of(record, len(record.to_line())) for record in latest]
     return list(found.values())
-
-
-def _summary_of_line(data: dict[str, Any], size: int) -> RecordSummary:
-    if data.get("schema") != SCHEMA:
-        data = upgrade(data)
-    measured = data["measured"]
-    return RecordSummary(
-        key=data["key"],
-        key_parts={intern(name): intern(value) for name, value in data["key_parts"].items()},
-        question=JobSpec.question_in(data),
-        dataset=intern(data["dataset"]),
-        dim=data["dim"],
-        status=Status(data["status"]),
-        begun=measured["started"],
-        front=None if data["front"] is None else True,
-        selection=None if data["selection"] is None else True,
-        timeout_s=data["budget"]["timeout_s"],
-        wall_s=measured["wall_s"],
-        cpu_s=measured["cpu_s"],
-        peak_memory_mb=measured["peak_memory_mb"],
-        log=data["log"],
-        size=size,
-    )
 
 
 def is_due(

@@ -32,6 +32,7 @@ __all__ = [
     "names",
     "option",
     "option_key",
+    "parse_words",
     "plain",
     "portable",
     "read",
@@ -49,11 +50,10 @@ __all__ = [
     "read_size",
     "read_snr",
     "read_whole",
-    "read_words",
     "short",
-    "told_words",
+    "split_words",
+    "to_words",
     "typed_fields",
-    "words_of",
 ]
 
 NOTHING: Final = object()
@@ -228,7 +228,7 @@ def option_key(name: str) -> str:
     return name.removeprefix("--").replace("-", "_")
 
 
-def words_of(given: Mapping[str, Any]) -> list[str]:
+def to_words(given: Mapping[str, Any]) -> list[str]:
     """Write options as they would be typed."""
     words = []
     for key, value in given.items():
@@ -238,10 +238,10 @@ def words_of(given: Mapping[str, Any]) -> list[str]:
     return words
 
 
-def read_words(
-    words: Sequence[str], options: Iterable[Option], of: str, beside: Iterable[str] = ()
+def parse_words(
+    words: Sequence[str], options: Iterable[Option], of: str, others: Iterable[str] = ()
 ) -> dict[str, Any]:
-    """Read the options that only a data type has; as `told_words`, but for their values.
+    """Read the options that only a data type has; as `split_words`, but for their values.
 
     Returns
     -------
@@ -251,17 +251,17 @@ def read_words(
     Raises
     ------
     UsageError
-        As `told_words`, or if a value does not fit.
+        As `split_words`, or if a value does not fit.
     """
     known = {option.key: option for option in options}
-    told = told_words(words, known.values(), of, beside)
-    return {key: text if text is True else known[key].parse(text) for key, text in told.items()}
+    given = split_words(words, known.values(), of, others)
+    return {key: text if text is True else known[key].parse(text) for key, text in given.items()}
 
 
-def told_words(
-    words: Sequence[str], options: Iterable[Option], of: str, beside: Iterable[str] = ()
+def split_words(
+    words: Sequence[str], options: Iterable[Option], of: str, others: Iterable[str] = ()
 ) -> dict[str, str | Literal[True]]:
-    """Take apart the options that only a data type has.
+    """Split what was typed into the options that only a data type has.
 
     Parameters
     ----------
@@ -271,7 +271,7 @@ def told_words(
         Those of the data type.
     of
         The name of the data type.
-    beside
+    others
         Names of the options that every data type has, for hints on a mistyped one.
 
     Returns
@@ -291,7 +291,7 @@ def told_words(
         name, equals, value = left.pop(0).partition("=")
         name = name.replace("_", "-")
         if name not in known:
-            near = get_close_matches(name, [*known, *beside], n=2, cutoff=_NEAR)
+            near = get_close_matches(name, [*known, *others], n=2, cutoff=_NEAR)
             raise UsageError(
                 f"{name!r} is no option of a run, nor of the data type {of}.",
                 f"Did you mean {' or '.join(near)}?"

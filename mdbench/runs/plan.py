@@ -17,7 +17,7 @@ from mdbench.errors import MOST_SHOWN, AnswerError, DataError, MethodError, Usag
 from mdbench.language_models.views import described
 from mdbench.records import key_of
 from mdbench.runs.catalog import Catalog
-from mdbench.runs.options import read_words, typed_fields
+from mdbench.runs.options import parse_words, typed_fields
 from mdbench.runs.spec import JobSpec, portable
 from mdbench.runs.study import RETRIES, RunOptions, Study
 from mdbench.settings import fingerprint
@@ -144,7 +144,7 @@ def _jobs(options: RunOptions, catalog: Catalog) -> tuple[JobSpec, ...]:
     chosen = [catalog.method(name) for name in dict.fromkeys(options.algorithms)]
     given = {
         **options.options,
-        **read_words(options.special, data_type.options, data_type.name, _OPTIONS),
+        **parse_words(options.special, data_type.options, data_type.name, _OPTIONS),
     }
     for method in chosen:
         _check_method(method, data_type, given)

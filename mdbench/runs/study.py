@@ -37,8 +37,8 @@ from mdbench.runs.options import (
     read_size,
     read_snr,
     read_whole,
+    to_words,
     typed_fields,
-    words_of,
 )
 from mdbench.runs.spec import CommonOptions, LlmOptions
 
@@ -210,7 +210,7 @@ class RunOptions(CommonOptions, LlmEndpointOptions):
                 single = several and isinstance(value, str | int | float)
                 found[name] = [value] if single else value
         others = {key: value for key, value in given.items() if key not in own}
-        return read(cls, found, special=tuple(words_of(others)), study=study)
+        return read(cls, found, special=tuple(to_words(others)), study=study)
 
     def for_method(self, spec: MethodSpec) -> dict[str, Any]:
         """Return the common options of a method's jobs: as asked for, or the method's own."""

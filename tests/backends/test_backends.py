@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mdbench.backends.dask import DaskBackend
-from mdbench.backends.local import LocalBackend
-from mdbench.backends.select import open_backend
+from mdbench.backends.local import LocalBackend, open_backend
 from mdbench.backends.slurm import SlurmBackend
 from mdbench.errors import UsageError
 from mdbench.runs.plan import TASKS
