@@ -199,16 +199,17 @@ def _curves(t: Array, u: Array) -> Smoothed:
             return _stacked([_curves(t, u[:, [i]]) for i in range(u.shape[1])])
         cut = _Cut(t)
         return cut.joined(_curves(t[cut.left], u[cut.left]), _curves(t[cut.right], u[cut.right]))
-    modes = basis.orthonormal.T @ u
-    outside = np.sum((u - basis.orthonormal @ modes) ** 2, axis=0)
+    values, turned, stiffness = basis.modes
+    modes = values.T @ u
+    outside = np.sum((u - values @ modes) ** 2, axis=0)
     noise = _ANYWHERE * _scatter(t, u)
     found = [
-        _shrunk(modes[:, i], float(outside[i]), basis.stiffness, len(t), noise[i])
+        _shrunk(modes[:, i], float(outside[i]), stiffness, len(t), noise[i])
         for i in range(u.shape[1])
     ]
     kept = np.stack([modes[:, i] * share for i, (share, _) in enumerate(found)], axis=-1)
-    coefficients = basis.coefficients @ kept
-    smoothed = basis.orthonormal @ kept
+    coefficients = turned @ kept
+    smoothed = values @ kept
     return Smoothed(
         t,
         smoothed,
@@ -478,9 +479,9 @@ def _stretch(t: Array, lines: Array, noise: float) -> _Stretch:
         return _Joined(cut, left, right)
 
     def rates() -> Array:
-        return np.asarray(basis.matrix(t, 1) @ basis.coefficients)
+        return np.asarray(basis.matrix(t, 1) @ basis.modes.coefficients)
 
-    return _Whole.of(lines, basis.orthonormal, basis.stiffness, noise, rates)
+    return _Whole.of(lines, basis.modes.values, basis.modes.stiffness, noise, rates)
 
 
 def _scatter(t: Array, u: Array) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -36,6 +36,24 @@ LONGEST_KEPT = 1000
 """Samples up to which a basis is kept for the next series with these times."""
 
 
+class Modes(NamedTuple):
+    """Modes of k splines.
+
+    Attributes
+    ----------
+    values
+        Of each mode at the times, (n, k).
+    coefficients
+        Of the splines, for each mode, (k, k).
+    stiffness
+        The mean squared third derivative of each mode, (k,).
+    """
+
+    values: Array
+    coefficients: Array
+    stiffness: Array
+
+
 @dataclass(frozen=True)
 class SplineBasis:
     """Splines for some times, turned so that their bending is diagonal.
@@ -61,8 +79,8 @@ class SplineBasis:
         return values, triangle
 
     @cached_property
-    def _turned(self) -> tuple[Array, Array, Array]:
-        """Values at the times (n, k), coefficients (k, k) and bending (k,) of each mode."""
+    def modes(self) -> Modes:
+        """The modes whose bending is diagonal."""
         values, triangle = self._factors
         # The third derivative is a parabola between knots: three nodes integrate its square.
         nodes, weights = np.polynomial.legendre.leggauss(PENALISED)
@@ -77,22 +95,7 @@ class SplineBasis:
         stiffness = np.zeros(len(triangle))
         stiffness[: len(lengths)] = lengths**2
         stiffness[-PENALISED:] = 0.0  # parabolas: what is left there is rounding
-        return values @ turned.T, inverse @ turned.T, stiffness
-
-    @property
-    def orthonormal(self) -> Array:
-        """The values of each mode at the times, (n, k)."""
-        return self._turned[0]
-
-    @property
-    def coefficients(self) -> Array:
-        """Of the splines, for each mode, (k, k)."""
-        return self._turned[1]
-
-    @property
-    def stiffness(self) -> Array:
-        """The mean squared third derivative of each mode, (k,)."""
-        return self._turned[2]
+        return Modes(values @ turned.T, inverse @ turned.T, stiffness)
 
     def unexplained(self, lines: Array) -> Array:
         """Return the sum of squares that no curve of this basis explains, of (n, m) for each."""
@@ -194,7 +197,11 @@ def contradicted_derivatives(
     (array([False]), array([ True]))
     """
     with np.errstate(all="ignore"):
-        good, rough, tiny = _polynomials(t, u)
+        five, three = _derivatives(t, 5), _derivatives(t, 3)
+        good, plain = (_applied(each, u) for each in (five, three))
+        rough = _largest_nearby(np.abs(good - plain))
+        weight = _largest_nearby(np.abs(five).sum(axis=1)[:, None])
+        tiny = _ROUNDING * weight * np.max(np.abs(u), axis=0)
         largest = np.max(np.abs(good), axis=None if one_field else 0)
         most = _FACTOR * rough + _SHARE * largest + tiny
         fine = np.abs(du - good) <= most  # not so where one of them is no number
@@ -250,15 +257,6 @@ def strongest_wave(residuals: Array) -> tuple[Array, Array]:
     whole = powers.sum(axis=0)
     share = np.divide(powers.max(axis=0), whole, out=np.zeros_like(whole), where=whole > 0)
     return share, len(residuals) / (1.0 + np.argmax(powers, axis=0))
-
-
-def _polynomials(t: Array, u: Array) -> tuple[Array, Array, Array]:
-    """Return derivatives by five samples, how far parabolas are from them, and their rounding."""
-    five, three = _derivatives(t, 5), _derivatives(t, 3)
-    good, plain = (_applied(each, u) for each in (five, three))
-    rough = _largest_nearby(np.abs(good - plain))
-    weight = _largest_nearby(np.abs(five).sum(axis=1)[:, None])
-    return good, rough, _ROUNDING * weight * np.max(np.abs(u), axis=0)
 
 
 def _derivatives(t: Array, size: int) -> Array:

@@ -250,7 +250,8 @@ class EquationType(DataType[D, EquationTask[D]]):
         if task.held_out is None:
             values, targets = (_scored(task, each) for each in (answer.values, task.test.targets))
             found: dict[str, Value] = dict(self.errors(values, targets))
-            return found, list(_by_state(values, targets))
+            states = range(targets.shape[-1])
+            return found, [nmse(values[..., state], targets[..., state]) for state in states]
         held_out = task.held_out
         by_state = list(self._losses(task, answer.parsed, held_out, range(len(answer.parsed))))
         return {NMSE.name: float(np.mean(by_state))}, by_state
@@ -431,11 +432,6 @@ def _scored(task: EquationTask[Any], values: Array) -> Array:
     if task.scored is None:
         return values
     return values.reshape(-1, values.shape[-1])[task.scored]
-
-
-def _by_state(values: Array, targets: Array) -> Iterator[float]:
-    for state in range(targets.shape[-1]):
-        yield nmse(values[..., state], targets[..., state])
 
 
 def _error_by_state(scores: Sequence[float], task: EquationTask[Any]) -> list[str]:

@@ -205,7 +205,12 @@ class Increments(Evidence):
             floors.append(floor)
         names = state_names(measured[0])
         columns = dict(zip(names, np.ascontiguousarray(np.concatenate(states).T), strict=True))
-        return cls(columns, _pooled(floors, stretches), tuple(stretches))
+        pooled = floors[0]
+        if len(floors) > 1:
+            pairs = list(zip(floors, stretches, strict=True))
+            left = sum(one.share * one.whole * floor for floor, one in pairs)
+            pooled = np.asarray(left / sum(one.share * one.whole for one in stretches))
+        return cls(columns, pooled, tuple(stretches))
 
     def loss(self, values: Array, target: int) -> float:
         """Return the variance of what is left within windows over that of the state."""
@@ -219,14 +224,6 @@ class Increments(Evidence):
             whole += one.share * float(one.whole[target])
             first = last
         return left / whole
-
-
-def _pooled(floors: Sequence[Array], stretches: Sequence[_Stretch]) -> Array:
-    if len(floors) == 1:
-        return floors[0]
-    pairs = list(zip(floors, stretches, strict=True))
-    left = sum(one.share * one.whole * floor for floor, one in pairs)
-    return np.asarray(left / sum(one.share * one.whole for one in stretches))
 
 
 def windows(u: Array, variances: Array) -> tuple[int, Array, Array]:

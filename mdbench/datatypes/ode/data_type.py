@@ -244,8 +244,10 @@ class Ode(EquationType[OdeDataset]):
         for follows, r2 in dict.fromkeys((follows, r2) for _, follows, r2 in ways):
             same = [way for way, name, _ in ways if name is follows]
             worst = min(same, key=_quality)
-            scores[follows.name] = _follows(worst)
-            if worst.r2 is not None or worst.ended is Ending.LATE:
+            late = worst.ended is Ending.LATE
+            followed = worst.r2 is not None and worst.r2 > FOLLOWED
+            scores[follows.name] = None if late else float(followed)
+            if worst.r2 is not None or late:
                 scores[r2.name] = worst.r2
         # The first of the two that did not come to its end decides.
         ends = [way.ended for way, *_ in ways if way.ended is not Ending.WHOLE]
@@ -292,9 +294,3 @@ def _quality(way: Simulated) -> float:
     if way.ended is Ending.LATE:
         return FOLLOWED
     return -np.inf if way.r2 is None else way.r2
-
-
-def _follows(way: Simulated) -> float | None:
-    if way.ended is Ending.LATE:
-        return None
-    return float(way.r2 is not None and way.r2 > FOLLOWED)

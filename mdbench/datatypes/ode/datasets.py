@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -84,24 +84,6 @@ class OdeDataset(Dataset):
     titles: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class _Unseen:
-    """Makes or reads a trajectory when it is first asked for."""
-
-    system: OdeSystem
-    start: tuple[float, ...]
-    cache: Path
-
-    def __call__(self) -> Trajectory:
-        return self._trajectory
-
-    @cached_property
-    def _trajectory(self) -> Trajectory:
-        place = "_".join(f"{value:g}" for value in self.start)
-        path = self.cache / f"{self.system.name}-{self.system.recipe[:16]}-from-{place}.npz"
-        return load_or_make(path, lambda: Trajectory(*integrate(self.system, self.start)))
-
-
 class OdeSystems(Source[OdeDataset]):
     """The project's own systems; their clean arrays are made on first use.
 
@@ -113,7 +95,6 @@ class OdeSystems(Source[OdeDataset]):
         self.folder = folder
         self.cache = cache
         self._floors: dict[str, float] = {}
-        self._unseen: dict[str, _Unseen] = {}
         self._own, self._dev = (
             SystemFiles(each.glob("*.toml"), read_system, FACTS.order)
             for each in (folder, folder / DEV)
@@ -181,15 +162,17 @@ class OdeSystems(Source[OdeDataset]):
             given=given,
             clean=clean,
             smoothed=smoothed,
-            unseen=self._other(system),
+            unseen=self._unseen(system),
         )
 
-    def _other(self, system: OdeSystem) -> _Unseen | None:
-        """Return how to make the trajectory from the second initial condition, if there is one."""
+    def _unseen(self, system: OdeSystem) -> Callable[[], Trajectory] | None:
+        """Return what makes or reads the trajectory from the second initial condition."""
         if len(system.initial_conditions) < 2:  # noqa: PLR2004
             return None
-        made = _Unseen(system, system.initial_conditions[1], self.cache)
-        return self._unseen.setdefault(system.name, made)
+        start = system.initial_conditions[1]
+        place = "_".join(f"{value:g}" for value in start)
+        path = self.cache / f"{system.name}-{system.recipe[:16]}-from-{place}.npz"
+        return partial(load_or_make, path, lambda: Trajectory(*integrate(system, start)))
 
     def _noisy(self, name: str, u: Array, snr_db: float, seed: int, protocol: Protocol) -> Array:
         if protocol is Protocol.STRICT:
