@@ -1,0 +1,38 @@
+"""Sweeps over all datasets: a seeded tenth is tried in every run, the rest in the nightly lane."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+SHARE = 0.1
+"""The part of a sweep that every run tries."""
+
+
+def tenth(values: Iterable[Any], seed: int = 0) -> list[Any]:
+    """Return the values of a test's parameter, those outside a seeded tenth marked nightly.
+
+    Parameters
+    ----------
+    values
+        A tuple stands for several parameters.
+    seed
+        Another one gives another tenth.
+    """
+    given = list(values)
+    count = min(len(given), max(3, math.ceil(SHARE * len(given))))
+    chosen = set(random.Random(seed).sample(range(len(given)), count))
+    return [
+        value
+        if place in chosen
+        else pytest.param(
+            *(value if isinstance(value, tuple) else (value,)), marks=pytest.mark.nightly
+        )
+        for place, value in enumerate(given)
+    ]
