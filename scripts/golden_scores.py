@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
     from mdbench.datatypes.base import DataType, Task
 
-__all__ = ["CLOSE", "NAMED", "Golden", "differences", "read", "refusal", "scores_of", "write"]
-
 CLOSE: Final = 1e-9
 """The relative difference up to which two numbers are the same: other processors round otherwise.
 Below a metric's resolution, or below 1e-12, all numbers are the same."""

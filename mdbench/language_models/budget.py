@@ -6,8 +6,6 @@ import threading
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["PROMPTS", "BudgetAccount", "LlmLimits", "LlmSettings", "TokenUse"]
-
 PROMPTS = ("anon", "named", "prior", "wrong-prior")
 """What a prompt may tell of a problem: see `mdbench.language_models.views`."""
 

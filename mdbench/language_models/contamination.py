@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from mdbench.datatypes.base import Background, Task
     from mdbench.language_models.views import PromptView
 
-__all__ = ["PROBES", "Probed", "Probes", "Subject", "closest", "probe"]
-
 PROBES: Final = ("closed", "anon", "named", "swapped", "rescaled")
 """In the order in which they are asked."""
 _ROWS = 20

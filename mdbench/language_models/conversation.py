@@ -22,16 +22,6 @@ if TYPE_CHECKING:
     from mdbench.language_models.budget import LlmSettings
     from mdbench.language_models.exchanges import ExchangeLog
 
-__all__ = [
-    "MOST_BYTES",
-    "ChatRequest",
-    "Conversation",
-    "ModelUse",
-    "RefusedError",
-    "Responder",
-    "request_hash",
-]
-
 MOST_BYTES: Final = 2**20
 """Bytes of a request."""
 _MOST_MESSAGES = 256

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from mdbench.language_models.exchanges import Exchange
     from mdbench.language_models.secrets import Key
 
-__all__ = ["CERTIFICATES", "PAUSES", "Endpoint", "EndpointError", "HttpReply", "LiveResponder"]
-
 MOST_BYTES: Final = 2**22
 """Bytes of an answer."""
 CALL_SECONDS: Final = 600.0

@@ -20,17 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-__all__ = [
-    "SUFFIX",
-    "Completion",
-    "Exchange",
-    "ExchangeLog",
-    "ExchangeReplay",
-    "RequestCounter",
-    "Usage",
-    "dumped",
-]
-
 SUFFIX = ".llm.ndjson"
 """How the name of a log of exchanges ends."""
 _LONGEST_LINE = 2**24

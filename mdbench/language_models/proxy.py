@@ -20,8 +20,6 @@ from mdbench.language_models.conversation import MOST_BYTES, RefusedError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["NAME", "Proxy"]
-
 NAME: Final = "language-model"
 """The socket's name in a job's folder."""
 _MOST_HEAD = 2**14

@@ -10,8 +10,6 @@ from mdbench.errors import UsageError
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["NO_KEY", "Key", "read_key"]
-
 _LONGEST: Final = 10_000
 _PIECE: Final = 8
 """Letters of a key that tell too much: endpoints like to repeat its beginning."""

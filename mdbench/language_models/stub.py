@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
-__all__ = ["MODES", "Stub"]
-
 MODES: Final = {
     "good": "an equation, drawn at random, in the form that the prompt asks for",
     "fence": "the equation in the wrong kind of fence, with prose around it",

@@ -40,16 +40,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = [
-    "VIEWS",
-    "PromptView",
-    "Symmetry",
-    "described",
-    "plain_view",
-    "prompt_view",
-    "symmetries",
-]
-
 VIEWS = 1
 """The number of the rules by which views are made, which is in the key of a job."""
 _TABLE = "X"

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from mdbench.records.schema import Record
 
-__all__ = ["latest_by_case", "read_content", "read_folder", "read_latest", "results_files"]
-
 
 def results_files(folder: Path) -> list[Path]:
     """Return the results files of a folder, and of the folders in it.

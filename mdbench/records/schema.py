@@ -27,27 +27,6 @@ from pydantic import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = [
-    "ANSWERED",
-    "RERUN_ALWAYS",
-    "SCHEMA",
-    "Budget",
-    "FrontEntry",
-    "Isolation",
-    "LlmBudget",
-    "LlmPoint",
-    "LlmUse",
-    "Machine",
-    "Measured",
-    "Provenance",
-    "Record",
-    "ScoreSoFar",
-    "Selection",
-    "Status",
-    "comparable",
-    "key_of",
-]
-
 SCHEMA: Final = 5
 """The number of the format that is written; `mdbench.records.upgrades` reads the older ones."""
 

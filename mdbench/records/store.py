@@ -24,8 +24,6 @@ from mdbench.records.upgrades import upgrade
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-__all__ = ["NewestLines", "RecordStore", "RecordWriter", "parse_records"]
-
 LINE_START = b'{"schema":'
 """How every line begins: what is no piece of this at the file's end was not torn by us."""
 

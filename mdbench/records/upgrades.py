@@ -10,8 +10,6 @@ from mdbench import __version__
 from mdbench.errors import RecordsError
 from mdbench.records.schema import LARGEST, SCHEMA, key_of
 
-__all__ = ["UPGRADES", "upgrade"]
-
 Step: TypeAlias = Callable[[dict[str, Any]], dict[str, Any]]
 
 

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from mdbench.methods import Method
     from mdbench.records import Record
 
-__all__ = ["Bundle", "citation", "is_bundle", "opened", "write_bundle"]
-
 FORMAT: Final = 1
 """The number of the format that is written and read."""
 LISTING: Final = "bundle.json"

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from mdbench.metrics.spec import MetricSpec
     from mdbench.records import Record
 
-__all__ = ["AnswerNames", "code", "ordered", "states_of", "summary_line"]
-
 _RATE = "_t"
 """What the left-hand side of a state has behind its name."""
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["FORMATS", "columns_of", "flatten", "read_rows", "write_table"]
-
 FORMATS = (".csv", ".parquet")
 
 _SPREAD = {"options", "metrics", "selection", "measured", "budget", "llm"}

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from mdbench.reports.entries import Entry
     from mdbench.reports.statistics import Wilcoxon
 
-__all__ = ["Change", "Changes", "MethodChange", "Way", "changes"]
-
 Way: TypeAlias = Literal["better", "worse", "same", "other"]
 """How a result differs: by its primary score, or in something that is neither better nor worse."""
 _LEVEL = 0.05

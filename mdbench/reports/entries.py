@@ -16,18 +16,6 @@ if TYPE_CHECKING:
     from mdbench.metrics.spec import Place, Value
     from mdbench.records import Record, Status
 
-__all__ = [
-    "Case",
-    "Counted",
-    "Entry",
-    "best_first",
-    "best_mark",
-    "counted",
-    "entry",
-    "marked",
-    "specs_of",
-]
-
 
 class Case(NamedTuple):
     """What is compared: a system at one noise level under one protocol; seeds are merged."""

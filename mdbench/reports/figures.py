@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from mdbench.reports.leaderboard import Board
 
 
-__all__ = ["Figure", "cell_of", "critical_difference", "figures", "heat_map", "middle", "sign_of"]
-
 SMALLEST, LARGEST = 1e-12, 1e6
 """Scores beyond these are drawn here: they cannot be told apart."""
 SHARES_WORTH_DRAWING = 2

@@ -50,8 +50,6 @@ if TYPE_CHECKING:
     from mdbench.reports.leaderboard import Board, Category
     from mdbench.reports.systems import Draw
 
-__all__ = ["page"]
-
 MOST_REASONS = 40
 """Kinds of failure that are listed for a data type."""
 

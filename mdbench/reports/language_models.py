@@ -22,17 +22,6 @@ if TYPE_CHECKING:
     from mdbench.records import Record
     from mdbench.reports.leaderboard import Board
 
-__all__ = [
-    "ASKING_HEADS",
-    "PROBE_HEADS",
-    "Asking",
-    "asked",
-    "asking_row",
-    "curves",
-    "probe_rows",
-    "read_probes",
-]
-
 FOLDER = "llm-probes"
 """The folder of probes below that of results."""
 _LARGEST = 2**26

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from mdbench.reports.entries import Entry
     from mdbench.reports.leaderboard import Board, Grid
 
-__all__ = ["escape_latex", "latex_tables"]
-
 _SPECIAL = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",

@@ -33,22 +33,6 @@ if TYPE_CHECKING:
     from mdbench.reports.statistics import Friedman, Wilcoxon
 
 
-__all__ = [
-    "BASELINE",
-    "RESAMPLES",
-    "Aggregated",
-    "Board",
-    "Category",
-    "Kind",
-    "Pair",
-    "Row",
-    "aggregate",
-    "board",
-    "boards",
-    "by_category",
-    "heading",
-]
-
 BASELINE = "baseline"
 """The family of methods that others are only held against."""
 RESAMPLES = 1000

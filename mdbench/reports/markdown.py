@@ -30,18 +30,6 @@ if TYPE_CHECKING:
     from mdbench.reports.leaderboard import Board
     from mdbench.reports.published import Published, PublishedSets
 
-__all__ = [
-    "cost_table",
-    "found_table",
-    "leaderboard_markdown",
-    "markdown_tables",
-    "of_protocol",
-    "published_table",
-    "sets_table",
-    "systems_table",
-    "variants_table",
-]
-
 
 def markdown_tables(boards: Mapping[str, Board], published: Published | None = None) -> str:
     """Write for each data type its leaderboard, and a table of systems for each noise level.

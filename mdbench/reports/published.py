@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Mark", "Published", "PublishedSets", "read_published", "read_published_sets"]
-
 _SCORE = re.compile(r"1e(-?\d+) \((\d+)\)(?: (.+))?")
 
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from mdbench.records import Machine, Record
 
-__all__ = ["Circumstance", "as_given", "circumstances", "measurements", "report_order", "studies"]
-
 
 def studies(results: Iterable[Record]) -> list[tuple[str, int]]:
     """Return the SHA-256 of the studies that asked for results, with how many; most first.

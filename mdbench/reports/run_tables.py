@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
     from mdbench.reports.leaderboard import Aggregated
 
-__all__ = ["answers", "failures", "run_table", "summary"]
-
 STYLES = {Status.OK: "green", Status.PARTIAL: "yellow"}
 NOTHING = "-"
 NAMES_SHOWN = 3

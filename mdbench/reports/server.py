@@ -36,8 +36,6 @@ from mdbench.reports.language_models import FOLDER as PROBES_FOLDER
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["LivePage", "LiveServer", "stamp"]
-
 LOOK_SECONDS = 1.0
 """How often it is looked whether there are new records."""
 PAUSE_SECONDS = 3.0

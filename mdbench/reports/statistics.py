@@ -22,17 +22,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = [
-    "Friedman",
-    "Wilcoxon",
-    "bootstrap",
-    "difference",
-    "draws",
-    "friedman",
-    "holm",
-    "wilcoxon",
-]
-
 EXACT_UP_TO = 200
 """Pairs up to which the distribution under the null hypothesis is counted out."""
 

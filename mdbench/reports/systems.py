@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from mdbench.metrics.spec import MetricSpec
     from mdbench.reports.tables import Cell
 
-__all__ = ["Draw", "Pictures", "Scope", "System", "system_section"]
-
 CODED = {"python": "Python", "latex": "LaTeX", "sympy": "SymPy", "julia": "Julia", "c": "C"}
 """The languages that the best answer of a system is given in, and their names."""
 LONGEST_CODED = 4000

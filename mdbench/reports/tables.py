@@ -28,35 +28,6 @@ if TYPE_CHECKING:
     from mdbench.records import Record
     from mdbench.reports.leaderboard import Aggregated, Board, Row
 
-__all__ = [
-    "ALARM",
-    "CUT_EXPLAINED",
-    "NO_BETTER",
-    "REST",
-    "RESTING",
-    "UNDECIDED",
-    "WORSE",
-    "Beaten",
-    "Cell",
-    "Column",
-    "Table",
-    "answer_cell",
-    "beaten",
-    "cell",
-    "cut_off",
-    "interval",
-    "leaderboard_table",
-    "of_place",
-    "pooled",
-    "text_table",
-    "to_markdown",
-    "to_terminal",
-    "undecided",
-    "warning",
-    "without_columns",
-    "written",
-]
-
 ALARM = "⚠"
 WORSE = "worse than no equation"
 """What is said of an answer that says less than nothing: see `MetricSpec.worse_than_nothing`."""

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from mdbench.reports.language_models import Asking
     from mdbench.reports.leaderboard import Board, Row
 
-__all__ = ["leaderboards", "model_tables"]
-
 _WIDE = {"model", "prompt", "failed", "model s a job", "budget spent"}
 """Columns that 80 characters have no room for; model and prompt stand behind the method's name."""
 MOST_WITH_INTERVAL = 3

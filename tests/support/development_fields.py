@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     Waves = Callable[[Sequence[Array]], list[Array]]
 
-__all__ = ["SYSTEMS", "Grown", "dataset"]
-
 
 @dataclass(frozen=True)
 class Grown:

@@ -8,8 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["DOCUMENT", "HELD", "Held", "with_table"]
-
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "isolation.md"
 BEGIN, END = "<!-- begin: tests/support/held.py -->\n", "<!-- end -->\n"
 SAME = "the same"

@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["Inside", "inside"]
-
 _SECONDS = 120.0
 """How long the environment may take to be imported, and any one run."""
 

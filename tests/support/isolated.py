@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from mdbench.runs.execute import Summary
     from mdbench.workspace import Workspace
 
-__all__ = ["HOME", "Bench"]
-
 HOME = Path(os.environ.get("MDBENCH_HOME") or ROOT / ".mdbench")
 
 

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from mdbench.datatypes.base import ScoredCandidate
     from mdbench.protocols import Protocol
 
-__all__ = ["DATA_TYPE"]
-
 SURFACES = {
     "plane": ("u", "v", "0.5*u - v"),
     "saddle": ("u", "v", "u*v"),

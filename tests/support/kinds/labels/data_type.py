@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
     from mdbench.protocols import Protocol
 
-__all__ = ["DATA_TYPE"]
-
 RULES: dict[str, Callable[[str], str]] = {
     "vowels": lambda word: "vowel" if word[0] in "aeiou" else "consonant",
     "lengths": lambda word: "long" if len(word) > 4 else "short",
