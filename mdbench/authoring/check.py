@@ -150,7 +150,7 @@ def _check_data_type(
 
 
 def _alarms(where: str, data_type: DataType[Any, Any], answer: ScoredResult) -> Iterator[Finding]:
-    """Tell of each score that reports would mark."""
+    """Return a finding for each score that reports would mark."""
     for spec in data_type.metrics:
         value = answer.scores.metrics.get(spec.name)
         if spec.alarm is not None and isinstance(value, float):

@@ -149,7 +149,7 @@ def _score(scores: Scores, spec: MetricSpec) -> float | None:
 
 
 def _faults(scores: Scores, kind: DataType[Any, Any], spec: MetricSpec) -> Iterator[str]:
-    """Say what keeps the truth from being perfect."""
+    """Return what keeps the truth from being perfect."""
     value = _score(scores, spec)
     if value is None:
         yield f"it has no {spec.title}"

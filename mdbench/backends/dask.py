@@ -185,7 +185,7 @@ class _DaskRun:
         return False
 
     def _check_nodes(self) -> None:
-        """See on each machine that jobs can be done there, before any is sent.
+        """Check on each machine that jobs can be done there, before any is sent.
 
         Raises
         ------

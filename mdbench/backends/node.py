@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["ClusterNode", "NodeProcess", "NodeRequest", "Opener", "serve"]
 
 Opener: TypeAlias = "Callable[..., Runtime]"
-"""What opens a runtime, as `mdbench.runtimes.select.open_runtime`; it pickles."""
+"""Opens a runtime, as `mdbench.runtimes.select.open_runtime`; it pickles."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class NodeRequest:
         require: tuple[tuple[str, Level], ...] = (),
         opens: Opener = open_runtime,
     ) -> NodeRequest:
-        """Take what a plan says."""
+        """Return the request that a plan makes."""
         place = plan.catalog.workspace
         return cls(
             name=name,

@@ -181,7 +181,7 @@ class ShardFiles:
         return str(found["kind"]), list(found["ids"])
 
     def troubles(self) -> list[tuple[str, str, str]]:
-        """Say why tasks could do nothing: the machine, the message and the hint."""
+        """Return why tasks could do nothing: the machine, the message and the hint."""
         found = []
         for number in range(len(self.shards)):
             try:

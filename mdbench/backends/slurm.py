@@ -392,7 +392,7 @@ END_SECONDS: Final = 60.0
 
 
 def active(kind: str, ids: Sequence[str]) -> set[str]:
-    """Tell which tasks wait or run.
+    """Return the tasks that wait or run.
 
     Raises
     ------

@@ -179,7 +179,7 @@ def _row(ones: Sequence[TruthCheck]) -> tuple[str, ...]:
 
 
 def _describe(one: TruthCheck) -> str:
-    """Say in a line how a truth fares."""
+    """Return a line on how a truth scores."""
     where = f"{one.data_type} {one.dataset}, {noise_name(one.snr_db)}"
     return f"{where}: {_reason(one)}"
 

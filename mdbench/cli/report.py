@@ -303,7 +303,7 @@ def leaderboards_of(results: Sequence[Record], workspace: Workspace | None) -> d
 
 
 def _known(results: Sequence[Record], workspace: Workspace | None) -> dict[str, Kind]:
-    """Say what methods are, also those that a report calls otherwise than their folders."""
+    """Return what methods are, by the names in the report and by those of their folders."""
     kinds = _kinds(workspace)
     return kinds | {one.method: kinds[one.algorithm] for one in results if one.algorithm in kinds}
 

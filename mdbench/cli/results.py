@@ -76,7 +76,7 @@ def show_answers(
 
 
 def place_and_name(what: str | None, folder: Path) -> tuple[Path, str | None]:
-    """Tell results from a dataset's name: what exists is results."""
+    """Return the place of results and a dataset's name: what exists is results."""
     return (Path(what), None) if what and Path(what).exists() else (folder, what)
 
 

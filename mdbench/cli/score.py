@@ -66,7 +66,7 @@ def score_equation(
 
 
 def _refused(truth: str, prediction: str, names: list[str] | None) -> EquationError:
-    """Say why a prediction cannot be read, and what to type."""
+    """Return why a prediction cannot be read, and what to type."""
     known = list(names_in(truth)) if names is None else names
     try:
         parse(prediction, known)

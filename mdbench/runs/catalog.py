@@ -109,7 +109,7 @@ class Catalog:
         return dataset
 
     def info(self, job: JobSpec) -> DatasetInfo:
-        """Say what a job's dataset is known by; it is made only where nobody remembers.
+        """Return what a plan needs of a job's dataset, which is made only where that is not cached.
 
         Raises
         ------
@@ -222,7 +222,7 @@ class DatasetInfo:
 
 
 class DatasetInfoCache:
-    """The facts of a data type's datasets; may be used from several threads.
+    """What is known of a data type's datasets, kept on disk; may be used from several threads.
 
     Parameters
     ----------
@@ -242,15 +242,15 @@ class DatasetInfoCache:
         self._new: dict[str, DatasetInfo] = {}
 
     def get(self, asked: Hashable) -> DatasetInfo | None:
-        """Return the facts of what is asked for so; None where they are not known."""
+        """Return what is known of the dataset that is asked for so; None for nothing."""
         return self._known.get(_short(asked)) if self._known or self._new else None
 
-    def remember(self, asked: Hashable, facts: DatasetInfo) -> None:
-        """Keep the facts of a dataset that was made."""
+    def remember(self, asked: Hashable, info: DatasetInfo) -> None:
+        """Keep what is known of a dataset that was made."""
         name = _short(asked)
-        if self._file is not None and self._known.get(name) != facts:
+        if self._file is not None and self._known.get(name) != info:
             with self._lock:
-                self._known[name] = self._new[name] = facts
+                self._known[name] = self._new[name] = info
 
     def save(self) -> None:
         """Add what is new to what others wrote meanwhile; failing does no harm."""
@@ -259,7 +259,7 @@ class DatasetInfoCache:
                 return
             self._known = {**self._read(), **self._known}
             self._new = {}
-            kept = {name: list(asdict(facts).values()) for name, facts in self._known.items()}
+            kept = {name: list(asdict(info).values()) for name, info in self._known.items()}
         text = json.dumps(kept, separators=(",", ":")).encode()
         with suppress(DataError, OSError):
             write_whole(self._file, lambda file: file.write(text))

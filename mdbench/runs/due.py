@@ -166,7 +166,7 @@ def rerun_reasons(
 
 
 SINCE: Final = " since its record of "
-"""What stands between a reason and the time of the record that it speaks of."""
+"""The text between a reason and the time of the record that it is about."""
 _NO_RECORD = "it has no record"
 
 

@@ -193,7 +193,7 @@ def execute(plan: Plan, runtime: Runtime, observer: Observer, backend: Backend) 
     backend.prepare(plan.result_dir, observer)
     with ExitStack() as stack:
         past: dict[str, dict[str, RecordSummary]] = {name: {} for name in plan.files}
-        ledger = _Ledger(observer)
+        ledger = _RecordLedger(observer)
         for name, file in plan.files.items():
             each = partial(_remember, past[name])
             ledger.writers[name] = stack.enter_context(RecordStore(file).open_for_writing(each))
@@ -253,8 +253,8 @@ def _check_model(to_run: list[ResolvedJob], plan: Plan, backend: Backend) -> Non
         )
 
 
-class _Ledger:
-    """Takes down the records of a run."""
+class _RecordLedger:
+    """Writes the records of a run, and counts them."""
 
     def __init__(self, observer: Observer) -> None:
         self._observer = observer
@@ -264,7 +264,7 @@ class _Ledger:
         self.count = 0
 
     def leave(self, job: JobSpec, record: Record) -> None:
-        """Write a job's record down."""
+        """Write a job's record."""
         self.writers[job.results].append(record)
         with self._lock:
             self.count += 1
@@ -277,12 +277,12 @@ class _Ledger:
 
 NOTIFY_SECONDS: Final = 60.0
 """How long the command may take."""
-_TOLD = ("event", "reason", "folder", "jobs", "answered", "failed", "left", "seconds")
-"""What stands in the environment, too, as ``MDBENCH_EVENT`` and so on."""
+_IN_ENVIRONMENT = ("event", "reason", "folder", "jobs", "answered", "failed", "left", "seconds")
+"""Keys that are in the environment, too, as ``MDBENCH_EVENT`` and so on."""
 
 
 def count_outcome(plan: Plan, summary: Summary, seconds: float) -> dict[str, Any]:
-    """Count what came of the jobs of a plan.
+    """Count how the jobs of a plan ended.
 
     Returns
     -------
@@ -317,7 +317,7 @@ class RunNotification:
     found: dict[str, Any] | None = None
 
     def ended(self, plan: Plan, summary: Summary) -> dict[str, Any]:
-        """Take down what came of the run; give it as `outcome` does."""
+        """Record the outcome of the run, and return it as `count_outcome` does."""
         self.found = count_outcome(plan, summary, time.monotonic() - self.start)
         return self.found
 
@@ -383,7 +383,7 @@ def notify_at_end(
 
 def _run_command(command: Sequence[str], told: dict[str, Any], seconds: float) -> str:
     """Run the command; say what went wrong, if anything did."""
-    variables = {f"MDBENCH_{name.upper()}": told[name] for name in _TOLD}
+    variables = {f"MDBENCH_{name.upper()}": told[name] for name in _IN_ENVIRONMENT}
     environment = {name: "" if value is None else str(value) for name, value in variables.items()}
     try:
         process = subprocess.Popen(

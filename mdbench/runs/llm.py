@@ -58,7 +58,7 @@ class LlmConnection:
 
     @classmethod
     def from_options(cls, route: LlmEndpointOptions) -> LlmConnection | None:
-        """Read what was asked for; None where nothing was.
+        """Return the connection that was asked for; None where nothing was.
 
         Raises
         ------
@@ -88,7 +88,7 @@ class LlmConnection:
 
     @contextmanager
     def open_session(self, job: JobSpec, folder: int, log: Path) -> Iterator[Conversation]:
-        """Let the job that gets a folder ask, as long as the context lasts.
+        """Open the session of a job, which may ask as long as the context lasts.
 
         Parameters
         ----------

@@ -189,7 +189,7 @@ def option(*typed: Any, default: Any = None, **declared: Any) -> Any:
 
 
 def names(_: str, text: str) -> tuple[str, ...]:
-    """Take a name as it is."""
+    """Read a name: as it is."""
     return (text,)
 
 

@@ -283,7 +283,7 @@ MOST_DESCRIBED = 3
 
 
 def describe_own_data(plan: Plan) -> Iterator[str]:
-    """Say what the user's own data are like, a few lines for each of the first datasets."""
+    """Describe the user's own data, in a few lines for each of the first datasets."""
     own = {job.data: job for job in plan.jobs if job.dataset_path is not None}
     first = {(job.data_type, job.dataset): job for job in reversed(own.values())}
     jobs = list(reversed(first.values()))
@@ -301,7 +301,7 @@ def describe_own_data(plan: Plan) -> Iterator[str]:
 def describe_dataset(
     kind: DataType[Any, Any], dataset: Dataset, view: str, protocol: Protocol
 ) -> Iterator[str]:
-    """Say what one dataset is like; nothing where its data type has nothing to say."""
+    """Describe one dataset in lines; none where its data type has no checks."""
     if not isinstance(kind, Advising):
         return
     try:

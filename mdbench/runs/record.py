@@ -128,7 +128,7 @@ def _read_int(file: Path) -> int | None:
 
 
 ONE_ENDPOINT = "one endpoint"
-"""What a record says of the network of a method that asks a language model."""
+"""The network of a method that asks a language model, in its record."""
 _CORE_PACKAGES = ("numpy", "scipy", "sympy", "mpmath", "findiff")
 
 

@@ -1,4 +1,4 @@
-"""What a data type makes of candidates and answers: losses, the choice, scores."""
+"""Candidates and answers evaluated by their data type: losses, the selection, scores."""
 
 from __future__ import annotations
 

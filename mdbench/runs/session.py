@@ -109,7 +109,7 @@ _DYING_SECONDS = 0.5
 """How long a job that was killed may take to be gone, before its worker is killed too."""
 _CHECK_OUTPUT_SECONDS = 1.0
 """How often the size of a job's folder is looked at."""
-_METHODS_DOING = {
+_CAUSED_BY_METHOD = {
     errno.ENOENT,
     errno.EEXIST,
     errno.ENOTDIR,
@@ -120,7 +120,7 @@ _METHODS_DOING = {
     errno.ESTALE,
 }
 """What a method can cause in its folder; other errors, such as a full disk, are the machine's."""
-_NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
+_DISK_FULL = {errno.ENOSPC, errno.EDQUOT}
 _NOT_BY_A_LIMIT = {Status.TIMEOUT, Status.UNSUPPORTED, Status.UNAVAILABLE}
 _MOST_APART_S, _MOST_APART = 0.1, 0.05
 """How far a job's clock may be behind ours, which waits for files and messages, too."""
@@ -361,14 +361,14 @@ class JobSession:
         try:
             write_arrays(file, arrays, folder=self._folder.descriptor)
         except OSError as error:
-            if error.errno in _NO_ROOM and self._pid is not None:
+            if error.errno in _DISK_FULL and self._pid is not None:
                 # If it was not the job that filled the disk, the next one cannot begin.
                 raise _StopError(
                     Status.CRASHED,
                     "no space is left on the disk that the job writes to",
                     waits=True,
                 ) from error
-            if error.errno not in _METHODS_DOING:
+            if error.errno not in _CAUSED_BY_METHOD:
                 raise
             raise _StopError(
                 Status.INVALID_OUTPUT,
@@ -487,7 +487,7 @@ class JobSession:
         )
 
     def _best_candidate(self) -> JobResult:
-        """Take the best candidate for the answer of a job that ran out of time."""
+        """Return the best candidate as the answer of a job that ran out of time."""
         late = f"ran longer than {self._job.timeout_s:g} s"
         choice = self._choose()
         if choice is None or not self._task.has_equations:

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 __all__ = ["USUAL_CALLS", "CommonOptions", "JobSpec", "LlmOptions", "portable"]
 
 USUAL_CALLS: Final = 1000
-"""Completions that a job may ask for where nobody says it: SurfaceBench's budget."""
+"""Completions that a job may ask for unless another number is given: SurfaceBench's budget."""
 _ACCESS = "llm"
 
 

@@ -131,7 +131,7 @@ class EnvironmentCache:
         return found
 
     def retries(self, method: Method) -> int:
-        """Tell how often the making of a method's environment was tried again."""
+        """Return how often the making of a method's environment was tried again."""
         return self._retries.get(method.name, 0)
 
     def record_import(self, method: Method) -> None:
@@ -366,7 +366,7 @@ class WorkerSlot:
         return not self.fresh_rooms and worker.hello is not None and worker.hello.forks
 
     def _exchange(self, wanted: tuple[str, Limits]) -> tuple[Worker | None, Worker | None]:
-        """Take the worker that was started ahead; give that of the last job, and this one."""
+        """Take the worker that was started ahead; return that of the last job, and this one."""
         ahead, self._ahead = self._ahead, None
         new = None if ahead is None else ahead.take()
         if new is not None and (ahead is None or ahead.serves != wanted or not new.alive):
