@@ -10,10 +10,11 @@ import os
 import time
 import uuid
 from contextlib import suppress
+from itertools import count
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 """How a folder is opened that may have been exchanged for a link."""
@@ -31,7 +32,8 @@ def empty(folder: int, go_on: Callable[[], bool]) -> bool:
     Folders in folders are moved to the top before theirs is removed, so that neither the stack
     nor the number of open files grows with the depth.
     """
-    names = _Names()
+    prefix = uuid.uuid4().hex  # of names that nobody else has thought of
+    names = (f"{prefix}-{number}" for number in count(1))
     while go_on():
         found = done = 0
         try:
@@ -60,7 +62,8 @@ def remove(parent: int, name: str, go_on: Callable[[], bool]) -> bool:
         pass
     else:
         return True
-    folder = _open(parent, name)
+    _unlock(parent, name)
+    folder = open_folder(parent, name)
     if folder is None:
         return False
     try:
@@ -84,25 +87,14 @@ def move(source: int, name: str, target: int, new_name: str) -> bool:
     return False
 
 
-class _Names:
-    """Names that nobody else has thought of."""
-
-    def __init__(self) -> None:
-        self._prefix = uuid.uuid4().hex
-        self._count = 0
-
-    def next(self) -> str:
-        self._count += 1
-        return f"{self._prefix}-{self._count}"
-
-
-def _take(top: int, name: str, names: _Names, go_on: Callable[[], bool]) -> bool:
+def _take(top: int, name: str, names: Iterator[str], go_on: Callable[[], bool]) -> bool:
     """Remove one entry, or bring what is in it to the top; return whether anything was done."""
     for call in (os.unlink, os.rmdir):
         with suppress(OSError):
             call(name, dir_fd=top)
             return True
-    folder = _open(top, name)
+    _unlock(top, name)
+    folder = open_folder(top, name)
     if folder is None:
         return False
     done = False
@@ -113,7 +105,7 @@ def _take(top: int, name: str, names: _Names, go_on: Callable[[], bool]) -> bool
                     break
                 with suppress(OSError):
                     if entry.is_dir(follow_symlinks=False):
-                        done |= move(folder, entry.name, top, names.next())
+                        done |= move(folder, entry.name, top, next(names))
                     else:
                         os.unlink(entry.name, dir_fd=folder)
                         done = True
@@ -133,12 +125,6 @@ def open_folder(parent: int, name: str) -> int | None:
         with suppress(OSError):
             return os.open(name, FOLDER, dir_fd=parent)
     return None
-
-
-def _open(parent: int, name: str) -> int | None:
-    """Open a folder that is to be emptied, and so must be readable and writable."""
-    _unlock(parent, name)
-    return open_folder(parent, name)
 
 
 def _unlock(parent: int, name: str) -> None:

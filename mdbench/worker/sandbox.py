@@ -58,26 +58,26 @@ class Sandbox:
         self.possible = bool(temporary or folder) and self._try()
 
     def _try(self) -> bool:
-        told, tells = os.pipe()
+        read_fd, status_fd = os.pipe()
         pid = os.fork()
         if pid:
-            os.close(tells)
+            os.close(status_fd)
             os.waitpid(pid, 0)
-            with os.fdopen(told, "rb") as file:
+            with os.fdopen(read_fd, "rb") as file:
                 return file.read() == STATUS.pack(0)
         try:
-            self.enter(lambda: os._exit(0), tells)
+            self.enter(lambda: os._exit(0), status_fd)
         finally:
             os._exit(1)
 
-    def enter(self, job: Callable[[], None], tells: int) -> NoReturn:
+    def enter(self, job: Callable[[], None], status_fd: int) -> NoReturn:
         """Call what must not return in namespaces of its own.
 
         Parameters
         ----------
         job
             What is called.
-        tells
+        status_fd
             A descriptor to which is written how it ended, once all in the namespaces has gone: what
             the kernel clears up then takes longer than many a job, and nobody has to wait for it.
             Nothing is written if the process that would was killed.
@@ -96,22 +96,22 @@ class Sandbox:
         pid = os.fork()
         if pid == 0:
             try:
-                self._run_init(job, tells)
+                self._run_init(job, status_fd)
             finally:
                 os._exit(70)
-        os.close(tells)
+        os.close(status_fd)
         _forward_signals(pid, signal.SIGUSR1)
         if os.waitpid(pid, 0)[1]:
-            os.kill(os.getpid(), signal.SIGKILL)  # what it should have told is not known
+            os.kill(os.getpid(), signal.SIGKILL)  # its job's status is not known
         os._exit(0)
 
-    def _run_init(self, job: Callable[[], None], tells: int) -> None:
+    def _run_init(self, job: Callable[[], None], status_fd: int) -> None:
         """Be the first process of the namespace: look after all others until the job's ends."""
         _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        self._furnish()
+        self._mount_all()
         pid = os.fork()
         if pid == 0:
-            os.close(tells)
+            os.close(status_fd)
             drop_capabilities()
             job()
             os._exit(70)  # not reached
@@ -125,10 +125,10 @@ class Sandbox:
                     if os.getpid() == 1:  # a mistake here would end all that the user runs
                         with suppress(ProcessLookupError):
                             os.kill(-1, signal.SIGKILL)
-        os.write(tells, STATUS.pack(code))
+        os.write(status_fd, STATUS.pack(code))
         os._exit(0)
 
-    def _furnish(self) -> None:
+    def _mount_all(self) -> None:
         _mount(b"none", b"/", b"", _RECURSIVE | _PRIVATE)
         if self._temporary:
             for place in self._temporary:

@@ -147,7 +147,7 @@ def main(arguments: list[str]) -> int:
     in_vain = 0
     child = partial(_run_child, options, adapter, channel)
     while in_vain < _MOST_IN_VAIN:
-        ended = supervisor.run(child, goes_on=fork)
+        ended = supervisor.run(child, has_next=fork)
         if ended is None:
             return 0
         status, job = ended
@@ -192,8 +192,8 @@ def _run_child(
     options: argparse.Namespace,
     adapter: type | None,
     channel: Channel,
-    begins: int,
-    told: int,
+    start_fd: int,
+    name_fd: int,
 ) -> NoReturn:
     """Wait for a job, tell the parent its name, do it, and end; nothing runs on from here.
 
@@ -215,15 +215,15 @@ def _run_child(
                 os._exit(1)
             _send_hello(options, channel)
         warm_up()
-        if not os.read(begins, 1):
+        if not os.read(start_fd, 1):
             os._exit(0)  # the worker has gone
-        os.close(begins)
+        os.close(start_fd)
         message = channel.receive()
         while message is not None and message["type"] != "job":
             message = channel.receive()  # it was for a job that has died meanwhile
         if message is not None:
-            os.write(told, message["job"].encode())
-            os.close(told)
+            os.write(name_fd, message["job"].encode())
+            os.close(name_fd)
             run_job(adapter, Connection(channel, message))
         status = 0
     except BaseException:  # noqa: BLE001 - nothing may run on in a copy of the parent

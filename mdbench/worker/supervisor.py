@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _CLEAR_SECONDS = 2.0
-_ROOM = ("/tmp", "/dev/shm")  # noqa: S108 - emptied only where they are the worker's own
+_TEMPORARY = ("/tmp", "/dev/shm")  # noqa: S108 - emptied only where they are the worker's own
 _GONE = select.POLLHUP | select.POLLERR | select.POLLNVAL
 
 # Loaded once, before any fork: in a fresh child it would take milliseconds.
@@ -40,53 +40,53 @@ class _JobProcess:
     ----------
     pid
         The process.
-    said
+    name_fd
         A descriptor from which the job's name comes, once it is known.
-    told
-        A descriptor from which comes how a job in namespaces ended.
+    status_fd
+        A descriptor from which the exit status of a job in namespaces comes.
     """
 
     def __init__(self) -> None:
-        self._begins, self._begin = os.pipe()
-        self.said, self._says = os.pipe()
-        self.told, self._tells = os.pipe()
-        for each in (self.said, self.told):
+        self._start_read, self._start_write = os.pipe()
+        self.name_fd, self._name_write = os.pipe()
+        self.status_fd, self._status_write = os.pipe()
+        for each in (self.name_fd, self.status_fd):
             os.set_blocking(each, False)
         self.pid = 0
         self.job = ""
 
-    def be_child(self) -> tuple[int, int, int]:
+    def child_ends(self) -> tuple[int, int, int]:
         """Return the child's ends: for the start, the job's name and its exit status."""
         self.close()
-        return self._begins, self._says, self._tells
+        return self._start_read, self._name_write, self._status_write
 
-    def be_parent(self, pid: int) -> None:
+    def keep_parent_ends(self, pid: int) -> None:
         """Keep the parent's ends."""
         self.pid = pid
-        for each in (self._begins, self._says, self._tells):
+        for each in (self._start_read, self._name_write, self._status_write):
             os.close(each)
 
-    def begin(self) -> None:
+    def start(self) -> None:
         """Let it take the next job; it may have died meanwhile."""
         with suppress(BrokenPipeError):
-            os.write(self._begin, b".")
+            os.write(self._start_write, b".")
 
-    def hear(self) -> str:
+    def read_name(self) -> str:
         """Return the job's name once it is known; else empty."""
         with suppress(BlockingIOError):
-            self.job = self.job or os.read(self.said, 4096).decode()
+            self.job = self.job or os.read(self.name_fd, 4096).decode()
         return self.job
 
     def status(self) -> int | None:
         """Return the exit status of a job in namespaces; None if it is not known yet."""
         with suppress(BlockingIOError, struct.error):
-            status: int = STATUS.unpack(os.read(self.told, STATUS.size))[0]
+            status: int = STATUS.unpack(os.read(self.status_fd, STATUS.size))[0]
             return status
         return None
 
     def close(self) -> None:
         """Close the parent's ends."""
-        for each in (self._begin, self.said, self.told):
+        for each in (self._start_write, self.name_fd, self.status_fd):
             os.close(each)
 
 
@@ -110,8 +110,8 @@ class Supervisor:
     def __init__(self, lease: int, *, own_pids: bool, folder: str | None = None) -> None:
         # A mistake here would end all that the user runs.
         self._own_pids = own_pids and os.getppid() == 1
-        self._mounts = _mounts_below(_ROOM) if self._own_pids else ()
-        own = _ROOM if self._own_pids and not self._mounts else ()
+        self._mounts = _mounts_below(_TEMPORARY) if self._own_pids else ()
+        own = _TEMPORARY if self._own_pids and not self._mounts else ()
         self._sandbox = Sandbox(own, folder)
         self._lease = lease
         self._pid = 0
@@ -132,7 +132,7 @@ class Supervisor:
         self._poll.register(self._woken, select.POLLIN)
         self._poll.register(lease, 0)
 
-    def run(self, child: Callable[[int, int], None], *, goes_on: bool) -> tuple[int, str] | None:
+    def run(self, child: Callable[[int, int], None], *, has_next: bool) -> tuple[int, str] | None:
         """Fork, call `child` there, and wait until nothing of it is left.
 
         Parameters
@@ -140,7 +140,7 @@ class Supervisor:
         child
             Given a descriptor, from which something comes when it is its turn, and another, to
             which it writes the name of its job; must not return.
-        goes_on
+        has_next
             Whether there may be another job.
 
         Returns
@@ -151,14 +151,14 @@ class Supervisor:
         """
         self._reap()
         self._current, self._prepared = self._prepared or self._fork(child), None
-        turn = self._current
-        turn.begin()
-        self._pid = turn.pid
-        self._poll.register(turn.said, select.POLLIN)
-        self._poll.register(turn.told, select.POLLIN)
+        process = self._current
+        process.start()
+        self._pid = process.pid
+        self._poll.register(process.name_fd, select.POLLIN)
+        self._poll.register(process.status_fd, select.POLLIN)
         status = None
         while status is None:
-            if (status := turn.status()) is not None:
+            if (status := process.status()) is not None:
                 break
             if (status := self._reap()) is not None:
                 # It had no namespaces, or was killed before it could tell.
@@ -166,31 +166,36 @@ class Supervisor:
             elif not self._wait():
                 self.clear(all_=True)
                 return None
-            elif turn.hear() and self._prepared is None and goes_on and self._sandbox.possible:
+            elif (
+                process.read_name()
+                and self._prepared is None
+                and has_next
+                and self._sandbox.possible
+            ):
                 self._prepared = self._fork(child)
         self._pid = 0
-        job = turn.hear()
+        job = process.read_name()
         self._current = None
-        for each in (turn.said, turn.told):
+        for each in (process.name_fd, process.status_fd):
             with suppress(KeyError):
                 self._poll.unregister(each)
-        turn.close()
+        process.close()
         return status, job
 
     def _fork(self, child: Callable[[int, int], None]) -> _JobProcess:
-        turn = _JobProcess()
+        process = _JobProcess()
         pid = os.fork()
         if pid:
-            turn.be_parent(pid)
-            return turn
+            process.keep_parent_ends(pid)
+            return process
         try:
-            begins, says, tells = turn.be_child()
+            start_fd, name_fd, status_fd = process.child_ends()
             self._become_a_child()
             set_pdeathsig()
             if self._sandbox.possible:
-                self._sandbox.enter(lambda: child(begins, says), tells)
-            os.close(tells)
-            child(begins, says)
+                self._sandbox.enter(lambda: child(start_fd, name_fd), status_fd)
+            os.close(status_fd)
+            child(start_fd, name_fd)
         finally:
             os._exit(70)  # reached by an error alone
 
@@ -250,7 +255,7 @@ class Supervisor:
             os._exit(71)  # what does not die is the host's to end, with this worker
         self._drop_prepared()
         if self._own_pids and not all_:
-            for folder in _ROOM:
+            for folder in _TEMPORARY:
                 _empty(folder, self._mounts)
 
     def _kill_all(self) -> None:
