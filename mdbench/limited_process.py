@@ -194,7 +194,7 @@ def _start(module: str, memory: int, further: Mapping[str, str]) -> subprocess.P
         stderr=subprocess.DEVNULL,
         env=environment,
         text=True,
-        # Ctrl-C is for the bench, which ends its child itself.
+        # Ctrl-C is for mdbench, which ends its child itself.
         start_new_session=True,
     )
 
@@ -267,7 +267,7 @@ def _answer(answer: Any, question: dict[str, Any]) -> dict[str, Any]:
         return dict(answer(question))
     except MemoryError:
         raise  # ends the child: the next question had better find a fresh one
-    except Exception as error:  # noqa: BLE001 - whatever SymPy runs into, the bench goes on
+    except Exception as error:  # noqa: BLE001 - whatever SymPy runs into, mdbench goes on
         return {"error": f"{type(error).__name__}: {str(error)[:200]}"}
 
 

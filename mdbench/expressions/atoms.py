@@ -1,6 +1,6 @@
 """What the terms of an equation are made of: atoms, their products, and how they are written.
 
-Every atom has one writing only; `terms` says which.
+Every atom has one form only; `expand` defines which.
 """
 
 from __future__ import annotations

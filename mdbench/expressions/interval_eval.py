@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
 DIGITS = 160
-"""Digits that equations are evaluated with where double precision has told no difference."""
+"""Digits that equations are evaluated with where double precision shows no difference."""
 FAR_DIGITS = 640
 """The same beyond their domain, where exponentials may cancel that are large."""
 MOST_DIGITS = 10_240

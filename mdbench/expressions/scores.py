@@ -59,7 +59,7 @@ class Comparison:
     coefficient_error
         The largest relative error of a constant in the terms that both have; None without any.
     reasons
-        What there is to say of the verdict, the distance and the two solutions.
+        Explanations of the verdict, the distance and the two solutions.
     """
 
     verdict: str

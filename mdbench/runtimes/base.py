@@ -1,7 +1,7 @@
 """The interface of runtimes: how a worker is launched, limited and paused.
 
-A runtime isolates methods in one way.  It says which limits it keeps and how hard; what a limit
-is, and what it means for a job's status when one is broken, is the same for all runtimes.
+A runtime isolates methods in one way.  It names the limits that it enforces and how strictly; what
+a limit is, and what it means for a job's status when one is broken, is the same for all runtimes.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ LEVELS: tuple[Level, ...] = ("none", "soft", "hard")
 what is over.  ``none``: nobody looks."""
 
 PROCESSES = 256
-"""Processes and threads that a job may have at a time, unless it is said otherwise."""
+"""Processes and threads that a job may have at a time, by default."""
 OUTPUT_MB = 2048
-"""MiB that a job may write, unless it is said otherwise."""
+"""MiB that a job may write, by default."""
 
 
 class WorkerGoneError(Exception):
@@ -73,7 +73,7 @@ class Enforcement:
     how: str
 
     def details(self) -> dict[str, Any]:
-        """Return what a record says of it."""
+        """Return its part of a record."""
         return {"enforces": dict(self.levels), "how": self.how}
 
 
@@ -84,7 +84,7 @@ class Limits:
     Attributes
     ----------
     threads
-        Threads that numerical libraries are told to use.
+        Threads that numerical libraries use.
     memory_mb
         Resident memory, in MiB; None for all that the machine has.
     processes
@@ -131,7 +131,7 @@ class Prepared:
     python, packages
         The versions inside it.
     details
-        What else a record should say of it.
+        What else a record should hold.
     """
 
     command: tuple[str, ...]
@@ -201,7 +201,7 @@ class Worker(ABC):
 
     @abstractmethod
     def ask_to_finish(self) -> None:
-        """Tell the job that its time is up: what it has found should be sent now."""
+        """Signal to the job that its time is up: it should send what it has found."""
 
     @abstractmethod
     def pause(self) -> bool:
@@ -263,7 +263,7 @@ class Runtime(ABC):
         Raises
         ------
         UnavailableError
-            If the runtime does not work here at all; says why, and what to do.
+            If the runtime does not work here at all; with the reason, and what to do.
         """
 
     def missing(self) -> str:
@@ -275,12 +275,12 @@ class Runtime(ABC):
 
     @abstractmethod
     def identity(self, method: Method) -> dict[str, str]:
-        """Return what a job's key must say beyond the method's folder and lock.
+        """Return what a job's key must hold beyond the method's folder and lock.
 
         Raises
         ------
         UnavailableError
-            If it cannot be told, since the runtime does not work here.
+            If it is not known, as the runtime does not work here.
         """
 
     @abstractmethod
@@ -290,7 +290,7 @@ class Runtime(ABC):
         Raises
         ------
         UnavailableError
-            If it cannot be made on this machine; says why.
+            If it cannot be made on this machine; with the reason.
         MethodError
             If the method's folder lacks what it takes.
         """
@@ -324,7 +324,7 @@ class Runtime(ABC):
         Raises
         ------
         MethodError
-            If the adapter cannot be imported; says why.
+            If the adapter cannot be imported; with the reason.
         UnavailableError
             If the runtime does not work any more.
         """

@@ -61,8 +61,8 @@ def why_unavailable() -> str:
         return f"bubblewrap does not start: {error}"
     if done.returncode == 0:
         return ""
-    said = done.stdout.strip().splitlines()
-    return f"bubblewrap does not work here: {said[-1] if said else done.returncode}"
+    output = done.stdout.strip().splitlines()
+    return f"bubblewrap does not work here: {output[-1] if output else done.returncode}"
 
 
 def wrap(
@@ -107,11 +107,11 @@ def wrap(
         options += ["--setenv", name, value]
     options += _machine()
     options += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", INSIDE]
-    for place in ("/dev/shm", "/tmp"):  # noqa: S108 - the room's own
+    for place in ("/dev/shm", "/tmp"):  # noqa: S108 - the sandbox's own
         options += ["--perms", "1777", "--size", str(_ROOM_FOR_FILES), "--tmpfs", place]
     same = {str(path): path for path in same_place}
     for above in _folders_above([*same, *read_only, *writable]):
-        options += ["--dir", above]  # else only who starts the room could pass them
+        options += ["--dir", above]  # else only who starts the sandbox could pass them
     for inside, path in (same | dict(read_only)).items():
         options += ["--ro-bind", str(path), inside]
     for inside, path in writable.items():

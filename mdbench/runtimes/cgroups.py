@@ -156,7 +156,7 @@ def group_of(pid: int) -> Group | None:
 
 
 def remove_left_groups() -> None:
-    """Remove the groups of benches that were killed, which are empty by now."""
+    """Remove the groups of runs that were killed, which are empty by now."""
     found = group_of(os.getpid())
     for parent in () if found is None else found.folders:
         for folder in parent.glob(f"{_NAME}*"):

@@ -2,7 +2,7 @@
 
 Images are built by `images`; here containers are run, through the engine's API.  A container is
 warm: it serves one job after the other, spoken to over its standard streams.  It goes when its
-standard input is closed, so a bench that is killed leaves none.
+standard input is closed, so a run that is killed leaves none.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ _TMP_MB = 256
 """What may be written outside of a job's folder, which is memory."""
 _STOP_SECONDS = 1.0
 _NEWS_SECONDS = 0.5
-"""How long the engine may take to tell that memory ran out."""
+"""How long the engine may take to report that memory ran out."""
 _LOOK_SECONDS = 1.0
 """How often a worker that reads nothing is looked at."""
 _HEADER = struct.Struct(">BxxxL")
@@ -154,7 +154,7 @@ class DockerRuntime(Runtime):
             [f"{METHODS_IN_IMAGE}/{method.name}", *worker_options(method, limits.output_mb)],
             limits,
             paths=method.paths,
-            say=self._on_line,
+            report=self._on_line,
         )
         if on_launch is not None:
             on_launch(worker)
@@ -175,7 +175,7 @@ class DockerWorker(JsonLinesWorker):
         What its jobs may use.
     paths
         Folders and files of the user's that it may read, by name.
-    say
+    report
         Called with a message about files that cannot be removed.
 
     Raises
@@ -191,10 +191,10 @@ class DockerWorker(JsonLinesWorker):
         limits: Limits,
         *,
         paths: Mapping[str, Path] | None = None,
-        say: Callable[[str], None] | None = None,
+        report: Callable[[str], None] | None = None,
     ) -> None:
         self._client = connect()  # before anything is made that would be left behind
-        scratch = Scratch(say)
+        scratch = Scratch(report)
         self._pipes = Pipes(scratch.path / "pipes")
         self._pumps: list[threading.Thread] = []
         self._piped = False
@@ -381,7 +381,7 @@ class DockerWorker(JsonLinesWorker):
     def _root(self) -> int | None:
         """Return the worker's process, below the container's first; None where it is elsewhere.
 
-        The engine may count processes otherwise than this bench does, which then must not touch
+        The engine may count processes otherwise than mdbench does, which then must not touch
         what has that number here.
         """
         if self._ended:

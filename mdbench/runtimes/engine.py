@@ -77,7 +77,7 @@ def read_enforcement(client: docker.APIClient) -> Enforcement:
 
 
 def remove_orphans() -> None:
-    """Remove containers of benches on this machine that have died."""
+    """Remove containers of runs on this machine that have died."""
     client = connect()
     try:
         for one in client.containers(all=True, filters={"label": OWNER}):

@@ -1,4 +1,4 @@
-"""Folders of a running bench: claimed while it lives, cleared away after it was killed.
+"""Folders of a run: locked while it lives, cleared away after it was killed.
 
 What a job may have touched is worked on below a descriptor that was opened before there was a
 job: a path may lead elsewhere by now.
@@ -32,7 +32,7 @@ QUARANTINE_PREFIX = f"mdbench-left-{os.getuid()}-"
 LOCK_FILE = ".claim"
 
 _OLD_SECONDS = 3600.0
-"""Age from which a folder without a claim is left over: its bench died while it was made."""
+"""Age from which a folder without a lock is left over: its run died while it was made."""
 _REMOVAL_SECONDS = 20.0
 """How long the removal of one folder may take."""
 _MOST_ENTRIES = 10_000
@@ -44,7 +44,7 @@ class Scratch:
 
     Parameters
     ----------
-    say
+    report
         Called with a message about what cannot be removed.
 
     Attributes
@@ -53,8 +53,8 @@ class Scratch:
         The folder.
     """
 
-    def __init__(self, say: Callable[[str], None] | None = None) -> None:
-        self._say = say
+    def __init__(self, report: Callable[[str], None] | None = None) -> None:
+        self._report = report
         self.path = Path(tempfile.mkdtemp(prefix=PREFIX))
         # Held open for as long as the folder is needed; the kernel lets go when we die.
         self._lock = os.open(self.path / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -62,7 +62,7 @@ class Scratch:
 
     def remove(self) -> None:
         """Remove the folder with all that is in it, or set it aside."""
-        _remove_or_quarantine(self.path, self._say)
+        _remove_or_quarantine(self.path, self._report)
         with suppress(OSError):
             os.close(self._lock)
 
@@ -165,14 +165,14 @@ class JobDirectory:
             os.close(descriptor)
 
 
-def remove_left_over(say: Callable[[str], None] | None = None) -> list[Path]:
+def remove_left_over(report: Callable[[str], None] | None = None) -> list[Path]:
     """Remove the folders of this user's runs that were killed; return those that were.
 
     Whatever is there: no error comes of it, and it takes a limited time.
 
     Parameters
     ----------
-    say
+    report
         Called with a message about what cannot be removed.
     """
     removed = []
@@ -189,16 +189,16 @@ def remove_left_over(say: Callable[[str], None] | None = None) -> list[Path]:
         try:
             fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            continue  # its bench is running
+            continue  # its run is alive
         else:
-            if _remove_or_quarantine(path, say):
+            if _remove_or_quarantine(path, report):
                 removed.append(path)
         finally:
             os.close(claim)
     return removed
 
 
-def _remove_or_quarantine(path: Path, say: Callable[[str], None] | None) -> bool:
+def _remove_or_quarantine(path: Path, report: Callable[[str], None] | None) -> bool:
     if remove_tree(path):
         return True
     aside = path.with_name(f"{QUARANTINE_PREFIX}{path.name.removeprefix(PREFIX)}")
@@ -206,15 +206,15 @@ def _remove_or_quarantine(path: Path, say: Callable[[str], None] | None) -> bool
         path.rename(aside)
     except OSError:
         aside = path
-    if say is not None:
-        say(f"What a job has left cannot be removed: {aside}; remove it by hand.")
+    if report is not None:
+        report(f"What a job has left cannot be removed: {aside}; remove it by hand.")
     return False
 
 
 def remove_tree(folder: Path, seconds: float = _REMOVAL_SECONDS) -> bool:
     """Remove a folder, also where rights were taken from it or files come and go meanwhile.
 
-    It never raises; it tells whether nothing is left of the folder.
+    It never raises; it returns whether nothing is left of the folder.
     """
     try:
         parent = os.open(folder.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -111,7 +111,7 @@ def inside_paths(inside: str, names: Iterable[str]) -> dict[str, str]:
 
 
 def path_options(places: Mapping[str, str]) -> list[str]:
-    """Return the worker's options that tell the adapter of the user's folders and files."""
+    """Return the worker's options for the user's folders and files."""
     return [f"--path={name}={place}" for name, place in places.items()]
 
 
@@ -121,7 +121,7 @@ def await_hello(worker: JsonLinesWorker, method: Method) -> None:
     Raises
     ------
     MethodError
-        If the adapter cannot be imported; says why.
+        If the adapter cannot be imported; with the reason.
     UnavailableError
         If the adapter says so at its import.
     """

@@ -17,7 +17,7 @@ LOG_CAP = 2**20
 
 _STRAY_CAP = 4000
 _PATIENCE = 2.0
-"""Seconds to wait for the end mark of a job whose worker has said that it ended."""
+"""Seconds to wait for the end mark of a job whose worker has reported its end."""
 
 
 class LogSink:

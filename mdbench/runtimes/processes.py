@@ -1,4 +1,4 @@
-"""Processes and their children, as Linux's /proc tells of them."""
+"""Processes and their children, from Linux's /proc."""
 
 from __future__ import annotations
 
@@ -324,7 +324,7 @@ class DiskQuota:
     Parameters
     ----------
     folder
-        The folder, open: what is beside it, or behind a link, is not counted.
+        The folder, open: what is outside it, or behind a link, is not counted.
     most_mb
         What may be in it, in MiB.
     """

@@ -1,6 +1,6 @@
-"""The host's side of the protocol between bench and worker (docs/protocol.md).
+"""The host's side of the protocol between mdbench and worker (docs/protocol.md).
 
-What a worker says is untrusted: every line is bounded and validated here before anyone
+What a worker sends is untrusted: every line is bounded and validated here before anyone
 looks at it.
 """
 
@@ -19,7 +19,7 @@ MAX_LINE = 32 * 2**20
 
 
 class ProtocolError(Exception):
-    """A worker said something that is no message of the protocol."""
+    """A worker sent something that is no message of the protocol."""
 
 
 class _Message(BaseModel):
@@ -77,7 +77,7 @@ class Predict(_Message):
 
 
 class Hello(_Message):
-    """Worker: the adapter is imported, jobs may come; `left` says why it does not fork for them."""
+    """Worker: the adapter is imported, jobs may come; `left` is why it does not fork for them."""
 
     type: Literal["hello"]
     protocol: int
@@ -90,7 +90,7 @@ class Hello(_Message):
 
 
 class Broken(_Message):
-    """Worker: the adapter cannot be imported, or says then that it is unavailable."""
+    """Worker: the adapter cannot be imported, or raises then that it is unavailable."""
 
     type: Literal["broken"]
     kind: Literal["failed", "unavailable"] = "failed"

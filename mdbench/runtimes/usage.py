@@ -140,7 +140,7 @@ class UsageMeter:
         return max(peak - self._cached, self._most_mb)
 
     def _cpu_seen(self) -> float:
-        """Add up what was seen of each process, or what the kernel told of those that ended."""
+        """Add up what was seen of each process, or what the kernel counted for those that ended."""
         seen = sum(used - self._before.get(pid, 0.0) for pid, used in self._own.items())
         root = self._root()
         if root is None:

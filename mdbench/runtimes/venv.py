@@ -222,7 +222,7 @@ class VenvRuntime(Runtime):
             limits,
             paths=method.paths,
             wrapped=self._wrapped,
-            say=self._on_line,
+            report=self._on_line,
         )
         if on_launch is not None:
             on_launch(worker)
@@ -247,7 +247,7 @@ class VenvWorker(JsonLinesWorker):
         Folders and files of the user's that it may read, by name.
     wrapped
         Whether it gets a sandbox of its own.
-    say
+    report
         Called with a message about files that cannot be removed.
 
     Raises
@@ -265,7 +265,7 @@ class VenvWorker(JsonLinesWorker):
         *,
         paths: Mapping[str, Path] | None = None,
         wrapped: bool,
-        say: Callable[[str], None] | None = None,
+        report: Callable[[str], None] | None = None,
     ) -> None:
         if not Path(python[0]).exists():
             raise UnavailableError(
@@ -276,7 +276,7 @@ class VenvWorker(JsonLinesWorker):
         used = [*folders, *self._paths.values(), WORKER_PACKAGE]
         interpreter = _interpreter_folders(python[0])
         self._nobody = can_drop_privileges(used, interpreter, same_place=not wrapped)
-        scratch = Scratch(say)
+        scratch = Scratch(report)
         places = dict.fromkeys(interpreter, "python")
         places[Path(python[0]).parent.parent] = "environment"
         places |= {folders[0].parent: "algorithms", WORKER_PACKAGE.parent: "mdbench"}
@@ -331,8 +331,8 @@ class VenvWorker(JsonLinesWorker):
         self, python: Sequence[str], folders: Sequence[Path], options: Sequence[str], threads: int
     ) -> tuple[list[str], dict[str, str]]:
         inside = bubblewrap.INSIDE
-        beside = folders[0].parent
-        method = [f"{inside}/method/{folder.relative_to(beside)}" for folder in folders]
+        parent = folders[0].parent
+        method = [f"{inside}/method/{folder.relative_to(parent)}" for folder in folders]
         command = bubblewrap.wrap(
             [
                 *(
@@ -418,7 +418,7 @@ class VenvWorker(JsonLinesWorker):
         if self._process.poll() is not None:
             return  # its number may be another process's by now
         if self._wrapped:
-            # With the first process of a room the kernel ends all the others.
+            # With the first process of a sandbox the kernel ends all the others.
             first = processes.children(self._process.pid)
             for pid in first or [self._process.pid]:
                 _kill(pid)

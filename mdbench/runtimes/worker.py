@@ -35,7 +35,7 @@ JOB = "job"
 """The folder of a worker's jobs, below its scratch folder."""
 
 _LOOK_SECONDS = 1.0
-"""How often a worker that says nothing is looked at."""
+"""How often a silent worker is checked."""
 
 
 class JsonLinesWorker(Worker):
@@ -48,7 +48,7 @@ class JsonLinesWorker(Worker):
     inside
         What the worker calls the folder of its jobs.
     places
-        Folders of the machine that the worker may name, and what is told instead.
+        Folders of the machine that the worker may name, and what is written instead.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ class JsonLinesWorker(Worker):
 
     @abstractmethod
     def _read(self, seconds: float) -> bytes | None:
-        """Read what the worker says: None if nothing comes in time, empty if nothing will."""
+        """Read the worker's output: None if nothing comes in time, empty if nothing will."""
 
     @abstractmethod
     def _has_ended(self) -> bool:
@@ -121,7 +121,7 @@ class JsonLinesWorker(Worker):
         self._is_unusable = self._is_unusable or not (self._job_has_gone() and self._jobs.reset())
 
     def _job_has_gone(self) -> bool:
-        """Whether the job's process has ended, whoever has said so."""
+        """Whether the job's process has ended, whoever has reported it."""
         root = self._root()
         if root is None:
             return True
@@ -173,7 +173,7 @@ class JsonLinesWorker(Worker):
             if left is not None and left <= 0:
                 raise WorkerTimeoutError
             # Its output may be held open by a process that it has started: asked before the
-            # reading, so that nothing that it said last is missed.
+            # reading, so that its last output is not missed.
             ended = self._has_ended()
             block = self._read(_LOOK_SECONDS if left is None else min(left, _LOOK_SECONDS))
             if block is None and not ended:

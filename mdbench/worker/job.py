@@ -74,7 +74,7 @@ _FLUSH_SECONDS = 0.25
 
 
 class TimeUp(BaseException):
-    """The host has said that the job's time is up: not an error that a method may catch."""
+    """The job's time is up: not an error that a method may catch."""
 
 
 class _Alarm:
@@ -113,7 +113,7 @@ _alarm = _Alarm()
 
 
 class Connection:
-    """What a job says to the host: its messages, and arrays as files in its folder."""
+    """A job's connection to the host: its messages, and arrays as files in its folder."""
 
     def __init__(self, channel: Channel, message: dict[str, Any]) -> None:
         self._channel = channel
@@ -149,12 +149,12 @@ class Connection:
         return file
 
 
-def _units(told: dict[str, list[float]] | None) -> dict[str, tuple[float, ...]] | None:
-    return None if told is None else {name: tuple(powers) for name, powers in told.items()}
+def _units(units: dict[str, list[float]] | None) -> dict[str, tuple[float, ...]] | None:
+    return None if units is None else {name: tuple(powers) for name, powers in units.items()}
 
 
 def run_job(adapter: type, host: Connection) -> None:
-    """Do one job from the first order to the prediction; every failure is told to the host."""
+    """Do one job from the first order to the prediction; every failure is reported to the host."""
     order = host.order
     _move_into(host.folder)
     if (socket := order.get("language_model")) is not None:
@@ -240,7 +240,7 @@ def _make(adapter: type, order: dict[str, Any], hyperparameters: dict[str, Any])
 
 
 def _fit(adapter: type, host: Connection) -> Any:
-    """Fit as the order's tuning says, sending candidates as they are found."""
+    """Fit by the order's tuning, sending candidates as they are found."""
     start = time.monotonic()
     order = host.order
     sender = _CandidateSender(host)

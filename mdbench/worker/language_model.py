@@ -1,7 +1,7 @@
 """Asks the language model of a job: the one endpoint that a method with ``[access] llm`` reaches.
 
 mdbench listens on a Unix socket in the job's folder and speaks for the method: it adds the key,
-names the model, counts what is used, and writes down what is said (docs/language-models.md).
+names the model, counts what is used, and records the exchange (docs/language-models.md).
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class Reply:
     Attributes
     ----------
     text
-        What the model says; thinking aloud, where it does, is a part of it.
+        The model's text; thinking aloud, where it does, is a part of it.
     finish_reason
-        ``stop``, or ``length`` where it was cut off, as the endpoint says it.
+        ``stop``, or ``length`` where it was cut off, by the endpoint.
     prompt_tokens, completion_tokens
         What it has taken of the budget.
     """
@@ -126,9 +126,9 @@ class LanguageModel:
             with _connected(self._path) as connection:
                 with suppress(BrokenPipeError):  # it has refused already, and says why
                     connection.sendall(head.encode() + body)
-                said = _all_of(connection)
-            head_said, _, content = said.partition(b"\r\n\r\n")
-            return int(head_said.split(maxsplit=2)[1]), json.loads(content)
+                data = _all_of(connection)
+            head_text, _, content = data.partition(b"\r\n\r\n")
+            return int(head_text.split(maxsplit=2)[1]), json.loads(content)
         except (OSError, ValueError, IndexError) as error:
             raise LanguageModelError(
                 f"the bench did not answer: {type(error).__name__}: {error}"
@@ -155,10 +155,10 @@ def _connected(path: str) -> socket.socket:
 
 def _all_of(connection: socket.socket) -> bytes:
     """Read to the end: mdbench answers one question a connection."""
-    said = bytearray()
-    while len(said) < _LONGEST_ANSWER and (block := connection.recv(2**16)):
-        said += block
-    return bytes(said)
+    data = bytearray()
+    while len(data) < _LONGEST_ANSWER and (block := connection.recv(2**16)):
+        data += block
+    return bytes(data)
 
 
 def language_model() -> LanguageModel:

@@ -21,7 +21,7 @@ FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def within(seconds: float) -> Callable[[], bool]:
-    """Return what says whether there is still time."""
+    """Return a function that returns whether there is time left."""
     end = time.monotonic() + seconds
     return lambda: time.monotonic() < end
 

@@ -195,7 +195,7 @@ def _run_child(
     start_fd: int,
     name_fd: int,
 ) -> NoReturn:
-    """Wait for a job, tell the parent its name, do it, and end; nothing runs on from here.
+    """Wait for a job, send its name to the parent, do it, and end; nothing runs on from here.
 
     The child is there before its job: what a fork costs is paid while the last job still runs, or
     while the host scores it.
@@ -252,7 +252,7 @@ def _limit_output(megabytes: int | None) -> None:
 
 
 def _prefer_for_oom_kill() -> None:
-    """Have the kernel end this process, and neither worker nor bench, where memory runs out."""
+    """Have the kernel end this process, and neither worker nor host, where memory runs out."""
     with suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:  # noqa: PTH123
         file.write("1000")
 
@@ -288,7 +288,7 @@ def _open_pipes(pipes: Path) -> Channel | None:
 
 
 def _import_or_report(options: argparse.Namespace, channel: Channel) -> type | None:
-    """Import the adapter, or say why it cannot be imported."""
+    """Import the adapter, or report why it cannot be imported."""
     try:
         return import_adapter(options.folder, options.uses)
     except BaseException as error:  # noqa: BLE001 - a method may raise anything at import
@@ -325,7 +325,7 @@ _SUFFIXES = ("64_", "")
 
 
 def kernel_and_threads() -> tuple[str | None, int | None]:
-    """Ask NumPy's OpenBLAS; None and None where it is another library, which tells nobody.
+    """Ask NumPy's OpenBLAS; None and None where it is another library, which does not report it.
 
     It takes a millisecond.
     """

@@ -161,7 +161,7 @@ class Supervisor:
             if (status := process.status()) is not None:
                 break
             if (status := self._reap()) is not None:
-                # It had no namespaces, or was killed before it could tell.
+                # It had no namespaces, or was killed before it could report.
                 self.clear(all_=False)
             elif not self._wait():
                 self.clear(all_=True)

@@ -197,9 +197,9 @@ def compare_with_truth(truth: Sequence[str], equations: Sequence[str], task: Tas
     notes = {"missing": found.missing, "extra": found.extra, "negligible": small}
     remarks = {word: named(terms) for word, terms in notes.items() if terms}
     remarks["numerical"] = [
-        f"{target}: {each.told}"
+        f"{target}: {each.explanation}"
         for target, each in zip(task.targets, found.by_equation, strict=True)
-        if each.told
+        if each.explanation
     ]
     if off := found.constants_off:
         remarks["coefficients"] = [

@@ -1,7 +1,7 @@
 """Whether an answer is the true system, by the rule of MDBench, and how much of it is.
 
 The authors compared equations by hand: *identified* are those with all terms, no other, and
-every coefficient within 5 %; those with one term missing or too many are told apart.  Here the
+every coefficient within 5 %; those with one term missing or too many are counted apart.  Here the
 same is worked out; ``docs/fidelity.md`` says how, and what a term is.
 """
 
@@ -65,7 +65,7 @@ class Verdict(StrEnum):
     that are found are within 5 %."""
     DIFFERENT = "different"
     NOT_IDENTIFIED = "not identified"
-    """Told apart; whether it is one term off is undecided."""
+    """It is another system; whether it is one term off is undecided."""
     UNDECIDED = "undecided"
     """A step met a limit, and what is known allows more than one of the others."""
 
@@ -377,20 +377,20 @@ def _checks(
     """Return the three verdicts on two equations."""
     compared = values.compared
     if values.undefined:
-        numerical, told = Numerical.APART, "it has no values where the truth has some"
+        numerical, explanation = Numerical.APART, "it has no values where the truth has some"
     elif compared.equal is None:
-        numerical, told = Numerical.NEAR if near else Numerical.UNKNOWN, ""
+        numerical, explanation = Numerical.NEAR if near else Numerical.UNKNOWN, ""
     elif compared.equal and not (values.holds_more and not near):
         numerical = Numerical.EQUAL
-        told = f"equal to {values.digits} digits at {compared.points} points"
+        explanation = f"equal to {values.digits} digits at {compared.points} points"
     else:
         numerical = Numerical.NEAR if near else Numerical.APART
         if near is None:
             numerical = Numerical.UNKNOWN
         at = ", ".join(f"{name}={number!r}" for name, number in (compared.point or {}).items())
-        told = f"apart by {compared.share:.1g} at {at or 'any point'}"
+        explanation = f"apart by {compared.share:.1g} at {at or 'any point'}"
         if compared.equal:
-            told = "equal to rounding, with a part that rounding hides"
+            explanation = "equal to rounding, with a part that rounding hides"
     if direct is None:
         structural = Structural.UNKNOWN
     elif direct.faults:
@@ -400,7 +400,7 @@ def _checks(
         structural = Structural.SAME if faithful or near else Structural.OTHER
     # To the digits that rounded numbers have.
     rounded = values.tolerance > EXACT
-    return EquivalenceChecks.of(symbolic, numerical, structural, told, rounded=rounded)
+    return EquivalenceChecks.of(symbolic, numerical, structural, explanation, rounded=rounded)
 
 
 def _off_by_terms(direct: _Pair, values: ConstantMatcher, others: AlternativeForms) -> _Pair:

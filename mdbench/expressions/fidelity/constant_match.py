@@ -47,7 +47,7 @@ class Equivalence(StrEnum):
     OTHER_CONSTANTS = "other constants"
     """Equal, with constants that have moved farther."""
     APART = "apart"
-    """Told apart by their values."""
+    """Their values differ."""
     UNKNOWN = "unknown"
 
 

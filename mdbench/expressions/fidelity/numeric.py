@@ -62,7 +62,7 @@ CHECKED = 12
 _FEWEST = 4
 """Equal is what is equal at so many points or more."""
 _UNSEEN = 1e-11
-"""What changes values by less cannot be seen beside rounded numbers."""
+"""What changes values by less cannot be seen where numbers are rounded."""
 _PART = "the part"
 _MOST_PARTS = 400
 
@@ -74,13 +74,13 @@ class Agreement:
     Attributes
     ----------
     equal
-        Whether they are equal at all points that were looked at; None where nobody can tell.
+        Whether they are equal at all points that were evaluated; None where it is undecided.
     points
         At how many points they are.
     share
-        By how much they differ at most there, over their size; told apart, by how much at least.
+        By how much they differ there over their size: at most, or, where they differ, at least.
     point
-        Where they are told apart.
+        A point where they differ.
     """
 
     equal: bool | None
@@ -191,7 +191,7 @@ class ValueComparison:
 
     @cached_property
     def equal(self) -> bool | None:
-        """Whether the two have the same values as they stand; None if nobody can tell."""
+        """Whether the two have the same values as they stand; None if undecided."""
         return self.compared.equal
 
     @cached_property
@@ -211,9 +211,9 @@ class ValueComparison:
             near = found.points
             found = found.joined(self._compare_far(lambda point: [ball_value(self.truth, point)]))
             # Far away less is asked for, which does not do where there is little else.
-            told = near >= _FEWEST or (found.points >= _FEWEST and found.share <= self.tolerance)
+            enough = near >= _FEWEST or (found.points >= _FEWEST and found.share <= self.tolerance)
             # Where the answer has values that nobody knows it may differ.
-            if found.equal and not (told and self._is_known):
+            if found.equal and not (enough and self._is_known):
                 return Agreement(None)
         return found
 

@@ -34,7 +34,7 @@ class Numerical(StrEnum):
     """What evaluating has proved."""
 
     APART = "apart"
-    """Told apart at a point."""
+    """They differ at a point."""
     NEAR = "near"
     """Equal to the truth with its constants moved by 5 % at most."""
     EQUAL = "equal"
@@ -59,8 +59,8 @@ class EquivalenceChecks:
 
     Attributes
     ----------
-    told
-        What evaluating has found, for people; empty where nothing was evaluated.
+    explanation
+        What evaluation has found, for people; empty where nothing was evaluated.
     contradictions
         Where two verdicts exclude each other: a fault of the scorer, or of what is known of the
         domain.
@@ -69,7 +69,7 @@ class EquivalenceChecks:
     symbolic: Symbolic
     numerical: Numerical
     structural: Structural
-    told: str = ""
+    explanation: str = ""
     contradictions: tuple[str, ...] = ()
 
     @classmethod
@@ -78,7 +78,7 @@ class EquivalenceChecks:
         symbolic: Symbolic,
         numerical: Numerical,
         structural: Structural,
-        told: str = "",
+        explanation: str = "",
         *,
         rounded: bool = False,
     ) -> EquivalenceChecks:
@@ -92,7 +92,7 @@ class EquivalenceChecks:
             found.append("proved equal, and told apart by values")
         if symbolic is Symbolic.UNEQUAL and equal and not rounded:
             found.append("proved unequal, and equal by values")
-        return cls(symbolic, numerical, structural, told, tuple(found))
+        return cls(symbolic, numerical, structural, explanation, tuple(found))
 
 
 def identified(findings: EquivalenceChecks) -> bool | None:
@@ -100,7 +100,7 @@ def identified(findings: EquivalenceChecks) -> bool | None:
 
     Equal or near by values, or proved equal, is the truth; so are the same terms, as long as they
     have the values of the equations that they were made of, without which they are not called
-    the same.  What was told apart, or proved unequal, is not.
+    the same.  What differs by values, or is proved unequal, is not.
     """
     if findings.numerical in {Numerical.EQUAL, Numerical.NEAR}:
         return True
@@ -114,7 +114,7 @@ def identified(findings: EquivalenceChecks) -> bool | None:
 
 
 def combine(each: Sequence[EquivalenceChecks], structural: Structural) -> EquivalenceChecks:
-    """Return the verdicts on a system: what is said of its worst equation."""
+    """Return the verdicts on a system: those of its worst equation."""
     symbolic = {one.symbolic for one in each}
     numerical = {one.numerical for one in each}
     order = (Numerical.APART, Numerical.UNKNOWN, Numerical.NEAR, Numerical.EQUAL)

@@ -101,7 +101,7 @@ def download(
     Raises
     ------
     UnavailableError
-        If one is missing or cannot be fetched; holds what pip said.
+        If one is missing or cannot be fetched; holds pip's output.
     """
     follow(
         [sys.executable, "-m", "pip", *pip_arguments(lock, folder, target)],
@@ -195,14 +195,14 @@ class Base:
         return self.target.markers
 
 
-def find(folder: Path, say: Callable[[str], None]) -> Base:
+def find(folder: Path, report: Callable[[str], None]) -> Base:
     """Return the base image: MDBENCH_BASE_IMAGE, else mdbench-base, else the official one.
 
     Parameters
     ----------
     folder
         Where is kept what the Pythons of base images have answered.
-    say
+    report
         Called with a message that an image is being fetched.
 
     Raises
@@ -210,7 +210,7 @@ def find(folder: Path, say: Callable[[str], None]) -> Base:
     UnavailableError
         If there is none and none can be had, or if it has no Python that can be used.
     """
-    reference = find_local() or _pull(_names()[-1], say)
+    reference = find_local() or _pull(_names()[-1], report)
     found = docker_cli.image(reference)
     if found is None:
         raise UnavailableError(f"The base image {reference} has gone.", _BASE_HINT)
@@ -267,8 +267,8 @@ def _names() -> list[str]:
     return [_OWN_BASE, found[1]] if found else [_OWN_BASE]
 
 
-def _pull(reference: str, say: Callable[[str], None]) -> str:
-    say(f"fetching the base image {reference}")
+def _pull(reference: str, report: Callable[[str], None]) -> str:
+    report(f"fetching the base image {reference}")
     try:
         docker_cli.docker(
             ["pull", "--quiet", reference],

@@ -1,7 +1,7 @@
 """Programs that are run to make images, the Docker command line first of all.
 
 Images are built by the command line and not by the engine's API, which knows the older of the
-two builders only.  What comes to nothing is an UnavailableError that says what to type.
+two builders only.  A failure is an UnavailableError with the command to type next.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ BUILD_SECONDS = 3600.0
 
 _TAIL_LINES = 12
 _STEP = re.compile(r"^(Step \d+/\d+ :|#\d+ \[[^]]*\]) (RUN|COPY)")
-"""Lines by which the two builders say what they do next."""
+"""Lines by which the two builders announce their next step."""
 _SHOWN = 100
 _BUILDER = {"BUILDKIT_PROGRESS": "plain", "BUILDX_BUILDER": "default"}
 """Another builder than the engine's own would not see the images that are here."""
@@ -142,7 +142,7 @@ def build(
     network
         Whether the build may reach the network.
     proxies
-        Variables such as ``http_proxy`` that a build with network is told; the builders keep
+        Variables such as ``http_proxy`` of a build with network; the builders keep
         them out of the image, and they are on no command line.
     on_line
         Called with each step.
@@ -237,8 +237,8 @@ def _failed(failure: str, program: str, lines: Sequence[str], hint: str = "") ->
             if refused
             else "Start the engine: sudo systemctl start docker (another one: DOCKER_HOST=...)"
         )
-    told = "\n    ".join([f"{failure}; {program} says:", *lines])
-    return UnavailableError(told, hint, passing=passing)
+    message = "\n    ".join([f"{failure}; {program} says:", *lines])
+    return UnavailableError(message, hint, passing=passing)
 
 
 def _no_program(error: OSError) -> UnavailableError:

@@ -124,7 +124,7 @@ class Images:
 
     def __init__(self, home: Path, on_line: Callable[[str], None] | None = None) -> None:
         self._folder = home.absolute() / "images"
-        self._say = on_line or _ignore
+        self._report = on_line or _ignore
         self._base: Base | None = None
 
     def why_unavailable(self) -> str | None:
@@ -147,7 +147,7 @@ class Images:
             If there is none and none can be had, or if it has no Python that can be used.
         """
         if self._base is None:
-            self._base = base_images.find(self._folder, self._say)
+            self._base = base_images.find(self._folder, self._report)
         return self._base
 
     def identity(
@@ -177,7 +177,7 @@ class Images:
         Raises
         ------
         UnavailableError
-            If they cannot be built on this machine; says why.
+            If they cannot be built on this machine; with the reason.
         MethodError
             If the method's folder lacks what it takes.
         """
@@ -200,9 +200,9 @@ class Images:
         tag = f"mdbench-{_docker_name(method.name)}:{content[:12]}"
 
         def make() -> None:
-            self._say(f"building the image {tag}")
+            self._report(f"building the image {tag}")
             labels = recipe.labels("method") | {"mdbench.content": content}
-            with _context(text, labels, self._say) as folder:
+            with _context(text, labels, self._report) as folder:
                 if _fingerprint(_copy(files, folder)) != fingerprint:
                     raise UnavailableError(
                         f"{method.folder} was edited during the build.",
@@ -250,7 +250,7 @@ class Images:
                 try:
                     docker_cli.docker(["image", "rm", name], f"{name} cannot be removed")
                 except UnavailableError as error:
-                    self._say(str(error))
+                    self._report(str(error))
                 else:
                     removed.append(name)
         return removed
@@ -285,10 +285,10 @@ class Images:
         if found is None:
             try:
                 self._folder.mkdir(parents=True, exist_ok=True)
-                with file_lock(self._folder / tag.replace(":", "-"), self._say):
+                with file_lock(self._folder / tag.replace(":", "-"), self._report):
                     found = _image_of(tag, content)
                     if found is None:
-                        with with_heartbeat(self._say, lambda: f"making the image {tag}"):
+                        with with_heartbeat(self._report, lambda: f"making the image {tag}"):
                             make()
                         found = _image_of(tag, content)
             except OSError as error:
@@ -304,13 +304,13 @@ class Images:
         if recipe.fetch:
             self._fetched(recipe)
             return
-        self._say(f"building the image {recipe.tag} on {recipe.base.reference}")
+        self._report(f"building the image {recipe.tag} on {recipe.base.reference}")
         labels = recipe.labels("environment") | {"mdbench.content": recipe.identity}
-        with _context(recipe.dockerfile, labels, self._say) as folder:
+        with _context(recipe.dockerfile, labels, self._report) as folder:
             (folder / "wheels").mkdir()
             lock = folder / "wheels" / "requirements.lock"
             lock.write_text(recipe.lock, encoding="utf-8")
-            base_images.download(recipe.method, lock, lock.parent, recipe.base.target, self._say)
+            base_images.download(recipe.method, lock, lock.parent, recipe.base.target, self._report)
             if recipe.system_packages:
                 _write_apt(folder / "apt", recipe.system_packages)
             _open_to_all(folder)
@@ -322,7 +322,7 @@ class Images:
                     arguments={"BASE_IMAGE": recipe.base.reference},
                     network=bool(recipe.system_packages),
                     proxies=_proxies() if recipe.system_packages else {},
-                    on_line=self._say,
+                    on_line=self._report,
                 )
             finally:
                 self._prune(recipe.identity)
@@ -332,9 +332,9 @@ class Images:
         """Make an environment, and on it what its program fetches (docker/fetching.Dockerfile)."""
         under = replace(recipe, fetch="")
         self._once(under.tag, under.identity, lambda: self._environment(under))
-        self._say(f"building the image {recipe.tag}: {recipe.method} fetches what no index has")
+        self._report(f"building the image {recipe.tag}: {recipe.method} fetches what no index has")
         labels = recipe.labels("environment") | {"mdbench.content": recipe.identity}
-        with _context(dockerfile("fetching"), labels, self._say) as folder:
+        with _context(dockerfile("fetching"), labels, self._report) as folder:
             (folder / "fetch").mkdir()
             (folder / "fetch" / "program.py").write_text(recipe.fetch, encoding="utf-8")
             _write_authority(folder / "fetch")
@@ -346,7 +346,7 @@ class Images:
                     arguments={"ENVIRONMENT": under.tag},
                     network=True,
                     proxies=_proxies(),
-                    on_line=self._say,
+                    on_line=self._report,
                 )
             finally:
                 self._prune(recipe.identity)
@@ -360,7 +360,7 @@ class Images:
                 "The stages of the build cannot be removed",
             )
         except UnavailableError as error:
-            self._say(str(error))
+            self._report(str(error))
 
     def _check_base(self, recipe: _Recipe) -> None:
         """Refuse an image that was built while its base's name moved on to another image.
@@ -435,7 +435,7 @@ def _fingerprint(files: Mapping[str, Path]) -> str:
 
 @contextmanager
 def _context(
-    dockerfile: str, labels: Mapping[str, str], say: Callable[[str], None]
+    dockerfile: str, labels: Mapping[str, str], report: Callable[[str], None]
 ) -> Iterator[Path]:
     """Make the folder that is sent to the engine, for as long as it is needed.
 
@@ -447,7 +447,7 @@ def _context(
     pairs = " ".join(f"{name}={json.dumps(value)}" for name, value in labels.items())
     filled = dockerfile.replace("LABEL mdbench=1\n", f"LABEL {pairs}\n")
     filled = filled.replace("mdbench.stage=1\n", f"mdbench.stage={labels['mdbench.content']}\n")
-    scratch = Scratch(say)
+    scratch = Scratch(report)
     try:
         folder = scratch.path / "build"
         folder.mkdir()

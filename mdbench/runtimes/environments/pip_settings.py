@@ -1,4 +1,4 @@
-"""pip's settings, told to uv.
+"""pip's settings, passed on to uv.
 
 People behind a company's proxy or mirror have configured pip.  uv reads none of that, so its
 environment variables are filled in from pip's settings; what the user has set for uv itself
@@ -34,7 +34,7 @@ _PIP_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class UvSettings:
-    """What uv is to be told.
+    """Settings for uv.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ def uv_settings(pip: Mapping[str, str], environ: Mapping[str, str]) -> UvSetting
     pip
         Settings as `read_pip_settings` gives them.
     environ
-        The environment in which uv will run; what it says to uv goes before pip's settings.
+        The environment in which uv will run; its settings for uv go before pip's.
     """
     no_index = _is_true(pip.get("no-index"))
     found = {} if no_index else _indexes(pip, environ)

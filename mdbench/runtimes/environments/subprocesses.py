@@ -144,43 +144,43 @@ SILENCE = 4.0
 
 @contextmanager
 def with_heartbeat(
-    say: Callable[[str], None], doing: Callable[[], str], silence: float | None = None
+    report: Callable[[str], None], doing: Callable[[], str], silence: float | None = None
 ) -> Iterator[Callable[[str], None]]:
     """Report what is being done and for how long, whenever nothing was reported for a while.
 
     Parameters
     ----------
-    say
+    report
         Called with lines of text; from another thread, too.
     doing
-        Says in a few words what is being done.
+        Returns in a few words what is being done.
     silence
         Seconds; default: `SILENCE`.
 
     Yields
     ------
     callable
-        To be used instead of `say` meanwhile.
+        To be used instead of `report` meanwhile.
     """
     longest = SILENCE if silence is None else silence
     start = last = time.monotonic()
     done = threading.Event()
 
-    def told(text: str) -> None:
+    def report_now(text: str) -> None:
         nonlocal last
         last = time.monotonic()
-        say(text)
+        report(text)
 
     def beat() -> None:
         while not done.wait(max(last + longest - time.monotonic(), 0.01)):
             now = time.monotonic()
             if now - last >= longest:
-                told(f"{doing()}, {now - start:.0f} s so far")
+                report_now(f"{doing()}, {now - start:.0f} s so far")
 
     thread = threading.Thread(target=beat, daemon=True)
     thread.start()
     try:
-        yield told
+        yield report_now
     finally:
         done.set()
         thread.join()
@@ -191,7 +191,7 @@ def with_package_count(
     what: str,
     prefix: Path,
     lock: Path,
-    say: Callable[[str], None],
+    report: Callable[[str], None],
 ) -> Callable[[], None]:
     """Return a function that makes a virtual environment and reports how many packages are in.
 
@@ -199,8 +199,8 @@ def with_package_count(
     """
 
     def telling() -> None:
-        with with_heartbeat(say, doing) as told:
-            make(told)
+        with with_heartbeat(report, doing) as report_now:
+            make(report_now)
 
     locked = re.findall(r"^[A-Za-z0-9]\S*==", lock.read_text("utf-8", "replace"), re.MULTILINE)
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _PROJECT = Path(__file__).resolve().parents[3]
 STAMP = ".mdbench-stamp"
-"""Marks an environment as ours; says what it was made for once it is whole."""
+"""Marks an environment as ours; holds what it was made for once it is whole."""
 _TAIL_LINES = 12
 _LOOK_SECONDS = 0.2
 _HIDDEN_FROM_UV = ("VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONHOME", "PYTHONPATH", "UV_PYTHON")
@@ -75,11 +75,11 @@ def build_once(
         If the folder cannot be written, or is there and was not made by us.
     """
 
-    def usable(say: Callable[[str], None]) -> bool:
+    def usable(report: Callable[[str], None]) -> bool:
         if not _is_whole(prefix, key):
             return False
         if change := sealed and detect_change(prefix, but=STAMP):
-            say(f"{prefix.name} is made anew: {change}")
+            report(f"{prefix.name} is made anew: {change}")
         return not change
 
     try:
@@ -134,7 +134,7 @@ def run_uv(
     arguments
         Its arguments.
     settings
-        What it is told besides.
+        Further settings.
     cwd
         Where it runs; relative names in `arguments` start here.
     failure
@@ -146,7 +146,7 @@ def run_uv(
     who
         What the program is called in errors.
     most_lines
-        Of what it prints at the end, so many are told in errors.
+        Of what it prints at the end, so many lines are shown in errors.
 
     Raises
     ------
@@ -190,12 +190,12 @@ _FINAL = re.compile(
     r"|failed to build|returned an error|exit (?:status|code)",
     re.IGNORECASE,
 )
-"""What uv says where another try would only find the same again."""
+"""Output of uv after which another try would fail in the same way."""
 
 
-def _advice(said: Iterable[str]) -> str:
-    """Return what to do, by what uv said."""
-    text = "\n".join(said)
+def _advice(output: Iterable[str]) -> str:
+    """Return advice by uv's output."""
+    text = "\n".join(output)
     if "No space left" in text:
         what = "Make room on the disk"
     elif re.search(r"initialize cache|Permission denied|Read-only file system", text):

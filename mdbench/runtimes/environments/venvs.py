@@ -45,9 +45,9 @@ _NAMES = ("/etc/resolv.conf", "/etc/hosts", "/etc/ca-certificates")
 """What the network needs of the machine."""
 
 UV_FILE = "uv.toml"
-"""Beside the lock: what a package does not say of itself and uv has to know."""
+"""In the lock's folder: what a package does not declare and uv has to know."""
 BUILD_LOCK = "build.lock"
-"""Beside the lock: what builds need, pinned with hashes; made from ``build.in``."""
+"""In the lock's folder: what builds need, pinned with hashes; made from ``build.in``."""
 _UV_KEYS = {"dependency-metadata", "extra-build-dependencies", "override-dependencies"}
 _BUILD_MB = 4096
 """Memory that the builds of an environment may use together."""
@@ -123,7 +123,7 @@ def prepare(
         If the lock is missing, has no hashes or lacks NumPy, which the worker needs, if
         `requires_python` cannot be read, or if there is no such program.
     UnavailableError
-        If the environment cannot be made on this machine; holds what uv said.
+        If the environment cannot be made on this machine; holds uv's output.
     """
     lock_sha256 = hashlib.sha256(read_lock(method_name, lock)).hexdigest()
     config = uv_file(lock)
@@ -140,8 +140,8 @@ def prepare(
     short_hash = hashlib.sha256(key.encode()).hexdigest()[:12]
     prefix = method_environments(home) / f"{method_name}-{short_hash}"
 
-    def make(say: Callable[[str], None]) -> None:
-        say(f"making the environment of {method_name} in {prefix}")
+    def make(report: Callable[[str], None]) -> None:
+        report(f"making the environment of {method_name} in {prefix}")
         settings = _settings()
         if build and build_lock.is_file():
             constraint = {"UV_BUILD_CONSTRAINT": str(build_lock)}
@@ -154,7 +154,7 @@ def prepare(
                 settings=settings,
                 cwd=prefix,
                 failure=failure,
-                on_line=say,
+                on_line=report,
                 wrap=wrap,
             )
 
@@ -172,7 +172,7 @@ def prepare(
         sync = ["pip", "sync", *options, str(lock.absolute())]
         failure = f"The environment of {method_name} cannot be made"
         if build:
-            with _build_sandbox(prefix, lock.absolute(), Path(find_uv_bin()), say) as wrap:
+            with _build_sandbox(prefix, lock.absolute(), Path(find_uv_bin()), report) as wrap:
                 uv(sync, failure, wrap)
         else:
             try:
@@ -180,26 +180,26 @@ def prepare(
             except UnavailableError as error:
                 raise _with_build_hint(error) from None
         if fetch is not None:
-            say(f"{method_name} fetches what no index has: {fetch.name}")
-            with _build_sandbox(prefix, lock.absolute(), fetch.absolute(), say) as wrap:
+            report(f"{method_name} fetches what no index has: {fetch.name}")
+            with _build_sandbox(prefix, lock.absolute(), fetch.absolute(), report) as wrap:
                 run_uv(
                     _python(prefix),
                     [fetch.absolute()],
                     settings=replace(settings, arguments=()),
                     cwd=prefix,
                     failure=f"What {method_name} needs besides packages cannot be fetched",
-                    on_line=say,
+                    on_line=report,
                     wrap=wrap,
                     who=fetch.name,
                     most_lines=1,
                 )
         compile_bytecode(prefix)
 
-    heard = on_line or _ignore
+    report = on_line or _ignore
     telling = with_package_count(
-        make, f"making the environment of {method_name}", prefix, lock, heard
+        make, f"making the environment of {method_name}", prefix, lock, report
     )
-    build_once(prefix, key, telling, heard, sealed=True)
+    build_once(prefix, key, telling, report, sealed=True)
     return Environment(
         prefix=prefix,
         python=_python(prefix),
@@ -211,7 +211,7 @@ def prepare(
 
 @contextmanager
 def _build_sandbox(
-    prefix: Path, lock: Path, shown: Path, say: Callable[[str], None]
+    prefix: Path, lock: Path, shown: Path, report: Callable[[str], None]
 ) -> Iterator[Wrap]:
     """Yield a wrapper for a sandbox with the network and the environment, and no user files.
 
@@ -231,7 +231,7 @@ def _build_sandbox(
             "Install it (on Debian and Ubuntu: apt install bubblewrap), or pin versions that have "
             "wheels and leave build = true out of method.toml.",
         )
-    scratch = Scratch(say)
+    scratch = Scratch(report)
     inside = f"{bubblewrap.INSIDE}/build"
     (scratch.path / "build").mkdir()
     group = make_group()
@@ -243,16 +243,16 @@ def _build_sandbox(
             for name, value in environment.items()
             if name.startswith(_FOR_UV) or name.lower().endswith("_proxy") or name == "PATH"
         }
-        if told := [name for name, value in kept.items() if _is_secret(name, value)]:
+        if secrets := [name for name, value in kept.items() if _is_secret(name, value)]:
             raise UnavailableError(
                 f"{prefix.name} is to be built, and code of its packages would see the password in "
-                f"{', '.join(sorted(told))} (for uv, or from pip's settings).",
+                f"{', '.join(sorted(secrets))} (for uv, or from pip's settings).",
                 "Use an index and a proxy without a password; or make wheels of the packages once, "
                 "name their folder (PIP_FIND_LINKS), and leave build = true out of method.toml.",
             )
         places = [shown, lock, _python(prefix).resolve().parent.parent]
-        beside = (lock.with_name(name) for name in (UV_FILE, BUILD_LOCK))
-        places += [file for file in beside if file.is_file()]
+        sibling = (lock.with_name(name) for name in (UV_FILE, BUILD_LOCK))
+        places += [file for file in sibling if file.is_file()]
         places += [Path(each) for each in (*_NAMES, *_named_files(kept)) if Path(each).exists()]
         if not limited:
             command = ["/bin/sh", "-c", _EACH_LIMITED, "sh", *command]
@@ -283,7 +283,7 @@ def _is_secret(name: str, value: str) -> bool:
 
 
 def _named_files(environment: Mapping[str, str]) -> list[str]:
-    """Return the certificates and the folders of packages that uv is told of."""
+    """Return the certificates and the folders of packages that uv gets."""
     found = [value for name, value in environment.items() if name.startswith("SSL_")]
     links = map(urlsplit, environment.get("UV_FIND_LINKS", "").split(","))
     return [*found, *(unquote(link.path) for link in links if link.scheme in {"", "file"})]
@@ -400,12 +400,12 @@ def read_lock(method_name: str, lock: Path) -> bytes:
     return content
 
 
-def uv_file(beside: Path) -> Path | None:
+def uv_file(sibling: Path) -> Path | None:
     """Find the method's own settings for uv, of which a few are allowed; None if there are none.
 
     Parameters
     ----------
-    beside
+    sibling
         Its lock, or its requirements.
 
     Raises
@@ -413,7 +413,7 @@ def uv_file(beside: Path) -> Path | None:
     MethodError
         If it cannot be read, or sets what is the user's to set.
     """
-    file = beside.absolute().with_name(UV_FILE)
+    file = sibling.absolute().with_name(UV_FILE)
     try:
         content = tomllib.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:

@@ -42,16 +42,18 @@ def test_what_is_said_of_an_answer(
     said = found.findings
     assert (said.symbolic, said.numerical, said.structural, identified(said)) == wanted
     assert not said.contradictions
-    [told] = [each.told for each in found.by_equation]
+    [told] = [each.explanation for each in found.by_equation]
     assert told.startswith({"equal": ("equal to 90 digits", "the same text")}.get(
         wanted[1], ("apart by", ""))), told  # fmt: skip
 
 
 def test_a_point_is_named_where_the_two_are_told_apart() -> None:
     [said] = compare(["u0*exp(u1)"], ["u0*exp(u1)*1.2"], NAMES).by_equation
-    assert said.told.startswith("apart by 0.0909 at u0=") or said.told.startswith("apart by 0.09 ")
+    assert said.explanation.startswith("apart by 0.0909 at u0=") or said.explanation.startswith(
+        "apart by 0.09 "
+    )
     [said] = compare(["u0 + 1e6*u1"], ["u0 + 1e6*u1 + 1e-40*u1"], NAMES).by_equation
-    assert said.told.startswith("apart by ")
+    assert said.explanation.startswith("apart by ")
 
 
 def test_verdicts_that_exclude_each_other_are_told() -> None:
