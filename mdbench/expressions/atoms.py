@@ -1,4 +1,4 @@
-"""What the terms of an equation are made of: atoms, their products, and how they are written.
+"""The atoms of terms, their products, their text, and exact numbers that stay short.
 
 Every atom has one form only; `expand` defines which.
 """

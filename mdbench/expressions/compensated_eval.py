@@ -1,9 +1,9 @@
-"""The value of an equation on arrays, as exact as double precision can hold it: rounded once.
+"""The value of an equation on arrays, rounded once: as exact as double precision can hold it.
 
-An equation is worked out in pairs of doubles, which hold 106 bits together, with a bound of what
-is off: a value is taken only where all that the bound allows rounds to the same double.  Where
-too much cancels for that, or a function has no such way here, the row is worked out in balls
-of more and more digits (`precise.nearest_double`).  Correctly rounded values are the same on every
+An equation is evaluated in pairs of doubles, which hold 106 bits together, with a bound of the
+error: a value is taken only where all that the bound allows rounds to the same double.  Where too
+much cancels for that, or a function has no such way here, the row is evaluated in balls of more and
+more digits (`interval_eval.nearest_double`).  Correctly rounded values are the same on every
 machine.
 
 References

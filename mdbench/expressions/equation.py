@@ -1,4 +1,4 @@
-"""An equation that may be trusted: one that has been read."""
+"""An equation that has been read and can be evaluated, counted and given to SymPy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a child process is asked about equations; see `child`."""
+"""Questions about equations that SymPy answers, in a child process: see `limited_process`."""
 
 from __future__ import annotations
 

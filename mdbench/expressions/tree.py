@@ -1,4 +1,4 @@
-"""The tree of an equation, and its value on arrays."""
+"""The tree of an equation, its functions and constants, its value on arrays, and its parts."""
 
 from __future__ import annotations
 

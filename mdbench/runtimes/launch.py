@@ -1,4 +1,4 @@
-"""What every worker is launched with, and how its launch is answered."""
+"""Options and variables of every worker, the wait for its first message, and its user."""
 
 from __future__ import annotations
 

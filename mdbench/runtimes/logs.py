@@ -1,4 +1,4 @@
-"""What a method prints: read for ever, kept up to a cap."""
+"""What a method prints: read to its end, kept up to a cap, without the user's paths."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Processes and their children, from Linux's /proc."""
+"""Processes of a worker from Linux's /proc, the cores that they are pinned to, and their output."""
 
 from __future__ import annotations
 

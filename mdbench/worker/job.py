@@ -1,4 +1,4 @@
-"""One job, seen from inside the method's environment.
+"""One job, seen from inside the method's environment, and its messages.
 
 The order is the host's: fit (a grid, a front or once), perhaps a refit of the chosen setting,
 then a prediction on inputs that come only now.

@@ -1,4 +1,9 @@
-"""Other writings of two equations, in which what is the same may be seen to be."""
+"""Other forms of two equations, in which they may be seen to be the same.
+
+Sines and cosines of sums and multiples are expanded; fractions become one fraction, or partial
+fractions: what SymPy makes of them does not depend on how they were written, as long as their
+numbers are exact.
+"""
 
 from __future__ import annotations
 

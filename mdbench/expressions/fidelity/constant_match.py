@@ -1,4 +1,8 @@
-"""Whether the truth's constants can be moved to where an answer's values are."""
+"""Whether constants can be moved until two equations have the same values.
+
+`ConstantMatcher` moves the constants of the truth's terms; `fit_parametric` those of an equation as
+it is written.  Both first in double precision, then with all digits.
+"""
 
 from __future__ import annotations
 

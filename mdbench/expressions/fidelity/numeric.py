@@ -1,8 +1,7 @@
-"""Whether two equations have the same values: at fixed points, in double precision and beyond.
+"""Whether two equations have the same values at fixed points of the task's domain, and beyond.
 
-Double precision tells nearly all wrong answers apart.  What it does not is worked out with more
-digits, where equal means equal to ninety of them; with the truth's constants as they stand, and
-where that fails moved to where the answer's values are nearest.
+Double precision shows nearly all wrong answers to differ.  The others are evaluated with more
+digits, where equal means equal to ninety of them.
 """
 
 from __future__ import annotations

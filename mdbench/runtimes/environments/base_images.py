@@ -1,4 +1,8 @@
-"""The base image: what the methods' images start from, and what its Python is."""
+"""The base image of the methods' images, its Python, and the wheels for it.
+
+Wheels are fetched here, by the pip of mdbench and with its settings (index, proxy, certificate,
+find-links), so that an image is built without any of these.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The programs that make environments and images: none outlives what it was started for.
+"""Programs that make environments and images: how they are run, ended and reported on.
 
 Needs the standard library only, as the set-up of the core environment (scripts/bootstrap.py) runs
 before anything is installed.

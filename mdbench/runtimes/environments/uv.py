@@ -1,8 +1,7 @@
-"""Folders that are made once, and uv.
+"""Folders that are made once and sealed, and uv.
 
-What the set-up of the core environment (scripts/bootstrap.py) and the methods' environments
-share.  The set-up runs before anything is installed, hence this module needs the standard
-library only.
+The set-up of the core environment (scripts/bootstrap.py) uses this module, too, before anything is
+installed, so it needs the standard library only.
 """
 
 from __future__ import annotations
