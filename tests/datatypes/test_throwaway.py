@@ -1,4 +1,4 @@
-"""The seam of data types, proved: two that nobody knows, each one module, go all the way."""
+"""The interface of data types, tried by two that nobody knows: each is one module, and goes all the way."""
 
 from __future__ import annotations
 
