@@ -1,4 +1,4 @@
-"""The interface of data types, tried by two that nobody knows: each is one module, and goes all the way."""
+"""The interface of data types, tried by two that nobody knows: each is one module."""
 
 from __future__ import annotations
 
