@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import sympy
 from house import ROOT
+from sweeps import tenth
 
 from mdbench.datatypes.base import Answer
 from mdbench.datatypes.ode import data_type as ode
@@ -107,7 +108,7 @@ def load(data_type: EquationType[Any], name: str) -> Dataset:
     return found
 
 
-@pytest.mark.parametrize("name", names("srsd"))
+@pytest.mark.parametrize("name", tenth(names("srsd")))
 def test_a_law_of_physics(name: str, tmp_path: Path) -> None:
     data_type = kind("srsd", tmp_path)
     dataset = load(data_type, name)
@@ -124,14 +125,17 @@ def test_a_law_of_physics(name: str, tmp_path: Path) -> None:
         assert (scores["nmse"], scores["r2"]) == (0.0, 1.0), text
 
 
-@pytest.mark.parametrize("name", names("ode"))
+@pytest.mark.parametrize("name", tenth(names("ode")))
 def test_the_equations_of_an_ode(name: str, tmp_path: Path) -> None:
     score_as_the_truth(kind("ode", tmp_path), name)
 
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in names("pde")],
+    [
+        *tenth(name for name in names("pde") if name not in SLOW),
+        *(pytest.param(name, marks=pytest.mark.slow) for name in sorted(SLOW)),
+    ],
 )
 def test_the_equations_of_a_pde(name: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     # The two cylinders share their solver's arrays.

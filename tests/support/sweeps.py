@@ -21,18 +21,22 @@ def tenth(values: Iterable[Any], seed: int = 0) -> list[Any]:
     Parameters
     ----------
     values
-        A tuple stands for several parameters.
+        Of one test; a tuple, or what `pytest.param` gives, has several.
     seed
         Another one gives another tenth.
     """
     given = list(values)
     count = min(len(given), max(3, math.ceil(SHARE * len(given))))
     chosen = set(random.Random(seed).sample(range(len(given)), count))
-    return [
-        value
-        if place in chosen
-        else pytest.param(
-            *(value if isinstance(value, tuple) else (value,)), marks=pytest.mark.nightly
-        )
-        for place, value in enumerate(given)
-    ]
+    return [value if place in chosen else _nightly(value) for place, value in enumerate(given)]
+
+
+def _nightly(value: Any) -> Any:
+    if isinstance(value, _PARAM):
+        return pytest.param(*value.values, id=value.id, marks=[*value.marks, pytest.mark.nightly])
+    return pytest.param(
+        *(value if isinstance(value, tuple) else (value,)), marks=pytest.mark.nightly
+    )
+
+
+_PARAM = type(pytest.param())

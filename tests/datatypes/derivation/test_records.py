@@ -483,9 +483,9 @@ def test_distances_are_those_of_the_table(one: str, other: str) -> None:
 @pytest.mark.parametrize(
     "asked",
     [
-        {"steps": 2, "train": 60, "validation": 20, "test": 20},
-        {"task": "differentiate", "train": 40, "validation": 20, "test": 20, "easy": 20},
-        {"task": "integrate", "train": 20, "validation": 0, "test": 10, "easy": 6},
+        {"steps": 2, "train": 20, "validation": 6, "test": 6},
+        {"task": "differentiate", "train": 12, "validation": 6, "test": 6, "easy": 6},
+        {"task": "integrate", "train": 8, "validation": 0, "test": 4, "easy": 2},
     ],
     ids=lambda asked: str(asked.get("task", "structured")),
 )
