@@ -134,7 +134,8 @@ def test_the_equations_of_an_ode(name: str, tmp_path: Path) -> None:
     "name",
     [
         *tenth(name for name in names("pde") if name not in SLOW),
-        *(pytest.param(name, marks=pytest.mark.slow) for name in sorted(SLOW)),
+        pytest.param("heat_laser", marks=pytest.mark.slow),
+        *(pytest.param(name, marks=pytest.mark.nightly) for name in sorted(SLOW - {"heat_laser"})),
     ],
 )
 def test_the_equations_of_a_pde(name: str, tmp_path_factory: pytest.TempPathFactory) -> None:
