@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FOLDER",
-    "CollectedRecords",
     "Shard",
     "ShardCollector",
     "ShardFiles",

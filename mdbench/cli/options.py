@@ -29,7 +29,6 @@ __all__ = [
     "Exit",
     "ParsedArgs",
     "PassthroughCommand",
-    "repeatable_options",
     "spread",
     "with_options_of",
     "with_run_options",

@@ -44,11 +44,9 @@ if TYPE_CHECKING:
     from mdbench.reports.diff import Change, Changes, MethodChange
 
 __all__ = [
-    "changes_json",
     "combine_records",
     "compare_results",
     "export_tables",
-    "html_of",
     "leaderboards_of",
     "read_results",
     "write",

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["PredictionAsked", "answers_of", "place_and_name", "predict_answer", "show_answers"]
+__all__ = ["PredictionAsked", "predict_answer", "show_answers"]
 
 _DIGITS = 4
 """Digits of numbers for reading; code has all."""

@@ -51,7 +51,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "plan_json",
-    "run_json",
     "run_study",
     "show_plan",
     "show_reasons",

@@ -40,12 +40,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Backend",
-    "LazyRecords",
     "Observer",
-    "RunNotification",
     "Summary",
     "Work",
-    "count_outcome",
     "execute",
     "notify_at_end",
 ]

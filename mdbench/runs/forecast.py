@@ -43,7 +43,6 @@ __all__ = [
     "Expectation",
     "Forecast",
     "Interval",
-    "PendingJob",
     "expect",
     "forecast",
 ]

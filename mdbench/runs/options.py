@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from mdbench.runtimes.base import Level
 
 __all__ = [
-    "BACKENDS",
     "NOTHING",
     "FieldOption",
     "level",

@@ -40,7 +40,6 @@ __all__ = [
     "Plan",
     "ResolvedJob",
     "RunOptions",
-    "constant_score",
     "describe_dataset",
     "describe_own_data",
     "environment_key",

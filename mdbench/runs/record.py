@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CALIBRATION_SECONDS",
-    "ONE_ENDPOINT",
     "Energy",
     "Stopwatch",
     "calibrate",

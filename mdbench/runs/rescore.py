@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from mdbench.records import Record
     from mdbench.workspace import Workspace
 
-__all__ = ["Rescored", "all_rescored", "rescored"]
+__all__ = ["all_rescored", "rescored"]
 
 _ROUNDING = 1e-9
 _PIECE = 16

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from mdbench.datatypes.facts import Option
     from mdbench.records import Record
 
-__all__ = ["USUAL_CALLS", "CommonOptions", "JobSpec", "LlmOptions", "portable"]
+__all__ = ["CommonOptions", "JobSpec", "LlmOptions", "portable"]
 
 USUAL_CALLS: Final = 1000
 """Completions that a job may ask for unless another number is given: SurfaceBench's budget."""
