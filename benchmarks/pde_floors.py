@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from mdbench.datatypes.base import Source
-    from mdbench.datatypes.pde.data_type import PdeDataset
+    from mdbench.datatypes.pde.tasks import PdeDataset
 
 ROOT = Path(__file__).resolve().parents[1]
 REMEDIES = {

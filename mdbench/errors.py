@@ -24,19 +24,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = [
-    "AnswerError",
-    "DataError",
-    "EquationError",
-    "MdbenchError",
-    "MethodError",
-    "RecordsError",
-    "ScorerError",
-    "UnavailableError",
-    "UsageError",
-    "did_you_mean",
-]
-
 MOST_SHOWN = 20
 """How many allowed names an error lists."""
 

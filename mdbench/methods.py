@@ -21,21 +21,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from mdbench import datatypes, settings
 from mdbench.errors import MethodError, UsageError, did_you_mean
 
-__all__ = [
-    "ENTRY_POINTS",
-    "FAMILIES",
-    "FOLDERS_VARIABLE",
-    "Access",
-    "Limit",
-    "Method",
-    "MethodSpec",
-    "Overrides",
-    "discover",
-    "files_of",
-    "find",
-    "folders",
-]
-
 FOLDERS_VARIABLE = "MDBENCH_METHODS"
 """The variable that names more folders of methods."""
 ENTRY_POINTS = "mdbench.methods"

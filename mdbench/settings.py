@@ -19,8 +19,6 @@ from mdbench.errors import MethodError, did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["FOLDER_VARIABLE", "fingerprint", "read_paths"]
-
 FOLDER_VARIABLE = "MDBENCH_SETTINGS"
 """The variable that names the folder of the settings files."""
 

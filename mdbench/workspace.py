@@ -8,8 +8,6 @@ from pathlib import Path
 
 from mdbench.errors import UsageError
 
-__all__ = ["Workspace"]
-
 
 @dataclass(frozen=True)
 class Workspace:

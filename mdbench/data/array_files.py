@@ -22,18 +22,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = [
-    "FIELD_ENDINGS",
-    "FIELD_HINT",
-    "read_field",
-    "read_field_file",
-    "read_npz",
-    "refuse_tables",
-    "refuse_unreal",
-    "write_field",
-    "write_npz",
-]
-
 _KEYS = ("t", "u", "du")
 _UNREADABLE = (OSError, ValueError, EOFError, BadZipFile, ZlibError, MemoryError)
 _EXPECTED = "An NPZ file with the arrays t (n,), u (n, d) and du (n, d) is expected."

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from mdbench.data.trajectory import Trajectory
 
-__all__ = ["load_or_make", "write_whole"]
-
 
 def load_or_make(path: Path, make: Callable[[], Trajectory]) -> Trajectory:
     """Read the arrays at `path`; make and keep them if there are none, or if they are damaged.

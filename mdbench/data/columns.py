@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["MISSING", "LabelledColumn", "OwnNames", "columns_of", "read_description"]
-
 MISSING = ("refuse", "drop", "interpolate")
 """What can be done about cells without a value."""
 LONGEST = 40

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["DAY", "CsvRecording", "Reading", "read_columns", "read_csv"]
-
 DAY = "day"
 """The unit of times that are dates."""
 

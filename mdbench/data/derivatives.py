@@ -13,15 +13,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = [
-    "accurate_derivative",
-    "fewest_nodes",
-    "is_uniform",
-    "one_sided_nodes",
-    "space_derivative",
-    "time_derivative",
-]
-
 _UNIFORM = 1e-9
 """Steps that differ by less, relative to their mean, are the rounding of equal ones."""
 _SINGLE = 1e-6

@@ -20,17 +20,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = [
-    "AXES",
-    "HIGHEST_ORDER",
-    "MIN_NODES",
-    "Field",
-    "FieldColumns",
-    "feature_names",
-    "published_columns",
-    "unsupported",
-]
-
 AXES = ("x", "y", "z")
 """The names of the axes in space, in the order of the arrays' dimensions."""
 MIN_NODES = 3

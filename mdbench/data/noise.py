@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["SNR_LEVELS_DB", "add_noise", "add_published_noise", "generator_of"]
-
 SNR_LEVELS_DB = (40.0, 30.0, 20.0, 10.0)
 """The noise levels of the published datasets, in the order in which they were drawn."""
 

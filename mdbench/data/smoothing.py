@@ -36,16 +36,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = [
-    "FEWEST_SAMPLES",
-    "InTime",
-    "Smoothed",
-    "Smoother",
-    "smooth",
-    "smooth_in_time",
-    "smoother_along",
-]
-
 FEWEST_SAMPLES = 7
 """The shortest series that can be smoothed."""
 DIFFERENCES = "smoothing failed its check against the samples; finite differences were used"

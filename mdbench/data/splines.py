@@ -14,19 +14,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = [
-    "FEWEST_CHECKED",
-    "LONGEST_KEPT",
-    "MOST_FUNCTIONS",
-    "PENALISED",
-    "SplineBasis",
-    "contradicted_derivatives",
-    "contradicted_values",
-    "spline_basis",
-    "strongest_wave",
-    "wave_basis",
-]
-
 MOST_FUNCTIONS = 400
 """However many samples there are, a curve is made of no more splines than this."""
 PENALISED = 3

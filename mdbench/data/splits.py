@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["MIN_SAMPLES", "Splits", "chronological", "published"]
-
 MIN_SAMPLES = 15
 """The shortest series whose every fifth part has the 3 samples of a second-order stencil."""
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["Trajectory", "named_columns", "state_names"]
-
 
 @dataclass(frozen=True, eq=False)
 class Trajectory:

@@ -32,25 +32,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = [
-    "NO_OPTIONS",
-    "Answer",
-    "Background",
-    "Candidate",
-    "DataType",
-    "Dataset",
-    "PlotBudget",
-    "Plots",
-    "PlottedAnswer",
-    "ScoredCandidate",
-    "Scores",
-    "Selection",
-    "Source",
-    "Split",
-    "Task",
-    "select_per_target",
-]
-
 NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["Option", "TypeFacts", "by_number", "names_in", "noise_level", "sorted_heads"]
-
 
 @dataclass(frozen=True)
 class Option:

@@ -5,17 +5,6 @@ from __future__ import annotations
 import math
 from decimal import ROUND_HALF_UP, Decimal
 
-__all__ = [
-    "cleanest_first",
-    "counted",
-    "duration",
-    "fixed",
-    "noise_name",
-    "percent",
-    "rounded",
-    "scientific",
-]
-
 NOTHING = "–"
 NO_ANSWER = "none"
 """How an infinite score is shown: there was no answer."""

@@ -19,21 +19,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = [
-    "COLOURS",
-    "LEVELS",
-    "UNDEFINED",
-    "Axis",
-    "Plot",
-    "colours",
-    "dashes",
-    "levels",
-    "marker",
-    "png",
-    "png_uri",
-    "ticks",
-]
-
 WIDTH, HEIGHT = 480, 330
 """Of a figure; 480 is near a telephone's width, so that letters stay readable there."""
 LEFT, RIGHT, TOP, BOTTOM = 58, 12, 14, 46

@@ -10,8 +10,6 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["agreement", "is_accurate", "nmse", "r2", "relative_error"]
-
 _ZERO_TARGETS = 1e-10
 """Keeps the NMSE defined where all targets are zero; the published constant."""
 _ACCURATE = 0.999

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["best_by_complexity", "fitness"]
-
 
 def fitness(nmse: float, complexity: int, *, weight: float = 1.0, length: float = 200.0) -> float:
     """Weigh accuracy against simplicity; higher is better.

@@ -10,22 +10,6 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias
 
-__all__ = [
-    "HIGH",
-    "RESTS",
-    "Aggregate",
-    "Better",
-    "Kind",
-    "MetricSpec",
-    "Place",
-    "Value",
-    "above_floor",
-    "flag",
-    "is_high",
-    "raised",
-    "ranks",
-]
-
 Value: TypeAlias = float | str | None
 """What a record holds of a metric; None: the scorer could not decide."""
 Kind: TypeAlias = Literal["number", "flag", "label"]

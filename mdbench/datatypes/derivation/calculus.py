@@ -24,8 +24,6 @@ from mdbench.datatypes.derivation.truth import agree
 if TYPE_CHECKING:
     from mdbench.datatypes.derivation.settings import GeneratorSettings
 
-__all__ = ["Calculation", "calculate", "calculation", "damerau_levenshtein"]
-
 _TRIES = 300
 _DRAWN = 100
 """Expressions that are drawn for each that is wanted for a wrong answer, before fewer will do."""

@@ -68,8 +68,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["DATA_TYPE", "DerivationType", "Labels", "SequenceRows", "Sequences"]
-
 _SPLITS = ("train", "validation", "test")
 _THRESHOLD = 0.5
 

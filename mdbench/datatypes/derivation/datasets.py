@@ -25,22 +25,6 @@ if TYPE_CHECKING:
 
     import sympy
 
-__all__ = [
-    "CALCULUS_SETS",
-    "STRUCTURED_SETS",
-    "Made",
-    "SequenceRow",
-    "alternative_results",
-    "answer",
-    "equation_conversion",
-    "expression_exchange",
-    "make_all",
-    "renamed",
-    "renamings",
-    "sets_of",
-    "variable_renaming",
-]
-
 STRUCTURED_SETS = ("static", "vr", "ee", "ar", "s1", "s2")
 CALCULUS_SETS = ("static", "vr", "ec", "easy")
 _CHUNK = 10

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from mdbench.datatypes.facts import TypeFacts
 
-__all__ = ["FACTS"]
-
 FACTS = TypeFacts(
     views=("sequence", "trees"),
     families=("classifier",),

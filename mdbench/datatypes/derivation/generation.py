@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 
     from mdbench.datatypes.derivation.settings import GeneratorSettings
 
-__all__ = ["definition", "expression", "generate", "premise", "symbols_of"]
-
 _TRIES = 400
 """Annotations that are drawn for one final step at most."""
 _MOST_APPLIED = 40

@@ -28,25 +28,6 @@ if TYPE_CHECKING:
 
     from mdbench.datatypes.derivation.steps import Derivation, Step
 
-__all__ = [
-    "ARITHMETIC",
-    "CALCULUS",
-    "EVALUATIONS",
-    "FUNCTIONS",
-    "LONGEST_LATEX",
-    "OPERATORS",
-    "PREMISES",
-    "SUBSTITUTIONS",
-    "antiderivative",
-    "apply",
-    "check",
-    "fresh_integrals",
-    "is_valid",
-    "learn",
-    "news",
-    "replay",
-]
-
 PREMISES = ("premise", "renaming_premise")
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "cos": sympy.cos,

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     import sympy
 
-__all__ = ["DerivationLine", "Telling", "derivation_pictures"]
-
 _WIDTH, _LEFT, _RIGHT, _BAR, _GAP, _TOP = 480, 70, 12, 9, 10, 6
 
 

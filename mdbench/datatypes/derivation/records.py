@@ -21,19 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-__all__ = [
-    "SEPARATOR",
-    "alpha_class",
-    "authors_record",
-    "context_class",
-    "pieces",
-    "read_record",
-    "read_records",
-    "record",
-    "texts",
-    "trees",
-]
-
 _STEP_KEYS = ("op", "refs", "operand", "constants", "lhs", "rhs")
 
 

@@ -21,20 +21,6 @@ if TYPE_CHECKING:
 
     from mdbench.datatypes.derivation.settings import GeneratorSettings
 
-__all__ = [
-    "GREEK",
-    "LETTERS",
-    "class_of",
-    "class_of_question",
-    "function",
-    "in_canonical_names",
-    "names",
-    "rename",
-    "shade",
-    "shades",
-    "split_of",
-]
-
 LETTERS = tuple(
     letter
     for letter in "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"

@@ -25,20 +25,6 @@ if TYPE_CHECKING:
     Flags = NDArray[np.bool_]
     Array = NDArray[np.float64]
 
-__all__ = [
-    "OF_PAIRS",
-    "SETS",
-    "TITLES",
-    "SequenceRows",
-    "accuracy",
-    "bootstrap_difference",
-    "f1",
-    "probe",
-    "scores",
-    "specs",
-    "tokens",
-]
-
 SETS = tuple(dict.fromkeys(STRUCTURED_SETS + CALCULUS_SETS))
 OF_PAIRS = ("both_signs", "all_sets", "not_perturbed", "first_pair")
 """The metrics of derivations rather than of sequences."""

@@ -10,8 +10,6 @@ from mdbench.errors import DataError, did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["GENERATORS", "TASKS", "GeneratorSettings", "read_settings"]
-
 GENERATORS = {"structured": 3, "differentiate": 3, "integrate": 3}
 """By task; raised with every change after which other examples come for the same seed."""
 TASKS = tuple(GENERATORS)

@@ -18,25 +18,6 @@ from mdbench.limited_process import PARSER_LOCK
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-__all__ = [
-    "CONSTRUCTORS",
-    "SYMBOLS",
-    "Derivation",
-    "Sides",
-    "Step",
-    "ancestors",
-    "elements",
-    "is_closed",
-    "is_readable",
-    "latex",
-    "mirrored",
-    "parts",
-    "read",
-    "size",
-    "symbol",
-    "write",
-]
-
 
 class Sides(NamedTuple):
     """An equation: an ordered pair of expressions, which nobody evaluates to true or false."""

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from mdbench.datatypes.derivation.steps import Step
 
-__all__ = ["agree", "falsehoods", "value"]
-
 BASE = 0.45
 """Where integrals begin."""
 _RANGE = (0.5, 1.6)

@@ -38,20 +38,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = [
-    "AGREEMENT",
-    "COMPLEXITY",
-    "CONTRADICTION",
-    "NMSE",
-    "PUBLISHED_NMSE",
-    "Course",
-    "EquationAnswer",
-    "EquationTask",
-    "EquationType",
-    "at_rest",
-    "table_split",
-]
-
 CONTRADICTION = 1e-4
 """An agreement worse than this, 1 % of the root mean square, is a contradiction: the equations
 are not what the method predicts with, and `strict` refuses such an answer.  Of 2,205 answers of

@@ -23,20 +23,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = [
-    "Advising",
-    "Spacing",
-    "between_halves",
-    "integrated_back",
-    "near_noise",
-    "of_field",
-    "of_table",
-    "of_trajectory",
-    "samples_per_oscillation",
-    "spacing",
-    "turning_points",
-]
-
 WANTED = 10
 """Samples of the fastest oscillation below which derivatives are rough."""
 ROUGH = 0.3

@@ -25,24 +25,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = [
-    "FUNCTIONS",
-    "SystemFiles",
-    "constants_of",
-    "find_files",
-    "fingerprint",
-    "named",
-    "number",
-    "parse",
-    "pop",
-    "put_in",
-    "read_table",
-    "suffix",
-    "text",
-    "texts",
-    "without",
-]
-
 _T = TypeVar("_T")
 
 

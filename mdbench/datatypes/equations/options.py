@@ -12,16 +12,6 @@ from mdbench.protocols import Protocol
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = [
-    "DERIVATIVES",
-    "INPUTS",
-    "MISSING_VALUES",
-    "OWN_OPTIONS",
-    "TRAJECTORY",
-    "TRUTH",
-    "uses_smoothing",
-]
-
 
 def _labels(text: str) -> list[str]:
     found = [part.strip() for part in text.split(",")]

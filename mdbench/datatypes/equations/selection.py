@@ -27,17 +27,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = [
-    "INTEGRATED_TO",
-    "Evidence",
-    "Increments",
-    "NoisyRows",
-    "Ratios",
-    "preference",
-    "scatters",
-    "windows",
-]
-
 PIECE = 0.5
 """By how much a piece of an equation has to lower the logarithm of the loss to be worth it."""
 INTEGRATED_TO = 1e-5

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from mdbench.expressions.fidelity.verdict import Numerical, Structural
     from mdbench.metrics.spec import Value
 
-__all__ = ["TERM_METRICS", "compare_with_truth", "without_unseen"]
-
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _HANGS_ON_THE_DOMAIN = re.compile(r"[A-Za-z]\w*\s*\(|/|(\*\*|\^)\s*(?!\(?[+-]?\d+\)?(?![\w.]))")
 """A call, a fraction bar, or an exponent that is no whole number."""

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["OWN_PAGE", "FieldDescription", "read_field_description", "user_truth"]
-
 OWN_PAGE = "docs/datasets.md lists all keys and the values allowed."
 
 _LEFT = re.compile(r"^\s*(?:d\s*(?P<d>\w+)\s*/\s*dt|(?P<name>\w+?)(?:'|_t|\.)?)\s*$")

@@ -57,8 +57,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["DATA_TYPE", "Ode"]
-
 FOLLOWED = 0.9
 """A trajectory with a larger R2 is followed: the score of ODEFormer."""
 

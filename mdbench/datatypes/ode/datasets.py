@@ -50,8 +50,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["OdeDataset", "OdeFiles", "OdeSystems", "UserRecording", "read_recording"]
-
 ODEBENCH, DEV = "odebench", "dev"
 """The groups of systems, by which ``--dataset`` asks for all of one."""
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from mdbench.datatypes.equations.options import DERIVATIVES, OWN_OPTIONS
 from mdbench.datatypes.facts import TypeFacts, by_number
 
-__all__ = ["FACTS"]
-
 FACTS = TypeFacts(
     views=("table", "trajectory"),
     options=(DERIVATIVES, *OWN_OPTIONS),

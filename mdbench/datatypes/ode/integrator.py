@@ -20,8 +20,6 @@ from mdbench.limited_process import PARSER_LOCK
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-__all__ = ["answer", "compiled"]
-
 _LONG = 20
 """Longer chains are written as calls, as Python reads no expression of any depth."""
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["Found", "follow", "trajectory_pictures"]
-
 MOST_POINTS = 160
 """Points of a line in a picture."""
 MARGIN = 0.15

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["MAX_SECONDS", "Ending", "Simulated", "simulate", "trajectory_r2", "warm"]
-
 MAX_SECONDS = 1
 """CPU time for one trajectory; the kernel counts in whole seconds, and may give one more."""
 MAX_BYTES = 2 << 30

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     RightHandSide = Callable[[float, Array], Array]
 
-__all__ = ["FORMS", "SOLVER", "OdeSystem", "integrate", "read_system"]
-
 T_END = 10.0
 N_POINTS = 150
 

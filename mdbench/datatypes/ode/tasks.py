@@ -25,19 +25,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = [
-    "Samples",
-    "concatenated",
-    "given_samples",
-    "held_out",
-    "increments",
-    "measured_samples",
-    "needs_of",
-    "rates",
-    "split_of",
-    "user_floor",
-]
-
 
 class Samples(NamedTuple):
     """Some samples of one trajectory, as methods are shown them: see `Split`."""

@@ -77,8 +77,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["DATA_TYPE", "Pde", "PdeDataset"]
-
 _PUBLISHED_SEED = 42
 """The seed of the published noise, which seed 0 of a run stands for."""
 _QUIET_SECONDS = 2.0

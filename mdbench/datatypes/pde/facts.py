@@ -8,8 +8,6 @@ from mdbench.datatypes.equations.options import DERIVATIVES, TRUTH
 from mdbench.datatypes.facts import Option, TypeFacts, by_number
 from mdbench.errors import UsageError
 
-__all__ = ["FACTS"]
-
 
 def _whole_number(text: str) -> int:
     if not re.fullmatch(r"[0-9]{1,12}", text) or int(text) == 0:

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 Progress = Callable[[float], None]
 
-__all__ = ["FIELD_GENERATORS", "make_fields"]
-
 
 def make_fields(
     system: PdeSystem, systems: Mapping[str, PdeSystem], *, released: bool, progress: Progress

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["errors", "field_pictures"]
-
 MOST_PIXELS = 128
 """Nodes along an axis that are drawn; of more, some at even distances."""
 SMALLEST, LARGEST = 1e-6, 1.0

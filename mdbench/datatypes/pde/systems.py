@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["GENERATORS", "Nodes", "PdeSystem", "derivative_names", "read_system"]
-
 GENERATORS = (
     "advection",
     "advection_diffusion",

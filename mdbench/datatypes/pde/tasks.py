@@ -27,24 +27,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = [
-    "PdeDataset",
-    "Rows",
-    "SmoothedField",
-    "StrictSplits",
-    "WeakWindows",
-    "clean_test",
-    "floor_of",
-    "inner_samples",
-    "noisy_test",
-    "published_splits",
-    "published_table",
-    "smoothed_field",
-    "strict_splits",
-    "user_floor",
-    "variables_of",
-]
-
 
 @dataclass(frozen=True)
 class Rows:

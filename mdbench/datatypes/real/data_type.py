@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["DATA_TYPE", "MARGIN", "MOST_SINGLE", "NODES", "SEVERAL", "Real", "RealDataset", "folds"]
-
 MARGIN = 0.01
 """By which share an answer's error may be above that of the reference."""
 NODES = 2

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["consistent", "dimension_of", "si_exponents"]
-
 _SI = (
     *("[length]", "[mass]", "[time]", "[current]"),
     *("[temperature]", "[substance]", "[luminosity]"),

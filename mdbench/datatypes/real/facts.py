@@ -5,8 +5,6 @@ from __future__ import annotations
 from mdbench.datatypes.facts import Option, TypeFacts
 from mdbench.errors import UsageError
 
-__all__ = ["FACTS"]
-
 
 def _fold_numbers(text: str) -> list[int]:
     try:

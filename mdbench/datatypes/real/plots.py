@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["POINTS", "Curve", "table_pictures"]
-
 POINTS = 200
 """Points of a line in a picture."""
 _DECADES = 2.0

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["ORIGINS", "TRUTHS", "Law", "Measurements", "read_measurements"]
-
 ORIGINS = ("measured", "digitised", "synthetic", "simulated")
 """Written down by an instrument, read off a printed figure, drawn from a law with noise, or worked
 out by a program."""

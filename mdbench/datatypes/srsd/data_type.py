@@ -46,8 +46,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["DATA_TYPE", "ProblemName", "Srsd", "SrsdDataset"]
-
 ROWS = 10_000
 TRAINING, VALIDATION = 8_000, 1_000
 """Rows of the splits by position; the rest is the test."""

@@ -10,8 +10,6 @@ from mdbench.datatypes.facts import Option, TypeFacts, noise_level
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["FACTS", "SETS", "by_difficulty", "target_noise"]
-
 SETS = ("easy", "medium", "hard")
 
 

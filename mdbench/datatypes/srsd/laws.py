@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["DISTRIBUTIONS", "SIGNS", "FormulaProblem", "Spread", "draw", "read_problem"]
-
 DISTRIBUTIONS = ("uniform", "log-uniform", "uniform-integer")
 SIGNS = ("positive", "negative", "mixed", "range")
 

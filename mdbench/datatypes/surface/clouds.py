@@ -28,23 +28,6 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     Fraction: TypeAlias = "tuple[Any, dict[Hashable, int]]"
 
-__all__ = [
-    "POINTS",
-    "Distances",
-    "Shape",
-    "TruePoints",
-    "diagonal",
-    "distances",
-    "floor_of",
-    "fraction",
-    "function_of",
-    "level_points",
-    "nearest",
-    "placed",
-    "true_points",
-    "zeros_of",
-]
-
 POINTS = 10_000
 """Of a dense cloud."""
 CELLS = 128

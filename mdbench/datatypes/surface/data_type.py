@@ -61,8 +61,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["DATA_TYPE", "SurfaceType"]
-
 SYMBOLIC_SECONDS = 10
 """CPU time that SymPy has for one step in comparing an answer with the truth."""
 _WHOLE = 1e-9

@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["ENDINGS", "SurfaceDataset", "SurfaceName", "Surfaces", "check_variant", "read_points"]
-
 TRAINING, TEST = 5_000, 500
 """Rows: a tenth of the first are for validation; as many as of the test are out of the domain."""
 VALIDATION_SHARE = 10

@@ -10,8 +10,6 @@ from mdbench.datatypes.facts import Option, TypeFacts, noise_level
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["FACTS", "VARIANTS", "by_representation", "percent"]
-
 VARIANTS = {"wide": "parametric", "cloud": "implicit"}
 """Which surfaces each variant is of."""
 _ORDER = ("explicit", "implicit", "parametric")

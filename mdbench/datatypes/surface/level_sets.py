@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     Whole = NDArray[np.int64]
 
-__all__ = ["CELLS", "Function", "LevelSet", "gradient", "level_set", "newton", "onto"]
-
 Function: TypeAlias = "Callable[[Array], Array]"
 """Values (n,) at points (n, 3); NaN or infinite where there are none."""
 

@@ -15,18 +15,6 @@ if TYPE_CHECKING:
 
     from mdbench.expressions.tree import Node
 
-__all__ = [
-    "COVERAGE",
-    "DISTANCES",
-    "FAILURES",
-    "FORMS",
-    "SHAPES",
-    "SYMBOLIC",
-    "TABLE",
-    "failure",
-    "families",
-]
-
 FAILURES = ("none", "fitting", "search")
 FORMS = {
     "scaled": ("", "", ", in diagonals of the box that holds the true cloud"),

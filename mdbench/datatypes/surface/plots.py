@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["EVALUATIONS", "surface_pictures", "view"]
-
 EVALUATIONS = 800
 """What a surface costs of what the pictures of a page may take."""
 NEAR, FAR = 0.01, 0.3

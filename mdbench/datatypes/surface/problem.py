@@ -23,17 +23,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = [
-    "OUTPUTS",
-    "REPRESENTATIONS",
-    "SurfaceRows",
-    "TrueSurface",
-    "draw_rows",
-    "group_of",
-    "read_surface",
-    "whole_rows",
-]
-
 OUTPUTS = {"explicit": ("z",), "implicit": ("F",), "parametric": ("x", "y", "z")}
 """What the equations of each representation give."""
 REPRESENTATIONS = tuple(OUTPUTS)

@@ -41,17 +41,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = [
-    "MOST_TOKENS",
-    "Similarity",
-    "answer",
-    "best_distances",
-    "corresponding",
-    "geometry",
-    "iterated",
-    "start",
-]
-
 SECONDS = 60
 """CPU time of the last resort; what is that slow has been refused by its size."""
 MAX_BYTES = 2 << 30

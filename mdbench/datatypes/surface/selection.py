@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["EXACT", "WORST", "FirstSteps", "Variances", "may_be_solution", "pooled_nmse"]
-
 EXACT = 1e-24
 """The square of what is left of an exact surface in double precision, over the variance."""
 

@@ -19,9 +19,9 @@ from mdbench.data.noise import SNR_LEVELS_DB, add_noise
 from mdbench.datatypes.base import Answer, Candidate
 from mdbench.datatypes.pde import data_type as pde
 from mdbench.datatypes.pde import generators as fields
-from mdbench.datatypes.pde.data_type import Pde, PdeDataset
+from mdbench.datatypes.pde.data_type import Pde
 from mdbench.datatypes.pde.systems import read_system
-from mdbench.datatypes.pde.tasks import Rows, smoothed_field
+from mdbench.datatypes.pde.tasks import PdeDataset, Rows, smoothed_field
 from mdbench.errors import DataError, UsageError
 from mdbench.protocols import Protocol
 

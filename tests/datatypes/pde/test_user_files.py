@@ -13,7 +13,8 @@ from house import ROOT, HereRuntime, add_method, known, number, workspace
 from mdbench.cli import main
 from mdbench.datatypes.base import Answer
 from mdbench.datatypes.ode.data_type import Ode
-from mdbench.datatypes.pde.data_type import Pde, PdeDataset
+from mdbench.datatypes.pde.data_type import Pde
+from mdbench.datatypes.pde.tasks import PdeDataset
 from mdbench.errors import DataError, UsageError
 from mdbench.protocols import Protocol
 from mdbench.records import RecordStore

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     Complex = NDArray[np.complex128]
     Progress = Callable[[float], None]
 
-__all__ = ["StokesModes", "repeating_channel", "vortices"]
-
 
 class _Waves(NamedTuple):
     """A velocity along lines of one y each, wave by wave: (waves + 1, n_y)."""

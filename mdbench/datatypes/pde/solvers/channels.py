@@ -24,13 +24,6 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     Progress = Callable[[float], None]
 
-__all__ = [
-    "Obstacle",
-    "cylinder_mesh",
-    "empty_channel",
-    "past_cylinder",
-]
-
 _EDGE = 1e-9
 _SMOOTHINGS = 8
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 _DECAYED = 40.0
 """What has decayed by exp(-40) is less than rounding."""
 
-__all__ = ["drifting_gaussian", "translation", "warmed_ground"]
-
 
 def translation(profile: Callable[[Array], Array], x: Array, t: Array, *, speed: float) -> Array:
     """Solve ``u_t = -speed u_x``: the initial profile moves.

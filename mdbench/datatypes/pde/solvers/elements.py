@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     Progress = Callable[[float], None]
 
-__all__ = ["Quadrature", "factorised", "heated_slab", "kuhn_mesh", "soil"]
-
 _SIMPLEX = {1: (MeshLine, ElementLineP1), 2: (MeshTri, ElementTriP1), 3: (MeshTet, ElementTetP1)}
 _SOURCE_ORDER = 2
 """Degree of the source's quadrature; degree 4 changes 1520 K by 0.002 K and takes 2 GB more."""

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     Where = Callable[[Array], NDArray[np.bool_]]
 
-__all__ = ["Flow", "Spaces", "Walls", "ipcs"]
-
 _DEGREE = 5
 """Convection of quadratic functions against quadratic ones: integrated exactly."""
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     Path = Callable[[Array], tuple[Array, Array]]
     Progress = Callable[[float], None]
 
-__all__ = ["Modes", "heated_plate"]
-
 _MODES = (128, 128, 5)
 """Along each axis: a beam of the width that the data have needs 80 of the first two."""
 _QUADRATURE = 400

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["LinearSpecies", "QuadraticSpecies", "Reaction"]
-
 
 @dataclass(frozen=True)
 class Reaction:

@@ -21,15 +21,6 @@ if TYPE_CHECKING:
     Complex = NDArray[np.complex128]
     Progress = Callable[[float], None]
 
-__all__ = [
-    "burgers",
-    "etdrk4",
-    "korteweg_de_vries",
-    "kuramoto_sivashinsky",
-    "reaction_diffusion",
-    "schroedinger",
-]
-
 _CONTOUR = 64
 """Points of the circle on which the coefficients are averaged; 32 give rounding already."""
 
