@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path.insert(0, str(ROOT / "tests" / "support"))
 
 from development_fields import SYSTEMS, clean_field, dataset  # noqa: E402
 from house import imported  # noqa: E402 - a method is imported as in the tests

@@ -24,7 +24,8 @@ from mdbench.authoring.new import make_method
 from mdbench.backends.local import LocalBackend
 from mdbench.records import RecordStore, comparable
 from mdbench.runs.execute import execute
-from mdbench.runs.plan import RunOptions, make_plan
+from mdbench.runs.plan import make_plan
+from mdbench.runs.study import RunOptions
 from mdbench.runtimes.select import open_runtime
 from mdbench.workspace import Workspace
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from statistics import median
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent), str(HERE.parent / "tests")]
+sys.path[:0] = [str(HERE.parent), str(HERE.parent / "tests" / "support")]
 
 from house import HereRuntime, Quiet, add_method, workspace  # noqa: E402
 
@@ -33,7 +33,8 @@ from mdbench.language_models.exchanges import ExchangeLog  # noqa: E402
 from mdbench.language_models.proxy import NAME, Proxy  # noqa: E402
 from mdbench.language_models.stub import Stub  # noqa: E402
 from mdbench.runs.execute import execute  # noqa: E402
-from mdbench.runs.plan import RunOptions, make_plan  # noqa: E402
+from mdbench.runs.plan import make_plan  # noqa: E402
+from mdbench.runs.study import RunOptions  # noqa: E402
 from mdbench.worker import LanguageModel  # noqa: E402
 
 MESSAGES = [{"role": "user", "content": "Variables: x0, x1. " + "Find the law. " * 200}]

@@ -20,7 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent), str(HERE.parent / "tests")]
+sys.path[:0] = [str(HERE.parent), str(HERE.parent / "tests" / "support")]
 
 from house import HereRuntime, Quiet, add_method, workspace  # noqa: E402
 
@@ -29,7 +29,8 @@ from mdbench.backends.node import NodeRequest  # noqa: E402
 from mdbench.backends.shards import ShardFiles, merge  # noqa: E402
 from mdbench.records import RecordStore  # noqa: E402
 from mdbench.runs.execute import execute  # noqa: E402
-from mdbench.runs.plan import RunOptions, make_plan  # noqa: E402
+from mdbench.runs.plan import make_plan  # noqa: E402
+from mdbench.runs.study import RunOptions  # noqa: E402
 
 
 def main(pieces: int = 100, records: int = 1000) -> None:

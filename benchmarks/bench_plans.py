@@ -18,17 +18,17 @@ import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent), str(HERE.parent / "tests")]
+sys.path[:0] = [str(HERE.parent), str(HERE.parent / "tests" / "support")]
 
 from house import HereRuntime, Quiet, add_method, workspace  # noqa: E402
 
 from mdbench.backends.local import LocalBackend  # noqa: E402
 from mdbench.runs.execute import execute  # noqa: E402
 from mdbench.runs.plan import (  # noqa: E402
-    RunOptions,
     make_plan,
     resolve_jobs,
 )
+from mdbench.runs.study import RunOptions  # noqa: E402
 from mdbench.runtimes.select import open_runtime  # noqa: E402
 
 CHILD = "import sys; from mdbench.cli import main; sys.exit(main(sys.argv[1:]))"

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from mdbench.authoring.new import make_method
 from mdbench.backends.local import LocalBackend
 from mdbench.runs.execute import execute
-from mdbench.runs.plan import RunOptions, make_plan
+from mdbench.runs.plan import make_plan
+from mdbench.runs.study import RunOptions
 from mdbench.runtimes.select import open_runtime
 from mdbench.workspace import Workspace
 

@@ -9,7 +9,8 @@ from house import HereRuntime, Quiet, add_method, execute, workspace
 
 from mdbench.errors import MethodError
 from mdbench.records import Record, Status
-from mdbench.runs.plan import RunOptions, make_plan
+from mdbench.runs.plan import make_plan
+from mdbench.runs.study import RunOptions
 from mdbench.settings import FOLDER_VARIABLE, fingerprint, read_paths
 
 if TYPE_CHECKING:

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from mdbench.runtimes.base import Prepared, Runtime, Worker
     from mdbench.workspace import Workspace
 
-__all__ = ["Finding", "check_method"]
-
 _SECONDS = 120.0
 """Time for each try; a method that needs more gives [check.hyperparameters]."""
 _REFUSALS = (Status.FAILED, Status.UNSUPPORTED, Status.INVALID_OUTPUT)

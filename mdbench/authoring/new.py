@@ -12,8 +12,6 @@ from mdbench.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["make_method"]
-
 _TEMPLATE = Path(__file__).parent / "template"
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 

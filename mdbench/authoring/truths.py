@@ -20,15 +20,6 @@ if TYPE_CHECKING:
     from mdbench.datatypes.base import DataType, Scores, Source, Task
     from mdbench.metrics.spec import MetricSpec
 
-__all__ = [
-    "TruthCheck",
-    "WrongAnswer",
-    "WrongAnswers",
-    "beats",
-    "check_truths",
-    "read_wrong_answers",
-]
-
 _MORE = 1.01
 """An answer beats the truth if the truth's error is more than this many times its own."""
 _PERFECT = 1e-3

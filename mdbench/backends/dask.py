@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from mdbench.runs.spec import JobSpec
     from mdbench.runtimes.base import Level
 
-__all__ = ["DaskBackend"]
-
 AHEAD: Final = 2
 """Jobs that are handed over for each thread of a worker: one that runs, and one that waits."""
 LOOK_SECONDS: Final = 2.0

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from mdbench.runs.spec import JobSpec
     from mdbench.runs.study import RunOptions
 
-__all__ = ["ENDING_S", "LocalBackend", "open_backend"]
-
 ENDING_S: Final = 30.0
 """Seconds that a job may take beyond its own limit: its data, its end and its scores."""
 

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from mdbench.runs.spec import JobSpec
     from mdbench.runtimes.base import Level, Runtime
 
-__all__ = ["NodeProcess", "NodeRequest", "Opener", "serve"]
-
 Opener: TypeAlias = "Callable[..., Runtime]"
 """Opens a runtime, as `mdbench.runtimes.select.open_runtime`; it pickles."""
 

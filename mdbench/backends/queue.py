@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from mdbench.runs.forecast import Expectation
     from mdbench.runs.plan import ResolvedJob
 
-__all__ = ["TURN_S", "JobQueue", "longest_first"]
-
 TURN_S: Final = 60.0
 """Seconds for which a worker keeps to a method while others wait."""
 

@@ -38,17 +38,6 @@ if TYPE_CHECKING:
     from mdbench.records import Record
     from mdbench.runs.spec import JobSpec
 
-__all__ = [
-    "FOLDER",
-    "Shard",
-    "ShardCollector",
-    "ShardFiles",
-    "merge",
-    "merge_earlier_round",
-    "partition",
-    "unmerged_rounds",
-]
-
 FOLDER: Final = ".shards"
 """In a results folder: what has been sent to a cluster and is not yet in the results files."""
 

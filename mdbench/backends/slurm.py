@@ -46,8 +46,6 @@ if TYPE_CHECKING:
     from mdbench.runs.plan import ResolvedJob
     from mdbench.runtimes.base import Level
 
-__all__ = ["MAX_ARRAY_SIZE", "SlurmBackend", "active"]
-
 POLL_SECONDS: Final = 5.0
 """How often files and queue are looked at."""
 MAX_ARRAY_SIZE: Final = 1001

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from mdbench.datatypes.base import DataType, Source
     from mdbench.workspace import Workspace
 
-__all__ = ["check_all_truths", "check_one_method"]
-
 _HEADS = ("data type", "noise", "datasets", "truth known", "wins", "largest score", "ranks nobody")
 
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from mdbench.language_models.contamination import Probed
     from mdbench.runs.study import ProbeOptions
 
-__all__ = ["run_llm_probe", "serve_stub", "wait"]
-
 
 def run_llm_probe(options: ProbeOptions, console: Console) -> int:
     """Ask, and print what came of each problem and of all."""

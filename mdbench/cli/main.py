@@ -35,8 +35,6 @@ from mdbench.runs.study import (
     Study,
 )
 
-__all__ = ["main"]
-
 app = typer.Typer(
     name="mdbench",
     help="The benchmark bench for equation discovery.",

@@ -23,17 +23,6 @@ if TYPE_CHECKING:
 
     from mdbench.runs.options import FieldOption
 
-__all__ = [
-    "COMPLETIONS",
-    "PASSTHROUGH",
-    "Exit",
-    "ParsedArgs",
-    "PassthroughCommand",
-    "spread",
-    "with_options_of",
-    "with_run_options",
-]
-
 
 class Exit(IntEnum):
     """Exit statuses, the same for all verbs."""

@@ -43,17 +43,6 @@ if TYPE_CHECKING:
     from mdbench.metrics.spec import MetricSpec
     from mdbench.reports.diff import Change, Changes, MethodChange
 
-__all__ = [
-    "combine_records",
-    "compare_results",
-    "export_tables",
-    "leaderboards_of",
-    "read_results",
-    "write",
-    "write_archive",
-    "write_report",
-]
-
 
 def combine_records(folder: Path, out: Path, console: Console) -> None:
     """Write all records of a folder, or of a bundle, as one table."""

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from mdbench.records import Record
     from mdbench.runs.reproduce import RecordComparison
 
-__all__ = ["reproduce_files", "rescore_files"]
-
 
 def reproduce_files(
     results: Path, patterns: list[str], n_jobs: int | None, console: Console

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["PredictionAsked", "predict_answer", "show_answers"]
-
 _DIGITS = 4
 """Digits of numbers for reading; code has all."""
 

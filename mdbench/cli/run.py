@@ -49,14 +49,6 @@ if TYPE_CHECKING:
     from mdbench.runs.plan import Plan
     from mdbench.runs.spec import JobSpec
 
-__all__ = [
-    "plan_json",
-    "run_study",
-    "show_plan",
-    "show_reasons",
-    "write_or_check_study",
-]
-
 ESTIMATE_SECONDS = 24 * 3600.0
 """The time left is estimated from the jobs of so long ago: single ones may take hours."""
 FEW = 12

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from mdbench.expressions.scores import Comparison
 
-__all__ = ["score_equation"]
-
 
 def score_equation(
     truth: str,

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from mdbench.runtimes.base import Runtime
     from mdbench.workspace import Workspace
 
-__all__ = ["FilesAsked", "export_data", "install_all", "list_all", "list_as_json", "show_runtimes"]
-
 
 def list_all(workspace: Workspace, console: Console, data_type: str | None, *, names: bool) -> None:
     """Print all methods, then the datasets of each data type (by name if `names`)."""

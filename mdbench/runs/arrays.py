@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from mdbench.datatypes.base import Split, Task
 
-__all__ = ["ArrayExchangeError", "read_predictions", "reorder", "test_order", "write_arrays"]
-
 LONGEST_TEXT = 200
 """Characters of a predicted text, such as a label."""
 _ORDER = b"test rows"

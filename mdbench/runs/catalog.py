@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from mdbench.runs.spec import JobSpec
     from mdbench.workspace import Workspace
 
-__all__ = ["Catalog", "DatasetInfo", "DatasetInfoCache", "SizedCache", "context_of"]
-
 
 class Catalog:
     """A workspace, as jobs see it; may be used from several threads.

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from mdbench.runs.plan import Plan
     from mdbench.runtimes.base import Runtime
 
-__all__ = ["SINCE", "RecordSummary", "explain", "is_due", "read_summaries", "rerun_reasons"]
-
 
 @dataclass(frozen=True, slots=True)
 class RecordSummary:

@@ -38,15 +38,6 @@ if TYPE_CHECKING:
     from mdbench.runs.spec import JobSpec
     from mdbench.runtimes.base import Runtime
 
-__all__ = [
-    "Backend",
-    "Observer",
-    "Summary",
-    "Work",
-    "execute",
-    "notify_at_end",
-]
-
 
 class Observer(Protocol):
     """Gets messages on how a run goes on; called from several threads."""

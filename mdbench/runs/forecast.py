@@ -36,17 +36,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = [
-    "COVERAGE",
-    "FEWEST",
-    "CostEstimate",
-    "Expectation",
-    "Forecast",
-    "Interval",
-    "expect",
-    "forecast",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Expectation:

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from mdbench.runs.spec import JobSpec
     from mdbench.runtimes.base import Prepared, Runtime, Worker
 
-__all__ = ["begin_job", "lost_job", "run_job"]
-
 
 def run_job(
     job: JobSpec,

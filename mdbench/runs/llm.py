@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from mdbench.runs.spec import JobSpec
     from mdbench.runs.study import LlmEndpointOptions, ProbeOptions
 
-__all__ = ["FOLDER", "LlmConnection", "run_probes"]
-
 
 @dataclass(frozen=True)
 class LlmConnection:

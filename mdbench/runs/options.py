@@ -23,38 +23,6 @@ if TYPE_CHECKING:
     from mdbench.records import Status
     from mdbench.runtimes.base import Level
 
-__all__ = [
-    "NOTHING",
-    "FieldOption",
-    "level",
-    "metadata",
-    "names",
-    "option",
-    "option_key",
-    "parse_words",
-    "plain",
-    "portable",
-    "read",
-    "read_backend",
-    "read_command",
-    "read_count",
-    "read_jobs",
-    "read_pair",
-    "read_path",
-    "read_protocol",
-    "read_require",
-    "read_rerun",
-    "read_seconds",
-    "read_seeds",
-    "read_size",
-    "read_snr",
-    "read_whole",
-    "short",
-    "split_words",
-    "to_words",
-    "typed_fields",
-]
-
 NOTHING: Final = object()
 """Equals no value: none of a field's is left out of the key."""
 

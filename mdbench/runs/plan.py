@@ -17,8 +17,8 @@ from mdbench.errors import MOST_SHOWN, AnswerError, DataError, MethodError, Usag
 from mdbench.language_models.views import described
 from mdbench.records import key_of
 from mdbench.runs.catalog import Catalog
-from mdbench.runs.options import parse_words, typed_fields
-from mdbench.runs.spec import JobSpec, portable
+from mdbench.runs.options import parse_words, portable, typed_fields
+from mdbench.runs.spec import JobSpec
 from mdbench.runs.study import RETRIES, RunOptions, Study
 from mdbench.settings import fingerprint
 
@@ -34,22 +34,6 @@ if TYPE_CHECKING:
     from mdbench.runs.llm import LlmConnection
     from mdbench.runtimes.base import Runtime
     from mdbench.workspace import Workspace
-
-__all__ = [
-    "NOISE_LEVELS",
-    "Plan",
-    "ResolvedJob",
-    "RunOptions",
-    "describe_dataset",
-    "describe_own_data",
-    "environment_key",
-    "jobs_at_a_time",
-    "make_plan",
-    "resolve_job",
-    "resolve_jobs",
-    "scorer_key",
-    "select_names",
-]
 
 _OPTIONS = [option.name for option, _ in typed_fields(RunOptions).values()]
 TASKS = 16

@@ -40,16 +40,6 @@ if TYPE_CHECKING:
     from mdbench.runs.scoring import JobResult, ScoredResult
     from mdbench.runtimes.base import Prepared, Runtime
 
-__all__ = [
-    "CALIBRATION_SECONDS",
-    "Energy",
-    "Stopwatch",
-    "calibrate",
-    "load_average",
-    "make_record",
-    "score_fields",
-]
-
 CALIBRATION_SECONDS: Final = 0.5
 """How long it is done."""
 _CALIBRATION_SIZE: Final = 20_000
@@ -303,6 +293,7 @@ def _front(offers: list[ScoredCandidate], names: OwnNames) -> Iterable[FrontEntr
 
 @cache
 def core_versions() -> dict[str, str]:
+    """Return the versions of Python and of the packages that the core computes with."""
     return {"python": platform.python_version()} | {
         name: metadata.version(name) for name in _CORE_PACKAGES
     }

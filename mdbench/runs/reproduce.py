@@ -24,18 +24,6 @@ if TYPE_CHECKING:
     from mdbench.records import Record
     from mdbench.workspace import Workspace
 
-__all__ = [
-    "RESULT",
-    "TOLERANCE",
-    "TOLERANCE_OF_DATA",
-    "Agreement",
-    "RecordComparison",
-    "compare_records",
-    "differences",
-    "largest_difference",
-    "plans_of",
-]
-
 RESULT = frozenset(
     {
         "status",

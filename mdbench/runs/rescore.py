@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from mdbench.records import Record
     from mdbench.workspace import Workspace
 
-__all__ = ["all_rescored", "rescored"]
-
 _ROUNDING = 1e-9
 _PIECE = 16
 """Records that a process is given at a time."""

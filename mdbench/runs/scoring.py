@@ -22,17 +22,6 @@ if TYPE_CHECKING:
     from mdbench.metrics.spec import Value
     from mdbench.runtimes.protocol import CandidateItem
 
-__all__ = [
-    "SCORER_ERRORS",
-    "SHARES",
-    "CandidatePool",
-    "JobResult",
-    "ScoredResult",
-    "anytime_curve",
-    "llm_curve",
-    "score_result",
-]
-
 
 @dataclass
 class JobResult:

@@ -50,8 +50,6 @@ if TYPE_CHECKING:
     from mdbench.runtimes.base import JobFolder, Worker
     from mdbench.runtimes.protocol import CandidateItem, Message
 
-__all__ = ["JobSession", "LlmContext", "PausedJob"]
-
 _QUICK_SECONDS = 0.02
 """What is over so soon is not worth a pause: the clock goes on."""
 _CHECK_SECONDS = 0.1

@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from mdbench.datatypes.facts import Option
     from mdbench.records import Record
 
-__all__ = ["CommonOptions", "JobSpec", "LlmOptions", "portable"]
-
 USUAL_CALLS: Final = 1000
 """Completions that a job may ask for unless another number is given: SurfaceBench's budget."""
 _ACCESS = "llm"

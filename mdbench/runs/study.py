@@ -49,18 +49,6 @@ if TYPE_CHECKING:
     from mdbench.records import Status
     from mdbench.runtimes.base import Level
 
-__all__ = [
-    "RETRIES",
-    "STUDY",
-    "LlmEndpointOptions",
-    "ProbeOptions",
-    "RunOptions",
-    "Study",
-    "asked_for",
-    "study_text",
-    "write_study",
-]
-
 
 @dataclass(frozen=True, kw_only=True)
 class LlmEndpointOptions:

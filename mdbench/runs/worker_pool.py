@@ -26,15 +26,6 @@ if TYPE_CHECKING:
     from mdbench.runs.scoring import JobResult
     from mdbench.runtimes.base import Limits, Prepared, Runtime, Worker
 
-__all__ = [
-    "FIRST_WAIT_S",
-    "GRACE_S",
-    "LONGEST_WAIT_S",
-    "EnvironmentCache",
-    "RetryPolicy",
-    "WorkerSlot",
-]
-
 FIRST_WAIT_S: Final = 1.0
 FACTOR: Final = 5.0
 """By which each wait is longer than the one before."""

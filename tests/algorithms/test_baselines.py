@@ -13,7 +13,8 @@ from mdbench.authoring.check import check_method
 from mdbench.expressions import parse
 from mdbench.expressions.tree import FUNCTIONS
 from mdbench.records import Status
-from mdbench.runs.plan import RunOptions, make_plan
+from mdbench.runs.plan import make_plan
+from mdbench.runs.study import RunOptions
 from mdbench.worker import Problem
 from mdbench.workspace import Workspace
 

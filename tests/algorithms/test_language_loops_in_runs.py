@@ -11,7 +11,8 @@ from language_loops import LOOPS
 
 from mdbench.language_models.stub import Stub
 from mdbench.records import comparable
-from mdbench.runs.plan import RunOptions, make_plan
+from mdbench.runs.plan import make_plan
+from mdbench.runs.study import RunOptions
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -27,7 +27,8 @@ from mdbench.datatypes.derivation.records import texts, trees
 from mdbench.datatypes.derivation.settings import GeneratorSettings
 from mdbench.methods import load
 from mdbench.protocols import Protocol
-from mdbench.runs.plan import RunOptions, make_plan
+from mdbench.runs.plan import make_plan
+from mdbench.runs.study import RunOptions
 from mdbench.runtimes.environments.venvs import prepare
 from mdbench.worker import Problem, Unsupported
 from mdbench.workspace import Workspace

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from mdbench.backends.queue import JobQueue, longest_first
 from mdbench.backends.shards import partition
 from mdbench.runs.forecast import Expectation, expect
-from mdbench.runs.plan import RunOptions, make_plan
+from mdbench.runs.plan import make_plan
+from mdbench.runs.study import RunOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -18,8 +18,9 @@ from mdbench import datatypes
 from mdbench.cli.main import main
 from mdbench.records import RecordStore, Status
 from mdbench.runs.due import explain
-from mdbench.runs.plan import RunOptions, make_plan
+from mdbench.runs.plan import make_plan
 from mdbench.runs.reproduce import RESULT, differences, plans_of
+from mdbench.runs.study import RunOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -16,7 +16,8 @@ from mdbench import worker
 from mdbench.expressions.tree import CONSTANTS, FUNCTIONS
 from mdbench.records import RecordStore, Status
 from mdbench.runs.arrays import ArrayExchangeError, read_predictions
-from mdbench.runs.plan import RunOptions, make_plan
+from mdbench.runs.plan import make_plan
+from mdbench.runs.study import RunOptions
 
 if TYPE_CHECKING:
     from pathlib import Path

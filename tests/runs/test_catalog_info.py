@@ -15,7 +15,8 @@ from house import ROOT, HereRuntime, Quiet, add_method, execute
 from mdbench.datatypes import classes, find
 from mdbench.runs.catalog import Catalog, DatasetInfo, DatasetInfoCache, context_of
 from mdbench.runs.due import explain
-from mdbench.runs.plan import ResolvedJob, RunOptions, make_plan, resolve_jobs
+from mdbench.runs.plan import ResolvedJob, make_plan, resolve_jobs
+from mdbench.runs.study import RunOptions
 
 if TYPE_CHECKING:
     from mdbench.workspace import Workspace

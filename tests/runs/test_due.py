@@ -13,7 +13,8 @@ from mdbench.datatypes.ode.data_type import Ode
 from mdbench.protocols import Protocol
 from mdbench.records import Status, key_of
 from mdbench.runs.due import explain
-from mdbench.runs.plan import Plan, RunOptions, make_plan
+from mdbench.runs.plan import Plan, make_plan
+from mdbench.runs.study import RunOptions
 
 if TYPE_CHECKING:
     from mdbench.workspace import Workspace

@@ -11,7 +11,8 @@ from house import HereRuntime, Quiet, add_method, execute
 from mdbench.errors import RecordsError
 from mdbench.records import RecordStore
 from mdbench.runs.due import explain
-from mdbench.runs.plan import RunOptions, make_plan
+from mdbench.runs.plan import make_plan
+from mdbench.runs.study import RunOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -40,7 +40,8 @@ from mdbench.protocols import Protocol
 from mdbench.records import SCHEMA, Record, RecordStore, Status, comparable
 from mdbench.records.store import RecordWriter
 from mdbench.runs import session
-from mdbench.runs.plan import RunOptions, make_plan
+from mdbench.runs.plan import make_plan
+from mdbench.runs.study import RunOptions
 from mdbench.runtimes import processes
 from mdbench.runtimes.environments.subprocesses import running
 
@@ -745,7 +746,8 @@ def test_kill_9_of_the_bench_leaves_nothing_running(place: Workspace) -> None:
         "from pathlib import Path\n"
         "from house import HereRuntime, Quiet\n"
         "from house import execute\n"
-        "from mdbench.runs.plan import RunOptions, make_plan\n"
+        "from mdbench.runs.plan import make_plan\n"
+        "from mdbench.runs.study import RunOptions\n"
         "from mdbench.workspace import Workspace\n"
         "place = Workspace(Path(sys.argv[2]), Path(sys.argv[3]))\n"
         "options = RunOptions(('long',), 'ode', ('rc-circuit',), result_dir=place.root / 'r')\n"

@@ -18,7 +18,8 @@ from mdbench.errors import RecordsError
 from mdbench.records import RecordStore, Status
 from mdbench.runs.due import explain, read_summaries
 from mdbench.runs.forecast import COVERAGE, DRAWS, Forecast, _Total, forecast
-from mdbench.runs.plan import RunOptions, make_plan
+from mdbench.runs.plan import make_plan
+from mdbench.runs.study import RunOptions
 
 if TYPE_CHECKING:
     from mdbench.records import Record

@@ -15,7 +15,8 @@ from mdbench.errors import UsageError
 from mdbench.records import Record, Status, comparable
 from mdbench.runs.catalog import Catalog
 from mdbench.runs.job import begin_job, run_job
-from mdbench.runs.plan import RunOptions, environment_key, make_plan, resolve_job
+from mdbench.runs.plan import environment_key, make_plan, resolve_job
+from mdbench.runs.study import RunOptions
 from mdbench.runs.worker_pool import EnvironmentCache, RetryPolicy, WorkerSlot
 
 if TYPE_CHECKING:

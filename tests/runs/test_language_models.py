@@ -25,7 +25,8 @@ from mdbench.methods import find
 from mdbench.records import RecordStore, Status, comparable
 from mdbench.reports.bundle import opened, write_bundle
 from mdbench.runs.job import begin_job
-from mdbench.runs.plan import RunOptions, make_plan, resolve_jobs
+from mdbench.runs.plan import make_plan, resolve_jobs
+from mdbench.runs.study import RunOptions
 from mdbench.runs.worker_pool import EnvironmentCache, WorkerSlot
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from house import HereRuntime, add_method, workspace
 from mdbench.errors import DataError, MethodError, UsageError
 from mdbench.protocols import Protocol
 from mdbench.records import Status
-from mdbench.runs.plan import Plan, RunOptions, make_plan, resolve_jobs
+from mdbench.runs.plan import Plan, make_plan, resolve_jobs
 from mdbench.runs.spec import LlmOptions
-from mdbench.runs.study import LlmEndpointOptions
+from mdbench.runs.study import LlmEndpointOptions, RunOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable

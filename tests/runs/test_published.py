@@ -17,7 +17,8 @@ from house import ROOT, HereRuntime, Quiet, execute, number
 
 from mdbench.protocols import Protocol
 from mdbench.reports.published import read_published
-from mdbench.runs.plan import RunOptions, make_plan
+from mdbench.runs.plan import make_plan
+from mdbench.runs.study import RunOptions
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -15,9 +15,10 @@ from mdbench.datatypes.base import Answer, Candidate, ScoredCandidate, Scores
 from mdbench.records import Status
 from mdbench.reports.entries import Case, Entry
 from mdbench.reports.tables import APART, pooled
-from mdbench.runs.plan import RunOptions, make_plan, resolve_jobs
+from mdbench.runs.plan import make_plan, resolve_jobs
 from mdbench.runs.record import Energy, calibrate
 from mdbench.runs.scoring import SHARES, JobResult, anytime_curve
+from mdbench.runs.study import RunOptions
 from mdbench.runtimes.launch import run_in_launcher_thread
 from mdbench.runtimes.processes import pin_workers_to, worker_cores
 

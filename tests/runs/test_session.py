@@ -9,7 +9,8 @@ import pytest
 from house import HereRuntime, Quiet, add_method, children, execute
 
 from mdbench.records import Record, Status
-from mdbench.runs.plan import RunOptions, make_plan
+from mdbench.runs.plan import make_plan
+from mdbench.runs.study import RunOptions
 
 if TYPE_CHECKING:
     from mdbench.workspace import Workspace

@@ -13,7 +13,8 @@ from mdbench.datatypes.real.dimensions import dimension_of, si_exponents
 from mdbench.protocols import Protocol
 from mdbench.records import Status
 from mdbench.runs.catalog import DatasetInfo
-from mdbench.runs.plan import RunOptions, make_plan
+from mdbench.runs.plan import make_plan
+from mdbench.runs.study import RunOptions
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,7 +12,8 @@ from house import HereRuntime, Quiet, add_method, children, execute, workspace
 
 from mdbench.errors import DataError
 from mdbench.records import RecordStore, Status
-from mdbench.runs.plan import RunOptions, make_plan
+from mdbench.runs.plan import make_plan
+from mdbench.runs.study import RunOptions
 
 if TYPE_CHECKING:
     from pathlib import Path

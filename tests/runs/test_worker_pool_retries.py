@@ -11,7 +11,8 @@ from house import HereRuntime, Quiet, add_method, execute, workspace
 from mdbench.errors import MethodError, UnavailableError, UsageError
 from mdbench.records import RERUN_ALWAYS, Status
 from mdbench.runs.options import read_count, read_rerun
-from mdbench.runs.plan import RunOptions, make_plan
+from mdbench.runs.plan import make_plan
+from mdbench.runs.study import RunOptions
 from mdbench.runs.worker_pool import LONGEST_WAIT_S, EnvironmentCache, RetryPolicy
 from mdbench.runtimes.base import WorkerGoneError
 

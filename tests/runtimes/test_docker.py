@@ -16,7 +16,8 @@ from isolated import HOME
 import docker
 from mdbench.methods import find
 from mdbench.records import Status
-from mdbench.runs.plan import RunOptions, make_plan
+from mdbench.runs.plan import make_plan
+from mdbench.runs.study import RunOptions
 from mdbench.runtimes import docker as containers
 from mdbench.runtimes.base import Limits, Prepared, WorkerGoneError
 from mdbench.runtimes.docker import DockerRuntime, Pipes, _Frames

@@ -20,7 +20,8 @@ from house import Quiet, add_method, execute, is_running, wait_until, workspace
 from isolated import HOME
 
 from mdbench.records import Status
-from mdbench.runs.plan import RunOptions, make_plan
+from mdbench.runs.plan import make_plan
+from mdbench.runs.study import RunOptions
 from mdbench.runtimes import processes
 from mdbench.runtimes.docker import DockerRuntime
 

@@ -15,7 +15,8 @@ from isolated import HOME, Bench
 from uv import find_uv_bin
 
 from mdbench.records import Status
-from mdbench.runs.plan import RunOptions, make_plan
+from mdbench.runs.plan import make_plan
+from mdbench.runs.study import RunOptions
 from mdbench.runtimes.base import Prepared
 from mdbench.runtimes.launch import WORKER_PACKAGE, can_drop_privileges
 

@@ -8,7 +8,8 @@ from house import HereRuntime, add_method, workspace
 
 from mdbench.errors import UnavailableError
 from mdbench.records import comparable
-from mdbench.runs.plan import Plan, RunOptions, make_plan
+from mdbench.runs.plan import Plan, make_plan
+from mdbench.runs.study import RunOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

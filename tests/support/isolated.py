@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from flavours import numpy_lock, open_flavour
 from house import METHOD, ROOT, Quiet, execute
 
-from mdbench.runs.plan import RunOptions, make_plan
+from mdbench.runs.plan import make_plan
+from mdbench.runs.study import RunOptions
 
 if TYPE_CHECKING:
     from mdbench.records import Record

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 from house import ROOT, HereRuntime, Quiet, add_method, execute, workspace
 
-from mdbench.runs.plan import RunOptions, make_plan
+from mdbench.runs.plan import make_plan
+from mdbench.runs.study import RunOptions
 from mdbench.worker.serve import _libraries, kernel_and_threads
 
 if TYPE_CHECKING:

@@ -23,7 +23,8 @@ from mdbench.datatypes.derivation.scores import (
 from mdbench.errors import AnswerError, DataError, UsageError
 from mdbench.protocols import Protocol
 from mdbench.records import Status
-from mdbench.runs.plan import RunOptions, make_plan
+from mdbench.runs.plan import make_plan
+from mdbench.runs.study import RunOptions
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,7 +14,6 @@ from mdbench.cli import main
 from mdbench.datatypes.base import Answer
 from mdbench.datatypes.ode.data_type import Ode
 from mdbench.datatypes.pde.data_type import Pde
-from mdbench.datatypes.pde.tasks import PdeDataset
 from mdbench.errors import DataError, UsageError
 from mdbench.protocols import Protocol
 from mdbench.records import RecordStore
@@ -22,6 +21,8 @@ from mdbench.runtimes import select
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from mdbench.datatypes.pde.tasks import PdeDataset
 
 STRICT = Protocol.STRICT
 T = np.linspace(0, 1, 40)

@@ -14,7 +14,8 @@ from mdbench.errors import DataError, UsageError
 from mdbench.protocols import Protocol
 from mdbench.records import RecordStore, Status, read_latest
 from mdbench.reports.leaderboard import boards
-from mdbench.runs.plan import RunOptions, make_plan
+from mdbench.runs.plan import make_plan
+from mdbench.runs.study import RunOptions
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -18,8 +18,9 @@ from mdbench.limited_process import LimitedProcess
 from mdbench.metrics.regression import nmse, r2
 from mdbench.protocols import Protocol
 from mdbench.records import RecordStore, Status
-from mdbench.runs.plan import RunOptions, make_plan
+from mdbench.runs.plan import make_plan
 from mdbench.runs.reproduce import differences, plans_of
+from mdbench.runs.study import RunOptions
 
 if TYPE_CHECKING:
     from mdbench.workspace import Workspace

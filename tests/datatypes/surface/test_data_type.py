@@ -19,8 +19,9 @@ from mdbench.datatypes.surface.selection import WORST, FirstSteps
 from mdbench.errors import AnswerError, DataError, UsageError
 from mdbench.protocols import Protocol
 from mdbench.records import RecordStore, Status
-from mdbench.runs.plan import RunOptions, make_plan
+from mdbench.runs.plan import make_plan
 from mdbench.runs.reproduce import differences, plans_of
+from mdbench.runs.study import RunOptions
 
 if TYPE_CHECKING:
     from mdbench.datatypes.base import Scores
