@@ -28,9 +28,9 @@ def run_llm_probe(options: ProbeOptions, console: Console) -> int:
     """Ask, and print what came of each problem and of all."""
 
     def say(one: Probed) -> None:
-        told = "  ".join(f"{name} {one.right[name]}" for name in PROBES if name in one.right)
+        counts = "  ".join(f"{name} {one.right[name]}" for name in PROBES if name in one.right)
         recalled = "" if one.recalled is None else f"  recalled {one.recalled}"
-        line = f"{one.dataset}  of {one.samples}: {told}{recalled}"
+        line = f"{one.dataset}  of {one.samples}: {counts}{recalled}"
         console.print(escape(line), soft_wrap=True)
 
     probes, file = run_probes(options, Catalog(Workspace.find()), say)

@@ -355,7 +355,7 @@ def check(
 
     if (name is None) != truths:
         raise UsageError(
-            "check was told a method and --truths." if name else "check was not told what.",
+            "check got both a method and --truths." if name else "check got nothing to check.",
             "Give one: mdbench check METHOD, or mdbench check --truths",
         )
     if not truths:
@@ -586,7 +586,7 @@ def export(
 
     if latex == markdown:
         raise UsageError(
-            "export was told two forms." if latex else "export was not told in which form.",
+            "export got both --latex and --markdown." if latex else "export got no form to write.",
             "Give --latex or --markdown.",
         )
     if published and not markdown:

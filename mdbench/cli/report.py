@@ -71,8 +71,8 @@ def write_report(
     results = read_results(folder)
     if json_:
         boards = leaderboards_of(results, _workspace())
-        told = {name: _board_json(board) for name, board in boards.items()}
-        print(json.dumps({"schema": 1, "results": len(results), "data_types": told}))
+        by_type = {name: _board_json(board) for name, board in boards.items()}
+        print(json.dumps({"schema": 1, "results": len(results), "data_types": by_type}))
     with opened(folder) as place:
         probes = read_probes(place)
     if text:
@@ -178,8 +178,8 @@ def export_tables(
     if form == "latex":
         tables = latex_tables(boards)
     else:
-        beside = read_published() if published else None
-        tables = markdown_tables(boards, beside)
+        tables_of_papers = read_published() if published else None
+        tables = markdown_tables(boards, tables_of_papers)
     if out is None:
         print(tables, end="")
         return
@@ -386,10 +386,10 @@ def compare_results(
         console.print(f"Made with another: {escape(parts)}", soft_wrap=True)
     for name, only in (("first", found.only_before), ("second", found.only_after)):
         if only:
-            told = ", ".join(
+            names = ", ".join(
                 f"{count} of {method} ({kind})" for (kind, method), count in only.items()
             )
-            console.print(f"Only in the {name}: {escape(told)}", soft_wrap=True)
+            console.print(f"Only in the {name}: {escape(names)}", soft_wrap=True)
     shown = found.each if each else found.each[:MOST_SHOWN]
     for one in shown:
         console.print(_change_line(one, found.specs[one.before.data_type]), soft_wrap=True)

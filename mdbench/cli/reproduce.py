@@ -164,8 +164,8 @@ class _Tally:
             self._changed.update(list(done.changes))
             if "status" in done.changes:
                 old, new = done.changes["status"]
-                told = f"{done.after.algorithm} · {done.after.system}  {old} -> {new}"
-                self._print(f"{told}: {done.after.reason}")
+                text = f"{done.after.algorithm} · {done.after.system}  {old} -> {new}"
+                self._print(f"{text}: {done.after.reason}")
             yield done.after
 
     def show(self, file: Path, verb: str) -> None:

@@ -251,9 +251,7 @@ def _times(asked: PredictionAsked, inputs: Sequence[str]) -> tuple[Array, Mappin
         )
     if asked.until is None or not 0 < asked.until < np.inf:
         raise UsageError(
-            "predict was not told until when."
-            if asked.until is None
-            else f"--until is {asked.until:g}.",
+            "predict got no last time." if asked.until is None else f"--until is {asked.until:g}.",
             "Give the last time, a positive number: --until 20",
         )
     return np.linspace(0.0, asked.until, asked.points), {}
@@ -262,7 +260,7 @@ def _times(asked: PredictionAsked, inputs: Sequence[str]) -> tuple[Array, Mappin
 def _start(text: str | None, system: AnswerNames) -> Array:
     example = ",".join(f"{name}=1.0" for name in system.states)
     if text is None:
-        raise UsageError("predict was not told where to start.", f"Give: --start {example}")
+        raise UsageError("predict got no start.", f"Give: --start {example}")
     found: dict[str, float] = {}
     for part in text.split(","):
         name, _, value = (each.strip() for each in part.partition("="))

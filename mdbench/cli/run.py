@@ -240,9 +240,9 @@ def _result(record: Record, metrics: Sequence[MetricSpec]) -> str:
         )
         sign, says = beaten(metrics[0], metrics, record)
         fine = record.status is Status.OK and sign != ALARM
-        told = f"[yellow]{sign} {says}[/] " if sign else ""
+        mark = f"[yellow]{sign} {says}[/] " if sign else ""
         colour = "green" if fine else "yellow"
-        return f"[{colour}]{record.status}[/] {escape(scores)}{told}{seconds:.1f} s"
+        return f"[{colour}]{record.status}[/] {escape(scores)}{mark}{seconds:.1f} s"
     first = escape(record.reason.splitlines()[0] if record.reason else "")
     return f"[red]{record.status}[/] {first} {seconds:.1f} s"
 
@@ -430,9 +430,9 @@ def write_or_check_study(args: ParsedArgs, init: Path | None, console: Console) 
     """
     if (init is None) == (args.file is None):
         raise UsageError(
-            "study was told neither what to write nor what to check."
+            "study got neither --init nor --study."
             if init is None
-            else "study was told both --init and --study.",
+            else "study got both --init and --study.",
             "Give --init FILE with the options of a run, or --study FILE.",
         )
     workspace = Workspace.find()

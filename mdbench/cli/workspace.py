@@ -68,8 +68,8 @@ def list_as_json(workspace: Workspace, data_type: str | None) -> None:
         if isinstance(method, MethodError):
             found["methods"].append({"name": name, "broken": str(method)})
         elif data_type is None or data_type in method.spec.data_types:
-            told = method.spec.model_dump(mode="json", by_alias=True, exclude={"schema_"})
-            found["methods"].append(told | {"broken": None})
+            spec = method.spec.model_dump(mode="json", by_alias=True, exclude={"schema_"})
+            found["methods"].append(spec | {"broken": None})
     for kind in datatypes.names() if data_type is None else [data_type]:
         source = datatypes.find(kind, workspace.datasets / kind, workspace.arrays / kind).source()
         named = [{"name": name, "title": source.title(name)} for name in source.names()]
@@ -141,8 +141,8 @@ def _make_all(
                 result = results[name] = future.result()
                 colour = "green" if result.made else "red"
                 word = "ready" if result.made else "cannot be made"
-                told = f"{escape(name)}: [{colour}]{word}[/] {result.seconds:.1f} s"
-                progress.console.print(told)
+                line = f"{escape(name)}: [{colour}]{word}[/] {result.seconds:.1f} s"
+                progress.console.print(line)
                 progress.advance(task)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
@@ -221,16 +221,16 @@ def _probed(name: str, workspace: Workspace) -> dict[str, Any]:
     from mdbench.runtimes.base import ENFORCED
     from mdbench.runtimes.select import open_runtime
 
-    told: dict[str, Any] = {"runtime": name, "enforces": {}, "how": ""}
-    told |= {"missing": "", "unavailable": ""}
+    row: dict[str, Any] = {"runtime": name, "enforces": {}, "how": ""}
+    row |= {"missing": "", "unavailable": ""}
     try:
         with closing(open_runtime(name, workspace.home)) as runtime:
             enforcement = runtime.probe()
-            told["enforces"] = {what: enforcement.levels[what] for what in ENFORCED}
-            told["how"], told["missing"] = enforcement.how, runtime.missing() or ""
+            row["enforces"] = {what: enforcement.levels[what] for what in ENFORCED}
+            row["how"], row["missing"] = enforcement.how, runtime.missing() or ""
     except UnavailableError as error:
-        told["unavailable"] = str(error)
-    return told
+        row["unavailable"] = str(error)
+    return row
 
 
 class FilesAsked(NamedTuple):
@@ -263,9 +263,9 @@ def export_data(
     """
     if (asked.out is None) == (asked.path is None):
         raise UsageError(
-            "data was told neither --out nor --dataset-path."
+            "data got neither --out nor --dataset-path."
             if asked.out is None
-            else "data was told both --out and --dataset-path.",
+            else "data got both --out and --dataset-path.",
             f"To write the project's datasets: mdbench data --data-type {data_type} --out DIR\n"
             f"  To look at your own: mdbench data --data-type {data_type} --dataset-path FILE\n"
             "  To see all options: mdbench data --help",

@@ -230,14 +230,14 @@ def _rows(
     seed: int,
     scales: tuple[list[float], list[float]] | None = None,
 ) -> str:
-    part = view.told(task.refit)
+    part = view.reordered(task.refit)
     x, y = part.inputs["X"], part.targets
     picked = sorted(np.random.default_rng([seed, *b"probe rows"]).permutation(len(x))[:_ROWS])
     inputs, outputs = scales or ([1.0] * x.shape[1], [1.0] * y.shape[1])
-    told = [inputs[column] for column in view.order]
+    factors = [inputs[column] for column in view.order]
     lines = [f"Data, as ({', '.join((*view.variables, *view.targets))}):"]
     for row in picked:
-        numbers = [*(x[row] * told), *(y[row] * outputs)]
+        numbers = [*(x[row] * factors), *(y[row] * outputs)]
         lines.append(f"({', '.join(f'{number:.6g}' for number in numbers)})")
     return "\n".join(lines)
 

@@ -1,6 +1,6 @@
 """The socket in a job's folder: one path, one method, one request a connection.
 
-Nothing of HTTP is taken over from the room but the body of a request: what is odd is refused, and
+Of HTTP only the body of a request is taken from the sandbox: what is odd is refused, and
 each connection is closed after its answer, so that nothing can be smuggled behind a request.
 """
 

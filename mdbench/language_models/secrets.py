@@ -43,7 +43,7 @@ class Key:
         raise TypeError("a key is not written down")
 
     def headers(self) -> dict[str, str]:
-        """Return what the endpoint is told."""
+        """Return the headers for the endpoint."""
         return {"Authorization": f"Bearer {self._text}"} if self._text else {}
 
     def hidden(self, said: str) -> str:

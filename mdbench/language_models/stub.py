@@ -269,8 +269,8 @@ class _Answering(http.server.BaseHTTPRequestHandler):
 
     def _answer(self, request: dict[str, Any], mode: str) -> None:
         if mode in {"401", "429", "500"}:
-            told = self.headers.get("Authorization", "")
-            error = {"error": {"message": f"Incorrect key {told[:20]}", "type": "stub"}}
+            given = self.headers.get("Authorization", "")
+            error = {"error": {"message": f"Incorrect key {given[:20]}", "type": "stub"}}
             self._send(int(mode), json.dumps(error).encode())
         elif mode == "redirect":
             self.send_response(302)

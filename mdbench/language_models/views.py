@@ -10,7 +10,7 @@
     The same, with as many symmetries that the law does not have.
 
 Names of files, collections and categories, and bounds of domains, are in none of them.  Answers
-come back in the names that were told, and are translated before anybody weighs or judges them.
+come back in the names that were shown, and are translated before they are evaluated and scored.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _TABLE = "X"
 _WORD = re.compile(r"(?<![A-Za-z0-9_.])[A-Za-z_][A-Za-z0-9_]*")
 _RESERVED = {*FUNCTIONS, *CONSTANTS, "np", "params", "e", "i", "equation", "Piecewise"}
 _UNKNOWN = "unknown_"
-"""What stands before a name of the problem's own that nobody was told: no answer may have it."""
+"""Put before a name of the problem that is not shown: no answer may use it."""
 _ROWS = 8
 """Rows of the data that a prior shows."""
 _CHECKED = 200
@@ -60,22 +60,22 @@ _ORDER = b"prompt columns"
 
 @dataclass(frozen=True)
 class PromptView:
-    """How a problem is told.
+    """How a problem is shown.
 
     Attributes
     ----------
     variables, targets
-        The names that are told, in the order in which they are told.
+        The names that are shown, in that order.
     order
-        For each told column the one of the task.
+        For each shown column the one of the task.
     own
-        For each told name that of the task.
+        For each shown name that of the task.
     hidden
-        Names of the task that nobody was told.
+        Names of the task that are not shown.
     description
-        What a prompt may say beside names and data; None for nothing.
+        What a prompt may say besides names and data; None for nothing.
     plain
-        Whether all is told as it is.
+        Whether all is shown as it is.
     """
 
     variables: tuple[str, ...]
@@ -86,8 +86,8 @@ class PromptView:
     description: str | None = None
     plain: bool = False
 
-    def told(self, part: Split) -> Split:
-        """Put the columns of a part into the order in which they are told."""
+    def reordered(self, part: Split) -> Split:
+        """Put the columns of a part into the order in which they are shown."""
         inputs = dict(part.inputs)
         if _TABLE in inputs and self.order != tuple(range(len(self.order))):
             inputs[_TABLE] = np.ascontiguousarray(inputs[_TABLE][:, list(self.order)])
@@ -127,13 +127,13 @@ def prompt_view(prompt: str, task: Task[Any], background: Background, seed: int)
     if prompt == PROMPTS[0]:
         return _anonymous(task, seed)
     background = _with_the_users(background, task)
-    told = _identifiers(
+    shown = _identifiers(
         [background.names.get(name, name) for name in (*task.variables, *task.targets)]
     )
-    variables, targets = told[: len(task.variables)], told[len(task.variables) :]
-    own = dict(zip(told, (*task.variables, *task.targets), strict=True))
+    variables, targets = shown[: len(task.variables)], shown[len(task.variables) :]
+    own = dict(zip(shown, (*task.variables, *task.targets), strict=True))
     view = PromptView(
-        variables, targets, tuple(range(len(variables))), own, frozenset(own.values()) - {*told}
+        variables, targets, tuple(range(len(variables))), own, frozenset(own.values()) - {*shown}
     )
     lines = _quantities(view, background)
     if prompt != PROMPTS[1]:
@@ -190,8 +190,8 @@ def _quantities(view: PromptView, background: Background) -> list[str]:
             own = view.own[name]
             unit = background.units.get(own, "")
             meaning = background.meanings.get(own, "")
-            told = f": {meaning}" if meaning else ""
-            lines.append(f"- {name}{told}" + (f" [{unit}]" if unit else ""))
+            text = f": {meaning}" if meaning else ""
+            lines.append(f"- {name}{text}" + (f" [{unit}]" if unit else ""))
     return lines
 
 
@@ -199,7 +199,7 @@ def _prior(view: PromptView, task: Task[Any], hints: Sequence[Symmetry], seed: i
     names = dict(zip(task.variables, view.variables, strict=True))
     names |= dict(zip(task.targets, view.targets, strict=True))
     lines = ["What is known of the law:"]
-    lines += [f"- {hint.told(names)}" for hint in hints] or ["- no symmetry of it is known"]
+    lines += [f"- {hint.sentence(names)}" for hint in hints] or ["- no symmetry of it is known"]
     rows = task.refit.inputs[_TABLE]
     picked = np.random.default_rng([seed, *_ORDER, 1]).permutation(len(rows))[:_ROWS]
     lines.append(f"Some rows of the data, as ({', '.join((*view.variables, *view.targets))}):")
@@ -227,7 +227,7 @@ class Symmetry:
     target: str
     variables: tuple[str, ...]
 
-    def told(self, names: Mapping[str, str]) -> str:
+    def sentence(self, names: Mapping[str, str]) -> str:
         """Say it in a sentence."""
         target = names[self.target]
         first, *others = (names[name] for name in self.variables)
@@ -308,5 +308,5 @@ def _wrong(task: Task[Any], true: Sequence[Symmetry], seed: int) -> list[Symmetr
 
 def described(prompt: str | None, background: Background) -> str:
     """Return what tells one view of a problem from another, for the key of a job."""
-    told = "" if prompt in (None, PROMPTS[0]) else json.dumps(asdict(background), sort_keys=True)
-    return hashlib.sha256(f"{VIEWS}\n{prompt}\n{told}".encode()).hexdigest()
+    shown = "" if prompt in (None, PROMPTS[0]) else json.dumps(asdict(background), sort_keys=True)
+    return hashlib.sha256(f"{VIEWS}\n{prompt}\n{shown}".encode()).hexdigest()

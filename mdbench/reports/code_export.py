@@ -53,7 +53,7 @@ def states_of(result: Record) -> AnswerNames:
 def ordered(
     results: Iterable[Record], specs: Sequence[MetricSpec], references: Collection[str] = ()
 ) -> list[Record]:
-    """Order answers of one system, the best first; methods that are told the truth come last."""
+    """Order answers of one system, the best first; methods that are given the truth come last."""
     key = best_first(specs)
     answers = (one for one in results if one.answered and one.equations)
     return sorted(answers, key=lambda one: (one.method in references, *key(one)))

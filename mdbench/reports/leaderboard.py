@@ -1,6 +1,6 @@
 """Methods compared on one data type: who finds what, how accurately, how simply, at what cost.
 
-The page computes the same anew under its filters (``templates/report.js``); a browser test
+The page computes the same again under its filters (``templates/report.js``); a browser test
 holds the two together.
 """
 
@@ -43,7 +43,7 @@ COVERAGE = 0.5
 class Kind(NamedTuple):
     """What is known of a method besides its results.
 
-    A reference is told the truth; it is shown, and not ranked.  `origin` says whether a public
+    A reference is given the truth; it is shown, and not ranked.  `origin` says whether a public
     package does the work or code of the bench's own, and whose settings it has.
     """
 

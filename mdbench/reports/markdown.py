@@ -93,11 +93,11 @@ def systems_table(
     """
     grid = board.grid(snr_db)
     head = ["system", "floor"]
-    beside = set()
+    with_published = set()
     for method in grid.methods:
         head.append(method)
         if published and snr_db is None and published.has(data_type, method):
-            beside.add(method)
+            with_published.add(method)
             head.append(published.title)
     lines = []
     for system in grid.systems:
@@ -108,7 +108,7 @@ def systems_table(
         line = [f"`{system}`", written(board.primary, floor) + high]
         for method in grid.methods:
             line.append(_answer(board, grid.cell(system, method)))
-            if method in beside and published:
+            if method in with_published and published:
                 mark = published.of(data_type, system, method)
                 line.append("" if mark is None else str(mark))
         lines.append(line)

@@ -219,7 +219,7 @@ def draws(number: int, size: int) -> NDArray[np.int64]:
     """Draw `number` samples of `size` out of `size`, with replacement.
 
     The numbers are those of the generator Mulberry32 (public domain) with seed 0, so that the
-    page, which draws anew under its filters, draws the same.
+    page, which draws again under its filters, draws the same.
 
     Returns
     -------

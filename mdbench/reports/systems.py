@@ -333,7 +333,7 @@ def _command(kind: DataType[Any, Any], options: Mapping[str, Any]) -> str:
 def _best(
     results: Sequence[Record], specs: Sequence[MetricSpec], numbers: Mapping[str, int]
 ) -> list[PlottedAnswer]:
-    """Choose who is drawn, by strict answers on clean data; who is told the truth need not be."""
+    """Choose who is drawn, by strict answers on clean data; not those that are given the truth."""
     best: dict[str, Record] = {}
     for one in results:
         if one.snr_db is None and one.answered and one.protocol == Protocol.STRICT:

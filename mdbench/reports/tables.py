@@ -149,7 +149,7 @@ def to_terminal(table: Table, *, expand: bool = False, padding: int = 0) -> rich
     expand
         Whether it takes the whole width.
     padding
-        Characters left free beside each cell.
+        Characters left free at the sides of each cell.
     """
     from rich import box  # noqa: PLC0415 - other renderers do without
     from rich.table import Table as RichTable  # noqa: PLC0415 - likewise
@@ -386,7 +386,7 @@ def written(spec: MetricSpec, value: Value) -> str:
 
 
 APART = 1.25
-"""Machines whose calibration jobs differ by more than this factor are told of."""
+"""Machines whose calibration jobs differ by more than this factor are mentioned."""
 
 
 def pooled(board: Board) -> str:

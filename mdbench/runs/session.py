@@ -353,7 +353,7 @@ class JobSession:
         return reported if believed else ours
 
     def _save(self, file: str, part: Split, *, with_targets: bool) -> None:
-        arrays = dict(self._view.told(part).inputs)
+        arrays = dict(self._view.reordered(part).inputs)
         if with_targets:
             arrays[part.target_name] = part.targets
         try:

@@ -172,7 +172,7 @@ class RunOptions(CommonOptions, LlmEndpointOptions):
     )
     notify: tuple[str, ...] = option(
         "--notify CMD",
-        "Run a program at the end, told what came of it: see docs/watching.md.",
+        "Run a program at the end, which is given its result: see docs/watching.md.",
         read_command,
         default=(),
         of_run=True,
@@ -282,12 +282,12 @@ class Study:
             raise
 
     @classmethod
-    def read(cls, path: Path, beside: Mapping[str, Any] | None = None) -> Self:
+    def read(cls, path: Path, overrides: Mapping[str, Any] | None = None) -> Self:
         """Read a study file.
 
         Parameters
         ----------
-        beside
+        overrides
             What was typed with it, as `RunOptions.of` takes it: only options of the whole run,
             which count more than what the file says.
 
@@ -297,8 +297,8 @@ class Study:
             If the file cannot be read, if it is no study, or if a value cannot be read; it names
             the file and the grid.
         """
-        beside = dict(beside or {})
-        _refuse_job_options(beside, path)
+        overrides = dict(overrides or {})
+        _refuse_job_options(overrides, path)
         content = _bytes_of(path)
         with cls((), str(path)).named(0):
             tables = _tables(content)
@@ -307,7 +307,7 @@ class Study:
         grids = []
         for number, table in enumerate(tables):
             with study.named(number):
-                grids.append(RunOptions.of({**table, **beside}, study=sha256))
+                grids.append(RunOptions.of({**table, **overrides}, study=sha256))
         return cls(tuple(grids), str(path), sha256)
 
 
@@ -321,13 +321,13 @@ def asked_for(given: Mapping[str, Any], study: str | Path | None = None) -> Stud
     """
     if study is None:
         return Study((RunOptions.of(given),))
-    told = {key: value for key, value in given.items() if value not in (None, False)}
-    return Study.read(Path(study), told)
+    values = {key: value for key, value in given.items() if value not in (None, False)}
+    return Study.read(Path(study), values)
 
 
-def _refuse_job_options(beside: Mapping[str, Any], path: Path) -> None:
+def _refuse_job_options(overrides: Mapping[str, Any], path: Path) -> None:
     allowed = [is_.name for is_, _ in typed_fields(RunOptions).values() if is_.of_run]
-    names = [f"--{key.replace('_', '-')}" for key in beside]
+    names = [f"--{key.replace('_', '-')}" for key in overrides]
     if others := [name for name in names if name not in allowed]:
         raise UsageError(
             f"{others[0]} was given beside --study: what the jobs are is said by {path} alone.",
@@ -368,20 +368,20 @@ def _tables(content: bytes) -> list[dict[str, Any]]:
     if not isinstance(grids, list) or not grids or not all(isinstance(g, dict) for g in grids):
         raise UsageError("grid is no list of tables.", "Write each as [[grid]].")
     of_run = {option_key(is_.name) for is_, _ in typed_fields(RunOptions).values() if is_.of_run}
-    common = _told(found)
+    common = _grid_values(found)
     tables = []
     for number, grid in enumerate(grids, start=1):
-        told = _told(grid)
-        if wrong := sorted(told.keys() & of_run):
+        values = _grid_values(grid)
+        if wrong := sorted(values.keys() & of_run):
             raise UsageError(
                 f"{wrong[0]} stands in grid {number}, and is of the whole run.",
                 "Write it above the first [[grid]].",
             )
-        tables.append({**common, **told})
+        tables.append({**common, **values})
     return tables
 
 
-def _told(table: Mapping[str, Any]) -> dict[str, Any]:
+def _grid_values(table: Mapping[str, Any]) -> dict[str, Any]:
     """Check a table's values, and take lists in one text apart as the command line does."""
     typed = {option_key(is_.name): is_ for is_, _ in typed_fields(RunOptions).values()}
     return {key: _value(key, value, typed.get(key)) for key, value in table.items()}
@@ -416,12 +416,12 @@ def _is_plain(value: Any) -> bool:
     return isinstance(value, str | int | float) and not isinstance(value, bool) and value != ""
 
 
-def study_text(told: Mapping[str, Any]) -> str:
+def study_text(values: Mapping[str, Any]) -> str:
     """Write a study of one grid.
 
     Parameters
     ----------
-    told
+    values
         What was typed, by the options' names in a study: a text, several, or True.
 
     Raises
@@ -432,8 +432,8 @@ def study_text(told: Mapping[str, Any]) -> str:
     lines = ["# To run it: mdbench run --study THIS_FILE", f"schema = {FORMAT}"]
     of_run = {option_key(is_.name) for is_, _ in typed_fields(RunOptions).values() if is_.of_run}
     needed = {option_key(is_.name) for is_, must in typed_fields(RunOptions).values() if must}
-    order = sorted(told, key=lambda key: (key in of_run, key not in needed))
-    lines += [f"{key} = {_toml(told[key])}" for key in order]
+    order = sorted(values, key=lambda key: (key in of_run, key not in needed))
+    lines += [f"{key} = {_toml(values[key])}" for key in order]
     text = "\n".join(lines) + "\n"
     try:
         text.encode()
@@ -457,7 +457,7 @@ def _toml(value: Any) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def write_study(path: Path, told: Mapping[str, Any]) -> Study:
+def write_study(path: Path, values: Mapping[str, Any]) -> Study:
     """Write a study of one grid into a new file, and read it back.
 
     Raises
@@ -467,6 +467,6 @@ def write_study(path: Path, told: Mapping[str, Any]) -> Study:
     """
     if path.exists() or path.is_symlink():
         raise UsageError(f"{path} is there already.", "Name another file, or remove it.")
-    content = study_text(told).encode()
+    content = study_text(values).encode()
     write_whole(path, lambda file: file.write(content))
     return Study.read(path)

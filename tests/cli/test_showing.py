@@ -111,7 +111,7 @@ MISSING = [
     (["show", "--as", "jullia"], "Did you mean julia?"),
     (["show", "nowhere", "--results", "nowhere"], "no folder nowhere"),
     (["show", "--algorithm", "nar"], "near"),
-    (["predict"], "predict was not told until when"),
+    (["predict"], "predict got no last time"),
     (["predict", "--until", "3"], "--start place=1.0,speed=1.0"),
     (["predict", "--until", "-3"], "a positive number"),
     (["predict", "--until", "3", "--start", "place=1"], "speed is missing"),

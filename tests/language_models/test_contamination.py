@@ -216,7 +216,7 @@ def test_the_truth_in_told_names_is_the_truth_in_its_own(kind: str, name: str, p
     for text in task.dataset.truth:
         told = re.sub(r"[A-Za-z_]\w*", lambda word: own_to_told.get(word[0], word[0]), text)
         assert view.equation(told) == text
-    part = view.told(task.refit)
+    part = view.reordered(task.refit)
     for place, name_ in enumerate(view.variables):
         column = task.variables.index(view.own[name_])
         assert (part.inputs["X"][:, place] == task.refit.inputs["X"][:, column]).all()
