@@ -120,7 +120,7 @@ def test_it_says_why_there_is_no_page_and_keeps_the_last_one(tmp_path: Path, clo
     page, state = live.ask()
     assert b"There are &lt;no&gt; records." in page
     assert b"&lt;t&gt;" in page
-    assert json.loads(state)["why_unavailable"] == ""
+    assert json.loads(state)["trouble"] == ""
     waiting = json.loads(state)["version"]
 
     making.error = None
@@ -137,12 +137,12 @@ def test_it_says_why_there_is_no_page_and_keeps_the_last_one(tmp_path: Path, clo
         live.ask()
         assert live.look(), number
         assert live.ask()[0] == good
-        assert json.loads(live.ask()[1])["why_unavailable"] == str(error)
+        assert json.loads(live.ask()[1])["trouble"] == str(error)
     making.error = None
     clock.now += 10
     add(tmp_path / "none")
     assert live.look()
-    assert json.loads(live.ask()[1])["why_unavailable"] == ""
+    assert json.loads(live.ask()[1])["trouble"] == ""
 
 
 def test_stamp_follows_the_records_and_nothing_else(tmp_path: Path) -> None:

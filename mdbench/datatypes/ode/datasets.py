@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -82,6 +82,27 @@ class OdeDataset(Dataset):
     titles: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class _SecondTrajectory:
+    """The trajectory from the second initial condition, made or read when it is first needed.
+
+    A dataclass, so that the cache of a process sees that it holds no large array of its own.
+    """
+
+    system: OdeSystem
+    cache: Path
+
+    def __call__(self) -> Trajectory:
+        return self._trajectory
+
+    @cached_property
+    def _trajectory(self) -> Trajectory:
+        start = self.system.initial_conditions[1]
+        place = "_".join(f"{value:g}" for value in start)
+        path = self.cache / f"{self.system.name}-{self.system.recipe[:16]}-from-{place}.npz"
+        return load_or_make(path, lambda: Trajectory(*integrate(self.system, start)))
+
+
 class OdeSystems(Source[OdeDataset]):
     """The project's own systems; their clean arrays are made on first use.
 
@@ -93,6 +114,7 @@ class OdeSystems(Source[OdeDataset]):
         self.folder = folder
         self.cache = cache
         self._floors: dict[str, float] = {}
+        self._second: dict[str, _SecondTrajectory] = {}
         self._own, self._dev = (
             SystemFiles(each.glob("*.toml"), read_system, FACTS.order)
             for each in (folder, folder / DEV)
@@ -163,14 +185,10 @@ class OdeSystems(Source[OdeDataset]):
             unseen=self._unseen(system),
         )
 
-    def _unseen(self, system: OdeSystem) -> Callable[[], Trajectory] | None:
-        """Return what makes or reads the trajectory from the second initial condition."""
+    def _unseen(self, system: OdeSystem) -> _SecondTrajectory | None:
         if len(system.initial_conditions) < 2:  # noqa: PLR2004
             return None
-        start = system.initial_conditions[1]
-        place = "_".join(f"{value:g}" for value in start)
-        path = self.cache / f"{system.name}-{system.recipe[:16]}-from-{place}.npz"
-        return partial(load_or_make, path, lambda: Trajectory(*integrate(system, start)))
+        return self._second.setdefault(system.name, _SecondTrajectory(system, self.cache))
 
     def _noisy(self, name: str, u: Array, snr_db: float, seed: int, protocol: Protocol) -> Array:
         if protocol is Protocol.STRICT:
