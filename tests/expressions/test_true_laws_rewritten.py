@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import sympy
 from house import ROOT
-from sweeps import tenth
+from sweeps import sampled
 
 from mdbench.datatypes.base import Answer
 from mdbench.datatypes.ode import data_type as ode
@@ -108,7 +108,7 @@ def load(data_type: EquationType[Any], name: str) -> Dataset:
     return found
 
 
-@pytest.mark.parametrize("name", tenth(names("srsd")))
+@pytest.mark.parametrize("name", sampled(names("srsd")))
 def test_a_law_of_physics(name: str, tmp_path: Path) -> None:
     data_type = kind("srsd", tmp_path)
     dataset = load(data_type, name)
@@ -125,7 +125,7 @@ def test_a_law_of_physics(name: str, tmp_path: Path) -> None:
         assert (scores["nmse"], scores["r2"]) == (0.0, 1.0), text
 
 
-@pytest.mark.parametrize("name", tenth(names("ode")))
+@pytest.mark.parametrize("name", sampled(names("ode")))
 def test_the_equations_of_an_ode(name: str, tmp_path: Path) -> None:
     score_as_the_truth(kind("ode", tmp_path), name)
 
@@ -133,7 +133,7 @@ def test_the_equations_of_an_ode(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        *tenth(name for name in names("pde") if name not in SLOW),
+        *sampled(name for name in names("pde") if name not in SLOW),
         pytest.param("heat_laser", marks=pytest.mark.slow),
         *(pytest.param(name, marks=pytest.mark.nightly) for name in sorted(SLOW - {"heat_laser"})),
     ],

@@ -15,18 +15,20 @@ SHARE = 0.1
 """The part of a sweep that every run tries."""
 
 
-def tenth(values: Iterable[Any], seed: int = 0) -> list[Any]:
-    """Return the values of a test's parameter, those outside a seeded tenth marked nightly.
+def sampled(values: Iterable[Any], seed: int = 0, share: float = SHARE) -> list[Any]:
+    """Return the values of a test's parameter, those outside a seeded sample marked nightly.
 
     Parameters
     ----------
     values
         Of one test; a tuple, or what `pytest.param` gives, has several.
     seed
-        Another one gives another tenth.
+        Another one gives another sample.
+    share
+        The part of the values that every run tries, three at least.
     """
     given = list(values)
-    count = min(len(given), max(3, math.ceil(SHARE * len(given))))
+    count = min(len(given), max(3, math.ceil(share * len(given))))
     chosen = set(random.Random(seed).sample(range(len(given)), count))
     return [value if place in chosen else _nightly(value) for place, value in enumerate(given)]
 

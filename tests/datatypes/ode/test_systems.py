@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sympy
-from sweeps import tenth
+from sweeps import sampled
 
 from mdbench.datatypes.ode.systems import integrate, read_system
 from mdbench.errors import DataError
@@ -89,7 +89,7 @@ def test_truth_is_the_right_hand_side_with_its_constants(
             assert float(at) == pytest.approx(value, rel=1e-12)
 
 
-@pytest.mark.parametrize(("number", "reference"), tenth(NUMBERED))
+@pytest.mark.parametrize(("number", "reference"), sampled(NUMBERED))
 def test_trajectories_agree_with_the_reference(number: str, reference: dict[str, Any]) -> None:
     t, u, du = integrate(SYSTEMS[number])
     assert u.shape == du.shape == (150, SYSTEMS[number].dim)

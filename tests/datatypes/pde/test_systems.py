@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from house import known
+from sweeps import sampled
 
 import mdbench
 from mdbench.data.derivatives import accurate_derivative
@@ -146,7 +147,7 @@ def test_systems_made_together_share_their_grid_and_equations() -> None:
     assert PUBLISHED[flow.name].truth[2] == "0"
 
 
-@pytest.mark.parametrize("name", FLOORS)
+@pytest.mark.parametrize("name", sampled(FLOORS, share=0.4))
 def test_fields_have_the_floor_of_the_published_ones(name: str) -> None:
     field = make(PUBLISHED[name])
     field.check(Path(name))
@@ -162,7 +163,7 @@ def test_fields_have_the_floor_of_the_published_ones(name: str) -> None:
         np.testing.assert_allclose(known(field.du), np.moveaxis(du, 0, -2), rtol=1e-6, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", BEST_FLOORS)
+@pytest.mark.parametrize("name", sampled(BEST_FLOORS, share=0.4))
 def test_the_truth_fits_the_fields_of_today(name: str) -> None:
     system = SYSTEMS[name]
     field = make(system)
