@@ -647,7 +647,7 @@ def test_kill_9_of_the_bench_ends_a_job_that_is_held(bench: Bench) -> None:
         "from mdbench.runs.plan import make_plan\n"
         "from mdbench.runs.study import RunOptions\n"
         "from mdbench.workspace import Workspace\n"
-        "Proposals.weigh = lambda *_: time.sleep(1000)\n"
+        "CandidatePool.evaluate = lambda *_: time.sleep(1000)\n"
         "place = Workspace(Path(sys.argv[3]), Path(sys.argv[4]))\n"
         "options = RunOptions(('nasty',), 'ode', ('rc-circuit',), result_dir=place.root / 'r')\n"
         "execute(make_plan(options, place), open_flavour(sys.argv[2], place.home), Quiet())\n"
