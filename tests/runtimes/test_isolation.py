@@ -514,7 +514,7 @@ def test_the_launching_thread_may_end(bench: Bench) -> None:
 def test_kill_9_of_the_bench_leaves_nothing_and_costs_nothing(bench: Bench) -> None:
     done = bench.one("nothing")
     code = (
-        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "import sys; sys.path[:0] = [sys.argv[1], sys.argv[1] + '/../runtimes']\n"
         "from pathlib import Path\n"
         "from test_isolation import Bench, DEEDS\n"
         "from mdbench.workspace import Workspace\n"
