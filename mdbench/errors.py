@@ -24,6 +24,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from pydantic import ValidationError
+
 MOST_SHOWN = 20
 """How many allowed names an error lists."""
 
@@ -120,3 +122,15 @@ def _shares_a_word(given: str, name: str) -> bool:
     """Tell whether a part of a long name is what was meant: lorentz, lorenz-equations."""
     words = name.replace("_", "-").split("-")
     return bool(given) and (given in name or bool(get_close_matches(given, words, cutoff=0.75)))
+
+
+def first_fault(error: ValidationError, whole: str = "") -> str:
+    """Return the key at which a model was first refused, and why.
+
+    Parameters
+    ----------
+    whole
+        What is named where the fault is of no key.
+    """
+    first = error.errors(include_url=False)[0]
+    return f"{'.'.join(map(str, first['loc'])) or whole}: {first['msg']}"

@@ -26,7 +26,7 @@ from mdbench.backends.local import open_backend
 from mdbench.cli.options import Exit
 from mdbench.drawing.numbers import counted
 from mdbench.errors import UsageError
-from mdbench.records import ANSWERED, Measured, Record, Status
+from mdbench.records import Measured, Record, Status
 from mdbench.reports.run_tables import answers, failures, run_table, summary
 from mdbench.reports.tables import ALARM, beaten, written
 from mdbench.runs.due import explain
@@ -231,7 +231,7 @@ class Display:
 
 def _result(record: Record, metrics: Sequence[MetricSpec]) -> str:
     seconds = record.measured.wall_s or 0.0
-    if record.status in ANSWERED:
+    if record.answered:
         shown = [spec for spec in metrics if spec is metrics[0] or spec.weighs]
         scores = "".join(
             f"{spec.title} {written(spec, value)} "
@@ -281,7 +281,7 @@ def _light(record: Record) -> Record:
         seed=record.seed,
         floor=record.floor,
         metrics={_SHARED.setdefault(name, name): v for name, v in record.metrics.items()},
-        log=None if record.status in ANSWERED else record.log,
+        log=None if record.answered else record.log,
         measured=measured,
         **same,
     )

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from mdbench.errors import UnavailableError
+from mdbench.errors import UnavailableError, first_fault
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -180,10 +180,8 @@ class ExchangeReplay:
         try:
             return Exchange.model_validate_json(line)
         except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            where = ".".join(map(str, first["loc"]))
             raise UnavailableError(
-                f"{self._path}, line {number}: {where}: {first['msg']}",
+                f"{self._path}, line {number}: {first_fault(error)}",
                 f"A replay is a file *{SUFFIX} that a run has left beside its logs.",
             ) from None
 

@@ -307,6 +307,6 @@ def _wrong(task: Task[Any], true: Sequence[Symmetry], seed: int) -> list[Symmetr
 
 
 def described(prompt: str | None, background: Background) -> str:
-    """Return what tells one view of a problem from another, for the key of a job."""
+    """Return a hash that differs between the views of a problem, for the key of a job."""
     shown = "" if prompt in (None, PROMPTS[0]) else json.dumps(asdict(background), sort_keys=True)
     return hashlib.sha256(f"{VIEWS}\n{prompt}\n{shown}".encode()).hexdigest()

@@ -17,7 +17,7 @@ from weakref import WeakSet
 
 from pydantic import ValidationError
 
-from mdbench.errors import RecordsError
+from mdbench.errors import RecordsError, first_fault
 from mdbench.records.schema import Record
 from mdbench.records.upgrades import upgrade
 
@@ -459,9 +459,7 @@ def _parse_line(line: bytes) -> Record:
     try:
         return Record.model_validate(upgrade(data))
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"])) or "the record"
-        raise ValueError(f"{where}: {first['msg']}") from error
+        raise ValueError(first_fault(error, "the record")) from error
 
 
 def _explain(path: Path, what: str, error: OSError) -> RecordsError:

@@ -25,7 +25,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from mdbench import __version__
 from mdbench.data.cache import write_whole
 from mdbench.drawing.numbers import counted
-from mdbench.errors import RecordsError, UsageError
+from mdbench.errors import RecordsError, UsageError, first_fault
 from mdbench.methods import files_of
 from mdbench.records import latest_by_case, parse_records, read_content, results_files
 from mdbench.reports.language_models import FOLDER as PROBES_FOLDER
@@ -392,9 +392,7 @@ def _listing(path: Path, archive: zipfile.ZipFile) -> _Listing:
     try:
         listing = _Listing.model_validate_json(content)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"])) or LISTING
-        raise RecordsError(f"{no_bundle[:-1]}: {where}: {first['msg']}", hint) from None
+        raise RecordsError(f"{no_bundle[:-1]}: {first_fault(error, LISTING)}", hint) from None
     if listing.bundle != FORMAT:
         raise RecordsError(
             f"{path} is a bundle of format {listing.bundle}, and this mdbench reads {FORMAT}.",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from mdbench.errors import RecordsError, UnavailableError, UsageError
+from mdbench.errors import RecordsError, UnavailableError, UsageError, first_fault
 from mdbench.records import Machine, Record, upgrade
 
 if TYPE_CHECKING:
@@ -94,11 +94,7 @@ def read_rows(path: Path) -> list[tuple[str, Record]]:
     try:
         return [(file, Record.model_validate(upgrade(data))) for file, data in rows]
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        raise RecordsError(
-            f"{path} has a row that is no record: {where}: {first['msg']}."
-        ) from None
+        raise RecordsError(f"{path} has a row that is no record: {first_fault(error)}.") from None
 
 
 def _record(row: Mapping[str, str]) -> tuple[str, dict[str, Any]]:

@@ -16,7 +16,6 @@ from mdbench.drawing.numbers import (
     scientific,
 )
 from mdbench.metrics.spec import RESTS, ranks
-from mdbench.records import ANSWERED
 from mdbench.reports.entries import marked
 
 if TYPE_CHECKING:
@@ -337,7 +336,7 @@ def beaten(spec: MetricSpec, specs: Sequence[MetricSpec], one: Record) -> Beaten
     specs
         All metrics, the primary one first, which the floor is of.
     """
-    if one.status not in ANSWERED or not spec.worse_than_nothing(one.metrics.get(spec.name)):
+    if not one.answered or not spec.worse_than_nothing(one.metrics.get(spec.name)):
         return FAIR
     if RESTS in one.notes:
         return Beaten(REST, RESTING)

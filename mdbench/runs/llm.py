@@ -155,7 +155,7 @@ def run_probes(
     *,
     pauses: tuple[float, ...] = PAUSES,
 ) -> tuple[Probes, Path]:
-    """Ask about all problems that are named, and write down what came of it.
+    """Ask about all problems that are named, and write the results into files.
 
     Parameters
     ----------

@@ -223,7 +223,7 @@ def make_record(
 def score_fields(
     data_type: DataType[Any, Any], task: Task[Any], judged: ScoredResult
 ) -> dict[str, Any]:
-    """Return the keys of a record that say what the answer is, and what it is worth."""
+    """Return the keys of a record that hold the answer and its scores."""
     outcome, names = judged.outcome, OwnNames(task.dataset.names)
     notes = {"data": task.remarks, **judged.scores.notes}
     return {

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from mdbench.errors import EquationError, UsageError
 from mdbench.expressions.fidelity.compare import compare
 from mdbench.expressions.tree import ALIASES, CONSTANTS, FUNCTIONS
-from mdbench.records import RERUN_ALWAYS, comparable
+from mdbench.records import comparable
 from mdbench.runs.catalog import Catalog
 from mdbench.runs.llm import LlmConnection
 from mdbench.runs.plan import Plan, jobs_at_a_time, select_names
@@ -74,7 +74,7 @@ def plans_of(
     UsageError
         If no record is of such a dataset, or a method or data type does not exist here.
     """
-    done = [record for record in records if record.status not in RERUN_ALWAYS]
+    done = [record for record in records if record.attempted]
     wanted = set(select_names(list(dict.fromkeys(r.dataset for r in done)), patterns))
     chosen = [record for record in done if record.dataset in wanted]
     if not chosen:

@@ -118,7 +118,7 @@ class _LeftError(Exception):
 
 
 def _rescored(record: Record, catalog: Catalog) -> Record:
-    answered = record.status in ANSWERED
+    answered = record.answered
     if record.protocol != Protocol.STRICT:
         raise _LeftError(f"under {record.protocol} predictions are scored, which no record holds")
     if answered and record.equations is None:

@@ -373,7 +373,7 @@ def smoothed_field(given: Field) -> SmoothedField:
 
 
 def _smoothed_state(given: Field, u: Array) -> InTime:
-    """Smooth one state along all axes, and then in time, which tells before how noisy it is."""
+    """Smooth one state along all axes, and then in time; the noise is estimated first."""
     noise = smooth_in_time(u, given.t, -1).noise
     for axis, (name, nodes) in enumerate(given.grid.items()):
         if len(nodes) >= _FEWEST:
