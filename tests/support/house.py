@@ -12,6 +12,7 @@ import sys
 import time
 import tomllib
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -19,14 +20,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from mdbench.backends.local import LocalBackend
 from mdbench.methods import SHARED
 from mdbench.runs import execute as _execute
+from mdbench.runs.plan import make_plan
 from mdbench.runs.session import JobSession
+from mdbench.runs.study import RunOptions
 from mdbench.runtimes import select
 from mdbench.runtimes.base import Prepared
 from mdbench.runtimes.venv import VenvRuntime
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     import pytest
 
@@ -155,6 +158,39 @@ def add_method(
     (folder / "requirements.in").write_text("# nothing\n", encoding="utf-8")
     (folder / "requirements.lock").write_text("# nothing\n", encoding="utf-8")
     return folder
+
+
+_CASES = """
+TEXTS = {texts!r}
+
+class Adapter:
+    def __new__(cls, *, seed, threads):
+        names = {{"__name__": "adapter"}}
+        exec(TEXTS[seed], names)
+        return names["Adapter"](seed=seed, threads=threads)
+"""
+
+
+def one_worker(place: Workspace, texts: Sequence[str], **changes: Any) -> list[Record]:
+    """Run the adapters of many cases in jobs of one worker; return the record of each.
+
+    The seed of a job is the place of its text.  What a text does to the worker's modules ends with
+    its job, as each is a process of its own.
+    """
+    add_method(place, "cases", _CASES.format(texts=list(texts)))
+    options = RunOptions(
+        ("cases",),
+        "ode",
+        ("rc-circuit",),
+        seeds=tuple(range(len(texts))),
+        result_dir=place.root / "results",
+        n_jobs=1,
+        timeout_s=100.0,
+    )
+    plan = make_plan(replace(options, **changes), place)
+    records = execute(plan, HereRuntime(), Quiet()).records
+    assert not children()
+    return sorted(records, key=lambda record: record.seed)
 
 
 def known(value: _Known | None) -> _Known:
