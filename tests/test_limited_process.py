@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from house import known
+from sweeps import paired
 
 from mdbench import limited_process
 from mdbench.datatypes.ode import simulation
@@ -207,27 +208,29 @@ def nobody_asked(module: object, seconds: int, memory: int) -> Iterator[None]:
         fresh.end()
 
 
-@pytest.mark.parametrize("score", SCORED)
 @pytest.mark.parametrize(
-    ("limits", "refused"),
-    [
-        ((), ""),
-        (("-Sv 500000", "-Sd 400000", "-Ss 1024"), ""),  # which a process may raise
-        (("-v 8000000", "-t 1000"), ""),
-        (("-v 1000000",), r"MiB of address space, and may have 976 MiB \(ulimit -Hv\)"),
-        (("-v 100000",), "Nothing can be scored here"),  # it does not even load its modules
-        (("-d 1000000",), r"ulimit -Hd"),
-        (("-s 1024",), r"8 MiB of stack, and may have 1 MiB \(ulimit -Hs\)"),
-        (("-t 1",), r"s of CPU time, and may have 1 s \(ulimit -Ht\)|could be asked"),
-    ],
+    ("score", "limit"),
+    paired(
+        SCORED,
+        [
+            ((), ""),
+            (("-Sv 500000", "-Sd 400000", "-Ss 1024"), ""),  # which a process may raise
+            (("-v 8000000", "-t 1000"), ""),
+            (("-v 1000000",), r"MiB of address space, and may have 976 MiB \(ulimit -Hv\)"),
+            (("-v 100000",), "Nothing can be scored here"),  # it does not even load its modules
+            (("-d 1000000",), r"ulimit -Hd"),
+            (("-s 1024",), r"8 MiB of stack, and may have 1 MiB \(ulimit -Hs\)"),
+            (("-t 1",), r"s of CPU time, and may have 1 s \(ulimit -Ht\)|could be asked"),
+        ],
+    ),
 )
 def test_below_any_limits_scores_are_the_same_or_refused(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     score: str,
-    limits: tuple[str, ...],
-    refused: str,
+    limit: tuple[tuple[str, ...], str],
 ) -> None:
+    limits, refused = limit
     module, seconds, memory, scored, truth = SCORED[score]
     limited(*limits, into=tmp_path, monkeypatch=monkeypatch)
     with nobody_asked(module, seconds, memory):
@@ -238,8 +241,9 @@ def test_below_any_limits_scores_are_the_same_or_refused(
                 scored()
 
 
-@pytest.mark.parametrize("score", SCORED)
-@pytest.mark.parametrize("memory", [1 << 28, 1 << 34, 1 << 62, 1 << 63, 1 << 70])
+@pytest.mark.parametrize(
+    ("score", "memory"), paired(SCORED, [1 << 28, 1 << 34, 1 << 62, 1 << 63, 1 << 70])
+)
 def test_with_more_or_less_memory_scores_are_the_same_or_refused(score: str, memory: int) -> None:
     module, seconds, _, scored, truth = SCORED[score]
     with nobody_asked(module, seconds, memory):

@@ -73,7 +73,7 @@ def verdict(truth: Sequence[str], equations: Sequence[str], problem: Problem) ->
     return compare(truth, equations, problem.variables, domain=domain).verdict.value
 
 
-@pytest.mark.parametrize("name", EQUATIONS)
+@pytest.mark.parametrize("name", ["lotka-volterra", "lorenz", "saturation"])
 def test_known_systems_are_found(integral: Any, name: str) -> None:
     truth, start = EQUATIONS[name]
     problem = simulate(truth, start, np.linspace(0, 8, 120))
@@ -99,7 +99,7 @@ def several(problems: Sequence[Problem]) -> Problem:
     return Problem("trajectory", problems[0].variables, problems[0].targets, arrays)
 
 
-@pytest.mark.parametrize("noise", [0.0, 0.003])
+@pytest.mark.parametrize("noise", [pytest.param(0.0, marks=pytest.mark.nightly), 0.003])
 def test_several_trajectories_are_used_together(integral: Any, noise: float) -> None:
     truth, _ = EQUATIONS["lotka-volterra"]
     starts = ([8.3, 3.4], [3.0, 1.0], [1.0, 2.5], [5.0, 0.6])
@@ -138,7 +138,7 @@ def test_a_state_at_rest_does_not_change(integral: Any) -> None:
     np.testing.assert_allclose(adapter.predict(problem)[:, 0], -0.7 * u[:, 0], atol=1e-6)
 
 
-@pytest.mark.parametrize("n", [9, 13, 17])
+@pytest.mark.parametrize("n", [9, pytest.param(17, marks=pytest.mark.nightly)])
 def test_few_samples_are_enough_for_an_answer(integral: Any, n: int) -> None:
     """Fewer rows than the largest nest of terms has columns."""
     truth, start = EQUATIONS["lotka-volterra"]
@@ -153,17 +153,12 @@ def test_noise_is_weighed_against_test_functions(integral: Any) -> None:
     assert compare(truth, equations, ["u0", "u1"]).verdict.value == "identified"
 
 
-def test_the_answer_hangs_on_nothing_but_the_data(integral: Any) -> None:
+def test_the_answer_is_right_and_follows_from_nothing_but_the_data(integral: Any) -> None:
     truth, start = EQUATIONS["pendulum"]
     problem = simulate(truth, start, np.linspace(0, 8, 100))
-    first, second = (fitted(integral, problem).equations() for _ in range(2))
-    assert first == second
-
-
-def test_predictions_are_the_equations_values(integral: Any) -> None:
-    truth, start = EQUATIONS["pendulum"]
-    problem = simulate(truth, start, np.linspace(0, 8, 100))
-    adapter = fitted(integral, problem)
+    adapter, again = (fitted(integral, problem) for _ in range(2))
+    assert adapter.equations() == again.equations()
+    assert verdict(truth, adapter.equations(), problem) == "identified"
     u0, u1 = problem.u.T
     np.testing.assert_allclose(
         adapter.predict(problem), np.stack([u1, -0.93 * np.sin(u0)], -1), atol=1e-4

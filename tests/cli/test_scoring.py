@@ -8,6 +8,7 @@ import re
 
 import numpy as np
 import pytest
+from sweeps import paired
 
 from mdbench.cli import main
 from mdbench.expressions import parse
@@ -101,11 +102,11 @@ UNREADABLE = [
 """What cannot be read, and what is said of it."""
 
 
-@pytest.mark.parametrize("where", ["truth", "answer", "both"])
-@pytest.mark.parametrize(("text", "reason"), UNREADABLE)
+@pytest.mark.parametrize(("where", "unreadable"), paired(["truth", "answer", "both"], UNREADABLE))
 def test_what_cannot_be_read_has_no_metrics(
-    capsys: Output, where: str, text: str, reason: str
+    capsys: Output, where: str, unreadable: tuple[str, str]
 ) -> None:
+    text, reason = unreadable
     pair = {"truth": (text, "x0"), "answer": ("x0", text), "both": (text, text)}[where]
     given = ["score", *pair, "--columns", "x0"]
     assert main([*given, "--json"]) == 2

@@ -127,7 +127,7 @@ def options(place: Workspace, kind: str, *names: str, **more: Any) -> RunOptions
     return replace(asked, **more)
 
 
-@pytest.fixture(params=FLAVOURS)
+@pytest.fixture
 def runtime(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Runtime]:
     opened = open_flavour(request.param, tmp_path / "home")
     yield opened
@@ -180,6 +180,7 @@ def is_reported(
     return page.read_text(encoding="utf-8"), text, latex, table.read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("runtime", each_run("room"), indirect=True)
 def test_labels_that_are_no_equations(
     tmp_path: Path,
     runtime: Runtime,
@@ -225,6 +226,7 @@ def test_labels_that_are_no_equations(
     assert "coins (words=200)" in page[page.index("labels-unfit") :]
 
 
+@pytest.mark.parametrize("runtime", each_run("plain"), indirect=True)
 def test_clouds_with_a_loss_and_a_choice_of_their_own(
     tmp_path: Path,
     runtime: Runtime,

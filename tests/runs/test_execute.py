@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from house import (
     ROOT,
+    ZERO,
     HereRuntime,
     Quiet,
     add_method,
@@ -25,6 +26,7 @@ from house import (
     execute,
     is_running,
     known,
+    one_worker,
     out_of_time,
     wait_until,
     workspace,
@@ -138,7 +140,6 @@ BAD = {
         "ValueError: no luck",
     ),
     "cannot": (adapter(fit="raise Unsupported('too short')"), Status.UNSUPPORTED, "too short"),
-    "lacks": (adapter(fit="raise Unavailable('no weights')"), Status.UNAVAILABLE, "no weights"),
     "lacks too late": (
         adapter(predict="(_ for _ in ()).throw(Unavailable('no weights'))"),
         Status.FAILED,
@@ -195,27 +196,40 @@ BAD = {
         Status.CRASHED,
         "exit status 1",
     ),
-    "raises at import": (
-        "raise RuntimeError('at import')",
-        Status.FAILED,
-        "RuntimeError: at import",
-    ),
 }
 
 
-@pytest.mark.parametrize("name", sorted(BAD))
-def test_every_failure_has_its_cause(name: str, place: Workspace) -> None:
-    text, status, reason = BAD[name]
-    add_method(place, "bad", text)
-    add_method(place, "zero")
-    summary = run(place, "bad", "zero", datasets=("rc-circuit", "velocity-falling-object"))
-    bad, again, *good = summary.records
-    assert (bad.status, again.status) == (status, status), bad.reason
+@pytest.fixture(scope="module")
+def failures(
+    tmp_path_factory: pytest.TempPathFactory, data_home: Path
+) -> dict[str, tuple[Record, Record]]:
+    """The record of each case, and that of an honest job after it, all of one worker."""
+    place = workspace(tmp_path_factory.mktemp("bad"), data_home)
+    texts = [text for bad, _, _ in BAD.values() for text in (bad, ZERO)]
+    ended = one_worker(place, texts)
+    return dict(zip(BAD, zip(ended[::2], ended[1::2], strict=True), strict=True))
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_every_failure_has_its_cause(name: str, failures: dict[str, tuple[Record, Record]]) -> None:
+    _, status, reason = BAD[name]
+    bad, good = failures[name]
+    assert bad.status is status, bad.reason
     assert reason in bad.reason
     assert bad.equations is None
     assert "nmse" not in bad.metrics
-    assert [record.status for record in good] == [Status.OK, Status.OK]
+    assert good.status is Status.OK
     assert not Path("/tmp/mdbench-was-attacked").exists()
+
+
+def test_an_import_that_fails_fails_every_job_and_no_other_method(place: Workspace) -> None:
+    add_method(place, "bad", "raise RuntimeError('at import')")
+    add_method(place, "zero")
+    summary = run(place, "bad", "zero", datasets=("rc-circuit", "velocity-falling-object"))
+    *bad, one, other = summary.records
+    assert [record.status for record in bad] == [Status.FAILED] * 2
+    assert all("RuntimeError: at import" in record.reason for record in bad)
+    assert [one.status, other.status] == [Status.OK] * 2
 
 
 def test_a_limit_of_time_is_that_of_the_clock(place: Workspace) -> None:
@@ -499,35 +513,32 @@ def test_same_seed_gives_identical_records_but_for_times(place: Workspace) -> No
     assert len(one.records) == 10
 
 
-@pytest.mark.parametrize(
-    "change",
-    ["adapter", "lock", "seed", "timeout", "snr", "protocol", "dataset"],
-)
-def test_all_that_could_change_a_result_is_in_its_key(change: str, place: Workspace) -> None:
+def test_all_that_could_change_a_result_is_in_its_key(place: Workspace) -> None:
     folder = add_method(place, "zero")
+    others: dict[str, dict[str, Any]] = {
+        "seed": {"seeds": (1,)},
+        "timeout_s": {"timeout_s": 19.0},
+        "snr_db": {"snr": (40.0,)},
+        "protocol": {"protocol": Protocol.PUBLISHED},
+        "dataset": {"datasets": ("autocatalysis",)},
+        "adapter": {},
+        "environment": {},
+    }
     before = only(run(place, "zero"))
-    changes: dict[str, Any] = {}
-    if change == "adapter":
-        with (folder / "adapter.py").open("a", encoding="utf-8") as file:
-            file.write("# another\n")
-    elif change == "lock":
-        (folder / "requirements.lock").write_text("# another\n", encoding="utf-8")
-    else:
-        others: dict[str, dict[str, Any]] = {
-            "seed": {"seeds": (1,)},
-            "timeout": {"timeout_s": 19.0},
-            "snr": {"snr": (40.0,)},
-            "protocol": {"protocol": Protocol.PUBLISHED},
-            "dataset": {"datasets": ("autocatalysis",)},
-        }
-        changes = others[change]
-    summary = run(place, "zero", **changes)
-    assert summary.ran == 1
-    after = only(summary)
-    differing = {k for k in after.key_parts if after.key_parts[k] != before.key_parts.get(k)}
-    expected = {"lock": "environment", "timeout": "timeout_s", "snr": "snr_db"}.get(change, change)
-    assert expected in differing
-    assert after.key != before.key
+    for part, changes in others.items():
+        if part == "adapter":
+            with (folder / "adapter.py").open("a", encoding="utf-8") as file:
+                file.write("# another\n")
+        elif part == "environment":
+            (folder / "requirements.lock").write_text("# another\n", encoding="utf-8")
+        summary = run(place, "zero", **changes)
+        assert summary.ran == 1, part
+        after = only(summary)
+        differing = {k for k in after.key_parts if after.key_parts[k] != before.key_parts.get(k)}
+        assert part in differing
+        assert after.key != before.key
+        if not changes:
+            before = after
 
 
 def test_failures_are_run_again_only_on_request(place: Workspace, tmp_path: Path) -> None:
@@ -582,6 +593,7 @@ def test_what_is_missing_is_missing_for_every_problem(place: Workspace) -> None:
     add_method(place, "lacking", adapter(fit="print('here'); raise Unavailable('no weights')"))
     records = run(place, "lacking", datasets=("rc-circuit", "harmonic-oscillator")).records
     assert [record.status for record in records] == [Status.UNAVAILABLE] * 2
+    assert [record.reason for record in records] == ["no weights"] * 2
     assert [record.log is None for record in records] == [False, True]  # the second was not tried
 
 

@@ -87,20 +87,15 @@ def test_another_environment_with_the_same_result(
     assert "made with another: key, key_parts, provenance" in text
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["nowhere.jsonl"], "There is no results file nowhere.jsonl"),
-        (["results/m-ode.jsonl", "--dataset", "glider"], "'glider' matches none"),
-    ],
-)
-def test_nothing_to_reproduce(
-    place: Workspace, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
-) -> None:
+def test_nothing_to_reproduce(capsys: pytest.CaptureFixture[str], place: Workspace) -> None:
     add_method(place, "m", CONSTANT.format(value="0.5"))
     run()
-    assert main(["reproduce", *arguments]) == 2
-    assert words in capsys.readouterr().err
+    for arguments, words in (
+        (["nowhere.jsonl"], "There is no results file nowhere.jsonl"),
+        (["results/m-ode.jsonl", "--dataset", "glider"], "'glider' matches none"),
+    ):
+        assert main(["reproduce", *arguments]) == 2
+        assert words in capsys.readouterr().err
 
 
 def test_variant_and_rows_are_those_of_the_record(
@@ -110,13 +105,13 @@ def test_variant_and_rows_are_those_of_the_record(
     toml = folder / "method.toml"
     toml.write_text(toml.read_text(encoding="utf-8").replace('["ode"]', '["pde"]'), "utf-8")
     line = ["run", "--algorithm", "m", "--data-type", "pde", "--dataset", "advection_diffusion_2d"]
-    for more in ([], ["--variant", "released"], ["--max-rows", "40"], ["--max-rows", "50"]):
+    for more in ([], ["--variant", "released"], ["--max-rows", "40"]):
         assert main([*line, *more]) == 0
     lines = Path("results/m-pde.jsonl").read_text(encoding="utf-8").splitlines()
     records = [json.loads(text) for text in lines]
-    assert len({record["equations"][0] for record in records}) == 4
+    assert len({record["equations"][0] for record in records}) == 3
     capsys.readouterr()
     assert main(["reproduce", "results/m-pde.jsonl"]) == 0
-    assert "4 of 4 records reproduced." in capsys.readouterr().out
+    assert "3 of 3 records reproduced." in capsys.readouterr().out
     assert main([*line, "--max-rows", "none"]) == 2
     assert "--max-rows is 'none'" in capsys.readouterr().err

@@ -81,23 +81,21 @@ def test_a_failure_stays_one_and_is_judged_by_what_an_answer_would_be(place: Wor
     assert (done.left, done.changes) == ("", {})
 
 
-@pytest.mark.parametrize(
-    ("changes", "reason"),
-    [
+def test_what_does_not_suffice_is_left(place: Workspace) -> None:
+    cases: list[tuple[dict[str, Any], str]] = [
         ({"protocol": "published"}, "predictions are scored"),
         ({"status": "invalid_output", "equations": None, "metrics": {}}, "was refused"),
         ({"equations": None}, "no equations"),
         ({"parts": {"dataset": "0" * 64}}, "not the same any more"),
         ({"dataset": "gone"}, "gone"),
         ({"data_type": "gone"}, "no data type 'gone'"),
-    ],
-)
-def test_what_does_not_suffice_is_left(place: Workspace, changes: Any, reason: str) -> None:
-    record = old(**changes)
-    done = rescored(record, Catalog(place))
-    assert reason in done.left
-    assert done.after is record
-    assert not done.changes
+    ]
+    for changes, reason in cases:
+        record = old(**changes)
+        done = rescored(record, Catalog(place))
+        assert reason in done.left
+        assert done.after is record
+        assert not done.changes
 
 
 def write(*records: Record) -> bytes:

@@ -21,7 +21,14 @@ if TYPE_CHECKING:
     from mdbench.runtimes.base import Runtime
 
 FLAVOURS = ("plain", "room", pytest.param("docker", marks=pytest.mark.engine))
-"""Plain processes, bubblewrap's rooms, and containers."""
+"""Plain processes, bubblewrap's sandboxes, and containers."""
+
+
+def each_run(flavour: str) -> list[Any]:
+    """Return the ways of isolation, of which one without containers is tried in every run."""
+    nightly = pytest.mark.nightly
+    others = [pytest.param(each, marks=nightly) for each in FLAVOURS[:2] if each != flavour]
+    return [flavour, *others, FLAVOURS[2]]
 
 
 def numpy_lock() -> str:
