@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from flavours import FLAVOURS, numpy_lock, open_flavour
+from flavours import each_run, numpy_lock, open_flavour
 from house import ROOT, HereRuntime, Quiet, add_method, execute, out_of_time, workspace
 
 from mdbench import datatypes

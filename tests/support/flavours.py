@@ -6,7 +6,7 @@ import os
 import tempfile
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from house import ROOT, HereRuntime, children
