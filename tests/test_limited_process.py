@@ -320,10 +320,10 @@ def test_a_process_that_may_not_work_on_gives_way_to_a_fresh_one(
     monkeypatch: pytest.MonkeyPatch,
     taker: Callable[[int, int], limited_process.LimitedProcess],
 ) -> None:
-    limited("-t 4", into=tmp_path, monkeypatch=monkeypatch)
+    limited("-t 2", into=tmp_path, monkeypatch=monkeypatch)
     child = taker(0, 256)
     pids = set()
-    for _ in range(5):  # each takes most of a second, and one process may take four in all
+    for _ in range(3):  # each takes most of a second, and one process may take two in all
         assert child.ask({"work": 0.8})["took"] == 0
         assert child.process is not None
         pids.add(child.process.pid)
@@ -354,7 +354,7 @@ def test_what_is_loaded_beforehand_is_no_time_of_a_question(tmp_path: Path) -> N
         import time
 
         def prepare():
-            while time.process_time() < 2.5:
+            while time.process_time() < 1.3:
                 pass
 
         def answer(question):
