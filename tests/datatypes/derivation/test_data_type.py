@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
@@ -54,9 +55,14 @@ METRICS = ("static_accuracy", "vr_accuracy", "ee_accuracy", "ar_accuracy")
 
 
 @pytest.fixture(scope="module")
-def kind(tmp_path_factory: pytest.TempPathFactory) -> DerivationType:
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="module")
+def kind(cache: Path) -> DerivationType:
     folder = ROOT / "datasets" / "derivation"
-    return datatypes.find("derivation", folder, tmp_path_factory.mktemp("cache"))  # type: ignore[return-value]
+    return datatypes.find("derivation", folder, cache)  # type: ignore[return-value]
 
 
 @pytest.fixture(scope="module")
@@ -200,7 +206,9 @@ def test_candidates_are_weighed_by_f1(kind: DerivationType, task: Task[Sequences
     assert choice.indices == [0]
 
 
-def test_damaged_records_are_told_of(kind: DerivationType, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("dataset")  # which is in the cache
+def test_damaged_records_are_reported(kind: DerivationType, cache: Path, tmp_path: Path) -> None:
+    shutil.copytree(cache, tmp_path, dirs_exist_ok=True)
     other: Any = datatypes.find("derivation", kind.systems, tmp_path)
     dataset = load(other, TINY)
     dataset.file.write_bytes(b"nonsense")
@@ -317,8 +325,10 @@ def test_the_probe_finds_a_leak_and_no_other() -> None:
     assert probe(right, [1] * 20, ["c [SEP] d [SEP] y"]) == [True]
 
 
-def test_a_run_leaves_a_record_with_all_scores(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("dataset")
+def test_a_run_leaves_a_record_with_all_scores(cache: Path, tmp_path: Path) -> None:
     place = workspace(tmp_path)
+    shutil.copytree(cache, place.arrays / "derivation")
     for name, adapter in (("echo", ECHO), ("strange", STRANGE)):
         toml = add_method(place, name, adapter) / "method.toml"
         text = (
@@ -334,7 +344,8 @@ def test_a_run_leaves_a_record_with_all_scores(tmp_path: Path) -> None:
     assert records["strange"].status is Status.INVALID_OUTPUT
 
 
-def test_all_data_are_written_as_files(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("dataset")
+def test_all_data_are_written_as_files(cache: Path, tmp_path: Path) -> None:
     place = workspace(tmp_path)
     (place.root / "datasets").unlink()
     folder = place.root / "datasets" / "derivation"
@@ -342,6 +353,6 @@ def test_all_data_are_written_as_files(tmp_path: Path) -> None:
     (folder / f"{TINY}.toml").write_text(
         (ROOT / "datasets/derivation" / f"{TINY}.toml").read_text()
     )
-    kind = datatypes.find("derivation", folder, tmp_path / "cache")
+    kind = datatypes.find("derivation", folder, cache)
     assert kind.write_all(tmp_path / "out") == 6
     assert (tmp_path / "out/documented" / TINY / "test.jsonl").read_text().count("\n") == 20
