@@ -49,7 +49,7 @@ def task(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Cut some 2-step derivations, in both views."""
     folder = tmp_path_factory.mktemp("derivations")
     (folder / "mine.toml").write_text(
-        "title = 'two steps'\nsteps = 2\ntrain = 1200\nvalidation = 100\ntest = 300\n"
+        "title = 'two steps'\nsteps = 2\ntrain = 500\nvalidation = 60\ntest = 200\n"
     )
     kind = datatypes.find("derivation", folder, folder / "cache")
     dataset = kind.source().load("mine", snr_db=None, seed=0, protocol=Protocol.STRICT)

@@ -86,7 +86,7 @@ def test_vortices_have_no_divergence_and_rest_at_the_walls() -> None:
         np.testing.assert_allclose(vortices(at_wall), 0, atol=1e-12)
 
 
-@pytest.mark.parametrize("density", [1.0, 2.0])
+@pytest.mark.parametrize("density", [pytest.param(1.0, marks=pytest.mark.nightly), 2.0])
 def test_the_flow_has_the_balance_of_its_equations_at_every_node(density: float) -> None:
     """The pressure is that of the momentum along x; that along y knows nothing of it."""
     times = 0.02 * np.arange(20.0, 28.0)
