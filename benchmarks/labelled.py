@@ -107,7 +107,7 @@ def laws() -> list[Law]:
 def answers(number: int = 60) -> list[Law]:
     """Draw answers of methods from ``docs/results``, the same ones each time, a third of a file."""
     csv.field_size_limit(sys.maxsize)
-    found = []
+    found: list[Law] = []
     for name in ("ode", "pde", "srsd"):
         with (ROOT / "docs" / "results" / f"{name}.csv").open(encoding="utf-8") as file:
             texts = {text for row in csv.DictReader(file) for text in _equations(row["equations"])}

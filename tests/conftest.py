@@ -113,18 +113,18 @@ def _refuse_unstated_skip(report: _Report) -> _Report:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Workspace:
+def workspace(tmp_path: Path) -> Workspace:
     """Return a workspace with the project's systems and no methods."""
-    from house import workspace  # noqa: PLC0415 - after the number of threads is set
+    from harness import make_workspace  # noqa: PLC0415 - after the number of threads is set
 
-    return workspace(tmp_path)
+    return make_workspace(tmp_path)
 
 
 @pytest.fixture
 def command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     """Return a workspace that the command line finds, and whose methods run without a sandbox."""
-    from house import at_work_in, workspace  # noqa: PLC0415 - likewise
+    from harness import make_workspace, use_on_command_line  # noqa: PLC0415 - likewise
 
-    made = workspace(tmp_path)
-    at_work_in(made, tmp_path, monkeypatch)
+    made = make_workspace(tmp_path)
+    use_on_command_line(made, tmp_path, monkeypatch)
     return made

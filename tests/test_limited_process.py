@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from house import known
+from harness import known
 from sweeps import paired
 
 from mdbench import limited_process

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from flavours import open_flavour
-from house import Quiet, add_method, execute, workspace
+from harness import Quiet, add_method, execute, make_workspace
 
 from mdbench.errors import MethodError
 from mdbench.records import Record, Status
@@ -108,8 +108,8 @@ def test_a_method_reads_it_and_no_record_shows_where_it_is(
 ) -> None:
     runtime = open_flavour(flavour, tmp_path / "home")  # skips where there is no bubblewrap
     (tmp_path / "place").mkdir()
-    place = workspace(tmp_path / "place")
-    add_method(place, "m", READS, more='paths = ["weights"]')
+    workspace = make_workspace(tmp_path / "place")
+    add_method(workspace, "m", READS, more='paths = ["weights"]')
     weights = tmp_path / "somewhere"
     weights.mkdir()
     (weights / "w").write_text("0.25", encoding="utf-8")
@@ -124,7 +124,7 @@ def test_a_method_reads_it_and_no_record_shows_where_it_is(
             n_jobs=1,
             timeout_s=20.0,
         )
-        plan = make_plan(options, place)
+        plan = make_plan(options, workspace)
         (record,) = execute(plan, runtime, Quiet()).records
         return record
 

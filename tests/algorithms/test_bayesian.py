@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from fields import burgers, cut, spread, without_targets
-from house import ROOT, imported
+from harness import ROOT, imported
 from scipy.special import expit, gammaln
 
 if TYPE_CHECKING:

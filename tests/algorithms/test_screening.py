@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from genetic_methods import evaluate_text, nmse, specification, table
-from house import imported
+from harness import imported
 from sweeps import sampled
 
 from mdbench.expressions.fidelity.compare import compare

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from development_fields import SYSTEMS, clean_field, dataset
 from fields import burgers, field_problem, spread, without_targets
-from house import ROOT, imported
+from harness import ROOT, imported
 from sweeps import sampled
 
 from mdbench import datatypes

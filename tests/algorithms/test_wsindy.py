@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from fields import burgers, cut, field_problem, rotation, spread, without_targets
-from house import ROOT, imported
+from harness import ROOT, imported
 from scipy.integrate import quad
 
 from mdbench.worker import Unsupported

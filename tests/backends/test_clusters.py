@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from clusters import differences, no_engine, open_here, outcome, place_with, plan_of
-from house import ROOT, HereRuntime, Quiet, children, execute, wait_until
+from harness import ROOT, HereRuntime, Quiet, children, execute, wait_until
 from one_node_slurm import missing, one_node_slurm
 
 from mdbench.backends.dask import DaskBackend

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from clusters import open_here, outcome, place_with, plan_of
-from house import HereRuntime, Quiet, execute
+from harness import HereRuntime, Quiet, execute
 
 from mdbench.backends.node import NodeRequest
 from mdbench.backends.shards import (

@@ -8,7 +8,7 @@ import tomllib
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from house import ROOT
+from harness import ROOT
 
 from mdbench import datatypes
 from mdbench.datatypes.facts import TypeFacts, names_in

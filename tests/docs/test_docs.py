@@ -8,7 +8,7 @@ import re
 import tomllib
 
 import pytest
-from house import ROOT
+from harness import ROOT
 
 import mdbench
 from mdbench.cli import main

@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
-from house import ROOT, copy_of_clone
+from harness import ROOT, copy_of_clone
 
 if TYPE_CHECKING:
     from pathlib import Path

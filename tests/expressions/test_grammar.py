@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import mpmath
 import numpy as np
 import pytest
-from house import calls
+from harness import calls
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import sympy
 from browser import PROGRAM, Browser
-from house import ROOT
+from harness import ROOT
 from printed import Case, Misread, agree, meant, points, random_trees, rounded
 from printed_code import COMPILER, Compiled, of_julia, of_plain, of_python, of_sympy_syntax
 from printed_mathematics import of_latex, of_mathml

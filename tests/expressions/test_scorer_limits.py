@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from house import ROOT
+from harness import ROOT
 from sweeps import sampled
 
 from mdbench.expressions.fidelity import alternative_forms

@@ -14,7 +14,7 @@ from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from house import ROOT
+from harness import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
 

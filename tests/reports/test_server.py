@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from browser import PROGRAM, Browser
-from house import ROOT, wait_until
+from harness import ROOT, wait_until
 from report_pages import html
 from reporting import many
 

@@ -6,15 +6,15 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
-from house import (
+from harness import (
     ZERO,
     HereRuntime,
     Quiet,
     add_method,
     children,
     execute,
+    make_workspace,
     one_worker,
-    workspace,
 )
 
 from mdbench.records import Record, Status
@@ -108,7 +108,7 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Record,
     cases = {forge: FORGER.format(forge=forge) for forge, _ in FILES}
     cases |= {talk: TALKER.format(talk=talk) for talk, _ in LINES}
     texts = [text for case in cases.values() for text in (case, ZERO)]
-    ended = one_worker(workspace(tmp_path_factory.mktemp("session")), texts, timeout_s=20.0)
+    ended = one_worker(make_workspace(tmp_path_factory.mktemp("session")), texts, timeout_s=20.0)
     return dict(zip(cases, zip(ended[::2], ended[1::2], strict=True), strict=True))
 
 
@@ -134,16 +134,16 @@ def test_lines_that_are_no_messages(
     assert honest.status is Status.OK
 
 
-def test_the_process_that_is_killed_is_never_another_ones(place: Workspace) -> None:
+def test_the_process_that_is_killed_is_never_another_ones(workspace: Workspace) -> None:
     # The job names a process of ours as its own, and then runs out of time.
     talk = f"content = {{**content, 'pid': {os.getpid()}}} if type_ == 'started' else content"
     adapter = TALKER.format(talk=talk).replace(
         "fit(self, problem): ...", "fit(self, problem):\n        import time; time.sleep(60)"
     )
-    add_method(place, "liar", adapter)
+    add_method(workspace, "liar", adapter)
     options = RunOptions(
-        ("liar",), "ode", ("rc-circuit",), timeout_s=0.5, result_dir=place.root / "r"
+        ("liar",), "ode", ("rc-circuit",), timeout_s=0.5, result_dir=workspace.root / "r"
     )
-    (record,) = execute(make_plan(options, place), HereRuntime(), Quiet()).records
+    (record,) = execute(make_plan(options, workspace), HereRuntime(), Quiet()).records
     assert record.status is Status.TIMEOUT
     assert not children()

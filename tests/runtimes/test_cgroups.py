@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from house import known
+from harness import known
 
 from mdbench.runtimes import cgroups
 from mdbench.runtimes.cgroups import Group, can_make, group_of, make_group

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from house import ROOT, nest, wait_until
+from harness import ROOT, nest, wait_until
 
 from mdbench.runtimes import job_folder
 from mdbench.runtimes.job_folder import (

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from house import copy_of_clone
+from harness import copy_of_clone
 
 from mdbench.errors import UnavailableError
 

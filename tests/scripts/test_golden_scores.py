@@ -7,7 +7,7 @@ import random
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from house import ROOT
+from harness import ROOT
 
 from mdbench.datatypes import classes
 from mdbench.datatypes.equations import base as equations

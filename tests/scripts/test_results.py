@@ -111,11 +111,11 @@ def test_shares_of_labels_stand_with_the_interval_of_what_is_lost(reference: Any
 
 
 def test_what_is_run_exists(script: ModuleType) -> None:
-    place = Workspace.find()
-    methods = discover(place.algorithms)
+    workspace = Workspace.find()
+    methods = discover(workspace.algorithms)
     for key, runs in script.RUNS.items():
         data_type = key.partition("-")[0]
-        find(data_type, place.datasets / data_type, place.arrays / data_type)
+        find(data_type, workspace.datasets / data_type, workspace.arrays / data_type)
         for run in runs:
             words = run.split()
             named = words[words.index("--algorithm") + 1 :]

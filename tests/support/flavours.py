@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from house import ROOT, HereRuntime, children
+from harness import ROOT, HereRuntime, children
 
 from mdbench.runtimes import bubblewrap
 from mdbench.runtimes.docker import DockerRuntime

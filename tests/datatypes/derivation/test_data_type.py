@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
-from house import ROOT, HereRuntime, Quiet, add_method, execute, workspace
+from harness import ROOT, HereRuntime, Quiet, add_method, execute, make_workspace
 
 from mdbench import datatypes
 from mdbench.datatypes.base import Answer, Candidate, PlotBudget, PlottedAnswer
@@ -327,16 +327,16 @@ def test_the_probe_finds_a_leak_and_no_other() -> None:
 
 @pytest.mark.usefixtures("dataset")
 def test_a_run_leaves_a_record_with_all_scores(cache: Path, tmp_path: Path) -> None:
-    place = workspace(tmp_path)
-    shutil.copytree(cache, place.arrays / "derivation")
+    workspace = make_workspace(tmp_path)
+    shutil.copytree(cache, workspace.arrays / "derivation")
     for name, adapter in (("echo", ECHO), ("strange", STRANGE)):
-        toml = add_method(place, name, adapter) / "method.toml"
+        toml = add_method(workspace, name, adapter) / "method.toml"
         text = (
             toml.read_text().replace('["ode"]', '["derivation"]').replace('"table"', '"sequence"')
         )
         toml.write_text(text)
     asked = RunOptions(("echo", "strange"), "derivation", (TINY,), result_dir=tmp_path / "results")
-    done = execute(make_plan(asked, place), HereRuntime(), Quiet()).records
+    done = execute(make_plan(asked, workspace), HereRuntime(), Quiet()).records
     records = {record.algorithm: record for record in done}
     assert records["echo"].status is Status.OK
     assert records["echo"].equations is None
@@ -346,9 +346,9 @@ def test_a_run_leaves_a_record_with_all_scores(cache: Path, tmp_path: Path) -> N
 
 @pytest.mark.usefixtures("dataset")
 def test_all_data_are_written_as_files(cache: Path, tmp_path: Path) -> None:
-    place = workspace(tmp_path)
-    (place.root / "datasets").unlink()
-    folder = place.root / "datasets" / "derivation"
+    workspace = make_workspace(tmp_path)
+    (workspace.root / "datasets").unlink()
+    folder = workspace.root / "datasets" / "derivation"
     folder.mkdir(parents=True)
     (folder / f"{TINY}.toml").write_text(
         (ROOT / "datasets/derivation" / f"{TINY}.toml").read_text()

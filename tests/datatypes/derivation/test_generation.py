@@ -10,7 +10,7 @@ from functools import cache
 
 import pytest
 import sympy
-from house import ROOT
+from harness import ROOT
 
 from mdbench.datatypes.derivation.generation import generate
 from mdbench.datatypes.derivation.operators import OPERATORS, PREMISES, apply, is_valid, replay

@@ -316,7 +316,7 @@ def test_the_paper_s_calculation() -> None:
 
 
 def broken(**changes: Any) -> dict[str, Any]:
-    return json.loads(json.dumps(record(derivations()[3], STRUCTURED))) | changes
+    return dict(json.loads(json.dumps(record(derivations()[3], STRUCTURED)))) | changes
 
 
 def changed_step(**changes: Any) -> dict[str, Any]:

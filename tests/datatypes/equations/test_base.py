@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from house import ROOT, known, number
+from harness import ROOT, known, number
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from house import ROOT, known
+from harness import ROOT, known
 from scipy.integrate import solve_ivp
 
 from mdbench.data.array_files import write_field

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from house import known
+from harness import known
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

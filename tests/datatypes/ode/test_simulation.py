@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from house import ROOT
+from harness import ROOT
 
 from mdbench.datatypes.ode.integrator import compiled
 from mdbench.datatypes.ode.simulation import Ending, simulate, trajectory_r2

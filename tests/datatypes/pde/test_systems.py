@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from house import known
+from harness import known
 from sweeps import sampled
 
 import mdbench

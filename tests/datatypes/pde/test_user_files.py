@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from house import ROOT, HereRuntime, add_method, known, number, workspace
+from harness import ROOT, HereRuntime, add_method, known, make_workspace, number
 
 from mdbench.cli import main
 from mdbench.datatypes.base import Answer
@@ -220,12 +220,12 @@ class Adapter:
 def test_a_run_and_what_is_shown_of_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    place = workspace(tmp_path)
-    toml = add_method(place, "right", RIGHT) / "method.toml"
+    workspace = make_workspace(tmp_path)
+    toml = add_method(workspace, "right", RIGHT) / "method.toml"
     text = toml.read_text(encoding="utf-8")
     toml.write_text(re.sub(r"data_types = .*", 'data_types = ["pde"]', text), encoding="utf-8")
-    monkeypatch.setenv("MDBENCH_ROOT", str(place.root))
-    monkeypatch.setenv("MDBENCH_HOME", str(place.home))
+    monkeypatch.setenv("MDBENCH_ROOT", str(workspace.root))
+    monkeypatch.setenv("MDBENCH_HOME", str(workspace.home))
     monkeypatch.setattr(select, "VenvRuntime", lambda *_, **__: HereRuntime())
     monkeypatch.chdir(tmp_path)
     path = write(tmp_path, "heat", du=False, toml=said({"u0": HEAT}))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 import sympy
-from house import ROOT
+from harness import ROOT
 
 from mdbench.data.noise import generator_of
 from mdbench.datatypes.surface.problem import (

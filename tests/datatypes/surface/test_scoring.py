@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from house import ROOT
+from harness import ROOT
 
 from mdbench.datatypes.surface import scoring
 from mdbench.datatypes.surface.clouds import POINTS, Shape, floor_of, placed, true_points

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sympy
-from house import ROOT
+from harness import ROOT
 from sweeps import sampled
 
 from mdbench.datatypes.ode.systems import OdeSystem, read_system

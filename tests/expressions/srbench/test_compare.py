@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import sympy
-from house import ROOT, is_running, known
+from harness import ROOT, is_running, known
 from sweeps import sampled
 
 from mdbench.datatypes.srsd.laws import read_problem

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from house import ROOT
+from harness import ROOT
 
 from mdbench.errors import UnavailableError
 from mdbench.runtimes.environments.pip_settings import UvSettings

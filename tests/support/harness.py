@@ -127,10 +127,12 @@ def copy_of_clone(root: Path) -> Path:
     return root
 
 
-def at_work_in(place: Workspace, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def use_on_command_line(
+    workspace: Workspace, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Have the command line find a workspace and run its methods here, from a folder."""
     for name, value in (
-        *(("MDBENCH_ROOT", place.root), ("MDBENCH_HOME", place.home), ("COLUMNS", 120)),
+        *(("MDBENCH_ROOT", workspace.root), ("MDBENCH_HOME", workspace.home), ("COLUMNS", 120)),
         ("MDBENCH_RUNTIME", "venv"),
     ):
         monkeypatch.setenv(name, str(value))
@@ -138,7 +140,7 @@ def at_work_in(place: Workspace, folder: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.chdir(folder)
 
 
-def workspace(tmp_path: Path, home: Path | None = None) -> Workspace:
+def make_workspace(tmp_path: Path, home: Path | None = None) -> Workspace:
     """Make a workspace with the project's systems and no methods."""
     root = tmp_path / "root"
     (root / "algorithms").mkdir(parents=True)
@@ -147,10 +149,10 @@ def workspace(tmp_path: Path, home: Path | None = None) -> Workspace:
 
 
 def add_method(
-    place: Workspace, name: str, adapter: str = ZERO, *, tuning: str = "none", more: str = ""
+    workspace: Workspace, name: str, adapter: str = ZERO, *, tuning: str = "none", more: str = ""
 ) -> Path:
     """Add a method whose adapter is the given text."""
-    folder = place.algorithms / name
+    folder = workspace.algorithms / name
     folder.mkdir()
     toml = METHOD.format(name=name, tuning=tuning, more=dedent(more))
     (folder / "method.toml").write_text(toml, encoding="utf-8")
@@ -171,23 +173,23 @@ class Adapter:
 """
 
 
-def one_worker(place: Workspace, texts: Sequence[str], **changes: Any) -> list[Record]:
+def one_worker(workspace: Workspace, texts: Sequence[str], **changes: Any) -> list[Record]:
     """Run the adapters of many cases in jobs of one worker; return the record of each.
 
     The seed of a job is the place of its text.  What a text does to the worker's modules ends with
     its job, as each is a process of its own.
     """
-    add_method(place, "cases", _CASES.format(texts=list(texts)))
+    add_method(workspace, "cases", _CASES.format(texts=list(texts)))
     options = RunOptions(
         ("cases",),
         "ode",
         ("rc-circuit",),
         seeds=tuple(range(len(texts))),
-        result_dir=place.root / "results",
+        result_dir=workspace.root / "results",
         n_jobs=1,
         timeout_s=100.0,
     )
-    plan = make_plan(replace(options, **changes), place)
+    plan = make_plan(replace(options, **changes), workspace)
     records = execute(plan, HereRuntime(), Quiet()).records
     assert not children()
     return sorted(records, key=lambda record: record.seed)
