@@ -300,7 +300,7 @@ def test_memory_is_that_of_the_question_whatever_is_loaded(
     assert child.ask({"take": 200})["took"] == 200
 
 
-def test_what_a_question_leaves_behind_is_no_room_of_the_next(
+def test_memory_that_a_question_keeps_is_not_taken_from_the_next(
     taker: Callable[[int, int], limited_process.LimitedProcess],
 ) -> None:
     child = taker(0, 256)
@@ -330,7 +330,7 @@ def test_a_process_that_may_not_work_on_gives_way_to_a_fresh_one(
     assert len(pids) > 1
 
 
-def test_a_process_that_cannot_be_asked_says_why() -> None:
+def test_a_process_that_cannot_be_asked_shows_why() -> None:
     child = limited_process.LimitedProcess("mdbench.no_such_module", 1, 1 << 30)
     for _ in range(2):
         with pytest.raises(ScorerError, match=r"No module named 'mdbench\.no_such_module'"):

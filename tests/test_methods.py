@@ -27,7 +27,7 @@ def test_unknown_method_shows_near_names(tmp_path: Path) -> None:
         methods.find("sindi", workspace.algorithms)
 
 
-def test_every_method_of_the_project_says_who_wrote_it_and_chose_its_settings() -> None:
+def test_every_method_of_the_project_states_who_wrote_it_and_chose_its_settings() -> None:
     for method in methods.discover(ROOT / "algorithms").values():
         assert isinstance(method, methods.Method)
         assert method.spec.implementation, method.name
@@ -226,7 +226,7 @@ def test_limit_needs_all_its_keys_to_match() -> None:
     assert methods.Limit(reason="never").covers("pde", "kdv", 1)
 
 
-def test_missing_lock_says_what_to_type(tmp_path: Path) -> None:
+def test_missing_lock_states_what_to_type(tmp_path: Path) -> None:
     workspace = make_workspace(tmp_path)
     (add_method(workspace, "m") / "requirements.lock").unlink()
     with pytest.raises(MethodError, match="scripts/lock m"):

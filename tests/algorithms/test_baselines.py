@@ -43,7 +43,7 @@ def problem(X: Any, Y: Any) -> Problem:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_each_says_what_it_predicts(name: str) -> None:
+def test_each_states_what_it_predicts(name: str) -> None:
     generator = np.random.default_rng(0)
     X, Y = generator.normal(size=(2, 500, 2)) * [1.0, 1e5]
     method = adapter(name).Adapter(seed=0, threads=1)

@@ -114,7 +114,7 @@ def test_a_prior_of_the_rows(bayesian: Any) -> None:
     assert posterior.inclusion[0] < expit(-np.sqrt(100) / 2)
 
 
-def test_identifies_burgers_and_says_how_sure_it_is(
+def test_identifies_burgers_and_states_how_sure_it_is(
     bayesian: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     adapter = bayesian.Adapter(seed=0, threads=1, threshold=0.02, order=1)

@@ -185,7 +185,7 @@ def test_an_answer_is_there_when_time_is_up(integral: Any) -> None:
     assert len(adapter.equations()) == 3
 
 
-def test_candidates_tell_how_sure_they_are_and_can_be_chosen(integral: Any) -> None:
+def test_candidates_show_how_sure_they_are_and_can_be_chosen(integral: Any) -> None:
     truth, start = EQUATIONS["lotka-volterra"]
     problem = simulate(truth, start, np.linspace(0, 8, 100))
     adapter = fitted(integral, problem, margin=20.0, terms=FEWER)

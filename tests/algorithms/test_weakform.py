@@ -242,7 +242,7 @@ def test_an_answer_is_there_when_time_is_up(weakform: Any) -> None:
     assert len(adapter.equations()) == 1
 
 
-def test_candidates_tell_how_sure_they_are(weakform: Any) -> None:
+def test_candidates_show_how_sure_they_are(weakform: Any) -> None:
     offered = list(fitted(weakform, burgers(60, 40)).candidates())
     assert offered[0].equations == ("0",)
     for one in offered[1:]:

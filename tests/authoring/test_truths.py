@@ -151,7 +151,7 @@ def test_every_landed_answer_that_beats_a_truth_is_named_in_the_docs() -> None:
         assert method != "zero" or not beats(score, truths[case], lawful[kind])
 
 
-def test_the_command_counts_and_says_what_is_wrong(workspace: Workspace, capsys: Output) -> None:
+def test_the_command_counts_and_reports_what_is_wrong(workspace: Workspace, capsys: Output) -> None:
     assert workspace.root.is_dir()
     Path("ode.csv").write_text(TABLE, encoding="utf-8")
     line = "check --truths --data-type ode --dataset rc-circuit population-growth-naive"

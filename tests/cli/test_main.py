@@ -94,7 +94,7 @@ def test_list_shows_methods_and_datasets(workspace: Workspace, capsys: Output) -
     assert "lorenz-equations-chaotic" in capsys.readouterr().out
 
 
-def test_dry_run_says_what_is_done_and_does_nothing(workspace: Workspace, capsys: Output) -> None:
+def test_dry_run_states_what_is_done_and_does_nothing(workspace: Workspace, capsys: Output) -> None:
     line = "run --algorithm zero --data_type ode --dataset rc-c* glider --with_noise --dry_run"
     assert main(line.split()) == 0
     text = capsys.readouterr().out
@@ -131,7 +131,7 @@ def test_environment_that_cannot_be_made_is_no_success(
 
 
 @pytest.mark.usefixtures("workspace")
-def test_why_says_what_would_be_run(capsys: Output) -> None:
+def test_why_states_what_would_be_run(capsys: Output) -> None:
     options = ["--algorithm", "zero", "--data_type", "ode", "--dataset", "rc-circuit", "glider"]
     assert main(["run", *options[:-1]]) == 0
     capsys.readouterr()

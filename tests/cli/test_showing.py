@@ -144,7 +144,7 @@ def test_inputs_are_given_for_a_prediction(workspace: Workspace, capsys: Output)
     assert float(last[1]) == pytest.approx(2 * (1 - np.cos(2.0)), abs=1e-3)
 
 
-def test_a_state_that_grows_without_end_is_told(workspace: Workspace, capsys: Output) -> None:
+def test_a_state_that_grows_without_end_is_reported(workspace: Workspace, capsys: Output) -> None:
     Path("grow.csv").write_text("t,x\n" + "".join(f"{t!r},{1 / (10 - t)!r}\n" for t in T.tolist()))
     add_method(workspace, "square", SQUARE)
     line = ["--data-type", "ode", "--dataset-path", "grow.csv", "--algorithm", "square"]

@@ -88,7 +88,7 @@ def clone(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("page", TUTORIALS)
-def test_a_tutorial_says_what_is_printed(page: str, clone: Path) -> None:
+def test_a_tutorial_states_what_is_printed(page: str, clone: Path) -> None:
     kept = {
         name: value
         for name, value in os.environ.items()

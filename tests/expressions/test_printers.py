@@ -476,7 +476,7 @@ def test_what_a_derivative_is_of_is_seen(side: str, shown: str) -> None:
     assert "".join(shown_sides(sympy.sympify(side)).itertext()) == shown
 
 
-def test_what_cannot_be_read_says_why() -> None:
+def test_what_cannot_be_read_shows_why() -> None:
     with pytest.raises(Misread, match="call of a function"):
         of_latex(r"x \, \left(y\right)", points("xy"))
     assert names_in("x*y") == ("x", "y")

@@ -100,7 +100,9 @@ def test_who_knows_the_names_is_found_out(workspace: Workspace, tmp_path: Path) 
     }
 
 
-def test_who_reads_the_rows_is_told_from_who_recalls(workspace: Workspace, tmp_path: Path) -> None:
+def test_reading_the_rows_is_distinguished_from_recalling(
+    workspace: Workspace, tmp_path: Path
+) -> None:
     def write(prompt: str) -> str:
         """Answer the law of the rows: a product with a constant, by the first of them."""
         if "Data" not in prompt:
@@ -190,7 +192,7 @@ def test_symmetries_are_those_of_the_law() -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_wrong_prior_says_nothing_that_is_true(seed: int) -> None:
+def test_a_wrong_prior_states_nothing_that_is_true(seed: int) -> None:
     for kind, name in (("srsd", POTENTIAL), ("ode", "harmonic-oscillator")):
         task, background = task_of(kind, name)
         prior = prompt_view("prior", task, background, seed).description
@@ -209,7 +211,9 @@ def test_a_wrong_prior_says_nothing_that_is_true(seed: int) -> None:
     ("kind", "name"),
     [("srsd", POTENTIAL), ("ode", "harmonic-oscillator"), ("surface", "EBS4"), ("real", "kepler")],
 )
-def test_the_truth_in_told_names_is_the_truth_in_its_own(kind: str, name: str, prompt: str) -> None:
+def test_the_truth_in_the_prompts_names_is_the_truth_in_its_own(
+    kind: str, name: str, prompt: str
+) -> None:
     task, background = task_of(kind, name)
     view = prompt_view(prompt, task, background, 5)
     own_to_told = {own: told for told, own in view.own.items()}

@@ -52,7 +52,7 @@ def changed(line: str, **values: Any) -> str:
     return json.dumps({**json.loads(line), **values})
 
 
-def test_a_record_that_is_no_longer_its_keys_is_made_anew(workspace: Workspace) -> None:
+def test_a_record_that_is_no_longer_its_keys_is_made_again(workspace: Workspace) -> None:
     def other_seed(line: str) -> str:
         return changed(line, key_parts={**json.loads(line)["key_parts"], "seed": "7"})
 

@@ -78,7 +78,7 @@ def test_what_takes_a_shell_is_refused(text: str) -> None:
 
 
 @pytest.mark.usefixtures("workspace")
-def test_a_finished_run_is_told(capfd: Output) -> None:
+def test_a_finished_run_is_notified(capfd: Output) -> None:
     assert main(tell()) == 0
     captured = capfd.readouterr()
     assert "nothing for standard output" not in captured.out
@@ -110,7 +110,7 @@ def test_failures_are_counted(workspace: Workspace) -> None:
 
 
 @pytest.mark.usefixtures("workspace")
-def test_a_run_that_cannot_be_done_is_told(capfd: Output) -> None:
+def test_a_run_that_cannot_be_done_is_notified(capfd: Output) -> None:
     assert main([*tell(), "--dataset-path", "nowhere.csv"]) == 2
     ((stdin, variables),) = told()
     assert stdin["event"] == "failed"
@@ -120,7 +120,7 @@ def test_a_run_that_cannot_be_done_is_told(capfd: Output) -> None:
     assert "nowhere.csv" in capfd.readouterr().err
 
 
-def test_an_interrupted_run_is_told(
+def test_an_interrupted_run_is_notified(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch, capfd: Output
 ) -> None:
     (workspace.algorithms / "zero" / "adapter.py").write_text(
@@ -154,7 +154,7 @@ def test_a_missing_program_is_refused_before_anything_is_run(capsys: Output) -> 
 
 
 @pytest.mark.usefixtures("workspace")
-def test_a_study_says_it_for_the_whole_run() -> None:
+def test_a_study_notifies_for_the_whole_run() -> None:
     study = ["study", "--init", "study.toml", *tell()[1:]]
     assert main(study) == 0
     assert told() == []
@@ -163,7 +163,7 @@ def test_a_study_says_it_for_the_whole_run() -> None:
 
 
 @pytest.mark.usefixtures("workspace")
-def test_python_says_it_too() -> None:
+def test_python_notifies_too() -> None:
     lines: list[str] = []
     mdbench.run("zero", "ode", dataset="glider", say=lines.append, notify=tell()[-1])
     assert [stdin["ran"] for stdin, _ in told()] == [1]

@@ -98,7 +98,7 @@ def test_two_records_are_too_few(workspace: Workspace) -> None:
     assert told(workspace, replace(ONE, seeds=(2,))).due[0].told_by == "budget"
 
 
-def test_a_time_limit_says_nothing_about_longer_ones(workspace: Workspace) -> None:
+def test_a_time_limit_states_nothing_about_longer_ones(workspace: Workspace) -> None:
     run(workspace, replace(ONE, seeds=(0, 1, 2)))
     took([100.0, 100.0, 100.0], status=Status.TIMEOUT, equations=None)
     seeds = replace(ONE, seeds=(3,))
@@ -107,7 +107,7 @@ def test_a_time_limit_says_nothing_about_longer_ones(workspace: Workspace) -> No
     assert told(workspace, replace(seeds, timeout_s=10.0)).wall_s.value == pytest.approx(10.0)
 
 
-def test_what_is_done_costs_nothing_and_why_says_the_same(workspace: Workspace) -> None:
+def test_what_is_done_costs_nothing_and_why_states_the_same(workspace: Workspace) -> None:
     run(workspace, ONE)
     done = told(workspace, ONE)
     assert (done.jobs, len(done.due), done.wall_s.value, done.memory_mb) == (1, 0, 0.0, None)
@@ -119,7 +119,7 @@ def test_what_is_done_costs_nothing_and_why_says_the_same(workspace: Workspace) 
     assert [(one.job, one.why) for one in found.due] == whys
 
 
-def test_the_interval_holds_as_often_as_it_says() -> None:
+def test_the_interval_holds_as_often_as_it_states() -> None:
     rng = np.random.default_rng(1)
     hits, tries = 0, 300
     for _ in range(tries):
@@ -131,7 +131,7 @@ def test_the_interval_holds_as_often_as_it_says() -> None:
     assert DRAWS >= 100
 
 
-def test_the_same_plan_says_the_same(workspace: Workspace) -> None:
+def test_the_same_plan_states_the_same(workspace: Workspace) -> None:
     run(workspace, replace(ONE, seeds=(0, 1, 2)))
     asked = replace(ONE, seeds=tuple(range(9)))
     assert plan_json(told(workspace, asked), None) == plan_json(told(workspace, asked), None)

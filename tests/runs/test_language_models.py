@@ -363,7 +363,7 @@ def test_access_goes_with_tables_alone(here: Bench) -> None:
 
 
 @pytest.mark.parametrize("prompt", ["anon", "named", "prior", "wrong-prior"])
-def test_each_view_is_told_and_its_answer_translated(here: Bench, prompt: str) -> None:
+def test_each_view_is_described_and_its_answer_translated(here: Bench, prompt: str) -> None:
     here.make_front()
     truth = {"anon": "x1", "named": "u1"}.get(prompt, "u1")
     with Stub(answer=truth, knows=1.0, write=lambda _, text: f"```\n{text}\n```") as stub:
@@ -379,7 +379,7 @@ def test_each_view_is_told_and_its_answer_translated(here: Bench, prompt: str) -
     assert record.equations == (expected, expected)
 
 
-def test_a_name_that_nobody_was_told_is_no_answer(here: Bench) -> None:
+def test_a_name_that_was_not_given_is_no_answer(here: Bench) -> None:
     here.make_front()
     with Stub(answer="u1", knows=1.0, write=lambda _, text: f"```\n{text}\n```") as stub:
         (record,) = here.ask(stub, llm_calls=1)
@@ -424,7 +424,7 @@ def test_a_job_whose_time_is_up_waits_for_no_answer(
     assert first.error == "the job had ended"
 
 
-def test_a_job_that_is_killed_in_mid_search_begins_anew(here: Bench) -> None:
+def test_a_job_that_is_killed_in_mid_search_begins_again(here: Bench) -> None:
     here.make_front()
     with Stub(mode="slow", delay=0.02) as stub:
         options = RunOptions(

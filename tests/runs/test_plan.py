@@ -184,7 +184,7 @@ def pde_plan(tmp_path: Path) -> Callable[..., Plan]:
     return make
 
 
-def test_rows_are_limited_by_the_method_unless_the_user_says_otherwise(
+def test_rows_are_limited_by_the_method_unless_the_user_states_otherwise(
     pde_plan: Callable[..., Plan],
 ) -> None:
     few = {"special": ("--max-rows", "70")}

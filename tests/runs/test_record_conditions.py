@@ -58,7 +58,7 @@ def _own_claims(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", None)
 
 
-def test_a_record_says_where_and_how_its_job_ran(
+def test_a_record_states_where_and_how_its_job_ran(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mdbench.runs.record.CALIBRATION_SECONDS", 0.0)
@@ -127,7 +127,7 @@ def entry(speed: float | None) -> Entry:
         ((10.0, 21.0, None), True),
     ],
 )
-def test_a_report_says_when_it_pools_times_of_unlike_machines(
+def test_a_report_states_when_it_pools_times_of_unlike_machines(
     speeds: tuple[float | None, ...], said: bool
 ) -> None:
     class Board:

@@ -104,7 +104,7 @@ def write(*records: Record) -> bytes:
 
 
 @pytest.mark.usefixtures("workspace")
-def test_the_command_says_what_changed(capsys: Output) -> None:
+def test_the_command_states_what_changed(capsys: Output) -> None:
     right = the_record()
     lines = write(
         old(metrics={"nmse": 9.0}),

@@ -160,7 +160,7 @@ def test_files_that_are_none() -> None:
 
 
 @pytest.mark.usefixtures("workspace")
-def test_only_options_of_the_whole_run_go_beside(
+def test_only_options_of_the_whole_run_may_be_added(
     capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = str(written(TWO))

@@ -76,7 +76,7 @@ def test_a_table_s_units_are_those_of_all_columns(tmp_path: Path) -> None:
         ("dot", "second", "false"),
     ],
 )
-def test_where_not_all_are_known_none_is_told(
+def test_where_not_all_are_known_none_is_given(
     tmp_path: Path, a: str, P: str, logarithm: str
 ) -> None:
     assert load(tmp_path, a, P, logarithm).units is None
@@ -120,7 +120,9 @@ class Adapter:
         ("", "meter", "0"),
     ],
 )
-def test_a_method_is_told_if_it_asks(tmp_path: Path, asks: str, unit: str, told: str) -> None:
+def test_a_method_is_given_units_if_it_asks(
+    tmp_path: Path, asks: str, unit: str, told: str
+) -> None:
     load(tmp_path, unit, "second")
     workspace = make_workspace(tmp_path)
     manifest = add_method(workspace, "m", TELLS, more=asks) / "method.toml"

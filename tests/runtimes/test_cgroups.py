@@ -92,7 +92,7 @@ def test_a_group_counts_limits_and_goes() -> None:
     assert not any(folder.exists() for folder in group.folders)
 
 
-def test_without_a_group_what_is_seen_is_told() -> None:
+def test_without_a_group_what_is_seen_is_reported() -> None:
     root = subprocess.Popen(
         [
             sys.executable,
@@ -111,7 +111,7 @@ def test_without_a_group_what_is_seen_is_told() -> None:
     assert 150 < known(costs.peak_memory_mb) < 400
 
 
-def test_where_nothing_is_seen_nothing_is_told() -> None:
+def test_where_nothing_is_seen_nothing_is_reported() -> None:
     meter = UsageMeter(lambda: None, lambda: None)
     meter.begin()
     meter.sample()

@@ -140,7 +140,7 @@ def test_a_spike_of_memory_is_seen(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("deed", ["hungry", "hungry_grandchild"])
-def test_out_of_memory_is_told_from_all_else(bench: Bench, deed: str) -> None:
+def test_out_of_memory_is_distinguished_from_all_else(bench: Bench, deed: str) -> None:
     hungry, after = bench.run(deed, "nothing", memory_mb=300).records
     assert hungry.status is Status.OUT_OF_MEMORY, hungry.reason
     assert after.status is Status.OK, after.reason
@@ -316,7 +316,7 @@ def test_what_is_in_the_way_of_a_job_is_its_record_alone(bench: Bench) -> None:
     assert honest.status is Status.OK, honest.reason
 
 
-def test_a_job_that_only_says_that_it_ended_is_not_there_in_the_next(bench: Bench) -> None:
+def test_a_job_that_only_states_that_it_ended_is_not_there_in_the_next(bench: Bench) -> None:
     forger, after = bench.run("forges_its_end", "nothing").records
     assert forger.status is Status.CRASHED, forger.reason
     assert after.status is Status.OK, after.reason
@@ -324,7 +324,7 @@ def test_a_job_that_only_says_that_it_ended_is_not_there_in_the_next(bench: Benc
 
 @pytest.mark.parametrize("namespaces", [True, False])
 @OF_THE_JOBS_OWN
-def test_nothing_is_written_beside_the_jobs_folder(
+def test_nothing_is_written_next_to_the_jobs_folder(
     bench: Bench, namespaces: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held = held_within(bench, namespaces, monkeypatch)
@@ -777,7 +777,7 @@ def test_a_job_whose_time_is_up_is_asked_for_its_candidates(
     assert stuck.status is Status.TIMEOUT, stuck.reason
 
 
-def test_every_record_says_what_was_enforced(bench: Bench) -> None:
+def test_every_record_states_what_was_enforced(bench: Bench) -> None:
     record = bench.one("nothing", memory_mb=500)
     memory = "hard" if "memory" in can_make() else "soft"
     levels = {
@@ -796,7 +796,7 @@ def test_every_record_says_what_was_enforced(bench: Bench) -> None:
         assert "image" not in record.key_parts
 
 
-def test_nothing_is_written_beside_the_method(bench: Bench) -> None:
+def test_nothing_is_written_next_to_the_method(bench: Bench) -> None:
     folder = bench.workspace.algorithms / "nasty"
     folder.chmod(0o555)
     assert bench.one("nothing").status is Status.OK

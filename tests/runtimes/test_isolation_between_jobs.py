@@ -155,7 +155,7 @@ def whisperer(way: str) -> str:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_no_job_tells_the_next_one_anything(bench: Bench, way: str) -> None:
+def test_no_job_can_send_anything_to_the_next_one(bench: Bench, way: str) -> None:
     bench.add(whisperer(way))
     told, heard = bench.run_seeds(0, 1).records
     assert told.status is heard.status is Status.OK, (told.reason, heard.reason)
@@ -167,7 +167,7 @@ def test_no_job_tells_the_next_one_anything(bench: Bench, way: str) -> None:
 
 
 @pytest.mark.parametrize("way", ["files", "pipe"])
-def test_each_job_can_have_a_new_room(bench: Bench, way: str) -> None:
+def test_each_job_can_have_a_new_sandbox(bench: Bench, way: str) -> None:
     bench.add(whisperer(way))
     records = bench.run_seeds(0, 1, 2, fresh_rooms=True).records
     assert [record.status for record in records] == [Status.OK] * 3, records[-1].reason

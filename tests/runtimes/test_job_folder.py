@@ -194,6 +194,6 @@ def test_what_is_too_much_to_clear_away_serves_no_other_job(
     assert not place.reset()
 
 
-def test_a_folder_that_cannot_be_made_is_told_where_it_is_needed(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_reported_where_it_is_needed(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         JobDirectory(tmp_path / "nowhere" / "job", tmp_path / "bin", lambda _: None)

@@ -45,7 +45,7 @@ def reference(script: ModuleType, tmp_path: Path) -> Any:
     return script.Reference("ode", board, {}, {"operon": 0, "sindy": 1}, tmp_path / "results")
 
 
-def test_blocks_are_written_anew_and_prose_stays(script: ModuleType, reference: Any) -> None:
+def test_blocks_are_written_again_and_prose_stays(script: ModuleType, reference: Any) -> None:
     page = "# Title\n\n<!-- systems -->\nold | table\n<!-- end -->\n\nProse.\n"
     once = script.fill(page, reference)
     assert "old" not in once
@@ -55,7 +55,7 @@ def test_blocks_are_written_anew_and_prose_stays(script: ModuleType, reference: 
     assert script.fill(once, reference) == once
 
 
-def test_figures_are_files_beside_the_page(script: ModuleType, reference: Any) -> None:
+def test_figures_are_files_next_to_the_page(script: ModuleType, reference: Any) -> None:
     text = script.fill("<!-- figures -->\n<!-- end -->", reference)
     files = sorted(reference.folder.iterdir())
     assert files

@@ -174,7 +174,7 @@ def test_scores_are_those_of_the_definitions(
     assert set(found) == set(kind.metric_names(task))
 
 
-def test_the_leak_is_told_beside_every_score(kind: DerivationType, task: Task[Sequences]) -> None:
+def test_the_leak_is_shown_next_to_every_score(kind: DerivationType, task: Task[Sequences]) -> None:
     found = judged(kind, task, np.ones(160))
     assert found["static_accuracy"] == 0.5
     assert found["static_f1"] == pytest.approx(2 / 3)

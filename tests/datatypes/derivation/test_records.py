@@ -244,7 +244,7 @@ def test_calculus_is_right_and_its_negatives_are_wrong(task: str) -> None:
         assert agree(one.positive, one.negative, everywhere=True) is False
 
 
-def test_a_coin_says_which_of_two_questions_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_coin_states_which_of_two_questions_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else what is right in the test stands in the training as wrong, and nowhere as right."""
     offered = []
     nearest = calculus._Drawing._nearest

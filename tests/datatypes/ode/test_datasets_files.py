@@ -132,7 +132,7 @@ def test_inputs_act_while_a_system_is_integrated() -> None:
     assert found.r2 == pytest.approx(1.0)
 
 
-def test_a_truth_that_is_told_is_scored_and_found(kind: Ode, tmp_path: Path) -> None:
+def test_a_truth_that_is_given_is_scored_and_found(kind: Ode, tmp_path: Path) -> None:
     path = driven(tmp_path / "wind.csv")
     data = load(kind, path, **OPTIONS, truth=TRUE)
     assert data.truth == ("-0.7*u0 + v0",)
@@ -216,7 +216,7 @@ speed = "-place"
 """
 
 
-def test_a_file_beside_the_data_says_what_they_are(kind: Ode, tmp_path: Path) -> None:
+def test_a_file_next_to_the_data_describes_them(kind: Ode, tmp_path: Path) -> None:
     t = np.linspace(0, 9, 90)
     u = np.stack([np.sin(t), np.cos(t)], axis=1)
     np.savez(tmp_path / "spring.npz", t=t, u=u, du=np.stack([np.cos(t), -np.sin(t)], axis=1))
@@ -250,7 +250,7 @@ def known_floor(data: OdeDataset) -> float:
         ("schema = 1\nmissing = 'drop'", "has no columns"),
     ],
 )
-def test_a_bad_file_beside_the_data_is_refused(
+def test_a_bad_file_next_to_the_data_is_refused(
     kind: Ode, tmp_path: Path, text: str, message: str
 ) -> None:
     t = np.linspace(0, 9, 30)
@@ -366,7 +366,7 @@ def test_columns_are_those_that_equations_are_evaluated_on() -> None:
     np.testing.assert_array_equal(named_columns(series)["v0"], -TIMES)
 
 
-def test_a_prompt_that_may_tell_names_tells_the_users(kind: Ode, tmp_path: Path) -> None:
+def test_a_prompt_that_may_show_names_shows_the_users(kind: Ode, tmp_path: Path) -> None:
     made = task(kind, load(kind, driven(tmp_path / "wind.csv"), **OPTIONS))
     view = prompt_view("named", made, Background(), 0)
     assert view.variables == ("Grosse", "Wind")

@@ -141,7 +141,7 @@ def test_the_left_hand_side_has_several_writings(kind: Pde, tmp_path: Path, text
     assert load(kind, write(tmp_path, "heat"), truth=text).truth == (HEAT,)
 
 
-def test_a_title_beside_the_field_is_shown(kind: Pde, tmp_path: Path) -> None:
+def test_a_title_next_to_the_field_is_shown(kind: Pde, tmp_path: Path) -> None:
     path = write(tmp_path, "heat", toml='schema = 1\ntitle = "A ring"\nsource = "me"\n')
     assert kind.source(path).title("heat") == f"A ring: {path}"
     assert load(kind, path).truth is None
@@ -245,7 +245,7 @@ def test_a_run_and_what_is_shown_of_it(
 
 
 @pytest.mark.parametrize("ending", ["npz", "csv"])
-def test_what_is_said_beside_a_noisy_version_is_refused(
+def test_a_description_next_to_a_noisy_version_is_refused(
     tmp_path: Path, kind: Pde, ending: str
 ) -> None:
     for name in ("heat", "heat_snr_40"):

@@ -222,7 +222,7 @@ def test_every_fold_leaves_a_record_and_all_are_merged_in_reports(tmp_path: Path
     assert (again.ran, again.skipped) == (0, 6)
 
 
-def test_a_page_without_room_gets_the_rows_alone(real: Real) -> None:
+def test_a_page_without_space_gets_the_rows_alone(real: Real) -> None:
     dataset = task_of(real, "kepler").dataset
     shown = [PlottedAnswer("one", 0, ("366*a**1.5",), {})]
     for evaluations, pictures in ((0, 1), (10**6, 2)):

@@ -241,7 +241,7 @@ def test_a_constant_off_is_a_solution_and_has_the_skeleton() -> None:
         assert scores["skeleton"] == skeleton, answer
 
 
-def test_each_axis_of_a_parametric_surface_is_told() -> None:
+def test_each_axis_of_a_parametric_surface_is_shown() -> None:
     x, y, _ = load("PMOS14").truth or ()
     scores = judged("PMOS14", x, y, "0")
     assert scores.metrics["solution"] == 0
@@ -279,7 +279,7 @@ def test_of_a_cloud_what_is_no_surface_is_no_answer(answer: str, words: str) -> 
         judged("HDIS2+cloud", answer)
 
 
-def test_the_size_of_an_equation_of_a_cloud_says_nothing() -> None:
+def test_the_size_of_an_equation_of_a_cloud_states_nothing() -> None:
     for factor in ("1", "-1e-6"):
         scores = judged("HDIS2+cloud", f"{factor}*(x**3*y + y**3*z + z**3*x)").metrics
         assert (scores["identified"], scores["solution"]) == (1, 1), factor
@@ -400,14 +400,14 @@ def test_between_whole_numbers_there_is_no_truth(answer: str, right: int) -> Non
     assert (scores["failure_kind"] == "none") == bool(right)
 
 
-def test_what_was_read_and_how_else_it_could_be_is_told() -> None:
+def test_what_was_read_and_its_alternatives_are_shown() -> None:
     first, second = SOURCE.notes("NACS1+noise=5")
     assert "read as a fraction" in first
     assert second == "or: sin(x**2 + y**2)/1 + x**2 + y**2"
     assert not SOURCE.notes("EBS1")
 
 
-def test_pictures_end_where_the_page_has_no_more_room() -> None:
+def test_pictures_end_where_the_page_has_no_more_space() -> None:
     data = load("EBS2")
     shown = [PlottedAnswer(f"m{i}", i, ("sin(x)",), {"chamfer": 0.5}) for i in range(3)]
     whole = KIND.plots(data, shown, PlotBudget(10_000))

@@ -104,7 +104,7 @@ def test_similarities_are_undone_where_points_correspond(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", sampled(range(10)))
-def test_similarities_are_undone_where_nobody_says_which_points_correspond(seed: int) -> None:
+def test_similarities_are_undone_where_it_is_unknown_which_points_correspond(seed: int) -> None:
     moved = similarity(100 + seed)
     cloud = moved(bent())[np.random.default_rng(seed).permutation(500)]
     np.testing.assert_allclose(

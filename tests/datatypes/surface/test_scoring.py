@@ -177,7 +177,7 @@ def test_families(text: str, expected: set[str]) -> None:
     assert families([text], ["x", "y"]) == expected
 
 
-def test_failures_are_told_apart_by_rule() -> None:
+def test_failures_are_distinguished_by_rule() -> None:
     def told(answer: str, *, found: bool | None) -> str | None:
         return failure(["sin(x) + y"], [answer], ["x", "y"], found=found)
 

@@ -80,7 +80,7 @@ def test_what_holds_more_or_less_is_another_structure(truth: str, answer: str) -
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_constants_drawn_anew_make_the_same_skeleton(seed: int) -> None:
+def test_constants_drawn_again_make_the_same_skeleton(seed: int) -> None:
     generator = random.Random(seed)
     form = generator.choice(
         [

@@ -236,7 +236,7 @@ def test_no_registry(fake_docker: Callable[[str], Images], monkeypatch: pytest.M
         fake.base()
 
 
-def test_what_docker_says_holds_no_password(fake_docker: Callable[[str], Images]) -> None:
+def test_what_docker_states_holds_no_password(fake_docker: Callable[[str], Images]) -> None:
     fake_docker(f"echo 'https://me:{SECRET}@x/ failed'; echo last; exit 1")
     lines: list[str] = []
     with pytest.raises(UnavailableError, match=r"(?s)m:1 cannot be built; docker says:.*last") as e:
@@ -506,7 +506,7 @@ class Using(methods.Method):
 
 
 @pytest.mark.usefixtures("engine")
-def test_folders_that_a_method_uses_stand_beside_it(workspace: Workspace) -> None:
+def test_folders_that_a_method_uses_are_next_to_it(workspace: Workspace) -> None:
     shared = workspace.algorithms / "shared" / "words"
     (shared / "__pycache__").mkdir(parents=True)
     (shared / "__pycache__" / "old.pyc").touch()

@@ -225,7 +225,9 @@ def test_a_sign_of_life_is_given_while_nothing_is_said() -> None:
     assert all(line.startswith("making it, ") and line.endswith(" s so far") for line in lines[1:])
 
 
-def test_an_environment_says_how_it_fills(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_environment_states_how_it_fills(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("mdbench.runtimes.environments.subprocesses.SILENCE", 0.05)
     lock = tmp_path / "a.lock"
     lock.write_text(
@@ -265,7 +267,7 @@ sys.exit(bootstrap.main([".venv", "a.lock", "key"]))
 """
 
 
-def test_the_set_up_is_heard_of_and_can_be_stopped(tmp_path: Path) -> None:
+def test_the_set_up_is_reported_and_can_be_stopped(tmp_path: Path) -> None:
     (tmp_path / "a.lock").write_text("uv==1\nnumpy==2\n", encoding="utf-8")
     script = SET_UP.format(
         scripts=str(ROOT / "scripts"),

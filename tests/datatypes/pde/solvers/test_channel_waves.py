@@ -39,7 +39,7 @@ def solved(x: Array, y: Array, times: Array, **changes: Any) -> tuple[Array, Arr
     )
 
 
-def test_stokes_modes_decay_as_their_closed_form_says() -> None:
+def test_stokes_modes_decay_as_their_closed_form_states() -> None:
     """Of the even ones k tanh(k/2) = -m tan(m/2), of the odd ones k coth(k/2) = m cot(m/2)."""
     found = StokesModes(PERIOD, 3, 20)
     np.testing.assert_allclose(found.rates[0, :6], (np.pi * np.arange(1, 7)) ** 2, rtol=1e-9)
