@@ -59,7 +59,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items
         if (item.get_closest_marker("nightly") is None) == nightly
         or lanes[not any(map(item.get_closest_marker, NOT_FAST))]
-        or not _says_something(item)
+        or not _has_something_to_try(item)
     ]
     config.hook.pytest_deselected(items=left_out)
     gone = set(map(id, left_out))
@@ -80,8 +80,8 @@ def _group(item: pytest.Item) -> str:
     return "sandboxes" if sandboxed else file
 
 
-def _says_something(item: pytest.Item) -> bool:
-    """Tell whether a test has something to try with its parameters: see the marker ``where``."""
+def _has_something_to_try(item: pytest.Item) -> bool:
+    """Whether a test has something to try with its parameters: see the marker ``where``."""
     marker = item.get_closest_marker("where")
     callspec = getattr(item, "callspec", None)
     return marker is None or callspec is None or bool(marker.kwargs["says"](callspec.params))

@@ -90,7 +90,7 @@ def python() -> Path:
 def start(
     python: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[..., subprocess.CompletedProcess[str]]]:
-    """Give what runs code in the environment; the code finds its arguments in `given`.
+    """Yield a function that runs code in the environment; the code finds its arguments in `given`.
 
     One process imports PyTorch and forks a child for each run, as the bench's worker does.
     """
@@ -119,7 +119,7 @@ def start(
 
 @pytest.fixture(scope="module")
 def inside(start: Callable[..., subprocess.CompletedProcess[str]]) -> Callable[..., Any]:
-    """Give what runs code in the environment and reads the last line that it prints."""
+    """Return a function that runs code in the environment and reads its last line."""
 
     def run(code: str, **given: Any) -> Any:
         done = start(code, **given)
@@ -400,7 +400,7 @@ print(json.dumps([len(features), normalised_fit(features[:, [0, 2, 5]], targets[
 
 
 def regression() -> tuple[Array, Array]:
-    """Give correlated features of very different sizes, one that vanishes, and a target."""
+    """Return correlated features of very different sizes, one that vanishes, and a target."""
     rng = np.random.default_rng(4)
     features = rng.normal(size=(60, 6)) @ (np.eye(6) + 0.3 * rng.normal(size=(6, 6)))
     target = features @ [2.0, 0.0, -0.7, 0.05, 0.0, 0.4] + 0.1 * rng.normal(size=60)
@@ -572,7 +572,7 @@ print(json.dumps([fit, [Adapter.cut_short, len(sent)]]))
         hyperparameters={**TINY, "data_steps": 10**9},
     )
     for early, answer in (fit, sweep):
-        assert early  # of training that would take for ever
+        assert early  # of training that would never end
         assert answer
 
 

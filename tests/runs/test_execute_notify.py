@@ -1,4 +1,4 @@
-"""What a run tells at its end: a command of the user's, and programs that read its JSON."""
+"""The notification at the end of a run: the user's command, and programs that read its JSON."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ def test_whatever_happens_the_run_s_own_error_comes_through(tmp_path: Path) -> N
     ):
         raise DataError("ours")
     assert lines == ["--notify sh -c 'kill -9 $$': it was ended by signal 9"]
-    # One that does not read what it is told is no failure, however much that is.
+    # One that does not read its input is no failure, however long that is.
     lines.clear()
     with pytest.raises(DataError), notify_at_end(["true"], tmp_path, lines.append):
         raise DataError("long " * 100_000)

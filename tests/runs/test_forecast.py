@@ -40,7 +40,7 @@ def run(workspace: Workspace, asked: RunOptions) -> list[Record]:
 
 
 def took(seconds: list[float], **changes: Any) -> None:
-    """Say of the records, in their order, that they took so long."""
+    """Return the records with these times, in their order."""
     times = iter(seconds)
 
     def change(record: Record) -> Record:

@@ -63,7 +63,7 @@ DEEDS = deeds()
 OF_THE_JOBS_OWN = pytest.mark.where(
     says=lambda given: given["namespaces"] or given["bench"] == "plain"
 )
-"""What a room or a container holds needs no namespaces of the job's own."""
+"""What runs in bubblewrap or a container needs no namespaces of the job's own."""
 
 
 @pytest.fixture(params=FLAVOURS)
@@ -230,7 +230,7 @@ def test_nothing_is_left_for_the_next_job(bench: Bench) -> None:
 
 
 def held_within(bench: Bench, namespaces: bool, monkeypatch: pytest.MonkeyPatch) -> bool:
-    """Tell whether a job can write nothing but its folder; plain ones as on another kernel, too."""
+    """Whether a job can write nothing but its folder; plain ones as on another kernel, too."""
     if bench.flavour != "plain":
         return True
     if not namespaces:
@@ -684,7 +684,7 @@ def test_kill_9_of_the_bench_ends_a_job_that_is_held(bench: Bench) -> None:
 
 
 def first_of_containers(owner: int) -> list[int]:
-    """Give the first processes of the containers that a process runs."""
+    """Return the first processes of the containers that a process runs."""
     form = '{{.ID}} {{.Label "mdbench.owner"}}'
     listed = subprocess.run(
         ["docker", "ps", "--format", form], capture_output=True, text=True, check=True
@@ -769,7 +769,7 @@ def test_a_job_whose_time_is_up_is_asked_for_its_candidates(
     bench.make_front()
     out_of_time(monkeypatch, lambda attempt: has_written(attempt, "ready"))
     (stuck,) = bench.run("nothing", seeds=(1,)).records
-    # How long it may talk is for jobs that might do so for ever.
+    # The limit is for jobs that might never end.
     monkeypatch.setattr(session, "_LAST_WORDS_SECONDS", 100.0)
     (listens,) = bench.run("nothing", seeds=(0,)).records
     assert listens.status is Status.PARTIAL, listens.reason
@@ -782,7 +782,7 @@ def test_every_record_states_what_was_enforced(bench: Bench) -> None:
     memory = "hard" if "memory" in can_make() else "soft"
     levels = {
         "plain": {"network": "none", "files": "none", "memory": memory, "processes": "soft"},
-        "room": {"network": "hard", "files": "hard", "memory": memory, "processes": "soft"},
+        "bubblewrap": {"network": "hard", "files": "hard", "memory": memory, "processes": "soft"},
         "docker": dict.fromkeys(("network", "files", "memory", "processes"), "hard"),
     }
     assert record.runtime.details["enforces"] == levels[bench.flavour]

@@ -72,7 +72,7 @@ def make_wheel(folder: Path, name: str, version: str, tag: str, body: str = "") 
 
 @pytest.fixture
 def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give the folder of wheels, which is the only place that pip looks at."""
+    """Return the folder of wheels, which is the only place that pip looks at."""
     for name in os.environ:
         if name.startswith("PIP_"):
             monkeypatch.delenv(name)
@@ -390,7 +390,7 @@ ADAPTER = "class Adapter:\n    version = {}\n"
 
 @pytest.fixture
 def workspace(tmp_path: Path, shelf: Path) -> Workspace:
-    """Give a workspace with the method; its environment is the same in all tests."""
+    """Return a workspace with the method; its environment is the same in all tests."""
     found = make_workspace(tmp_path)
     add_method(found, TINY, ADAPTER.format(1))
     stock(found, shelf, "where = 'here'\n")
@@ -744,7 +744,7 @@ def _clients() -> list[str]:
 
 
 def _takes_buildkit(client: str) -> bool:
-    """Tell whether a client can build by BuildKit: old ones by themselves, new ones by buildx."""
+    """Whether a client can build by BuildKit: old ones by themselves, new ones by buildx."""
     done = subprocess.run(
         [client, "build", "--help"],
         env=os.environ | {"DOCKER_BUILDKIT": "1"},
