@@ -83,6 +83,13 @@ class Bench(isolated.Bench):
     def run(self, *names: str, **changes: Any) -> Summary:
         return self.run_seeds(*(DEEDS.index(name) for name in names), **changes)
 
+    def each(self, *names: str, **changes: Any) -> dict[str, tuple[Record, Record]]:
+        """Run what is named in one worker, an honest job after each; return both records."""
+        order = [DEEDS.index(deed) for name in names for deed in (name, "nothing")]
+        self.add(self.text.replace("DEEDS[seed]", f"DEEDS[{order}[seed]]"))
+        records = self.run_seeds(*range(len(order)), **changes).records
+        return dict(zip(names, zip(records[::2], records[1::2], strict=True), strict=True))
+
     def one(self, name: str, **changes: Any) -> Record:
         (record,) = self.run(name, **changes).records
         return record
@@ -101,11 +108,10 @@ def test_a_native_loop_that_ignores_signals_is_killed(bench: Bench) -> None:
     assert record.reason == "ran longer than 1 s"  # how soon: benchmarks/bench_isolation.py
 
 
-@pytest.mark.parametrize("deed", ["daemon", "straggler"])
-def test_what_a_job_leaves_running_is_ended(bench: Bench, deed: str) -> None:
-    first, second = bench.run(deed, "nothing").records
-    assert first.status is Status.OK, first.reason
-    assert second.status is Status.OK, second.reason
+def test_what_a_job_leaves_running_is_ended(bench: Bench) -> None:
+    for deed, (first, second) in bench.each("daemon", "straggler").items():
+        assert first.status is Status.OK, (deed, first.reason)
+        assert second.status is Status.OK, (deed, second.reason)
 
 
 @pytest.mark.parametrize("deed", ["fork_bomb", "fork_bomb_of_a_user"])
@@ -139,26 +145,23 @@ def test_a_spike_of_memory_is_seen(bench: Bench) -> None:
     assert bench.one("spike").status is Status.OK
 
 
-@pytest.mark.parametrize("deed", ["hungry", "hungry_grandchild"])
-def test_out_of_memory_is_distinguished_from_all_else(bench: Bench, deed: str) -> None:
-    hungry, after = bench.run(deed, "nothing", memory_mb=300).records
-    assert hungry.status is Status.OUT_OF_MEMORY, hungry.reason
-    assert after.status is Status.OK, after.reason
+def test_out_of_memory_is_distinguished_from_all_else(bench: Bench) -> None:
+    ended = bench.each("hungry", "hungry_grandchild", memory_mb=300)
+    for deed, (hungry, after) in ended.items():
+        assert hungry.status is Status.OUT_OF_MEMORY, (deed, hungry.reason)
+        assert after.status is Status.OK, (deed, after.reason)
 
 
-@pytest.mark.parametrize(
-    ("deed", "reason"),
-    [
-        ("exit_137", "ended with exit status 137 before its answer"),
-        ("kill_9", "killed by signal 9 (SIGKILL)"),
-        ("segfault", "killed by signal 11 (SIGSEGV)"),
-        ("abort", "killed by signal 6 (SIGABRT)"),
-    ],
-)
-def test_each_death_has_its_own_reason(bench: Bench, deed: str, reason: str) -> None:
-    record, after = bench.run(deed, "nothing", memory_mb=1000).records
-    assert (record.status, record.reason) == (Status.CRASHED, reason)
-    assert after.status is Status.OK
+def test_each_death_has_its_own_reason(bench: Bench) -> None:
+    reasons = {
+        "exit_137": "ended with exit status 137 before its answer",
+        "kill_9": "killed by signal 9 (SIGKILL)",
+        "segfault": "killed by signal 11 (SIGSEGV)",
+        "abort": "killed by signal 6 (SIGABRT)",
+    }
+    for deed, (record, after) in bench.each(*reasons, memory_mb=1000).items():
+        assert (record.status, record.reason) == (Status.CRASHED, reasons[deed])
+        assert after.status is Status.OK, deed
 
 
 def test_printed_messages_are_not_believed(bench: Bench) -> None:
@@ -168,20 +171,12 @@ def test_printed_messages_are_not_believed(bench: Bench) -> None:
     assert b"forged" in bench.log(record)
 
 
-@pytest.mark.parametrize(
-    ("deed", "words"),
-    [
-        ("says_nan", "not finite"),
-        ("five_megabytes", "characters"),
-        ("no_utf8", ""),
-        ("nested", ""),
-    ],
-)
-def test_answers_that_cannot_be_used(bench: Bench, deed: str, words: str) -> None:
-    record, after = bench.run(deed, "nothing").records
-    assert record.status is Status.INVALID_OUTPUT, record.reason
-    assert words in record.reason
-    assert after.status is Status.OK
+def test_answers_that_cannot_be_used(bench: Bench) -> None:
+    words = {"says_nan": "not finite", "five_megabytes": "characters", "no_utf8": "", "nested": ""}
+    for deed, (record, after) in bench.each(*words).items():
+        assert record.status is Status.INVALID_OUTPUT, (deed, record.reason)
+        assert words[deed] in record.reason
+        assert after.status is Status.OK, deed
 
 
 def test_jobs_share_no_random_state_and_can_be_repeated(bench: Bench) -> None:
