@@ -54,7 +54,7 @@ HELD = (
         "removed",
         "its folder is emptied, the rest read-only",
         "its folder is emptied; the rest **not held**",
-        ("test_nothing_is_left_for_the_next_job", "test_no_job_tells_the_next_one_anything"),
+        ("test_nothing_is_left_for_the_next_job", "test_no_job_can_send_anything_to_the_next_one"),
     ),
     Held(
         "write beside its folder",
@@ -63,7 +63,7 @@ HELD = (
         "256 MiB in `/dev/shm`",
         "**not held**: anywhere the user may write, and not counted",
         (
-            "test_nothing_is_written_beside_the_jobs_folder",
+            "test_nothing_is_written_next_to_the_jobs_folder",
             "test_what_one_job_does_to_the_machine_the_next_does_not_feel",
         ),
     ),
@@ -105,7 +105,7 @@ HELD = (
         "hard: refused",
         "hard: refused",
         "hard: refused",
-        ("test_no_job_tells_the_next_one_anything", "test_what_no_method_needs_is_refused"),
+        ("test_no_job_can_send_anything_to_the_next_one", "test_what_no_method_needs_is_refused"),
     ),
     Held(
         "tell another job something by what its import left: threads, files, shared memory",
@@ -113,7 +113,7 @@ HELD = (
         SAME,
         SAME,
         SAME,
-        ("test_no_job_tells_the_next_one_anything",),
+        ("test_no_job_can_send_anything_to_the_next_one",),
     ),
     Held(
         "patch the worker at import, so that it serves the jobs otherwise",
@@ -121,7 +121,7 @@ HELD = (
         SAME,
         SAME,
         SAME,
-        ("test_each_job_can_have_a_new_room",),
+        ("test_each_job_can_have_a_new_sandbox",),
     ),
     Held(
         "make namespaces or mounts, debug, use kernel keys",
@@ -164,7 +164,7 @@ HELD = (
         SAME,
         SAME,
         SAME,
-        ("test_a_job_that_only_says_that_it_ended_is_not_there_in_the_next",),
+        ("test_a_job_that_only_states_that_it_ended_is_not_there_in_the_next",),
     ),
     Held(
         "outlive a bench that is killed",
