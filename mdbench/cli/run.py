@@ -375,7 +375,7 @@ def plan_json(found: Forecast, study: str | None) -> dict[str, Any]:
                 "snr_db": one.job.snr_db,
                 "seed": one.job.seed,
                 "options": dict(one.job.options),
-                "show_reasons": one.why,
+                "why": one.why,
                 "told_by": one.told_by,
                 "records": one.records,
                 "wall_s": asdict(one.wall_s),
