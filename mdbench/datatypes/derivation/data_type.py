@@ -35,9 +35,9 @@ from mdbench.datatypes.base import (
     Split,
     Task,
 )
+from mdbench.datatypes.derivation import FACTS
 from mdbench.datatypes.derivation.calculus import Calculation
 from mdbench.datatypes.derivation.datasets import make_all, sets_of
-from mdbench.datatypes.derivation.facts import FACTS
 from mdbench.datatypes.derivation.records import authors_record, read_record
 from mdbench.datatypes.derivation.scores import (
     OF_PAIRS,

@@ -26,8 +26,8 @@ from mdbench.datatypes.equations.data_checks import of_trajectory
 from mdbench.datatypes.equations.files import suffix
 from mdbench.datatypes.equations.selection import Increments
 from mdbench.datatypes.equations.terms import TERM_METRICS
+from mdbench.datatypes.ode import FACTS
 from mdbench.datatypes.ode.datasets import OdeDataset, OdeFiles, OdeSystems
-from mdbench.datatypes.ode.facts import FACTS
 from mdbench.datatypes.ode.simulation import Ending, simulate, warm
 from mdbench.datatypes.ode.tasks import (
     Samples,

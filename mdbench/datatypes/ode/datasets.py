@@ -29,7 +29,7 @@ from mdbench.datatypes.equations.options import (
 )
 from mdbench.datatypes.equations.selection import INTEGRATED_TO
 from mdbench.datatypes.equations.user_truths import OWN_PAGE, user_truth
-from mdbench.datatypes.ode.facts import FACTS
+from mdbench.datatypes.ode import FACTS
 from mdbench.datatypes.ode.systems import N_POINTS, integrate, read_system
 from mdbench.datatypes.ode.tasks import (
     user_floor,

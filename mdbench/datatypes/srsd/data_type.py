@@ -24,7 +24,7 @@ from mdbench.datatypes.equations.base import (
 from mdbench.datatypes.equations.files import SystemFiles, named
 from mdbench.datatypes.equations.selection import Ratios
 from mdbench.datatypes.equations.terms import TERM_METRICS
-from mdbench.datatypes.srsd.facts import FACTS, target_noise
+from mdbench.datatypes.srsd import FACTS, target_noise
 from mdbench.datatypes.srsd.laws import Spread, draw, read_problem
 from mdbench.errors import DataError, EquationError, UsageError
 from mdbench.expressions.compensated_eval import correctly_rounded_values

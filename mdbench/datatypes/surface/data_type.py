@@ -19,14 +19,13 @@ from mdbench.datatypes.equations.base import (
     table_split,
 )
 from mdbench.datatypes.equations.terms import TERM_METRICS
-from mdbench.datatypes.surface import scoring
+from mdbench.datatypes.surface import FACTS, scoring
 from mdbench.datatypes.surface.datasets import (
     SurfaceDataset,
     SurfaceName,
     Surfaces,
     check_variant,
 )
-from mdbench.datatypes.surface.facts import FACTS
 from mdbench.datatypes.surface.metrics import (
     COVERAGE,
     DISTANCES,
