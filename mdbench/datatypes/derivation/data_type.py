@@ -19,7 +19,6 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 import sympy
 
-from mdbench.data.cache import write_whole
 from mdbench.datatypes.base import (
     NO_OPTIONS,
     Answer,
@@ -54,6 +53,7 @@ from mdbench.datatypes.derivation.settings import GENERATORS, GeneratorSettings,
 from mdbench.datatypes.derivation.steps import symbol
 from mdbench.errors import AnswerError, DataError, UsageError, did_you_mean
 from mdbench.limited_process import PARSER_LOCK
+from mdbench.workspace import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

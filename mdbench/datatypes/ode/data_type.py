@@ -7,11 +7,16 @@ from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
-from mdbench.data import splits
 from mdbench.data.array_files import write_npz
 from mdbench.data.derivatives import time_derivative
 from mdbench.data.smoothing import smooth
-from mdbench.data.trajectory import Trajectory, named_columns, state_names
+from mdbench.data.trajectory import (
+    Trajectory,
+    named_columns,
+    split_as_published,
+    split_chronologically,
+    state_names,
+)
 from mdbench.datatypes.base import Plots, Source
 from mdbench.datatypes.equations.base import (
     AGREEMENT,
@@ -151,7 +156,7 @@ class Ode(EquationType[OdeDataset]):
             return self._as_published(make, dataset, view)
         tests = held_out(dataset.clean)
         test = split_of(view, [measured_samples(one, rates(one)) for one in tests])
-        befores = [one.rows(splits.chronological(len(one.t)).refit) for one in given.pieces]
+        befores = [one.rows(split_chronologically(len(one.t)).refit) for one in given.pieces]
         curves = [smooth(one.t, one.u) for one in befores]
         shown = split_of(
             view, list(map(partial(given_samples, smoothed=dataset.smoothed), curves, befores))
@@ -183,7 +188,7 @@ class Ode(EquationType[OdeDataset]):
                 "Leave out --protocol published.",
             )
         t, u = given.t, given.u
-        cut = splits.published(len(t))
+        cut = split_as_published(len(t))
         du = time_derivative(t, u)
         train, validation, refit = (
             split_of(view, [Samples(t[rows], u[rows], du[rows], u[rows], None)])
@@ -205,7 +210,7 @@ class Ode(EquationType[OdeDataset]):
     def course(self, task: EquationTask[OdeDataset]) -> Course:
         """Return how the clean trajectories go on to the test."""
         befores = [
-            one.rows(splits.chronological(len(one.t)).refit) for one in task.dataset.clean.pieces
+            one.rows(split_chronologically(len(one.t)).refit) for one in task.dataset.clean.pieces
         ]
         tests = held_out(task.dataset.clean, task.protocol)
         return Course(

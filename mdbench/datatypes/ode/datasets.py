@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from mdbench.data import splits
-from mdbench.data.array_files import read_npz
-from mdbench.data.cache import load_or_make
+from mdbench.data.array_files import load_or_make, read_npz
 from mdbench.data.columns import LabelledColumn, OwnNames, columns_of, read_description
 from mdbench.data.csv import Reading, read_csv
 from mdbench.data.noise import add_noise, add_published_noise
-from mdbench.data.trajectory import Trajectory
+from mdbench.data.trajectory import Trajectory, split_chronologically
 from mdbench.datatypes.base import NO_OPTIONS, Background, Dataset, Source
 from mdbench.datatypes.equations.files import SystemFiles, find_files, fingerprint, named
 from mdbench.datatypes.equations.options import (
@@ -276,7 +274,7 @@ def _floor(system: OdeSystem, given: Trajectory, clean: Trajectory, *, noisy: bo
     but for its last digits: then the floor is what the truth so scores.
     """
     assert clean.du is not None  # noqa: S101 - a system's arrays have derivatives
-    rows = splits.chronological(len(clean.t)).test
+    rows = split_chronologically(len(clean.t)).test
     targets = clean.du[rows]
 
     def score(u: Array) -> float:

@@ -6,10 +6,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from mdbench.data import splits
 from mdbench.data.derivatives import time_derivative
 from mdbench.data.smoothing import FEWEST_SAMPLES, smooth
-from mdbench.data.trajectory import Trajectory, named_columns, state_names
+from mdbench.data.trajectory import (
+    Trajectory,
+    named_columns,
+    split_as_published,
+    split_chronologically,
+    state_names,
+)
 from mdbench.datatypes.base import Split
 from mdbench.datatypes.equations.selection import Increments
 from mdbench.expressions import parse
@@ -44,7 +49,7 @@ def needs_of(series: Trajectory) -> tuple[str, ...]:
 
 def held_out(series: Trajectory, protocol: Protocol = Protocol.STRICT) -> list[Trajectory]:
     """Return the samples of the test, of each trajectory."""
-    cut = splits.chronological if protocol is Protocol.STRICT else splits.published
+    cut = split_chronologically if protocol is Protocol.STRICT else split_as_published
     return [one.rows(cut(len(one.t)).test) for one in series.pieces]
 
 
