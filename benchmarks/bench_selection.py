@@ -31,7 +31,7 @@ from mdbench.expressions import parse  # noqa: E402
 from mdbench.expressions.fidelity.compare import Verdict, compare  # noqa: E402
 from mdbench.methods import find as find_method  # noqa: E402
 from mdbench.metrics.regression import nmse  # noqa: E402
-from mdbench.metrics.selection import best_by_complexity, fitness  # noqa: E402
+from mdbench.metrics.spec import best_by_complexity, fitness  # noqa: E402
 from mdbench.protocols import Protocol  # noqa: E402
 from mdbench.worker import Problem  # noqa: E402
 

@@ -22,7 +22,7 @@ from mdbench.datatypes.srsd.laws import read_problem
 from mdbench.errors import EquationError
 from mdbench.expressions.grammar import read
 from mdbench.expressions.interval_eval import known_value
-from mdbench.expressions.srbench.compare import POSITIVE
+from mdbench.expressions.srbench import POSITIVE
 from mdbench.expressions.tree import (
     CONSTANTS,
     FUNCTIONS,

@@ -1,12 +1,18 @@
-"""Where things are: the methods, the systems, and what is made from them."""
+"""The folders of methods, systems and what is made from them; files written whole or not at all."""
 
 from __future__ import annotations
 
 import os
+import secrets
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO, TYPE_CHECKING
 
-from mdbench.errors import UsageError
+from mdbench.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 @dataclass(frozen=True)
@@ -59,3 +65,27 @@ class Workspace:
             f"No folder with algorithms/ and datasets/ at {places[0]}.",
             "Set MDBENCH_ROOT to the folder of the mdbench repository.",
         )
+
+
+def write_whole(path: Path, write: Callable[[IO[bytes]], object]) -> None:
+    """Write a file under another name, and rename it when it is complete.
+
+    Raises
+    ------
+    DataError
+        If the folder cannot be made or written to.
+    """
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with unfinished.open("xb") as file:
+            write(file)
+        unfinished.replace(path)
+    except OSError as error:
+        raise DataError(
+            f"{path} cannot be written: {error.strerror or error}",
+            "Name a folder that can be written to, with space on its disk.",
+        ) from error
+    finally:
+        with suppress(OSError):
+            unfinished.unlink()

@@ -93,7 +93,7 @@ def rooms(names: set[str], *which: str) -> set[str]:
 def test_a_help_and_a_list_import_nothing_heavy(line: list[str]) -> None:
     found = imported(*line)
     assert not found & (NEVER_AT_ONCE | {"numpy", "flint"})
-    facts = {f"mdbench.datatypes.{name}.facts" for name in datatypes.names()}
+    facts = {f"mdbench.datatypes.{name}" for name in datatypes.names()}
     assert not rooms(found - facts, *FOR_FEW, "expressions", "reports", "runtimes.docker")
     types = {f"mdbench.datatypes.{name}.data_type" for name in datatypes.names()}
     assert types

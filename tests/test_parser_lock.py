@@ -16,7 +16,7 @@ from house import ROOT
 from mdbench.data.array_files import read_npz
 from mdbench.datatypes.equations import files as reading
 from mdbench.datatypes.ode import systems as ode
-from mdbench.datatypes.ode.integrator import compiled
+from mdbench.datatypes.ode.simulation import compiled
 from mdbench.runs.arrays import read_predictions
 from mdbench.runtimes.environments import base_images
 from mdbench.runtimes.environments.pip_settings import _literal

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import IO, TYPE_CHECKING, Any
 from zipfile import BadZipFile
 from zlib import error as ZlibError  # noqa: N812 - zlib calls it just "error"
@@ -13,9 +14,10 @@ from mdbench.data.field import AXES, Field
 from mdbench.data.trajectory import Trajectory
 from mdbench.errors import DataError, UnavailableError
 from mdbench.limited_process import PARSER_LOCK
+from mdbench.workspace import write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -439,3 +441,21 @@ def _dimensions(name: str, dataset: Any) -> tuple[str, ...]:
         each[0].name.rsplit("/", 1)[-1] if len(each) else f"dim_{i}"
         for i, each in enumerate(scales)
     )
+
+
+def load_or_make(path: Path, make: Callable[[], Trajectory]) -> Trajectory:
+    """Read the arrays at `path`; make and keep them if there are none, or if they are damaged.
+
+    Several processes may do so at once: the last one to end wins, and all have the same arrays.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be written.
+    """
+    try:
+        return read_npz(path)
+    except DataError:
+        trajectory = make()
+    write_whole(path, partial(write_npz, trajectory=trajectory))
+    return trajectory

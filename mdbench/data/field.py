@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mdbench.data.derivatives import accurate_derivative, fewest_nodes, is_uniform, space_derivative
-from mdbench.data.splits import MIN_SAMPLES
+from mdbench.data.trajectory import MIN_SAMPLES
 from mdbench.errors import DataError
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,19 +33,18 @@ def names() -> list[str]:
 
 
 def facts_of(name: str) -> TypeFacts:
-    """Return what is known of a data type by its name; only where it has no facts is it imported.
+    """Return the facts of a data type; its code is imported only if its folder has no ``FACTS``.
 
     Parameters
     ----------
     name
         One of `names`.
     """
-    place = f"{__name__}.{name}.facts"
-    if find_spec(place) is None:
-        kind = _class(name)
-        return TypeFacts(kind.views, kind.families, kind.options)
-    facts: TypeFacts = import_module(place).FACTS
-    return facts
+    facts: TypeFacts | None = getattr(import_module(f"{__name__}.{name}"), "FACTS", None)
+    if facts is not None:
+        return facts
+    kind = _class(name)
+    return TypeFacts(kind.views, kind.families, kind.options)
 
 
 def own_names(name: str, systems: Path, cache: Path) -> Sequence[str]:

@@ -1,8 +1,8 @@
 """What is known of a data type without importing its code.
 
-A data type's own code brings solvers and more, which takes a second to import.  To list methods
-and datasets, to check a ``method.toml`` and to print a help, its facts are enough: the module
-``facts`` of its folder has them as ``FACTS``, and the data type's class takes them from there.
+A data type's own code imports solvers and more, which takes a second.  To list methods and
+datasets, to check a ``method.toml`` and to print a help, its facts are enough: ``__init__.py`` of
+its folder has them as ``FACTS``, and the data type's class takes them from there.
 """
 
 from __future__ import annotations

@@ -17,14 +17,14 @@ from mdbench.expressions.equation import to_sympy
 from mdbench.expressions.expand import expand
 from mdbench.expressions.fidelity.constant_match import ConstantMatcher, Equivalence, MatchResult
 from mdbench.expressions.grammar import read
-from mdbench.expressions.srbench.symbolic_solution import (
+from mdbench.expressions.symbolic_solution import (
     assumed_symbols,
     equal_up_to_a_constant,
     rounded,
     srbench_rounded,
 )
-from mdbench.expressions.srbench.tree_edit_distance import Tree, edit_distance
 from mdbench.expressions.sympy_speedups import shortcuts
+from mdbench.expressions.tree_edit_distance import Tree, edit_distance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable

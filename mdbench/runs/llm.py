@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from mdbench import __version__
-from mdbench.data.cache import write_whole
 from mdbench.datatypes.base import NO_OPTIONS
 from mdbench.errors import UnavailableError, UsageError
 from mdbench.language_models.contamination import Probes, Subject, closest, probe
@@ -19,6 +18,7 @@ from mdbench.language_models.proxy import Proxy
 from mdbench.language_models.secrets import read_key
 from mdbench.protocols import Protocol
 from mdbench.runs.plan import select_names
+from mdbench.workspace import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

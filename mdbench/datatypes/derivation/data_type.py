@@ -19,7 +19,6 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 import sympy
 
-from mdbench.data.cache import write_whole
 from mdbench.datatypes.base import (
     NO_OPTIONS,
     Answer,
@@ -35,9 +34,9 @@ from mdbench.datatypes.base import (
     Split,
     Task,
 )
+from mdbench.datatypes.derivation import FACTS
 from mdbench.datatypes.derivation.calculus import Calculation
 from mdbench.datatypes.derivation.datasets import make_all, sets_of
-from mdbench.datatypes.derivation.facts import FACTS
 from mdbench.datatypes.derivation.records import authors_record, read_record
 from mdbench.datatypes.derivation.scores import (
     OF_PAIRS,
@@ -54,6 +53,7 @@ from mdbench.datatypes.derivation.settings import GENERATORS, GeneratorSettings,
 from mdbench.datatypes.derivation.steps import symbol
 from mdbench.errors import AnswerError, DataError, UsageError, did_you_mean
 from mdbench.limited_process import PARSER_LOCK
+from mdbench.workspace import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

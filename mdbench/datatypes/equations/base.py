@@ -24,8 +24,7 @@ from mdbench.drawing.numbers import counted
 from mdbench.errors import AnswerError, EquationError
 from mdbench.expressions import Equation, parse
 from mdbench.metrics.regression import agreement, nmse
-from mdbench.metrics.selection import fitness
-from mdbench.metrics.spec import RESTS, MetricSpec, Value
+from mdbench.metrics.spec import RESTS, MetricSpec, Value, fitness
 from mdbench.protocols import Protocol
 
 if TYPE_CHECKING:

@@ -10,13 +10,19 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from mdbench.data import splits
-from mdbench.data.array_files import read_npz
-from mdbench.data.cache import load_or_make
+from mdbench.data.array_files import load_or_make, read_npz
 from mdbench.data.columns import LabelledColumn, OwnNames, columns_of, read_description
 from mdbench.data.csv import Reading, read_csv
+from mdbench.data.derivatives import time_derivative
 from mdbench.data.noise import add_noise, add_published_noise
-from mdbench.data.trajectory import Trajectory
+from mdbench.data.smoothing import FEWEST_SAMPLES, smooth
+from mdbench.data.trajectory import (
+    Trajectory,
+    named_columns,
+    split_as_published,
+    split_chronologically,
+    state_names,
+)
 from mdbench.datatypes.base import NO_OPTIONS, Background, Dataset, Source
 from mdbench.datatypes.equations.files import SystemFiles, find_files, fingerprint, named
 from mdbench.datatypes.equations.options import (
@@ -27,13 +33,10 @@ from mdbench.datatypes.equations.options import (
     TRUTH,
     uses_smoothing,
 )
-from mdbench.datatypes.equations.selection import INTEGRATED_TO
+from mdbench.datatypes.equations.selection import INTEGRATED_TO, Increments
 from mdbench.datatypes.equations.user_truths import OWN_PAGE, user_truth
-from mdbench.datatypes.ode.facts import FACTS
+from mdbench.datatypes.ode import FACTS
 from mdbench.datatypes.ode.systems import N_POINTS, integrate, read_system
-from mdbench.datatypes.ode.tasks import (
-    user_floor,
-)
 from mdbench.errors import DataError, UsageError, did_you_mean
 from mdbench.expressions import parse
 from mdbench.expressions.tree import CONSTANTS, FUNCTIONS
@@ -268,6 +271,48 @@ class OdeFiles(Source[OdeDataset]):
         )
 
 
+def held_out(series: Trajectory, protocol: Protocol = Protocol.STRICT) -> list[Trajectory]:
+    """Return the samples of the test, of each trajectory."""
+    cut = split_chronologically if protocol is Protocol.STRICT else split_as_published
+    return [one.rows(cut(len(one.t)).test) for one in series.pieces]
+
+
+def rates(series: Trajectory) -> Array:
+    """Return the derivatives of one trajectory, by finite differences where they are not known."""
+    return time_derivative(series.t, series.u) if series.du is None else series.du
+
+
+def increments(tests: Sequence[Trajectory]) -> Increments | None:
+    """Return what equations are compared with where derivatives are not known.
+
+    None where a trajectory has too few samples.
+    """
+    if any(len(one.t) < FEWEST_SAMPLES for one in tests):
+        return None
+    return Increments.of([smooth(one.t, one.u) for one in tests], tests)
+
+
+def concatenated(columns: Sequence[Mapping[str, Array]]) -> dict[str, Array]:
+    """Concatenate the columns of several trajectories."""
+    return {name: np.concatenate([one[name] for one in columns]) for name in columns[0]}
+
+
+def user_floor(truth: Sequence[str], clean: Trajectory) -> float | None:
+    """Score the user's truth of a trajectory, as answers are scored."""
+    tests = held_out(clean)
+    at = concatenated([named_columns(one) for one in tests])
+    read = [parse(text, state_names(clean)) for text in truth]
+    if clean.du is not None:
+        values = np.stack([one.evaluate(at) for one in read], axis=-1)
+        return nmse(values, np.concatenate([rates(one) for one in tests]))
+    if (evidence := increments(tests)) is None:
+        return None
+    values = np.array(
+        [evidence.loss(one.evaluate(evidence.columns), i) for i, one in enumerate(read)]
+    )
+    return float(np.mean(values)) if np.isfinite(values).all() else None
+
+
 def _floor(system: OdeSystem, given: Trajectory, clean: Trajectory, *, noisy: bool) -> float:
     """Score the truth on the test inputs.
 
@@ -276,7 +321,7 @@ def _floor(system: OdeSystem, given: Trajectory, clean: Trajectory, *, noisy: bo
     but for its last digits: then the floor is what the truth so scores.
     """
     assert clean.du is not None  # noqa: S101 - a system's arrays have derivatives
-    rows = splits.chronological(len(clean.t)).test
+    rows = split_chronologically(len(clean.t)).test
     targets = clean.du[rows]
 
     def score(u: Array) -> float:

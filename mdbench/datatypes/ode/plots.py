@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from mdbench.data.splits import chronological
+from mdbench.data.trajectory import split_chronologically
 from mdbench.datatypes.ode.simulation import simulate
 from mdbench.drawing.svg import COLOURS, LEFT, MARKERS, Axis, Plot, dashes, marker
 from mdbench.errors import MdbenchError
@@ -78,7 +78,7 @@ def follow(
     used : int
         How often they were evaluated.
     """
-    starts = [(seen, chronological(len(seen.t)).test.start)]
+    starts = [(seen, split_chronologically(len(seen.t)).test.start)]
     if unseen is not None:
         starts.append((unseen, 0))
     try:
@@ -130,7 +130,7 @@ def trajectory_pictures(
     str
         HTML: one figure with one or two pictures.
     """
-    first = chronological(len(seen.t)).test.start
+    first = split_chronologically(len(seen.t)).test.start
     caption = "Measurements in grey" if measured else "True trajectories in grey"
     if found:
         of = "the equations" if measured else "the equations found on clean data"

@@ -10,7 +10,6 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from mdbench.data import splits
 from mdbench.data.array_files import (
     FIELD_ENDINGS,
     FIELD_HINT,
@@ -19,9 +18,9 @@ from mdbench.data.array_files import (
     refuse_tables,
     write_field,
 )
-from mdbench.data.cache import write_whole
 from mdbench.data.field import feature_names, unsupported
 from mdbench.data.noise import add_noise, add_published_noise
+from mdbench.data.trajectory import split_chronologically
 from mdbench.datatypes.base import NO_OPTIONS, Plots, Source
 from mdbench.datatypes.equations.base import (
     AGREEMENT,
@@ -45,7 +44,7 @@ from mdbench.datatypes.equations.files import (
 from mdbench.datatypes.equations.options import TRUTH, uses_smoothing
 from mdbench.datatypes.equations.terms import TERM_METRICS
 from mdbench.datatypes.equations.user_truths import read_field_description, user_truth
-from mdbench.datatypes.pde.facts import FACTS
+from mdbench.datatypes.pde import FACTS
 from mdbench.datatypes.pde.systems import derivative_names, read_system
 from mdbench.datatypes.pde.tasks import (
     PdeDataset,
@@ -63,6 +62,7 @@ from mdbench.errors import DataError, UsageError
 from mdbench.metrics.regression import nmse
 from mdbench.metrics.spec import MetricSpec, Value
 from mdbench.protocols import Protocol
+from mdbench.workspace import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -155,7 +155,7 @@ class Pde(EquationType[PdeDataset]):
         if task.protocol is not Protocol.STRICT:
             return None
         clean, states = task.dataset.clean, task.dataset.states
-        u, cut = clean.u[..., states], splits.chronological(len(clean.t))
+        u, cut = clean.u[..., states], split_chronologically(len(clean.t))
         rates = task.refit.targets if clean.du is None else clean.du[..., cut.refit, states]
         return Course(
             rates.reshape(-1, rates.shape[-1]), [u[..., cut.refit, :]], [u[..., cut.test, :]]

@@ -10,7 +10,7 @@ import numpy as np
 
 from mdbench.data.derivatives import time_derivative
 from mdbench.data.field import FieldColumns, feature_names
-from mdbench.data.splits import chronological
+from mdbench.data.trajectory import split_chronologically
 from mdbench.drawing.svg import LEVELS, UNDEFINED, Axis, levels, png_uri, ticks
 from mdbench.errors import MdbenchError
 from mdbench.expressions import parse
@@ -148,7 +148,7 @@ def errors(
 def _space_time(field: Field) -> str:
     across, space = _picked(len(field.t)), _picked(len(field.grid["x"]))
     sides = _Side("t", field.t[across]), _Side("x", field.grid["x"][space])
-    test = float(field.t[chronological(len(field.t)).test.start])
+    test = float(field.t[split_chronologically(len(field.t)).test.start])
     states = []
     for i in range(field.dim):
         u = field.u[..., i]
@@ -184,7 +184,7 @@ def _planes(field: Field) -> str:
 def _error_panel(
     field: Field, who: str, words: str, equations: Sequence[str], states: Sequence[int] | None
 ) -> str:
-    rows = chronological(len(field.t)).test
+    rows = split_chronologically(len(field.t)).test
     line = len(field.grid) == 1
     moment = _moment(field)
     missed = errors(field, equations, rows if line else slice(moment, moment + 1), states)
@@ -213,7 +213,7 @@ def _drawn_nodes(field: Field) -> tuple[tuple[NDArray[np.intp], ...], tuple[_Sid
 
 def _moment(field: Field) -> int:
     """Choose the middle of the test window."""
-    rows = chronological(len(field.t)).test
+    rows = split_chronologically(len(field.t)).test
     return int((rows.start + len(field.t) - 1) // 2)
 
 

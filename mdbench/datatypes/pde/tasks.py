@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from mdbench.data import splits
 from mdbench.data.derivatives import one_sided_nodes, time_derivative
 from mdbench.data.field import FieldColumns, feature_names, published_columns
 from mdbench.data.smoothing import FEWEST_SAMPLES, InTime, smooth_in_time, smoother_along
+from mdbench.data.trajectory import split_as_published, split_chronologically
 from mdbench.datatypes.base import Dataset, Split
 from mdbench.datatypes.equations.base import CachedColumns
 from mdbench.datatypes.equations.selection import INTEGRATED_TO, Evidence
@@ -115,7 +115,7 @@ def strict_splits(dataset: PdeDataset, view: str, rows: Rows) -> StrictSplits:
 
     Smoothed states are known least at the ends, and the first and the last time are left out.
     """
-    cut = splits.chronological(len(dataset.given.t))
+    cut = split_chronologically(len(dataset.given.t))
     given = _between(dataset.given, cut.refit)
     (smoothed, remarks), evidence = _evidence(dataset, given)
     if dataset.smoothed:
@@ -158,7 +158,7 @@ def published_splits(
 ) -> tuple[Split, Split, Split, Split]:
     """Cut a field by time, and differentiate all of it in time before."""
     given, clean = dataset.given, dataset.clean
-    cut = splits.published(len(given.t))
+    cut = split_as_published(len(given.t))
     du = _du(given.t, given.u[..., dataset.states], slice(None))
     test_du = _du(given.t, clean.u, cut.test) if clean.du is None else clean.du[..., cut.test, :]
 
@@ -181,7 +181,7 @@ def clean_test(dataset: PdeDataset, protocol: Protocol) -> tuple[FieldColumns, A
     of the solver or of the file.  Under `published` the features are its second-order ones.
     """
     clean = dataset.clean
-    rows = splits.chronological(len(clean.t)).test
+    rows = split_chronologically(len(clean.t)).test
     targets = _du(clean.t, clean.u, rows) if clean.du is None else clean.du[..., rows, :]
     cut = replace(clean, t=clean.t[rows], u=np.ascontiguousarray(clean.u[..., rows, :]), du=None)
     return _columns(cut, dataset.explicit, protocol), targets[..., dataset.states]
@@ -263,7 +263,7 @@ def published_table(
     clean = dataset.clean
     target = _du(clean.t, clean.u, slice(None)) if clean.du is None else clean.du
     target = target[..., dataset.states]
-    cut = splits.published(du[..., 0].size)
+    cut = split_as_published(du[..., 0].size)
 
     def part(where: slice, values: Array, rows: Rows | None) -> Split:
         flat = {name: column.reshape(-1)[where] for name, column in columns.items()}
@@ -302,7 +302,7 @@ def user_floor(dataset: PdeDataset, protocol: Protocol) -> float | None:
 
     None where it has no finite score.
     """
-    test = _between(dataset.clean, splits.chronological(len(dataset.clean.t)).test)
+    test = _between(dataset.clean, split_chronologically(len(dataset.clean.t)).test)
     if protocol is Protocol.STRICT and dataset.clean.du is None and len(test.t) >= FEWEST_SAMPLES:
         _, evidence = _evidence(dataset, test)
         columns, texts = evidence.columns, dataset.truth or ()
@@ -318,7 +318,7 @@ def user_floor(dataset: PdeDataset, protocol: Protocol) -> float | None:
 
 def noisy_test(dataset: PdeDataset) -> tuple[FieldColumns, Array]:
     """Return the noisy field's published features at the test's times, and clean targets."""
-    rows = splits.published(len(dataset.given.t)).test
+    rows = split_as_published(len(dataset.given.t)).test
     columns = _columns(_between(dataset.given, rows), dataset.explicit, Protocol.PUBLISHED)
     clean = dataset.clean
     targets = _du(clean.t, clean.u, rows) if clean.du is None else clean.du[..., rows, :]

@@ -22,8 +22,8 @@ from mdbench.datatypes.equations.data_checks import of_table
 from mdbench.datatypes.equations.files import named
 from mdbench.datatypes.equations.selection import NoisyRows
 from mdbench.datatypes.equations.terms import TERM_METRICS
+from mdbench.datatypes.real import FACTS
 from mdbench.datatypes.real.dimensions import consistent, dimension_of, si_exponents
-from mdbench.datatypes.real.facts import FACTS
 from mdbench.datatypes.real.problem import Measurements, read_measurements
 from mdbench.errors import DataError, EquationError, UsageError
 from mdbench.expressions import parse

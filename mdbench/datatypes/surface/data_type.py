@@ -19,14 +19,13 @@ from mdbench.datatypes.equations.base import (
     table_split,
 )
 from mdbench.datatypes.equations.terms import TERM_METRICS
-from mdbench.datatypes.surface import scoring
+from mdbench.datatypes.surface import FACTS, scoring
 from mdbench.datatypes.surface.datasets import (
     SurfaceDataset,
     SurfaceName,
     Surfaces,
     check_variant,
 )
-from mdbench.datatypes.surface.facts import FACTS
 from mdbench.datatypes.surface.metrics import (
     COVERAGE,
     DISTANCES,
@@ -45,8 +44,7 @@ from mdbench.datatypes.surface.selection import (
     pooled_nmse,
 )
 from mdbench.errors import AnswerError, EquationError
-from mdbench.expressions import parse
-from mdbench.expressions.srbench import compare as comparison
+from mdbench.expressions import parse, srbench
 from mdbench.protocols import Protocol
 
 if TYPE_CHECKING:
@@ -261,7 +259,7 @@ class SurfaceType(EquationType[SurfaceDataset]):
     def preload(self) -> None:
         """Start the processes that work out shapes, and in which SymPy works."""
         scoring.start()
-        comparison.start()
+        srbench.start()
 
     def plots(
         self,
@@ -309,9 +307,7 @@ def _solution(
     undecided = False
     for true, text in zip(truth, answer.compared, strict=True):
         try:
-            solved = comparison.symbolic_solution(
-                true, text, domain, seconds=SYMBOLIC_SECONDS
-            ).solved
+            solved = srbench.symbolic_solution(true, text, domain, seconds=SYMBOLIC_SECONDS).solved
         except EquationError:
             solved = None
         if solved is False:

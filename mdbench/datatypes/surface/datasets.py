@@ -16,8 +16,8 @@ import numpy as np
 from mdbench.data.noise import generator_of
 from mdbench.datatypes.base import NO_OPTIONS, Dataset, Source
 from mdbench.datatypes.equations.files import SystemFiles
+from mdbench.datatypes.surface import FACTS, VARIANTS, percent
 from mdbench.datatypes.surface.clouds import Shape, floor_of, function_of, true_points
-from mdbench.datatypes.surface.facts import FACTS, VARIANTS, percent
 from mdbench.datatypes.surface.level_sets import gradient
 from mdbench.datatypes.surface.problem import (
     SurfaceRows,

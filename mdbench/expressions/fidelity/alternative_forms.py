@@ -16,7 +16,7 @@ from mdbench.errors import EquationError
 from mdbench.expressions.atoms import monomial_text
 from mdbench.expressions.equation import MAX_BYTES, SYMPY_WORKER
 from mdbench.expressions.expand import expand
-from mdbench.expressions.fidelity.term_match import match
+from mdbench.expressions.fidelity.verdict import match
 from mdbench.limited_process import LimitedProcess
 
 if TYPE_CHECKING:

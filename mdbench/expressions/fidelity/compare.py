@@ -25,17 +25,19 @@ from mdbench.expressions.fidelity.constant_match import (
     constant_shift,
 )
 from mdbench.expressions.fidelity.numeric import EXACT
-from mdbench.expressions.fidelity.term_match import TOLERANCE, Match, match, tree_of_sums
 from mdbench.expressions.fidelity.verdict import (
+    TOLERANCE,
     EquivalenceChecks,
+    Match,
     Numerical,
     Structural,
     Symbolic,
     combine,
     identified,
+    match,
 )
 from mdbench.expressions.grammar import read
-from mdbench.expressions.srbench.tree_edit_distance import edit_distance
+from mdbench.expressions.tree_edit_distance import edit_distance, tree_of_sums
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -14,6 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mdbench.expressions.fidelity.models import (
+    FARTHEST,
+    Model,
+    ParametricExpression,
+    fit_model,
+    parametrize,
+)
 from mdbench.expressions.fidelity.numeric import (
     CHECKED,
     CLOSE,
@@ -23,10 +30,8 @@ from mdbench.expressions.fidelity.numeric import (
     exact_point,
     spread_out,
 )
-from mdbench.expressions.fidelity.sum_model import FARTHEST, Model, fit_model
-from mdbench.expressions.fidelity.term_match import TOLERANCE
+from mdbench.expressions.fidelity.verdict import TOLERANCE
 from mdbench.expressions.interval_eval import DIGITS, ball_value, exact_ball, known_value, precision
-from mdbench.expressions.parametric import ParametricExpression, parametrize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mdbench.expressions.fidelity.sum_model import Model
-from mdbench.expressions.fidelity.term_match import TOLERANCE
+from mdbench.expressions.fidelity.models import Model
+from mdbench.expressions.fidelity.verdict import TOLERANCE
 from mdbench.expressions.grammar import read
 from mdbench.expressions.interval_eval import (
     DIGITS,

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mdbench.errors import EquationError
+from mdbench.expressions.equation import linear
 from mdbench.expressions.expand import expand
 from mdbench.expressions.fidelity.constant_match import fit_parametric, refined_constants
+from mdbench.expressions.fidelity.models import ParametricExpression, parametrize
 from mdbench.expressions.fidelity.numeric import ValueComparison
-from mdbench.expressions.linear import linear
-from mdbench.expressions.parametric import ParametricExpression, parametrize
 from mdbench.expressions.tree import (
     Call,
     Chain,

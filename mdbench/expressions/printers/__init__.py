@@ -13,17 +13,18 @@ from typing import TYPE_CHECKING, ClassVar
 
 from mdbench.errors import EquationError, UsageError, did_you_mean
 from mdbench.expressions.grammar import check, read
-from mdbench.expressions.printers.base import (
+from mdbench.expressions.printers.mathematics import (
     ATOM,
     POWER,
     PRODUCT,
     SIGN,
     SUM,
+    LatexPrinter,
+    MathMLPrinter,
     Part,
     Printer,
     plain_number,
 )
-from mdbench.expressions.printers.mathematics import LatexPrinter, MathMLPrinter
 from mdbench.expressions.tree import ALIASES, CONSTANTS, Call, Chain, Negation, Node, Number
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from mdbench.errors import DataError, UsageError
 from mdbench.expressions import equation, parse
 from mdbench.expressions.compensated_eval import correctly_rounded_values
 from mdbench.expressions.grammar import read
-from mdbench.expressions.srbench.compare import symbolic_solution
+from mdbench.expressions.srbench import symbolic_solution
 from mdbench.limited_process import LimitedProcess
 from mdbench.metrics.regression import nmse, r2
 from mdbench.protocols import Protocol

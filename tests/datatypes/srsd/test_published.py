@@ -9,7 +9,7 @@ import pytest
 from reporting import EXAMPLE
 
 from mdbench.datatypes.srsd.data_type import Srsd
-from mdbench.expressions.srbench.compare import normalized_edit_distance
+from mdbench.expressions.srbench import normalized_edit_distance
 from mdbench.records import Record
 from mdbench.reports.markdown import sets_table
 from mdbench.reports.published import read_published_sets

@@ -11,9 +11,8 @@ from sweeps import sampled
 
 from mdbench.datatypes.srsd.laws import read_problem
 from mdbench.errors import EquationError
-from mdbench.expressions import equation, parse
-from mdbench.expressions.srbench import compare as comparison
-from mdbench.expressions.srbench.compare import (
+from mdbench.expressions import equation, parse, srbench
+from mdbench.expressions.srbench import (
     POSITIVE,
     complexities,
     normalized_edit_distance,
@@ -43,11 +42,11 @@ def any_sign(*names: str) -> dict[str, dict[str, Any]]:
 def child(monkeypatch: pytest.MonkeyPatch) -> Iterator[LimitedProcess]:
     """Give a child that has been asked nothing, and forget what others were asked."""
     fresh = LimitedProcess(equation.SYMPY_WORKER, 60, equation.MAX_BYTES)
-    monkeypatch.setattr(comparison, "_children", (fresh, fresh))
-    comparison._answer.cache_clear()
+    monkeypatch.setattr(srbench, "_children", (fresh, fresh))
+    srbench._answer.cache_clear()
     yield fresh
     fresh.end()
-    comparison._answer.cache_clear()
+    srbench._answer.cache_clear()
 
 
 Nested = tuple[str, tuple["Nested", ...]]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from mdbench.errors import EquationError
 from mdbench.expressions import grammar, parse
-from mdbench.expressions.linear import linear
+from mdbench.expressions.equation import linear
 from mdbench.expressions.tree import value
 
 NAMES = ("u0", "u1", "u2")
