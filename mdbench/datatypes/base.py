@@ -17,9 +17,9 @@ import numpy as np
 
 from mdbench.data.cache import write_whole
 from mdbench.data.noise import SNR_LEVELS_DB
+from mdbench.datatypes.facts import Protocol
 from mdbench.errors import UsageError, did_you_mean
 from mdbench.metrics.selection import best_by_complexity
-from mdbench.protocols import Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

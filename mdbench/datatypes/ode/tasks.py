@@ -12,9 +12,9 @@ from mdbench.data.smoothing import FEWEST_SAMPLES, smooth
 from mdbench.data.trajectory import Trajectory, named_columns, state_names
 from mdbench.datatypes.base import Split
 from mdbench.datatypes.equations.selection import Increments
+from mdbench.datatypes.facts import Protocol
 from mdbench.expressions import parse
 from mdbench.metrics.regression import nmse
-from mdbench.protocols import Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

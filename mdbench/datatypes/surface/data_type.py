@@ -19,6 +19,7 @@ from mdbench.datatypes.equations.base import (
     table_split,
 )
 from mdbench.datatypes.equations.terms import TERM_METRICS
+from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.surface import scoring
 from mdbench.datatypes.surface.datasets import (
     SurfaceDataset,
@@ -47,7 +48,6 @@ from mdbench.datatypes.surface.selection import (
 from mdbench.errors import AnswerError, EquationError
 from mdbench.expressions import parse
 from mdbench.expressions.srbench import compare as comparison
-from mdbench.protocols import Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
