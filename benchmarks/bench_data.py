@@ -37,7 +37,7 @@ def main() -> None:
     """Print a line for each step."""
     total = cpu_seconds("imports", imports)
     from mdbench import datatypes  # noqa: PLC0415
-    from mdbench.protocols import Protocol  # noqa: PLC0415
+    from mdbench.datatypes.facts import Protocol  # noqa: PLC0415
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -20,13 +20,13 @@ from typing import Any
 
 from throwaway import ADAPTER, Silent
 
-from mdbench.authoring.new import make_method
+from mdbench.authoring.methods import make_method
 from mdbench.backends.local import LocalBackend
 from mdbench.records import RecordStore, comparable
 from mdbench.runs.execute import execute
 from mdbench.runs.plan import make_plan
 from mdbench.runs.study import RunOptions
-from mdbench.runtimes.select import open_runtime
+from mdbench.runtimes.base import open_runtime
 from mdbench.workspace import Workspace
 
 LONGEST = 4.0

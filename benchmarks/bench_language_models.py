@@ -26,10 +26,13 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parent / "tests" / "support")]
 from house import HereRuntime, Quiet, add_method, workspace  # noqa: E402
 
 from mdbench.backends.local import LocalBackend  # noqa: E402
-from mdbench.language_models.budget import LlmLimits, LlmSettings  # noqa: E402
 from mdbench.language_models.conversation import Conversation  # noqa: E402
 from mdbench.language_models.endpoint import Endpoint, LiveResponder  # noqa: E402
-from mdbench.language_models.exchanges import ExchangeLog  # noqa: E402
+from mdbench.language_models.exchanges import (  # noqa: E402
+    ExchangeLog,
+    LlmLimits,
+    LlmSettings,
+)
 from mdbench.language_models.proxy import NAME, Proxy  # noqa: E402
 from mdbench.language_models.stub import Stub  # noqa: E402
 from mdbench.runs.execute import execute  # noqa: E402

@@ -13,8 +13,8 @@ from pathlib import Path
 from statistics import median
 
 from mdbench.datatypes.base import Answer
+from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.surface.data_type import SurfaceType
-from mdbench.protocols import Protocol
 
 ROOT = Path(__file__).resolve().parents[1]
 FLAGS = ("identified", "solution", "skeleton")

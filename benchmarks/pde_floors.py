@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mdbench import datatypes
+from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.pde.data_type import Pde
 from mdbench.datatypes.pde.tasks import clean_test, inner_samples
 from mdbench.expressions import parse
 from mdbench.expressions.atoms import monomial_text
 from mdbench.expressions.expand import expand
 from mdbench.metrics.regression import nmse
-from mdbench.protocols import Protocol
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

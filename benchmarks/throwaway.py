@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mdbench.authoring.new import make_method
+from mdbench.authoring.methods import make_method
 from mdbench.backends.local import LocalBackend
 from mdbench.runs.execute import execute
 from mdbench.runs.plan import make_plan
 from mdbench.runs.study import RunOptions
-from mdbench.runtimes.select import open_runtime
+from mdbench.runtimes.base import open_runtime
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -17,17 +17,17 @@ import pandas as pd
 from pydantic import AwareDatetime, BaseModel
 
 from mdbench.backends.local import open_backend
+from mdbench.datatypes.facts import Protocol
 from mdbench.drawing.numbers import counted
 from mdbench.errors import UsageError, did_you_mean
 from mdbench.expressions.scores import Comparison, compare
-from mdbench.protocols import Protocol
 from mdbench.records import Budget, LlmUse, Measured, Record, RecordStore, Selection
 from mdbench.runs.catalog import Catalog
 from mdbench.runs.execute import execute, notify_at_end
 from mdbench.runs.options import parse_words, to_words
 from mdbench.runs.plan import make_plan
 from mdbench.runs.study import asked_for
-from mdbench.runtimes.select import open_runtime
+from mdbench.runtimes.base import open_runtime
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -18,8 +18,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from mdbench import datatypes, settings
+from mdbench import datatypes
 from mdbench.errors import MethodError, UsageError, did_you_mean
+from mdbench.workspace import read_paths
 
 FOLDERS_VARIABLE = "MDBENCH_METHODS"
 """The variable that names more folders of methods."""
@@ -97,7 +98,7 @@ class MethodSpec(_Table):
     repeatable: bool = True
     """Whether the same seed gives the same answer on the same machine, where time is left."""
     paths: tuple[Annotated[str, Field(pattern=_NAME)], ...] = ()
-    """Names of folders and files of the user's that it may read: see `mdbench.settings`."""
+    """Names of folders and files of the user's that it may read: see `mdbench.workspace`."""
     given: tuple[Literal["truth", "units"], ...] = ()
     """What it is given beyond the data: a reference may be given the true equations, and any method
     the units of variables and targets."""
@@ -242,7 +243,7 @@ class Method:
         MethodError
             If the user's settings file is not right.
         """
-        return settings.read_paths(self.name, self.spec.paths)
+        return read_paths(self.name, self.spec.paths)
 
     def lock_sha256(self) -> str:
         """Return the SHA-256 of the lock.

@@ -22,8 +22,13 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from mdbench.errors import MdbenchError, UnavailableError  # noqa: E402 - not installed yet
-from mdbench.runtimes.environments.pip_settings import read_pip_settings, redact, uv_settings  # noqa: E402
-from mdbench.runtimes.environments.subprocesses import running, with_package_count  # noqa: E402
+from mdbench.runtimes.environments.subprocesses import (  # noqa: E402  # noqa: E402
+    read_pip_settings,
+    redact,
+    running,
+    uv_settings,
+    with_package_count,
+)
 from mdbench.runtimes.environments.uv import (  # noqa: E402
     build_once,
     compile_bytecode,

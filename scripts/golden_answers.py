@@ -10,7 +10,7 @@ import sys
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
-from mdbench.protocols import Protocol
+from mdbench.datatypes.facts import Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

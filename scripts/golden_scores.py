@@ -19,8 +19,8 @@ from golden_answers import DATASETS, chosen, landed
 
 from mdbench.data.columns import OwnNames
 from mdbench.datatypes.base import Answer
+from mdbench.datatypes.facts import Protocol
 from mdbench.limited_process import LimitedProcess
-from mdbench.protocols import Protocol
 from mdbench.records import Status
 from mdbench.runs.catalog import Catalog
 from mdbench.runs.record import score_fields

@@ -26,7 +26,7 @@ from mdbench.datatypes.real.problem import read_measurements
 from mdbench.drawing.numbers import duration, fixed, noise_name
 from mdbench.drawing.svg import COLOURS, HEIGHT, LEFT, RIGHT, WIDTH, marker
 from mdbench.records import Record, latest_by_case, read_folder
-from mdbench.reports import markdown
+from mdbench.reports import export
 from mdbench.reports.combine import flatten, read_rows, write_table
 from mdbench.reports.entries import marked
 from mdbench.reports.figures import critical_difference, figures, heat_map
@@ -121,29 +121,29 @@ class Reference:
 
     def leaderboard(self) -> str:
         """Who is how good."""
-        return markdown.leaderboard_markdown(self.board)
+        return export.leaderboard_markdown(self.board)
 
     def published(self) -> str:
         """How many systems are identified, here and in the paper."""
-        return markdown.published_table(self.board, self.data_type, read_published())
+        return export.published_table(self.board, self.data_type, read_published())
 
     def found(self) -> str:
         """How many are, by noise."""
-        return markdown.found_table(self.board)
+        return export.found_table(self.board)
 
     def systems(self) -> str:
         """Each method on each clean system, beside the paper's entry."""
-        return markdown.systems_table(self.board, self.data_type, None, read_published())
+        return export.systems_table(self.board, self.data_type, None, read_published())
 
     def published_protocol(self) -> str:
         """The same under the published protocol."""
         board = self.others["published"]
-        return markdown.systems_table(board, self.data_type, None, read_published())
+        return export.systems_table(board, self.data_type, None, read_published())
 
     def beside(self) -> str:
         """What a paper reports of whole sets, and what was measured."""
         published = read_published_sets(self.data_type)
-        return markdown.sets_table(
+        return export.sets_table(
             self.results, self.data_type, self.groups, self._specs_of_sets, published
         )
 
@@ -154,13 +154,13 @@ class Reference:
     def sets(self) -> str:
         """The same, with all methods that either has."""
         published = read_published_sets(self.data_type)
-        return markdown.sets_table(
+        return export.sets_table(
             self.results, self.data_type, self.groups, self._specs_of_sets, published, every=True
         )
 
     def variants(self) -> str:
         """Means by what was asked for behind the datasets' names."""
-        return markdown.variants_table(self.results, self._specs_of_sets)
+        return export.variants_table(self.results, self._specs_of_sets)
 
     @property
     def _specs_of_sets(self) -> dict[str, MetricSpec]:
@@ -192,7 +192,7 @@ class Reference:
 
     def cost(self) -> str:
         """Time and memory."""
-        return markdown.cost_table(self.board)
+        return export.cost_table(self.board)
 
     def figures(self) -> str:
         """All figures of the report, written to files."""

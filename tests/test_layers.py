@@ -18,10 +18,10 @@ PACKAGE = ROOT / "mdbench"
 TEMPLATE = PACKAGE / "authoring" / "template"
 
 FLOORS = (
-    {"errors", "protocols", "worker"},
+    {"errors", "worker"},
     {"limited_process", "workspace"},
     {"metrics", "data", "expressions"},
-    {"drawing", "settings"},
+    {"drawing"},
     {"datatypes"},
     {"methods", "records"},
     {"runtimes", "language_models"},

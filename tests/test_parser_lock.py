@@ -19,7 +19,7 @@ from mdbench.datatypes.ode import systems as ode
 from mdbench.datatypes.ode.simulation import compiled
 from mdbench.runs.arrays import read_predictions
 from mdbench.runtimes.environments import base_images
-from mdbench.runtimes.environments.pip_settings import _literal
+from mdbench.runtimes.environments.subprocesses import _literal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -9,8 +9,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from mdbench.datatypes.base import Answer
+from mdbench.datatypes.facts import Protocol
 from mdbench.errors import AnswerError, RecordsError
-from mdbench.protocols import Protocol
 from mdbench.records import read_latest, results_files
 
 if TYPE_CHECKING:

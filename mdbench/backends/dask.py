@@ -18,13 +18,13 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from mdbench.backends.local import JobQueue
 from mdbench.backends.node import NodeProcess, NodeRequest
-from mdbench.backends.queue import JobQueue
 from mdbench.errors import MdbenchError, UnavailableError, UsageError
 from mdbench.records import Record
 from mdbench.runs.execute import Backend
 from mdbench.runs.job import lost_job
-from mdbench.runtimes.select import open_runtime
+from mdbench.runtimes.base import open_runtime
 
 if TYPE_CHECKING:
     from mdbench.backends.node import Opener

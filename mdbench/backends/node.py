@@ -26,7 +26,7 @@ from mdbench.runs.job import begin_job
 from mdbench.runs.plan import environment_key, resolve_job
 from mdbench.runs.record import calibrate
 from mdbench.runs.worker_pool import GRACE_S, EnvironmentCache, RetryPolicy, WorkerSlot
-from mdbench.runtimes.select import open_runtime
+from mdbench.runtimes.base import open_runtime
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from mdbench.runtimes.base import Level, Runtime
 
 Opener: TypeAlias = "Callable[..., Runtime]"
-"""Opens a runtime, as `mdbench.runtimes.select.open_runtime`; it pickles."""
+"""Opens a runtime, as `mdbench.runtimes.base.open_runtime`; it pickles."""
 
 
 @dataclass(frozen=True)

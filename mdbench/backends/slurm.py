@@ -36,7 +36,7 @@ from mdbench.errors import MethodError, RecordsError, UnavailableError, UsageErr
 from mdbench.records import Record
 from mdbench.runs.execute import Backend
 from mdbench.runs.job import lost_job
-from mdbench.runtimes.select import open_runtime
+from mdbench.runtimes.base import open_runtime
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

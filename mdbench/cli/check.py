@@ -14,14 +14,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from mdbench import datatypes
-from mdbench.authoring.check import check_method
+from mdbench.authoring.methods import check_method
 from mdbench.authoring.truths import check_truths, read_wrong_answers
 from mdbench.cli.options import Exit
 from mdbench.drawing.numbers import cleanest_first, noise_name, scientific
 from mdbench.errors import UsageError
 from mdbench.runs.catalog import Catalog
 from mdbench.runs.plan import NOISE_LEVELS, select_names
-from mdbench.runtimes.select import open_runtime
+from mdbench.runtimes.base import open_runtime
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -180,7 +180,7 @@ def rescore(
     n_jobs: NJobs = None,
 ) -> int:
     """Return records the scores of this version, from their answers; no method is run."""
-    from mdbench.cli.reproduce import rescore_files
+    from mdbench.cli.results import rescore_files
 
     console = Console(highlight=False)
     return rescore_files(results, console, dry_run=dry_run, n_jobs=_n_jobs(n_jobs))
@@ -195,7 +195,7 @@ def reproduce(
     n_jobs: NJobs = None,
 ) -> int:
     """Run the jobs of results again, and compare the records."""
-    from mdbench.cli.reproduce import reproduce_files
+    from mdbench.cli.results import reproduce_files
 
     return reproduce_files(results, dataset or [], _n_jobs(n_jobs), Console(highlight=False))
 
@@ -286,7 +286,7 @@ def llm_stub(
 @app.command()
 def new(name: Annotated[str, typer.Argument(help="The method's name.")]) -> None:
     """Make a method's folder that runs as it stands."""
-    from mdbench.authoring.new import make_method
+    from mdbench.authoring.methods import make_method
     from mdbench.workspace import Workspace
 
     workspace = Workspace.find()

@@ -87,7 +87,7 @@ def _runtimes(context: typer.Context, incomplete: str) -> list[str]:
 
 def _protocols(context: typer.Context, incomplete: str) -> list[str]:
     del context
-    from mdbench.protocols import Protocol
+    from mdbench.datatypes.facts import Protocol
 
     return _beginning(Protocol, incomplete)
 

@@ -22,13 +22,12 @@ from mdbench.records import Record, read_folder, read_latest
 from mdbench.reports.bundle import opened, write_bundle
 from mdbench.reports.combine import flatten, write_table
 from mdbench.reports.diff import changes
+from mdbench.reports.entries import as_given, studies
+from mdbench.reports.export import latex_tables, markdown_tables
 from mdbench.reports.language_models import asked, read_probes
-from mdbench.reports.latex import latex_tables
 from mdbench.reports.leaderboard import Board, Category, Kind, by_category
 from mdbench.reports.leaderboard import boards as boards_of
-from mdbench.reports.markdown import markdown_tables
 from mdbench.reports.published import read_published
-from mdbench.reports.results import as_given, studies
 from mdbench.reports.tables import written
 from mdbench.workspace import Workspace
 

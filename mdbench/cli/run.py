@@ -27,14 +27,14 @@ from mdbench.cli.options import Exit
 from mdbench.drawing.numbers import counted
 from mdbench.errors import UsageError
 from mdbench.records import Measured, Record, Status
-from mdbench.reports.run_tables import answers, failures, run_table, summary
 from mdbench.reports.tables import ALARM, beaten, written
+from mdbench.reports.terminal import answers, failures, run_table, summary
 from mdbench.runs.due import explain
 from mdbench.runs.execute import execute, notify_at_end
 from mdbench.runs.forecast import COVERAGE, Interval, forecast
 from mdbench.runs.plan import describe_own_data, make_plan
 from mdbench.runs.study import Study, write_study
-from mdbench.runtimes.select import open_runtime
+from mdbench.runtimes.base import open_runtime
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from rich.table import Table
 
 from mdbench import datatypes, methods
 from mdbench.cli.options import Exit
+from mdbench.datatypes.facts import Protocol
 from mdbench.drawing.numbers import counted
 from mdbench.errors import MdbenchError, MethodError, UnavailableError, UsageError
-from mdbench.protocols import Protocol
 from mdbench.runs.options import parse_words
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def install_all(
 ) -> int:
     """Make the environments, going on past a broken one; 0 if all could be made, else 1."""
     from mdbench.runs.plan import jobs_at_a_time
-    from mdbench.runtimes.select import open_runtime
+    from mdbench.runtimes.base import open_runtime
 
     found: dict[str, methods.Method | MethodError]
     if names:
@@ -191,8 +191,7 @@ _COLOURS = {"hard": "green", "soft": "yellow", "none": "red"}
 
 def show_runtimes(workspace: Workspace, console: Console, *, json_: bool = False) -> None:
     """Print a row for each runtime: how hard it keeps each thing, or why it does not work."""
-    from mdbench.runtimes.base import ENFORCED
-    from mdbench.runtimes.select import RUNTIMES
+    from mdbench.runtimes.base import ENFORCED, RUNTIMES
 
     found = [_probed(name, workspace) for name in RUNTIMES if name != "auto"]
     if json_:
@@ -218,8 +217,7 @@ def show_runtimes(workspace: Workspace, console: Console, *, json_: bool = False
 
 def _probed(name: str, workspace: Workspace) -> dict[str, Any]:
     """Return what a runtime enforces, or why it does not work here."""
-    from mdbench.runtimes.base import ENFORCED
-    from mdbench.runtimes.select import open_runtime
+    from mdbench.runtimes.base import ENFORCED, open_runtime
 
     row: dict[str, Any] = {"runtime": name, "enforces": {}, "how": ""}
     row |= {"missing": "", "unavailable": ""}

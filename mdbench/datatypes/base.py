@@ -16,9 +16,9 @@ from typing import IO, TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 import numpy as np
 
 from mdbench.data.noise import SNR_LEVELS_DB
+from mdbench.datatypes.facts import Protocol
 from mdbench.errors import UsageError, did_you_mean
 from mdbench.metrics.spec import best_by_complexity
-from mdbench.protocols import Protocol
 from mdbench.workspace import write_whole
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ import math
 import tomllib
 import unicodedata
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from mdbench.errors import UsageError, did_you_mean
@@ -156,3 +157,17 @@ def _head(text: str) -> dict[str, Any]:
         return tomllib.loads(text.partition("\n[")[0])
     except tomllib.TOMLDecodeError:  # the bracket was inside a text or a list
         return tomllib.loads(text)
+
+
+class Protocol(StrEnum):
+    """The rules of a benchmark run."""
+
+    STRICT = "strict"
+    """Every split on its own, and what is scored is the answer as it is printed."""
+    PUBLISHED = "published"
+    """The pipeline behind the published tables, slips included."""
+
+    @property
+    def usual(self) -> Mapping[str, str]:
+        """What options are under it where none is typed, for those that every report names."""
+        return {"derivatives": "smooth" if self is Protocol.STRICT else "fd"}

@@ -13,14 +13,19 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from mdbench.language_models.budget import BudgetAccount, TokenUse
-from mdbench.language_models.exchanges import Exchange, RequestCounter, Usage, dumped
+from mdbench.language_models.exchanges import (
+    BudgetAccount,
+    Exchange,
+    RequestCounter,
+    TokenUse,
+    Usage,
+    dumped,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mdbench.language_models.budget import LlmSettings
-    from mdbench.language_models.exchanges import ExchangeLog
+    from mdbench.language_models.exchanges import ExchangeLog, LlmSettings
 
 MOST_BYTES: Final = 2**20
 """Bytes of a request."""

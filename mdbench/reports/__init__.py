@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from mdbench.reports.run_tables import failures, run_table, summary
+from mdbench.reports.terminal import failures, run_table, summary
 
 __all__ = ["failures", "run_table", "summary"]

@@ -27,8 +27,8 @@ from mdbench.drawing.numbers import counted
 from mdbench.errors import RecordsError, UsageError, first_fault
 from mdbench.methods import files_of
 from mdbench.records import latest_by_case, parse_records, read_content, results_files
+from mdbench.reports.entries import studies
 from mdbench.reports.language_models import FOLDER as PROBES_FOLDER
-from mdbench.reports.results import studies
 from mdbench.workspace import write_whole
 
 if TYPE_CHECKING:

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from mdbench.errors import UsageError
 from mdbench.metrics.spec import raised
 from mdbench.reports import statistics
-from mdbench.reports.entries import entry, specs_of
+from mdbench.reports.entries import entry, report_order, specs_of
 from mdbench.reports.leaderboard import board
-from mdbench.reports.results import report_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from mdbench.drawing.numbers import ENDLESS, NO_ANSWER, fixed, rounded, scientific
 from mdbench.drawing.svg import BOTTOM, COLOURS, HEIGHT, WIDTH, Axis, Plot, marker
-from mdbench.reports.entries import best_mark, counted, marked
+from mdbench.reports.entries import best_mark, counted_values, marked
 from mdbench.reports.tables import ALARM, UNDECIDED, warning
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def _values(spec: MetricSpec, board: Board) -> Values:
     for one in board.entries:
         groups[one.method, one.case.snr_db].append(one)
     for key, ones in groups.items():
-        values = counted(ones, spec).values
+        values = counted_values(ones, spec).values
         found[key] = [float(value) for value in values if not isinstance(value, str)]
     return found
 

@@ -14,7 +14,7 @@ from mdbench.drawing.numbers import cleanest_first, fixed, noise_name, percent, 
 from mdbench.drawing.svg import COLOURS, marker
 from mdbench.records import ANSWERED, RERUN_ALWAYS, Status
 from mdbench.reports import figures, leaderboard
-from mdbench.reports.entries import marked
+from mdbench.reports.entries import circumstances, marked, measurements, report_order
 from mdbench.reports.figures import heat_map
 from mdbench.reports.language_models import (
     ASKING_HEADS,
@@ -25,7 +25,6 @@ from mdbench.reports.language_models import (
     probe_rows,
 )
 from mdbench.reports.leaderboard import heading
-from mdbench.reports.results import circumstances, measurements, report_order
 from mdbench.reports.systems import Scope, system_section
 from mdbench.reports.tables import (
     CUT_EXPLAINED,

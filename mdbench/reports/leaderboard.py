@@ -21,8 +21,7 @@ from mdbench.drawing.numbers import cleanest_first, noise_name
 from mdbench.metrics.spec import above_floor, raised, ranks
 from mdbench.records import Status
 from mdbench.reports import statistics
-from mdbench.reports.entries import counted, entry, specs_of
-from mdbench.reports.results import measurements, report_order
+from mdbench.reports.entries import counted_values, entry, measurements, report_order, specs_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -413,8 +412,8 @@ def _row(
         drawn = statistics.draws(RESAMPLES, len(numbers))
         mean = primary.aggregate in {"mean", "share"}
         low, high = statistics.bootstrap([*kept.values()], places, drawn, mean=mean)
-    values = {spec.name: aggregate(spec, *counted(ones, spec)) for spec in others}
-    unknown = counted(ones, primary).undecided
+    values = {spec.name: aggregate(spec, *counted_values(ones, spec)) for spec in others}
+    unknown = counted_values(ones, primary).undecided
     values[primary.name] = aggregate(primary, [*kept.values()], unknown)
     done = [one for one in ones if one.attempted]
     statuses = Counter(one.status for one in ones)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mdbench.datatypes.facts import Protocol
 from mdbench.limited_process import PARSER_LOCK
-from mdbench.protocols import Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mdbench.errors import DataError, MethodError, UnavailableError
-from mdbench.language_models.budget import PROMPTS
+from mdbench.language_models.exchanges import PROMPTS
 from mdbench.language_models.views import prompt_view
 from mdbench.records import ANSWERED, Status
 from mdbench.runs.catalog import Catalog, DatasetInfo
@@ -19,7 +19,7 @@ from mdbench.runs.record import Energy, Stopwatch, load_average, make_record
 from mdbench.runs.scoring import JobResult, score_result
 from mdbench.runs.session import JobSession, LlmContext
 from mdbench.runs.worker_pool import EnvironmentCache, WorkerSlot
-from mdbench.runtimes.logs import PathRedactor
+from mdbench.runtimes.job_folder import PathRedactor
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from mdbench import __version__
 from mdbench.datatypes.base import NO_OPTIONS
+from mdbench.datatypes.facts import Protocol
 from mdbench.errors import UnavailableError, UsageError
 from mdbench.language_models.contamination import Probes, Subject, closest, probe
 from mdbench.language_models.conversation import Conversation, RefusedError
@@ -16,7 +17,6 @@ from mdbench.language_models.endpoint import PAUSES, Endpoint, LiveResponder
 from mdbench.language_models.exchanges import SUFFIX, ExchangeLog, ExchangeReplay
 from mdbench.language_models.proxy import Proxy
 from mdbench.language_models.secrets import read_key
-from mdbench.protocols import Protocol
 from mdbench.runs.plan import select_names
 from mdbench.workspace import write_whole
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mdbench.datatypes.base import DataType, Source
-    from mdbench.language_models.budget import LlmSettings
     from mdbench.language_models.contamination import Probed
     from mdbench.language_models.conversation import Responder
+    from mdbench.language_models.exchanges import LlmSettings
     from mdbench.runs.catalog import Catalog
     from mdbench.runs.spec import JobSpec
     from mdbench.runs.study import LlmEndpointOptions, ProbeOptions

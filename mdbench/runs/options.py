@@ -13,8 +13,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
+from mdbench.datatypes.facts import Protocol
 from mdbench.errors import UsageError, did_you_mean
-from mdbench.protocols import Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -429,7 +429,7 @@ def read_rerun(option: str, text: str) -> tuple[Status, ...]:
 
 def read_require(_: str, text: str) -> tuple[tuple[str, Level], ...]:
     """Read what a runtime has to keep a method from, and how hard."""
-    from mdbench.runtimes.select import parse_requirements  # noqa: PLC0415 - brings the runtimes
+    from mdbench.runtimes.base import parse_requirements  # noqa: PLC0415 - brings the runtimes
 
     return tuple(parse_requirements([text]).items())
 

@@ -20,15 +20,15 @@ from mdbench.runs.catalog import Catalog
 from mdbench.runs.options import parse_words, portable, typed_fields
 from mdbench.runs.spec import JobSpec
 from mdbench.runs.study import RETRIES, RunOptions, Study
-from mdbench.settings import fingerprint
+from mdbench.workspace import fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from mdbench.datatypes.base import Dataset, DataType, Source
+    from mdbench.datatypes.facts import Protocol
     from mdbench.methods import Method
-    from mdbench.protocols import Protocol
     from mdbench.records import Status
     from mdbench.runs.catalog import DatasetInfo
     from mdbench.runs.llm import LlmConnection

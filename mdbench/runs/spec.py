@@ -15,9 +15,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from mdbench.datatypes.facts import Protocol
 from mdbench.errors import UsageError, did_you_mean
-from mdbench.language_models.budget import PROMPTS, LlmLimits, LlmSettings
-from mdbench.protocols import Protocol
+from mdbench.language_models.exchanges import PROMPTS, LlmLimits, LlmSettings
 from mdbench.runs.options import (
     NOTHING,
     SMALLEST_MEMORY_MB,

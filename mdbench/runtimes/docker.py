@@ -23,7 +23,6 @@ from docker.types import LogConfig, Ulimit
 from mdbench.errors import UnavailableError
 from mdbench.runtimes import processes
 from mdbench.runtimes.base import Breach, Enforcement, Prepared, Runtime, WorkerGoneError
-from mdbench.runtimes.cgroups import group_of
 from mdbench.runtimes.engine import (
     OWNER,
     UNREACHABLE,
@@ -42,25 +41,27 @@ from mdbench.runtimes.environments.images import (
 )
 from mdbench.runtimes.environments.subprocesses import SubprocessRegistry
 from mdbench.runtimes.job_folder import Scratch, remove_left_over
-from mdbench.runtimes.launch import (
+from mdbench.runtimes.processes import Cores, worker_cores
+from mdbench.runtimes.protocol import MAX_LINE
+from mdbench.runtimes.usage import group_of
+from mdbench.runtimes.worker import (
+    JOB,
     NOBODY_UID,
     WORKER_COMMAND,
+    JsonLinesWorker,
     await_hello,
     inside_paths,
     path_options,
     worker_environment,
     worker_options,
 )
-from mdbench.runtimes.processes import Cores, worker_cores
-from mdbench.runtimes.protocol import MAX_LINE
-from mdbench.runtimes.worker import JOB, JsonLinesWorker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mdbench.methods import Method
     from mdbench.runtimes.base import Limits, Worker
-    from mdbench.runtimes.cgroups import Group
+    from mdbench.runtimes.usage import Group
 
 
 _ROOM = "/mdbench"

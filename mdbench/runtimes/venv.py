@@ -19,14 +19,16 @@ from typing import TYPE_CHECKING, ClassVar
 from mdbench.errors import UnavailableError
 from mdbench.runtimes import bubblewrap, processes
 from mdbench.runtimes.base import Breach, Enforcement, Prepared, Runtime, WorkerGoneError
-from mdbench.runtimes.cgroups import can_make, make_group, remove_left_groups
 from mdbench.runtimes.environments import venvs
 from mdbench.runtimes.environments.subprocesses import SubprocessRegistry
 from mdbench.runtimes.job_folder import Scratch, folder_mb, remove_left_over
-from mdbench.runtimes.launch import (
+from mdbench.runtimes.usage import can_make, make_group, remove_left_groups
+from mdbench.runtimes.worker import (
+    JOB,
     NOBODY_UID,
     WORKER_COMMAND,
     WORKER_PACKAGE,
+    JsonLinesWorker,
     await_hello,
     can_drop_privileges,
     inside_paths,
@@ -36,15 +38,13 @@ from mdbench.runtimes.launch import (
     worker_environment,
     worker_options,
 )
-from mdbench.runtimes.worker import JOB, JsonLinesWorker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mdbench.methods import Method
     from mdbench.runtimes.base import Level, Limits, Worker
-    from mdbench.runtimes.cgroups import Group
-    from mdbench.runtimes.usage import UsageMeter
+    from mdbench.runtimes.usage import Group, UsageMeter
 
 
 PERIOD_SECONDS = 0.05

@@ -25,8 +25,7 @@ import numpy as np
 import numpy.ma  # NumPy imports it when it is first used: 20 ms
 import numpy.random
 
-from .api import Candidate, Problem, Unavailable, Unsupported
-from .language_model import SOCKET_VARIABLE
+from .api import SOCKET_VARIABLE, Candidate, Problem, Unavailable, Unsupported
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -27,8 +27,15 @@ import numpy as np
 
 from .api import Unavailable, paths
 from .job import Channel, Connection, describe, one_line, run_job, warm_up
-from .sandbox import drop_most_capabilities, drop_privileges, run_container_init, set_dumpable
-from .seccomp import deny_namespaces, deny_signals_to, install_filter
+from .sandbox import (
+    deny_namespaces,
+    deny_signals_to,
+    drop_most_capabilities,
+    drop_privileges,
+    install_filter,
+    run_container_init,
+    set_dumpable,
+)
 from .supervisor import Supervisor, children, set_pdeathsig
 
 

@@ -19,11 +19,11 @@ from mdbench.authoring.truths import (
     read_wrong_answers,
 )
 from mdbench.cli import main
+from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.srsd.data_type import Srsd
 from mdbench.datatypes.srsd.laws import read_problem
 from mdbench.datatypes.surface.data_type import SurfaceType
 from mdbench.errors import RecordsError, UsageError
-from mdbench.protocols import Protocol
 
 if TYPE_CHECKING:
     from mdbench.authoring.truths import WrongAnswers

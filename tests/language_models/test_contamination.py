@@ -12,11 +12,11 @@ from house import ROOT
 from mdbench.cli import main
 from mdbench.datatypes import find
 from mdbench.datatypes.base import Background
+from mdbench.datatypes.facts import Protocol
 from mdbench.errors import RecordsError, UsageError
 from mdbench.language_models.contamination import PROBES, Probes, Subject, closest
 from mdbench.language_models.stub import Stub
 from mdbench.language_models.views import prompt_view, symmetries
-from mdbench.protocols import Protocol
 from mdbench.reports.language_models import probe_rows, read_probes
 from mdbench.runs.catalog import Catalog
 from mdbench.runs.llm import run_probes

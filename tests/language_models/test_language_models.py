@@ -19,7 +19,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mdbench.errors import UnavailableError, UsageError
-from mdbench.language_models.budget import BudgetAccount, LlmLimits, LlmSettings, TokenUse
 from mdbench.language_models.conversation import (
     ChatRequest,
     Conversation,
@@ -27,12 +26,20 @@ from mdbench.language_models.conversation import (
     request_hash,
 )
 from mdbench.language_models.endpoint import CERTIFICATES, Endpoint, EndpointError, LiveResponder
-from mdbench.language_models.exchanges import Exchange, ExchangeLog, ExchangeReplay
+from mdbench.language_models.exchanges import (
+    BudgetAccount,
+    Exchange,
+    ExchangeLog,
+    ExchangeReplay,
+    LlmLimits,
+    LlmSettings,
+    TokenUse,
+)
 from mdbench.language_models.proxy import NAME, Proxy
 from mdbench.language_models.secrets import NO_KEY, Key, read_key
 from mdbench.language_models.stub import MODES, Stub
 from mdbench.worker import BudgetSpent, LanguageModel, LanguageModelError, Unavailable
-from mdbench.worker.language_model import SOCKET_VARIABLE, language_model
+from mdbench.worker.api import SOCKET_VARIABLE, language_model
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

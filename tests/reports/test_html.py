@@ -15,13 +15,13 @@ from reporting import DROPPED, KINDS, SPECS, compare, data, many, points, texts,
 
 from mdbench.cli import main
 from mdbench.datatypes.equations.options import uses_smoothing
-from mdbench.protocols import Protocol
+from mdbench.datatypes.facts import Protocol
 from mdbench.records import Record
 from mdbench.reports import leaderboard
+from mdbench.reports.entries import as_given
 from mdbench.reports.figures import figures
 from mdbench.reports.html import page
 from mdbench.reports.leaderboard import Kind
-from mdbench.reports.results import as_given
 from mdbench.reports.tables import leaderboard_table, undecided
 
 if TYPE_CHECKING:

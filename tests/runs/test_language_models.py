@@ -513,7 +513,7 @@ def test_a_bundle_has_what_was_said_and_is_reproduced_from_it(
 
     monkeypatch.setattr("mdbench.workspace.Workspace.find", lambda: here.place)
     with closing(here.runtime):
-        monkeypatch.setattr("mdbench.cli.reproduce.open_runtime", lambda *_, **__: here.runtime)
+        monkeypatch.setattr("mdbench.cli.results.open_runtime", lambda *_, **__: here.runtime)
         assert main(["reproduce", str(out)]) == 0
     assert "1 of 1 record reproduced" in capsys.readouterr().out
     assert stub.count == 20

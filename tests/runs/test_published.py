@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 from house import ROOT, HereRuntime, Quiet, execute, number
 
-from mdbench.protocols import Protocol
+from mdbench.datatypes.facts import Protocol
 from mdbench.reports.published import read_published
 from mdbench.runs.plan import make_plan
 from mdbench.runs.study import RunOptions

@@ -19,8 +19,8 @@ from mdbench.runs.plan import make_plan, resolve_jobs
 from mdbench.runs.record import Energy, calibrate
 from mdbench.runs.scoring import SHARES, JobResult, anytime_curve
 from mdbench.runs.study import RunOptions
-from mdbench.runtimes.launch import run_in_launcher_thread
 from mdbench.runtimes.processes import pin_workers_to, worker_cores
+from mdbench.runtimes.worker import run_in_launcher_thread
 
 if TYPE_CHECKING:
     from pathlib import Path

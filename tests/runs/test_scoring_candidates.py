@@ -10,7 +10,7 @@ from house import ROOT
 
 from mdbench.datatypes import find
 from mdbench.datatypes.base import Candidate, ScoredCandidate, Selection
-from mdbench.protocols import Protocol
+from mdbench.datatypes.facts import Protocol
 from mdbench.runs.scoring import CandidatePool
 from mdbench.runtimes.protocol import CandidateItem
 

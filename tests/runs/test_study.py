@@ -17,7 +17,7 @@ from mdbench import api
 from mdbench.cli import main, run
 from mdbench.errors import MdbenchError, UsageError
 from mdbench.records import RecordStore, comparable, read_latest
-from mdbench.reports.results import studies
+from mdbench.reports.entries import studies
 from mdbench.runs.options import typed_fields
 from mdbench.runs.plan import make_plan
 from mdbench.runs.spec import JobSpec

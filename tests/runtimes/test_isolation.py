@@ -30,8 +30,8 @@ from mdbench.runs import session
 from mdbench.runs.scoring import CandidatePool
 from mdbench.runtimes import processes
 from mdbench.runtimes.base import Limits, Prepared
-from mdbench.runtimes.cgroups import can_make
 from mdbench.runtimes.job_folder import LOCK_FILE, PREFIX
+from mdbench.runtimes.usage import can_make
 from mdbench.runtimes.venv import VenvWorker
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from isolated import HOME, Bench
 
 from mdbench.records import Status
 from mdbench.runs import session
-from mdbench.runtimes import cgroups, venv
+from mdbench.runtimes import usage, venv
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -229,7 +229,7 @@ def test_costs_are_measured_from_outside(
 ) -> None:
     if not grouped:
         monkeypatch.setattr(venv, "make_group", lambda: None)
-    elif bench.flavour != "docker" and not cgroups.can_make():
+    elif bench.flavour != "docker" and not usage.can_make():
         pytest.skip("no groups can be made here")
     bench.add(HIDES_ITS_COSTS)
     (record,) = bench.run_seeds(0).records

@@ -20,7 +20,7 @@ from mdbench.backends.local import LocalBackend
 from mdbench.methods import SHARED
 from mdbench.runs import execute as _execute
 from mdbench.runs.session import JobSession
-from mdbench.runtimes import select
+from mdbench.runtimes import venv
 from mdbench.runtimes.base import Prepared
 from mdbench.runtimes.venv import VenvRuntime
 from mdbench.workspace import Workspace
@@ -131,7 +131,7 @@ def at_work_in(place: Workspace, folder: Path, monkeypatch: pytest.MonkeyPatch) 
         ("MDBENCH_RUNTIME", "venv"),
     ):
         monkeypatch.setenv(name, str(value))
-    monkeypatch.setattr(select, "VenvRuntime", lambda *_, **__: HereRuntime())
+    monkeypatch.setattr(venv, "VenvRuntime", lambda *_, **__: HereRuntime())
     monkeypatch.chdir(folder)
 
 

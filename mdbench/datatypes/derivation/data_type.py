@@ -63,8 +63,8 @@ if TYPE_CHECKING:
 
     from mdbench.datatypes.derivation.plots import DerivationLine, Telling
     from mdbench.datatypes.derivation.steps import Derivation, Step
+    from mdbench.datatypes.facts import Protocol
     from mdbench.metrics.spec import Value
-    from mdbench.protocols import Protocol
 
     Array = NDArray[np.float64]
 

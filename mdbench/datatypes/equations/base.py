@@ -20,12 +20,12 @@ from mdbench.datatypes.base import (
     select_per_target,
 )
 from mdbench.datatypes.equations.terms import TERM_METRICS, compare_with_truth
+from mdbench.datatypes.facts import Protocol
 from mdbench.drawing.numbers import counted
 from mdbench.errors import AnswerError, EquationError
 from mdbench.expressions import Equation, parse
 from mdbench.metrics.regression import agreement, nmse
 from mdbench.metrics.spec import RESTS, MetricSpec, Value, fitness
-from mdbench.protocols import Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mdbench.data.columns import MISSING
-from mdbench.datatypes.facts import Option
+from mdbench.datatypes.facts import Option, Protocol
 from mdbench.errors import UsageError
-from mdbench.protocols import Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -31,6 +31,7 @@ from mdbench.datatypes.equations.data_checks import of_trajectory
 from mdbench.datatypes.equations.files import suffix
 from mdbench.datatypes.equations.selection import Increments
 from mdbench.datatypes.equations.terms import TERM_METRICS
+from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.ode import FACTS
 from mdbench.datatypes.ode.datasets import (
     OdeDataset,
@@ -45,7 +46,6 @@ from mdbench.datatypes.ode.simulation import Ending, simulate, warm
 from mdbench.errors import UsageError
 from mdbench.metrics.regression import nmse
 from mdbench.metrics.spec import MetricSpec, Value, flag
-from mdbench.protocols import Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

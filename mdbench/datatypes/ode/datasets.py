@@ -35,13 +35,13 @@ from mdbench.datatypes.equations.options import (
 )
 from mdbench.datatypes.equations.selection import INTEGRATED_TO, Increments
 from mdbench.datatypes.equations.user_truths import OWN_PAGE, user_truth
+from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.ode import FACTS
 from mdbench.datatypes.ode.systems import N_POINTS, integrate, read_system
 from mdbench.errors import DataError, UsageError, did_you_mean
 from mdbench.expressions import parse
 from mdbench.expressions.tree import CONSTANTS, FUNCTIONS
 from mdbench.metrics.regression import nmse
-from mdbench.protocols import Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -44,6 +44,7 @@ from mdbench.datatypes.equations.files import (
 from mdbench.datatypes.equations.options import TRUTH, uses_smoothing
 from mdbench.datatypes.equations.terms import TERM_METRICS
 from mdbench.datatypes.equations.user_truths import read_field_description, user_truth
+from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.pde import FACTS
 from mdbench.datatypes.pde.systems import derivative_names, read_system
 from mdbench.datatypes.pde.tasks import (
@@ -61,7 +62,6 @@ from mdbench.datatypes.pde.tasks import (
 from mdbench.errors import DataError, UsageError
 from mdbench.metrics.regression import nmse
 from mdbench.metrics.spec import MetricSpec, Value
-from mdbench.protocols import Protocol
 from mdbench.workspace import write_whole
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from mdbench.data.trajectory import split_as_published, split_chronologically
 from mdbench.datatypes.base import Dataset, Split
 from mdbench.datatypes.equations.base import CachedColumns
 from mdbench.datatypes.equations.selection import INTEGRATED_TO, Evidence
+from mdbench.datatypes.facts import Protocol
 from mdbench.expressions import parse
 from mdbench.metrics.regression import nmse
-from mdbench.protocols import Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

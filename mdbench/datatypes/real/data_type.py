@@ -22,6 +22,7 @@ from mdbench.datatypes.equations.data_checks import of_table
 from mdbench.datatypes.equations.files import named
 from mdbench.datatypes.equations.selection import NoisyRows
 from mdbench.datatypes.equations.terms import TERM_METRICS
+from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.real import FACTS
 from mdbench.datatypes.real.dimensions import consistent, dimension_of, si_exponents
 from mdbench.datatypes.real.problem import Measurements, read_measurements
@@ -29,7 +30,6 @@ from mdbench.errors import DataError, EquationError, UsageError
 from mdbench.expressions import parse
 from mdbench.expressions.fidelity.skeleton import same_skeleton
 from mdbench.metrics.spec import MetricSpec, Value, flag
-from mdbench.protocols import Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

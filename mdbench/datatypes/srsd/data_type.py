@@ -24,6 +24,7 @@ from mdbench.datatypes.equations.base import (
 from mdbench.datatypes.equations.files import SystemFiles, named
 from mdbench.datatypes.equations.selection import Ratios
 from mdbench.datatypes.equations.terms import TERM_METRICS
+from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.srsd import FACTS, target_noise
 from mdbench.datatypes.srsd.laws import Spread, draw, read_problem
 from mdbench.errors import DataError, EquationError, UsageError
@@ -32,7 +33,6 @@ from mdbench.expressions.compensated_eval import correctly_rounded_values
 from mdbench.expressions.grammar import read
 from mdbench.metrics.regression import agreement, is_accurate, nmse, r2, relative_error
 from mdbench.metrics.spec import MetricSpec, Value, flag
-from mdbench.protocols import Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

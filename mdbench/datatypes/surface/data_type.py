@@ -19,6 +19,7 @@ from mdbench.datatypes.equations.base import (
     table_split,
 )
 from mdbench.datatypes.equations.terms import TERM_METRICS
+from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.surface import FACTS, scoring
 from mdbench.datatypes.surface.datasets import (
     SurfaceDataset,
@@ -45,7 +46,6 @@ from mdbench.datatypes.surface.selection import (
 )
 from mdbench.errors import AnswerError, EquationError
 from mdbench.expressions import parse, srbench
-from mdbench.protocols import Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

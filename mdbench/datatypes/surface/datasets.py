@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from mdbench.protocols import Protocol
+    from mdbench.datatypes.facts import Protocol
 
     Array = NDArray[np.float64]
 

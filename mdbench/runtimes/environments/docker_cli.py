@@ -17,8 +17,7 @@ from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
 from mdbench.errors import UnavailableError
-from mdbench.runtimes.environments.pip_settings import redact
-from mdbench.runtimes.environments.subprocesses import kill_group, running
+from mdbench.runtimes.environments.subprocesses import kill_group, redact, running
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

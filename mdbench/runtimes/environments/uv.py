@@ -22,13 +22,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mdbench.errors import UnavailableError
-from mdbench.runtimes.environments.pip_settings import redact
-from mdbench.runtimes.environments.subprocesses import check_stopped, running
+from mdbench.runtimes.environments.subprocesses import check_stopped, redact, running
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from mdbench.runtimes.environments.pip_settings import UvSettings
+    from mdbench.runtimes.environments.subprocesses import UvSettings
 
 
 _PROJECT = Path(__file__).resolve().parents[3]

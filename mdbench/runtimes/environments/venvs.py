@@ -22,9 +22,12 @@ from uv import find_uv_bin
 
 from mdbench.errors import MethodError, UnavailableError
 from mdbench.runtimes import bubblewrap
-from mdbench.runtimes.cgroups import make_group
-from mdbench.runtimes.environments.pip_settings import read_pip_settings, redact, uv_settings
-from mdbench.runtimes.environments.subprocesses import with_package_count
+from mdbench.runtimes.environments.subprocesses import (
+    read_pip_settings,
+    redact,
+    uv_settings,
+    with_package_count,
+)
 from mdbench.runtimes.environments.uv import (
     build_once,
     compile_bytecode,
@@ -33,11 +36,12 @@ from mdbench.runtimes.environments.uv import (
     split_requirements,
 )
 from mdbench.runtimes.job_folder import Scratch, remove_tree
+from mdbench.runtimes.usage import make_group
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from mdbench.runtimes.environments.pip_settings import UvSettings
+    from mdbench.runtimes.environments.subprocesses import UvSettings
 
 _ANSWER_SECONDS = 10.0
 _FOR_UV = ("UV_", "SSL_")

@@ -17,13 +17,13 @@ from mdbench.data.array_files import read_field
 from mdbench.data.field import Field, FieldColumns
 from mdbench.data.noise import SNR_LEVELS_DB, add_noise
 from mdbench.datatypes.base import Answer, Candidate
+from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.pde import data_type as pde
 from mdbench.datatypes.pde import generators as fields
 from mdbench.datatypes.pde.data_type import Pde
 from mdbench.datatypes.pde.systems import read_system
 from mdbench.datatypes.pde.tasks import PdeDataset, Rows, smoothed_field
 from mdbench.errors import DataError, UsageError
-from mdbench.protocols import Protocol
 
 if TYPE_CHECKING:
     from mdbench.datatypes.base import Source, Split

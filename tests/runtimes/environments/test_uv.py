@@ -10,7 +10,7 @@ import pytest
 from house import ROOT
 
 from mdbench.errors import UnavailableError
-from mdbench.runtimes.environments.pip_settings import UvSettings
+from mdbench.runtimes.environments.subprocesses import UvSettings
 from mdbench.runtimes.environments.uv import (
     STAMP,
     build_once,

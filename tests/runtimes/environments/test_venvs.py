@@ -17,7 +17,7 @@ from zipfile import ZipFile
 import pytest
 
 from mdbench.errors import MethodError, UnavailableError
-from mdbench.runtimes import bubblewrap, cgroups
+from mdbench.runtimes import bubblewrap, usage
 from mdbench.runtimes.environments import venvs
 from mdbench.runtimes.environments.venvs import Environment, lock_requirements, prepare
 
@@ -376,7 +376,7 @@ def test_uv_s_other_settings_are_the_user_s(shop: Shop, text: str | None, told: 
 
 
 def test_a_build_has_so_much_memory(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    if "memory" not in cgroups.can_make():
+    if "memory" not in usage.can_make():
         pytest.skip("no groups can be made here")
     with_source(shop, hungry=True)
     monkeypatch.setattr(venvs, "_BUILD_MB", 500)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mdbench.runtimes import logs
-from mdbench.runtimes.logs import LOG_CAP, LogSink
+from mdbench.runtimes import job_folder
+from mdbench.runtimes.job_folder import LOG_CAP, LogSink
 
 if TYPE_CHECKING:
     import pytest
@@ -88,7 +88,7 @@ def test_cap_counts_what_is_dropped(tmp_path: Path) -> None:
 def test_end_does_not_wait_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sink = LogSink()
     sink.begin(tmp_path / "log", "one")
-    monkeypatch.setattr(logs, "_PATIENCE", 0.05)
+    monkeypatch.setattr(job_folder, "_PATIENCE", 0.05)
     sink.end()
     assert not (tmp_path / "log").exists()
 

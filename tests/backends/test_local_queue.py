@@ -11,7 +11,7 @@ from house import HereRuntime, Quiet, add_method, execute, workspace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mdbench.backends.queue import JobQueue, longest_first
+from mdbench.backends.local import JobQueue, longest_first
 from mdbench.backends.shards import partition
 from mdbench.runs.forecast import Expectation, expect
 from mdbench.runs.plan import make_plan
@@ -77,7 +77,7 @@ def test_whoever_holds_a_worker_keeps_to_its_method_for_a_turn(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now = [0.0]
-    monkeypatch.setattr("mdbench.backends.queue.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("mdbench.backends.local.time.monotonic", lambda: now[0])
     waiting = line([*jobs(*[1.0] * 9, method="a"), *jobs(*[1.0] * 9, method="b")])
     held: str | None = None
     taken = ""

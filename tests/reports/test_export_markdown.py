@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from reporting import boards, compare, data, many, texts, write
 
 from mdbench.cli import main
-from mdbench.reports.markdown import (
+from mdbench.reports.export import (
     cost_table,
     found_table,
     leaderboard_markdown,

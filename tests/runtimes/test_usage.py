@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 from house import known
 
-from mdbench.runtimes import cgroups
-from mdbench.runtimes.cgroups import Group, can_make, group_of, make_group
-from mdbench.runtimes.usage import UsageMeter
+from mdbench.runtimes import usage
+from mdbench.runtimes.usage import Group, UsageMeter, can_make, group_of, make_group
 
 USES = "x = bytearray(b'1') * (150 * 2**20); t = 0\nfor i in range(10**7): t += i"
 
@@ -64,7 +63,7 @@ def test_a_process_has_its_place(
     wanted: tuple[str, str, int] | None,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(cgroups, "_mounts", lambda: mounts)
+    monkeypatch.setattr(usage, "_mounts", lambda: mounts)
     monkeypatch.setattr(Path, "read_text", lambda *_, **__: lines)
     found = group_of(os.getpid())
     assert (found and (str(found.cpu), str(found.memory), found.version)) == wanted

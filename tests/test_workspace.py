@@ -11,7 +11,7 @@ from mdbench.errors import MethodError
 from mdbench.records import Record, Status
 from mdbench.runs.plan import make_plan
 from mdbench.runs.study import RunOptions
-from mdbench.settings import FOLDER_VARIABLE, fingerprint, read_paths
+from mdbench.workspace import FOLDER_VARIABLE, fingerprint, read_paths
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,8 +8,8 @@ from reporting import MOTION, TEXTS, data, texts
 from rich.console import Console
 
 from mdbench.records import Record, Status
-from mdbench.reports import run_tables
-from mdbench.reports.run_tables import failures
+from mdbench.reports import terminal
+from mdbench.reports.terminal import failures
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -34,11 +34,11 @@ def record(
 
 
 def run_table(records: Iterable[Record], datasets: Sequence[str] = ()) -> Table:
-    return run_tables.run_table(records, datasets, MOTION)
+    return terminal.run_table(records, datasets, MOTION)
 
 
 def summary(records: Iterable[Record]) -> Table:
-    return run_tables.summary(records, MOTION)
+    return terminal.summary(records, MOTION)
 
 
 def failure(dataset: str, status: str, reason: str, **changes: Any) -> Record:
@@ -95,7 +95,7 @@ def test_a_small_run_looks_like_this() -> None:
 
 def test_answers_without_equations_have_their_scores() -> None:
     records = [Record.model_validate(one) for one in texts(2)]
-    found = run_tables.run_table(records, (), TEXTS)
+    found = terminal.run_table(records, (), TEXTS)
     heads = [str(column.header) for column in found.columns]
     assert heads[:-1] == [
         "method",
@@ -107,13 +107,13 @@ def test_answers_without_equations_have_their_scores() -> None:
         "found",
         "time",
     ]
-    assert "accuracy" in " ".join(shown(run_tables.summary(records, TEXTS)))
+    assert "accuracy" in " ".join(shown(terminal.summary(records, TEXTS)))
 
 
 def test_without_specifications_scores_stand_under_their_names() -> None:
-    found = run_tables.run_table([record()])
+    found = terminal.run_table([record()])
     assert "nmse" in [str(column.header) for column in found.columns]
-    assert shown(run_tables.summary([record(), failure("b", "crashed", "")]))
+    assert shown(terminal.summary([record(), failure("b", "crashed", "")]))
 
 
 def test_sixty_three_systems_take_a_line_each_at_every_width() -> None:
@@ -276,7 +276,7 @@ def test_a_floor_so_high_that_scores_say_little_is_marked() -> None:
 
 def test_in_a_pipe_no_equation_is_cut() -> None:
     long = " + ".join(f"{i}.5*u0**{i}" for i in range(2, 60))
-    whole = run_tables.run_table([record(equations=[long, "u0"])], (), MOTION, cut=False)
+    whole = terminal.run_table([record(equations=[long, "u0"])], (), MOTION, cut=False)
     assert f"{long}; u0" in "\n".join(shown(whole, width=100_000))
     assert long[:12] in "\n".join(shown(run_table([record(equations=[long, "u0"])])))
 
@@ -317,7 +317,7 @@ def test_what_is_no_fault_of_the_answer_is_not_called_worse_than_nothing() -> No
 
 
 def test_whole_equations_stand_below_each_other() -> None:
-    found = run_tables.answers([record(), failure("glider", "timeout", "late")])
+    found = terminal.answers([record(), failure("glider", "timeout", "late")])
     assert found.plain == (
         "sindy · lotka-volterra\n  u0_t = 1.84*u0 - 1.45*u0*u1\n  u1_t = 1.62*u0*u1 - 3*u1\n"
     )

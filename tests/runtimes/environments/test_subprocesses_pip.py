@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mdbench.errors import UnavailableError
-from mdbench.runtimes.environments.pip_settings import (
+from mdbench.runtimes.environments.subprocesses import (
     UvSettings,
     read_pip_settings,
     redact,

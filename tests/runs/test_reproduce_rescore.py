@@ -15,7 +15,7 @@ from mdbench.cli import main
 from mdbench.errors import RecordsError
 from mdbench.records import Record, RecordStore, Status, key_of
 from mdbench.runs.catalog import Catalog
-from mdbench.runs.rescore import _PIECE, rescored
+from mdbench.runs.reproduce import _PIECE, rescored
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -1,7 +1,8 @@
-"""The check of a method's contract: what an author must get right, tried one by one."""
+"""A method's folder: made from the template, and its contract checked point by point."""
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 from dataclasses import dataclass, replace
@@ -11,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from mdbench import datatypes, methods
+from mdbench.datatypes.facts import Protocol
 from mdbench.errors import MdbenchError, MethodError, UnavailableError, UsageError
-from mdbench.protocols import Protocol
 from mdbench.records import Status
 from mdbench.runs.plan import ResolvedJob
 from mdbench.runs.scoring import ScoredResult, score_result
@@ -274,3 +275,42 @@ class _Trials:
             worker.end_log()
             worker.remove_folder(folder)
         return score_result(data_type, task, outcome)
+
+
+_TEMPLATE = Path(__file__).parent / "template"
+_NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
+
+
+def make_method(name: str, algorithms: Path) -> Path:
+    """Make a folder with a method that runs as it stands, and give its path.
+
+    Raises
+    ------
+    UsageError
+        If the name is not allowed, or taken.
+    """
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"{name!r} is no name for a method.",
+            "Small letters, digits, - and _, beginning with a letter, at most 40: e.g. my-method",
+        )
+    folder = algorithms / name
+    if folder.exists():
+        raise UsageError(f"{folder} exists already.", "Choose another name, or edit that folder.")
+    unfinished = algorithms / f".{name}.new"
+    shutil.rmtree(unfinished, ignore_errors=True)
+    try:
+        unfinished.mkdir(parents=True)
+        for file, text in _files(name):
+            (unfinished / file).write_text(text, encoding="utf-8")
+        unfinished.rename(folder)
+    except OSError as error:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        raise UsageError(f"{folder} cannot be made: {error.strerror}.") from None
+    return folder
+
+
+def _files(name: str) -> Iterator[tuple[str, str]]:
+    for file in sorted(_TEMPLATE.iterdir()):
+        if file.is_file():
+            yield file.name, file.read_text(encoding="utf-8").replace("@NAME@", name)
