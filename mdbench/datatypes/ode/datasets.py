@@ -29,12 +29,13 @@ from mdbench.datatypes.equations.options import (
     INPUTS,
     MISSING_VALUES,
     OWN_OPTIONS,
+    OWN_PAGE,
     TRAJECTORY,
     TRUTH,
+    user_truth,
     uses_smoothing,
 )
 from mdbench.datatypes.equations.selection import INTEGRATED_TO, Increments
-from mdbench.datatypes.equations.user_truths import OWN_PAGE, user_truth
 from mdbench.datatypes.ode import FACTS
 from mdbench.datatypes.ode.systems import N_POINTS, integrate, read_system
 from mdbench.errors import DataError, UsageError, did_you_mean

@@ -41,9 +41,13 @@ from mdbench.datatypes.equations.files import (
     suffix,
     without,
 )
-from mdbench.datatypes.equations.options import TRUTH, uses_smoothing
+from mdbench.datatypes.equations.options import (
+    TRUTH,
+    read_field_description,
+    user_truth,
+    uses_smoothing,
+)
 from mdbench.datatypes.equations.terms import TERM_METRICS
-from mdbench.datatypes.equations.user_truths import read_field_description, user_truth
 from mdbench.datatypes.pde import FACTS
 from mdbench.datatypes.pde.systems import derivative_names, read_system
 from mdbench.datatypes.pde.tasks import (

@@ -15,8 +15,8 @@ from mdbench.data.derivatives import accurate_derivative, time_derivative
 from mdbench.data.field import Field
 from mdbench.datatypes.pde.solvers import channels, closed_forms, elements, spectral
 from mdbench.datatypes.pde.solvers.channel_waves import repeating_channel, vortices
-from mdbench.datatypes.pde.solvers.plate import heated_plate
-from mdbench.datatypes.pde.solvers.species import Reaction
+from mdbench.datatypes.pde.solvers.closed_forms import heated_plate
+from mdbench.datatypes.pde.solvers.navier_stokes import Reaction
 from mdbench.errors import DataError
 
 if TYPE_CHECKING:
