@@ -12,7 +12,6 @@ from mdbench.errors import EquationError
 from mdbench.expressions.atoms import monomial_text
 from mdbench.expressions.expand import expand
 from mdbench.expressions.fidelity.compare import Verdict, compare
-from mdbench.expressions.fidelity.skeleton import same_skeleton
 from mdbench.expressions.fidelity.verdict import negligible, used
 from mdbench.expressions.tree import CONSTANTS, FUNCTIONS
 from mdbench.metrics.spec import MetricSpec, flag
@@ -220,6 +219,9 @@ def _skeleton(
     domain: Mapping[str, tuple[float, float]],
 ) -> Value:
     """Whether for each equation some choice of its constants makes it the true one."""
+    # Imported here, as answers that are identified do not need it.
+    from mdbench.expressions.fidelity.skeleton import same_skeleton  # noqa: PLC0415
+
     ranges = tuple((name, *ends) for name, ends in domain.items())
     undecided = False
     for true, answer in zip(truth, equations, strict=True):

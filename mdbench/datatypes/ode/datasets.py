@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from mdbench.data.array_files import load_or_make, read_npz
 from mdbench.data.columns import LabelledColumn, OwnNames, columns_of, read_description
-from mdbench.data.csv import Reading, read_csv
 from mdbench.data.derivatives import time_derivative
 from mdbench.data.noise import add_noise, add_published_noise
 from mdbench.data.smoothing import FEWEST_SAMPLES, smooth
 from mdbench.data.trajectory import (
     Trajectory,
+    load_or_make,
     named_columns,
+    read_npz,
     split_as_published,
     split_chronologically,
     state_names,
@@ -449,6 +449,9 @@ def read_recording(
     UsageError
         If an option does not fit the file.
     """
+    # Imported here, as the project's own systems do not need it.
+    from mdbench.data.csv import Reading, read_csv  # noqa: PLC0415
+
     described = _read_description_of(described_by or path)
     how = Reading(
         options.get(MISSING_VALUES.key, described.missing),

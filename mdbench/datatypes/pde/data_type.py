@@ -10,7 +10,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from mdbench.data.array_files import (
+from mdbench.data.field import feature_names, unsupported
+from mdbench.data.field_files import (
     FIELD_ENDINGS,
     FIELD_HINT,
     read_field,
@@ -18,7 +19,6 @@ from mdbench.data.array_files import (
     refuse_tables,
     write_field,
 )
-from mdbench.data.field import feature_names, unsupported
 from mdbench.data.noise import add_noise, add_published_noise
 from mdbench.data.trajectory import split_chronologically
 from mdbench.datatypes.base import NO_OPTIONS, Plots, Source
@@ -32,7 +32,6 @@ from mdbench.datatypes.equations.base import (
     EquationTask,
     EquationType,
 )
-from mdbench.datatypes.equations.data_checks import of_field
 from mdbench.datatypes.equations.files import (
     SystemFiles,
     find_files,
@@ -110,7 +109,12 @@ class Pde(EquationType[PdeDataset]):
     derivative = "∂"
     metrics = (NMSE, PUBLISHED_NMSE, *TERM_METRICS, _RESIDUAL, COMPLEXITY, AGREEMENT)
     options = FACTS.options
-    advice = staticmethod(of_field)
+
+    def advice(self, dataset: PdeDataset) -> list[str]:
+        """Describe the data before a method is tried on them."""
+        from mdbench.datatypes.equations.data_checks import of_field  # noqa: PLC0415 - few runs need it
+
+        return of_field(dataset)
 
     def source(self, path: Path | None = None) -> Source[PdeDataset]:
         """Open the 14 systems; or a file of the user's, or a folder of them."""

@@ -18,7 +18,6 @@ from mdbench.datatypes.equations.base import (
     EquationType,
     table_split,
 )
-from mdbench.datatypes.equations.data_checks import of_table
 from mdbench.datatypes.equations.files import named
 from mdbench.datatypes.equations.selection import NoisyRows
 from mdbench.datatypes.equations.terms import TERM_METRICS
@@ -146,11 +145,16 @@ class Real(EquationType[RealDataset]):
     snr_levels = False
     of_equations = True
     has_plots = True
-    advice = staticmethod(of_table)
 
     def __init__(self, systems: Path, cache: Path) -> None:
         super().__init__(systems, cache)
         self._opened: list[_Tables] = []
+
+    def advice(self, dataset: RealDataset) -> list[str]:
+        """Describe the data before a method is tried on them."""
+        from mdbench.datatypes.equations.data_checks import of_table  # noqa: PLC0415 - few runs need it
+
+        return of_table(dataset)
 
     def source(self, path: Path | None = None) -> Source[RealDataset]:
         """Open the project's tables; or a file of the user's (TOML or CSV), or a folder."""

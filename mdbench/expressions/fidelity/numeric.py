@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mdbench.expressions.fidelity.models import Model
 from mdbench.expressions.fidelity.verdict import TOLERANCE
 from mdbench.expressions.grammar import read
 from mdbench.expressions.interval_eval import (
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from mdbench.expressions.atoms import Sum
+    from mdbench.expressions.fidelity.models import Model
 
     Array = NDArray[np.float64]
 
@@ -390,6 +390,9 @@ class ValueComparison:
         node, values = (
             (self.truth, self.true_values) if of_truth else (self.prediction, self.values)
         )
+        # Imported here, as it is for equations that are no polynomials.
+        from mdbench.expressions.fidelity.models import Model  # noqa: PLC0415
+
         model = Model(terms)
         still = np.zeros(len(model.moving))
         with np.errstate(all="ignore"):
