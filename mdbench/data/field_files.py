@@ -112,7 +112,7 @@ _DAMAGED = (
     *(OSError, ValueError, TypeError, LookupError, AttributeError, AssertionError, EOFError),
     *(ZlibError, MemoryError, NotImplementedError, OverflowError),
 )
-"""What SciPy and h5py raise where a file is not what its begin says."""
+"""Errors that SciPy and h5py raise where a file is not of the format that it begins with."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class _Variable:
     dims
         The names of its dimensions; empty where the file has none.
     attributes
-        What else is said of it.
+        Its further attributes.
     """
 
     values: NDArray[Any]
@@ -158,7 +158,7 @@ def read_field_file(path: Path) -> Field:
 
 
 def refuse_tables(path: Path) -> None:
-    """Refuse CSV files, and folders of nothing else: a table says nothing of a grid.
+    """Refuse CSV files, and folders of nothing else: a table does not define a grid.
 
     Raises
     ------
@@ -171,7 +171,7 @@ def refuse_tables(path: Path) -> None:
         return
     raise DataError(
         f"{path} is {'a folder of tables' if folder else 'a table'}, and a field needs a grid: "
-        "rows and columns do not say which of them are places, times or states.",
+        "rows and columns do not show which of them are places, times or states.",
         "Reshape it once in Python: numpy.savez('mine.npz', t=t, x=x, u=u), with u of the shape "
         "(n_x, n_t, d).  A series without space is --data-type ode.",
     )

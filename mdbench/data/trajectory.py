@@ -192,7 +192,7 @@ _REMEDIES = {
     "O": "one array of them, not a list or cell of arrays; in MATLAB cell2mat({key}) makes it",
     "V": "give each field of a structured array an array of its own",
 }
-"""What to do about arrays of other than real numbers, by NumPy's letter for their kind."""
+"""Hints for arrays of other than real numbers, by NumPy's letter for their kind."""
 
 
 def read_npz(path: Path) -> Trajectory:

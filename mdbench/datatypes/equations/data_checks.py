@@ -138,7 +138,9 @@ def of_table(dataset: Any) -> list[str]:
         f"{counted(len(y), 'row')}; {ranges}; {target} {float(y.min()):g} to {float(y.max()):g}"
     ]
     if still:
-        lines.append(f"{', '.join(still)}: the same in all rows, so that nothing can be told of it")
+        lines.append(
+            f"{', '.join(still)}: the same in all rows, so that nothing can be learnt of it"
+        )
     repeated = len(x) - len(np.unique(x, axis=0))
     if repeated:
         lines.append(f"{repeated:,} rows have the inputs of another one")
@@ -195,7 +197,7 @@ _FAST = 10
 _NEAR = 10
 """Neighbours of a row that the Gamma test looks at."""
 FEWEST_ROWS = 30
-"""Rows below which nothing is said of a table's noise."""
+"""Rows below which a table's noise is not estimated."""
 
 
 class Spacing(NamedTuple):

@@ -34,7 +34,7 @@ INPUTS = Option(
 )
 TRAJECTORY = Option(
     "--trajectory",
-    "The column of the user's files that tells several trajectories apart.",
+    "The column of the user's files that separates several trajectories.",
     "COL",
     changes_system=False,
 )
@@ -89,7 +89,7 @@ _LEFT = re.compile(r"^\s*(?:d\s*(?P<d>\w+)\s*/\s*dt|(?P<name>\w+?)(?:'|_t|\.)?)\
 
 
 class FieldDescription(BaseModel):
-    """What the TOML file of a field may say."""
+    """The TOML file of a field."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

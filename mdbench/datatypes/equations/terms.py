@@ -82,13 +82,13 @@ TERM_METRICS = (
     ),
     _verdict(
         "numerical",
-        "what evaluating has proved of the answer: told apart from the truth at a point, equal, or "
+        "what evaluating has proved of the answer: different from the truth at a point, equal, or "
         "equal to the truth with its constants moved by 5 % at most",
         ("apart", "equal", "near"),
     ),
     _verdict(
         "structural",
-        "what the terms of the answer say, multiplied out",
+        "what the terms of the answer show, multiplied out",
         ("other", "one term off", "same"),
     ),
     MetricSpec(
@@ -146,8 +146,8 @@ coefficients where the two have no term with a constant in common."""
 def compare_with_truth(truth: Sequence[str], equations: Sequence[str], task: Task[Any]) -> Scores:
     """Put an answer, whose equations have been read before, next to the truth.
 
-    A term that the dataset names as unseen, since nobody can see it in the data, is not asked for:
-    an answer may have it or not, and the notes say where it differs in one.
+    A term that the dataset names as unseen, since it cannot be seen in the data, is not asked for:
+    an answer may have it or not, and the notes name those in which it differs.
     """
     # A table may lack a feature that the truth has.
     unknown = {name for text in truth for name in _NAME.findall(text)} - {*CONSTANTS, *FUNCTIONS}

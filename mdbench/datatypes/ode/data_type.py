@@ -345,7 +345,7 @@ def _split_of(view: str, pieces: Sequence[_Samples]) -> Split:
 
 
 def _quality(way: Simulated) -> float:
-    """Order simulations; one that nobody knows the end of may be worse than any that follows."""
+    """Return a key to order simulations; one that was killed may be any below `FOLLOWED`."""
     if way.ended is Ending.LATE:
         return FOLLOWED
     return -np.inf if way.r2 is None else way.r2

@@ -75,8 +75,8 @@ class OdeDataset(Dataset):
     unseen
         Makes or reads a true trajectory from another initial condition; None where there is none.
     titles
-        What axes say of the time and of each state; empty for those that have no names but the
-        methods'.
+        Titles of the axes for the time and for each state; empty for those without names of their
+        own.
     """
 
     given: Trajectory = field(repr=False)
@@ -164,7 +164,7 @@ class OdeSystems(Source[OdeDataset]):
         smoothed = uses_smoothing(options, protocol)
         if own := [option.name for option in OWN_OPTIONS if option.key in options]:
             raise UsageError(
-                f"{own[0]} says how a file of your own is read.", "Name one by --dataset-path."
+                f"{own[0]} is an option for a file of your own.", "Name one by --dataset-path."
             )
         system = self._system(name)
         path = self.cache / f"{name}-{system.recipe[:16]}.npz"
@@ -224,7 +224,7 @@ class OdeFiles(Source[OdeDataset]):
         path = named(name, self.paths)
         try:
             known = read_recording(path, NO_OPTIONS)
-        except (DataError, UsageError):  # options say how it is read, or loading it says why not
+        except (DataError, UsageError):  # it needs options, or loading it raises the error
             return str(path)
         names = ", ".join(f"{theirs}: {own}" for theirs, own in known.names.items())
         return f"{f'{known.title}: ' * bool(known.title)}{path}{f' ({names})' * bool(names)}"
@@ -246,7 +246,7 @@ class OdeFiles(Source[OdeDataset]):
         if noisy is not None:
             measured = read_recording(noisy, options, described_by=path).trajectory
             if not np.array_equal(measured.t, clean.t):
-                clean = measured  # nobody knows these states without noise
+                clean = measured  # these states are not known without noise
             u, noise = measured.u, "file"
         else:
             u, noise = clean.u, Protocol.STRICT.value
@@ -370,7 +370,7 @@ _TIME = LabelledColumn("time", "t")
 
 
 class _File(BaseModel):
-    """What a TOML file beside the data may say."""
+    """The TOML file of a data file."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -387,7 +387,7 @@ class _File(BaseModel):
 
 @dataclass(frozen=True, eq=False)
 class UserRecording:
-    """What is known of a trajectory of somebody's own.
+    """A trajectory of the user's, and what is known of it.
 
     Attributes
     ----------

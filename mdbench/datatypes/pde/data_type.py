@@ -81,7 +81,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 _PUBLISHED_SEED = 42
-"""The seed of the published noise, which seed 0 of a run stands for."""
+"""The seed of the published noise, which seed 0 of a run uses."""
 _QUIET_SECONDS = 2.0
 """Data that are made faster are made without a word."""
 _SAY_SECONDS = 10.0
@@ -282,7 +282,7 @@ class _PdeSystems(Source[PdeDataset]):
     ) -> PdeDataset:
         if TRUTH.key in options:
             raise UsageError(
-                f"{TRUTH.name} says the true equations of a file of your own.",
+                f"{TRUTH.name} gives the true equations of a file of your own.",
                 "Name one by --dataset-path.",
             )
         system = self._system(name, protocol, options)
@@ -359,7 +359,7 @@ class _PdeSystems(Source[PdeDataset]):
 
 
 class _PdeFiles(Source[PdeDataset]):
-    """Fields in files of the user's, whose truth is known only where they say it.
+    """Fields in files of the user's, whose truth is known only where they give it.
 
     Every file in the folder, and in the folders in it, is a dataset of the file's name.  A
     name that ends in ``_snr_40`` and the like is a noisy version of that dataset.
@@ -378,7 +378,7 @@ class _PdeFiles(Source[PdeDataset]):
         path = named(name, self.paths)
         try:
             title = read_field_description(path).title
-        except DataError:  # loading it says why
+        except DataError:  # loading it gives the error
             title = ""
         return f"{title}: {path}" if title else str(path)
 
@@ -396,7 +396,7 @@ class _PdeFiles(Source[PdeDataset]):
         clean = read_field_file(path)
         measured = clean if noisy is None else read_field_file(noisy)
         if measured.u.shape != clean.u.shape or not np.array_equal(measured.t, clean.t):
-            clean = measured  # nobody knows these states without noise
+            clean = measured  # these states are not known without noise
         self._short_axes.report(name, clean)
         smoothed = uses_smoothing(options, protocol)
         u, noise = measured.u, "file" if noisy else Protocol.STRICT.value
@@ -432,7 +432,7 @@ class _PdeFiles(Source[PdeDataset]):
 
 
 class _ShortAxes:
-    """Says once for each dataset which derivatives it has too few nodes for."""
+    """Report once for each dataset the derivatives for which it has too few nodes."""
 
     def __init__(self, kind: Pde) -> None:
         self._kind = kind
@@ -447,7 +447,7 @@ class _ShortAxes:
 
 
 class _ProgressLine:
-    """Says now and then how far the making of a field is."""
+    """Reports the progress of making a field, at intervals."""
 
     def __init__(self, name: str, say: Callable[[str], None]) -> None:
         self._name = name

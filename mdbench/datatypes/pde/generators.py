@@ -43,7 +43,7 @@ def make_fields(
     released
         Whether to make the published data, with what is wrong in them.
     progress
-        Told the part that is done, from 0 to 1, now and then.
+        Called with the part that is done, from 0 to 1, at intervals.
 
     Returns
     -------

@@ -403,7 +403,7 @@ def _units_of(table: Measurements) -> dict[str, tuple[float, ...]] | None:
     Raises
     ------
     DataError
-        If what stands for a unit is none: before anything is run.
+        If a unit is not valid: before anything is run.
     """
     if not _has_dimensions(table):
         return None
@@ -414,7 +414,7 @@ def _units_of(table: Measurements) -> dict[str, tuple[float, ...]] | None:
 
 
 def _is_one_of(text: str, laws: Sequence[str], table: Measurements) -> bool | None:
-    """Whether some choice of constants makes an answer one of the laws; None: nobody knows."""
+    """Whether some choice of constants makes an answer one of the laws; None: not known."""
     ranges = tuple(
         (name, float(column.min()), float(column.max()))
         for name, column in zip(table.columns, table.x.T, strict=True)
@@ -440,8 +440,8 @@ SEVERAL = 5
 def folds(name: str, x: NDArray[np.float64]) -> list[NDArray[np.intp]]:
     """Return the rows that each fold holds out; every row is in one of them.
 
-    Rows with equal inputs stay together, so that nobody learns an answer that is asked.  Which fold
-    an input is in hangs on nothing but the table's name and inputs.
+    Rows with equal inputs stay together, so that no method learns an answer that is asked.  The
+    fold of an input depends on nothing but the table's name and inputs.
 
     Parameters
     ----------

@@ -196,7 +196,7 @@ class SurfaceType(EquationType[SurfaceDataset]):
     def expand_options(
         self, names: Sequence[str], given: Mapping[str, Any]
     ) -> list[tuple[str, Mapping[str, Any]]]:
-        """Return the names of the datasets with variant, normals and noise; the names say it all.
+        """Return the names of the datasets with variant, normals and noise, which are in the names.
 
         Raises
         ------
@@ -272,7 +272,7 @@ class SurfaceType(EquationType[SurfaceDataset]):
         Raises
         ------
         AnswerError
-            If there is nothing to be scored; says why.
+            If there is nothing to be scored; the message has the reason.
         """
         read = super().read_answer(task, answer)
         if task.dataset.cloud:
@@ -394,7 +394,7 @@ def _solution(
     answer: EquationAnswer,
     same: bool | None,
 ) -> Value:
-    """Whether the answer is a solution, equation by equation; None where nobody knows."""
+    """Whether the answer is a solution, equation by equation; None where it is not known."""
     shape = task.dataset.shape
     if shape.representation == "implicit":
         return None if same is None else float(same)
@@ -422,7 +422,7 @@ def _is_right_at_whole_numbers(dataset: SurfaceDataset, answer: EquationAnswer) 
     """Whether an answer is the truth wherever the truth is known: on its grid, and beyond.
 
     Between whole numbers there is no truth, only the way in which it happens to be written.  More
-    than half of the points are out of the domain, where nobody could fit them.
+    than half of the points are out of the domain, where they cannot be fitted.
     """
     if dataset.beyond is None:
         return False

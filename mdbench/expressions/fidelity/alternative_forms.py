@@ -40,7 +40,7 @@ _MOST_TOKENS = 250
 _MOST_LEFT_OUT = 12
 """Sums of more terms are not tried with each of them left out."""
 _ROUNDING = Fraction(1, 10**8)
-"""What fractions leave where their texts were rounded to 15 digits, as a share."""
+"""Remainder of fractions whose texts were rounded to 15 digits, as a share."""
 _TOKEN = re.compile(r"[\w.]+|\*\*|[-+*/^]")
 
 
@@ -144,7 +144,7 @@ def _nothing_matched(t: Sum, p: Sum) -> EquationPair:
 
 
 def _by_values(t: Sum, p: Sum, values: ConstantMatcher) -> EquationPair | None:
-    """Whether the values are the truth's, as it stands or with its constants moved."""
+    """Whether the values are the truth's, as it is or with its constants moved."""
     if values.undefined:
         return _nothing_matched(t, p)
     factor = 0.0 if values.equal else values.proportional()

@@ -2,7 +2,7 @@
 
 The authors compared equations by hand: *identified* are those with all terms, no other, and
 every coefficient within 5 %; those with one term missing or too many are counted apart.  Here the
-same is worked out; ``docs/fidelity.md`` says how, and what a term is.
+same is computed; ``docs/fidelity.md`` explains it, and what a term is.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _DIGITS = 6
 
 
 class Verdict(StrEnum):
-    """What an answer is."""
+    """The verdict on an answer."""
 
     IDENTIFIED = "identified"
     """All terms, no other, every constant within 5 %."""
@@ -63,7 +63,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Names:
-    """What the variables of truth and answer are called, and what is known of their values."""
+    """The names of the variables of truth and answer, and the known ranges of their values."""
 
     true: tuple[str, ...]
     predicted: tuple[str, ...]

@@ -176,7 +176,7 @@ def cylinder_mesh(obstacle: Obstacle, spacing: float) -> Any:
     """Triangulate the channel around the cylinder.
 
     Staggered rings of nodes, whose distances grow with the radius, lead over to a lattice of
-    equilateral triangles; a few smoothings even out the seam.  The edges on the cylinder have
+    equilateral triangles; a few smoothings even out the joint.  The edges on the cylinder have
     about half of `spacing`.
 
     Returns

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Progress = Callable[[float], None]
 
 _DECAYED = 40.0
-"""What has decayed by exp(-40) is less than rounding."""
+"""A part that has decayed by exp(-40) is below rounding."""
 
 
 def translation(profile: Callable[[Array], Array], x: Array, t: Array, *, speed: float) -> Array:
@@ -215,7 +215,7 @@ def heated_plate(
     substeps
         Steps in each dt, in which decay is exact and the beam's heat a cubic in time.
     progress
-        Told the part that is done, from 0 to 1.
+        Called with the part that is done, from 0 to 1.
 
     Returns
     -------

@@ -52,7 +52,7 @@ class Flow:
 
 @dataclass(frozen=True)
 class Walls:
-    """What is given on the boundary.
+    """Boundary conditions.
 
     Attributes
     ----------
@@ -321,7 +321,7 @@ class QuadraticSpecies:
 
 
 def _inside(reaction: Reaction, space: Quadrature) -> list[Array]:
-    """Tell for each disc which points lie in it: 1, or else 0."""
+    """Return for each disc which points lie in it: 1, or else 0."""
     return [
         (np.hypot(*(space.points - np.array(disc)[:, None])) < reaction.radius).astype(np.float64)
         for disc in reaction.discs
