@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from house import ROOT
 
-from mdbench.data.array_files import read_npz
+from mdbench.data.trajectory import read_npz
 from mdbench.datatypes.equations import files as reading
 from mdbench.datatypes.ode import systems as ode
 from mdbench.datatypes.ode.simulation import compiled
@@ -99,4 +99,4 @@ def test_whatever_reads_python_knows_the_lock() -> None:
         if _READS_PYTHON.search(text) and not name.startswith(_OUTSIDE):
             assert "PARSER_LOCK" in text, name
             found.add(name)
-    assert {"data/array_files.py", "runs/arrays.py", "datatypes/equations/files.py"} <= found
+    assert {"data/trajectory.py", "runs/arrays.py", "datatypes/equations/files.py"} <= found

@@ -41,7 +41,7 @@ _DAY_SECONDS = 86400.0
 
 @dataclass(frozen=True)
 class Reading:
-    """How a file is read, where the file does not say so itself.
+    """Options of reading a file, where the file itself leaves them open.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Reading:
     inputs
         Labels of the columns that are given and not to be predicted.
     trajectory
-        The label of the column that tells trajectories apart; empty where there is one alone.
+        The label of the column that separates trajectories; empty where there is only one.
     """
 
     missing: Literal["refuse", "drop", "interpolate"] = "refuse"
@@ -61,7 +61,7 @@ class Reading:
 
 @dataclass(frozen=True, eq=False)
 class CsvRecording:
-    """What a file holds.
+    """The contents of a file.
 
     Attributes
     ----------
@@ -225,7 +225,7 @@ class _Lines:
             hint = "Times have to increase within a trajectory."
             if self._tells is None:
                 hint = "Times have to increase. Where the file holds several trajectories, name "
-                hint += "the column that tells them apart: --trajectory COLUMN"
+                hint += "the column that separates them: --trajectory COLUMN"
             raise DataError(f"{where}: {label} is {now}, after {before:g}", hint)
         self._of.append(of)
         self._rows.append(row)

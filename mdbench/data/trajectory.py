@@ -1,15 +1,21 @@
-"""A sampled trajectory, and its splits: training, validation and test."""
+"""A sampled trajectory, its splits, and its NPZ files in the layout of MDBench's own datasets."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Self
+from functools import partial
+from typing import IO, TYPE_CHECKING, Any, Self
+from zipfile import BadZipFile
+from zlib import error as ZlibError  # noqa: N812 - zlib calls it just "error"
 
 import numpy as np
 
 from mdbench.errors import DataError
+from mdbench.limited_process import PARSER_LOCK
+from mdbench.workspace import write_whole
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -171,4 +177,121 @@ def split_as_published(n: int) -> Splits:
         validation=slice(n_train - n_validation, n_train),
         refit=slice(0, n_refit),
         test=slice(n - int(0.2 * n), n),
+    )
+
+
+_KEYS = ("t", "u", "du")
+UNREADABLE = (OSError, ValueError, EOFError, BadZipFile, ZlibError, MemoryError)
+_EXPECTED = "An NPZ file with the arrays t (n,), u (n, d) and du (n, d) is expected."
+_REMEDIES = {
+    "c": "give both parts of u as states: numpy.stack([u.real, u.imag], axis=-1)",
+    "b": "numpy.asarray({key}, float) makes them of truth values",
+    "U": "numpy.asarray({key}, float) makes them of texts that hold some",
+    "S": "numpy.asarray({key}, float) makes them of texts that hold some",
+    "M": "({key} - {key}[0]) / numpy.timedelta64(1, 's') makes seconds of dates",
+    "O": "one array of them, not a list or cell of arrays; in MATLAB cell2mat({key}) makes it",
+    "V": "give each field of a structured array an array of its own",
+}
+"""Hints for arrays of other than real numbers, by NumPy's letter for their kind."""
+
+
+def read_npz(path: Path) -> Trajectory:
+    """Read and check a trajectory.
+
+    Raises
+    ------
+    DataError
+        If the file is missing, damaged, holds pickled objects, lacks a key, or its arrays cannot
+        be used; it names the file, the key and the value.
+    """
+    try:
+        # Opened here, because np.load leaves a damaged file open.
+        with path.open("rb") as file, PARSER_LOCK:
+            archive = np.load(file, allow_pickle=False)
+            if not isinstance(archive, np.lib.npyio.NpzFile):
+                raise DataError(f"{path} is a single array", _EXPECTED)
+            arrays = {key: npz_array(archive, path, key) for key in _KEYS}
+    except UNREADABLE as error:
+        raise DataError(f"{path} cannot be read: {reason_of(error)}", _EXPECTED) from error
+    trajectory = Trajectory(arrays["t"], arrays["u"], arrays["du"])
+    trajectory.check(path)
+    return trajectory
+
+
+def write_npz(file: IO[bytes] | Path, trajectory: Trajectory) -> None:
+    """Write a trajectory, not compressed; `trajectory.du` has to be there."""
+    if trajectory.du is None:
+        raise ValueError("this layout has derivatives")
+    np.savez(file, t=trajectory.t, u=trajectory.u, du=trajectory.du)
+
+
+def load_or_make(path: Path, make: Callable[[], Trajectory]) -> Trajectory:
+    """Read the arrays at `path`; make and keep them if there are none, or if they are damaged.
+
+    Several processes may do so at once: the last one to end wins, and all have the same arrays.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be written.
+    """
+    try:
+        return read_npz(path)
+    except DataError:
+        trajectory = make()
+    write_whole(path, partial(write_npz, trajectory=trajectory))
+    return trajectory
+
+
+def npz_array(
+    archive: np.lib.npyio.NpzFile, path: Path, key: str, expected: str = _EXPECTED
+) -> Array:
+    """Return an array of real numbers from an NPZ file.
+
+    Raises
+    ------
+    DataError
+        If it is missing, damaged or of another type; `expected` is the hint.
+    """
+    if key not in archive.files:
+        raise DataError(
+            f"{path}: key {key!r} is missing; it has {', '.join(archive.files) or 'none'}",
+            "Where derivatives are not known, give the data as CSV." if key == "du" else expected,
+        )
+    try:
+        array = np.asarray(archive[key])
+    except UNREADABLE as error:
+        raise DataError(f"{path}: {key} cannot be read: {reason_of(error)}", expected) from error
+    refuse_unreal(path, key, array.dtype)
+    return array.astype(np.float64, copy=False)
+
+
+def reason_of(error: BaseException) -> str:
+    """Return in words why a file cannot be read."""
+    if "allow_pickle" in str(error):
+        return (
+            "it holds pickled objects, which are refused since they can run code "
+            "(numpy.asarray(u, float) makes numbers of them), or is no NPZ file"
+        )
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return str(error) or type(error).__name__
+
+
+def refuse_unreal(path: Path, key: str, dtype: np.dtype[Any]) -> None:
+    """Refuse arrays of anything but real numbers.
+
+    Raises
+    ------
+    DataError
+        With the type, and what to do about it.
+    """
+    if dtype.kind in "fiu":
+        return
+    # HDF5 knows no complex numbers, and MATLAB keeps their parts under these names.
+    kind = "c" if dtype.names == ("real", "imag") else dtype.kind
+    remedy = _REMEDIES.get(kind, "").format(key=key)
+    raise DataError(
+        f"{path}: {key} is of type {dtype}",
+        f"Real numbers are expected{': ' if remedy else ''}{remedy}.",
     )

@@ -50,8 +50,8 @@ def facts_of(name: str) -> TypeFacts:
 def own_names(name: str, systems: Path, cache: Path) -> Sequence[str]:
     """Return the names of a data type's own datasets, as its source does.
 
-    Where the files' names and heads say them it is not imported, and what else is in the files is
-    not looked at.
+    Where they follow from the files' names and heads it is not imported, and the rest of the files
+    is not read.
 
     Raises
     ------

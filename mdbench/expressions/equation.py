@@ -70,13 +70,13 @@ class _Monomial(NamedTuple):
 
     powers: frozenset[tuple[str, int]]
     scaled: int
-    """Nodes where a coefficient stands before it."""
+    """Nodes with a coefficient before it."""
     bare: int
     """Nodes where none does, or the integer 1."""
 
 
 class Linear(NamedTuple):
-    """What is known of a linear combination.
+    """A linear combination.
 
     Attributes
     ----------
@@ -195,7 +195,7 @@ def parse(text: str, variables: Iterable[str]) -> Equation:
     ------
     EquationError
         If the text is no such equation, or if it is too long, too deep, or has numbers or
-        constant parts that are too large; it says which limit, what was given and what is
+        constant parts that are too large; the message has the limit, what was given and what is
         allowed.
 
     Examples

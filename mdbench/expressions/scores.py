@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 UNREADABLE = "unreadable"
 """The verdict on an answer that cannot be read, of which nothing else is known."""
 _ASKED = ("verdict", "normalized_edit_distance", "solution", "srbench_solution")
-"""What has a reason."""
+"""The scores that have a reason."""
 _POSITIVE, _ANY_SIGN = (0.1, 10.0), (-10.0, 10.0)
 """Where terms have to be the same."""
 
 _Sizes: TypeAlias = "tuple[int | None, int | None]"
-"""Nodes of an equation as it stands, and simplified."""
+"""Nodes of an equation as it is written, and simplified."""
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?!\w*\s*\()")
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """An equation compared with the true one; None is undecided, and `reasons` says why.
+    """An equation compared with the true one; None is undecided, and `reasons` has the reason.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Comparison:
     srbench_solution
         The same by SRBench's own rule.
     complexity, simplified_complexity
-        Nodes of the answer, as it stands and simplified; None where it cannot be read.
+        Nodes of the answer, as written and simplified; None where it cannot be read.
     true_complexity, true_simplified_complexity
         Those of the truth.
     missing, extra
@@ -176,7 +176,7 @@ def unreadable(why: str) -> Comparison:
 def _terms(
     truth: str, answer: str, names: list[str], any_sign: Collection[str]
 ) -> tuple[dict[str, Any], str]:
-    """Compare the two term by term, and say what differs."""
+    """Compare the two term by term; return the differences, too."""
     domain = {name: _ANY_SIGN if name in any_sign else _POSITIVE for name in names}
     try:
         found = fidelity.compare([truth], [answer], names, domain=domain)
@@ -207,7 +207,7 @@ def _why(found: srbench.Solution) -> str:
 
 
 def _nodes(text: str, names: list[str], seconds: int) -> _Sizes:
-    """Count the nodes of an equation as it stands, and simplified; None for what cannot be."""
+    """Count the nodes of an equation as written, and simplified; None for what cannot be."""
     try:
         return srbench.complexities(text, names, seconds=seconds)
     except EquationError:

@@ -173,7 +173,7 @@ def _write_power(atom: Atom, power: Exponent, labels: list[str], children: list[
             name = atom.text.partition("(")[0]
             _write(name, 1, labels, children)
     if power != 1:
-        # Whole powers are told apart: u0**2 is not u0**3.
+        # Whole powers differ: u0**2 is not u0**3.
         whole = power.denominator == 1
         _write(str(power) if whole else _CONSTANT, 0, labels, children)
         _write("Pow", 2, labels, children)

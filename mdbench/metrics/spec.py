@@ -1,4 +1,4 @@
-"""What a metric is: all that a table, a figure, a rank or a filter has to know of it.
+"""Metrics: all that a table, a figure, a rank or a filter has to know of one.
 
 Data types declare their metrics as `MetricSpec`s.  Records hold values by name, reports read the
 specs, and nothing else knows what any metric is called.
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Value: TypeAlias = float | str | None
-"""What a record holds of a metric; None: the scorer could not decide."""
+"""A metric's value in a record; None: the scorer could not decide."""
 Kind: TypeAlias = Literal["number", "flag", "label"]
 Better: TypeAlias = Literal["lower", "higher", "neither"]
 Aggregate: TypeAlias = Literal["median", "mean", "max", "share", "counts"]
 Place: TypeAlias = Literal["board", "answer", "brief", "figure"]
 _CLOSE = 1e-6
-"""The share within which an answer is as good as saying nothing."""
+"""The share within which an answer is as good as a trivial one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,12 +60,12 @@ class MetricSpec:
     resolution
         Values of a lower-is-better number below it are round-off, and count as this.
     nothing
-        The score of an answer that says nothing, such as zero.  Where the truth scores no better
-        the metric tells nothing, and such a case ranks nobody.  None where there is no such score.
+        The score of a trivial answer, such as zero.  Where the truth scores no better
+        the metric shows nothing, and such a case ranks no method.  None for no such score.
     alarm
         Values worse than this are marked in every table; None for no mark.
     mark
-        The sign that stands in a cell of systems against methods where a flag is 1, in place of
+        The sign in a cell of systems against methods where a flag is 1, in place of
         the primary metric's value; flags that are declared earlier go first.
     places
         Where it is shown: ``board`` (the leaderboard), ``answer`` (the line of an answer),
@@ -102,7 +102,7 @@ class MetricSpec:
 
     @property
     def failed(self) -> float | None:
-        """What a job without an answer counts as; infinite is as bad as can be."""
+        """The value for a job without an answer; infinite is as bad as can be."""
         if self.kind == "label" or self.on_failure is None:
             return None
         return self.loss(math.inf) if math.isinf(self.on_failure) else self.on_failure
@@ -117,7 +117,7 @@ class MetricSpec:
         return known and self.loss(float(value)) > self.loss(self.alarm)  # type: ignore[arg-type]
 
     def worse_than_nothing(self, value: Value) -> bool:
-        """Whether an answer that says nothing, such as zero, would have been better."""
+        """Whether a trivial answer, such as zero, would have been better."""
         if self.nothing is None or not isinstance(value, int | float):
             return False
         return self.loss(float(value)) - self.loss(self.nothing) > _CLOSE * abs(self.nothing)
@@ -169,7 +169,7 @@ def ranks(floor: float | None, primary: MetricSpec) -> bool:
     Parameters
     ----------
     floor
-        The score of the truth, infinite where it has none; None where nobody knows it, which is
+        The score of the truth, infinite where it has none; None where it is not known, which is
         no reason to leave a case out.
     primary
         The metric that is ranked by.
@@ -187,7 +187,7 @@ def ranks(floor: float | None, primary: MetricSpec) -> bool:
 
 
 def is_high(floor: float | None, primary: MetricSpec) -> bool:
-    """Whether the truth scores so badly that scores say little: a tenth of what nothing has.
+    """Whether the truth scores so badly that scores mean little: a tenth of a trivial answer's.
 
     Examples
     --------

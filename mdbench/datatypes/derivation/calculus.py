@@ -41,7 +41,7 @@ class Calculation:
     task
         ``differentiate`` or ``integrate``.
     left
-        The letter that stands for the expression, or for its derivative; empty where the
+        The letter for the expression, or for its derivative; empty where the
         sequences have expressions alone (all but the perturbation EC).
     """
 

@@ -1,4 +1,4 @@
-"""Symbolic derivations (Meadows et al. 2023): tell the next equation from a wrong one.
+"""Symbolic derivations (Meadows et al. 2023): the next equation against a wrong one.
 
 The answers are labels.  A system is the configuration of a generator; its sequences are made on
 first use.  A method is fitted once and predicts once, on all sets of the test together: who made
@@ -74,7 +74,7 @@ _THRESHOLD = 0.5
 
 @dataclass(frozen=True, eq=False)
 class Sequences(Dataset):
-    """All sequences of a configuration, each split in an order that tells nothing.
+    """All sequences of a configuration, each split in an order without information.
 
     Attributes
     ----------
@@ -159,7 +159,7 @@ class DerivationType(DataType[Sequences, Task[Sequences]]):
         )
 
     def read_answer(self, task: Task[Sequences], answer: Answer) -> Labels:  # noqa: ARG002
-        """Read scores from 0 to 1, of which those from 0.5 on say: right."""
+        """Read scores from 0 to 1, of which those from 0.5 on mean: right."""
         if answer.predictions is None:
             raise AnswerError("there are no labels")
         return Labels(right=_read(answer.predictions))
@@ -300,7 +300,7 @@ class _Configurations(Source[Sequences]):
         return sorted(self._files, key=lambda name: (self._settings(name).train, name))
 
     def groups(self) -> dict[str, list[str]]:
-        """Group by size: what the file says."""
+        """Group by the size that the file states."""
         groups: dict[str, list[str]] = {}
         for name in self.names():
             if group := self._read(name).get("group"):
@@ -322,7 +322,7 @@ class _Configurations(Source[Sequences]):
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise DataError(f"{file} is no valid TOML: {error}") from None
         if not isinstance(content.get("title"), str):
-            raise DataError(f"{file}: key 'title' is missing.", "Say in a few words what it is.")
+            raise DataError(f"{file}: key 'title' is missing.", "Give a title of a few words.")
         return content
 
     def _settings(self, name: str) -> GeneratorSettings:
@@ -385,7 +385,7 @@ class _Configurations(Source[Sequences]):
         arrays: dict[str, NDArray[Any]] = {}
         for split in _SPLITS:
             rows = [row for row in made.rows if row.split == split]
-            # In no order that tells of pairs or sets.
+            # In an order that shows no pairs or sets.
             seed = int.from_bytes(hashlib.sha256(f"{settings.seed}:{split}".encode()).digest()[:8])
             rows = [rows[n] for n in np.random.default_rng(seed).permutation(len(rows))]
             arrays[f"{split}_texts"] = _bytes("\n".join(row.text for row in rows))

@@ -35,7 +35,7 @@ _MAX_BYTES = 2 << 30
 """Memory for a chunk."""
 _MOST_SKIPPED = 1000
 _PATIENCE = 50
-"""How many times the examples that a split should need for its next one may be drawn in vain."""
+"""Factor on the examples that a split should need for its next one, after which none is drawn."""
 _WIDER = "Raise premise_size, steps or alternatives, so that more examples differ."
 _OTHERS = "The settings are not to blame.  Another seed draws other examples."
 _ENVIRONMENT = {"SYMPY_CACHE_SIZE": "20000"}
@@ -66,7 +66,7 @@ class SequenceRow:
 
 @dataclass
 class Made:
-    """What was made.
+    """The examples that were made.
 
     Attributes
     ----------
@@ -134,7 +134,7 @@ def make_all(
     Parameters
     ----------
     say
-        Told how it goes on.
+        Called with messages on the progress.
     processes
         How many make examples at a time; 0 for as many as there are processors.
 
@@ -167,7 +167,7 @@ def make_all(
 class _Makers:
     """Processes that make examples, each asked by a thread of its own.
 
-    What integrals one has worked out the others are told with the next question.
+    The integrals that one has worked out are sent to the others with the next question.
     """
 
     def __init__(self, count: int) -> None:
@@ -237,7 +237,7 @@ class _Makers:
         untold = self._integrals[self._told[child] : known]
         others = [each for who, each in untold if who is not child]
         found = child.ask({**question, "integrals": others}, seconds)
-        # A process that was ended has forgotten what it was told.
+        # A process that was ended has lost what it was sent.
         ended = "error" in found or child.process is None
         self._told[child] = 0 if ended else known
         self._integrals += [(child, each) for each in found.get("integrals", ())]
@@ -328,7 +328,7 @@ def variable_renaming(
 ) -> Derivation | Calculation | None:
     """VR: give all symbols and functions Greek names, each one of its own.
 
-    Names may say how SymPy writes signs, sin(a - b) or -sin(b - a), and in which order it has
+    Names may decide how SymPy writes signs, sin(a - b) or -sin(b - a), and in which order it has
     derivatives; where a step would not replay for that, others are drawn.  None if none will do,
     or if there are more than ten names.
     """
@@ -396,7 +396,7 @@ def alternative_results(example: Derivation) -> Derivation:
 
 
 def equation_conversion(example: Calculation, seed: int) -> Calculation:
-    """EC: write equations, with a letter for the expression that stands nowhere in it."""
+    """EC: write equations, with a letter for the expression that is not in it."""
     taken = set(names(_expressions(example)))
     rng = Random(f"{seed}:{example.stream}:{example.index}:letter")  # noqa: S311 - no secret
     free = [letter for letter in LETTERS if letter not in taken]

@@ -1,4 +1,4 @@
-"""A derivation as mathematics, and how well methods tell its kind in sets that are perturbed."""
+"""A derivation as mathematics, and how well methods classify it in sets that are perturbed."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class DerivationLine:
 
 @dataclass(frozen=True)
 class Telling:
-    """What a method makes of a system.
+    """The scores of a method on a system.
 
     Attributes
     ----------

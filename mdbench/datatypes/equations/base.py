@@ -122,7 +122,7 @@ class EquationTask(Task[D]):
     evidence
         What candidates are compared with; None under `published`, which has its own way.
     held_out
-        What the test compares equations with where nobody knows exact targets; else None.
+        What the test compares equations with where exact targets are not known; else None.
     scored
         The samples of the test that errors are taken on, by number in C order; None for all.
     """
@@ -466,7 +466,7 @@ seems to be noise: what is sampled too seldom looks like noise, too."""
 
 
 class Course(NamedTuple):
-    """How a system goes on from what methods are given to the test.
+    """The course of a system from the data that methods are given to the test.
 
     Attributes
     ----------
@@ -482,7 +482,7 @@ class Course(NamedTuple):
 
 
 def at_rest(course: Course, targets: Array, by_state: Sequence[float], floors: Array | None) -> str:
-    """Say that the system is at rest in the test, and how that is known; empty where it is not.
+    """Return a note that the system is at rest in the test, and why; empty where it is not.
 
     Parameters
     ----------

@@ -7,7 +7,6 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from mdbench.data.array_files import write_npz
 from mdbench.data.derivatives import time_derivative
 from mdbench.data.smoothing import smooth
 from mdbench.data.trajectory import (
@@ -16,6 +15,7 @@ from mdbench.data.trajectory import (
     split_as_published,
     split_chronologically,
     state_names,
+    write_npz,
 )
 from mdbench.datatypes.base import Plots, Source, Split
 from mdbench.datatypes.equations.base import (
@@ -27,7 +27,6 @@ from mdbench.datatypes.equations.base import (
     EquationTask,
     EquationType,
 )
-from mdbench.datatypes.equations.data_checks import of_trajectory
 from mdbench.datatypes.equations.files import suffix
 from mdbench.datatypes.equations.selection import Increments
 from mdbench.datatypes.equations.terms import TERM_METRICS
@@ -135,7 +134,12 @@ class Ode(EquationType[OdeDataset]):
     check_datasets = ("rc-circuit", "harmonic-oscillator")
     options = FACTS.options
     has_plots = True
-    advice = staticmethod(of_trajectory)
+
+    def advice(self, dataset: OdeDataset) -> list[str]:
+        """Describe the data before a method is tried on them."""
+        from mdbench.datatypes.equations.data_checks import of_trajectory  # noqa: PLC0415 - few runs need it
+
+        return of_trajectory(dataset)
 
     def source(self, path: Path | None = None) -> Source[OdeDataset]:
         """Open the 63 systems; or an NPZ or CSV file of the user's, or a folder of them."""
@@ -341,7 +345,7 @@ def _split_of(view: str, pieces: Sequence[_Samples]) -> Split:
 
 
 def _quality(way: Simulated) -> float:
-    """Order simulations; one that nobody knows the end of may be worse than any that follows."""
+    """Return a key to order simulations; one that was killed may be any below `FOLLOWED`."""
     if way.ended is Ending.LATE:
         return FOLLOWED
     return -np.inf if way.r2 is None else way.r2

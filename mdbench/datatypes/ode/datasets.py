@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from mdbench.data.array_files import load_or_make, read_npz
 from mdbench.data.columns import LabelledColumn, OwnNames, columns_of, read_description
-from mdbench.data.csv import Reading, read_csv
 from mdbench.data.derivatives import time_derivative
 from mdbench.data.noise import add_noise, add_published_noise
 from mdbench.data.smoothing import FEWEST_SAMPLES, smooth
 from mdbench.data.trajectory import (
     Trajectory,
+    load_or_make,
     named_columns,
+    read_npz,
     split_as_published,
     split_chronologically,
     state_names,
@@ -29,12 +29,13 @@ from mdbench.datatypes.equations.options import (
     INPUTS,
     MISSING_VALUES,
     OWN_OPTIONS,
+    OWN_PAGE,
     TRAJECTORY,
     TRUTH,
+    user_truth,
     uses_smoothing,
 )
 from mdbench.datatypes.equations.selection import INTEGRATED_TO, Increments
-from mdbench.datatypes.equations.user_truths import OWN_PAGE, user_truth
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.ode import FACTS
 from mdbench.datatypes.ode.systems import N_POINTS, integrate, read_system
@@ -74,8 +75,8 @@ class OdeDataset(Dataset):
     unseen
         Makes or reads a true trajectory from another initial condition; None where there is none.
     titles
-        What axes say of the time and of each state; empty for those that have no names but the
-        methods'.
+        Titles of the axes for the time and for each state; empty for those without names of their
+        own.
     """
 
     given: Trajectory = field(repr=False)
@@ -163,7 +164,7 @@ class OdeSystems(Source[OdeDataset]):
         smoothed = uses_smoothing(options, protocol)
         if own := [option.name for option in OWN_OPTIONS if option.key in options]:
             raise UsageError(
-                f"{own[0]} says how a file of your own is read.", "Name one by --dataset-path."
+                f"{own[0]} is an option for a file of your own.", "Name one by --dataset-path."
             )
         system = self._system(name)
         path = self.cache / f"{name}-{system.recipe[:16]}.npz"
@@ -223,7 +224,7 @@ class OdeFiles(Source[OdeDataset]):
         path = named(name, self.paths)
         try:
             known = read_recording(path, NO_OPTIONS)
-        except (DataError, UsageError):  # options say how it is read, or loading it says why not
+        except (DataError, UsageError):  # it needs options, or loading it raises the error
             return str(path)
         names = ", ".join(f"{theirs}: {own}" for theirs, own in known.names.items())
         return f"{f'{known.title}: ' * bool(known.title)}{path}{f' ({names})' * bool(names)}"
@@ -245,7 +246,7 @@ class OdeFiles(Source[OdeDataset]):
         if noisy is not None:
             measured = read_recording(noisy, options, described_by=path).trajectory
             if not np.array_equal(measured.t, clean.t):
-                clean = measured  # nobody knows these states without noise
+                clean = measured  # these states are not known without noise
             u, noise = measured.u, "file"
         else:
             u, noise = clean.u, Protocol.STRICT.value
@@ -369,7 +370,7 @@ _TIME = LabelledColumn("time", "t")
 
 
 class _File(BaseModel):
-    """What a TOML file beside the data may say."""
+    """The TOML file of a data file."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -386,7 +387,7 @@ class _File(BaseModel):
 
 @dataclass(frozen=True, eq=False)
 class UserRecording:
-    """What is known of a trajectory of somebody's own.
+    """A trajectory of the user's, and what is known of it.
 
     Attributes
     ----------
@@ -448,6 +449,9 @@ def read_recording(
     UsageError
         If an option does not fit the file.
     """
+    # Imported here, as the project's own systems do not need it.
+    from mdbench.data.csv import Reading, read_csv  # noqa: PLC0415
+
     described = _read_description_of(described_by or path)
     how = Reading(
         options.get(MISSING_VALUES.key, described.missing),

@@ -31,11 +31,11 @@ MARGIN = 0.15
 MARKS = 4
 """Signs of a method along a line."""
 MOST_LETTERS = 40
-"""Of what stands at an axis."""
+"""Of the text at an axis."""
 
 
 class Found(NamedTuple):
-    """What a method makes of a system.
+    """The trajectories of an answer.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ def follow(
     Parameters
     ----------
     equations
-        Right-hand sides in ``u0``, ``u1``, ..., which nobody need have read before.
+        Right-hand sides in ``u0``, ``u1``, ..., which need not have been read before.
     seen, unseen
         The trajectory of the data, of which the test window is followed, and another one.
     evaluations
@@ -123,7 +123,7 @@ def trajectory_pictures(
     titles
         Of the time and of each state, where they have names of their own.
     measured
-        Whether the states were measured, and nobody knows the true ones.
+        Whether the states were measured, and the true ones are not known.
 
     Returns
     -------
@@ -236,7 +236,7 @@ def _states(names: Sequence[str]) -> list[str]:
 
 
 def _shortened(names: Sequence[str]) -> str:
-    """Return what stands at the axis: the names of the states, as far as there is room."""
+    """Return the text at the axis: the names of the states, as far as there is space."""
     joined = ", ".join(names)
     return joined if len(joined) <= MOST_LETTERS else "states"
 

@@ -42,10 +42,10 @@ _TOLERANCES = {name: value for name, value in SOLVER.items() if name != "method"
 
 
 class Ending(StrEnum):
-    """How a simulation ended."""
+    """The end of a simulation."""
 
     WHOLE = "whole"
-    """It came to the last time."""
+    """It reached the last time."""
     BLEW_UP = "blew_up"
     """A state or a derivative became undefined, infinite or as good as that."""
     STIFF = "stiff"
@@ -56,14 +56,14 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True)
 class Simulated:
-    """What became of an answer that was integrated.
+    """The result of integrating an answer.
 
     Attributes
     ----------
     r2
         Of the trajectory; None where there is no whole one.
     states
-        The states as far as it came, shape ``(m, d)`` with m at most the number of times.
+        The states as far as it went, shape ``(m, d)`` with m at most the number of times.
     evaluations
         How often the right-hand sides were evaluated.
     """
@@ -208,7 +208,7 @@ def answer(question: dict[str, Any]) -> dict[str, Any]:
     ended = Ending.WHOLE
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # LSODA says so when it gives up
+            warnings.simplefilter("ignore")  # LSODA warns when it gives up
             _march(right_hand_side, t, reached)
         if len(reached) < len(t):
             ended = Ending.STIFF

@@ -105,7 +105,7 @@ class OdeSystem:
 
     @cached_property
     def form(self) -> str:
-        """What the right-hand sides are made of: the first of `FORMS` that one of them has."""
+        """The form of the right-hand sides: the first of `FORMS` that one of them has."""
         return min((_form(text) for text in self.truth), key=FORMS.index)
 
     @property

@@ -36,7 +36,7 @@ LEFT, TOP, RIGHT, BOTTOM = 46, 20, 14, 36
 AXES_OF_PLANE = 2
 MOST_DIGITS = 9
 ROUND_OFF = 1e-9
-"""Ends of a scale that are this small beside the other one are written as 0."""
+"""Ends of a scale that are this small compared with the other one are written as 0."""
 PLAIN = 999.5
 """From here on four digits are needed to do without a power of ten."""
 
@@ -255,7 +255,7 @@ def _state(bar: str, *panels: str) -> str:
 def _scale(state: int, low: float, high: float) -> str:
     small = ROUND_OFF * max(abs(low), abs(high))
     ends = [0.0 if abs(value) < small else value for value in (low, high)]
-    # As many digits as tell them apart.
+    # As many digits as make them differ.
     many = (tuple(_power(value, digits) for value in ends) for digits in range(3, MOST_DIGITS + 1))
     shown = next((each for each in many if len({*each}) > 1), ("", f"{_power(high)} everywhere"))
     return _bar(f"u{state}", *shown)
@@ -321,7 +321,7 @@ def _panel(
 
 
 def _ticks(axis: Axis, pixels: int) -> list[float]:
-    """Choose at least two round values, and more where there is room."""
+    """Choose at least two round values, and more where there is space."""
     found: list[float] = []
     for most in range(max(2, pixels // 50), 9):
         found = ticks(axis.low, axis.high, log=False, most=most)

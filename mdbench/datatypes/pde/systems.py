@@ -106,7 +106,7 @@ class PdeSystem:
         derivatives (``u0_xx``), the coordinates in `explicit` and the constants.  A state without
         one, such as a pressure, is known and not asked for.
     unseen
-        The terms of the truth that nobody can see in the data, by left-hand side and text:
+        The terms of the truth that cannot be seen in the data, by left-hand side and text:
         ``("u0_t", "u0 * u0_x")``.
     constants
         The value of each constant, by its name.

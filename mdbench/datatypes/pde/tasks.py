@@ -65,7 +65,7 @@ class PdeDataset(Dataset):
         The states whose equations are asked for, by their numbers; None for all.  The others,
         such as a pressure, are known at every time.
     unseen_terms
-        The terms of the truth that nobody can see in the data, by left-hand side and text.
+        The terms of the truth that cannot be seen in the data, by left-hand side and text.
     """
 
     given: Field = field(repr=False)
@@ -95,7 +95,7 @@ class StrictSplits(NamedTuple):
     given, test
         What a method is given, and what its answer is tested on.
     evidence, held_out
-        What candidates are compared with, and the answer where nobody knows exact targets.
+        What candidates are compared with, and the answer where exact targets are not known.
     scored
         The numbers of the test's samples that are scored.
     remarks
@@ -331,7 +331,7 @@ _TAIL = 7.75
 """Half the width of a test function times the highest wave number that it lets pass: two standard
 deviations of its spectrum, which is nearly normal."""
 _QUIET = 1e-6
-"""What counts as noise at least when waves are told from it: a share of the variance."""
+"""Least noise, as a share of the variance, when waves are separated from it."""
 _OVERLAP = 2.0
 """Test functions in half the width of one."""
 _MOST = 3000

@@ -93,13 +93,13 @@ class Measurements:
     truth
         One of `TRUTHS`.
     units
-        Of each column, by its name, in their order; empty where nobody says.
+        Of each column, by its name, in their order; empty where the file has none.
     target, unit
         The target's name and unit.
     logarithm
         Whether the target is the natural logarithm of what has the unit.
     laws
-        The law, or all that are accepted; none where nobody knows one.
+        The law, or all that are accepted; none where none is known.
     x, y
         The rows: (n, columns) and (n,).
     rounding
@@ -163,7 +163,7 @@ def read_measurements(path: Path) -> Measurements:
     if header != (*file.columns, file.target.name):
         raise DataError(
             f"{path.with_suffix('.csv')}, line 1: the columns are {', '.join(header)}, and "
-            f"{path.name} says {', '.join((*file.columns, file.target.name))}.",
+            f"{path.name} has {', '.join((*file.columns, file.target.name))}.",
             "Name the same columns in both, the target last.",
         )
     if (file.truth == "none") == bool(file.laws):

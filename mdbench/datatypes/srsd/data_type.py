@@ -123,7 +123,7 @@ class SrsdDataset(Dataset):
     domain
         How each column was drawn, for the comparison of equations: see `FormulaProblem.domain`.
     set
-        How hard the problem is: one of `SETS`, or what else a user's problem says.
+        How hard the problem is: one of `SETS`, or another text in a user's problem.
     """
 
     x: Array = field(repr=False)
@@ -203,7 +203,7 @@ class Srsd(EquationType[SrsdDataset]):
     def expand_options(
         self, names: Sequence[str], given: Mapping[str, Any]
     ) -> list[tuple[str, Mapping[str, Any]]]:
-        """Return names of datasets that say variant, columns and noise."""
+        """Return names of datasets, which have variant, columns and noise in them."""
         released, dummies = "variant" in given, "dummy_columns" in given
         return [
             (str(ProblemName(name, released, dummies, level)), {})
@@ -419,7 +419,7 @@ class _Problems(Source[SrsdDataset]):
         snr_db: float | None,
         seed: int,
         protocol: Protocol,  # noqa: ARG002 - the samples are the same
-        options: Mapping[str, Any] = NO_OPTIONS,  # noqa: ARG002 - the name says it all
+        options: Mapping[str, Any] = NO_OPTIONS,  # noqa: ARG002 - all is in the name
     ) -> SrsdDataset:
         if snr_db is not None:
             raise UsageError("srsd has no noise levels in dB.", "It has --target-noise 0.01.")

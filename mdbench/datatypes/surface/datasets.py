@@ -218,7 +218,7 @@ class Surfaces(Source[SurfaceDataset]):
         snr_db: float | None,
         seed: int,
         protocol: Protocol,  # noqa: ARG002 - the samples are the same
-        options: Mapping[str, Any] = NO_OPTIONS,  # noqa: ARG002 - the name says it all
+        options: Mapping[str, Any] = NO_OPTIONS,  # noqa: ARG002 - all is in the name
     ) -> SurfaceDataset:
         """Draw, or read, what a name asks for."""
         if snr_db is not None:
@@ -379,10 +379,10 @@ def check_variant(ask: SurfaceName, representation: str) -> None:
     if wanted != representation:
         raise UsageError(
             f"--variant {ask.variant} is of {wanted} surfaces; {ask.surface} is {representation}.",
-            f"Say --dataset {wanted}, or one of them.",
+            f"Give --dataset {wanted}, or one of them.",
         )
     if ask.normals and ask.variant != "cloud":
-        raise UsageError("--normals goes with --variant cloud.", "Say both, or leave it out.")
+        raise UsageError("--normals goes with --variant cloud.", "Give both, or leave it out.")
 
 
 FEWEST = 50

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 OUTPUTS = {"explicit": ("z",), "implicit": ("F",), "parametric": ("x", "y", "z")}
-"""What the equations of each representation give."""
+"""The variables on the left of the equations, for each representation."""
 REPRESENTATIONS = tuple(OUTPUTS)
 INPUTS = {"explicit": 2, "implicit": 3, "parametric": 2}
 
 _MOST_BATCHES = 100
-"""How often rows are drawn before a surface is given up as not finite."""
+"""Number of times that rows are drawn before a surface is given up as not finite."""
 _REQUIRED = ("category", "representation", "source", "inputs", "expressions", "domain")
 _OPTIONAL = ("grid", "reading", "other_reading", "writing", "formulas", "parameters")
 _WORD = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[A-Za-z_]\w*", re.ASCII)
@@ -184,7 +184,7 @@ def read_surface(path: Path) -> TrueSurface:
             f"{path}: representation = {kind!r}", f"It is one of: {', '.join(OUTPUTS)}."
         )
     if table.get("grid", "integers") != "integers":
-        raise DataError(f"{path}: grid = {table['grid']!r}", "Say integers, or leave it out.")
+        raise DataError(f"{path}: grid = {table['grid']!r}", "Give integers, or leave it out.")
     inputs = _inputs(path, table["inputs"], kind)
     printed = _texts(path, "expressions", table["expressions"], kind)
     formulas = _texts(path, "formulas", table.get("formulas", table["expressions"]), kind)

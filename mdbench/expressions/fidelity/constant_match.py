@@ -49,7 +49,7 @@ _STEPS = 20
 
 
 class Equivalence(StrEnum):
-    """How the values of an answer are related to those of the truth."""
+    """The relation of the values of an answer to those of the truth."""
 
     SAME = "same"
     """Equal, with the truth's constants moved by 5 % at most."""
@@ -258,7 +258,7 @@ class _Fit:
         return np.where(undefined, 1.0, error), np.where(undefined, 0.0, weights)
 
     def is_near(self, constants: Array) -> bool:
-        """Whether more digits are worth while."""
+        """Whether more digits are useful."""
         return float(np.max(np.abs(self.residuals(constants)[0]))) <= _NEAR
 
     def solved(self, start: Array, free: Sequence[int]) -> Array:
@@ -306,7 +306,7 @@ class _Fit:
             slopes[~np.isfinite(slopes)] = 0.0
             with np.errstate(all="ignore"):
                 lengths = np.max(np.abs(slopes), axis=0)
-            # What double precision hardly sees stands still here.
+            # What double precision hardly shows does not move here.
             lost = ~(lengths > _SEEN * np.max(lengths, initial=0.0)) | ~np.isfinite(lengths)
             slopes[:, lost], lengths[lost] = 0.0, 1.0
             slopes = slopes / lengths

@@ -52,7 +52,7 @@ FARTHEST = 0.9
 """A constant that moves farther than by this share of itself is not followed: it may vanish."""
 _REACH = 0.05
 _MARGIN = 4.0
-"""How much more than in first order the values may change where all constants move by `_REACH`."""
+"""Largest change of the values, relative to first order, where all constants move by `_REACH`."""
 _SCALED = frozenset({"sum", "log", "abs", "sign"})
 """In these the first coefficient is 1 by definition."""
 

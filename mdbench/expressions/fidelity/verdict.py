@@ -48,12 +48,12 @@ class Match:
 
     @property
     def wrong(self) -> int:
-        """How many terms are there with a wrong coefficient."""
+        """Number of terms that have a wrong coefficient."""
         return sum(error > TOLERANCE for _, _, error in self.pairs)
 
     @property
     def faults(self) -> int:
-        """How many terms are not as they should be."""
+        """Number of terms that are missing, too many or wrong."""
         return len(self.missing) + len(self.extra) + self.wrong
 
     @property
@@ -124,7 +124,7 @@ def _relative(value: Exponent, true: Exponent) -> float:
 
 
 class Symbolic(StrEnum):
-    """What rewriting has proved."""
+    """The result of rewriting."""
 
     NOT_PROVED = "not proved"
     EQUAL = "equal"
@@ -134,7 +134,7 @@ class Symbolic(StrEnum):
 
 
 class Numerical(StrEnum):
-    """What evaluating has proved."""
+    """The result of evaluating."""
 
     APART = "apart"
     """They differ at a point."""
@@ -146,7 +146,7 @@ class Numerical(StrEnum):
 
 
 class Structural(StrEnum):
-    """What the terms say, as both are multiplied out."""
+    """The result of comparing the terms of both, multiplied out."""
 
     OTHER = "other"
     ONE_TERM_OFF = "one term off"
@@ -192,7 +192,7 @@ class EquivalenceChecks:
         apart, equal = numerical is Numerical.APART, numerical is Numerical.EQUAL
         found = []
         if symbolic is Symbolic.EQUAL and apart:
-            found.append("proved equal, and told apart by values")
+            found.append("proved equal, and different by values")
         if symbolic is Symbolic.UNEQUAL and equal and not rounded:
             found.append("proved unequal, and equal by values")
         return cls(symbolic, numerical, structural, explanation, tuple(found))

@@ -56,7 +56,7 @@ class CodePrinter(Printer):
     reserved: ClassVar[str]
     """Words that no variable can have as its name, with spaces between them."""
     prefix: ClassVar[str] = ""
-    """What stands before the name of a function."""
+    """Text before the name of a function."""
     functions: ClassVar[Mapping[str, str]] = {}
     """Calls that are not written by our name, with ``{0}`` and ``{1}`` for the arguments."""
     power: ClassVar[str] = "{0}**{1}"

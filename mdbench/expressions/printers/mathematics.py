@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
 SUM, PRODUCT, SIGN, POWER, ATOM = range(5)
-"""How strongly the parts of an expression hang together."""
+"""Binding strengths of the parts of an expression."""
 
 End: TypeAlias = Literal[
     "number", "name", "word", "function", "bracket", "bar", "derivative", "form"
 ]
-"""What stands at an end of a part: a ``name`` has one letter; a ``form`` cannot be taken for a part
+"""The kind of an end of a part: a ``name`` has one letter; a ``form`` cannot be taken for a part
 of its neighbour."""
 
 
@@ -44,9 +44,9 @@ class Part(NamedTuple):
     strength
         How strongly it hangs together, from `SUM` to `ATOM`.
     first, last
-        What stands at its ends (mathematics only).
+        The kinds of its ends (mathematics only).
     minus
-        Whether a minus stands before it (mathematics only); not before a sum.
+        Whether a minus is before it (mathematics only); not before a sum.
     """
 
     text: str
@@ -60,7 +60,7 @@ class Printer(ABC):
     """Base of all printers."""
 
     constants: ClassVar[Mapping[str, str]]
-    """How named constants are written."""
+    """The texts of named constants."""
 
     def print(self, node: Node) -> str:
         """Return the text of a tree."""
@@ -134,7 +134,7 @@ class MathPrinter(Printer):
     root: ClassVar[str]
     fraction: ClassVar[str]
     row: ClassVar[str] = "{}"
-    """What holds a part together, unseen."""
+    """Invisible marks around a part that keep it together."""
     euler: ClassVar[str] = ""
     """The base of powers of e; empty where exp is written like other functions."""
 
@@ -221,7 +221,7 @@ class MathPrinter(Printer):
         return Part(row, PRODUCT, held[0].first, held[-1].last, held[0].minus)
 
     def _between(self, left: End, right: End) -> str:
-        """Return what stands between two factors: a dot where they would read as something else."""
+        """Return the sign between two factors: a dot where they would read as something else."""
         if right == "number" or "bar" in {left, right} or left in {"derivative", "word"}:
             return self.dot
         if (left == "name" and right == "bracket") or (left != "number" and right == "word"):
@@ -269,7 +269,7 @@ class MathPrinter(Printer):
     def _held(self, part: Part, least: int, *, leads: bool = False) -> Part:
         """Put a part in brackets where it hangs together less than is needed.
 
-        With a minus it needs them, too, unless it leads what it stands in.
+        With a minus it needs them, too, unless it is first in what it is a part of.
         """
         plain = part.strength >= least and (leads or not part.minus)
         return part if plain else self._bracketed(part)
@@ -330,7 +330,7 @@ class LatexPrinter(MathPrinter):
         return f"\\arc{usual[1:]}" if usual in {"acos", "asin", "atan"} else f"\\{usual}"
 
     def _name(self, name: str) -> tuple[str, End]:
-        if "_" in name and name.replace("_", "", 1) in self._names:  # x_1 beside x1
+        if "_" in name and name.replace("_", "", 1) in self._names:  # x_1 next to x1
             return self._word(name), "word"
         found = self._PARTS.fullmatch(name)
         state = name.rpartition("_")[0]

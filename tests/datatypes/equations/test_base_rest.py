@@ -9,8 +9,8 @@ import pytest
 from house import ROOT, known
 from scipy.integrate import solve_ivp
 
-from mdbench.data.array_files import write_field
 from mdbench.data.field import Field
+from mdbench.data.field_files import write_field
 from mdbench.datatypes.base import Answer
 from mdbench.datatypes.equations.base import STILL, Course, at_rest
 from mdbench.datatypes.facts import Protocol

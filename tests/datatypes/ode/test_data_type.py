@@ -15,10 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mdbench
-from mdbench.data.array_files import read_npz
 from mdbench.data.noise import SNR_LEVELS_DB, add_noise
 from mdbench.data.smoothing import smooth
-from mdbench.data.trajectory import Trajectory
+from mdbench.data.trajectory import Trajectory, read_npz
 from mdbench.datatypes.base import Answer, Candidate
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.ode import datasets

@@ -13,8 +13,8 @@ import pytest
 from house import known
 
 import mdbench
-from mdbench.data.array_files import read_field
 from mdbench.data.field import Field, FieldColumns
+from mdbench.data.field_files import read_field
 from mdbench.data.noise import SNR_LEVELS_DB, add_noise
 from mdbench.datatypes.base import Answer, Candidate
 from mdbench.datatypes.facts import Protocol

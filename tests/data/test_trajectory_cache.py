@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 
 import mdbench
-from mdbench.data.array_files import load_or_make, read_npz
-from mdbench.data.trajectory import Trajectory
+from mdbench.data.trajectory import Trajectory, load_or_make, read_npz
 from mdbench.errors import DataError
 from mdbench.workspace import write_whole
 

@@ -11,8 +11,8 @@ import pytest
 from scipy.io import netcdf_file, savemat
 from scipy.sparse import csc_array
 
-from mdbench.data.array_files import read_field_file, refuse_tables, write_field
 from mdbench.data.field import Field
+from mdbench.data.field_files import read_field_file, refuse_tables, write_field
 from mdbench.errors import DataError, UnavailableError
 
 if TYPE_CHECKING:
