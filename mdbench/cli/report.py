@@ -24,7 +24,7 @@ from mdbench.reports.combine import flatten, write_table
 from mdbench.reports.diff import changes
 from mdbench.reports.entries import as_given, studies
 from mdbench.reports.export import latex_tables, markdown_tables
-from mdbench.reports.language_models import asked, read_probes
+from mdbench.reports.language_models import asked, model_tables, read_probes
 from mdbench.reports.leaderboard import Board, Category, Kind, by_category
 from mdbench.reports.leaderboard import boards as boards_of
 from mdbench.reports.published import read_published
@@ -76,7 +76,7 @@ def write_report(
         probes = read_probes(place)
     if text:
         boards = leaderboards_of(results, _workspace())
-        from mdbench.reports.terminal import leaderboards, model_tables
+        from mdbench.reports.terminal import leaderboards
 
         for sha256, number in studies(results):
             of = f"of the study with SHA-256 {sha256}" if sha256 else "of no study"

@@ -237,9 +237,6 @@ def dumped(value: object) -> bytes:
     return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
 
 
-PROMPTS = ("anon", "named", "prior", "wrong-prior")
-"""What a prompt may tell of a problem: see `mdbench.language_models.views`."""
-
 _MILLION = 1e6
 
 

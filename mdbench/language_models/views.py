@@ -29,7 +29,7 @@ from mdbench.data.columns import OwnNames
 from mdbench.errors import EquationError
 from mdbench.expressions import parse
 from mdbench.expressions.tree import CONSTANTS, FUNCTIONS
-from mdbench.language_models.exchanges import PROMPTS
+from mdbench.language_models import PROMPTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -13,11 +13,13 @@ from mdbench.drawing.svg import Axis, Plot
 from mdbench.errors import RecordsError
 from mdbench.language_models.contamination import PROBES, Probes
 from mdbench.reports.figures import Figure
-from mdbench.reports.tables import written
+from mdbench.reports.tables import Cell, Column, Table, to_terminal, without_columns, written
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
+
+    import rich.table
 
     from mdbench.records import Record
     from mdbench.reports.leaderboard import Board
@@ -210,3 +212,20 @@ def asking_row(one: Asking) -> list[str]:
         "" if one.seconds is None else f"{one.seconds:.3g}",
         percent(one.spent, ""),
     ]
+
+
+_WIDE = {"model", "prompt", "failed", "model s a job", "budget spent"}
+"""Columns that do not fit into 80 characters; model and prompt follow the method's name."""
+
+
+def model_tables(rows: Sequence[Asking], probes: Sequence[Probes]) -> Iterator[rich.table.Table]:
+    """Yield the tables of what was asked of language models, where something was."""
+    for title, heads, lines, left_out in (
+        ("Language models", ASKING_HEADS, [asking_row(one) for one in rows], _WIDE),
+        ("What language models know of the problems", PROBE_HEADS, probe_rows(probes), set()),
+    ):
+        if lines:
+            columns = [Column(head, left=True, wraps=True) for head in heads]
+            table = Table(columns, [[*map(Cell, line)] for line in lines], title)
+            narrow = without_columns(table, lambda column, _: column.title in left_out)  # noqa: B023
+            yield to_terminal(narrow, padding=1)

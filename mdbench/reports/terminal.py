@@ -14,7 +14,6 @@ from mdbench.drawing.numbers import cleanest_first, counted, duration, fixed, no
 from mdbench.metrics.spec import MetricSpec, is_high
 from mdbench.records import Record, Status
 from mdbench.reports.entries import best_mark, counted_values, entry, marked, specs_of
-from mdbench.reports.language_models import ASKING_HEADS, PROBE_HEADS, asking_row, probe_rows
 from mdbench.reports.leaderboard import aggregate
 from mdbench.reports.tables import (
     ALARM,
@@ -32,7 +31,6 @@ from mdbench.reports.tables import (
     to_terminal,
     undecided,
     warning,
-    without_columns,
     written,
 )
 
@@ -41,8 +39,6 @@ if TYPE_CHECKING:
 
     import rich.table
 
-    from mdbench.language_models.contamination import Probes
-    from mdbench.reports.language_models import Asking
     from mdbench.reports.leaderboard import Aggregated, Board, Row
 
 STYLES = {Status.OK: "green", Status.PARTIAL: "yellow"}
@@ -307,8 +303,6 @@ def _time(seconds: float | None) -> str:
     return NOTHING if seconds is None else duration(seconds)
 
 
-_WIDE = {"model", "prompt", "failed", "model s a job", "budget spent"}
-"""Columns that 80 characters have no room for; model and prompt stand behind the method's name."""
 MOST_WITH_INTERVAL = 3
 """Metrics besides the primary one beside which there is room for its interval and for memory."""
 
@@ -317,19 +311,6 @@ def leaderboards(boards: Mapping[str, Board]) -> Iterator[rich.table.Table]:
     """Yield a table for each data type: the page's leaderboard, as far as 80 characters go."""
     for data_type, board in boards.items():
         yield to_terminal(_leaderboard(data_type, board))
-
-
-def model_tables(rows: Sequence[Asking], probes: Sequence[Probes]) -> Iterator[rich.table.Table]:
-    """Yield the tables of what was asked of language models, where something was."""
-    for title, heads, lines, left_out in (
-        ("Language models", ASKING_HEADS, [asking_row(one) for one in rows], _WIDE),
-        ("What language models know of the problems", PROBE_HEADS, probe_rows(probes), set()),
-    ):
-        if lines:
-            columns = [Column(head, left=True, wraps=True) for head in heads]
-            table = Table(columns, [[*map(Cell, line)] for line in lines], title)
-            narrow = without_columns(table, lambda column, _: column.title in left_out)  # noqa: B023
-            yield to_terminal(narrow, padding=1)
 
 
 def _leaderboard(data_type: str, board: Board) -> Table:

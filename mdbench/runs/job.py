@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mdbench.errors import DataError, MethodError, UnavailableError
-from mdbench.language_models.exchanges import PROMPTS
+from mdbench.language_models import PROMPTS
 from mdbench.language_models.views import prompt_view
 from mdbench.records import ANSWERED, Status
 from mdbench.runs.catalog import Catalog, DatasetInfo

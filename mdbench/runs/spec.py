@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from mdbench.datatypes.facts import Protocol
 from mdbench.errors import UsageError, did_you_mean
-from mdbench.language_models.exchanges import PROMPTS, LlmLimits, LlmSettings
+from mdbench.language_models import PROMPTS
 from mdbench.runs.options import (
     NOTHING,
     SMALLEST_MEMORY_MB,
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from mdbench.datatypes.facts import Option
+    from mdbench.language_models.exchanges import LlmSettings
     from mdbench.records import Record
 
 USUAL_CALLS: Final = 1000
@@ -211,6 +212,11 @@ class LlmOptions:
         """What is the same for all questions of a job; None where no model is named."""
         if self.llm_model is None:
             return None
+        from mdbench.language_models.exchanges import (  # noqa: PLC0415 - few jobs ask
+            LlmLimits,
+            LlmSettings,
+        )
+
         allowance = LlmLimits(
             self.llm_calls,
             self.llm_prompt_tokens,
