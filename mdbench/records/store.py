@@ -22,7 +22,6 @@ from pydantic import ValidationError
 
 from mdbench.errors import RecordsError, UsageError, first_fault
 from mdbench.records.schema import Record
-from mdbench.records.upgrades import upgrade
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -459,6 +458,8 @@ def _parse_line(line: bytes) -> Record:
         data = json.loads(line.decode())
     if not isinstance(data, dict):
         raise ValueError(f"a record is an object, and this is {line[:40]!r}")  # noqa: TRY004
+    from mdbench.records.upgrades import upgrade  # noqa: PLC0415 - for older records only
+
     try:
         return Record.model_validate(upgrade(data))
     except ValidationError as error:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from mdbench.errors import RecordsError, UnavailableError, UsageError, first_fault
-from mdbench.records import Machine, Record, upgrade
+from mdbench.records import Machine, Record
+from mdbench.records.upgrades import upgrade
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

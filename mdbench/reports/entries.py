@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from contextlib import suppress
+from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
 from mdbench.datatypes.facts import Protocol
@@ -106,6 +107,45 @@ def counted_values(entries: Iterable[Entry], spec: MetricSpec) -> CountedValues:
             values.append(value)
         undecided += one.answered and value is None
     return CountedValues(values, undecided)
+
+
+class Aggregated(NamedTuple):
+    """The values of a metric over several jobs as one.
+
+    Attributes
+    ----------
+    value
+        The median, the mean, ... or the share of a flag; of labels how many are not the usual
+        one.  Infinite where it is that of failures, None without any.
+    of
+        Of how many values.
+    counts
+        How many have each label but the usual one.
+    """
+
+    value: float | None
+    of: int
+    undecided: int
+    counts: Mapping[str, int]
+
+
+def aggregate(spec: MetricSpec, values: Sequence[float | str], undecided: int) -> Aggregated:
+    """Make one value of those of several jobs, as the metric asks for."""
+    counts: Counter[str] = Counter()
+    numbers = [value for value in values if isinstance(value, int | float)]
+    value: float | None
+    match spec.aggregate:
+        case "counts":
+            labels = Counter(values)
+            counts.update({name: labels[name] for name in spec.labels[1:] if labels[name]})
+            value = float(counts.total()) if values else None
+        case "max":
+            value = max(numbers, default=None)
+        case "mean" | "share":
+            value = sum(numbers) / len(numbers) if numbers else None
+        case "median":
+            value = median(numbers) if numbers else None
+    return Aggregated(value, len(values), undecided, counts)
 
 
 def marked(specs: Iterable[MetricSpec]) -> list[MetricSpec]:

@@ -21,14 +21,21 @@ from mdbench.drawing.numbers import cleanest_first, noise_name
 from mdbench.metrics.spec import above_floor, raised, ranks
 from mdbench.records import Status
 from mdbench.reports import statistics
-from mdbench.reports.entries import counted_values, entry, measurements, report_order, specs_of
+from mdbench.reports.entries import (
+    aggregate,
+    counted_values,
+    entry,
+    measurements,
+    report_order,
+    specs_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from mdbench.metrics.spec import MetricSpec
     from mdbench.records import Record
-    from mdbench.reports.entries import Case, Entry
+    from mdbench.reports.entries import Aggregated, Case, Entry
     from mdbench.reports.statistics import Friedman, Wilcoxon
 
 
@@ -49,26 +56,6 @@ class Kind(NamedTuple):
     family: str = "other"
     reference: bool = False
     origin: str = ""
-
-
-class Aggregated(NamedTuple):
-    """The values of a metric over several jobs as one.
-
-    Attributes
-    ----------
-    value
-        The median, the mean, ... or the share of a flag; of labels how many are not the usual
-        one.  Infinite where it is that of failures, None without any.
-    of
-        Of how many values.
-    counts
-        How many have each label but the usual one.
-    """
-
-    value: float | None
-    of: int
-    undecided: int
-    counts: Mapping[str, int]
 
 
 @dataclass(frozen=True)
@@ -438,25 +425,6 @@ def _row(
         total_s=sum(one.wall_s or 0.0 for one in ones),
         memory_mb=max((one.memory_mb for one in ones if one.memory_mb is not None), default=None),
     )
-
-
-def aggregate(spec: MetricSpec, values: Sequence[float | str], undecided: int) -> Aggregated:
-    """Make one value of those of several jobs, as the metric asks for."""
-    counts: Counter[str] = Counter()
-    numbers = [value for value in values if isinstance(value, int | float)]
-    value: float | None
-    match spec.aggregate:
-        case "counts":
-            labels = Counter(values)
-            counts.update({name: labels[name] for name in spec.labels[1:] if labels[name]})
-            value = float(counts.total()) if values else None
-        case "max":
-            value = max(numbers, default=None)
-        case "mean" | "share":
-            value = sum(numbers) / len(numbers) if numbers else None
-        case "median":
-            value = median(numbers) if numbers else None
-    return Aggregated(value, len(values), undecided, counts)
 
 
 def _middle(values: Iterable[float | None]) -> float | None:

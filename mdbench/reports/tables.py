@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
     from mdbench.metrics.spec import MetricSpec, Place, Value
     from mdbench.records import Record
-    from mdbench.reports.leaderboard import Aggregated, Board, Row
+    from mdbench.reports.entries import Aggregated
+    from mdbench.reports.leaderboard import Board, Row
 
 ALARM = "⚠"
 WORSE = "worse than no equation"

@@ -13,8 +13,7 @@ from rich.text import Text
 from mdbench.drawing.numbers import cleanest_first, counted, duration, fixed, noise_name, percent
 from mdbench.metrics.spec import MetricSpec, is_high
 from mdbench.records import Record, Status
-from mdbench.reports.entries import best_mark, counted_values, entry, marked, specs_of
-from mdbench.reports.leaderboard import aggregate
+from mdbench.reports.entries import aggregate, best_mark, counted_values, entry, marked, specs_of
 from mdbench.reports.tables import (
     ALARM,
     CUT,
@@ -39,7 +38,8 @@ if TYPE_CHECKING:
 
     import rich.table
 
-    from mdbench.reports.leaderboard import Aggregated, Board, Row
+    from mdbench.reports.entries import Aggregated
+    from mdbench.reports.leaderboard import Board, Row
 
 STYLES = {Status.OK: "green", Status.PARTIAL: "yellow"}
 NOTHING = "-"
