@@ -1,4 +1,4 @@
-"""What methods have asked of language models, beside their scores; and what the models knew."""
+"""The use of language models by methods, with their scores; and what the models knew."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LARGEST_LOSS = 1e6
 
 
 class Asking(NamedTuple):
-    """What a method has asked on one data type.
+    """The use of a language model by a method on one data type.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Asking(NamedTuple):
     tokens
         Of all prompts and all completions.
     money
-        Of all jobs; None where nobody said a price.
+        Of all jobs; None where no price was given.
     seconds
         The median that the model took for a job; None where nobody knows.
     spent
@@ -188,12 +188,12 @@ def probe_rows(probes: Iterable[Probes]) -> list[list[str]]:
 
 
 PROBE_HEADS = ("data type", "model", "problems", *PROBES, "recalled", "known without data")
-"""What stands above the columns of `probe_rows`."""
+"""Heads of the columns of `probe_rows`."""
 ASKING_HEADS = (
     *("data type", "method", "model", "prompt", "jobs", "score", "calls a job", "failed"),
     *("prompt tokens", "completion tokens", "money", "model s a job", "budget spent"),
 )
-"""What stands above the columns of `asking_row`."""
+"""Heads of the columns of `asking_row`."""
 
 
 def asking_row(one: Asking) -> list[str]:

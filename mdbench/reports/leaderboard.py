@@ -47,9 +47,9 @@ COVERAGE = 0.5
 
 
 class Kind(NamedTuple):
-    """What is known of a method besides its results.
+    """Facts of a method besides its results.
 
-    A reference is given the truth; it is shown, and not ranked.  `origin` says whether a public
+    A reference is given the truth; it is shown, and not ranked.  `origin` states whether a public
     package does the work or code of the bench's own, and whose settings it has.
     """
 
@@ -128,7 +128,7 @@ class Grid(NamedTuple):
 
 @dataclass(frozen=True)
 class Board:
-    """All that is said of one data type.
+    """The comparison of methods on one data type.
 
     Attributes
     ----------
@@ -181,7 +181,7 @@ class Board:
 
     @cached_property
     def weighs(self) -> MetricSpec | None:
-        """What accuracy is weighed against, where it is known."""
+        """The metric that accuracy is weighed against, where it is known."""
         return next((spec for spec in self.known if spec.weighs), None)
 
     @cached_property
@@ -205,7 +205,7 @@ class Board:
         return sorted(self.primary.loss(v) for v in found if isinstance(v, int | float))
 
     def badness(self, value: float) -> float:
-        """Say from 0 to 1 how bad a primary score is: by value within 0 and 1, else by place."""
+        """Return from 0 to 1 how bad a primary score is: by value within 0 and 1, else by place."""
         losses = self._sorted_losses
         low, high = sorted(map(self.primary.loss, (losses[0], losses[-1])))
         if low >= 0 and high <= 1:
@@ -462,7 +462,7 @@ def by_category(
     Parameters
     ----------
     groups
-        The datasets of each group; they may overlap.  What stands behind a dataset's name, such as
+        The datasets of each group; they may overlap.  What follows a dataset's name, such as
         ``+noise=0.01``, belongs to it.
 
     Examples
@@ -479,7 +479,7 @@ def by_category(
         if known is None:
             return {}  # data of the user's own
         found[known].append(one)
-    if len(found) < 2:  # noqa: PLR2004 - nothing to tell apart
+    if len(found) < 2:  # noqa: PLR2004 - nothing to compare
         return {}
     return {group: found[group] for group in groups if group in found}
 

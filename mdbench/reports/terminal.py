@@ -61,7 +61,7 @@ def run_table(
     """Return a table with one row for each job.
 
     The last column takes what is left of the width: equations with their numbers rounded to
-    three digits, or the reason why there are none.  Columns that would say the same in every
+    three digits, or the reason why there are none.  Columns that would be the same in every
     row (method, noise, seed) are left out.
 
     Parameters
@@ -129,7 +129,7 @@ def run_table(
 
 
 def answers(records: Iterable[Record]) -> Text:
-    """Write whole equations below each other, for a terminal that has no room for a column."""
+    """Write whole equations below each other, for a terminal that is too narrow for a column."""
     lines = Text()
     for record in records:
         if record.equations is None or not record.answered:
@@ -151,9 +151,9 @@ def _of_beaten(specs: Sequence[MetricSpec], records: Sequence[Record]) -> str:
     words: dict[str, list[str]] = {}
     for mark in sorted({beaten(specs[0], specs, record) for record in records}, reverse=True):
         if mark.sign:
-            words.setdefault(mark.sign, []).append(mark.says)
+            words.setdefault(mark.sign, []).append(mark.meaning)
     return "; ".join(
-        f"{sign} at {specs[0].title}: {' or '.join(says)}" for sign, says in words.items()
+        f"{sign} at {specs[0].title}: {' or '.join(meanings)}" for sign, meanings in words.items()
     )
 
 
@@ -165,21 +165,21 @@ def _floor(primary: MetricSpec, floor: float | None) -> Cell:
 
 
 def _of_floors(floors: Sequence[float | None], primary: MetricSpec) -> str:
-    """Say what the column of floors is; empty where none is known."""
+    """Return a note on the column of floors; empty where none is known."""
     if all(floor is None for floor in floors):
         return ""
     high = any(is_high(floor, primary) for floor in floors)
-    mark = f"; {ALARM} so high that scores say little" if high else ""
+    mark = f"; {ALARM} so high that scores mean little" if high else ""
     return f"floor: the score of the truth on the same test{mark}"
 
 
 def summary(records: Iterable[Record], specs: Sequence[MetricSpec] = ()) -> rich.table.Table:
     """Return a table with one row for each method, and for each of several noise levels.
 
-    A job without an answer counts as its metric says, which is worse than every answer where
-    nothing else is said, so that a method gains nothing by failing on what is hard.  Jobs that were
-    interrupted, or whose environment could not be made, say nothing about the method and do not
-    count there.  The total of the time is over all jobs.
+    A job without an answer counts by the rule of its metric, which is worse than every answer where
+    there is no other rule, so that a method gains nothing by failing on what is hard.  Jobs that
+    were interrupted, or whose environment could not be made, are no attempt of the method and do
+    not count there.  The total of the time is over all jobs.
     """
     rows = sorted(records, key=lambda r: (r.algorithm, cleanest_first(r.snr_db)))
     with_noise = len({record.snr_db for record in rows}) > 1
@@ -219,7 +219,7 @@ def summary(records: Iterable[Record], specs: Sequence[MetricSpec] = ()) -> rich
 
 
 def failures(records: Iterable[Record]) -> Text:
-    """Say for each kind of failure what went wrong, in which jobs, and where a log is.
+    """Return for each kind of failure what went wrong, in which jobs, and where a log is.
 
     Jobs of one method with the same status and the same reason are one entry.  The text
     is empty where every job has an answer.
@@ -304,7 +304,7 @@ def _time(seconds: float | None) -> str:
 
 
 MOST_WITH_INTERVAL = 3
-"""Metrics besides the primary one beside which there is room for its interval and for memory."""
+"""Metrics besides the primary one with which its interval and memory still fit."""
 
 
 def leaderboards(boards: Mapping[str, Board]) -> Iterator[rich.table.Table]:

@@ -115,7 +115,7 @@ def _read_file(path: Path) -> list[RecordSummary]:
     except FileNotFoundError:
         return []
     except (OSError, ValueError, KeyError, TypeError, AttributeError, MdbenchError):
-        # A torn line, or worse: the store knows which, and says it.
+        # A torn line, or worse: the store reports which.
         latest = RecordStore(path).latest().values()
         return [RecordSummary.of(record, len(record.to_line())) for record in latest]
     return list(found.values())

@@ -1,4 +1,4 @@
-"""What passes between the benchmark and a job: messages, arrays in files, and the job's time.
+"""The exchange with a job: messages, arrays in files, and the job's time.
 
 Nobody trusts what comes from a job to be as it should, and its limits are kept from here.
 """
@@ -49,17 +49,17 @@ if TYPE_CHECKING:
 _M = TypeVar("_M", Fitted, Described, Predicted)
 
 END_SECONDS = 5.0
-"""How long a job's process may go on after its last message."""
+"""Seconds that a job's process may go on after its last message."""
 _QUICK_SECONDS = 0.02
-"""What is over so soon is not worth a pause: the clock goes on."""
+"""Shortest work for which the job is paused; for less its clock goes on."""
 _CHECK_SECONDS = 0.1
-"""How often it is checked that the job is still paused."""
+"""Seconds between two checks that the job is still paused."""
 _LAST_WORDS_SECONDS = 1.0
-"""How long a job may still send candidates once its time is up, before it is killed."""
+"""Seconds in which a job may still send candidates once its time is up, before it is killed."""
 _DYING_SECONDS = 0.5
-"""How long a job that was killed may take to be gone, before its worker is killed too."""
+"""Seconds that a killed job may take to be gone, before its worker is killed too."""
 _CHECK_OUTPUT_SECONDS = 1.0
-"""How often the size of a job's folder is looked at."""
+"""Seconds between two checks of the size of a job's folder."""
 _CAUSED_BY_METHOD = {
     errno.ENOENT,
     errno.EEXIST,
@@ -70,11 +70,11 @@ _CAUSED_BY_METHOD = {
     errno.ELOOP,
     errno.ESTALE,
 }
-"""What a method can cause in its folder; other errors, such as a full disk, are the machine's."""
+"""Errors that a method can cause in its folder; others, such as a full disk, are the machine's."""
 _DISK_FULL = {errno.ENOSPC, errno.EDQUOT}
 _NOT_BY_A_LIMIT = {Status.TIMEOUT, Status.UNSUPPORTED, Status.UNAVAILABLE}
 _MOST_APART_S, _MOST_APART = 0.1, 0.05
-"""How far a job's clock may be behind ours, which waits for files and messages, too."""
+"""Most by which a job's clock may be behind ours, which waits for files and messages, too."""
 _BREACHES = {"memory": Status.OUT_OF_MEMORY, "processes": Status.CRASHED}
 _FROM_OUTSIDE = {None} | {
     code for sent in (signal.SIGKILL, signal.SIGTERM) for code in (-sent, 128 + sent)
@@ -364,7 +364,7 @@ LONGEST_TEXT = 200
 _ORDER = b"test rows"
 """Keeps the order of test rows apart from what else a seed draws."""
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-"""How a file is made where the method may have put something in its place."""
+"""Flags to make a file where the method may have put something in its place."""
 _MOST_HEADER = 4096
 """Bytes that an .npy file may have beyond its numbers."""
 _HEADERS = {
@@ -374,7 +374,7 @@ _HEADERS = {
 
 
 class ArrayExchangeError(Exception):
-    """A file is not the array that it should be; the message says in what."""
+    """A file is not the array that it should be; the message has the difference."""
 
 
 def test_order(task: Task[Any], seed: int) -> NDArray[np.intp] | None:

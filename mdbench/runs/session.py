@@ -49,7 +49,7 @@ _EVALUATION_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class LlmContext:
-    """What a method that asks a language model is given beyond the data.
+    """Additional input of a method that asks a language model.
 
     Attributes
     ----------
@@ -137,7 +137,7 @@ class JobSession:
             result = JobResult(stop.status, stop.reason, killed=stop.killed)
             if stop.status is Status.UNAVAILABLE and (self._pool.count or self._fitted):
                 result.status = Status.FAILED
-                result.reason = f"the method said Unavailable after its fit: {stop.reason}"
+                result.reason = f"the method raised Unavailable after its fit: {stop.reason}"
             result.from_method = result.status is Status.UNAVAILABLE
             self._exchange.end(0.0 if stop.waits else END_SECONDS)
         except WorkerTimeoutError:
@@ -158,7 +158,7 @@ class JobSession:
         return result
 
     def _converse(self) -> JobResult:
-        """Let the method fit, select a candidate, and ask for its equations and predictions."""
+        """Fit, select a candidate, and ask for its equations and predictions."""
         spec, exchange = self._spec, self._exchange
         self._send_fit()
         self._wait_for_fit()
@@ -269,7 +269,7 @@ class JobSession:
     def _nothing_to_choose(self) -> NoReturn:
         pool = self._pool
         if not pool.count:
-            failure = self._first_failure or "no candidate came"
+            failure = self._first_failure or "no candidate arrived"
         else:
             failure = f"none of {pool.count} candidates is valid, the first: {pool.first_reason}"
         raise JobStoppedError(Status.INVALID_OUTPUT, failure, waits=True)

@@ -143,7 +143,7 @@ BAD = {
     "lacks too late": (
         adapter(predict="(_ for _ in ()).throw(Unavailable('no weights'))"),
         Status.FAILED,
-        "said Unavailable after its fit: no weights",
+        "raised Unavailable after its fit: no weights",
     ),
     "no memory": (adapter(fit="raise MemoryError"), Status.OUT_OF_MEMORY, "MemoryError"),
     "NaN": (
@@ -603,8 +603,8 @@ def test_declared_limit_is_not_run(place: Workspace) -> None:
     ("more", "fresh_rooms", "process"),
     [
         ("", False, "forked from one import"),
-        ("fork_safe = false", False, "imports anew: fork_safe is false"),
-        ("", True, "a new room for each job"),
+        ("fork_safe = false", False, "imports again: fork_safe is false"),
+        ("", True, "a new sandbox for each job"),
     ],
 )
 def test_jobs_of_a_slot_share_one_worker_where_they_may(
