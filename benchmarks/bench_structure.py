@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "mdbench"
-JOB = ["run", "--algorithm", "sindy", "--data-type", "ode", "--dataset", "rc-circuit"]
+JOB = [
+    *("run", "--algorithm", "sindy", "--data-type", "ode", "--dataset", "rc-circuit"),
+    *("--runtime", "venv"),  # the same on every machine
+]
 SCORE = ["score", "x0", "x0+1"]
 LONGEST = 600
 """Lines of a module; what is longer says in its docstring why."""

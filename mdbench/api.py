@@ -1,4 +1,4 @@
-"""What a notebook needs: methods run, results read, equations compared, data looked at.
+"""The Python interface: methods run, results read, equations compared, data looked at.
 
 The names are those of `mdbench` itself: ``mdbench.run`` and so on.
 """
@@ -59,7 +59,7 @@ def run(
         The kind of problem, such as ``"ode"``.
     study
         A study file instead, with all options; of the others only those may be given with it that
-        say where and how it is run.
+        set where and how it is run.
     say
         Called with lines of text on how the run goes on; such as `print`.
     **options
@@ -74,7 +74,7 @@ def run(
     Raises
     ------
     mdbench.errors.MdbenchError
-        As the command line says it: what was given, what is allowed, what to do next.
+    With the message of the command line: what was given, what is allowed, what to do next.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def run(
 
 
 class _Listener:
-    """Hears of a run what a line of text can say."""
+    """Passes on the messages of a run, one line of text each."""
 
     def __init__(self, say: Callable[[str], object]) -> None:
         self._say = say

@@ -43,7 +43,7 @@ FOR_FEW = (
     *("datatypes.real.", "datatypes.surface."),
 )
 """Packages that only some runs need."""
-SAID_OF_ALL = {"mdbench.language_models", "mdbench.language_models.exchanges"}
+SAID_OF_ALL = {"mdbench.language_models"}
 """What the options of every run are declared with."""
 
 

@@ -44,13 +44,13 @@ class Finding:
 
 
 def check_method(
-    name: str, workspace: Workspace, runtime: Runtime, say: Callable[[str], None] = print
+    name: str, workspace: Workspace, runtime: Runtime, report: Callable[[str], None] = print
 ) -> Iterator[Finding]:
     """Try the method on small problems of every data type that it claims.
 
     Parameters
     ----------
-    say
+    report
         Called with the problem that is tried, before that takes its time.
 
     Yields
@@ -66,7 +66,7 @@ def check_method(
             yield Finding(
                 "requirements.lock has all of requirements.in",
                 passed=False,
-                explanation=f"it lacks {', '.join(missing)}. To lock anew: scripts/lock {name}",
+                explanation=f"it lacks {', '.join(missing)}. To lock again: scripts/lock {name}",
             )
         prepared = runtime.prepare(method)
         yield Finding("the environment can be made", passed=True)
@@ -96,11 +96,11 @@ def check_method(
             except UsageError as error:
                 yield Finding(f"data type {kind} exists", passed=False, explanation=str(error))
                 continue
-            yield from _check_data_type(trials, data_type, say)
+            yield from _check_data_type(trials, data_type, report)
 
 
 def _check_data_type(
-    trials: _Trials, data_type: DataType[Any, Any], say: Callable[[str], None]
+    trials: _Trials, data_type: DataType[Any, Any], report: Callable[[str], None]
 ) -> Iterator[Finding]:
     view = trials.method.spec.view
     if view not in data_type.views:
@@ -114,7 +114,7 @@ def _check_data_type(
     works: Task[Any] | None = None
     for dataset in data_type.check_datasets:
         where = f"{data_type.name} {dataset}"
-        say(f"trying {where} (at most {_SECONDS:g} s)")
+        report(f"trying {where} (at most {_SECONDS:g} s)")
         loaded = source.load(dataset, snr_db=None, seed=0, protocol=Protocol.STRICT, options={})
         task = data_type.task(loaded, view, Protocol.STRICT)
         answer = trials.run(data_type, task, dataset)
@@ -143,7 +143,7 @@ def _check_data_type(
     # Where no fit works, a refusal proves nothing.
     if works is not None:
         if works.refit.targets.dtype.kind == "f":
-            say(f"trying {data_type.name} data with NaN")
+            report(f"trying {data_type.name} data with NaN")
             yield _refuses_nan(trials, data_type, works)
         yield _refuses_unknown(trials, data_type, works)
 
@@ -184,7 +184,7 @@ def _refuses_nan(trials: _Trials, data_type: DataType[Any, Any], task: Task[Any]
     return Finding(
         f"{data_type.name}: data with NaN are refused",
         passed=outcome.status in _REFUSALS,
-        explanation=f"it came to {outcome.status}: raise an error, or Unsupported with the reason",
+        explanation=f"its status is {outcome.status}: raise an error, or Unsupported and why",
     )
 
 
@@ -194,7 +194,7 @@ def _refuses_unknown(trials: _Trials, data_type: DataType[Any, Any], task: Task[
     return Finding(
         f"{data_type.name}: an unknown hyperparameter is refused",
         passed=outcome.status in _REFUSALS,
-        explanation=f"it came to {outcome.status}: name each hyperparameter in __init__ (and in "
+        explanation=f"its status is {outcome.status}: name each hyperparameter in __init__ (and in "
         "sweep), so that a slip in method.toml is noticed",
     )
 
@@ -282,7 +282,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 
 
 def make_method(name: str, algorithms: Path) -> Path:
-    """Make a folder with a method that runs as it stands, and give its path.
+    """Make a folder with a method that can be run as it is, and return its path.
 
     Raises
     ------

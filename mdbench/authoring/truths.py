@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _MORE = 1.01
 """An answer beats the truth if the truth's error is more than this many times its own."""
 _PERFECT = 1e-3
-"""The most that a perfect truth leaves unexplained, of what an answer that says nothing does:
+"""The most that a perfect truth leaves unexplained, of what an answer without information leaves:
 beyond it an R2 would not count as accurate."""
 _NOT_FOR_TRUTHS = frozenset({"one_term_off"})
 """Flags that are 0 for the truth."""
@@ -60,7 +60,7 @@ class TruthCheck:
     score
         Of the truth, by the data type's primary metric; None where it is no answer.
     floor
-        What the dataset says that the truth scores through the bench's own features.
+        What the truth scores according to the dataset, through the bench's own features.
     rival
         The best wrong answer, and its score; None where there is none.
     beaten
@@ -68,7 +68,7 @@ class TruthCheck:
     faults
         Why the truth is not perfect, if it is not.
     notes
-        What the dataset's own file says of it.
+        What the dataset's own file has about it.
     """
 
     data_type: str
@@ -185,7 +185,7 @@ def beats(rival: float, truth: float | None, spec: MetricSpec) -> bool:
 def read_wrong_answers(path: Path) -> WrongAnswers:
     """Read the wrong answers of a results folder, of a results file, or of tables of ``combine``.
 
-    An answer is wrong if its record says that it is not `identified`; where that is undecided it
+    An answer is wrong if it is not `identified` in its record; where that is undecided it
     is left out.  Answers under `published`, and those to the user's own data, are none of ours.
 
     Raises

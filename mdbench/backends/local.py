@@ -40,7 +40,7 @@ ENDING_S: Final = 30.0
 
 
 class LocalBackend(Backend):
-    """Threads of this process: as many jobs at a time as the plan says.
+    """Threads of this process: as many jobs at a time as the plan allows.
 
     Parameters
     ----------
@@ -244,7 +244,7 @@ class JobQueue:
         Parameters
         ----------
         held
-            The method whose worker is at hand.
+            The method whose worker is running.
         wait
             Whether to wait for memory.
 
@@ -275,7 +275,7 @@ class JobQueue:
             self._changed.notify_all()
 
     def end(self) -> None:
-        """Give out no more jobs."""
+        """Hand out no more jobs."""
         with self._changed:
             self._ended = True
             self._changed.notify_all()

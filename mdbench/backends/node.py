@@ -43,7 +43,7 @@ Opener: TypeAlias = "Callable[..., Runtime]"
 
 @dataclass(frozen=True)
 class NodeRequest:
-    """How the jobs of a run are done on a node, as `Plan` says it here; it pickles.
+    """The options by which a node does the jobs of a run, as in `Plan`; it can be pickled.
 
     Attributes
     ----------
@@ -118,7 +118,7 @@ class NodeRequest:
             return Workspace(self.root, self.home)
         return Workspace.find()
 
-    def open(self, say: Callable[[str], None] | None = None) -> Runtime:
+    def open(self, on_line: Callable[[str], None] | None = None) -> Runtime:
         """Open the runtime on this node.
 
         Raises
@@ -127,7 +127,9 @@ class NodeRequest:
             If it does not work here, or keeps less than is required; names the node.
         """
         try:
-            return self.opens(self.runtime, self.workspace().home, say, require=dict(self.require))
+            return self.opens(
+                self.runtime, self.workspace().home, on_line, require=dict(self.require)
+            )
         except UnavailableError as error:
             raise UnavailableError(
                 f"{_host()}: {error.message}", error.hint, passing=error.passing
@@ -143,9 +145,9 @@ class ClusterNode:
         If no job can be done here: as `NodeRequest.workspace` and `NodeRequest.open`.
     """
 
-    def __init__(self, order: NodeRequest, say: Callable[[str], None] | None = None) -> None:
-        self._catalog = Catalog(order.workspace(), say)
-        self._runtime = order.open(say)
+    def __init__(self, order: NodeRequest, on_line: Callable[[str], None] | None = None) -> None:
+        self._catalog = Catalog(order.workspace(), on_line)
+        self._runtime = order.open(on_line)
         self._environments = EnvironmentCache(self._runtime, RetryPolicy(order.retries))
         self._keys: dict[str, dict[str, str]] = {}
         self.slot = WorkerSlot(

@@ -44,7 +44,7 @@ FOLDER: Final = ".shards"
 
 @dataclass(frozen=True)
 class Shard:
-    """What a task does: one piece of a plan; it pickles.
+    """One piece of a plan, which one task does; it can be pickled.
 
     Attributes
     ----------
@@ -147,7 +147,7 @@ class ShardFiles:
         return self.folder / f"{number:05d}"
 
     def trouble(self, number: int) -> Path:
-        """Return the file in which a task says why it could do nothing."""
+        """Return the file in which a task reports why it could do nothing."""
         return self.folder / f"{number:05d}.trouble"
 
     @property

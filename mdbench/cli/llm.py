@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
 
 def run_llm_probe(options: ProbeOptions, console: Console) -> int:
-    """Ask, and print what came of each problem and of all."""
+    """Ask, and print the results for each problem and for all."""
 
-    def say(one: Probed) -> None:
+    def report(one: Probed) -> None:
         counts = "  ".join(f"{name} {one.right[name]}" for name in PROBES if name in one.right)
         recalled = "" if one.recalled is None else f"  recalled {one.recalled}"
         line = f"{one.dataset}  of {one.samples}: {counts}{recalled}"
         console.print(escape(line), soft_wrap=True)
 
-    probes, file = run_probes(options, Catalog(Workspace.find()), say)
+    probes, file = run_probes(options, Catalog(Workspace.find()), report)
     table = Table(box=box.SIMPLE_HEAD)
     for column in ("model", *PROBES, "recalled", "known without data"):
         table.add_column(column, no_wrap=True)
@@ -56,7 +56,7 @@ def _percent(share: float | None) -> str:
 
 
 def wait() -> None:
-    """Wait for ever."""
+    """Wait without end."""
     threading.Event().wait()
 
 

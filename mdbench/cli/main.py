@@ -125,7 +125,8 @@ def _version(
 def run(
     study: Study,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be done and at what cost, as plan.")
+        bool,
+        typer.Option("--dry-run", help="Show what would be done and the cost, as plan does."),
     ] = False,
     json: Json = False,
 ) -> int:
@@ -141,7 +142,7 @@ def run(
 @app.command(cls=PassthroughCommand, context_settings=PASSTHROUGH)
 @with_run_options
 def plan(study: Study, json: Json = False) -> None:
-    """Say what the same options given to run would do, why, and at what cost."""
+    """Show what the same options given to run would do, why, and at what cost."""
     from mdbench.cli.run import show_plan
 
     show_plan(study, Console(highlight=False), json_=json)
@@ -150,7 +151,7 @@ def plan(study: Study, json: Json = False) -> None:
 @app.command(cls=PassthroughCommand, context_settings=PASSTHROUGH)
 @with_run_options
 def why(study: Study) -> None:
-    """Say why the same options given to run would run a job again, or not."""
+    """Show why the same options given to run would run a job again, or not."""
     from mdbench.cli.run import show_reasons
 
     show_reasons(study, console=Console(highlight=False))
@@ -175,7 +176,7 @@ def study_(
 def rescore(
     results: Annotated[Path, typer.Argument(help="A results file of mdbench run, or a folder.")],
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would change, and write nothing.")
+        bool, typer.Option("--dry-run", help="Show what would change, and write nothing.")
     ] = False,
     n_jobs: NJobs = None,
 ) -> int:
@@ -274,7 +275,7 @@ def llm_stub(
     seed: Annotated[int, typer.Option(metavar="N", help="Of what it draws.")] = 0,
     answer: Annotated[str, typer.Option(metavar="TEXT", help="An equation it knows.")] = "",
     knows: Annotated[
-        float, typer.Option(metavar="P", help="How often it tells that.", min=0.0, max=1.0)
+        float, typer.Option(metavar="P", help="Probability of that answer.", min=0.0, max=1.0)
     ] = 0.0,
 ) -> int:
     """Serve as a language model that is none, to try a set-up; until it is interrupted."""
@@ -285,14 +286,14 @@ def llm_stub(
 
 @app.command()
 def new(name: Annotated[str, typer.Argument(help="The method's name.")]) -> None:
-    """Make a method's folder that runs as it stands."""
+    """Make a method's folder that can be run as it is."""
     from mdbench.authoring.methods import make_method
     from mdbench.workspace import Workspace
 
     workspace = Workspace.find()
     folder = make_method(name, workspace.algorithms)
     shown = _short(folder)
-    print(f"Made {shown}: a method that runs as it stands (a linear fit).")
+    print(f"Made {shown}: a method that can be run as it is (a linear fit).")
     print(f"  1. Put your method into {shown}/adapter.py and its facts into method.toml.")
     print(f"  2. Name its packages in {shown}/requirements.in, then: scripts/lock {name}")
     print(f"  3. {_program()} check {name}\n  4. ./run.sh --algorithm {name} --data-type ode")
@@ -387,7 +388,7 @@ def data(
     data_type: DataType,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder to write into.")] = None,
     dataset_path: Annotated[
-        Path | None, typer.Option(metavar="PATH", help="Say what data of your own are like.")
+        Path | None, typer.Option(metavar="PATH", help="Describe data of your own.")
     ] = None,
     with_noise: Annotated[
         bool, typer.Option("--with-noise", help="The noisy files too: 40, 30, 20, 10 dB.")
@@ -638,7 +639,7 @@ def compare(
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="As JSON, with every change.")] = False,
 ) -> None:
-    """Say what changed from one folder of results to another, and what of it beyond chance."""
+    """Show what changed from one folder of results to another, and what of it beyond chance."""
     from mdbench.cli.report import compare_results
 
     compare_results(

@@ -32,7 +32,7 @@ class Exit(IntEnum):
     NOT_AS_WISHED = 1
     """An environment could not be made, a check failed, or a record was not reproduced."""
     ERROR = 2
-    """The command could not be done; the message says why."""
+    """The command could not be done; the message has the reason."""
     INTERRUPTED = 130
     """Stopped by Ctrl-C or SIGTERM; records are whole, and the same command goes on."""
 
@@ -191,7 +191,7 @@ _TYPED = "COMMANDLINE"
 
 @dataclass
 class ParsedArgs:
-    """What was typed for a run.
+    """The options that were typed for a run.
 
     Attributes
     ----------
@@ -216,7 +216,7 @@ class ParsedArgs:
             return Study((self.options(),))
         if self.words:
             raise UsageError(
-                f"{self.words[0]} was given beside --study.", f"Say it in {self.file}."
+                f"{self.words[0]} was given with --study.", f"Write it into {self.file}."
             )
         return asked_for(self._typed(), self.file)
 

@@ -24,7 +24,7 @@ from mdbench.reports.combine import flatten, write_table
 from mdbench.reports.diff import changes
 from mdbench.reports.entries import as_given, studies
 from mdbench.reports.export import latex_tables, markdown_tables
-from mdbench.reports.language_models import asked, read_probes
+from mdbench.reports.language_models import asked, model_tables, read_probes
 from mdbench.reports.leaderboard import Board, Category, Kind, by_category
 from mdbench.reports.leaderboard import boards as boards_of
 from mdbench.reports.published import read_published
@@ -76,13 +76,13 @@ def write_report(
         probes = read_probes(place)
     if text:
         boards = leaderboards_of(results, _workspace())
-        from mdbench.reports.terminal import leaderboards, model_tables
+        from mdbench.reports.terminal import leaderboards
 
         for sha256, number in studies(results):
             of = f"of the study with SHA-256 {sha256}" if sha256 else "of no study"
             console.print(f"{counted(number, 'result')} {of}", soft_wrap=True)
         for each in as_given(results, _options(results)):
-            console.print(f"{each.name}: {escape(each.says)}", soft_wrap=True)
+            console.print(f"{each.name}: {escape(each.value)}", soft_wrap=True)
         for table in leaderboards(boards):
             console.print(table)
         for table in model_tables(asked(results, boards), probes):
@@ -230,7 +230,7 @@ def write(out: Path, text: str) -> None:
 
 
 class _Titles:
-    """Says what a dataset is; remembers each data type's source."""
+    """Describes datasets; remembers each data type's source."""
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
@@ -283,7 +283,7 @@ def _workspace() -> Workspace | None:
 
 
 def leaderboards_of(results: Sequence[Record], workspace: Workspace | None) -> dict[str, Board]:
-    """Compare methods on each data type, with what a workspace, if there is one, says of them."""
+    """Compare methods on each data type, with what a workspace, if there is one, has about them."""
     specs = {name: kind.metrics for name, kind in _here(results).items()}
     return boards_of(results, _known(results, workspace), specs)
 
@@ -328,7 +328,7 @@ def write_archive(
     authors: Sequence[str],
     logs: bool,
 ) -> None:
-    """Write the archive, and say what is in it and what is not."""
+    """Write the archive, and print what is in it and what is not."""
     here = {
         name: method
         for name, method in methods.discover(Workspace.find().algorithms).items()
@@ -404,15 +404,15 @@ def _changes_table(data_type: str, found: Changes) -> Table:
         padding=0,
         title=f"{data_type}: the second against the first, by {primary.title}",
         title_justify="left",
-        caption="says: signed-rank test over systems, corrected for the number of methods",
+        caption="verdict: signed-rank test over systems, corrected for the number of methods",
         caption_justify="left",
     )
     heads = ["method", "pairs", "better", "worse", "same", *(spec.mark for spec in marks)]
-    for head in [*heads, "failures", "p", "says"]:
-        table.add_column(head, justify="left" if head in {"method", "says"} else "right")
+    for head in [*heads, "failures", "p", "verdict"]:
+        table.add_column(head, justify="left" if head in {"method", "verdict"} else "right")
     for one in found.methods:
         if one.data_type == data_type:
-            table.add_row(*_change_cells(one, marks), style=_COLOURS.get(one.says, ""))
+            table.add_row(*_change_cells(one, marks), style=_COLOURS.get(one.verdict, ""))
     return table
 
 
@@ -425,7 +425,7 @@ def _change_cells(one: MethodChange, marks: Sequence[MetricSpec]) -> list[str]:
         *flags,
         str(before) if before == after else f"{before} → {after}",
         scientific(one.corrected) if one.test else "–",
-        one.says,
+        one.verdict,
     ]
 
 
@@ -473,7 +473,7 @@ def changes_json(found: Changes) -> dict[str, Any]:
                 "failures": list(one.failures),
                 "effect": one.test.effect if one.test else None,
                 "p": one.corrected if one.test else None,
-                "says": one.says,
+                "says": one.verdict,
             }
             for one in found.methods
         ],

@@ -138,7 +138,7 @@ def answers_of(
             found[key] = answers, board.specs
     if not found:
         raise UsageError(
-            "None of these results has equations.", "mdbench report --text says why jobs failed."
+            "None of these results has equations.", "mdbench report --text shows why jobs failed."
         )
     return found
 
@@ -148,7 +148,7 @@ _MOST_EVALUATIONS = 2_000_000
 
 @dataclass(frozen=True)
 class PredictionAsked:
-    """What is to be predicted, as it was typed.
+    """The options of a prediction, as they were typed.
 
     Attributes
     ----------
@@ -175,7 +175,7 @@ def predict_answer(
     folder: Path,
     algorithm: Sequence[str],
 ) -> None:
-    """Write a CSV file of what the best answer says.
+    """Write a CSV file of what the best answer predicts.
 
     Raises
     ------
@@ -256,7 +256,7 @@ def _integrated(
 def _times(asked: PredictionAsked, inputs: Sequence[str]) -> tuple[Array, Mapping[str, Array]]:
     if asked.given is not None:
         if asked.until is not None:
-            raise UsageError("--until and --given both say the times.", "Give one of them.")
+            raise UsageError("--until and --given both set the times.", "Give one of them.")
         names, table = read_columns(asked.given)
         columns = dict(zip(names, table.T, strict=True))
         for name in inputs:
@@ -402,7 +402,7 @@ _A_PROCESS = 100
 def rescore_files(results: Path, console: Console, *, dry_run: bool, n_jobs: int | None) -> int:
     """Score the records of a file, or of all files of a folder, and print what changed.
 
-    Where nobody says how many processes do it, they are as many as cores, or fewer for few records.
+    By default there are as many processes as cores, or fewer for few records.
     """
     files = sorted(results.rglob("*.jsonl")) if results.is_dir() else [results]
     if not files or not files[0].is_file():
@@ -450,7 +450,7 @@ class _Tally:
             yield done.after
 
     def show(self, file: Path, verb: str) -> None:
-        """Print what came of a file."""
+        """Print the result for a file."""
         left = self._left.total()
         self._print(f"{file}: {self._count - left} of {counted(self._count, 'record')} {verb}.")
         for reason, count in self._left.most_common():

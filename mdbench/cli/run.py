@@ -108,7 +108,7 @@ _SAID_OF_EACH = {
 
 
 def run_json(found: Mapping[str, Any], records: Iterable[Record]) -> dict[str, Any]:
-    """Return what came of a run, and of each of its jobs, as JSON has it (docs/watching.md)."""
+    """Return the results of a run and of each of its jobs, as in its JSON (docs/watching.md)."""
     each = [
         record.model_dump(mode="json", include=_SAID_OF_EACH) | {"wall_s": record.measured.wall_s}
         for record in records
@@ -124,8 +124,8 @@ def show_reasons(study: Study, *, console: Console) -> None:
     with closing(open_runtime(study.whole.runtime, workspace.home)) as runtime:
         for job, reason in explain(plan, runtime):
             due += bool(reason)
-            says = f"run: {reason}" if reason else "not run: its record is up to date"
-            console.print(escape(f"{job}  {says}"), soft_wrap=True)
+            decision = f"run: {reason}" if reason else "not run: its record is up to date"
+            console.print(escape(f"{job}  {decision}"), soft_wrap=True)
     console.print(f"{due} of {counted(len(plan.jobs), 'job')} would be run.")
 
 
@@ -238,9 +238,9 @@ def _result(record: Record, metrics: Sequence[MetricSpec]) -> str:
             for spec in shown
             if (value := record.metrics.get(spec.name)) is not None
         )
-        sign, says = beaten(metrics[0], metrics, record)
+        sign, meaning = beaten(metrics[0], metrics, record)
         fine = record.status is Status.OK and sign != ALARM
-        mark = f"[yellow]{sign} {says}[/] " if sign else ""
+        mark = f"[yellow]{sign} {meaning}[/] " if sign else ""
         colour = "green" if fine else "yellow"
         return f"[{colour}]{record.status}[/] {escape(scores)}{mark}{seconds:.1f} s"
     first = escape(record.reason.splitlines()[0] if record.reason else "")
@@ -347,8 +347,8 @@ def show_plan(study: Study, console: Console, *, json_: bool = False) -> None:
         ]
         console.print(f"Expected: {', '.join(takes)}.", soft_wrap=True)
         console.print(
-            f"In brackets the interval that holds in {COVERAGE:.0%} of cases; what no record "
-            "tells is the budget. Environments that have to be made come on top.",
+            f"In brackets the interval that holds in {COVERAGE:.0%} of cases; where there is no "
+            "record, it is the budget. Environments that have to be made come on top.",
             soft_wrap=True,
         )
 
@@ -376,7 +376,7 @@ def plan_json(found: Forecast, study: str | None) -> dict[str, Any]:
                 "seed": one.job.seed,
                 "options": dict(one.job.options),
                 "why": one.why,
-                "told_by": one.told_by,
+                "told_by": one.basis,
                 "records": one.records,
                 "wall_s": asdict(one.wall_s),
             }
@@ -393,11 +393,11 @@ def _cost_line(cost: CostEstimate) -> str:
     counts = f"{counted(cost.jobs, 'job')}, {cost.done:,} done"
     if not cost.to_run:
         return f"{cost.algorithm} · {cost.data_type}: {counts}"
-    told = ", ".join(f"{name} {count:,}" for name, count in Counter(cost.told_by).most_common())
+    sources = ", ".join(f"{name} {count:,}" for name, count in Counter(cost.basis).most_common())
     return (
         f"{cost.algorithm} · {cost.data_type}: {counts}, {cost.to_run:,} to run; "
         f"a job {_time(cost.job_s)}, all {_time(cost.wall_s)}, CPU {_time(cost.cpu_s)}, "
-        f"memory {_size(cost.memory_mb)}, disk {_size(cost.disk_mb)}; told by {told}"
+        f"memory {_size(cost.memory_mb)}, disk {_size(cost.disk_mb)}; estimated from {sources}"
     )
 
 
@@ -421,7 +421,7 @@ def _with_interval(one: Interval | None, units: tuple[tuple[float, str], ...]) -
 
 
 def write_or_check_study(args: ParsedArgs, init: Path | None, console: Console) -> None:
-    """Write what was typed into a new study, or read one; say what it asks for.
+    """Write what was typed into a new study, or read one; print what it asks for.
 
     Raises
     ------

@@ -87,26 +87,26 @@ def _show(found: Comparison, console: Console) -> None:
         console.print(table)
         return
     distance = found.normalized_edit_distance
-    for key, title, says in (
+    for key, title, text in (
         ("verdict", "verdict", found.verdict.replace("_", " ")),
         (
             "normalized_edit_distance",
             "normalized edit distance",
             "undecided" if distance is None else f"{distance:.3f}",
         ),
-        ("solution", "symbolic solution", _said(found.solution)),
-        ("srbench_solution", "SRBench's solution", _said(found.srbench_solution)),
+        ("solution", "symbolic solution", _yes_or_no(found.solution)),
+        ("srbench_solution", "SRBench's solution", _yes_or_no(found.srbench_solution)),
     ):
-        table.add_row(title, says, escape(found.reasons[key]))
+        table.add_row(title, text, escape(found.reasons[key]))
     for title, count, true in (
         ("complexity", found.complexity, found.true_complexity),
         ("simplified complexity", found.simplified_complexity, found.true_simplified_complexity),
     ):
-        table.add_row(title, _known(count), f"truth {_known(true)}")  # the lines above say why
+        table.add_row(title, _known(count), f"truth {_known(true)}")  # reasons are above
     console.print(table)
 
 
-def _said(verdict: bool | None) -> str:
+def _yes_or_no(verdict: bool | None) -> str:
     return "undecided" if verdict is None else "yes" if verdict else "no"
 
 

@@ -115,10 +115,10 @@ def install_all(
         disable=not console.is_terminal,
     )
 
-    def say(line: str) -> None:
+    def report(line: str) -> None:
         progress.console.print(escape(line), style="dim", soft_wrap=True)
 
-    with progress, closing(open_runtime(runtime_name, workspace.home, say)) as runtime:
+    with progress, closing(open_runtime(runtime_name, workspace.home, report)) as runtime:
         results = _make_all(runtime, found, progress, jobs_at_a_time(n_jobs, 1))
         console.print(_environments_table(runtime.name, {name: results[name] for name in found}))
     broken = sum(not result.made for result in results.values())
@@ -232,7 +232,7 @@ def _probed(name: str, workspace: Workspace) -> dict[str, Any]:
 
 
 class FilesAsked(NamedTuple):
-    """What is to be done: datasets written below `out`, or the user's at `path` looked at.
+    """The options of `data`: datasets written below `out`, or the user's at `path` described.
 
     `words` are options that only the data type has.
     """
@@ -252,7 +252,7 @@ def export_data(
     seed: int,
     protocol: Protocol,
 ) -> None:
-    """Write all datasets of a data type, or say what those of the user's are like.
+    """Write all datasets of a data type, or describe those of the user.
 
     Raises
     ------
@@ -270,7 +270,7 @@ def export_data(
         )
     if not with_noise and (seed or protocol is not Protocol.STRICT):
         raise UsageError(
-            "--seed and --protocol say which noise, and no noise was asked for.",
+            "--seed and --protocol choose the noise, and no noise was asked for.",
             "Add --with-noise." if asked.path is None else "Leave them out.",
         )
     if asked.path is not None:

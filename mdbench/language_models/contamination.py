@@ -1,4 +1,4 @@
-"""What a language model knows of a law before it has seen data: asked, and judged by our scorer.
+"""Probes of what a language model knows of a law before it has seen data, judged by our scorer.
 
 Five ways of asking about one problem, each with several completions of one question:
 
@@ -10,7 +10,7 @@ Five ways of asking about one problem, each with several completions of one ques
     The names of one problem, the rows of another.  Whoever answers the law of the names recalls;
     whoever answers that of the rows reads.
 ``rescaled``
-    Names that say nothing, and rows in units that were drawn, so that other constants hold.
+    Names without meaning, and rows in units that were drawn, so that other constants hold.
 
 An answer is right if some choice of its constants makes it the law
 (`mdbench.expressions.fidelity.skeleton`), and exact if its own constants do, to 5 %
@@ -67,7 +67,7 @@ class Subject:
 
 
 class Probed(BaseModel):
-    """What came of the questions about one problem: how many completions were right.
+    """The results of the questions about one problem: how many completions were right.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ class Probed(BaseModel):
 
 
 class Probes(BaseModel):
-    """What a model was asked, and what came of it: the file that the command writes."""
+    """The questions to a model and their results: the file that the command writes."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -289,12 +289,12 @@ def _replies(answer: Callable[[bytes], bytes], text: str, samples: int, seed: in
         "seed": seed,
     }
     try:
-        said = json.loads(answer(json.dumps(asked).encode()))
+        reply = json.loads(answer(json.dumps(asked).encode()))
     except RefusedError as refused:
         if refused.code != "no_completion":
             raise
         return  # none of them could be had, which is counted
-    for choice in said["choices"]:
+    for choice in reply["choices"]:
         yield choice["message"]["content"]
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SUFFIX = ".llm.ndjson"
-"""How the name of a log of exchanges ends."""
+"""End of the name of a log of exchanges."""
 _LONGEST_LINE = 2**24
 
 
@@ -38,7 +38,7 @@ class Usage(BaseModel):
 
 
 class Completion(BaseModel):
-    """What the model said."""
+    """One answer of the model."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -47,7 +47,7 @@ class Completion(BaseModel):
 
 
 class Exchange(BaseModel):
-    """One completion that was asked for, and what came of it.
+    """One completion that was asked for, and its result.
 
     Attributes
     ----------
@@ -58,9 +58,9 @@ class Exchange(BaseModel):
     occurrence
         How often the same had been asked before.
     reply
-        None where there was none; `error` says why.
+        None where there was none; `error` has the reason.
     model, fingerprint
-        As the endpoint says them.
+        As the endpoint reports them.
     latency_s
         Seconds that the endpoint took, over all attempts.
     attempts
@@ -133,7 +133,7 @@ class ExchangeLog:
 
 
 class ExchangeReplay:
-    """What was said once, to be said again.
+    """The answers of an earlier log, by request.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ class ExchangeReplay:
         except ValidationError as error:
             raise UnavailableError(
                 f"{self._path}, line {number}: {first_fault(error)}",
-                f"A replay is a file *{SUFFIX} that a run has left beside its logs.",
+                f"A replay is a file *{SUFFIX} that a run has left next to its logs.",
             ) from None
 
     def get(self, hash_: str, occurrence: int) -> Exchange | None:
@@ -198,7 +198,7 @@ class ExchangeReplay:
         return self._read(line, 0)
 
     def complete(self, begun: Exchange, left: Callable[[], float | None]) -> Exchange:  # noqa: ARG002 - of the protocol
-        """Say again what was said, or note that nothing was."""
+        """Return the earlier answer, or note that there was none."""
         found = self.get(begun.hash, begun.occurrence)
         if found is not None:
             return found.model_copy(update={"number": begun.number})
@@ -225,7 +225,7 @@ class RequestCounter:
         self._lock = threading.Lock()
 
     def next(self, hash_: str) -> tuple[int, int]:
-        """Return the place of a request among all, from 1, and how often it came before."""
+        """Return the place of a request among all, from 1, and how often it was sent before."""
         with self._lock:
             self._count += 1
             self._seen[hash_] += 1
@@ -237,15 +237,12 @@ def dumped(value: object) -> bytes:
     return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
 
 
-PROMPTS = ("anon", "named", "prior", "wrong-prior")
-"""What a prompt may tell of a problem: see `mdbench.language_models.views`."""
-
 _MILLION = 1e6
 
 
 @dataclass(frozen=True)
 class LlmLimits:
-    """What a job may use; None where there is no limit.
+    """Limits of what a job may use; None where there is no limit.
 
     Attributes
     ----------
@@ -269,14 +266,14 @@ class LlmLimits:
     price: tuple[float, float] | None = None
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """Return what tokens cost; 0 where nobody has said a price."""
+        """Return what tokens cost; 0 where no price was given."""
         prompt, completion = self.price or (0.0, 0.0)
         return (prompt_tokens * prompt + completion_tokens * completion) / _MILLION
 
 
 @dataclass(frozen=True)
 class LlmSettings:
-    """What is the same for all questions of a job.
+    """The settings that are the same for all questions of a job.
 
     Attributes
     ----------
@@ -295,7 +292,7 @@ class LlmSettings:
 
 @dataclass(frozen=True)
 class TokenUse:
-    """What was used, or is set aside for a call that has no answer yet."""
+    """Tokens that were used, or are set aside for a call that has no answer yet."""
 
     calls: int = 0
     prompt_tokens: int = 0

@@ -27,9 +27,9 @@ _AT_A_TIME = 16
 """Connections of a job that are served at once; others wait."""
 _WAITING = 64
 _READ_SECONDS = 10.0
-"""How long a request may take to come, and an answer to be taken."""
+"""Seconds that a request may take to arrive, and an answer to be read."""
 _END_SECONDS = 2.0
-"""How long the end of what is being served is waited for."""
+"""Seconds for which the end of requests under way is waited for."""
 _PAUSE_SECONDS = 0.05
 _PIECE = 2**16
 _REQUEST = re.compile(rb"([!-~]{1,32}) ([!-~]{1,2048}) HTTP/1\.[01]")

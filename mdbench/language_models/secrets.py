@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 _LONGEST: Final = 10_000
 _PIECE: Final = 8
-"""Letters of a key that tell too much: endpoints like to repeat its beginning."""
+"""Letters of a key that show too much: endpoints like to repeat its beginning."""
 _HIDDEN = "***"
 
 
@@ -46,20 +46,20 @@ class Key:
         """Return the headers for the endpoint."""
         return {"Authorization": f"Bearer {self._text}"} if self._text else {}
 
-    def hidden(self, said: str) -> str:
-        """Return a text in which no piece of the key stands."""
+    def hidden(self, text: str) -> str:
+        """Return a text without any piece of the key."""
         if not self._text:
-            return said
-        said = said.replace(self._text, _HIDDEN)
+            return text
+        text = text.replace(self._text, _HIDDEN)
         if len(self._text) < _PIECE:
-            return said
+            return text
         pieces = {self._text[i : i + _PIECE] for i in range(len(self._text) - _PIECE + 1)}
-        bad = [i for i in range(len(said) - _PIECE + 1) if said[i : i + _PIECE] in pieces]
+        bad = [i for i in range(len(text) - _PIECE + 1) if text[i : i + _PIECE] in pieces]
         if not bad:
-            return said
+            return text
         covered = {i + k for i in bad for k in range(_PIECE)}
         found: list[str] = []
-        for i, letter in enumerate(said):
+        for i, letter in enumerate(text):
             if i not in covered:
                 found.append(letter)
             elif i - 1 not in covered:

@@ -32,7 +32,6 @@ from mdbench.records.store import (
     read_latest,
     results_files,
 )
-from mdbench.records.upgrades import upgrade
 
 __all__ = [
     "ANSWERED",
@@ -61,5 +60,4 @@ __all__ = [
     "read_folder",
     "read_latest",
     "results_files",
-    "upgrade",
 ]

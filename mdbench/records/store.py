@@ -22,17 +22,16 @@ from pydantic import ValidationError
 
 from mdbench.errors import RecordsError, UsageError, first_fault
 from mdbench.records.schema import Record
-from mdbench.records.upgrades import upgrade
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
 LINE_START = b'{"schema":'
-"""How every line begins: what is no piece of this at the file's end was not torn by us."""
+"""Start of every line: what is no piece of this at the file's end was not torn by us."""
 
 HINTS = {
-    errno.ENOSPC: "Make room and give the same command again; the records before this are whole.",
-    errno.EDQUOT: "Make room and give the same command again; the records before this are whole.",
+    errno.ENOSPC: "Free some space and repeat the command; the records before this are whole.",
+    errno.EDQUOT: "Free some space and repeat the command; the records before this are whole.",
     errno.EFBIG: "The records before this are whole; go on in another folder with --result-dir.",
 }
 OTHER_FOLDER = "Choose another folder with --result-dir."
@@ -101,7 +100,7 @@ class RecordStore:
                 part.replace(path)
                 _sync_folder(path.parent)
             except OSError as error:
-                raise _explain(self.path, "cannot be written anew", error) from error
+                raise _explain(self.path, "cannot be written again", error) from error
             finally:
                 part.unlink(missing_ok=True)
 
@@ -273,7 +272,7 @@ class RecordWriter:
                 place += len(line)
 
     def close(self) -> None:
-        """Let others write the file; closing twice does no harm."""
+        """Release the file for other writers; closing twice does no harm."""
         with self._mutex:
             self._forget()
 
@@ -441,7 +440,7 @@ def _each_line(path: Path, file: IO[bytes]) -> Iterator[tuple[int, bytes, Record
 
 
 def _is_torn(tail: bytes) -> bool:
-    """Tell a piece of a line from a whole one whose newline is missing, and from foreign text."""
+    """Whether a tail is a piece of a line: no whole line without newline, and no foreign text."""
     piece = tail.rstrip(b"\0")  # some file systems leave zeros after a power cut
     if not (piece.startswith(LINE_START) or LINE_START.startswith(piece)):
         return False
@@ -459,6 +458,8 @@ def _parse_line(line: bytes) -> Record:
         data = json.loads(line.decode())
     if not isinstance(data, dict):
         raise ValueError(f"a record is an object, and this is {line[:40]!r}")  # noqa: TRY004
+    from mdbench.records.upgrades import upgrade  # noqa: PLC0415 - for older records only
+
     try:
         return Record.model_validate(upgrade(data))
     except ValidationError as error:
@@ -546,7 +547,7 @@ def latest_by_case(records: Iterable[Record]) -> list[Record]:
     """Return the records that count: of several of one `Record.case` the newest.
 
     Jobs that were interrupted, or whose environment could not be made, count only where there
-    is nothing else, as they say nothing about the method.
+    is nothing else, as they are no attempt of the method.
     """
     newest: dict[tuple[object, ...], Record] = {}
     for record in records:

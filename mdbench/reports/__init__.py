@@ -1,4 +1,4 @@
-"""What is shown of records."""
+"""Reports: what is shown of records."""
 
 from __future__ import annotations
 

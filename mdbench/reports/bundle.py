@@ -66,7 +66,7 @@ class _Listing(BaseModel):
 
 @dataclass(frozen=True)
 class Bundle:
-    """What a bundle was made of.
+    """The content of a bundle.
 
     Attributes
     ----------
@@ -101,12 +101,12 @@ _DAMAGE = (
     RuntimeError,
     struct.error,
 )
-"""What reading a damaged archive may raise; of an encrypted one it is RuntimeError."""
+"""Errors that reading a damaged archive may raise; of an encrypted one it is RuntimeError."""
 
 
 @dataclass
 class _Parts:
-    """What goes into an archive: bytes, or a file that is read when its turn comes."""
+    """A member of an archive: bytes, or a file that is read when its turn comes."""
 
     found: dict[str, bytes | Path] = field(default_factory=dict)
 
@@ -217,7 +217,7 @@ def write_bundle(
 
 
 def _add_exchanges(parts: _Parts, base: Path, rows: Iterable[tuple[Path, Record]]) -> None:
-    """Add what was said to and by language models, where the records look for it."""
+    """Add the exchanges with language models, where the records look for them."""
     for file, record in rows:
         name = record.exchanges
         if name is None or not _stays_inside(name):
@@ -229,7 +229,7 @@ def _add_exchanges(parts: _Parts, base: Path, rows: Iterable[tuple[Path, Record]
 
 
 def _add_probes(parts: _Parts, base: Path) -> None:
-    """Add what language models were found to know of the problems, and what they said."""
+    """Add the probes of language models: results and answers."""
     for path in sorted(base.rglob(f"{PROBES_FOLDER}/*")):
         if path.is_file() and not path.is_symlink() and path.name[:1] != ".":
             parts.add(f"{RECORDS}/{path.relative_to(base).as_posix()}", path)
@@ -412,7 +412,7 @@ def _stays_inside(name: str) -> bool:
 
 
 def citation(about: Mapping[str, Any], authors: Sequence[str]) -> str:
-    """Write what a bundle says about itself in the Citation File Format.
+    """Write a bundle's description of itself in the Citation File Format.
 
     Parameters
     ----------

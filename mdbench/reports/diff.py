@@ -1,4 +1,4 @@
-"""Two sets of results held against each other: what got better or worse, and beyond chance.
+"""Two sets of results compared: what got better or worse, and beyond chance.
 
 Results are paired by the question they answer.  The tests are those of the report: a signed-rank
 test over systems for each method (`mdbench.reports.leaderboard`), corrected after Holm for the
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mdbench.reports.statistics import Wilcoxon
 
 Way: TypeAlias = Literal["better", "worse", "same", "other"]
-"""How a result differs: by its primary score, or in something that is neither better nor worse."""
+"""The way in which a result differs: by its primary score, or in something without an order."""
 _LEVEL = 0.05
 
 
@@ -53,7 +53,7 @@ class Change:
 
 @dataclass(frozen=True)
 class MethodChange:
-    """What became of one method on one data type.
+    """The change of one method on one data type.
 
     Attributes
     ----------
@@ -82,12 +82,12 @@ class MethodChange:
     corrected: float
 
     @property
-    def says(self) -> str:
-        """What can be said beyond chance."""
+    def verdict(self) -> str:
+        """The difference beyond chance, in words."""
         if self.pairs == self.same:
             return "the same"
         if self.test is None or self.corrected >= _LEVEL or self.test.effect == 0:
-            return "not told apart"
+            return "no difference"
         return "worse" if self.test.effect < 0 else "better"
 
 
@@ -224,7 +224,7 @@ def _of_method(
 ) -> MethodChange:
     ways = Counter(one.way for one in compared)
     flags = [(name, now) for one in compared for name, now in one.flags.items()]
-    # The case of the one before stands for both: across options they may have other names.
+    # The case of the one before is used for both: across options they may have other names.
     entries = [
         entry(result, specs)._replace(method=side, case=entry(one.before, specs).case)
         for one in compared

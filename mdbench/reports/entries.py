@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from contextlib import suppress
+from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
 from mdbench.datatypes.facts import Protocol
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Case(NamedTuple):
-    """What is compared: a system at one noise level under one protocol; seeds are merged."""
+    """A case that is compared: a system at one noise level under one protocol; seeds are merged."""
 
     system: str
     snr_db: float | None
@@ -36,9 +37,9 @@ class Entry(NamedTuple):
         By name what the answer has, None where the scorer could not decide; without an answer
         None for all that one would have been judged by.
     floor
-        What the truth scores by the primary metric, where that is known.
+        Score of the truth by the primary metric, where that is known.
     speed
-        What the calibration job of the run came to.
+        Result of the calibration job of the run.
     so_far
         What the best answer up to a share of the budget scores by the primary metric: share and
         score.
@@ -57,7 +58,7 @@ class Entry(NamedTuple):
 
     @property
     def attempted(self) -> bool:
-        """Whether it says something about the method."""
+        """Whether it counts as an attempt of the method."""
         return self.status not in RERUN_ALWAYS
 
     @property
@@ -108,8 +109,47 @@ def counted_values(entries: Iterable[Entry], spec: MetricSpec) -> CountedValues:
     return CountedValues(values, undecided)
 
 
+class Aggregated(NamedTuple):
+    """The values of a metric over several jobs as one.
+
+    Attributes
+    ----------
+    value
+        The median, the mean, ... or the share of a flag; of labels how many are not the usual
+        one.  Infinite where it is that of failures, None without any.
+    of
+        Of how many values.
+    counts
+        How many have each label but the usual one.
+    """
+
+    value: float | None
+    of: int
+    undecided: int
+    counts: Mapping[str, int]
+
+
+def aggregate(spec: MetricSpec, values: Sequence[float | str], undecided: int) -> Aggregated:
+    """Make one value of those of several jobs, as the metric asks for."""
+    counts: Counter[str] = Counter()
+    numbers = [value for value in values if isinstance(value, int | float)]
+    value: float | None
+    match spec.aggregate:
+        case "counts":
+            labels = Counter(values)
+            counts.update({name: labels[name] for name in spec.labels[1:] if labels[name]})
+            value = float(counts.total()) if values else None
+        case "max":
+            value = max(numbers, default=None)
+        case "mean" | "share":
+            value = sum(numbers) / len(numbers) if numbers else None
+        case "median":
+            value = median(numbers) if numbers else None
+    return Aggregated(value, len(values), undecided, counts)
+
+
 def marked(specs: Iterable[MetricSpec]) -> list[MetricSpec]:
-    """Return the flags that have a mark; the first is the best that can be said of an answer."""
+    """Return the flags that have a mark; the first is the best that an answer can have."""
     return [spec for spec in specs if spec.mark]
 
 
@@ -195,7 +235,7 @@ def _six_digits(value: float | None) -> float | None:
 def studies(results: Iterable[Record]) -> list[tuple[str, int]]:
     """Return the SHA-256 of the studies that asked for results, with how many; most first.
 
-    An empty name stands for the results that a command line asked for; where all are so, there
+    An empty name means the results that a command line asked for; where all are so, there
     is nothing to name.
     """
     counts = Counter(result.study or "" for result in results)
@@ -211,7 +251,7 @@ def measurements(results: Iterable[Record]) -> bool:
 def report_order(result: Record) -> tuple[str, str, float, str, str, int, str]:
     """Sort results as reports do: by data type and system, the cleanest first.
 
-    The order is part of the numbers, as it says which systems the bootstrap draws.
+    The order is part of the numbers, as it decides which systems the bootstrap draws.
     """
     noise = cleanest_first(result.snr_db)
     return (
@@ -231,10 +271,10 @@ UNKNOWN = "unknown"
 
 
 class Circumstance(NamedTuple):
-    """What was the same for all results, or which values there are of it."""
+    """A condition of the results: one value for all, or the list of its values."""
 
     name: str
-    says: str
+    value: str
 
 
 def circumstances(
@@ -242,8 +282,8 @@ def circumstances(
 ) -> list[Circumstance]:
     """Gather limits, seeds, machines, versions, runtimes, protocols, what was given, and studies.
 
-    Where results differ, each value stands with the number of results that have it, the most
-    frequent first; results whose records do not tell are counted as unknown.
+    Where results differ, each value has the number of its results in brackets, the most
+    frequent first; results whose records do not have it are counted as unknown.
 
     Parameters
     ----------
@@ -277,7 +317,7 @@ def circumstances(
 def as_given(
     results: Sequence[Record], options: Mapping[str, Collection[str]]
 ) -> list[Circumstance]:
-    """Say how methods were given their data: options of which each protocol has a usual value.
+    """Return how methods were given their data: options of which each protocol has a usual value.
 
     Results of data types without such an option are left out.
     """

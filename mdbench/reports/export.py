@@ -53,7 +53,7 @@ def markdown_tables(boards: Mapping[str, Board], published: Published | None = N
     boards
         The comparisons by data type.
     published
-        Tables of a paper, whose entries stand beside the methods' own.
+        Tables of a paper, whose entries are shown next to the methods' own.
     """
     parts = []
     for data_type, board in boards.items():
@@ -63,7 +63,7 @@ def markdown_tables(boards: Mapping[str, Board], published: Published | None = N
             of = f", `--protocol {protocol}`" if len(protocols) > 1 else ""
             some = of_protocol(board, protocol)
             if published and (table := published_table(some, data_type, published)):
-                parts += [f"### Beside {published.title}{of}", table]
+                parts += [f"### Compared with {published.title}{of}", table]
             for snr_db in some.noise_levels:
                 parts.append(f"### {noise_name(snr_db)}{of}")
                 parts.append(systems_table(some, data_type, snr_db, published))
@@ -77,7 +77,7 @@ def of_protocol(board: Board, protocol: str) -> Board:
 
 
 def leaderboard_markdown(board: Board) -> str:
-    """Return the leaderboard: the columns of the page that say something."""
+    """Return the leaderboard: the columns of the page that differ."""
     table = without_columns(
         leaderboard_table(board),
         lambda column, cells: column.key == "family" or all(c.text == NOTHING for c in cells),
@@ -91,8 +91,8 @@ def systems_table(
 ) -> str:
     """Write what each method made of each system at one noise level.
 
-    The mark of the first flag stands for itself; otherwise a cell has the primary score and what it
-    is weighed against, and behind them the marks of other flags; a cross is no answer.
+    A cell has the mark of the first flag, where it holds; otherwise it has the primary score and
+    what that is weighed against, and behind them the marks of other flags; a cross is no answer.
 
     Parameters
     ----------
@@ -187,10 +187,10 @@ def sets_table(
     *,
     every: bool = False,
 ) -> str:
-    """Write what a paper reports of methods on whole sets, and what was measured beside it.
+    """Write what a paper reports of methods on whole sets, and what was measured next to it.
 
     A row is a method that both have, on a set; a pair of columns is a metric.  What the scorer
-    could not decide is left out, and a job without an answer counts as the metric says.
+    could not decide is left out, and a job without an answer counts by the rule of the metric.
 
     Parameters
     ----------
@@ -228,10 +228,10 @@ def sets_table(
 
 
 def variants_table(results: Iterable[Record], specs: Mapping[str, MetricSpec]) -> str:
-    """Write means by method and by what stands behind the datasets' names, such as noise.
+    """Write means by method and by what follows the datasets' names, such as noise.
 
     What the scorer could not decide is left out, and a job without an answer counts as the metric
-    says; where that is infinitely bad, so is the mean.
+    sets; where that is infinitely bad, so is the mean.
     """
     cells: dict[tuple[str, str], list[Record]] = defaultdict(list)
     for one in results:
@@ -320,11 +320,11 @@ _GREEK = {
 def latex_tables(boards: Mapping[str, Board]) -> str:
     r"""Write a leaderboard for each data type, and a table of systems for each noise level.
 
-    The mark of the first flag stands for itself; otherwise a cell has the primary score (its power
-    of ten, where ratios matter) and behind a semicolon what it is weighed against, underlined where
-    another flag holds; a dash is a failure.  The best that no reference has is bold.  Tables have
-    labels such as ``tab:TYPE`` and ``tab:TYPE-20-db``.  Needs the packages amssymb, booktabs and
-    longtable.
+    A cell has the mark of the first flag, where it holds; otherwise it has the primary score (its
+    power of ten, where ratios matter) and after a semicolon what that is weighed against,
+    underlined where another flag holds; a dash is a failure.  The best that no reference has
+    is bold.  Tables have labels such as ``tab:TYPE`` and ``tab:TYPE-20-db``.  Needs the packages
+    amssymb, booktabs and longtable.
     """
     parts = [r"% needs: \usepackage{amssymb,booktabs,longtable}"]
     for data_type, board in boards.items():
@@ -363,10 +363,10 @@ def _leaderboard(data_type: str, board: Board) -> str:
     primary, others = board.primary, of_place(board, "brief")
     titles = [primary.title, "95 %", *(spec.title for spec in others)]
     head = ["method", "rank", *map(escape_latex, titles), "answers", "time (s)"]
-    says = f"mean rank over {len(board.systems)} systems; {primary.title}: {primary.explanation}, "
-    says += "with its bootstrap interval"
-    says += "".join(f"; {spec.title}: {spec.explanation}" for spec in others)
-    says = f"{escape_latex(f'{data_type}: {says}. {undecided(board)} {pooled(board)}'.strip())}"
+    text = f"mean rank over {len(board.systems)} systems; {primary.title}: {primary.explanation}, "
+    text += "with its bootstrap interval"
+    text += "".join(f"; {spec.title}: {spec.explanation}" for spec in others)
+    text = f"{escape_latex(f'{data_type}: {text}. {undecided(board)} {pooled(board)}'.strip())}"
     table: list[list[str]] = []
     for row in board.rows:
         texts = [cell(primary, row.values[primary.name], primary=True).text]
@@ -392,7 +392,7 @@ def _leaderboard(data_type: str, board: Board) -> str:
                 if not row.reference and line[place] in looks:
                     line[place] = _bold(line[place])
     rows = [[*map(Cell, line)] for line in table]
-    return _tabular(Table([*map(Column, head)], rows, caption=says), _label(data_type))
+    return _tabular(Table([*map(Column, head)], rows, caption=text), _label(data_type))
 
 
 def _tabular(table: Table, label: str) -> str:
@@ -463,21 +463,21 @@ def _systems(data_type: str, snr_db: float | None, board: Board) -> str:
     grid = board.grid(snr_db)
     methods = grid.methods
     first, *others = [f"{spec.title} ({spec.mark})" for spec in marked(board.known)] or [""]
-    says = f"{first}, otherwise " if first else ""
-    says += "the power of ten of " if board.primary.scale == "log" else ""
-    says += board.primary.title + (
+    text = f"{first}, otherwise " if first else ""
+    text += "the power of ten of " if board.primary.scale == "log" else ""
+    text += board.primary.title + (
         f"; behind the semicolon {board.weighs.title}" if board.weighs else ""
     )
-    says += f"; underlined: {', '.join(others)}" if others else ""
+    text += f"; underlined: {', '.join(others)}" if others else ""
     bold = "bold: the best score" + (" where nobody has the mark" if first else "")
-    says = escape_latex(f"{data_type}, {noise_name(snr_db)}: {says}; {NOTHING}: no answer; {bold}.")
+    text = escape_latex(f"{data_type}, {noise_name(snr_db)}: {text}; {NOTHING}: no answer; {bold}.")
     rows = []
     for system in grid.systems:
         best = _best(board, grid, system)
         row = [_cell(board, grid.cell(system, method), bold=method in best) for method in methods]
         rows.append([*map(Cell, [escape_latex(system), *row])])
     columns = [*map(Column, ["system", *map(escape_latex, methods)])]
-    return _longtable(Table(columns, rows, caption=says), _label(data_type, noise_name(snr_db)))
+    return _longtable(Table(columns, rows, caption=text), _label(data_type, noise_name(snr_db)))
 
 
 def _best(board: Board, grid: Grid, system: str) -> list[str]:

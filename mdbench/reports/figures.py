@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 
 SMALLEST, LARGEST = 1e-12, 1e6
-"""Scores beyond these are drawn here: they cannot be told apart."""
+"""Scores beyond these are drawn here: they cannot be distinguished."""
 SHARES_WORTH_DRAWING = 2
-ROOM, WIDEST = 0.84, 0.11
+SPREAD, WIDEST = 0.84, 0.11
 """The share of a place's width that its marks take, and of what one of them may take."""
 SIZE, SMALLEST_SIZE = 4.5, 3.0
 """Half the width of a mark, and that of the smallest."""
@@ -36,7 +36,7 @@ LABEL, LINE = 90, 13
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture, and the sentence that says how to read it."""
+    """A picture, and the sentence that explains how to read it."""
 
     title: str
     caption: str
@@ -151,7 +151,7 @@ def _lines(
 ) -> str | None:
     """Draw a line for each method: means, or medians with quartiles.
 
-    Methods stand side by side at each place, in the order of the leaderboard, so that none hides
+    Methods are side by side at each place, in the order of the leaderboard, so that none hides
     another one that has the same values.
     """
     centre = fmean if mean else median
@@ -174,7 +174,7 @@ def _lines(
     plot = Plot(title, [*places.values()], axis, labels, beyond)
     _set_attributes(plot, page_data, mean=mean)
     shown = [method for method in order if drawn[method]]
-    step = min(WIDEST, ROOM / len(shown)) * (plot.at_x(1) - plot.at_x(0))
+    step = min(WIDEST, SPREAD / len(shown)) * (plot.at_x(1) - plot.at_x(0))
     size = min(SIZE, max(SMALLEST_SIZE, step / 2))
     for place, method in enumerate(shown):
         aside = (place - (len(shown) - 1) / 2) * step
@@ -317,7 +317,7 @@ def _quality_against_time(
     for one in known:
         page_data = dict(one.so_far)
         for share in shares:
-            # A record older than the key tells nothing; without an answer there is none at all.
+            # A record older than the key has nothing; without an answer there is none at all.
             value = page_data.get(share, failed if one.so_far or not one.answered else None)
             if isinstance(value, int | float):
                 found[one.method, share].append(_clip(float(value), log=log))
@@ -396,12 +396,12 @@ def _bars(ranks: Sequence[float], critical: float) -> list[tuple[float, float]]:
 
 
 LONGEST = 32
-"""Characters of a system's name that a heat map shows, so that a telephone has room for cells."""
+"""Characters of a system's name that a heat map shows, so that cells fit on a telephone."""
 FAILED, MISSING = "✗", ""
 
 
 def sign_of(board: Board, entries: Sequence[Entry]) -> str | None:
-    """Sum up one method on one case in a sign; None where the primary score says more.
+    """Sum up one method on one case in a sign; None where the primary score shows more.
 
     With several seeds the most common kind of result is shown, the worse one of equals.
     """
@@ -427,7 +427,7 @@ def middle(entries: Iterable[Entry], spec: MetricSpec | None) -> float | None:
 
 
 def cell_of(board: Board, entries: Sequence[Entry]) -> tuple[str, str]:
-    """Sum up one method on one case: a class of the style sheet, and what the cell says."""
+    """Sum up one method on one case: a class of the style sheet, and the text of the cell."""
     sign = sign_of(board, entries)
     alarm = ALARM if any(one.answered and one.alarms(board.known) for one in entries) else ""
     marks = [spec.mark for spec in marked(board.specs)]
@@ -488,12 +488,12 @@ def heat_map(board: Board, snr_db: float | None) -> str:
                 continue
             kind, text = cell_of(board, found)
             alarms = dict.fromkeys(spec for one in found for spec in one.alarms(board.known))
-            says = "; ".join(warning(spec) for spec in alarms) if ALARM in text else ""
+            text_ = "; ".join(warning(spec) for spec in alarms) if ALARM in text else ""
             x = left + wide * j
             parts.append(
                 f'<g class="{kind}"><path d="M{x} {y}h{wide - 1}v{tall - 1}h{1 - wide}z"/>'
                 f'<text x="{x + wide // 2}" y="{y + 12}">{escape(text)}</text>'
-                f"{f'<title>{escape(says)}</title>' if says else ''}</g>"
+                f"{f'<title>{escape(text_)}</title>' if text_ else ''}</g>"
             )
         parts.append("</g>")
     return "".join(parts) + "</svg>"

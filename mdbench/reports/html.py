@@ -78,7 +78,7 @@ def page(
     picture
         Draws a system, given its results and the methods' numbers.
     describe
-        Says in a few words what a dataset is, given its data type and name.
+        Describes a dataset in a few words, given its data type and name.
     derivatives
         The letter of derivatives on the left-hand sides of a data type, where it is no d.
     probes
@@ -269,7 +269,7 @@ def _pair(pair: leaderboard.Pair) -> dict[str, Any]:
         "effect": Cell(fixed(test.effect, 2), abs(test.effect)),
         "p": Cell(scientific(test.p), test.p),
         "corrected": Cell(scientific(pair.corrected), pair.corrected),
-        "says": f"{better} is better" if pair.corrected < 0.05 else "not told apart",  # noqa: PLR2004
+        "verdict": f"{better} is better" if pair.corrected < 0.05 else "no difference",  # noqa: PLR2004
     }
 
 

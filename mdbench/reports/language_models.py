@@ -1,4 +1,4 @@
-"""What methods have asked of language models, beside their scores; and what the models knew."""
+"""The use of language models by methods, with their scores; and what the models knew."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from mdbench.drawing.svg import Axis, Plot
 from mdbench.errors import RecordsError
 from mdbench.language_models.contamination import PROBES, Probes
 from mdbench.reports.figures import Figure
-from mdbench.reports.tables import written
+from mdbench.reports.tables import Cell, Column, Table, to_terminal, without_columns, written
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
+
+    import rich.table
 
     from mdbench.records import Record
     from mdbench.reports.leaderboard import Board
@@ -30,7 +32,7 @@ _LARGEST_LOSS = 1e6
 
 
 class Asking(NamedTuple):
-    """What a method has asked on one data type.
+    """The use of a language model by a method on one data type.
 
     Attributes
     ----------
@@ -41,7 +43,7 @@ class Asking(NamedTuple):
     tokens
         Of all prompts and all completions.
     money
-        Of all jobs; None where nobody said a price.
+        Of all jobs; None where no price was given.
     seconds
         The median that the model took for a job; None where nobody knows.
     spent
@@ -186,12 +188,12 @@ def probe_rows(probes: Iterable[Probes]) -> list[list[str]]:
 
 
 PROBE_HEADS = ("data type", "model", "problems", *PROBES, "recalled", "known without data")
-"""What stands above the columns of `probe_rows`."""
+"""Heads of the columns of `probe_rows`."""
 ASKING_HEADS = (
     *("data type", "method", "model", "prompt", "jobs", "score", "calls a job", "failed"),
     *("prompt tokens", "completion tokens", "money", "model s a job", "budget spent"),
 )
-"""What stands above the columns of `asking_row`."""
+"""Heads of the columns of `asking_row`."""
 
 
 def asking_row(one: Asking) -> list[str]:
@@ -210,3 +212,20 @@ def asking_row(one: Asking) -> list[str]:
         "" if one.seconds is None else f"{one.seconds:.3g}",
         percent(one.spent, ""),
     ]
+
+
+_WIDE = {"model", "prompt", "failed", "model s a job", "budget spent"}
+"""Columns that do not fit into 80 characters; model and prompt follow the method's name."""
+
+
+def model_tables(rows: Sequence[Asking], probes: Sequence[Probes]) -> Iterator[rich.table.Table]:
+    """Yield the tables of what was asked of language models, where something was."""
+    for title, heads, lines, left_out in (
+        ("Language models", ASKING_HEADS, [asking_row(one) for one in rows], _WIDE),
+        ("What language models know of the problems", PROBE_HEADS, probe_rows(probes), set()),
+    ):
+        if lines:
+            columns = [Column(head, left=True, wraps=True) for head in heads]
+            table = Table(columns, [[*map(Cell, line)] for line in lines], title)
+            narrow = without_columns(table, lambda column, _: column.title in left_out)  # noqa: B023
+            yield to_terminal(narrow, padding=1)

@@ -21,14 +21,21 @@ from mdbench.drawing.numbers import cleanest_first, noise_name
 from mdbench.metrics.spec import above_floor, raised, ranks
 from mdbench.records import Status
 from mdbench.reports import statistics
-from mdbench.reports.entries import counted_values, entry, measurements, report_order, specs_of
+from mdbench.reports.entries import (
+    aggregate,
+    counted_values,
+    entry,
+    measurements,
+    report_order,
+    specs_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from mdbench.metrics.spec import MetricSpec
     from mdbench.records import Record
-    from mdbench.reports.entries import Case, Entry
+    from mdbench.reports.entries import Aggregated, Case, Entry
     from mdbench.reports.statistics import Friedman, Wilcoxon
 
 
@@ -40,35 +47,15 @@ COVERAGE = 0.5
 
 
 class Kind(NamedTuple):
-    """What is known of a method besides its results.
+    """Facts of a method besides its results.
 
-    A reference is given the truth; it is shown, and not ranked.  `origin` says whether a public
+    A reference is given the truth; it is shown, and not ranked.  `origin` states whether a public
     package does the work or code of the bench's own, and whose settings it has.
     """
 
     family: str = "other"
     reference: bool = False
     origin: str = ""
-
-
-class Aggregated(NamedTuple):
-    """The values of a metric over several jobs as one.
-
-    Attributes
-    ----------
-    value
-        The median, the mean, ... or the share of a flag; of labels how many are not the usual
-        one.  Infinite where it is that of failures, None without any.
-    of
-        Of how many values.
-    counts
-        How many have each label but the usual one.
-    """
-
-    value: float | None
-    of: int
-    undecided: int
-    counts: Mapping[str, int]
 
 
 @dataclass(frozen=True)
@@ -141,7 +128,7 @@ class Grid(NamedTuple):
 
 @dataclass(frozen=True)
 class Board:
-    """All that is said of one data type.
+    """The comparison of methods on one data type.
 
     Attributes
     ----------
@@ -194,7 +181,7 @@ class Board:
 
     @cached_property
     def weighs(self) -> MetricSpec | None:
-        """What accuracy is weighed against, where it is known."""
+        """The metric that accuracy is weighed against, where it is known."""
         return next((spec for spec in self.known if spec.weighs), None)
 
     @cached_property
@@ -218,7 +205,7 @@ class Board:
         return sorted(self.primary.loss(v) for v in found if isinstance(v, int | float))
 
     def badness(self, value: float) -> float:
-        """Say from 0 to 1 how bad a primary score is: by value within 0 and 1, else by place."""
+        """Return from 0 to 1 how bad a primary score is: by value within 0 and 1, else by place."""
         losses = self._sorted_losses
         low, high = sorted(map(self.primary.loss, (losses[0], losses[-1])))
         if low >= 0 and high <= 1:
@@ -440,25 +427,6 @@ def _row(
     )
 
 
-def aggregate(spec: MetricSpec, values: Sequence[float | str], undecided: int) -> Aggregated:
-    """Make one value of those of several jobs, as the metric asks for."""
-    counts: Counter[str] = Counter()
-    numbers = [value for value in values if isinstance(value, int | float)]
-    value: float | None
-    match spec.aggregate:
-        case "counts":
-            labels = Counter(values)
-            counts.update({name: labels[name] for name in spec.labels[1:] if labels[name]})
-            value = float(counts.total()) if values else None
-        case "max":
-            value = max(numbers, default=None)
-        case "mean" | "share":
-            value = sum(numbers) / len(numbers) if numbers else None
-        case "median":
-            value = median(numbers) if numbers else None
-    return Aggregated(value, len(values), undecided, counts)
-
-
 def _middle(values: Iterable[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return median(known) if known else None
@@ -494,7 +462,7 @@ def by_category(
     Parameters
     ----------
     groups
-        The datasets of each group; they may overlap.  What stands behind a dataset's name, such as
+        The datasets of each group; they may overlap.  What follows a dataset's name, such as
         ``+noise=0.01``, belongs to it.
 
     Examples
@@ -511,7 +479,7 @@ def by_category(
         if known is None:
             return {}  # data of the user's own
         found[known].append(one)
-    if len(found) < 2:  # noqa: PLR2004 - nothing to tell apart
+    if len(found) < 2:  # noqa: PLR2004 - nothing to compare
         return {}
     return {group: found[group] for group in groups if group in found}
 

@@ -1,4 +1,4 @@
-"""What papers report of the same methods on the same systems, to stand beside what was measured."""
+"""Published results of the same methods on the same systems, to compare with what was measured."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def read_published() -> Published:
 
 @dataclass(frozen=True)
 class PublishedSets:
-    """What a paper reports of methods on whole sets of datasets.
+    """A paper's results of methods on whole sets of datasets.
 
     Attributes
     ----------

@@ -40,18 +40,18 @@ if TYPE_CHECKING:
     from mdbench.reports.tables import Cell
 
 _RATE = "_t"
-"""What the left-hand side of a state has behind its name."""
+"""Suffix of the left-hand side of a state."""
 
 
 class AnswerNames(NamedTuple):
-    """What an answer is about.
+    """The names in an answer.
 
     Attributes
     ----------
     states
         What the equations are of: the states whose rates they give, or the targets themselves.
     others
-        Further names that stand in them, such as inputs and columns.
+        Further names in them, such as inputs and columns.
     rates
         Whether they give rates.
     """
@@ -62,7 +62,7 @@ class AnswerNames(NamedTuple):
 
 
 def states_of(result: Record) -> AnswerNames:
-    """Return what stands in an answer's equations."""
+    """Return the names in an answer's equations."""
     used = dict.fromkeys(name for text in result.equations or () for name in names_in(text))
     rates = all(target.endswith(_RATE) for target in result.targets)
     states = tuple(t.removesuffix(_RATE) if rates else t for t in result.targets)
@@ -91,8 +91,8 @@ def summary_line(result: Record, specs: Sequence[MetricSpec]) -> str:
 
 
 def _why_no_better(spec: MetricSpec, specs: Sequence[MetricSpec], result: Record) -> str:
-    says = beaten(spec, specs, result).says
-    return f" ({says})" if says else ""
+    meaning = beaten(spec, specs, result).meaning
+    return f" ({meaning})" if meaning else ""
 
 
 def code(result: Record, language: str, digits: int | None = None) -> str:
@@ -168,7 +168,7 @@ NAMES_SHOWN = 4
 
 @dataclass(frozen=True)
 class Scope:
-    """What all sections of a page share.
+    """Values that all sections of a page share.
 
     Attributes
     ----------
@@ -179,7 +179,7 @@ class Scope:
     picture
         Draws a system, given its results and the methods' numbers.
     describe
-        Says in a few words what a dataset is, given its data type and name.
+        Describes a dataset in a few words, given its data type and name.
     references
         The methods that are given the truth, which count nowhere.
     baselines
@@ -309,8 +309,8 @@ def _found(results: Sequence[Record], specs: Sequence[MetricSpec], scope: Scope)
         return ""
     found = {one.method for one in own if one.metrics.get(best.name) == 1}
     simple = found & scope.baselines
-    says = f"{best.title} by {counted(len(found - simple), 'method')}"
-    return f"{says} and {counted(len(simple), 'baseline')}" if simple else says
+    text = f"{best.title} by {counted(len(found - simple), 'method')}"
+    return f"{text} and {counted(len(simple), 'baseline')}" if simple else text
 
 
 def _line(
@@ -320,7 +320,7 @@ def _line(
     shown: Sequence[MetricSpec],
     derivative: str,
 ) -> Line:
-    """Show the first seed's answer, and say how many seeds there are and how many have the mark."""
+    """Show the first seed's answer, the number of seeds and how many have the mark."""
     one = min(results, key=lambda result: (not result.answered, result.seed))
     flags = marked(specs)
     seeds = f"seed {one.seed}"
@@ -381,7 +381,7 @@ Draw: TypeAlias = Callable[[Sequence[Record], Mapping[str, int]], Plots]
 MOST_DRAWN = 3
 """Methods in a picture: those with a mark on clean data, then those with good scores."""
 ALL_EVALUATIONS = 600_000
-"""What all simulations of a page may take together, 5 s or so; pictures after that have none.
+"""Work that all simulations of a page may take together, some 5 s; later pictures have none.
 
 Unlike a limit in seconds it gives the same page for the same records.
 """

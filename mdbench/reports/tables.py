@@ -1,4 +1,4 @@
-"""Tables: one model, what its cells say of scores, and how it becomes Markdown or a terminal's."""
+"""Tables: one model, its cells with scores, and its Markdown and terminal forms."""
 
 from __future__ import annotations
 
@@ -25,18 +25,19 @@ if TYPE_CHECKING:
 
     from mdbench.metrics.spec import MetricSpec, Place, Value
     from mdbench.records import Record
-    from mdbench.reports.leaderboard import Aggregated, Board, Row
+    from mdbench.reports.entries import Aggregated
+    from mdbench.reports.leaderboard import Board, Row
 
 ALARM = "⚠"
 WORSE = "worse than no equation"
-"""What is said of an answer that says less than nothing: see `MetricSpec.worse_than_nothing`."""
+"""Text for an answer that is worse than none: see `MetricSpec.worse_than_nothing`."""
 REST = "‡"
 """Behind a score that would be worse than no equation, where that is no fault of the answer's."""
 RESTING = "at rest in the test window"
 NO_BETTER = "the truth scores no better than no equation"
 UNDECIDED = "?"
 CUT = "†"
-"""Of a method whose scores say what it can do in too little time."""
+"""Mark of a method whose scores are of too little time."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class Beaten(NamedTuple):
     """The sign, and the words, for a score that no equation would beat; both empty for others."""
 
     sign: str = ""
-    says: str = ""
+    meaning: str = ""
 
 
 FAIR = Beaten()
@@ -194,9 +195,9 @@ _ORIGIN = Column(
 
 
 def leaderboard_table(board: Board) -> Table:
-    """Return the leaderboard with all columns that say something about its data type.
+    """Return the leaderboard with all columns that matter for its data type.
 
-    The caption says what the scorer could not decide, and whether times are of unlike machines.
+    The caption has what the scorer could not decide, and whether times are of unlike machines.
     """
     primary = board.primary
     interval_of = f"bootstrap interval of {primary.title}, whole systems drawn"
@@ -238,7 +239,7 @@ def without_columns(table: Table, dropped: Callable[[Column, Sequence[Cell]], bo
 
 
 def _most_telling(board: Board, found: Sequence[Column]) -> list[str]:
-    """Choose the columns that a telephone has room for: who, how good, how often, how simple."""
+    """Choose the columns that fit on a telephone: who, how good, how often, how simple."""
     keys = [column.key for column in found]
     marks = [spec.name for spec in board.known if spec.mark]
     size = [board.weighs.name] if board.weighs else []
@@ -321,15 +322,15 @@ def _with_alarm(spec: MetricSpec, text: str, value: float) -> Cell:
 
 
 def warning(spec: MetricSpec) -> str:
-    """Say what an alarm is about."""
+    """Return the text that explains an alarm."""
     return f"{spec.title} is worse than {written(spec, spec.alarm)}"
 
 
 def beaten(spec: MetricSpec, specs: Sequence[MetricSpec], one: Record) -> Beaten:
-    """Say of an answer what is to be said where the score of no equation is better.
+    """Return the mark of an answer that scores worse than no equation.
 
     Where the system is at rest in the test window, or the truth itself scores no better, the score
-    says nothing of the answer; and what is known to be right is never called worse than nothing.
+    means nothing for the answer; and what is known to be right is never called worse than nothing.
 
     Parameters
     ----------
@@ -358,7 +359,7 @@ def answer_cell(spec: MetricSpec, values: Mapping[str, Value], by: Beaten = FAIR
     if isinstance(value, str):
         return Cell(text, value)
     if by.sign and not math.isinf(value):
-        return Cell(f"{text}\xa0{by.sign}", value, by.says)
+        return Cell(f"{text}\xa0{by.sign}", value, by.meaning)
     return _with_alarm(spec, text, value)
 
 
@@ -389,13 +390,13 @@ APART = 1.25
 
 
 def pooled(board: Board) -> str:
-    """Say that times of machines of different speed stand together; empty where none do."""
+    """Return a note that times are of machines of different speed; empty where they are not."""
     speeds = [one.speed for one in board.entries if one.speed]
     if not speeds or max(speeds) <= APART * min(speeds):
         return ""
     return (
         f"Times are pooled of machines that are not alike: by the calibration jobs the fastest was "
-        f"{max(speeds) / min(speeds):.2g} times as fast as the slowest (told above {APART:g})."
+        f"{max(speeds) / min(speeds):.2g} times as fast as the slowest (noted above {APART:g})."
     )
 
 

@@ -13,9 +13,7 @@ from rich.text import Text
 from mdbench.drawing.numbers import cleanest_first, counted, duration, fixed, noise_name, percent
 from mdbench.metrics.spec import MetricSpec, is_high
 from mdbench.records import Record, Status
-from mdbench.reports.entries import best_mark, counted_values, entry, marked, specs_of
-from mdbench.reports.language_models import ASKING_HEADS, PROBE_HEADS, asking_row, probe_rows
-from mdbench.reports.leaderboard import aggregate
+from mdbench.reports.entries import aggregate, best_mark, counted_values, entry, marked, specs_of
 from mdbench.reports.tables import (
     ALARM,
     CUT,
@@ -32,7 +30,6 @@ from mdbench.reports.tables import (
     to_terminal,
     undecided,
     warning,
-    without_columns,
     written,
 )
 
@@ -41,9 +38,8 @@ if TYPE_CHECKING:
 
     import rich.table
 
-    from mdbench.language_models.contamination import Probes
-    from mdbench.reports.language_models import Asking
-    from mdbench.reports.leaderboard import Aggregated, Board, Row
+    from mdbench.reports.entries import Aggregated
+    from mdbench.reports.leaderboard import Board, Row
 
 STYLES = {Status.OK: "green", Status.PARTIAL: "yellow"}
 NOTHING = "-"
@@ -65,7 +61,7 @@ def run_table(
     """Return a table with one row for each job.
 
     The last column takes what is left of the width: equations with their numbers rounded to
-    three digits, or the reason why there are none.  Columns that would say the same in every
+    three digits, or the reason why there are none.  Columns that would be the same in every
     row (method, noise, seed) are left out.
 
     Parameters
@@ -133,7 +129,7 @@ def run_table(
 
 
 def answers(records: Iterable[Record]) -> Text:
-    """Write whole equations below each other, for a terminal that has no room for a column."""
+    """Write whole equations below each other, for a terminal that is too narrow for a column."""
     lines = Text()
     for record in records:
         if record.equations is None or not record.answered:
@@ -155,9 +151,9 @@ def _of_beaten(specs: Sequence[MetricSpec], records: Sequence[Record]) -> str:
     words: dict[str, list[str]] = {}
     for mark in sorted({beaten(specs[0], specs, record) for record in records}, reverse=True):
         if mark.sign:
-            words.setdefault(mark.sign, []).append(mark.says)
+            words.setdefault(mark.sign, []).append(mark.meaning)
     return "; ".join(
-        f"{sign} at {specs[0].title}: {' or '.join(says)}" for sign, says in words.items()
+        f"{sign} at {specs[0].title}: {' or '.join(meanings)}" for sign, meanings in words.items()
     )
 
 
@@ -169,21 +165,21 @@ def _floor(primary: MetricSpec, floor: float | None) -> Cell:
 
 
 def _of_floors(floors: Sequence[float | None], primary: MetricSpec) -> str:
-    """Say what the column of floors is; empty where none is known."""
+    """Return a note on the column of floors; empty where none is known."""
     if all(floor is None for floor in floors):
         return ""
     high = any(is_high(floor, primary) for floor in floors)
-    mark = f"; {ALARM} so high that scores say little" if high else ""
+    mark = f"; {ALARM} so high that scores mean little" if high else ""
     return f"floor: the score of the truth on the same test{mark}"
 
 
 def summary(records: Iterable[Record], specs: Sequence[MetricSpec] = ()) -> rich.table.Table:
     """Return a table with one row for each method, and for each of several noise levels.
 
-    A job without an answer counts as its metric says, which is worse than every answer where
-    nothing else is said, so that a method gains nothing by failing on what is hard.  Jobs that were
-    interrupted, or whose environment could not be made, say nothing about the method and do not
-    count there.  The total of the time is over all jobs.
+    A job without an answer counts by the rule of its metric, which is worse than every answer where
+    there is no other rule, so that a method gains nothing by failing on what is hard.  Jobs that
+    were interrupted, or whose environment could not be made, are no attempt of the method and do
+    not count there.  The total of the time is over all jobs.
     """
     rows = sorted(records, key=lambda r: (r.algorithm, cleanest_first(r.snr_db)))
     with_noise = len({record.snr_db for record in rows}) > 1
@@ -223,7 +219,7 @@ def summary(records: Iterable[Record], specs: Sequence[MetricSpec] = ()) -> rich
 
 
 def failures(records: Iterable[Record]) -> Text:
-    """Say for each kind of failure what went wrong, in which jobs, and where a log is.
+    """Return for each kind of failure what went wrong, in which jobs, and where a log is.
 
     Jobs of one method with the same status and the same reason are one entry.  The text
     is empty where every job has an answer.
@@ -307,29 +303,14 @@ def _time(seconds: float | None) -> str:
     return NOTHING if seconds is None else duration(seconds)
 
 
-_WIDE = {"model", "prompt", "failed", "model s a job", "budget spent"}
-"""Columns that 80 characters have no room for; model and prompt stand behind the method's name."""
 MOST_WITH_INTERVAL = 3
-"""Metrics besides the primary one beside which there is room for its interval and for memory."""
+"""Metrics besides the primary one with which its interval and memory still fit."""
 
 
 def leaderboards(boards: Mapping[str, Board]) -> Iterator[rich.table.Table]:
     """Yield a table for each data type: the page's leaderboard, as far as 80 characters go."""
     for data_type, board in boards.items():
         yield to_terminal(_leaderboard(data_type, board))
-
-
-def model_tables(rows: Sequence[Asking], probes: Sequence[Probes]) -> Iterator[rich.table.Table]:
-    """Yield the tables of what was asked of language models, where something was."""
-    for title, heads, lines, left_out in (
-        ("Language models", ASKING_HEADS, [asking_row(one) for one in rows], _WIDE),
-        ("What language models know of the problems", PROBE_HEADS, probe_rows(probes), set()),
-    ):
-        if lines:
-            columns = [Column(head, left=True, wraps=True) for head in heads]
-            table = Table(columns, [[*map(Cell, line)] for line in lines], title)
-            narrow = without_columns(table, lambda column, _: column.title in left_out)  # noqa: B023
-            yield to_terminal(narrow, padding=1)
 
 
 def _leaderboard(data_type: str, board: Board) -> Table:

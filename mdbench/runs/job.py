@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mdbench.errors import DataError, MethodError, UnavailableError
-from mdbench.language_models.exchanges import PROMPTS
+from mdbench.language_models import PROMPTS
 from mdbench.language_models.views import prompt_view
 from mdbench.records import ANSWERED, Status
 from mdbench.runs.catalog import Catalog, DatasetInfo
@@ -98,11 +98,11 @@ def begin_job(one: ResolvedJob, slot: WorkerSlot) -> Callable[[], Record]:
             outcome = _tried(one, task, slot, prepared, watch=watch, log=log)
             slot.environments.record_unavailable(method, outcome)
             if slot.fresh_rooms:
-                outcome.isolation = {**outcome.isolation, "process": "a new room for each job"}
+                outcome.isolation = {**outcome.isolation, "process": "a new sandbox for each job"}
     except OSError as error:
         raise DataError(
             f"The files of a job cannot be written: {error}.",
-            f"Make room in {tempfile.gettempdir()} (or set TMPDIR) and in "
+            f"Free some space in {tempfile.gettempdir()} (or set TMPDIR) and in "
             f"{slot.result_dir}, and give the same command again.",
         ) from error
     except UnavailableError as error:
@@ -253,5 +253,5 @@ def _check_llm_use(outcome: JobResult) -> None:
         return
     if asked.missed:
         outcome.fail(Status.FAILED, asked.missed)
-    elif asked.trouble:  # whatever it says: nobody has answered it anything
+    elif asked.trouble:  # whatever it states: nobody has answered it
         outcome.fail(Status.UNAVAILABLE, asked.trouble)

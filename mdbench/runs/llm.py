@@ -1,4 +1,4 @@
-"""How jobs and probes reach a language model: an endpoint, or logs of an earlier run."""
+"""The language model of jobs and probes: an endpoint, or logs of an earlier run."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LlmConnection:
-    """How a run reaches a language model.
+    """The connection of a run with a language model.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ class LlmConnection:
         """
         talk = job.talk
         if talk is None:
-            raise UsageError("No language model was named.", "Say which: --llm-model NAME")
+            raise UsageError("No language model was named.", "Name it: --llm-model NAME")
         responder = self._responder(job, self.exchange_log(log))
         conversation = Conversation(responder, talk, ExchangeLog(self.exchange_log(log)))
         with closing(conversation):
@@ -151,7 +151,7 @@ _TABLE = "table"
 def run_probes(
     options: ProbeOptions,
     catalog: Catalog,
-    say: Callable[[Probed], None],
+    report: Callable[[Probed], None],
     *,
     pauses: tuple[float, ...] = PAUSES,
 ) -> tuple[Probes, Path]:
@@ -159,7 +159,7 @@ def run_probes(
 
     Parameters
     ----------
-    say
+    report
         Called with the result of each problem, as soon as it is known.
     pauses
         Seconds before each further attempt at a request, at least.
@@ -171,13 +171,13 @@ def run_probes(
     """
     talk, seed = options.talk, options.seed[0]
     if talk is None:
-        raise UsageError("--llm-model is missing.", "Say which model is asked: --llm-model NAME")
+        raise UsageError("--llm-model is missing.", "Name the model: --llm-model NAME")
     if options.prompt is not None:
         raise UsageError("--prompt is of runs: probes ask in all views.", "Leave it out.")
     access = LlmConnection.from_options(options)
     if access is None:
         raise UsageError(
-            f"Nobody says where {talk.model} is.",
+            f"No endpoint of {talk.model} was named.",
             "Give its address, e.g. --llm-url http://localhost:8000/v1, or --llm-replay FILE.",
         )
     data_type = catalog.data_type(options.data_type)
@@ -209,7 +209,7 @@ def run_probes(
             if trouble := (conversation.asked().trouble or conversation.asked().missed):
                 raise UsageError(f"{subject.name}: {trouble}.", "See docs/language-models.md.")
             found.append(one)
-            say(one)
+            report(one)
         asked = conversation.asked()
     probes = Probes(
         mdbench=__version__,

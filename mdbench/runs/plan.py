@@ -122,7 +122,7 @@ def _jobs(options: RunOptions, catalog: Catalog) -> tuple[JobSpec, ...]:
         options = replace(options, dataset_path=portable(options.dataset_path))
     data_type = catalog.data_type(options.data_type)
     if not options.algorithms:
-        raise UsageError("No method was given.", "Say which: --algorithm operon")
+        raise UsageError("No method was given.", "Name one, e.g. --algorithm operon")
     chosen = [catalog.method(name) for name in dict.fromkeys(options.algorithms)]
     given = {
         **options.options,
@@ -138,7 +138,7 @@ def _jobs(options: RunOptions, catalog: Catalog) -> tuple[JobSpec, ...]:
     if options.llm_money is not None and options.llm_price is None:
         raise UsageError(
             "--llm-money was given without --llm-price.",
-            "Say what tokens cost, e.g. --llm-price 0.15/0.60.",
+            "Give the price of tokens, e.g. --llm-price 0.15/0.60.",
         )
     source = catalog.source(data_type.name, options.dataset_path)
     names = select_names(source.names(), options.datasets, source.groups())
@@ -209,7 +209,7 @@ def _check_method(method: Method, data_type: DataType[Any, Any], given: Mapping[
     view = method.spec.view
     if data_type.name not in method.spec.data_types:
         raise UsageError(
-            f"{method.name} does not do {data_type.name}; its method.toml says "
+            f"{method.name} does not do {data_type.name}; its method.toml has "
             f"data_types = {list(method.spec.data_types)}.",
             "To see which method does what: mdbench list",
         )
@@ -292,7 +292,7 @@ def describe_dataset(
             first, *lines = advice(dataset)
     except (ArithmeticError, ValueError, MemoryError, np.linalg.LinAlgError) as error:
         # A description that fails is no reason not to run.
-        first, lines = f"nothing can be said of it beforehand: {error}", []
+        first, lines = f"nothing is known of it beforehand: {error}", []
     yield f"{dataset.name}: {first}"
     score = constant_score(kind, dataset, view, protocol)
     if score is not None:
@@ -326,7 +326,7 @@ class ResolvedJob:
     Attributes
     ----------
     parts
-        The parts of the job's key, by name: what differs says why it is run again.
+        The parts of the job's key, by name: what differs is why it is run again.
     dim
         The number of equations.
     """
@@ -344,7 +344,7 @@ class ResolvedJob:
         return key_of(self.parts)
 
     def with_dataset(self, dataset: DatasetInfo) -> ResolvedJob:
-        """Return the job with the parts of its key that say what it is given and scored on."""
+        """Return the job with the parts of its key on what it is given and scored on."""
         spec = self.method.spec
         parts = {**self.parts, **scorer_key(self.data_type, dataset)}
         if spec.asks_for_units and dataset.units:
@@ -390,7 +390,7 @@ def environment_key(method: Method, runtime: Runtime) -> dict[str, str]:
 
 
 def scorer_key(data_type: DataType[Any, Any], dataset: Dataset | DatasetInfo) -> dict[str, str]:
-    """Return the parts of a key that say on what an answer is scored, and by what."""
+    """Return the parts of a key on the data and the scorer of an answer."""
     return {
         "dataset": dataset.fingerprint,
         "target_source": dataset.target_source,

@@ -41,12 +41,12 @@ if TYPE_CHECKING:
     from mdbench.runtimes.base import Prepared, Runtime
 
 CALIBRATION_SECONDS: Final = 0.5
-"""How long it is done."""
+"""Seconds of the calibration job."""
 _CALIBRATION_SIZE: Final = 20_000
 
 
 def calibrate(seconds: float | None = None) -> float:
-    """Do the work for some time, by default `SECONDS`; give how often it was done a second."""
+    """Do the work for some time, by default `CALIBRATION_SECONDS`; return how often a second."""
     values = np.linspace(0.0, 1.0, _CALIBRATION_SIZE)
     begin = time.perf_counter()
     end = begin + (CALIBRATION_SECONDS if seconds is None else seconds)
@@ -71,7 +71,7 @@ def load_average() -> float | None:
 
 
 class Energy:
-    """What the processor's packages use from now on, by their own counters (RAPL).
+    """Energy that the processor's packages use from now on, by their own counters (RAPL).
 
     The counters are the whole machine's, count in steps of microjoules and start again at a range
     that they name.  Of most machines only root may read them, and of virtual ones nobody.
@@ -234,7 +234,7 @@ def score_fields(
         "judged_by": data_type.metric_names(task),
         "metrics": dict(judged.scores.metrics),
         "floor": task.dataset.floor,
-        "notes": {n: names.all_own(told) for n, told in notes.items() if told},
+        "notes": {n: names.all_own(texts) for n, texts in notes.items() if texts},
     }
 
 

@@ -53,7 +53,7 @@ RESULT = frozenset(
         "targets",
     }
 )
-"""The keys of a record that say what came out; the others say of what, with what and where."""
+"""The keys of a record's result; the others describe the job, its conditions and its machine."""
 _NOT_COMPARED = {"log", "exchanges"}
 """Paths below the results folder, which is another one."""
 
@@ -121,7 +121,7 @@ def _runtime(record: Record) -> str:
 
 
 TOLERANCE = 1e-6
-"""How far coefficients may be apart, relatively, where kernels differ and the data are equal."""
+"""Largest relative difference of coefficients where kernels differ and the data are equal."""
 TOLERANCE_OF_DATA = 1e-3
 """The same where the data were made by other kernels, too: trajectories of chaotic systems drift
 apart, and with them what is fitted.  docs/reproducibility.md has what was measured: both are well
@@ -132,7 +132,7 @@ _NO_VARIABLES = frozenset({*FUNCTIONS, *ALIASES, *CONSTANTS})
 
 
 class Agreement(StrEnum):
-    """What two results are to each other."""
+    """Degree of agreement of two results."""
 
     SAME = "the same result"
     """To the bit."""
@@ -257,7 +257,7 @@ class Rescored:
 
     @property
     def changes(self) -> dict[str, tuple[Any, Any]]:
-        """What is another, old and new: the status, the floor, and metrics by name.
+        """Differences, old and new: the status, the floor, and metrics by name.
 
         Numbers that differ by what rounding makes of them are the same.
         """
@@ -267,7 +267,7 @@ class Rescored:
 
 
 def rescored(record: Record, catalog: Catalog) -> Rescored:
-    """Judge a record's answer by what scores now; where it does not suffice, say why.
+    """Score a record's answer by the scorer of today; where it does not suffice, return why.
 
     A job without an answer keeps its status, and gets the names of an answer's metrics.
     """

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mdbench.runtimes.usage import ResourceUsage
 
 ENFORCED = ("network", "files", "memory", "processes")
-"""What a runtime may keep a method from: the net, files that are not its own, and using too much
+"""What a runtime can keep a method from: the net, files that are not its own, and using too much
 memory or too many processes."""
 
 Level: TypeAlias = Literal["none", "soft", "hard"]
@@ -62,7 +62,7 @@ class WorkerTimeoutError(Exception):
 
 @dataclass(frozen=True)
 class Enforcement:
-    """What a runtime enforces on this machine.
+    """The limits that a runtime enforces on this machine.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class Enforcement:
 
 @dataclass(frozen=True)
 class Limits:
-    """What the jobs of a worker may use; all but `threads` are of the whole tree.
+    """Limits of the jobs of a worker; all but `threads` are of the whole tree.
 
     Attributes
     ----------
@@ -195,11 +195,11 @@ class Worker(ABC):
         Raises
         ------
         WorkerTimeoutError
-            If none came in time.
+            If none arrived in time.
         WorkerGoneError
             If the worker has ended.
         ProtocolError
-            If what came is no message.
+            If what arrived is no message.
         """
 
     @abstractmethod
@@ -208,7 +208,7 @@ class Worker(ABC):
 
     @abstractmethod
     def pause(self) -> bool:
-        """Stop the job's processes where they are; return whether all of them stand."""
+        """Stop the job's processes where they are; return whether all of them are stopped."""
 
     @abstractmethod
     def is_paused(self) -> bool:
@@ -216,7 +216,7 @@ class Worker(ABC):
 
     @abstractmethod
     def resume(self) -> None:
-        """Let the job's processes run on."""
+        """Continue the job's processes."""
 
     @abstractmethod
     def kill_job(self) -> None:
@@ -274,7 +274,7 @@ class Runtime(ABC):
         return ""
 
     def close(self) -> None:  # noqa: B027 - most hold nothing
-        """Let go of what the runtime holds; its workers have been closed."""
+        """Release what the runtime holds; its workers have been closed."""
 
     @abstractmethod
     def identity(self, method: Method) -> dict[str, str]:
@@ -334,7 +334,7 @@ class Runtime(ABC):
 
 
 RUNTIMES = ("auto", "venv", "docker")
-"""What ``--runtime`` may be."""
+"""Values of ``--runtime``."""
 
 
 def open_runtime(
@@ -350,7 +350,7 @@ def open_runtime(
     ----------
     name
         One of `RUNTIMES`; ``auto`` takes ``docker`` where an engine answers and its base image
-        is at hand, else ``venv``, and says why.
+        is there, else ``venv``, and reports why.
     home
         Folder below which environments are made.
     on_line

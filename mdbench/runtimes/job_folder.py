@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 
 _CHECKOUT = hashlib.sha256(os.fsencode(Path(__file__).resolve())).hexdigest()[:8]
 PREFIX = f"mdbench-scratch-{os.getuid()}-{_CHECKOUT}-"
-"""How the names of our folders begin: one user's and one checkout's are nobody else's."""
+"""Prefix of our folders' names: one user's and one checkout's are nobody else's."""
 QUARANTINE_PREFIX = f"mdbench-left-{os.getuid()}-"
-"""How a folder is called that cannot be removed: no later run looks at it."""
+"""Prefix of a folder that cannot be removed: no later run looks at it."""
 LOCK_FILE = ".claim"
 
 _OLD_SECONDS = 3600.0
 """Age from which a folder without a lock is left over: its run died while it was made."""
 _REMOVAL_SECONDS = 20.0
-"""How long the removal of one folder may take."""
+"""Seconds that the removal of one folder may take."""
 _MOST_ENTRIES = 10_000
 """Entries of a job's folder that are cleared away between two jobs; more, and it is given up."""
 
@@ -259,7 +259,7 @@ class LogSink:
     """Drains a worker's standard error stream into one log a job.
 
     The worker ends each job's output with a mark that names the job (docs/protocol.md), so
-    that no line of one job stands in the log of the next.
+    that no line of one job is in the log of the next.
 
     Parameters
     ----------

@@ -190,7 +190,7 @@ def is_job_paused(root: int) -> bool:
 
 
 def resume_all(pids: set[int]) -> None:
-    """Let processes run that were stopped."""
+    """Continue processes that were stopped."""
     for pid in pids:
         with suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGCONT)
@@ -303,7 +303,7 @@ class Cores:
                 self._claims[number] = file
 
     def release(self) -> None:
-        """Let others have them."""
+        """Release them for others."""
         while self._claims:
             _, file = self._claims.popitem()
             os.close(file)
@@ -312,8 +312,8 @@ class Cores:
 
 DEEPEST = 64
 """Folders within folders that a job may make."""
-_LOOK_SECONDS = 0.1
-"""How long one look may take; a folder that takes longer is counted in several."""
+_CHECK_SECONDS = 0.1
+"""Seconds that one check may take; a folder that takes longer is counted in several."""
 _LEAST = 4096
 """Bytes that an entry counts at least, so that their number has a limit, too."""
 
@@ -337,7 +337,7 @@ class DiskQuota:
 
     def check(self) -> str:
         """Count on for a moment; return what is too much, as soon as it is known."""
-        end = time.monotonic() + _LOOK_SECONDS
+        end = time.monotonic() + _CHECK_SECONDS
         try:
             for size in self._walk:
                 self._found += size
@@ -353,7 +353,7 @@ class DiskQuota:
         return ""
 
     def close(self) -> None:
-        """Let go of the folders that a look has left open."""
+        """Close the folders that a check has left open."""
         self._walk.close()
 
 

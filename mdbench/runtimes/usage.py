@@ -86,7 +86,7 @@ class Group:
         return _table(self.memory / name).get("oom_kill", 0)
 
     def limit(self, memory_mb: int) -> bool:
-        """Let it use no more memory; return whether the kernel keeps that."""
+        """Limit its memory; return whether the kernel enforces that."""
         names = (
             ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes")
             if self.version == 1
@@ -225,7 +225,7 @@ _SAME_MB = 4.0
 
 @dataclass(frozen=True)
 class ResourceUsage:
-    """What a job has used; None where nobody knows.
+    """Resources that a job has used; None where they are not known.
 
     Attributes
     ----------

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 
 PERIOD_SECONDS = 0.05
-"""How often the jobs are looked at; what lasts shorter may be missed."""
+"""Seconds between two checks of the jobs; what lasts shorter may be missed."""
 
 
 class Watchdog:
@@ -107,12 +107,12 @@ class Watchdog:
             root = self._root()
             if root is None:
                 continue
-            found = self._look(root)
+            found = self._check_jobs(root)
             if found is not None:
                 self.breach = self.breach or found
                 self._kill()
 
-    def _look(self, root: int) -> Breach | None:
+    def _check_jobs(self, root: int) -> Breach | None:
         jobs = processes.job_processes(root)
         count = sum(processes.threads(pid) for pid in jobs)
         if count > self._limits.processes:

@@ -42,12 +42,12 @@ if TYPE_CHECKING:
 JOB = "job"
 """The folder of a worker's jobs, below its scratch folder."""
 
-_LOOK_SECONDS = 1.0
-"""How often a silent worker is checked."""
+_CHECK_SECONDS = 1.0
+"""Seconds between two checks of a silent worker."""
 
 
 class JsonLinesWorker(Worker):
-    """What is the same for workers of all runtimes: lines, logs and folders.
+    """The common part of the workers of all runtimes: lines, logs and folders.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class JsonLinesWorker(Worker):
     def __init__(
         self, scratch: Scratch, inside: str, places: Mapping[Path, str] | None = None
     ) -> None:
-        self._redactor = PathRedactor({scratch.path: "room", **(places or {})})
+        self._redactor = PathRedactor({scratch.path: "sandbox", **(places or {})})
         self.log = LogSink(self._redactor.redact_bytes)
         self._scratch = scratch
         self._jobs = JobDirectory(scratch.path / JOB, scratch.path / "bin", self._grant)
@@ -83,7 +83,7 @@ class JsonLinesWorker(Worker):
         self._searched = 0
 
     def _grant(self, folder: int) -> None:
-        """Let the worker write an open folder that was made for it."""
+        """Make an open folder writable for the worker."""
 
     def _remove_files(self) -> None:
         """Remove all that was made for the worker."""
@@ -183,7 +183,7 @@ class JsonLinesWorker(Worker):
             # Its output may be held open by a process that it has started: asked before the
             # reading, so that its last output is not missed.
             ended = self._has_ended()
-            block = self._read(_LOOK_SECONDS if left is None else min(left, _LOOK_SECONDS))
+            block = self._read(_CHECK_SECONDS if left is None else min(left, _CHECK_SECONDS))
             if block is None and not ended:
                 continue
             if not block:
@@ -211,7 +211,7 @@ class JsonLinesWorker(Worker):
         if self.hello is None:
             return {}
         reason = self.hello.left or "fork_safe is false"
-        process = "forked from one import" if self.hello.forks else f"imports anew: {reason}"
+        process = "forked from one import" if self.hello.forks else f"imports again: {reason}"
         return {"process": process, **self._isolation}
 
     def _next_line(self) -> bytes | None:
@@ -232,7 +232,7 @@ WORKER_PACKAGE = Path(__file__).resolve().parent.parent / "worker"
 """The folder of the worker's code."""
 
 _START_SECONDS = 120.0
-"""How long an adapter may take to be imported."""
+"""Seconds that an adapter may take to be imported."""
 _THREAD_VARIABLES = (
     "OMP_NUM_THREADS",  # PyTorch, too
     "OPENBLAS_NUM_THREADS",
@@ -245,9 +245,9 @@ _THREAD_VARIABLES = (
     "JULIA_NUM_THREADS",
     "PYTHON_JULIACALL_THREADS",
 )
-"""What libraries read when they are loaded, which is when the worker starts."""
+"""Variables that libraries read when they are loaded, which is when the worker starts."""
 _KERNEL_VARIABLES = ("OPENBLAS_CORETYPE", "NPY_DISABLE_CPU_FEATURES", "GLIBC_TUNABLES")
-"""What somebody sets to compute as another processor would: it is meant for methods, too."""
+"""Variables that make a processor compute as another one: methods get them, too."""
 _T = TypeVar("_T")
 
 
@@ -326,7 +326,7 @@ def await_hello(worker: JsonLinesWorker, method: Method) -> None:
     MethodError
         If the adapter cannot be imported; with the reason.
     UnavailableError
-        If the adapter says so at its import.
+        If the adapter raises it at its import.
     """
     try:
         message = worker.receive(_START_SECONDS)

@@ -79,9 +79,9 @@ class Problem:
     units
         Of each variable and target, by name: the exponents of m, kg, s, A, K, mol and cd, for a
         method whose ``method.toml`` has ``given = ["units"]``; None for all others, and where
-        nobody says them.  Columns come in units of any size: these are their dimensions.
+        none are given.  Columns come in units of any size: these are their dimensions.
     description
-        What a prompt may say of the problem beyond its data, for a method that asks a language
+        Description of the problem for a prompt, beyond its data, for a method that asks a language
         model (``[access] llm``), as mdbench has chosen for all methods alike; else None.
     """
 
@@ -113,7 +113,7 @@ class Candidate:
     ----------
     equations
         One right-hand side for each of the problem's targets, in the problem's names; or a
-        single one where `target` says which target it is for.
+        single one where `target` is the number of its target.
     predictions
         What the candidate predicts on the selection inputs (validation data for a ``grid``
         method, the data of the fit for a ``front`` method), shaped like the targets; with
@@ -143,7 +143,7 @@ _SPENT = "budget_spent"
 
 
 class LanguageModelError(Exception):
-    """The endpoint gave no completion, after all that mdbench tried; its text says why."""
+    """The endpoint gave no completion, after all that mdbench tried; its text has the reason."""
 
 
 class BudgetSpent(Exception):  # noqa: N818 - it is an end, not an error
@@ -236,7 +236,7 @@ class LanguageModel:
         head = f"POST {_PATH} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n"
         try:
             with _connected(self._path) as connection:
-                with suppress(BrokenPipeError):  # it has refused already, and says why
+                with suppress(BrokenPipeError):  # it has refused already, with the reason
                     connection.sendall(head.encode() + body)
                 data = _all_of(connection)
             head_text, _, content = data.partition(b"\r\n\r\n")
@@ -291,7 +291,7 @@ def language_model() -> LanguageModel:
         _connected(path).close()
     except OSError as error:
         raise Unavailable(
-            f"the bench's socket cannot be reached from this room ({error}); an engine in a "
+            f"the bench's socket cannot be reached from this sandbox ({error}); an engine in a "
             "virtual machine does not share it: use --runtime venv"
         ) from error
     return LanguageModel(path)

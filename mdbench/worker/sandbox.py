@@ -37,7 +37,7 @@ _SETFCAP = 1 << 31
 _TEMPORARY = b"mode=1777,size=256m"
 _COVERED = (b"/proc/sys", b"/proc/sysrq-trigger", b"/proc/irq", b"/proc/bus")
 STATUS = struct.Struct("i")
-"""How it is written how a job ended: its exit status, or minus the signal that killed it."""
+"""Format of a job's end: its exit status, or minus the signal that killed it."""
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -174,7 +174,7 @@ def set_dumpable(*, dumpable: bool) -> None:
 
 
 def drop_capabilities(keep: int = 0) -> None:
-    """Give up the capabilities of root, for good; but for a few that are named by bits."""
+    """Drop the capabilities of root for good, except those that are named by bits."""
     with suppress(AttributeError):
         _LIBC.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
         head = struct.pack("II", _CAPABILITIES, 0)
@@ -202,7 +202,7 @@ def drop_privileges(user: int, *, own_mounts: bool) -> None:
 
 
 def drop_most_capabilities() -> None:
-    """Give up all capabilities, but that by which root makes a namespace for its jobs."""
+    """Drop all capabilities but the one by which root makes a namespace for its jobs."""
     drop_capabilities(_SETFCAP if os.getuid() == 0 else 0)
 
 

@@ -252,7 +252,7 @@ def end_of_log(job: str) -> bytes:
 
 
 def _limit_output(megabytes: int | None) -> None:
-    """Let no file grow beyond the limit; a write beyond it fails, with errno EFBIG."""
+    """Limit the size of each file; a write beyond it fails, with errno EFBIG."""
     if megabytes is not None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (megabytes * 2**20, megabytes * 2**20))

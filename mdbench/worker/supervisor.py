@@ -67,7 +67,7 @@ class _JobProcess:
             os.close(each)
 
     def start(self) -> None:
-        """Let it take the next job; it may have died meanwhile."""
+        """Start the next job; the process may have died meanwhile."""
         with suppress(BrokenPipeError):
             os.write(self._start_write, b".")
 

@@ -1,4 +1,4 @@
-"""A new method runs as it stands, and the check explains what is broken."""
+"""A new method can be run as it is, and the check explains what is broken."""
 
 from __future__ import annotations
 

@@ -144,7 +144,7 @@ def test_probes_are_written_down_read_and_replayed(place: Workspace, tmp_path: P
     ("changes", "words"),
     [
         ({"llm_model": None}, "--llm-model is missing"),
-        ({"llm_url": None}, "Nobody says where"),
+        ({"llm_url": None}, "No endpoint of"),
         ({"data_type": "derivation"}, "has no tables"),
         ({"prompt": "anon"}, "--prompt is of runs"),
         ({"llm_calls": 3}, "budget of this job is used up"),

@@ -35,7 +35,7 @@ def test_nothing_differs_between_results_and_themselves() -> None:
     found = held(rows, rows)
     (one,) = found.methods
     assert (one.pairs, one.same, one.better, one.worse) == (12, 12, 0, 0)
-    assert one.says == "the same"
+    assert one.verdict == "the same"
     assert found.each == ()
     assert found.made_with == {}
 
@@ -50,10 +50,10 @@ def test_better_is_counted_and_tested_as_scipy_does() -> None:
     assert one.worse == int((new > old).sum())
     p = stats.wilcoxon(np.log10(old) - np.log10(new)).pvalue
     assert one.corrected == pytest.approx(p, rel=1e-6)
-    assert one.says == ("better" if p < 0.05 else "not told apart")
+    assert one.verdict == ("better" if p < 0.05 else "no difference")
     back = held(ones(new.tolist()), ones(old.tolist())).methods[0]
     assert (back.better, back.worse) == (one.worse, one.better)
-    assert back.says == {"better": "worse"}.get(one.says, one.says)
+    assert back.verdict == {"better": "worse"}.get(one.verdict, one.verdict)
 
 
 def test_several_methods_are_corrected_together() -> None:
@@ -64,8 +64,8 @@ def test_several_methods_are_corrected_together() -> None:
     ).methods
     by_name = {one.method: one for one in both}
     assert by_name["sindy"].corrected == pytest.approx(2 * alone)
-    assert by_name["sindy"].says == "better"
-    assert by_name["operon"].says == "not told apart"
+    assert by_name["sindy"].verdict == "better"
+    assert by_name["operon"].verdict == "no difference"
 
 
 @pytest.mark.parametrize(

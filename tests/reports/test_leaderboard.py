@@ -11,8 +11,7 @@ from reporting import DROPPED, MOTION, SPECS, boards, compare, data, many, point
 from mdbench.drawing.numbers import fixed
 from mdbench.metrics.spec import MetricSpec
 from mdbench.reports import leaderboard
-from mdbench.reports.entries import entry, specs_of
-from mdbench.reports.leaderboard import Aggregated
+from mdbench.reports.entries import Aggregated, entry, specs_of
 from mdbench.reports.terminal import leaderboards
 
 if TYPE_CHECKING:

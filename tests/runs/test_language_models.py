@@ -311,7 +311,7 @@ def test_the_same_again_without_asking_anybody(bench: Bench) -> None:
 def test_a_model_has_to_be_named_and_found(here: Bench) -> None:
     with pytest.raises(UsageError, match="none was named"):
         here.ask(None, llm_model=None)
-    with pytest.raises(UsageError, match="nobody says where"):
+    with pytest.raises(UsageError, match="no endpoint was named"):
         here.ask(None)
     with pytest.raises(UsageError, match="does not exist"):
         here.ask(None, llm_replay=here.place.root / "none")
@@ -398,7 +398,7 @@ def test_a_name_that_nobody_was_told_is_no_answer(here: Bench) -> None:
         ("slow", Status.OK, ""),
         ("bad-json", Status.FAILED, "no chat completion"),
         ("wrong-n", Status.FAILED, "no chat completion"),
-        ("401", Status.UNAVAILABLE, "the endpoint said 401 Unauthorized"),
+        ("401", Status.UNAVAILABLE, "the endpoint answered 401 Unauthorized"),
     ],
 )
 def test_modes_end_in_the_right_status(here: Bench, mode: str, status: Status, words: str) -> None:

@@ -161,7 +161,7 @@ def test_no_job_tells_the_next_one_anything(bench: Bench, way: str) -> None:
     assert told.status is heard.status is Status.OK, (told.reason, heard.reason)
     jobs: Any = heard.runtime.details["jobs"]
     assert jobs["system_calls"]
-    assert jobs["process"].startswith("imports anew" if way in AT_IMPORT else "forked")
+    assert jobs["process"].startswith("imports again" if way in AT_IMPORT else "forked")
     if way != "files" or jobs["namespaces"] or bench.flavour == "docker":
         assert heard.equations == ("0",)  # else files are not held, and the record says so
 
@@ -173,7 +173,7 @@ def test_each_job_can_have_a_new_room(bench: Bench, way: str) -> None:
     assert [record.status for record in records] == [Status.OK] * 3, records[-1].reason
     assert [record.equations for record in records[1:]] == [("0",), ("0",)]
     jobs: Any = records[0].runtime.details["jobs"]
-    assert "a new room" in jobs["process"]
+    assert "a new sandbox" in jobs["process"]
 
 
 HIDES_ITS_COSTS = """

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mdbench.metrics.spec import MetricSpec, flag
-from mdbench.records import Record, key_of, upgrade
+from mdbench.records import Record, key_of
+from mdbench.records.upgrades import upgrade
 from mdbench.reports import leaderboard
 from mdbench.reports.leaderboard import Kind
 

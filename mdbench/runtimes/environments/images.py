@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 IMAGE_PYTHON = "/opt/env/bin/python"
 """The method's interpreter in its image."""
 PATH_IN_IMAGE = "/mdbench/path"
-"""What PYTHONPATH must be there, so that the worker is found."""
+"""PYTHONPATH in the image, so that the worker is found."""
 METHODS_IN_IMAGE = "/mdbench/method"
 """The folder there that holds the method's folder and those that it uses."""
 
@@ -76,7 +76,7 @@ class MethodImage:
 
 @dataclass(frozen=True)
 class _Recipe:
-    """What an environment is made of."""
+    """The parts of an environment."""
 
     method: str
     base: Base
@@ -457,7 +457,7 @@ def _context(
 
 
 def _open_to_all(folder: Path) -> None:
-    """Let every user read what goes into an image, whatever our umask is."""
+    """Make what goes into an image readable for every user, whatever our umask is."""
     for path in folder.rglob("*"):
         path.chmod(0o755 if path.is_dir() else 0o644)
 

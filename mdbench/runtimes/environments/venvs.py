@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 _ANSWER_SECONDS = 10.0
 _FOR_UV = ("UV_", "SSL_")
 _NAMES = ("/etc/resolv.conf", "/etc/hosts", "/etc/ca-certificates")
-"""What the network needs of the machine."""
+"""Files of the machine that the network needs."""
 
 UV_FILE = "uv.toml"
 """In the lock's folder: what a package does not declare and uv has to know."""
@@ -300,7 +300,7 @@ def _with_build_hint(error: UnavailableError) -> UnavailableError:
     return UnavailableError(
         error.message,
         "Only wheels are installed. Pin a version that has one, or let it be built from its "
-        "sources in a room: build = true in method.toml.",
+        "sources in a sandbox: build = true in method.toml.",
         passing=error.passing,
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from house import wait_until
 
-from mdbench.runs.session import PausedJob
+from mdbench.runs.exchange import PausedJob
 
 
 class Held:
@@ -47,7 +47,7 @@ class Clock:
 
 def test_the_clock_stands_with_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
     worker, clock = Held(), Clock()
-    monkeypatch.setattr("mdbench.runs.session.time", clock)
+    monkeypatch.setattr("mdbench.runs.exchange.time", clock)
     with PausedJob(worker) as standstill:  # type: ignore[arg-type]
         assert wait_until(lambda: worker.asked > 3)
     assert worker.gone_on == 1
@@ -56,7 +56,7 @@ def test_the_clock_stands_with_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_is_quick_holds_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mdbench.runs.session._QUICK_SECONDS", 100.0)
+    monkeypatch.setattr("mdbench.runs.exchange._QUICK_SECONDS", 100.0)
     worker = Held()
     assert during(worker, 0) == 0.0
     assert (worker.asked, worker.gone_on) == (0, 0)
