@@ -37,7 +37,7 @@ _MOST_SKIPPED = 1000
 _PATIENCE = 50
 """Factor on the examples that a split should need for its next one, after which none is drawn."""
 _WIDER = "Raise premise_size, steps or alternatives, so that more examples differ."
-_OTHERS = "The settings are not to blame.  Another seed draws other examples."
+_OTHERS = "The settings are not the cause.  Another seed draws other examples."
 _ENVIRONMENT = {"SYMPY_CACHE_SIZE": "20000"}
 """Measured: calculus takes a third less CPU time than with the 1,000 results that SymPy keeps."""
 

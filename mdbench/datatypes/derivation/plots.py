@@ -71,7 +71,7 @@ def derivation_pictures(
     asked
         The operation whose result is asked for.
     found
-        What methods make of them.
+        The scores of methods on them.
 
     Returns
     -------

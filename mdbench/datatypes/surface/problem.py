@@ -239,11 +239,11 @@ def _formula(
 ) -> str:
     """Insert the values of parameters; the result can be read."""
 
-    def put_in(match: re.Match[str]) -> str:
+    def substitute(match: re.Match[str]) -> str:
         known = parameters.get(match[0])
         return match[0] if known is None else f"{known:.17g}" if known >= 0 else f"({known:.17g})"
 
-    written = _WORD.sub(put_in, text.replace("Abs(", "abs("))
+    written = _WORD.sub(substitute, text.replace("Abs(", "abs("))
     try:
         parse(written, inputs)
     except EquationError as error:

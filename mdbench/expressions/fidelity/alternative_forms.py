@@ -116,8 +116,8 @@ def _off_by_terms(
 def _units_matter(terms: Sum) -> bool:
     """Whether coefficients change unevenly with the units of variables.
 
-    In other units a logarithm leaves a constant, and a power that is not whole a factor that hangs
-    on its exponent.
+    In other units a logarithm leaves a constant, and a power that is not whole leaves a factor that
+    depends on its exponent.
     """
     return any(
         atom.kind == "log"

@@ -56,7 +56,7 @@ _NEARLY = 1e-3
 _UNDEFINED = 0.2
 """An answer without values at more than this share of the truth's points is another equation."""
 _LOOKED_AT = 3
-"""At how many points double precision is held against more digits."""
+"""Number of points at which double precision is compared with more digits."""
 CHECKED = 12
 _FEWEST = 4
 """Equal is what is equal at so many points or more."""
