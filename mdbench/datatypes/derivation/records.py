@@ -172,7 +172,7 @@ def read_record(data: object) -> Derivation | Calculation:
     content = _content(example)
     if data.get("id") != _identity(content):
         raise DataError(
-            f"id is {data.get('id')!r}, and the contents of the record have the hash "
+            f"id is {data.get('id')!r}, and the content of the record has the hash "
             f"{_identity(content)!r}.",
             "The record was changed after it was written, or LaTeX and srepr differ.",
         )
