@@ -21,7 +21,8 @@ from mdbench.datatypes.pde import data_type as pde
 from mdbench.datatypes.pde import generators as fields
 from mdbench.datatypes.pde.data_type import Pde
 from mdbench.datatypes.pde.systems import read_system
-from mdbench.datatypes.pde.tasks import PdeDataset, Rows, smoothed_field
+from mdbench.datatypes.pde.tasks import PdeDataset, Rows
+from mdbench.datatypes.pde.weak_form import smoothed_field
 from mdbench.errors import DataError, UsageError
 from mdbench.protocols import Protocol
 
