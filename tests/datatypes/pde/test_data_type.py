@@ -184,7 +184,7 @@ def test_what_takes_long_says_how_far_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pde, "_QUIET_SECONDS", 0.0)
-    monkeypatch.setattr(pde, "_SAY_SECONDS", 0.0)
+    monkeypatch.setattr(pde, "_REPORT_SECONDS", 0.0)
     kind = Pde(SYSTEMS, tmp_path)
     said: list[str] = []
     source = kind.source()
