@@ -36,8 +36,8 @@ def alpha_class(example: Derivation | Calculation) -> str:
 def context_class(example: Derivation | Calculation) -> str:
     """Hash what an example begins with: all steps but the final one, or the expression.
 
-    Both candidates have it in common.  A split by the class of the whole derivation would tell
-    of the label: what is right in the test would stand in the training as wrong only.
+    Both candidates have it in common.  A split by the class of the whole derivation would
+    reveal the label: what is right in the test would be in the training as wrong only.
     """
     if isinstance(example, Derivation):
         return _class_of(example.context)
