@@ -64,7 +64,7 @@ def test_many_threads_read_at_once(tmp_path: Path) -> None:
     kinds: list[Callable[[], object]] = [
         lambda: read_npz(tmp_path / "a.npz"),
         lambda: read_predictions(tmp_path / "predictions.npy", (3, 2), np.dtype(float)),
-        lambda: reading.put_in("c * u0 + sin(u1) / 2", ("u0", "u1", "c"), {"c": 0.5}),
+        lambda: reading.substitute("c * u0 + sin(u1) / 2", ("u0", "u1", "c"), {"c": 0.5}),
         lambda: reading.without("2 * (u_x + u_z) - u_z * v + v", ["u_z"]),
         lambda: ode._compile(["u0 * u1", "-u1"], ("u0", "u1"), np),
         lambda: compiled(["-u0 * u1", "u0**2"]),

@@ -131,7 +131,8 @@ class OwnNames:
     """
 
     def __init__(self, own: Mapping[str, str]) -> None:
-        self._own = _with_rates(own)
+        rates = {f"{name}{_RATE}": f"{theirs}{_RATE}" for name, theirs in own.items()}
+        self._own = {**own, **rates}
         self._internal = {own: name for name, own in self._own.items()}
 
     def own(self, text: str) -> str:
@@ -149,10 +150,6 @@ class OwnNames:
     def all_internal(self, texts: Iterable[str]) -> tuple[str, ...]:
         """Write texts with the method's names."""
         return tuple(map(self.internal, texts))
-
-
-def _with_rates(names: Mapping[str, str]) -> dict[str, str]:
-    return {**names, **{f"{name}{_RATE}": f"{own}{_RATE}" for name, own in names.items()}}
 
 
 def _renamed(text: str, names: Mapping[str, str]) -> str:

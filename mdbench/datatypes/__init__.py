@@ -67,7 +67,7 @@ def own_names(name: str, systems: Path, cache: Path) -> Sequence[str]:
 def classes(wanted: Iterable[str] | None = None) -> list[type[DataType[Any, Any]]]:
     """Return the classes of the data types that are wanted, or of all, in the order of their names.
 
-    They are imported, which brings SciPy.
+    They are imported, and SciPy with them.
     """
     return [_class(name) for name in sorted(names() if wanted is None else wanted)]
 

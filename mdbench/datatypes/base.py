@@ -44,7 +44,7 @@ class Background:
     Attributes
     ----------
     names
-        What people call a variable or a target.
+        The usual names of variables and targets.
     meanings, units
         What it is, and what it is measured in.
     about
@@ -330,7 +330,7 @@ class Source(ABC, Generic[D]):
         return ()
 
     def background(self, name: str) -> Background:  # noqa: ARG002 - of most nothing is known
-        """Return what people know of a dataset besides its data, for prompts that may use it."""
+        """Return the knowledge of a dataset besides its data, for prompts that may use it."""
         return Background()
 
     def is_cached(self, name: str, options: Mapping[str, Any]) -> bool:  # noqa: ARG002 - most are

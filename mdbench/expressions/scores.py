@@ -139,7 +139,7 @@ def compare(
         return unreadable(f"the answer cannot be read: {error.message}.  {error.hint}".strip())
     srbench.start()  # SymPy loads while texts are read
     with ThreadPoolExecutor(1) as aside:
-        # Nothing of this hangs on the distance, and it has a process of its own.
+        # None of this depends on the distance, and it has its own process.
         others = aside.submit(_others, truth, answer, names, r2, seconds)
         try:
             distance = srbench.normalized_edit_distance(truth, answer, names, seconds=seconds)

@@ -103,7 +103,7 @@ def normalized_edit_distance(
     Raises
     ------
     EquationError
-        If the truth cannot be read, or SymPy cannot bring it into its canonical form.
+        If the truth cannot be read, or SymPy cannot find its canonical form.
 
     References
     ----------

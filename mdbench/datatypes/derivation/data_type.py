@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from mdbench.datatypes.derivation.plots import DerivationLine, Telling
+    from mdbench.datatypes.derivation.plots import DerivationLine, MethodScores
     from mdbench.datatypes.derivation.steps import Derivation, Step
     from mdbench.datatypes.facts import Protocol
     from mdbench.metrics.spec import Value
@@ -195,7 +195,7 @@ class DerivationType(DataType[Sequences, Task[Sequences]]):
 
         example = read_record(_read_examples(dataset.file)["test"][0])
         lines, asked = _lines(example)
-        return Plots(derivation_pictures(lines, asked, [_told(one) for one in answers]))
+        return Plots(derivation_pictures(lines, asked, [_method_scores(one) for one in answers]))
 
     def files(self, dataset: Sequences) -> Iterable[tuple[str, Callable[[IO[bytes]], None]]]:
         """Return the examples as JSON lines: as documented, and in the keys of the authors."""
@@ -231,21 +231,21 @@ def _lines(example: Derivation | Calculation) -> tuple[list[DerivationLine], str
         ], asked
     [negative, *_] = example.negatives
     lines = [
-        DerivationLine(str(number), _says(step), step.sides)
+        DerivationLine(str(number), _operation_of(step), step.sides)
         for number, step in enumerate(example.context, 1)
     ]
-    lines += [DerivationLine("right", _says(example.final), example.final.sides)]
-    lines += [DerivationLine("wrong", _says(negative), negative.sides)]
-    return lines, _says(example.final)
+    lines += [DerivationLine("right", _operation_of(example.final), example.final.sides)]
+    lines += [DerivationLine("wrong", _operation_of(negative), negative.sides)]
+    return lines, _operation_of(example.final)
 
 
-def _says(step: Step) -> str:
+def _operation_of(step: Step) -> str:
     operand = [] if step.operand is None else [str(step.operand)]
     return " ".join([step.op.replace("_", " "), *map(str, step.refs), *operand])
 
 
-def _told(one: PlottedAnswer) -> Telling:
-    from mdbench.datatypes.derivation.plots import Telling  # noqa: PLC0415 - reports alone
+def _method_scores(one: PlottedAnswer) -> MethodScores:
+    from mdbench.datatypes.derivation.plots import MethodScores  # noqa: PLC0415 - reports alone
 
     accuracy = {}
     static = one.metrics.get("static_accuracy")
@@ -256,7 +256,7 @@ def _told(one: PlottedAnswer) -> Telling:
         ends = [one.metrics.get(f"{name}_drop_{end}") for end in ("high", "low")]
         low, high = (static - end if isinstance(end, float | int) else None for end in ends)
         accuracy[TITLES[name]] = (float(value), low, high)
-    return Telling(one.method, one.number, accuracy, str(one.metrics.get("first_pair") or ""))
+    return MethodScores(one.method, one.number, accuracy, str(one.metrics.get("first_pair") or ""))
 
 
 _known_leaks: dict[str, dict[str, Value]] = {}

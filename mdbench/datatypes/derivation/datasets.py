@@ -37,7 +37,7 @@ _MOST_SKIPPED = 1000
 _PATIENCE = 50
 """Factor on the examples that a split should need for its next one, after which none is drawn."""
 _WIDER = "Raise premise_size, steps or alternatives, so that more examples differ."
-_OTHERS = "The settings are not to blame.  Another seed draws other examples."
+_OTHERS = "The settings are not the cause.  Another seed draws other examples."
 _ENVIRONMENT = {"SYMPY_CACHE_SIZE": "20000"}
 """Measured: calculus takes a third less CPU time than with the 1,000 results that SymPy keeps."""
 
@@ -127,13 +127,15 @@ def _versions(example: Derivation | Calculation, settings: GeneratorSettings) ->
 
 
 def make_all(
-    settings: GeneratorSettings, say: Callable[[str], None] = lambda _text: None, processes: int = 0
+    settings: GeneratorSettings,
+    report: Callable[[str], None] = lambda _text: None,
+    processes: int = 0,
 ) -> Made:
     """Make all splits and perturbed sets of a configuration.
 
     Parameters
     ----------
-    say
+    report
         Called with messages on the progress.
     processes
         How many make examples at a time; 0 for as many as there are processors.
@@ -149,18 +151,18 @@ def make_all(
         tested = {"test": settings.test}
         if settings.split == "authors":
             both = {"training": settings.train + settings.validation}
-            _fill(made, makers, settings, "main", both, say)
+            _fill(made, makers, settings, "main", both, report)
             _cut(made, settings)
-            _fill(made, makers, settings, "test", tested, say)
+            _fill(made, makers, settings, "test", tested, report)
         else:
-            _fill(made, makers, settings, "main", wanted | tested, say)
+            _fill(made, makers, settings, "main", wanted | tested, report)
         for fewer in range(1, settings.steps - 1) if settings.structured else ():
             if fewer > 2:  # noqa: PLR2004 - s-1 and s-2 are what is reported
                 break
             shorter = replace(settings, steps=settings.steps - fewer)
-            _fill(made, makers, shorter, f"s{fewer}", {f"s{fewer}": settings.test}, say)
+            _fill(made, makers, shorter, f"s{fewer}", {f"s{fewer}": settings.test}, report)
         if settings.easy and not settings.structured:
-            _fill(made, makers, settings, "easy", {"easy": settings.easy}, say)
+            _fill(made, makers, settings, "easy", {"easy": settings.easy}, report)
     return made
 
 
@@ -250,7 +252,7 @@ def _fill(  # noqa: PLR0917 - each is another thing
     settings: GeneratorSettings,
     stream: str,
     wanted: dict[str, int],
-    say: Callable[[str], None],
+    report: Callable[[str], None],
 ) -> None:
     """Take examples of a stream until every split has as many sequences as are wanted."""
     records = {name: made.records.setdefault(name, []) for name in wanted}
@@ -278,7 +280,7 @@ def _fill(  # noqa: PLR0917 - each is another thing
         made.rows += _rows(split, pair, example["rows"])
         done += 2
         if done % 2000 == 0:
-            say(f"{done} of {total} sequences")
+            report(f"{done} of {total} sequences")
         if 2 * len(records[split]) >= wanted[split]:
             missing.remove(split)
             if not missing:

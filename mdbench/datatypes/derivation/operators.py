@@ -332,7 +332,7 @@ def _worked_out(integrand: sympy.Expr, variable: sympy.Symbol) -> sympy.Expr | N
     except (
         ArithmeticError, AttributeError, NotImplementedError, RecursionError, TypeError, ValueError
     ):  # fmt: skip
-        return None  # SymPy's rules raise these where they have come to an end
+        return None  # SymPy's rules raise these where none applies
     finally:
         _forget()
     if not is_readable(answer) or answer.has(sympy.Integral):

@@ -36,8 +36,8 @@ def alpha_class(example: Derivation | Calculation) -> str:
 def context_class(example: Derivation | Calculation) -> str:
     """Hash what an example begins with: all steps but the final one, or the expression.
 
-    Both candidates have it in common.  A split by the class of the whole derivation would tell
-    of the label: what is right in the test would stand in the training as wrong only.
+    Both candidates have it in common.  A split by the class of the whole derivation would
+    reveal the label: what is right in the test would be in the training as wrong only.
     """
     if isinstance(example, Derivation):
         return _class_of(example.context)
@@ -172,7 +172,7 @@ def read_record(data: object) -> Derivation | Calculation:
     content = _content(example)
     if data.get("id") != _identity(content):
         raise DataError(
-            f"id is {data.get('id')!r}, and the contents of the record have the hash "
+            f"id is {data.get('id')!r}, and the content of the record has the hash "
             f"{_identity(content)!r}.",
             "The record was changed after it was written, or LaTeX and srepr differ.",
         )

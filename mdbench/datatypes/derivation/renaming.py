@@ -176,7 +176,7 @@ def _mixed(numbers: Iterable[int]) -> int:
 
 
 def class_of(words: Sequence[object], parts: Sequence[Any]) -> str:
-    """Hash words and expressions so that neither names nor the signs that hang on them count.
+    """Hash words and expressions so that neither names nor the signs that depend on them count.
 
     Parameters
     ----------

@@ -320,7 +320,11 @@ class EquationType(DataType[D, EquationTask[D]]):
             raise AnswerError("an equation is zero, which the published pipeline refuses")
         read, complexity = _parse_and_count(candidate.equations, task.variables)
         if task.evidence is not None:
-            return self._evaluate_on_evidence(task, task.evidence, candidate, read, complexity)
+            first = candidate.target
+            places = range(len(read)) if first is None else (first,)
+            losses = np.array(list(self._losses(task, read, task.evidence, places)))
+            value = task.evidence.preference(losses, places, read)
+            return ScoredCandidate(candidate, float(np.mean(losses)), complexity, value)
         if self.compares_equations(task) or candidate.predictions is None:
             columns = data.columns
             found = [self.candidate_values(task, each, columns) for each in read]
@@ -342,21 +346,6 @@ class EquationType(DataType[D, EquationTask[D]]):
         if task.evidence is None:
             return super().select(task, candidates)
         return select_per_target(candidates, len(task.targets), _fittest)
-
-    def _evaluate_on_evidence(
-        self,
-        task: EquationTask[D],
-        evidence: Evidence,
-        candidate: Candidate,
-        read: Sequence[Equation],
-        complexity: int,
-    ) -> ScoredCandidate:
-        """Weigh how well equations explain the evidence against what they are made of."""
-        first = candidate.target
-        targets = range(len(read)) if first is None else (first,)
-        losses = np.array(list(self._losses(task, read, evidence, targets)))
-        value = evidence.preference(losses, targets, read)
-        return ScoredCandidate(candidate, float(np.mean(losses)), complexity, value)
 
     def _losses(
         self,

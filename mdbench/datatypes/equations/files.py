@@ -226,9 +226,9 @@ def parse(equation: str, names: Iterable[str]) -> ast.expr:
     return expression
 
 
-def put_in(equation: str, names: Iterable[str], values: Mapping[str, float]) -> str:
+def substitute(equation: str, names: Iterable[str], values: Mapping[str, float]) -> str:
     """Substitute values for names, at full precision."""
-    return ast.unparse(_PutIn(values).visit(parse(equation, names)))
+    return ast.unparse(_Substitution(values).visit(parse(equation, names)))
 
 
 def without(equation: str, names: Collection[str]) -> str:
@@ -248,8 +248,8 @@ def _tree(text: str) -> ast.Expression:
         return ast.parse(text, mode="eval")
 
 
-class _PutIn(ast.NodeTransformer):
-    """Puts values in the place of names."""
+class _Substitution(ast.NodeTransformer):
+    """Replaces names by values."""
 
     def __init__(self, values: Mapping[str, float]) -> None:
         self.values = values

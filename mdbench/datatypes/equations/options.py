@@ -133,7 +133,7 @@ def user_truth(
     file
         The TOML file, for messages.
     states
-        The names of the states by all that people may write for them, in order.
+        The names of the states by all that may be written for them, in order.
     variables
         The names that right-hand sides may use.
 

@@ -238,7 +238,7 @@ def _skeleton(
 def _domain(task: Task[Any], text: str) -> dict[str, tuple[float, float]]:
     """Return the least and the largest value of the variables of a text, of all rows there are.
 
-    Empty where no identity in it could hang on them, as many columns take long to make.
+    Empty where no identity in it could depend on them, as many columns take long to make.
     """
     if not _HANGS_ON_THE_DOMAIN.search(text):
         return {}

@@ -264,7 +264,7 @@ class Ode(EquationType[OdeDataset]):
             scores[follows.name] = None if late else float(followed)
             if worst.r2 is not None or late:
                 scores[r2.name] = worst.r2
-        # The first of the two that did not come to its end decides.
+        # The first of the two that did not reach its end decides.
         ends = [way.ended for way, *_ in ways if way.ended is not Ending.WHOLE]
         ended = ends[0] if ends else Ending.WHOLE
         return scores | {_ENDED.name: None if ended is Ending.LATE else ended.value}
@@ -272,7 +272,7 @@ class Ode(EquationType[OdeDataset]):
     def plots(
         self, dataset: OdeDataset, answers: Sequence[PlottedAnswer], budget: PlotBudget
     ) -> Plots:
-        """Draw the trajectories, and over them what answers make of them."""
+        """Draw the trajectories, and over them those of answers."""
         from mdbench.datatypes.ode.plots import Found, follow, trajectory_pictures  # noqa: PLC0415
         from mdbench.drawing.numbers import rounded  # noqa: PLC0415 - only reports need it
 

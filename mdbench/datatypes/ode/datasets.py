@@ -366,7 +366,7 @@ _TAKEN = frozenset(FUNCTIONS) | frozenset(CONSTANTS)
 _TIME = LabelledColumn("time", "t")
 
 
-"""Options of data types that read trajectories of people's own."""
+"""Options of data types that read the user's trajectories."""
 
 
 class _File(BaseModel):

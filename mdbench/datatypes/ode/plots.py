@@ -1,4 +1,4 @@
-"""Pictures of trajectories: what was measured, and what discovered equations make of it."""
+"""Pictures of trajectories: the measured ones, and those of discovered equations."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def trajectory_pictures(
     titles: Sequence[str] = (),
     measured: bool = False,
 ) -> str:
-    """Draw the states over time, and what methods make of them.
+    """Draw the states over time, and the trajectories of answers.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def trajectory_pictures(
     unseen
         That from the second initial condition, if there is one.
     found
-        What methods make of them.
+        The trajectories of answers.
     titles
         Of the time and of each state, where they have names of their own.
     measured

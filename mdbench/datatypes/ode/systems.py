@@ -21,8 +21,8 @@ from mdbench.datatypes.equations.files import (
     number,
     parse,
     pop,
-    put_in,
     read_table,
+    substitute,
     text,
     texts,
 )
@@ -101,7 +101,7 @@ class OdeSystem:
     def truth(self) -> tuple[str, ...]:
         """The right-hand sides with the constants put in, at full precision."""
         names = (*self.variables, *self.constants)
-        return tuple(put_in(each, names, self.constants) for each in self.equations)
+        return tuple(substitute(each, names, self.constants) for each in self.equations)
 
     @cached_property
     def form(self) -> str:
@@ -110,7 +110,7 @@ class OdeSystem:
 
     @property
     def recipe(self) -> str:
-        """SHA-256 of all that decides what `integrate` makes of this system by default."""
+        """SHA-256 of all that decides the arrays of `integrate` for this system by default."""
         decisive = (_REVISION, SOLVER, T_END, N_POINTS, self.truth, self.initial_conditions[0])
         return hashlib.sha256(repr(decisive).encode()).hexdigest()
 

@@ -84,7 +84,7 @@ _PUBLISHED_SEED = 42
 """The seed of the published noise, which seed 0 of a run uses."""
 _QUIET_SECONDS = 2.0
 """Data that are made faster are made without a word."""
-_SAY_SECONDS = 10.0
+_REPORT_SECONDS = 10.0
 
 
 _RESIDUAL = MetricSpec(
@@ -449,9 +449,9 @@ class _ShortAxes:
 class _ProgressLine:
     """Reports the progress of making a field, at intervals."""
 
-    def __init__(self, name: str, say: Callable[[str], None]) -> None:
+    def __init__(self, name: str, report: Callable[[str], None]) -> None:
         self._name = name
-        self._say = say
+        self._report = report
         self._begin = time.monotonic()
         self._next = self._begin + _QUIET_SECONDS
 
@@ -459,9 +459,9 @@ class _ProgressLine:
         now = time.monotonic()
         if now < self._next:
             return
-        self._next = now + _SAY_SECONDS
+        self._next = now + _REPORT_SECONDS
         left = f", {(now - self._begin) * (1 / part - 1):.0f} s left" if part > 0 else ""
-        self._say(f"{self._name}: its data are made, once: {part:.0%}{left}")
+        self._report(f"{self._name}: its data are made, once: {part:.0%}{left}")
 
 
 def _released(options: Mapping[str, Any]) -> bool:

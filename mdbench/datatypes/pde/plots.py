@@ -68,7 +68,7 @@ def field_pictures(
     field
         The field without noise.
     found
-        Equations to hold against it: who gave them, a few words, and the right-hand sides.
+        Equations to compare with it: who gave them, a few words, and the right-hand sides.
     states
         Whose right-hand sides they are, by number; all states' by default.
 

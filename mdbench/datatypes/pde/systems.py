@@ -21,8 +21,8 @@ from mdbench.datatypes.equations.files import (
     number,
     parse,
     pop,
-    put_in,
     read_table,
+    substitute,
     text,
     texts,
 )
@@ -171,11 +171,11 @@ class PdeSystem:
     def truth(self) -> tuple[str, ...]:
         """The right-hand sides with the constants put in, at full precision."""
         names = self._names()
-        return tuple(put_in(each, names, self.constants) for each in self.equations.values())
+        return tuple(substitute(each, names, self.constants) for each in self.equations.values())
 
     @property
     def recipe(self) -> str:
-        """SHA-256 of all that decides what its generator makes of this system."""
+        """SHA-256 of all that decides the field that its generator makes of this system."""
         decisive = (
             _REVISION,
             self.published,

@@ -1,4 +1,4 @@
-"""Pictures of small tables: the rows, the law that people found, and what answers make of them."""
+"""Pictures of small tables: the rows, the accepted law, and the curves of answers."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def table_pictures(table: Measurements, law: str | None, found: Sequence[Curve])
     law
         With its constants, if there is one; it is drawn in grey.
     found
-        What methods make of the table.
+        The answers of methods.
 
     Returns
     -------

@@ -266,7 +266,7 @@ class Law:
     text
         As it is written, such as ``b1*a**1.5``.
     start
-        The constants of the best fit to all rows, by name, from which other fits set out.
+        The constants of the best fit to all rows, by name, from which other fits start.
     residual
         The sum of squared residuals of that fit, as its source certifies it; None where none does.
     """
@@ -316,11 +316,11 @@ class Law:
     def written(self, constants: Mapping[str, float]) -> str:
         """Insert constants, with all their digits."""
 
-        def put_in(match: re.Match[str]) -> str:
+        def substitute(match: re.Match[str]) -> str:
             name = match[0]
             return f"({constants[name]!r})" if name in constants else name
 
-        return _NAME.sub(put_in, self.text)
+        return _NAME.sub(substitute, self.text)
 
     def _read(self, columns: Mapping[str, Array]) -> Equation:
         return parse(self.text, (*columns, *self.start))

@@ -302,7 +302,7 @@ class SurfaceType(EquationType[SurfaceDataset]):
                 for i, name in enumerate(task.targets)
             ]
         found = scoring.geometry(task.dataset.shape, given.equations)
-        notes |= _told(found)
+        notes |= _shape_notes(found)
         return replace(scores, notes=notes)
 
     def own_scores(
@@ -325,10 +325,12 @@ class SurfaceType(EquationType[SurfaceDataset]):
             scores["nmse_ood"] = pooled_nmse(values, dataset.beyond.y)
             scores["coverage_ood"] = float(np.isfinite(values).all(axis=-1).mean())
         if dataset.truth is not None:
-            scores |= self._beside(task, dataset.truth, answer, found.get("identified"), shapes)
+            scores |= self._compared_with_truth(
+                task, dataset.truth, answer, found.get("identified"), shapes
+            )
         return scores
 
-    def _beside(
+    def _compared_with_truth(
         self,
         task: EquationTask[SurfaceDataset],
         truth: Sequence[str],
@@ -459,8 +461,8 @@ def _of_the_truths_size(
     return (scaled,)
 
 
-def _told(found: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return what is to be known of an answer's shape."""
+def _shape_notes(found: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return notes on the shape of an answer."""
     notes = []
     if "error" in found:
         notes.append(f"its shape is not known: {found['error']}")

@@ -116,8 +116,8 @@ def _off_by_terms(
 def _units_matter(terms: Sum) -> bool:
     """Whether coefficients change unevenly with the units of variables.
 
-    In other units a logarithm leaves a constant, and a power that is not whole a factor that hangs
-    on its exponent.
+    In other units a logarithm leaves a constant, and a power that is not whole leaves a factor that
+    depends on its exponent.
     """
     return any(
         atom.kind == "log"
@@ -282,7 +282,7 @@ class AlternativeForms:
         if max(len(one), len(other)) > 1:
             # Partial fractions, or the one fraction where that cannot be parted.
             yield one[-1], other[-1]
-        if self._one_fraction_tells():
+        if self._one_fraction_shows_all():
             yield one[0], other[0]
 
     def _rewritten(self, text: str, names: tuple[str, ...]) -> list[Sum] | None:
@@ -298,7 +298,7 @@ class AlternativeForms:
         self.complete = self.complete and sums is not None
         return sums
 
-    def _one_fraction_tells(self) -> bool:
+    def _one_fraction_shows_all(self) -> bool:
         """Whether every term of the truth is seen in one fraction.
 
         There 100 + x/(1 + x) is (100 + 101*x)/(1 + x), and the lack of its second term no more

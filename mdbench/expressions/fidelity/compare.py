@@ -86,7 +86,7 @@ class Term:
     equation
         The index of the equation.
     text
-        For people, with rounded constants.
+        To be read by people, with rounded constants.
     exact
         For `parse`, in full precision.
     """

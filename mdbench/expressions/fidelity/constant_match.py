@@ -457,7 +457,7 @@ def constant_shift(values: ValueComparison) -> float | None:
     """Return by how much the truth's constants, as written, have to move to give the answer.
 
     Where constants can stand in for each other all but as many as are needed stand still:
-    whichever leaves the least.  So the verdict does not hang on the units of variables.
+    whichever leaves the least.  So the verdict does not depend on the units of variables.
 
     Returns
     -------

@@ -31,7 +31,7 @@ from mdbench.expressions.interval_eval import (
 from mdbench.expressions.tree import Call, Node, Variable, names_in, parts, value, with_part
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -56,7 +56,7 @@ _NEARLY = 1e-3
 _UNDEFINED = 0.2
 """An answer without values at more than this share of the truth's points is another equation."""
 _LOOKED_AT = 3
-"""At how many points double precision is held against more digits."""
+"""Number of points at which double precision is compared with more digits."""
 CHECKED = 12
 _FEWEST = 4
 """Equal is what is equal at so many points or more."""
@@ -529,18 +529,6 @@ _NEW_POINTS = 2
 """Points that are added on a side of a branch where none was."""
 
 
-def _branches(node: Node) -> Iterator[Callable[[Mapping[str, Array]], Array]]:
-    """Return the functions at whose zeros an equation changes its form."""
-    for part in parts(node):
-        if isinstance(part, Call) and part.function in _BRANCHED:
-            yield lambda columns, part=part: _side(part, columns)  # type: ignore[misc]
-
-
-def _side(call: Call, columns: Mapping[str, Array]) -> Any:
-    values = [np.asarray(value(argument, columns), np.float64) for argument in call.arguments]
-    return values[0] - values[1] if len(values) > 1 else values[0]
-
-
 def with_branches(
     base: Mapping[str, Array], trees: Iterable[Node], known: set[str]
 ) -> Mapping[str, Array]:
@@ -548,7 +536,8 @@ def with_branches(
 
     Variables of a known range are followed to ten times its ends, others to a million.
     """
-    branches = [branch for tree in trees for branch in _branches(tree)][:_MOST_BRANCHES]
+    calls = (part for tree in trees for part in parts(tree) if isinstance(part, Call))
+    branches = [call for call in calls if call.function in _BRANCHED][:_MOST_BRANCHES]
     if not branches or not base:
         return base
     n = len(next(iter(base.values())))
@@ -574,6 +563,9 @@ def with_branches(
     }
 
 
-def _signs(branch: Callable[[Mapping[str, Array]], Array], columns: Any, n: int) -> Array:
+def _signs(branch: Call, columns: Mapping[str, Array], n: int) -> Array:
+    """Return the sides of a branch that n points are on: of a zero, or of two equal values."""
     with np.errstate(all="ignore"):
-        return np.broadcast_to(np.sign(branch(columns)), n)
+        values = [np.asarray(value(each, columns), np.float64) for each in branch.arguments]
+        side = values[0] - values[1] if len(values) > 1 else values[0]
+        return np.broadcast_to(np.sign(side), n)

@@ -163,7 +163,7 @@ class EquivalenceChecks:
     Attributes
     ----------
     explanation
-        What evaluation has found, for people; empty where nothing was evaluated.
+        The result of evaluation, in words; empty where nothing was evaluated.
     contradictions
         Where two verdicts exclude each other: a fault of the scorer, or of what is known of the
         domain.

@@ -102,7 +102,7 @@ class CodePrinter(Printer):
         return Part(self._leading(node.first, PRODUCT) + "".join(rest), PRODUCT)
 
     def _inside(self, node: Node, least: int) -> str:
-        """Return a part, in brackets where it hangs together less or begins with a sign.
+        """Return a part, in brackets where it binds less or begins with a sign.
 
         Behind another sign a minus is the operator ``--`` of C, and an error in Julia.
         """

@@ -42,7 +42,7 @@ class Part(NamedTuple):
     text
         The printed text; in mathematics without a leading minus.
     strength
-        How strongly it hangs together, from `SUM` to `ATOM`.
+        Its binding strength, from `SUM` to `ATOM`.
     first, last
         The kinds of its ends (mathematics only).
     minus
@@ -267,7 +267,7 @@ class MathPrinter(Printer):
         return Part(text, ATOM, "bracket", "bracket")
 
     def _held(self, part: Part, least: int, *, leads: bool = False) -> Part:
-        """Put a part in brackets where it hangs together less than is needed.
+        """Put a part in brackets where it binds less than is needed.
 
         With a minus it needs them, too, unless it is first in what it is a part of.
         """
