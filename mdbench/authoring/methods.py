@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
     from mdbench.datatypes.base import DataType, Split, Task
     from mdbench.methods import Method
-    from mdbench.runtimes.base import Prepared, Runtime, Worker
+    from mdbench.runtimes.base import Prepared, Runtime
+    from mdbench.runtimes.worker import Worker
     from mdbench.workspace import Workspace
 
 _SECONDS = 120.0

@@ -91,7 +91,10 @@ def entry(result: Record, specs: Iterable[MetricSpec]) -> Entry:
         wall_s=_six_digits(result.measured.wall_s),
         memory_mb=_six_digits(result.measured.peak_memory_mb),
         speed=result.measured.speed,
-        so_far=_so_far(result),
+        so_far=tuple(
+            (each.share, _six_digits(each.score) if isinstance(each.score, float) else each.score)
+            for each in result.measured.anytime
+        ),
     )
 
 
@@ -210,13 +213,6 @@ def _plain(name: str, labels: set[str]) -> MetricSpec:
         )
     places: frozenset[Place] = frozenset({"board", "answer"})
     return MetricSpec(name=name, title=title, explanation="", digits=3, places=places)
-
-
-def _so_far(result: Record) -> tuple[tuple[float, Value], ...]:
-    return tuple(
-        (each.share, _six_digits(each.score) if isinstance(each.score, float) else each.score)
-        for each in result.measured.anytime
-    )
 
 
 def _read(spec: MetricSpec, result: Record) -> Value:

@@ -43,8 +43,9 @@ if TYPE_CHECKING:
 
     from mdbench.datatypes.base import Split, Task
     from mdbench.runs.spec import JobSpec
-    from mdbench.runtimes.base import JobFolder, Worker
+    from mdbench.runtimes.base import JobFolder
     from mdbench.runtimes.protocol import Describe, JobOrder, Message, Predict, Refit
+    from mdbench.runtimes.worker import Worker
 
 _M = TypeVar("_M", Fitted, Described, Predicted)
 

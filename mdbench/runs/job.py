@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from mdbench.runs.llm import LlmConnection
     from mdbench.runs.plan import ResolvedJob
     from mdbench.runs.spec import JobSpec
-    from mdbench.runtimes.base import Prepared, Runtime, Worker
+    from mdbench.runtimes.base import Prepared, Runtime
+    from mdbench.runtimes.worker import Worker
 
 
 def run_job(

@@ -301,19 +301,14 @@ def core_versions() -> dict[str, str]:
 
 @cache
 def _machine() -> Machine:
+    cpu = ""
+    with suppress(OSError):
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+        cpu = next((x.partition(":")[2].strip() for x in lines if "model name" in x), cpu)
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return Machine(
-        cpu=_cpu_name(),
+        cpu=cpu or platform.processor(),
         cores=len(os.sched_getaffinity(os.getpid())),
         memory_mb=pages // 2**20,
         os=f"{platform.system()} {platform.machine()}",
     )
-
-
-def _cpu_name() -> str:
-    try:
-        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return platform.processor()
-    names = [line.partition(":")[2].strip() for line in text.splitlines() if "model name" in line]
-    return names[0] if names else platform.processor()

@@ -305,8 +305,9 @@ class LogSink:
 
     def pump(self, descriptor: int) -> None:
         """Read `descriptor` to its end and close it; run in a thread of its own."""
-        while block := _read(descriptor):
-            self.feed(block)
+        with suppress(OSError):
+            while block := os.read(descriptor, 65536):
+                self.feed(block)
         os.close(descriptor)
         self.close()
 
@@ -374,13 +375,6 @@ class LogSink:
 def _open(path: Path) -> BinaryIO:
     path.parent.mkdir(parents=True, exist_ok=True)
     return path.open("w+b")
-
-
-def _read(descriptor: int) -> bytes:
-    try:
-        return os.read(descriptor, 65536)
-    except OSError:
-        return b""
 
 
 def _overlap(data: bytes, mark: bytes) -> int:
