@@ -1,4 +1,4 @@
-"""How long methods' environments take to make from their locks, and how large they are.
+"""Time to make methods' environments from their locks, and their size.
 
     PYTHONPATH=. .venv-dev/bin/python benchmarks/bench_environments.py [METHOD ...]
 

@@ -59,7 +59,7 @@ class Bench:
         self.run()
 
     def run(self, **changes: Any) -> Summary:
-        """Run the method on the 63 clean systems, or on what `changes` say."""
+        """Run the method on the 63 clean systems, or with `changes`."""
         options = RunOptions(
             (self._name,), "ode", n_jobs=1, result_dir=self._place.root / "results"
         )

@@ -11,7 +11,7 @@ from mdbench.worker.serve import kernel_and_threads
 
 KERNELS = {"SkylakeX": ("avx512f", "SkylakeX"), "Haswell": ("avx2", "Haswell")}
 PLAIN = {"Prescott": ("pni", "Katmai")}
-"""What a processor needs for each, and what OpenBLAS calls it then."""
+"""Features that a processor needs for each, and OpenBLAS's name for it then."""
 
 
 def main(arguments: list[str]) -> int:

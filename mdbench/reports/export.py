@@ -228,7 +228,7 @@ def sets_table(
 
 
 def variants_table(results: Iterable[Record], specs: Mapping[str, MetricSpec]) -> str:
-    """Write means by method and by what follows the datasets' names, such as noise.
+    """Write means by method and by what is behind the datasets' names, such as noise.
 
     What the scorer could not decide is left out, and a job without an answer counts as the metric
     sets; where that is infinitely bad, so is the mean.

@@ -462,7 +462,7 @@ def by_category(
     Parameters
     ----------
     groups
-        The datasets of each group; they may overlap.  What follows a dataset's name, such as
+        The datasets of each group; they may overlap.  What is behind a dataset's name, such as
         ``+noise=0.01``, belongs to it.
 
     Examples

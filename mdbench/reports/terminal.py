@@ -169,7 +169,7 @@ def _of_floors(floors: Sequence[float | None], primary: MetricSpec) -> str:
     if all(floor is None for floor in floors):
         return ""
     high = any(is_high(floor, primary) for floor in floors)
-    mark = f"; {ALARM} so high that scores mean little" if high else ""
+    mark = f"; {ALARM} high: scores mean little" if high else ""
     return f"floor: the score of the truth on the same test{mark}"
 
 
