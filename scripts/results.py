@@ -28,9 +28,9 @@ from mdbench.drawing.svg import COLOURS, HEIGHT, LEFT, RIGHT, WIDTH, marker
 from mdbench.records import Record, latest_by_case, read_folder
 from mdbench.reports import export
 from mdbench.reports.combine import flatten, read_rows, write_table
+from mdbench.reports.comparison import read_published, read_published_sets
 from mdbench.reports.entries import marked
 from mdbench.reports.figures import critical_difference, figures, heat_map
-from mdbench.reports.published import read_published, read_published_sets
 from mdbench.runs.catalog import Catalog
 from mdbench.workspace import Workspace
 
@@ -339,7 +339,7 @@ def _compare(
 
 
 _QUESTION = ("algorithm", "dataset", "snr_db", "seed", "protocol", "part")
-"""Keys of a record's question, with its options; where there is a new one, the old one is dropped."""
+"""Keys of a record's question, with its options; a newer record replaces an older one."""
 
 
 def with_kept(records: Sequence[tuple[Path, Record]], table: Path) -> list[tuple[Path, Record]]:

@@ -261,7 +261,7 @@ def probe(json: Json = False) -> None:
 @with_options_of(ProbeOptions)
 def llm_probe(options: ProbeOptions) -> int:
     """Ask a language model what it knows of problems without data, and with others' data."""
-    from mdbench.cli.llm import run_llm_probe
+    from mdbench.cli.score import run_llm_probe
 
     return run_llm_probe(options, Console(highlight=False))
 
@@ -279,7 +279,7 @@ def llm_stub(
     ] = 0.0,
 ) -> int:
     """Serve as a language model that is none, to try a set-up; until it is interrupted."""
-    from mdbench.cli.llm import serve_stub
+    from mdbench.cli.score import serve_stub
 
     return serve_stub(mode, port, seed, answer, knows, Console(highlight=False))
 
@@ -287,7 +287,7 @@ def llm_stub(
 @app.command()
 def new(name: Annotated[str, typer.Argument(help="The method's name.")]) -> None:
     """Make a method's folder that can be run as it is."""
-    from mdbench.authoring.methods import make_method
+    from mdbench.authoring.check import make_method
     from mdbench.workspace import Workspace
 
     workspace = Workspace.find()

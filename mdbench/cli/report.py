@@ -21,13 +21,12 @@ from mdbench.errors import MdbenchError, MethodError, UsageError
 from mdbench.records import Record, read_folder, read_latest
 from mdbench.reports.bundle import opened, write_bundle
 from mdbench.reports.combine import flatten, write_table
-from mdbench.reports.diff import changes
+from mdbench.reports.comparison import changes, read_published
 from mdbench.reports.entries import as_given, studies
 from mdbench.reports.export import latex_tables, markdown_tables
 from mdbench.reports.language_models import asked, model_tables, read_probes
 from mdbench.reports.leaderboard import Board, Category, Kind, by_category
 from mdbench.reports.leaderboard import boards as boards_of
-from mdbench.reports.published import read_published
 from mdbench.reports.tables import written
 from mdbench.workspace import Workspace
 
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
     from mdbench.datatypes.base import DataType
     from mdbench.language_models.contamination import Probes
     from mdbench.metrics.spec import MetricSpec
-    from mdbench.reports.diff import Change, Changes, MethodChange
+    from mdbench.reports.comparison import Change, Changes, MethodChange
 
 
 def combine_records(folder: Path, out: Path, console: Console) -> None:

@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 
     from mdbench.metrics.spec import MetricSpec
     from mdbench.records import Record
+    from mdbench.reports.comparison import Published, PublishedSets
     from mdbench.reports.entries import Entry
     from mdbench.reports.leaderboard import Board, Grid
-    from mdbench.reports.published import Published, PublishedSets
 
 
 def markdown_tables(boards: Mapping[str, Board], published: Published | None = None) -> str:

@@ -10,11 +10,11 @@ from reporting import SPECS, result
 from scipy import stats
 
 from mdbench.errors import UsageError
-from mdbench.reports.diff import changes
+from mdbench.reports.comparison import changes
 
 if TYPE_CHECKING:
     from mdbench.records import Record
-    from mdbench.reports.diff import Changes
+    from mdbench.reports.comparison import Changes
 
 SYSTEMS = [f"system-{number}" for number in range(12)]
 
