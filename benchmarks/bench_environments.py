@@ -27,7 +27,7 @@ METHODS = (
 
 
 def measure(name: str, home: Path) -> str:
-    """Make one environment; give its line of the table."""
+    """Make one environment; return its line of the table."""
     begin = time.monotonic()
     try:
         method = find(name, ALGORITHMS)

@@ -95,7 +95,7 @@ def main() -> None:
 def _run(
     process: Inside, number: int, seed: int, hyperparameters: dict[str, Any], limit: float | None
 ) -> tuple[bool, float, int, str]:
-    """Fit once; gives whether it is the law, seconds, expressions and the answer."""
+    """Fit once; return whether it is the law, seconds, expressions and the answer."""
     law, (low, high), several, _ = LAWS[number]
     names = [f"x{i}" for i in range(several)]
     X = np.random.default_rng(number).uniform(low, high, (20, several))

@@ -155,7 +155,7 @@ def generate(folder: Path, number: int) -> None:
 
 
 def measure(what: str, arguments: list[str]) -> float:
-    """Run a command of the bench; print its wall and CPU time, and give the first."""
+    """Run a command of the bench; print its wall and CPU time, and return the first."""
     started, before = time.perf_counter(), os.times()
     subprocess.run(
         [sys.executable, "-m", "mdbench", *arguments], check=True, stdout=subprocess.DEVNULL

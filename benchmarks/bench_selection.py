@@ -159,7 +159,7 @@ def _data(source: Any, name: str, system: str, level: float | None, seed: int) -
 
 
 def _proposed(task: EquationTask[Any], adapter: Any, spec: Any, seed: int) -> list[Any]:
-    """Fit all settings, or search once; give what is proposed for all targets together."""
+    """Fit all settings, or search once; return what is proposed for all targets together."""
     problem = problem_of(task, task.refit)
     try:
         if spec.tuning == "grid":

@@ -81,7 +81,7 @@ def durations(jobs: int) -> list[float]:
 
 
 def simulate(seconds: list[float], places: int, dispatch_s: float, take_s: float) -> list[float]:
-    """Hand jobs to places through one dispatcher; give the times of their ends, and the makespan.
+    """Hand jobs to places through one dispatcher; return the times of their ends, and the makespan.
 
     Parameters
     ----------

@@ -104,7 +104,7 @@ def run(
 
 
 class _Listener:
-    """Passes on the messages of a run, one line of text each."""
+    """Observer of a run that passes on its messages, one line of text each."""
 
     def __init__(self, say: Callable[[str], object]) -> None:
         self._say = say

@@ -57,7 +57,7 @@ def main(arguments: list[str]) -> int:
         say(str(error))
         return 2
     except KeyboardInterrupt:
-        say("interrupted; the same command starts afresh")
+        say("interrupted; the same command starts again")
         return 130
     return 0
 
@@ -96,7 +96,7 @@ def _height(name: str) -> tuple[bool, bool]:
 
 
 def ask_docker(*arguments: str) -> list[str]:
-    """Run a docker command and give the words that it prints, none where it fails."""
+    """Run a docker command and return the words that it prints, none where it fails."""
     done = run(["docker", *arguments], seconds=60)
     return done.stdout.split() if done.returncode == 0 else []
 

@@ -183,7 +183,7 @@ def resolutions_of(kind: DataType[Any, Any]) -> dict[str, float]:
 
 
 def compared(golden: Golden, kind: DataType[Any, Any]) -> Iterator[tuple[Entry, dict[str, Any]]]:
-    """Score each answer again; give it, and the scores that differ."""
+    """Score each answer again; return it, and the scores that differ."""
     resolutions = resolutions_of(kind)
     for entry in golden.entries:
         yield entry, differences(entry["scores"], scores_of(entry, kind), resolutions)
@@ -210,7 +210,7 @@ def line_of(entry: Entry, changes: Mapping[str, Any]) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Compare, or write; gives the exit status."""
+    """Compare, or write; return the exit status."""
     parser = argparse.ArgumentParser(description="Golden files of scored answers.")
     parser.add_argument("data_types", nargs="*", default=list(DATASETS))
     for name in ("write", "choose", "landed"):

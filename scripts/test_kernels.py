@@ -15,7 +15,7 @@ PLAIN = {"Prescott": ("pni", "Katmai")}
 
 
 def main(arguments: list[str]) -> int:
-    """Run the tests under each kernel, and give the exit status."""
+    """Run the tests under each kernel, and return the exit status."""
     flags = Path("/proc/cpuinfo").read_text(encoding="utf-8").split()
     own, _ = kernel_and_threads()
     running = {}

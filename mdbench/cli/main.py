@@ -73,7 +73,7 @@ RuntimeName = Annotated[
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command line and give its exit status, an `Exit`."""
+    """Run one command line and return its exit status, an `Exit`."""
     given = sys.argv[1:] if arguments is None else arguments
     if isinstance(sys.stdout, TextIOWrapper):  # names such as rössler on a terminal without UTF-8
         sys.stdout.reconfigure(errors="replace")
@@ -96,7 +96,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _where_to_look(given: list[str]) -> str:
-    """Name the help that fits what was typed."""
+    """Return which help fits what was typed."""
     verbs = typer.main.get_command(app).list_commands(None)  # type: ignore[attr-defined]
     if given and given[0] in verbs:
         return f"To see all options: mdbench {given[0]} --help"
@@ -180,7 +180,7 @@ def rescore(
     ] = False,
     n_jobs: NJobs = None,
 ) -> int:
-    """Return records the scores of this version, from their answers; no method is run."""
+    """Score the answers of records again by this version's scorer; no method is run."""
     from mdbench.cli.results import rescore_files
 
     console = Console(highlight=False)
@@ -582,7 +582,7 @@ def export(
         Path | None, typer.Option(metavar="FILE", help="The file.  Default: print.")
     ] = None,
 ) -> None:
-    """Return the results as tables for a paper."""
+    """Print or write the results as tables for a paper."""
     from mdbench.cli.report import export_tables
 
     if latex == markdown:

@@ -61,7 +61,7 @@ LARGEST_TABLE = 400
 
 
 def run_study(study: Study, *, console: Console, json_: bool = False) -> int:
-    """Plan, execute and show; gives the exit status.
+    """Plan, execute and show; return the exit status.
 
     Parameters
     ----------

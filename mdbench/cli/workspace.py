@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rich import box
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from mdbench import datatypes, methods
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rich.console import Console
+    from rich.progress import Progress
 
     from mdbench.runtimes.base import Runtime
     from mdbench.workspace import Workspace
@@ -105,6 +105,14 @@ def install_all(
         found = {name: methods.find(name, workspace.algorithms) for name in names}
     else:
         found = methods.discover(workspace.algorithms)
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+    )
+
     progress = Progress(
         BarColumn(bar_width=24),
         MofNCompleteColumn(),

@@ -1,4 +1,4 @@
-"""Probes of what a language model knows of a law before it has seen data, judged by our scorer.
+"""Probes of what a language model knows of a law before it has seen data, scored by our scorer.
 
 Five ways of asking about one problem, each with several completions of one question:
 

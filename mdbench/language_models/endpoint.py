@@ -319,7 +319,7 @@ class _DeadlineWatch:
     def over(
         self, connection: http.client.HTTPConnection, end: float, owner: object
     ) -> Iterator[threading.Event]:
-        """Watch over a call until the context ends; gives what is set where it was cut."""
+        """Watch over a call until the context ends; return what is set where it was cut."""
         call = _Call(connection, end, owner)
         with self._lock:
             self._calls[id(call)] = call

@@ -35,7 +35,7 @@ class Entry(NamedTuple):
     ----------
     values
         By name what the answer has, None where the scorer could not decide; without an answer
-        None for all that one would have been judged by.
+        None for all by which one would have been scored.
     floor
         Score of the truth by the primary metric, where that is known.
     speed
@@ -80,13 +80,13 @@ class CountedValues(NamedTuple):
 
 def entry(result: Record, specs: Iterable[MetricSpec]) -> Entry:
     """Reduce a result to what is counted."""
-    judged = result.metrics if result.answered else result.judged_by
+    names = result.metrics if result.answered else result.judged_by
     return Entry(
         method=result.method,
         case=Case(result.system, result.snr_db, result.protocol),
         dim=result.dim,
         status=result.status,
-        values={spec.name: _read(spec, result) for spec in specs if spec.name in judged},
+        values={spec.name: _read(spec, result) for spec in specs if spec.name in names},
         floor=_six_digits(result.floor),
         wall_s=_six_digits(result.measured.wall_s),
         memory_mb=_six_digits(result.measured.peak_memory_mb),

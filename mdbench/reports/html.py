@@ -301,7 +301,7 @@ def _columns(
     """Write entries as columns for the page's script; small numbers instead of names.
 
     A metric's column ``v`` has its values, labels as their numbers: null without one, and
-    nothing (an empty text) where the job is not judged by it.
+    nothing (an empty text) where the job is not scored by it.
     """
     systems: dict[str, int] = {}
     statuses = {status: number for number, status in enumerate(Status)}

@@ -42,7 +42,7 @@ def run_job(
     result_dir: Path = Path("results"),
     model: LlmConnection | None = None,
 ) -> Record:
-    """Run one job by itself: what comes of it follows from its specification alone.
+    """Run one job by itself: its result follows from its specification alone.
 
     Parameters
     ----------

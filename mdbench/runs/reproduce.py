@@ -288,7 +288,7 @@ def all_rescored(
     Parameters
     ----------
     records
-        Neighbours of one dataset are judged by one process, which makes the data once.
+        Neighbours of one dataset are scored by one process, which makes the data once.
     workspace
         Where the datasets are.
     n_jobs
@@ -338,7 +338,7 @@ def _rescored(record: Record, catalog: Catalog) -> Record:
     parts = {name: part for name, part in record.key_parts.items() if name != _OLD_SCORER}
     parts |= scorer_key(data_type, dataset)
     known = {"scorer": parts["scorer"], "core": record.provenance.core | core_versions()}
-    changes = score_fields(data_type, task, _judge(record, data_type, task)) | {
+    changes = score_fields(data_type, task, _score_again(record, data_type, task)) | {
         "key": key_of(parts),
         "key_parts": parts,
         "system": job.system(data_type.options),
@@ -349,7 +349,7 @@ def _rescored(record: Record, catalog: Catalog) -> Record:
     return type(record).model_validate(record.model_dump(by_alias=True) | changes)
 
 
-def _judge(record: Record, data_type: DataType[Any, Any], task: Task[Any]) -> ScoredResult:
+def _score_again(record: Record, data_type: DataType[Any, Any], task: Task[Any]) -> ScoredResult:
     raw = None
     if record.equations is not None:
         texts = OwnNames(task.dataset.names).all_internal(record.equations)

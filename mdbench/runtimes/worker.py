@@ -419,7 +419,7 @@ def await_hello(worker: Worker, method: Method) -> None:
 
 
 def run_in_launcher_thread(call: Callable[[], _T]) -> _T:
-    """Call from a thread that lives as long as this process, and give the result.
+    """Call from a thread that lives as long as this process, and return the result.
 
     The kernel ends a process that asked to die with its parent when the *thread* that started
     it ends.  What is started is pinned to the cores that are meant for it, if there are any.
