@@ -91,7 +91,7 @@ class MethodChange:
         if self.pairs == self.same:
             return "the same"
         if self.test is None or self.corrected >= _LEVEL or self.test.effect == 0:
-            return "no difference"
+            return "not significant"
         return "worse" if self.test.effect < 0 else "better"
 
 

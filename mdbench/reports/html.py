@@ -269,7 +269,7 @@ def _pair(pair: leaderboard.Pair) -> dict[str, Any]:
         "effect": Cell(fixed(test.effect, 2), abs(test.effect)),
         "p": Cell(scientific(test.p), test.p),
         "corrected": Cell(scientific(pair.corrected), pair.corrected),
-        "verdict": f"{better} is better" if pair.corrected < 0.05 else "no difference",  # noqa: PLR2004
+        "verdict": f"{better} is better" if pair.corrected < 0.05 else "not significant",  # noqa: PLR2004
     }
 
 
